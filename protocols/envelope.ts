@@ -1,10 +1,10 @@
 /**
- * Message Envelope v2.2, wire version "1.0" (EN1): what crosses the public door, on HTTP and on
- * pub/sub.
+ * Message Envelope v2.2, wire version "1.0": the request format of the public entry points, over
+ * HTTP and pub/sub.
  *
- * Routing data (to, lane, hops, reply-to) travels beside an envelope, never inside; unknown
- * top-level fields are refused. This file checks size and shape; identity, tenant, idempotency,
- * ttl, seq and quota follow in this order at the door that knows them.
+ * Routing data (to, lane, hops, reply-to) travels outside the envelope; unknown top-level fields
+ * are refused. This file validates size and shape. The entry point then checks identity, tenant,
+ * idempotency, ttl, seq and quota, in this order.
  */
 import { type Static, Type } from '@sinclair/typebox';
 import {
@@ -19,14 +19,14 @@ import { fromJson } from './codec.ts';
 import { TroupeError } from './errors.ts';
 import type { Message } from './statechart.ts';
 
-/** An envelope as UTF-8 JSON; larger payloads go as artifacts (EN10). */
+/** Maximum size of an envelope as UTF-8 JSON; larger payloads are artifacts. */
 export const ENVELOPE_BYTES_MAX = 1_048_576;
-/** Less than the time idempotency keys are remembered, so that no duplicate outlives its key. */
+/** Shorter than the retention of idempotency keys, so that no duplicate outlives its key. */
 export const ENVELOPE_TTL_SEC_MAX = 86_400;
 export const ENVELOPE_RESOURCE_LINKS_MAX = 100;
 export const ENVELOPE_ROLES_MAX = 64;
 
-/** Fields that a payload may not have, because a message has them (statechart.ts). */
+/** Field names that a payload must not use, because the message has them (statechart.ts). */
 export const PAYLOAD_RESERVED = ['type', 'meta'] as const;
 
 const ACTION = /^[a-z][a-z0-9_]*\.[a-z][a-z0-9]*(_[a-z0-9]+)+(\.cancel)?$/;
@@ -44,7 +44,7 @@ const closed = { additionalProperties: false } as const;
 const Uuid = Type.String({ format: 'uuid' });
 const Name = Type.String({ minLength: 1, maxLength: 256 });
 
-/** A link to a resource, as MCP has it (2025-06-18 and later). Open for its further fields. */
+/** A resource link as defined by MCP (2025-06-18 and later). Additional fields are allowed. */
 const ResourceLink = Type.Object({
   uri: Type.String({ minLength: 1, maxLength: 4096 }),
   name: Type.Optional(Name),
@@ -70,13 +70,13 @@ export const EnvelopeSchema = Type.Object(
     seq: Type.Integer({
       minimum: 1,
       maximum: Number.MAX_SAFE_INTEGER,
-      description: 'Rises per tenant, sender and subject',
+      description: 'Increases per tenant, sender and subject',
     }),
     action: ActionName,
     action_version: SemanticVersion,
     payload: Type.Object(
       { schema_version: Type.String({ pattern: '^[0-9]+\\.[0-9]+(\\.[0-9]+)?$' }) },
-      { description: 'Further fields as the action has them; none is named type or meta' },
+      { description: 'The fields that the action defines; none is named type or meta' },
     ),
     context_id: Type.Optional(Name),
     data_locality: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })),
@@ -88,9 +88,7 @@ export const EnvelopeSchema = Type.Object(
 );
 
 type Checked = Static<typeof EnvelopeSchema>;
-/**
- * The payload's further fields belong to (action, MAJOR of action_version, schema_version) (EN2).
- */
+/** The other fields depend on (action, MAJOR of action_version, schema_version). */
 export type Payload = Checked['payload'] & { readonly [field: string]: unknown };
 export type Envelope = Omit<Checked, 'payload'> & { payload: Payload };
 
@@ -98,10 +96,10 @@ export type EnvelopeAnswer =
   | { readonly ok: true; readonly envelope: Envelope }
   | { readonly ok: false; readonly errors: readonly CheckError[] };
 
-// Payloads may be sensitive (EN22): an error never shows what stands in one.
+// Payloads may be sensitive: an error never contains a payload's value.
 const checkShape = checker(EnvelopeSchema, { secret: /^\/payload/ });
 
-/** Shape of a parsed envelope. Compiled when it is first used. */
+/** Validates the shape of a parsed envelope. Compiled on first use. */
 export const checkEnvelope = (value: unknown): EnvelopeAnswer => {
   const answer = checkShape(value);
   if (!answer.ok) return answer;
@@ -113,8 +111,8 @@ export const checkEnvelope = (value: unknown): EnvelopeAnswer => {
 };
 
 /**
- * The envelope in a JSON text, size first.
- * @throws TroupeError PAYLOAD_TOO_LARGE; INVALID_ARGUMENT with `details.errors` as of
+ * Parses and validates an envelope; the size is checked first.
+ * @throws TroupeError PAYLOAD_TOO_LARGE; INVALID_ARGUMENT with `details.errors` from
  * `checkEnvelope`
  */
 export const readEnvelope = (text: string | Uint8Array): Envelope => {
@@ -129,20 +127,20 @@ export const readEnvelope = (text: string | Uint8Array): Envelope => {
   );
 };
 
-/** What a task of an action tells, in the order it can (EN7, EN8, EN19). */
+/** The events of a task, in their possible order. */
 export const EVENT_SUFFIXES = ['accepted', 'running', 'done', 'cancelled', 'compensated'] as const;
 export type EventSuffix = (typeof EVENT_SUFFIXES)[number];
 
 export type ActionParts = {
   readonly domain: string;
   readonly verb: string;
-  /** may have several words */
+  /** may contain several words */
   readonly object: string;
-  /** `{action}.cancel`: asks to cancel a task of the action (EN8) */
+  /** `{action}.cancel`: requests cancellation of a task of the action */
   readonly cancel: boolean;
 };
 
-/** @throws TroupeError INVALID_ARGUMENT when it is no action name */
+/** @throws TroupeError INVALID_ARGUMENT when the text is not an action name */
 export const parseAction = (action: string): ActionParts => {
   if (!isAction(action)) {
     throw new TroupeError(
@@ -160,23 +158,23 @@ export const parseAction = (action: string): ActionParts => {
   };
 };
 
-/** Name of an event of an action's task. A `.cancel` tells of the action it cancels. */
+/** Name of a task's event. The events of a `.cancel` are those of the action it cancels. */
 export const eventOf = (action: string, suffix: EventSuffix): string => {
   const { domain, verb, object } = parseAction(action);
   return `${domain}.${verb}_${object}.${suffix}`;
 };
 
-/** The message an actor receives: the action as its type, the payload's fields beside it. */
+/** The message an actor receives: the action is its type, and the payload's fields follow. */
 export const envelopeToMessage = ({ action, payload }: Envelope): Message => ({
   ...payload,
   type: action,
 });
 
-/** Everything of an envelope that its message does not hold. */
+/** The envelope's fields that are not in its message. */
 export type EnvelopeHead = Omit<Envelope, 'version' | 'action' | 'payload'>;
 
 /**
- * The inverse of `envelopeToMessage`; a `meta` that the host added is left out.
+ * The inverse of `envelopeToMessage`; drops a `meta` that the host added.
  * @throws TroupeError INVALID_ARGUMENT when the message has no `schema_version`
  */
 export const messageToEnvelope = (message: Message, head: EnvelopeHead): Envelope => {

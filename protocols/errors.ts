@@ -1,22 +1,23 @@
 /**
- * The error taxonomy (EN6): twelve codes, one table that maps each to every protocol we speak, and
- * the two shapes an error has: `TroupeError` inside a process, `ErrorData` (JSON) everywhere else.
+ * The error taxonomy: twelve codes, a table that maps each to every supported protocol, and the two
+ * forms of an error: `TroupeError` within a process, `ErrorData` (JSON) everywhere else.
  *
- * Boundary: nothing here knows a transport; doors read the table. A stack never crosses it.
+ * Boundary: this file is independent of transports; entry points read the table. Stack traces never
+ * leave the process.
  */
 import { defined } from './defined.ts';
 
 /**
  * One row per code:
- *  - `http`: status; EXPIRED is 410 and not 408, because some clients resend a 408 by themselves
- *  - `jsonRpc`: error code on our own JSON-RPC; the two of JSON-RPC 2.0 that fit, else the HTTP
- *    status, since MCP keeps -32768..-32000 for codes that specifications define
- *  - `gateway`: code of an OpenClaw protocol v4 error shape; ours stands in `details.reason`
- *  - `a2a`: JSON-RPC code of A2A 1.0 for a refusal before a task exists; ours is the ErrorInfo
- *    reason
- *  - `mcp`: JSON-RPC code for a protocol error; inside a tool call it is `isError: true` with our
- *    code
- *  - `retriable`: the same request, with the same idempotency key, may succeed later
+ *  - `http`: status; EXPIRED is 410 and not 408, because some clients repeat a 408 automatically
+ *  - `jsonRpc`: JSON-RPC error code; the two applicable codes of JSON-RPC 2.0, else the HTTP
+ *    status,
+ *    because MCP reserves -32768..-32000 for codes that specifications define
+ *  - `gateway`: code of an OpenClaw protocol v4 error; the troupe code is in `details.reason`
+ *  - `a2a`: JSON-RPC code of A2A 1.0 for a refusal before a task exists; the troupe code is the
+ *    ErrorInfo reason
+ *  - `mcp`: JSON-RPC code for a protocol error; a tool call has `isError: true` and the troupe code
+ *  - `retriable`: the same request with the same idempotency key may succeed later
  */
 export const ERRORS = {
   INVALID_ARGUMENT: {
@@ -128,18 +129,18 @@ export type ErrorMapping = {
 
 export type ErrorCode = keyof typeof ERRORS;
 
-/** An error as it is stored and sent: JSON values only, no stack. */
+/** The stored and transmitted form of an error: JSON values only, no stack. */
 export type ErrorData = {
   readonly code: ErrorCode;
   /** what happened, where, and what to do */
   readonly message: string;
   /** JSON values */
   readonly details?: Record<string, unknown>;
-  /** do not try again sooner than this */
+  /** minimum delay before a retry */
   readonly retryAfterMs?: number;
 };
 
-/** Longest message taken over from a foreign error; the rest is cut. */
+/** Maximum length of a third-party error message; longer ones are truncated. */
 export const FOREIGN_MESSAGE_CHARACTERS_MAX = 4096;
 
 export type TroupeErrorOptions = {
@@ -149,8 +150,8 @@ export type TroupeErrorOptions = {
 };
 
 /**
- * An operating failure with a code of the taxonomy. `cause` stays in the process: `toData` leaves
- * it out.
+ * An operating failure with a code of the taxonomy. `cause` stays in the process: `toData` omits
+ * it.
  */
 export class TroupeError extends Error {
   override readonly name = 'TroupeError';
@@ -165,7 +166,7 @@ export class TroupeError extends Error {
     this.retryAfterMs = options.retryAfterMs;
   }
 
-  /** The error again as a class, as it came from a store or a peer. */
+  /** Converts a stored or received error to the class. */
   static from(data: ErrorData): TroupeError {
     return new TroupeError(data.code, data.message, data);
   }
@@ -179,7 +180,7 @@ export const isErrorCode = (value: unknown): value is ErrorCode =>
   typeof value === 'string' && Object.hasOwn(ERRORS, value);
 
 /**
- * A plain object in the shape of ErrorData; extra fields are allowed. An Error instance is none.
+ * True for a plain object in the shape of ErrorData; extra fields are allowed. False for an Error.
  */
 export const isErrorData = (value: unknown): value is ErrorData =>
   typeof value === 'object' &&
@@ -189,9 +190,8 @@ export const isErrorData = (value: unknown): value is ErrorData =>
   typeof (value as ErrorData).message === 'string';
 
 /**
- * What to store or send for anything that was thrown. A TroupeError and an ErrorData keep their
- * code (only the four known fields are taken over); everything else is INTERNAL with its message.
- * Never throws.
+ * Converts anything thrown to ErrorData. A TroupeError or ErrorData keeps its code and the other
+ * three known fields; anything else becomes INTERNAL with its message. Never throws.
  */
 export const errorData = (thrown: unknown): ErrorData => {
   if (thrown instanceof TroupeError || isErrorData(thrown)) return dataOf(thrown);

@@ -1,9 +1,8 @@
 /**
- * Function calls (EN21): every action as a function that a language model can call, in the form of
- * OpenAI's Chat Completions; a call as an envelope with its arguments as payload; a task as the
- * tool message that answers the call.
+ * Function calls: converts actions to functions that a language model can call (OpenAI Chat
+ * Completions), calls to envelopes, and tasks to tool messages.
  *
- * Pure: nothing here sends anything.
+ * Pure: sends nothing.
  */
 import { createHash } from 'node:crypto';
 import { type Static, Type } from '@sinclair/typebox';
@@ -13,18 +12,18 @@ import type { Envelope, EnvelopeHead } from './envelope.ts';
 import { TroupeError } from './errors.ts';
 import type { TaskView, WireRefusal } from './task.ts';
 
-/** A function as models are told of it. */
+/** A function definition for models. */
 export type FunctionDefinition = {
   readonly type: 'function';
   readonly function: {
     readonly name: string;
     readonly description: string;
-    /** JSON Schema of the arguments: that of the payload without its schema_version */
+    /** JSON Schema of the arguments: the payload's schema without schema_version */
     readonly parameters: Record<string, unknown>;
   };
 };
 
-/** One entry of `tool_calls`, as a model writes it. */
+/** One entry of `tool_calls`, as the model returned it. */
 export const FunctionCallSchema = Type.Object(
   {
     id: Type.String({ minLength: 1, maxLength: 128 }),
@@ -41,7 +40,7 @@ export const FunctionCallSchema = Type.Object(
 );
 export type FunctionCall = Static<typeof FunctionCallSchema>;
 
-/** Goes back to the model. */
+/** The reply to the model. */
 export type ToolMessage = {
   readonly role: 'tool';
   readonly tool_call_id: string;
@@ -53,8 +52,8 @@ const NAME_CHARACTERS_MAX = 64;
 const DIGEST_CHARACTERS = 16;
 
 /**
- * `{domain}__{verb}_{object}-v{MAJOR}`: only characters that every provider takes, and never the
- * name of another action or MAJOR. Names beyond 64 characters end in a digest.
+ * `{domain}__{verb}_{object}-v{MAJOR}`: contains only characters that every provider accepts, and
+ * is unique per action and MAJOR. A name longer than 64 characters ends in a digest.
  */
 export const functionNameOf = ({
   action,
@@ -66,12 +65,12 @@ export const functionNameOf = ({
   return `${name.slice(0, NAME_CHARACTERS_MAX - DIGEST_CHARACTERS - 1)}-${digest}`;
 };
 
-/** The action and MAJOR version of a name that does not end in a digest. */
+/** The action and MAJOR version of a name without a digest. */
 export const actionOfFunction = (
   name: string,
 ): { readonly action: string; readonly major: number } | undefined => {
   const version = name.lastIndexOf('-v');
-  // A verb holds no two underscores in a row, a domain may.
+  // A verb contains no two consecutive underscores, but a domain may.
   const dot = name.lastIndexOf('__', version);
   const major = name.slice(version + 2);
   if (dot <= 0 || version < dot || !/^\d+$/.test(major)) return undefined;
@@ -80,8 +79,8 @@ export const actionOfFunction = (
 };
 
 /**
- * Actions that a model may call. Not those with sensitive payloads: a model would write them in
- * plain text (EN22).
+ * The actions that a model may call. Sensitive payloads are excluded, because a model would write
+ * them in plain text.
  */
 export const callable = (specs: readonly ActionSpec[]): readonly ActionSpec[] =>
   specs.filter(({ sensitive }) => !sensitive);
@@ -97,7 +96,7 @@ export const functionOf = (spec: ActionSpec): FunctionDefinition => ({
   },
 });
 
-/** Which schema a call's arguments are of: the newest. */
+/** The newest schema version; the arguments use it. */
 const newestSchema = ({ schemas }: ActionSpec): string =>
   Object.keys(schemas).toSorted(byVersion).at(-1) ?? '1.0';
 
@@ -107,7 +106,7 @@ const byVersion = (a: string, b: string): number => {
   return at < 0 ? left.length - right.length : left[at]! - (right[at] ?? -1);
 };
 
-/** Without schema_version, which the envelope gets and a model need not know. */
+/** Removes schema_version: the envelope gets it, and the model does not need it. */
 const argumentsOf = (schema: Record<string, unknown>): Record<string, unknown> => {
   const { $id: _, $schema: __, properties, required, ...rest } = schema;
   const { schema_version: ___, ...fields } = (properties ?? {}) as Record<string, unknown>;
@@ -117,15 +116,13 @@ const argumentsOf = (schema: Record<string, unknown>): Record<string, unknown> =
   return { ...rest, type: 'object', properties: fields, required: needed };
 };
 
-/** What a caller says beside the call: everything of an envelope but action and payload. */
+/** What the caller supplies with the call: the envelope without action and payload. */
 export type CallHead = Omit<EnvelopeHead, 'action_version'>;
 
 /**
- * The call as an envelope: its arguments are the payload. Not checked against the action's schema;
- * the Edge does that.
- * @param specs what is on offer
- * @throws TroupeError NOT_FOUND for a function that is not on offer; INVALID_ARGUMENT for arguments
- * that are no JSON object
+ * Converts a call to an envelope with the arguments as payload. The Edge validates the payload
+ * against the action's schema. @param specs the available actions @throws TroupeError NOT_FOUND for
+ * an unknown function; INVALID_ARGUMENT for arguments that are not a JSON object
  */
 export const envelopeOfCall = (
   call: FunctionCall,
@@ -165,7 +162,7 @@ const argumentsIn = ({ function: { name, arguments: text } }: FunctionCall): obj
   throw new TroupeError('INVALID_ARGUMENT', `the arguments of ${name} must be one JSON object`);
 };
 
-/** A task as it stands, or a refusal, as the answer to the call. */
+/** The tool message for a task in its current state, or for a refusal. */
 export const toolMessageOf = (answer: TaskView | WireRefusal, callId: string): ToolMessage => ({
   role: 'tool',
   tool_call_id: callId,

@@ -1,4 +1,4 @@
-/** The vocabulary of the house: everything actors, doors and stores say to each other. */
+/** The shared messages, rows and schemas of actors, entry points and stores. */
 export * from './address.ts';
 export * from './agent.ts';
 export * from './check.ts';

@@ -1,14 +1,14 @@
-/** How deep JSON is nested, before anything walks it. Pure. */
+/** Measures how deeply JSON is nested before other code traverses it. Pure. */
 
 /**
- * Deeper than what any honest program sends. From some thousand on, whatever walks a value by
- * recursion, as `JSON.stringify` does, runs out of stack.
+ * No reasonable client exceeds this depth. Recursive traversal, such as `JSON.stringify`, overflows
+ * the stack at several thousand.
  */
 export const JSON_DEPTH_MAX = 256;
 
-/** Is this JSON nested deeper? One pass over the text, which ends where it is. */
+/** Whether the JSON is nested more deeply. Reads the text once and stops at the limit. */
 export const isTooDeep = (json: string, depthMax: number = JSON_DEPTH_MAX): boolean => {
-  // So deep a text has that many brackets twice.
+  // A text nested this deeply contains at least twice this many brackets.
   if (json.length <= 2 * depthMax) return false;
   let depth = 0;
   let isInText = false;

@@ -1,21 +1,20 @@
 /**
- * Lineage: what led to a run that no person asked for. It goes with every message between agents
- * and with every subagent, so that nothing that agents begin among themselves goes on for ever
- * (AA4).
+ * Lineage: the origin of a run that was not requested by a user. Every message between agents and
+ * every subagent carries it, so that activity among agents always ends.
  *
- * What a person, a client or a schedule says has no lineage: it begins a new one.
+ * A message from a user, a client or a schedule has no lineage; it starts a new one.
  */
 
 export type Lineage = {
-  /** messages between agents, spawns and reports on the way here, this one counted */
+  /** number of messages between agents, spawns and reports so far, including this one */
   readonly hops: number;
-  /** sessions on the way here, the first one first; a message to one of them is refused */
+  /** sessions so far, the first one first; a message to one of them is refused */
   readonly visited: readonly string[];
-  /** messages to other agents that may still come of this one, whoever sends them */
+  /** how many messages to other agents may still follow, from any session */
   readonly left: number;
 };
 
-/** Ceilings of what follows from one message of a person. */
+/** Limits for the activity that follows from one message of a user. */
 export type LineageLimits = {
   /** `session.agentToAgent.maxHops`, default 16 */
   readonly hopsMax: number;
@@ -23,5 +22,5 @@ export type LineageLimits = {
   readonly messagesMax: number;
 };
 
-/** Sessions in `visited`; the newest are kept. */
+/** Maximum length of `visited`; the newest are kept. */
 export const VISITED_MAX = 64;

@@ -1,14 +1,14 @@
-/** Locality: where the data of an envelope may be worked on and stored (`data_locality`). */
+/** Locality: where the data of an envelope may be processed and stored (`data_locality`). */
 import { defined } from './defined.ts';
 import { TroupeError } from './errors.ts';
 
-/** Names of places are compared without regard to case. */
+/** Names of locations are compared case-insensitively. */
 export const isSamePlace = (a: string | undefined, b: string | undefined): boolean =>
   a !== undefined && a.toLowerCase() === b?.toLowerCase();
 
 /**
- * @throws TroupeError UNAVAILABLE when nobody said where the files are kept; FORBIDDEN when it is
- * another place
+ * @throws TroupeError UNAVAILABLE when the location of the files is unknown; FORBIDDEN when it is
+ * another location
  */
 export function checkArtifactsLocality(
   wanted: string | undefined,

@@ -1,4 +1,4 @@
-/** What model calls have used: of a call, a run, a session, or all below it. */
+/** Token and cost usage of a call, a run, a session, or a tree of sessions. */
 
-/** `costUsd` is there when the price of every model in it is known. */
+/** `costUsd` is set if the price of every model is known. */
 export type Usage = { inputTokens: number; outputTokens: number; costUsd?: number };

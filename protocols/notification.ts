@@ -1,27 +1,25 @@
-/**
- * Notification: a few words to somebody, as the shipped Notifier agent keeps and sends them (EN13).
- */
+/** Notification: a short message to a recipient, stored and sent by the shipped Notifier agent. */
 import { type Address, address } from './address.ts';
 
-/** Index `notifications`, key the id of the notification, which is that of its task. */
+/** Index `notifications`, key the notification's id, which is the id of its task. */
 export const NOTIFICATIONS_INDEX = 'notifications';
 export type NotificationRow = {
   readonly notification_id: string;
   readonly to: string;
   readonly text: string;
-  /** where it is sent; absent: it is kept here only */
+  /** destination; absent: the notification is only stored */
   readonly url?: string;
   readonly state: 'posting' | 'sent' | 'failed';
-  /** RFC 3339, of the state */
+  /** RFC 3339, time of the state */
   readonly at: string;
-  /** HTTP status that the other side answered with */
+  /** HTTP status of the response */
   readonly status?: number;
 };
 
-/** Bus topic on which sent notifications are told (ephemeral): NotificationRow as `row`. */
+/** Bus topic on which sent notifications are published (ephemeral): NotificationRow as `row`. */
 export const notificationsTopic = (tenant: string): string => `notification.${tenant}`;
 
-/** To a notification. Answer: NotificationSent; the same to a repeat. */
+/** To a notification. Reply: NotificationSent; a repeat gets the same reply. */
 export type NotificationSend = {
   readonly type: 'notifier.send_notification';
   readonly to: string;

@@ -1,22 +1,20 @@
-/**
- * Process: a saga, as readers see it (EN13): its row, and the names of what it is made of.
- */
+/** Process: a saga. Its row and its step states, for readers. */
 import { type Address, address } from './address.ts';
 import type { Evidence } from './task.ts';
 
-/** Where a step is. */
+/** State of a step. */
 export type ProcessStepState =
   | 'waiting'
   | 'acting'
   | 'verifying'
-  /** done, and verified where a verifier is defined */
+  /** done, and verified if a verifier is defined */
   | 'done'
   | 'failed'
   | 'undoing'
-  /** undone, and not verified yet */
+  /** compensated, but not verified yet */
   | 'unproven'
   | 'undone'
-  /** a person said to leave it as it is */
+  /** an operator decided to leave it as it is */
   | 'left';
 
 export type ProcessStep = {
@@ -26,15 +24,15 @@ export type ProcessStep = {
   readonly verify_task_id?: string;
   readonly undo_task_id?: string;
   readonly undo_verify_task_id?: string;
-  /** that it was done, by the verifier */
+  /** the verifier's record that the step was done */
   readonly evidence?: Evidence;
-  /** that it was undone */
+  /** the record that it was compensated */
   readonly undo_evidence?: Evidence;
 };
 
 /**
- * `succeeded`, `compensated` (everything that was begun is undone, or can not be undone by its
- * nature) and `abandoned` (a person said so) are ends.
+ * `succeeded`, `compensated` (every started step is compensated, or needs no compensation) and
+ * `abandoned` (an operator decided so) are final.
  */
 export type ProcessState =
   | 'unstarted'
@@ -48,14 +46,14 @@ export type ProcessState =
   | 'compensated'
   | 'abandoned';
 
-/** Index `processes`, key the id of the process, which is that of its task. Leaves with it. */
+/** Index `processes`, key the process's id, which is the id of its task. Removed with the task. */
 export const PROCESSES_INDEX = 'processes';
 export type ProcessRow = {
   readonly process_id: string;
   /** its action */
   readonly name: string;
   readonly state: ProcessState;
-  /** name of the step that it is at */
+  /** name of its current step */
   readonly step: string;
   readonly steps: readonly ProcessStep[];
   /** the approval that it waits for */

@@ -1,6 +1,6 @@
 /**
- * RefusedEvent: what is told on `a2a.{domain}.{env}.out.{tenant}` of an envelope that came over
- * NATS without a reply subject and was not accepted (EN9). With one, the refusal is the reply.
+ * RefusedEvent: published on `a2a.{domain}.{env}.out.{tenant}` for a refused envelope that came
+ * over NATS without a reply subject. With a reply subject, the refusal is the reply.
  */
 import { type Static, Type } from '@sinclair/typebox';
 import { defined } from './defined.ts';
@@ -15,13 +15,13 @@ export const RefusedEventSchema = Type.Object(
     event: Type.Literal(REFUSED_EVENT),
     at: Type.String({ format: 'date-time' }),
     error: WireErrorSchema,
-    /** as far as they could be read */
+    /** as far as they could be parsed */
     request_id: Type.Optional(Type.String()),
     trace_id: Type.Optional(Type.String()),
-    rate_limit: count('envelopes a minute; header `x-ratelimit-limit` of an answer'),
-    rate_remaining: count('left at present; header `x-ratelimit-remaining` of an answer'),
+    rate_limit: count('envelopes per minute; header `x-ratelimit-limit` of a reply'),
+    rate_remaining: count('remaining; header `x-ratelimit-remaining` of a reply'),
     retry_after_sec: Type.Optional(
-      Type.Number({ minimum: 0, description: 'not sooner; header `retry-after` of an answer' }),
+      Type.Number({ minimum: 0, description: 'minimum delay; header `retry-after` of a reply' }),
     ),
   },
   { additionalProperties: false, $id: 'urn:troupe:refused-event:1.0', title: 'RefusedEvent' },

@@ -1,37 +1,37 @@
 /**
- * Run trace: what one run led to, across sessions, agents and workers, as steps in the order of
- * their times: messages, model calls, tools, replies, ends. `troupe trace` draws it.
+ * Run trace: the activity that followed from one run, across sessions, agents and workers, as steps
+ * in order of time: messages, model calls, tools, replies, ends. `troupe trace` prints it.
  *
- * Times are those of the shards that the sessions live on, epoch milliseconds: within a session
- * they are exact, between two workers as exact as the clocks of their machines.
+ * Times are shard times in epoch milliseconds. They are exact within a session; between two workers
+ * they are as accurate as the machines' clocks.
  */
 import type { MessageOrigin, RunStatus } from './session.ts';
 import type { SubagentOutcome } from './subagent.ts';
 
-/** Steps of one trace, and how many messages and spawns away from its run they may be. */
+/** Maximum number of steps of a trace, and maximum distance from its run in messages and spawns. */
 export const TRACE_STEPS_MAX = 500;
 export const TRACE_DEPTH_MAX = 8;
-/** Of a text in a step: its first words. */
+/** Maximum length of a step's text; longer texts are truncated. */
 export const TRACE_WORDS_CHARACTERS = 160;
 
 export type TraceParticipant = {
-  /** `S1`, `S2`, …: sessions; `P1`, …: people */
+  /** `S1`, `S2`, …: sessions; `P1`, …: users */
   readonly id: string;
   readonly kind: 'people' | 'session';
-  /** short, for a head of a column: `work:main`, `subagent 1a2b3c4d of main` */
+  /** short, for a column header: `work:main`, `subagent 1a2b3c4d of main` */
   readonly name: string;
-  /** of people: the session that they talk in */
+  /** of users: their session */
   readonly sessionKey: string;
   readonly label?: string;
-  /** workers that made its model calls, in order; empty where there is one process only */
+  /** workers that made its model calls, in order; empty with a single process */
   readonly nodes: readonly string[];
 };
 
-/** `from`, `to`, `in`: ids of participants. `text` is first words, in one line. */
+/** `from`, `to`, `in`: ids of participants. `text` is the beginning of the text, on one line. */
 export type TraceStep = {
   readonly at: number;
   readonly runId: string;
-} /** a message begins a run of `to`, or joins it (`joins`) */ & (
+} /* a message starts a run of `to`, or joins one (`joins`) */ & (
   | {
       readonly kind: 'message';
       readonly from: string;
@@ -41,14 +41,14 @@ export type TraceStep = {
       readonly joins?: true;
       readonly label?: string;
     }
-  /** a model call; what it said is a reply or goes with its tools */
+  /** a model call; its text is in the reply or in the tool steps */
   | {
       readonly kind: 'model';
       readonly in: string;
       readonly model: string;
       readonly tokens?: number;
       readonly node?: string;
-      /** names of the tools that it asks for */
+      /** names of the tools that it calls */
       readonly calls: readonly string[];
     }
   | {
@@ -57,22 +57,22 @@ export type TraceStep = {
       readonly name: string;
       readonly text: string;
       readonly failed: boolean;
-      /** its message or subagent is a step of its own */
+      /** its message or subagent is a separate step */
       readonly drawn?: true;
     }
-  /** a run has its end and says `text` to whoever began it; absent `to`: to nobody */
+  /** a run ended and sends `text` to the participant that started it; absent `to`: to none */
   | {
       readonly kind: 'end';
       readonly in: string;
       readonly to?: string;
       readonly text: string;
       readonly status: RunStatus;
-      /** the people of the session are told what it says */
+      /** the text is sent to the users of the session */
       readonly announces?: true;
-      /** it said that it wants no more, or nothing */
+      /** the reply was a skip text or empty */
       readonly silent?: true;
     }
-  /** a subagent's end is known to its parent */
+  /** the parent knows the result of a subagent */
   | {
       readonly kind: 'result';
       readonly from: string;
@@ -82,14 +82,14 @@ export type TraceStep = {
       readonly tokens?: number;
       readonly durationMs?: number;
     }
-  /** results of subagents are read in a run of their parent */
+  /** a run of the parent reads results of subagents */
   | {
       readonly kind: 'report';
       readonly in: string;
       readonly results: number;
       readonly joins?: true;
     }
-  /** a message or a spawn that did not come to be */
+  /** a message or a spawn that was refused */
   | { readonly kind: 'refused'; readonly in: string; readonly text: string; readonly why: string }
 );
 
@@ -102,13 +102,13 @@ export type RunTrace = {
   readonly participants: readonly TraceParticipant[];
   /** oldest first, at most TRACE_STEPS_MAX */
   readonly steps: readonly TraceStep[];
-  /** what the trace does not show */
+  /** what the trace omits */
   readonly left: {
-    /** steps beyond the most */
+    /** steps beyond the maximum */
     readonly steps: number;
-    /** messages and subagents that are further away than the depth that was asked for */
+    /** messages and subagents beyond the requested depth */
     readonly deeper: number;
-    /** sessions with more entries since the run began than were read */
+    /** sessions with more entries since the run started than were read */
     readonly sessions: readonly string[];
   };
 };

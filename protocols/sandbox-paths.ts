@@ -1,12 +1,12 @@
-/** Paths inside a sandbox that every sandboxed command finds, whatever runs it. */
+/** Paths inside a sandbox, the same for every sandbox backend. */
 
-/** Where a sandboxed command finds its workspace. */
+/** The workspace of a sandboxed command. */
 export const WORKSPACE = '/workspace';
 
-/** At the top beside /usr, and on most systems links into it. */
+/** Top-level folders next to /usr; on most systems links into it. */
 export const TOP_FOLDERS = ['bin', 'sbin', 'lib', 'lib32', 'lib64', 'libx32'] as const;
 
-/** Programs and libraries. A sandboxed command can read them and cannot change them. */
+/** Programs and libraries. A sandboxed command can read but not modify them. */
 export const PROGRAM_FOLDERS: readonly string[] = [
   '/usr',
   '/nix/store',

@@ -5,6 +5,6 @@ export type SandboxPolicy = {
   readonly workspaceAccess: 'ro' | 'rw' | 'none';
   readonly allow: readonly string[];
   readonly deny: readonly string[];
-  /** last part of the main session's key, which mode `non-main` leaves out; default `main` */
+  /** last part of the main session's key, which mode `non-main` does not sandbox; default `main` */
   readonly mainKey?: string;
 };

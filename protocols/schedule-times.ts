@@ -1,17 +1,17 @@
 /**
- * The times of a schedule: pure functions of what was set and of the time that is given. The cron
- * expressions are read by croner, which never schedules anything here.
+ * The times of a schedule: pure functions of the settings and a time. croner parses the cron
+ * expressions but schedules nothing.
  *
- * Local times that a day has twice (clocks go back) fire once, at the first; those that a day has
- * not (clocks go forward) fire when the clocks change. Expressions that name no hour go by elapsed
- * time and miss nothing.
+ * When clocks go back, a repeated local time fires once, the first time. When clocks go forward, a
+ * skipped local time fires at the change. Expressions without an hour follow elapsed time and skip
+ * nothing.
  */
 import { Cron } from 'croner';
 import { LATE_FIRES_MAX, type When } from './schedule.ts';
 
 /**
- * The first time after `after`; undefined when there is none. `when` is one that `faultIn` passed.
- * Every time of a cron expression is `lateMs` later.
+ * The first time after `after`; undefined when there is none. `when` has passed `faultIn`. Every
+ * time of a cron expression is delayed by `lateMs`.
  */
 export function nextTime(when: When, after: number, lateMs = 0): number | undefined {
   switch (when.kind) {
@@ -32,8 +32,8 @@ export function nextTime(when: When, after: number, lateMs = 0): number | undefi
 }
 
 /**
- * The times in (`after`, `until`], oldest first, at most the last LATE_FIRES_MAX of them; `after`
- * is a due time itself or lies before the first one.
+ * The times in (`after`, `until`], oldest first; only the last LATE_FIRES_MAX. `after` is a due
+ * time or precedes the first one.
  */
 export function timesBetween(
   when: When,
@@ -44,7 +44,7 @@ export function timesBetween(
   const next = nextTime(when, after, lateMs);
   if (next === undefined || next > until) return [];
   if (when.kind === 'cron') {
-    // The reference of croner's look back is left out of what it finds.
+    // croner excludes the reference time when it searches backwards.
     const found = cronOf(when).previousRuns(LATE_FIRES_MAX, new Date(until - lateMs + 1_000));
     return found
       .map((date) => date.getTime() + lateMs)
@@ -58,7 +58,7 @@ export function timesBetween(
   return times;
 }
 
-/** What is wrong with it, in words for who set it; undefined when it has a time after `now`. */
+/** What is wrong with the setting, for the user; undefined when it has a time after `now`. */
 export function faultIn(when: When, now: number): string | undefined {
   if (when.kind === 'at' && when.at <= now)
     return `the time ${new Date(when.at).toISOString()} has passed: give one that is to come`;
@@ -70,7 +70,7 @@ export function faultIn(when: When, now: number): string | undefined {
   return `${described(when)} never comes`;
 }
 
-/** As lists show it: `0 9 * * 1-5 (Europe/Berlin)`. */
+/** The form displayed in lists: `0 9 * * 1-5 (Europe/Berlin)`. */
 export function described(when: When): string {
   switch (when.kind) {
     case 'at':

@@ -1,6 +1,6 @@
 /**
- * Schedules: messages to sessions at times that were set before (AL11). What doors and tools say to
- * a schedule actor, and the rows it leaves. Its address is `{tenant}/schedule/{jobId}`.
+ * Schedules: messages sent to sessions at configured times. Messages that entry points and tools
+ * send to a schedule actor, and its rows. The address is `{tenant}/schedule/{jobId}`.
  */
 import { createHash } from 'node:crypto';
 import { type Static, Type } from '@sinclair/typebox';
@@ -9,22 +9,25 @@ import type { ErrorData } from './errors.ts';
 import type { RunStatus, Usage } from './session.ts';
 import { escapeToken } from './subjects.ts';
 
-/** Shortest time between two fires. */
+/** Minimum interval between two fires. */
 export const PERIOD_MS_MIN = 1_000;
 export const PERIOD_MS_MAX = 366 * 86_400_000;
-/** Jobs of one tenant. Doors count rows, so that jobs added at the same moment may exceed it. */
+/**
+ * Maximum number of jobs per tenant. Entry points count rows, so concurrent additions may exceed
+ * it.
+ */
 export const JOBS_MAX = 1_000;
-/** Runs that a job remembers. */
+/** Runs kept in a job's history. */
 export const RUNS_KEPT = 50;
-/** A job that will not fire again leaves so long after its last run. */
+/** A job without further times is removed this long after its last run. */
 export const JOB_RETENTION_MS = 7 * 86_400_000;
-/** Due times that `fire-late` makes up for; what lies before is counted as skipped. */
+/** Due times that `fire-late` makes up for; earlier ones count as skipped. */
 export const LATE_FIRES_MAX = 100;
-/** Longest delay that spreads the times of a cron expression. */
+/** Maximum delay that spreads the times of a cron expression. */
 export const STAGGER_MS_MAX = 3_600_000;
-/** Of the answer that a fire got, kept with it. */
+/** Maximum length of the answer stored with a fire. */
 export const FIRE_TEXT_CHARACTERS_MAX = 400;
-/** A fire that comes no later than this is on time, whatever `missed` says. */
+/** A fire within this delay counts as on time, regardless of `missed`. */
 export const ON_TIME_MS = 60_000;
 
 const closed = { additionalProperties: false } as const;
@@ -33,7 +36,7 @@ const closed = { additionalProperties: false } as const;
 export const WhenSchema = Type.Union([
   /** once */
   Type.Object({ kind: Type.Literal('at'), at: Type.Integer({ minimum: 0 }) }, closed),
-  /** each `everyMs` after `from`; default from when it is set */
+  /** every `everyMs` after `from`; default from the time it is set */
   Type.Object(
     {
       kind: Type.Literal('every'),
@@ -43,8 +46,8 @@ export const WhenSchema = Type.Union([
     closed,
   ),
   /**
-   * a cron expression of 5 fields, or 6 with seconds in front, in an IANA zone (default UTC);
-   * `staggerMs`: each time is later by the same part of it, which the job's id makes
+   * a cron expression of 5 fields, or 6 with leading seconds, in an IANA zone (default UTC).
+   * `staggerMs`: delays each time by a fixed part of it, derived from the job's id
    */
   Type.Object(
     {
@@ -59,9 +62,9 @@ export const WhenSchema = Type.Union([
 export type When = Static<typeof WhenSchema>;
 
 /**
- * What becomes of due times that passed while nothing ran, or while the fire before was still
- * running: `once` (default) makes up for all of them with one fire, `fire-late` with one fire for
- * each (the last LATE_FIRES_MAX), `skip` with none: the job goes on at its next time.
+ * Policy for due times that passed during downtime or during the previous fire: `once` (default)
+ * fires once for all of them, `fire-late` once for each (the last LATE_FIRES_MAX), `skip` not at
+ * all.
  */
 export const MISSED_POLICIES = ['once', 'fire-late', 'skip'] as const;
 export type MissedPolicy = (typeof MISSED_POLICIES)[number];
@@ -69,27 +72,27 @@ export type MissedPolicy = (typeof MISSED_POLICIES)[number];
 export const ScheduleJobSchema = Type.Object(
   {
     agentId: Type.String({ minLength: 1, maxLength: 63 }),
-    /** for people; default the first words of the text */
+    /** for users; default: the beginning of the text */
     name: Type.Optional(Type.String({ minLength: 1, maxLength: 120 })),
     when: WhenSchema,
     /** the message that the session receives */
     text: Type.String({ minLength: 1, maxLength: 32_768 }),
-    /** canonical; default a session of the job's own, `agent:{agentId}:cron:{jobId}` */
+    /** canonical; default: a session of its own, `agent:{agentId}:cron:{jobId}` */
     sessionKey: Type.Optional(Type.String({ minLength: 1, maxLength: 512 })),
     enabled: Type.Optional(Type.Boolean()),
     missed: Type.Optional(Type.Union(MISSED_POLICIES.map((policy) => Type.Literal(policy)))),
-    /** for people; the agent never sees it */
+    /** for users; never sent to the agent */
     description: Type.Optional(Type.String({ maxLength: 4_096 })),
-    /** what a form of a client is called by, and shows; nothing goes by them */
+    /** client-side names and display settings; ignored by the runtime */
     declarationKey: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
     displayName: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
     kind: Type.Optional(Type.Union([Type.Literal('turn'), Type.Literal('event')])),
     announce: Type.Optional(Type.Boolean()),
-    /** true: it is removed once it has no time left and its last run ended well */
+    /** true: the job is removed after its last time when its last run succeeded */
     deleteAfterRun: Type.Optional(Type.Boolean()),
-    /** true: its session begins anew before every fire but the first */
+    /** true: the session is reset before every fire but the first */
     fresh: Type.Optional(Type.Boolean()),
-    /** of the run, as SessionReceive has them */
+    /** of the run, see SessionReceive */
     model: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
     thinking: Type.Optional(Type.String({ minLength: 1, maxLength: 32 })),
     timeoutMs: Type.Optional(Type.Integer({ minimum: 1_000, maximum: 172_800_000 })),
@@ -99,41 +102,37 @@ export const ScheduleJobSchema = Type.Object(
 export type ScheduleJob = Static<typeof ScheduleJobSchema>;
 
 /**
- * Sets a job, new or instead of the one there is, or changes some of what is set; its history
- * stays. With `ifUpdatedAt` only over what was set then (0: nothing), else CONFLICT. Answer:
- * ScheduleRow.
+ * Creates, replaces or changes a job; its history is kept. With `ifUpdatedAt`, CONFLICT unless the
+ * job was last set at that time (0: does not exist). Reply: ScheduleRow.
  */
 export type SchedulePut = { readonly type: 'schedule.put'; readonly ifUpdatedAt?: number } & (
   | { readonly job: ScheduleJob; readonly changes?: undefined }
   | { readonly changes: Partial<ScheduleJob>; readonly job?: undefined }
 );
-/** Turns it on or off; what runs goes on. Answer: ScheduleRow. */
+/** Enables or disables it; a running fire continues. Reply: ScheduleRow. */
 export type ScheduleEnable = { readonly type: 'schedule.enable'; readonly enabled: boolean };
-/** Fires now, beside its times. Answer: { runId }, or CONFLICT while it runs. */
+/** Fires now, in addition to its times. Reply: { runId }, or CONFLICT during a fire. */
 export type ScheduleRun = { readonly type: 'schedule.run' };
-/** Answer: { removed: jobId }; what runs goes on. */
+/** Reply: { removed: jobId }; a running fire continues. */
 export type ScheduleRemove = { readonly type: 'schedule.remove' };
-/** Answer: ScheduleRow, written anew. */
+/** Reply: ScheduleRow, rewritten. */
 export type ScheduleGet = { readonly type: 'schedule.get' };
-/** Answer: { runs: ScheduleFire[] }, the newest first. */
+/** Reply: { runs: ScheduleFire[] }, newest first. */
 export type ScheduleRuns = { readonly type: 'schedule.runs' };
 
 /** One fire of a job. */
 export type ScheduleFire = {
   readonly runId: string;
-  /** the time it was due; absent when somebody asked for it */
+  /** the due time; absent for a manual fire */
   readonly dueAt?: number;
   readonly firedAt: number;
   readonly endedAt?: number;
-  /**
-   * `lost`: it was not heard of any more for a day; `skipped`: its time passed and the policy made
-   * up for it with nothing
-   */
+  /** `lost`: no result for a day; `skipped`: the due time passed and the policy skipped it */
   readonly status: Exclude<RunStatus, 'queued'> | 'lost' | 'skipped';
   readonly error?: ErrorData;
-  /** where it was told */
+  /** where the reply was sent */
   readonly sessionKey?: string;
-  /** first words of the answer */
+  /** beginning of the answer */
   readonly text?: string;
   readonly model?: string;
   readonly usage?: Usage;
@@ -150,28 +149,28 @@ export type ScheduleRow = {
   /** at most 200 characters */
   readonly text: string;
   readonly missed: MissedPolicy;
-  /** `over`: it has no time left */
+  /** `over`: no times left */
   readonly state: 'waiting' | 'running' | 'off' | 'over';
   readonly createdAt: number;
   readonly updatedAt: number;
   readonly nextAt?: number;
   readonly last?: ScheduleFire;
-  /** that ended, or was skipped, last */
+  /** the last fire that ended or was skipped */
   readonly lastEnded?: ScheduleFire;
-  /** fires in a row, the last one among them, that did not end well */
+  /** consecutive fires that failed, up to the last one */
   readonly failures?: number;
-  /** as it is set; absent in rows of version 1: `schedule.get` writes them anew */
+  /** the settings; absent in rows of version 1, which `schedule.get` rewrites */
   readonly job?: ScheduleJob;
   readonly fires: number;
   /** due times that passed without a fire of their own */
   readonly skipped: number;
 };
 
-/** Index `schedule-runs`, key jobId: the fires that ended, the newest first. */
+/** Index `schedule-runs`, key jobId: completed fires, newest first. */
 export const SCHEDULE_RUNS_INDEX = 'schedule-runs';
 export type ScheduleRunsRow = { readonly jobId: string; readonly runs: readonly ScheduleFire[] };
 
-/** On `schedulesTopic`, for watchers: what happened to a job. Ephemeral. */
+/** On `schedulesTopic`, for watchers: a change of a job. Ephemeral. */
 export type ScheduleChange = {
   readonly type: 'schedule.changed';
   readonly action: 'added' | 'updated' | 'removed' | 'started' | 'finished';
@@ -179,11 +178,11 @@ export type ScheduleChange = {
 };
 export const schedulesTopic = (tenant: string): string => `schedules.${escapeToken(tenant)}`;
 
-/** Job ids stand inside session keys, run ids and paths. */
+/** Job ids are part of session keys, run ids and paths. */
 export const JOB_ID = /^[A-Za-z0-9_-]{1,64}$/;
 
 /**
- * Id of the job that `sub` adds under an idempotency key: a repeat, at whichever gateway, means the
+ * Id of the job that `sub` creates under an idempotency key. A repeat at any gateway refers to the
  * same job.
  */
 export const keyedJobId = (sub: string, idempotencyKey: string): string =>
@@ -195,7 +194,7 @@ export const declaredJobId = (declarationKey: string): string => `decl-${digestO
 const digestOf = (text: string): string =>
   createHash('sha256').update(text).digest('hex').slice(0, 32);
 
-/** Key of a message to a job: a repeat of the same message gets the first answer. */
+/** Key of a message to a job: a repeat of the same message gets the first reply. */
 export const jobMessageKey = (sub: string, type: string, idempotencyKey: string): string =>
   JSON.stringify([type, sub, idempotencyKey]);
 

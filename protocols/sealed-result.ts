@@ -1,9 +1,9 @@
 /**
- * Sealed results (EN22): what the work of a sensitive action returns is stored as its payload is:
- * as a JWE to the installation's own key. Whoever may read the task is shown it opened; what is
- * told of the task to all never holds it.
+ * Sealed results: the result of a sensitive action is stored like its payload, as a JWE to the
+ * installation's own key. A reader with access to the task receives it decrypted; events to all
+ * never contain it.
  *
- * Its binding names the action's `done` event, so that no result can be sent in as a payload.
+ * The JWE is bound to the action's `done` event, so a client cannot submit a result as a payload.
  */
 import type { Payload } from './envelope.ts';
 import {
@@ -15,9 +15,9 @@ import {
 } from './sealed.ts';
 import { taskEvent, type TaskView } from './task.ts';
 
-/** As it stands in a task's `result`. */
+/** The form in a task's `result`. */
 export type SealedResult = { readonly jwe: string };
-/** What is sealed. */
+/** The encrypted content. */
 export type OpenResult = Pick<TaskView, 'result' | 'resource_links'>;
 
 const SCHEMA_VERSION = '1.0';
@@ -28,7 +28,7 @@ export const isSealedResult = (value: unknown): value is SealedResult =>
   typeof (value as Partial<SealedResult>).jwe === 'string' &&
   Object.keys(value).length === 1;
 
-/** @param belongsTo the envelope that asked for the work */
+/** @param belongsTo the envelope that requested the work */
 export async function sealResult(
   value: OpenResult,
   publicJwk: SealingJwk,
@@ -40,8 +40,8 @@ export async function sealResult(
 }
 
 /**
- * The view as who may read the task sees it; as it is when its result is not sealed.
- * @throws TroupeError as of `openPayload`
+ * The view for a reader with access to the task; unchanged when the result is not sealed.
+ * @throws TroupeError see `openPayload`
  */
 export async function openResult(
   view: TaskView,
@@ -55,7 +55,7 @@ export async function openResult(
   return { ...view, ...(opened as OpenResult) };
 }
 
-/** The view as it is told to all. */
+/** The view in published events. */
 export function withoutSealedResult(view: TaskView): TaskView {
   if (!isSealedResult(view.result)) return view;
   const { result: _, ...rest } = view;

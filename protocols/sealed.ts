@@ -1,13 +1,12 @@
 /**
- * Sealed payloads (EN22): the payload of a schema marked sensitive travels as a JWE (RFC 7516,
- * compact) to the receiver's key: ECDH-ES+A256KW on X25519 or P-256, A256GCM.
+ * Sealed payloads: the payload of a sensitive schema travels as a JWE (RFC 7516, compact) to the
+ * receiver's key: ECDH-ES+A256KW on X25519 or P-256, A256GCM.
  *
- * What is sealed is bound to its envelope: tenant, action and principal stand in the JWE's
- * protected header, so that whoever sees a sealed payload can not put it into an envelope of their
- * own to have it opened for them.
+ * The JWE is bound to its envelope: its protected header contains tenant, action and principal. An
+ * attacker who copies a sealed payload into another envelope cannot have it decrypted.
  *
- * Invariants: no error holds anything of a payload; nothing but the algorithms above is tried,
- * whatever a header asks for.
+ * Invariants: no error contains any part of a payload; only the algorithms above are used, whatever
+ * a header requests.
  */
 import {
   compactDecrypt,
@@ -21,7 +20,7 @@ import { createHash } from 'node:crypto';
 import type { Envelope, Payload } from './envelope.ts';
 import { TroupeError } from './errors.ts';
 
-/** A public key to seal to, as `/.well-known/jwks.json` shows it (`use` is `enc`). */
+/** A public encryption key as published by `/.well-known/jwks.json` (`use` is `enc`). */
 export type SealingJwk = {
   readonly kty: 'OKP' | 'EC';
   readonly crv: 'X25519' | 'P-256';
@@ -30,17 +29,17 @@ export type SealingJwk = {
 };
 export type SealingPrivateJwk = SealingJwk & { readonly d: string };
 
-/** What a sealed payload belongs to; an envelope is one. */
+/** What a sealed payload is bound to; an envelope has these fields. */
 export type SealedFor = Pick<Envelope, 'tenant_id' | 'action' | 'principal'>;
 
 export type SealedPayload = { readonly schema_version: string; readonly jwe: string };
 
 const ALG = 'ECDH-ES+A256KW';
 const ENC = 'A256GCM';
-/** Members of a header that are understood; any other is refused, `zip` and `crit` among them. */
+/** The accepted header members; any other one is refused, including `zip` and `crit`. */
 const HEADER = new Set(['alg', 'enc', 'epk', 'kid', 'apu', 'apv', 'typ', 'cty', 'for']);
 
-/** The public part and nothing more. @throws TroupeError INVALID_ARGUMENT */
+/** The public part only. @throws TroupeError INVALID_ARGUMENT */
 export const sealingJwk = (value: unknown): SealingJwk => {
   const { kty, crv, x, y } = (value ?? {}) as Record<string, unknown>;
   if (kty === 'OKP' && crv === 'X25519' && typeof x === 'string') return { kty, crv, x };
@@ -59,7 +58,7 @@ export const sealingKidOf = (jwk: SealingJwk): string => {
   return createHash('sha256').update(JSON.stringify(members)).digest('base64url');
 };
 
-/** A fresh X25519 pair. */
+/** A new X25519 key pair. */
 export const newSealingKey = async (): Promise<SealingPrivateJwk> => {
   const { privateKey } = await generateKeyPair(ALG, { crv: 'X25519', extractable: true });
   return (await exportJWK(privateKey)) as SealingPrivateJwk;
@@ -69,9 +68,9 @@ export const isSealed = (payload: Payload): payload is Payload & SealedPayload =
   typeof payload['jwe'] === 'string' && Object.keys(payload).length === 2;
 
 /**
- * The payload sealed for one envelope of this tenant, action and principal. Idempotency and order
- * go by `context_id` then, since `payload.subject` is sealed, too.
- * @throws TroupeError INVALID_ARGUMENT when the key is none to seal to
+ * Seals a payload for one envelope of this tenant, action and principal. `payload.subject` is
+ * sealed too, so idempotency and order use `context_id`. @throws TroupeError INVALID_ARGUMENT when
+ * the key is not an encryption key
  */
 export async function sealPayload(
   payload: Payload,
@@ -87,9 +86,9 @@ export async function sealPayload(
 }
 
 /**
- * What was sealed. @param privateKeys those that may have been sealed to
- * @throws TroupeError FORBIDDEN when it is sealed to another key or for another envelope, or was
- * changed on the way; INVALID_ARGUMENT when it is no JWE of ours, or holds no payload
+ * Decrypts a sealed payload. @param privateKeys candidates for the key @throws TroupeError
+ * FORBIDDEN when it is sealed to another key or for another envelope, or was modified;
+ * INVALID_ARGUMENT when it is not a supported JWE, or contains no payload
  */
 export async function openPayload(
   payload: Payload,
@@ -108,7 +107,7 @@ export async function openPayload(
   return opened;
 }
 
-/** One text of three, which can not be read in two ways. */
+/** Joins the three texts unambiguously. */
 const bindingOf = ({ tenant_id, action, principal }: SealedFor): string =>
   JSON.stringify([tenant_id, action, principal.sub]);
 
@@ -151,7 +150,7 @@ function payloadOf(bytes: Uint8Array): Payload {
     const version = (value as { schema_version?: unknown } | null)?.schema_version;
     if (typeof version === 'string' && !Array.isArray(value)) return value as Payload;
   } catch {
-    // said below; the parser's own words would show a piece of the payload
+    // reported below; the parser's message would reveal part of the payload
   }
   throw invalid('there is no payload with a schema_version inside');
 }

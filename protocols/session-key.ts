@@ -1,5 +1,5 @@
 /**
- * Session keys (SE1): which conversation a message belongs to.
+ * Session keys: which conversation a message belongs to.
  *
  *   agent:{agentId}:{mainKey}                                   main
  *   agent:{agentId}:dm:{peerId}                                 dm, scope per-peer
@@ -10,16 +10,14 @@
  *   agent:{agentId}:subagent:{id}   agent:{agentId}:cron:{jobId}
  *   agent:{agentId}:hook:{id}       agent:{agentId}:node:{nodeId}
  *
- * Escaping: within a part, `%` is written `%25`, `:` is `%3A`, and a control character the `%XX` of
- * its UTF-8 bytes; nothing else is. So a part never holds a `:`, the number of parts and the words
- * between them decide the form, and each key has one reading:
+ * Escaping: within a part, `%` becomes `%25`, `:` becomes `%3A`, and a control character the `%XX`
+ * of its UTF-8 bytes; nothing else is escaped. A part therefore contains no `:`, and the number of
+ * parts and the literals between them determine the form. Each key is unambiguous:
  * `formatSessionKey(parseSessionKey(k))` is `k`.
  */
 import { TroupeError } from './errors.ts';
 
-/**
- * How direct messages share sessions. `main` (default): all of them in the agent's main session.
- */
+/** How direct messages share sessions. `main` (default): all use the agent's main session. */
 export const DM_SCOPES = [
   'main',
   'per-peer',
@@ -30,7 +28,7 @@ export type DmScope = (typeof DM_SCOPES)[number];
 
 export const DEFAULT_MAIN_KEY = 'main';
 export const DEFAULT_ACCOUNT_ID = 'default';
-/** A session key is the key of an address, with its bound. */
+/** A session key is the key of an address, with the same limit. */
 export const SESSION_KEY_BYTES_MAX = 512;
 
 export type SessionKeyParts =
@@ -61,10 +59,10 @@ export type SessionKeyParts =
       readonly agentId: string;
       readonly id: string;
     }
-  /** a key of another making, taken as it is */
+  /** a key of another format, kept unchanged */
   | { readonly type: 'other'; readonly key: string };
 
-/** Who writes a direct message, as the channel knows them. */
+/** The sender of a direct message, as identified by the channel. */
 export type DmPeer = {
   readonly peerId: string;
   readonly channel: string;
@@ -75,8 +73,8 @@ export type DmPeer = {
 };
 
 /**
- * Makes keys. Every function throws TroupeError INVALID_ARGUMENT for an empty part or a key that is
- * too long.
+ * Creates keys. Every function throws TroupeError INVALID_ARGUMENT for an empty part or a key that
+ * is too long.
  */
 export const sessionKey = {
   main: (agentId: string, mainKey: string = DEFAULT_MAIN_KEY) =>
@@ -148,14 +146,14 @@ const tailOf = (parts: Exclude<SessionKeyParts, { type: 'other' }>): readonly st
   }
 };
 
-/** Total: a text of no known form, or with an escape that is never written, is `other`. */
+/** Never throws: an unknown form or an invalid escape returns `other`. */
 export const parseSessionKey = (key: string): SessionKeyParts => {
   const [head, agentId, ...tail] = key.split(':').map(unescapePart);
   const known = head === 'agent' && agentId ? readTail(agentId, tail) : undefined;
   return known ?? { type: 'other', key };
 };
 
-/** An undefined or empty part is one that no key of ours has. */
+/** An undefined or empty part never occurs in a valid key. */
 const readTail = (
   agentId: string,
   tail: readonly (string | undefined)[],
@@ -187,11 +185,11 @@ const readTail = (
 const isOwn = (word: string): word is 'subagent' | 'cron' | 'hook' | 'node' =>
   word === 'subagent' || word === 'cron' || word === 'hook' || word === 'node';
 
-/** Kinds of `sessions_list` (AA1). */
+/** The kinds that `sessions_list` reports. */
 export const SESSION_KINDS = ['main', 'group', 'cron', 'hook', 'node', 'other'] as const;
 export type SessionKind = (typeof SESSION_KINDS)[number];
 
-/** @param mainKey the configured main key; a main form with another one is `other` */
+/** @param mainKey the configured main key; a main form with another one returns `other` */
 export const sessionKind = (
   parts: SessionKeyParts,
   mainKey: string = DEFAULT_MAIN_KEY,
@@ -227,7 +225,7 @@ const hexOf = (character: string): string => {
   return escaped;
 };
 
-/** undefined when `escapePart` never makes this text */
+/** undefined when `escapePart` never creates this text */
 const unescapePart = (escaped: string): string | undefined => {
   if (!escaped.includes('%')) return RESERVED_ONCE.test(escaped) ? undefined : escaped;
   try {

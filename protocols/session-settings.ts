@@ -1,49 +1,49 @@
-/**
- * What people set for one session and put into it from outside, and how doors tell each other that
- * they did.
- */
+/** Settings and notes that users add to one session, and the notification of entry points. */
 import type { QueueMode, Verbosity } from './session.ts';
 import { escapeToken } from './subjects.ts';
 
-/** To a session: settings of its own, until its reset; null: as the agent has it. Answer: them. */
+/**
+ * To a session: settings that apply until its reset; null: the agent's setting. Reply: the
+ * settings.
+ */
 export type SessionSet = {
   type: 'session.set';
-  /** what people and agents call it, at most 120 characters */
+  /** display name, at most 120 characters */
   label?: string | null;
   model?: string | null;
   thinking?: string | null;
   queue?: QueueMode | null;
   verbose?: Verbosity | null;
   reasoning?: boolean | null;
-  /** lists leave it out unless they are asked for it; null and false take it back */
+  /** lists omit the session unless requested; null and false undo it */
   archived?: boolean | null;
   /** lists show it first */
   pinned?: boolean | null;
-  /** the group that people put it into, at most 120 characters */
+  /** the group of the session, at most 120 characters */
   category?: string | null;
 };
 
 /**
- * To a session that is idle: a note is added to the transcript, under no run. Answer:
- * { injected: true }; CONFLICT while a run goes, whose calls and results it would tear apart.
+ * To an idle session: adds a note to the transcript, outside any run. Reply: { injected: true };
+ * CONFLICT during a run, because it would separate its calls from their results.
  */
 export type SessionInject = {
   type: 'session.inject';
   /** 1 to INJECTED_CHARACTERS_MAX characters */
   text: string;
-  /** where it is from, at most INJECTED_LABEL_CHARACTERS_MAX characters; stands before it */
+  /** source of the note, at most INJECTED_LABEL_CHARACTERS_MAX characters; precedes the text */
   label?: string;
-  /** whose words models take it for: what was said to people, or to the agent; default assistant */
+  /** the role that models see: user or assistant; default assistant */
   role?: 'assistant' | 'user';
 };
 export const INJECTED_CHARACTERS_MAX = 65_536;
 export const INJECTED_LABEL_CHARACTERS_MAX = 100;
-/** `model` of the entry of a note that is the assistant's. */
+/** `model` of the transcript entry of an assistant note. */
 export const INJECTED_MODEL = 'gateway-injected';
 
 /**
- * Doors tell each other on this topic that they changed something of a session that no run event
- * tells; ephemeral, the row says what is.
+ * Topic on which an entry point publishes a change of a session that no run event reports.
+ * Ephemeral; the row has the details.
  */
 export type SessionNotice = {
   readonly sessionKey: string;

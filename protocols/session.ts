@@ -1,6 +1,6 @@
 /**
- * What doors and session actors say to each other, and what a session leaves for readers: events,
- * index rows, transcript entries, live run events. A session's address is
+ * Messages between entry points and session actors, and what a session stores for readers: index
+ * rows, transcript entries, live run events. A session's address is
  * `{tenant}/session/{sessionKey}`.
  */
 import type { ImagePart } from './content.ts';
@@ -12,61 +12,59 @@ import type { Usage } from './model-usage.ts';
 import type { PromptReport, PromptSource } from './prompt-report.ts';
 
 /**
- * What becomes of a message that comes while a run is going (AL3):
- *  - `steer`: it joins the run at the next boundary of a model call or a tool; when there is none
- *    any more, it becomes a run of its own;
- *  - `followup`: a run of its own, in order;
- *  - `collect`: all that waits becomes one run, when nothing came for `debounceMs`;
- *  - `interrupt`: the run is aborted and this one begins.
+ * What happens to a message that arrives during a run:
+ *  - `steer`: it joins the run before the next model call; if none follows, it starts a run of its
+ *    own;
+ *  - `followup`: it starts a run of its own, in order;
+ *  - `collect`: all waiting messages start one run, after `debounceMs` without a new one;
+ *  - `interrupt`: the run is aborted and the message starts a new one.
  */
 export type QueueMode = 'steer' | 'followup' | 'collect' | 'interrupt';
-/**
- * How much of its work a run shows in its reply (AL7): nothing, a line per tool, results as well.
- */
+/** How much of its work a run includes in its reply: nothing, a line per tool, results as well. */
 export type Verbosity = 'off' | 'on' | 'full';
 
 /**
- * To a session: a message of a person. The idempotency key of the request becomes `runId`. Answer:
+ * To a session: a user's message. The idempotency key of the request becomes `runId`. Reply:
  * RunAccepted.
  */
 export type SessionReceive = {
   type: 'session.receive';
   runId: string;
   text: string;
-  /** who speaks, as the door knows it */
+  /** the sender, as the entry point authenticated it */
   sender?: string;
   /** `provider/model`; default the agent's */
   model?: string;
   thinking?: string;
   extraSystemPrompt?: string;
-  /** whole run, milliseconds; the smallest enclosing limit wins */
+  /** time limit of the complete run, milliseconds; the smallest enclosing limit applies */
   timeoutMs?: number;
-  /** default the session's, then the agent's for this channel, then `steer` */
+  /** default: the session's, then the agent's for this channel, then `steer` */
   queue?: QueueMode;
   /** at most IMAGES_MAX */
   images?: readonly ImagePart[];
   verbose?: Verbosity;
-  /** whether the reasoning is part of the reply; it is streamed anyway. Default false */
+  /** whether the reply includes the reasoning, which is streamed in any case. Default false */
   reasoning?: boolean;
-  /** the door it came through, for its queue mode; default `webchat` */
+  /** the entry point, for its queue mode; default `webchat` */
   channel?: string;
 
   // ---- from actors only
 
-  /** who sent it, where that is no person; such a message is never folded: it is refused */
+  /** the sender, if it is not a user; such a message is refused instead of summarized */
   origin?: MessageOrigin;
   lineage?: Lineage;
-  /** its place among those that wait; default normal */
+  /** its priority in the queue; default normal */
   priority?: Priority;
-  /** the sender is told of the end of this message's run: RunEnded */
+  /** the sender receives RunEnded when this message's run ends */
   notify?: true;
-  /** with the first message, from the subagent actor of this session's key: what it lives by */
+  /** with the first message, from the subagent actor of this session's key: its grant */
   terms?: SubagentTerms;
 };
 
-/** Who begins a run that no person asked for. */
+/** The origin of a run that no user requested. */
 export type MessageOrigin = {
-  readonly kind: /** another agent's message, and what it replies */
+  readonly kind: /* another agent's message, and its replies */
     | 'agent'
     /** the announce step of a conversation */
     | 'announce'
@@ -74,22 +72,22 @@ export type MessageOrigin = {
     | 'task'
     /** results of subagents */
     | 'subagents';
-  /** of the sender; of a subagent its parent */
+  /** session of the sender; for a subagent, of its parent */
   readonly sessionKey: string;
-  /** conversation or subagents */
+  /** id of the conversation or of the subagents */
   readonly ids: readonly string[];
 };
 
 /**
- * From a session, to the sender of a message with `notify`, and for every run of a subagent's
- * session to its subagent: the run has its end.
+ * From a session, to the sender of a message with `notify`, and from a subagent's session to its
+ * subagent actor for every run: the run ended.
  */
 export type RunEnded = {
   type: 'run.ended';
   runId: string;
   sessionKey: string;
   status: Exclude<RunStatus, 'queued' | 'running'>;
-  /** the reply as told; '' is silence, no more wanted or, to a subagent, words for others */
+  /** the reply as sent; '' for no reply, a skip text or, to a subagent, text addressed to others */
   text: string;
   error?: ErrorData;
   usage: Usage;
@@ -97,48 +95,48 @@ export type RunEnded = {
   endedAt: number;
   /** the message joined this run */
   joined?: string;
-  /**
-   * what will begin another run by itself: subagents that go on, results that nobody has read,
-   * messages that wait
-   */
+  /** work that will start another run: running subagents, unread results, queued messages */
   open: number;
-  /** the door that people of the session came through last; absent: none ever did */
+  /** the last entry point that users of the session used; absent: none */
   channel?: string;
-  /** of all subagents of the session that have ended, and how many it has started, with theirs */
+  /**
+   * usage of all ended subagents of the session, and the number of subagents started, with theirs
+   */
   below: { readonly usage: Usage; readonly spawned: number };
 };
 
 /**
- * From a session to those that its run waits for: does somebody there wait for `origin`, directly
- * or through others? Passed on along what each of them waits for; whoever waits for `origin` itself
- * tells it so by `session.cycle`.
+ * From a session to those that its run waits for: does any of them wait for `origin`, directly or
+ * through others? Each forwards it to the sessions that it waits for. A session that waits for
+ * `origin` itself sends `session.cycle` to it.
  */
 export type SessionProbe = {
   type: 'session.probe';
-  /** session key and the conversation that it waits for */
+  /** session key, and the conversation that it waits for */
   origin: string;
   id: string;
-  /** sessions that have passed it on, at most PROBE_PATH_MAX */
+  /** sessions that have forwarded it, at most PROBE_PATH_MAX */
   path: readonly string[];
 };
 export const PROBE_PATH_MAX = 64;
-/** To the session that began to wait last: that wait would never end. */
+/** To the session that started to wait last: the wait would never end. */
 export type SessionCycle = { type: 'session.cycle'; id: string; path: readonly string[] };
 
 /**
- * To a session: end all that goes on and waits, leave the lists, and be gone. Its subagents go as
- * `orphans` says. Answer: { closed: true }. The transcript stays; no model sees it again.
+ * To a session: aborts its runs, removes it from the lists and ends the actor. `orphans` says what
+ * happens to its subagents. Reply: { closed: true }. The transcript is kept, but no model reads it
+ * again.
  */
 export type SessionClose = { type: 'session.close'; orphans?: OrphanPolicy };
-/** From a session that is deleted, to the one that takes its subagents over. */
+/** From a deleted session to the one that takes over its subagents. */
 export type SessionAdopt = { type: 'session.adopt'; children: readonly AdoptedChild[] };
 export type AdoptedChild = {
   readonly id: string;
   readonly sessionKey: string;
   readonly reportBack: boolean;
-  /** it has no place yet */
+  /** it has no slot yet */
   readonly waits?: true;
-  /** it has ended, and nobody has read how: it is asked to tell it again */
+  /** it ended and its result is unread: it is requested to report again */
   readonly ended?: true;
   /** from its start to its end, milliseconds */
   readonly timeoutMs: number;
@@ -151,18 +149,19 @@ export type RunAccepted = {
   queued: boolean;
 };
 
-/** To a session that is idle: shorten its context now. Answer: CompactionDone, or CONFLICT. */
+/** To an idle session: compacts its context now. Reply: CompactionDone, or CONFLICT. */
 export type SessionCompact = { type: 'session.compact'; instructions?: string };
 export type CompactionDone = { compacted: boolean; tokensBefore: number; tokensAfter: number };
 
 /**
- * To a session: begin anew under another session id; what goes on is aborted, what waits is ended
- * as aborted (SE2). The transcript stays; no model sees what lies before. Answer: { sessionId }.
+ * To a session: starts over under another session id; runs are aborted, and queued messages end as
+ * aborted. The transcript is kept, but models no longer see the earlier entries. Reply: { sessionId
+ * }.
  */
 export type SessionReset = { type: 'session.reset'; reason?: string };
 
 /**
- * To a session: stop the running or the queued run (all of them without runId). Answer: { aborted:
+ * To a session: aborts a running or queued run (all of them without runId). Reply: { aborted:
  * runIds }.
  */
 export type SessionAbort = { type: 'session.abort'; runId?: string };
@@ -171,8 +170,7 @@ export type RunStatus = 'queued' | 'running' | 'ok' | 'error' | 'aborted' | 'tim
 export type { Usage };
 
 /**
- * Index `runs`, key runId (of the default tenant's table): runs that go, and for 28 hours those
- * that ended.
+ * Index `runs`, key runId (in the default tenant's table): open runs, and for 28 hours ended ones.
  */
 export type RunRow = {
   runId: string;
@@ -182,16 +180,16 @@ export type RunRow = {
   startedAt?: number;
   endedAt?: number;
   /**
-   * final text, at most 64 KiB, whole in the transcript; for one of many messages that joined a
-   * run (`joined`), its first words
+   * final text, at most 64 KiB, complete in the transcript; for a run with many joined messages
+   * (`joined`), its beginning
    */
   text?: string;
   error?: ErrorData;
   usage?: Usage;
   model?: string;
-  /** this message was taken into that run and ends with it (steer, collect) */
+  /** this message joined that run and ends with it (steer, collect) */
   joined?: string;
-  /** messages that tools of the run sent into the conversation; absent: none */
+  /** messages that the run's tools sent into the conversation; absent: none */
   messages?: number;
 };
 
@@ -206,22 +204,22 @@ export type SessionRow = {
   /** transcript entries */
   messages: number;
   pending: number;
-  /** that answers the run, else of its own settings, else that answered last */
+  /** of the open run, else from the session's settings, else of the last run */
   model?: string;
-  /** of its own settings */
+  /** from the session's settings */
   ownModel?: string;
   runId?: string;
   usage: Usage;
-  /** first words of the last message, at most 120 characters */
+  /** beginning of the last message, at most 120 characters */
   lastMessage?: string;
   label?: string;
-  /** the door that people came through last */
+  /** the last entry point that users used */
   channel?: string;
   /** input tokens of the last model call */
   contextTokens?: number;
-  /** session key of the parent; of a subagent's session */
+  /** session key of the parent, for a subagent's session */
   spawnedBy?: string;
-  /** of its own settings, as the next are */
+  /** from the session's settings, as are the next ones */
   queue?: QueueMode;
   thinking?: string;
   verbose?: Verbosity;
@@ -231,10 +229,10 @@ export type SessionRow = {
   category?: string;
 };
 
-/** One tool call a model asks for. `args` is JSON. */
+/** A tool call that a model requested. `args` is JSON. */
 export type ToolCall = { id: string; name: string; args: unknown };
 
-/** Entries of a session's transcript; `type` names the kind. `at` is shard time. */
+/** Entries of a session's transcript; `type` is the kind. `at` is shard time. */
 export type SessionEntry =
   | {
       type: 'user';
@@ -244,11 +242,11 @@ export type SessionEntry =
       images?: readonly ImagePart[];
       /** the message that joined this run (steer, collect): its own run id */
       of?: string;
-      /** absent: a person */
+      /** absent: a user */
       origin?: MessageOrigin;
       at: number;
     }
-  /** what the model is told in front of everything; the last one before a call counts (AL5) */
+  /** the system prompt; the last one before a model call applies */
   | {
       type: 'prompt';
       runId: string;
@@ -257,10 +255,10 @@ export type SessionEntry =
       report: PromptReport;
       at: number;
     }
-  /** what lies before entry `keptFrom` is replaced by the summary (AL8) */
+  /** the summary replaces all entries before `keptFrom` */
   | {
       type: 'compaction';
-      /** '' outside of a run */
+      /** '' outside a run */
       runId: string;
       summary: string;
       /** transcript position of the first entry that models still see */
@@ -269,15 +267,15 @@ export type SessionEntry =
       tokensAfter: number;
       at: number;
     }
-  /** the session began anew: models see nothing before it */
+  /** the session was reset: models see nothing before this entry */
   | { type: 'reset'; runId: ''; sessionId: string; reason?: string; at: number }
   | {
       type: 'assistant';
       runId: string;
-      /** sent by a tool: its id for clients. Models read it in the call, not as an answer */
+      /** sent by a tool: its id for clients. Models see it in the call, not as an answer */
       of?: string;
       text: string;
-      /** what people see of it, where it repeats messages that the run sent */
+      /** the displayed text, if the answer repeats messages that the run sent */
       shown?: string;
       calls?: readonly ToolCall[];
       reasoning?: string;
@@ -285,7 +283,7 @@ export type SessionEntry =
       model: string;
       usage?: Usage;
       stop: string;
-      /** worker that made the call, by name; absent where there is one process only */
+      /** name of the worker that made the call; absent with a single process */
       node?: string;
       at: number;
     }
@@ -297,24 +295,24 @@ export type SessionEntry =
       result: string;
       isError: boolean;
       images?: readonly ImagePart[];
-      /** nobody knows whether it ran: its worker died, and it may not run twice (RT9) */
+      /** the outcome is unknown: its worker crashed, and the tool must not run twice */
       unknown?: boolean;
-      /** messages that the tool sent: not repeated in the reply */
+      /** messages that the tool sent, which the reply does not repeat */
       sent?: readonly SentMessage[];
-      /** ids of subagents whose ends it tells: not told again (AA8) */
+      /** ids of the subagents whose results it contains, so they are not reported again */
       ends?: readonly string[];
       at: number;
     }
   | { type: 'run.end'; runId: string; status: RunStatus; error?: ErrorData; at: number };
 
-/** A message that a tool sent: to whom, and what. */
+/** A message that a tool sent: its destination and its text. */
 export type SentMessage = { to: string; text: string };
 
 export type { PromptReport, PromptSource };
 
 /**
- * Live events of runs on Bus topic `runEventsTopic(tenant, sessionKey)`; ephemeral, in order per
- * run.
+ * Live events of runs on the Bus topic `runEventsTopic(tenant, sessionKey)`; ephemeral, in order
+ * per run.
  */
 export type RunEvent = { runId: string; sessionKey: string; at: number } & (
   | {
@@ -322,7 +320,7 @@ export type RunEvent = { runId: string; sessionKey: string; at: number } & (
       phase: 'start';
       startedAt: number;
       origin?: MessageOrigin;
-      /** of a subagent's session: its parent's key */
+      /** session key of the parent, for a subagent's session */
       spawnedBy?: string;
     }
   /** exactly one end or error per run */
@@ -347,26 +345,29 @@ export type RunEvent = { runId: string; sessionKey: string; at: number } & (
       messages?: number;
     }
   /**
-   * `offset` = characters of this answer before the delta; a lower offset than seen replaces what
-   * came after it (a restarted call)
+   * `offset`: characters of this answer before the delta. An offset lower than the last one
+   * replaces the text after it (a restarted call)
    */
   | { stream: 'assistant'; delta: string; offset: number; call: number }
   | { stream: 'reasoning'; delta: string; offset: number; call: number }
   | { stream: 'tool'; phase: 'start'; callId: string; name: string; args: unknown }
-  /** progress: what came since the last update */
+  /** progress: the output since the last update */
   | { stream: 'tool'; phase: 'update'; callId: string; name: string; delta: string }
   | { stream: 'tool'; phase: 'end'; callId: string; name: string; result: string; isError: boolean }
-  /** a call waits for a person: see the approval of that id */
+  /** a call waits for approval: see the approval with that id */
   | { stream: 'tool'; phase: 'approval'; callId: string; name: string; approvalId: string }
-  /** watchers drop what they hold of call `call` and later: it is made again with less (AL8) */
+  /**
+   * watchers discard the state of call `call` and later ones: the call is repeated after a
+   * compaction
+   */
   | { stream: 'compaction'; phase: 'start' | 'end'; call: number; willRetry: boolean }
-  /** a tool sent a message into this conversation; `id` is that of its transcript entry */
+  /** a tool sent a message into this conversation; `id` is the id of its transcript entry */
   | { stream: 'message'; id: string; text: string }
   /** a message joined the run */
   | { stream: 'steer'; of: string; text: string }
   /**
-   * a subagent of the session, under the run that started it (AA8); `runId` is the parent's,
-   * `childRunId` the subagent's
+   * a subagent of the session, under the run that started it; `runId` is the parent's, `childRunId`
+   * the subagent's
    */
   | ({
       stream: 'subagent';
@@ -385,5 +386,5 @@ const token = (text: string) =>
   encodeURIComponent(text).replaceAll('.', '%2E').replaceAll('*', '%2A');
 export const runEventsTopic = (tenant: string, sessionKey: string) =>
   `run.${token(tenant)}.${token(sessionKey)}`;
-/** Every run event of a tenant. */
+/** Matches every run event of a tenant. */
 export const runEventsOfTenant = (tenant: string) => `run.${token(tenant)}.>`;

@@ -1,16 +1,16 @@
 /**
- * Signature of an envelope (EN12, A2A-External): a detached JWS (RFC 7515 appendix F, RFC 7797)
- * over the envelope's canonical JSON (RFC 8785), so that neither the order of fields nor white
- * space matters and every value does.
+ * Signature of an envelope (A2A-External): a detached JWS (RFC 7515 appendix F, RFC 7797) over the
+ * envelope's canonical JSON (RFC 8785). The order of fields and white space do not matter; every
+ * value does.
  *
- * Boundary: bytes and keys. Whose key it is, how old it may be and how long a signature is good is
- * decided where the keys are known (channels/edge/identity).
+ * Boundary: bytes and keys. channels/edge/identity decides who owns a key, how old it may be, and
+ * how long a signature is valid.
  *
  * Invariants:
- *  1. The one kind of key is Ed25519, and it comes from `keyOf` only: nothing that a header carries
- *     (jwk, jku, x5c) is ever a key, and the header's `alg` never chooses how the key is used.
- *  2. A header that asks for what is not understood (`crit`) is refused.
- *  3. An error says what is wrong with what was sent, never what would be right.
+ *  1. Only Ed25519 keys from `keyOf` are used: a header value (jwk, jku, x5c) is never used as a
+ *     key, and the header's `alg` never selects the algorithm.
+ *  2. A header with an unsupported `crit` extension is refused.
+ *  3. An error describes the fault in the request, never the expected value.
  */
 import {
   createHash,
@@ -23,22 +23,24 @@ import {
 import { canonicalize } from 'json-canonicalize';
 import { TroupeError } from './errors.ts';
 
-/** A public key as a JWK (RFC 8037), nothing else in it. */
+/** A public key as a JWK (RFC 8037), without other members. */
 export type Ed25519Jwk = { readonly kty: 'OKP'; readonly crv: 'Ed25519'; readonly x: string };
 export type Ed25519PrivateJwk = Ed25519Jwk & { readonly d: string };
 
 /** HTTP and NATS header that carries the signature. */
 export const SIGNATURE_HEADER = 'x-jws-signature';
-/** Longer ones are refused unread; ours have about 180. */
+/** Longer values are refused without parsing; a valid one has about 180 characters. */
 export const SIGNATURE_BYTES_MAX = 1_024;
 
-/** RFC 9864 names the algorithm exactly; RFC 8037 names the family, whose curve our keys fix. */
+/**
+ * RFC 9864 names the exact algorithm; RFC 8037 names the family, and the key determines the curve.
+ */
 const ALGORITHMS: readonly unknown[] = ['Ed25519', 'EdDSA'];
-/** header, nothing, and 64 bytes */
+/** header, empty payload, and 64 bytes */
 const DETACHED = /^([A-Za-z0-9_-]{8,900})\.\.([A-Za-z0-9_-]{86})$/;
 const KEY_TEXT = /^[A-Za-z0-9_-]{43}$/;
 
-/** A public key, and nothing more, of what may be a JWK. @throws TroupeError INVALID_ARGUMENT */
+/** The public part of a value that may be a JWK. @throws TroupeError INVALID_ARGUMENT */
 export const ed25519Jwk = (value: unknown): Ed25519Jwk => {
   const { kty, crv, x } = (value ?? {}) as Record<string, unknown>;
   if (kty !== 'OKP' || crv !== 'Ed25519' || typeof x !== 'string' || !KEY_TEXT.test(x))
@@ -49,7 +51,7 @@ export const ed25519Jwk = (value: unknown): Ed25519Jwk => {
   return { kty, crv, x };
 };
 
-/** The key's name: its thumbprint (RFC 7638). Another key has another name. */
+/** The key's id: its thumbprint (RFC 7638), which is unique per key. */
 export const kidOf = ({ crv, kty, x }: Ed25519Jwk): string =>
   createHash('sha256').update(JSON.stringify({ crv, kty, x })).digest('base64url');
 
@@ -66,9 +68,9 @@ const signKeyOf = (jwk: Ed25519PrivateJwk): KeyObject => {
 };
 
 /**
- * The detached JWS of an envelope, for `x-jws-signature`. The payload is signed as it is, not in
- * base64 (RFC 7797). @param kid default the key's thumbprint, which is what `troupe keys` registers
- * @throws TroupeError INVALID_ARGUMENT when it is no Ed25519 key or the envelope is no JSON
+ * The detached JWS of an envelope, for `x-jws-signature`. The payload is signed directly, not as
+ * base64 (RFC 7797). @param kid default: the key's thumbprint, which `troupe keys` registers
+ * @throws TroupeError INVALID_ARGUMENT when it is not an Ed25519 key or the envelope is not JSON
  */
 export async function signEnvelope(
   envelope: unknown,
@@ -83,8 +85,8 @@ export async function signEnvelope(
 }
 
 /**
- * Whether the signature is that of the envelope, with the key that `keyOf` has for its `kid`.
- * Answers the `kid`. @throws TroupeError UNAUTHORIZED
+ * Verifies the signature of the envelope with the key that `keyOf` returns for its `kid`. Returns
+ * the `kid`. @throws TroupeError UNAUTHORIZED
  */
 export async function verifySignature(
   signature: string,
@@ -94,7 +96,7 @@ export async function verifySignature(
   const { encoded, kid, plain, bytes } = readSignature(signature);
   const key = await keyOf(kid);
   if (!key) throw wrong('its key is not known here, or not good any more');
-  // `verify` goes by the kind of the key: with any other it would be another algorithm.
+  // `verify` derives the algorithm from the key's type, so any other type is refused.
   if (key.asymmetricKeyType !== 'ed25519') throw wrong('its key is of another kind');
   const text = canonical(envelope);
   const payload = plain ? text : Buffer.from(text).toString('base64url');
@@ -106,7 +108,7 @@ export async function verifySignature(
 type Parts = {
   readonly encoded: string;
   readonly kid: string;
-  /** the payload is signed as it is (RFC 7797) and not as base64url */
+  /** the payload is signed directly (RFC 7797) and not as base64url */
   readonly plain: boolean;
   readonly bytes: Uint8Array;
 };
@@ -132,13 +134,14 @@ function headerOf(encoded: string): Record<string, unknown> {
     const header: unknown = JSON.parse(Buffer.from(encoded, 'base64url').toString('utf8'));
     if (typeof header === 'object' && header !== null) return header as Record<string, unknown>;
   } catch {
-    // said below, as of every other header that is none
+    // reported below, like every other invalid header
   }
   throw wrong('its header is no JSON object');
 }
 
 /**
- * RFC 8785. @throws TroupeError INVALID_ARGUMENT for what JSON can not say, or is nested too deep
+ * RFC 8785. @throws TroupeError INVALID_ARGUMENT for a value without JSON form, or nested too
+ * deeply
  */
 function canonical(envelope: unknown): string {
   try {

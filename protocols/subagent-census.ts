@@ -1,14 +1,14 @@
 /**
- * Census of subagents: how many there are in which state, and which of them should have ended by
- * themselves and have not. A healthy installation has none of those: every wait of a subagent ends
- * by time. Pure.
+ * Census of subagents: the number in each state, and those that should have timed out but have not.
+ * A healthy installation has none of the latter, because every wait of a subagent has a time limit.
+ * Pure.
  */
 import type { SubagentRow, SubagentStatus } from './subagent.ts';
 
-/** Past its end by time for so long, milliseconds: its timer was due, and its last words too. */
+/** Grace period after the time limit, milliseconds, for the timer and the final report. */
 export const OVERDUE_MS = 120_000;
 
-/** What is looked at of each row. */
+/** The fields of each row that the census reads. */
 export const CENSUS_FIELDS = [
   'id',
   'parent',
@@ -27,16 +27,16 @@ export type OpenSubagent = {
   readonly status: SubagentStatus;
   /** since it was reserved, milliseconds */
   readonly ageMs: number;
-  /** past the time at which it ends by itself, milliseconds; 0: it has time left */
+  /** past its time limit, milliseconds; 0: not overdue */
   readonly lateMs: number;
-  /** late by more than OVERDUE_MS */
+  /** overdue by more than OVERDUE_MS */
   readonly isOverdue: boolean;
 };
 export type SubagentCensus = {
   readonly counts: Readonly<Record<SubagentStatus, number>>;
   /** those that are not in a final state, the oldest first */
   readonly open: readonly OpenSubagent[];
-  /** that have ended and whose parent has not said yet how its agent hears of it */
+  /** ended, but the parent has not confirmed how its agent receives the result */
   readonly unreported: number;
   readonly overdue: number;
 };
@@ -44,7 +44,7 @@ export type SubagentCensus = {
 const OPEN: readonly SubagentStatus[] = ['reserved', 'starting', 'running'];
 export const isOpen = ({ status }: Pick<SubagentRow, 'status'>): boolean => OPEN.includes(status);
 
-/** Counts rows one by one; keeps those that are open only. */
+/** Counts rows one by one; keeps the open ones only. */
 export class Census {
   readonly #now: number;
   readonly #counts: Record<SubagentStatus, number> = { ...NONE };
@@ -59,7 +59,7 @@ export class Census {
   add(row: CountedRow): void {
     this.#counts[row.status]++;
     if (isOpen(row)) this.#open.push(openOf(row, this.#now));
-    // What a parent refused by itself has no start and nobody to report to.
+    // A subagent that its parent refused never started, so it reports to no session.
     else if (row.reported === undefined && row.startedAt !== undefined) this.#unreported++;
   }
 

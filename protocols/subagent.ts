@@ -1,18 +1,18 @@
 /**
- * Subagents: agents that a session starts for a task, and what the session (the parent), the
- * subagent actor and its session (the child) say to each other (AA6 to AA8). A subagent's address
- * is `{tenant}/subagent/{id}`, its session `agent:{agentId}:subagent:{id}`.
+ * Subagents: agents that a session starts for a task. Messages between the session (the parent),
+ * the subagent actor and its session (the child). A subagent's address is `{tenant}/subagent/{id}`,
+ * its session `agent:{agentId}:subagent:{id}`.
  *
- *   tool      ─ session.spawn ─────────────────▶ parent     (answer: SpawnResult)
+ *   tool      ─ session.spawn ─────────────────▶ parent     (reply: SpawnResult)
  *   parent    ─ subagent.reserve, subagent.go ─▶ subagent
  *   subagent  ─ session.receive ───────────────▶ child
  *   subagent ◀─ run.ended ─────────────────────  child
  *   parent   ◀─ subagent.ended ────────────────  subagent
  *   parent    ─ subagent.heard ────────────────▶ subagent
  *
- * The parent decides in its own turn and keeps the books: what it grants is taken from what it has,
- * and what was not used comes back with `subagent.ended`. So no sequence of spawns, whoever makes
- * them and however they interleave, passes a ceiling of the tree.
+ * The parent decides in one turn and keeps the ledger: a grant reduces its own budget, and
+ * `subagent.ended` returns the unused part. Therefore no sequence or interleaving of spawns exceeds
+ * a limit of the tree.
  */
 import { type Address, address } from './address.ts';
 import type { ErrorData } from './errors.ts';
@@ -20,39 +20,39 @@ import type { Lineage } from './lineage.ts';
 import type { Usage } from './model-usage.ts';
 import type { SandboxPolicy } from './sandbox-policy.ts';
 
-/** Spawns that may wait for one of the places of their parent; more are refused. */
+/** Maximum number of spawns that wait for a slot of their parent; more are refused. */
 export const SPAWNS_WAITING_MAX = 20;
-/** Of a task, with its context; of the findings in the message that tells of them. */
+/** Maximum length of a task with its context, and of the findings in the report message. */
 export const TASK_CHARACTERS_MAX = 32_768;
 export const FINDINGS_CHARACTERS_MAX = 8_192;
-/** A grant of fewer tokens is none: the spawn is refused. */
+/** Minimum grant: a spawn with fewer tokens is refused. */
 export const GRANT_TOKENS_MIN = 1_000;
 
-/** First line of the message that tells an agent what its subagents came to (AA8). */
+/** First line of the message that reports subagent results to an agent. */
 export const REPORTS_TITLE = '[Results of subagents]';
 
 export const subagentAddress = (tenant: string, id: string): Address =>
   address(tenant, 'subagent', id);
 
-/** Of the first run of its session. */
+/** Run id of the first run of its session. */
 export const subagentRunId = (id: string): string => `sub-${id}`;
 
-/** What becomes of the children of a session that is reset or deleted. */
+/** What happens to the subagents of a session that is reset or deleted. */
 export type OrphanPolicy =
-  /** they are killed, and their own with them */
+  /** they are killed, with their own subagents */
   | 'cascade'
-  /** the session that begins anew takes them over; of a deleted one the agent's main session */
+  /** the reset session takes them over; for a deleted one, the agent's main session does */
   | 'adopt'
-  /** they end, and nobody is told */
+  /** they continue, and their results are not reported */
   | 'detach';
 
-/** Ceilings of one session and of the tree that it is the root of (`agents.spawnDefaults`). */
+/** Limits of one session and of the tree below it (`agents.spawnDefaults`). */
 export type SpawnLimits = {
-  /** agents in a chain of spawns, the root counted */
+  /** maximum depth of a chain of spawns, including the root */
   readonly depthMax: number;
-  /** children of one session at once */
+  /** concurrent children of one session */
   readonly concurrentMax: number;
-  /** children that one session may start until it is reset */
+  /** children that one session may start before it is reset */
   readonly perSessionMax: number;
   /** subagents, tokens and US dollars of one tree; 0 dollars: unlimited */
   readonly perTreeMax: number;
@@ -64,53 +64,51 @@ export type SpawnLimits = {
   readonly onParentReset: OrphanPolicy;
 };
 
-/** What a child lives by, as it was asked for. Its tokens are a wish: the parent may have fewer. */
+/** The requested settings of a child. The parent may grant fewer tokens. */
 export type SpawnTerms = {
-  /** who it is; part of its session key */
+  /** name; part of its session key */
   readonly agentId: string;
-  /**
-   * the agent that admits its runs: itself, or the parent's when nothing is configured under its id
-   */
+  /** the agent that admits its runs: itself, or the parent's agent if its id is not configured */
   readonly admitBy: string;
   readonly model?: string;
   readonly thinking?: string;
   readonly purpose?: string;
-  /** its lists are exact: what was asked for and policy leaves */
+  /** exact tool lists: the requested tools that the policy allows */
   readonly sandbox: SandboxPolicy;
   readonly turnsMax: number;
   /** from its start to its end, milliseconds */
   readonly timeoutMs: number;
   readonly tokens: number;
-  /** US dollars; absent: as many as the tree has */
+  /** US dollars; absent: the tree's limit */
   readonly costUsd?: number;
-  /** true: a workspace of its own, empty; false: that of its parent */
+  /** true: an empty workspace of its own; false: the parent's workspace */
   readonly isolated: boolean;
-  /** how long its session can be read after its end, milliseconds */
+  /** how long its session stays readable after its end, milliseconds */
   readonly keepMs: number;
 };
 
-/** What the parent grants. */
+/** The parent's grant. */
 export type SubagentTerms = SpawnTerms & {
   /** session keys */
   readonly parent: string;
   readonly root: string;
-  /** whose files it works on where it is not isolated; absent: its parent's agent's */
+  /** whose files it uses when it is not isolated; absent: those of its parent's agent */
   readonly workspace?: Address;
-  /** of the child; the root has 1 */
+  /** depth of the child; the root has 1 */
   readonly depth: number;
-  /** subagents that it may start itself, with theirs */
+  /** subagents that it may start, including theirs */
   readonly spawns: number;
 };
 
 /**
- * To a session, from a tool of its run, under the call's key: start a subagent. Answer:
- * SpawnResult; with `wait` when the subagent has ended, or the run that waits has.
+ * To a session, from a tool of its run, under the call's key: starts a subagent. Reply:
+ * SpawnResult; with `wait`, when the subagent or the waiting run has ended.
  */
 export type SessionSpawn = {
   type: 'session.spawn';
-  /** of the subagent: a uuid made of the call's key */
+  /** of the subagent: a UUID derived from the call's key */
   id: string;
-  /** the run and the call that ask */
+  /** the requesting run and call */
   runId: string;
   callId: string;
   task: string;
@@ -118,15 +116,15 @@ export type SessionSpawn = {
   terms: SpawnTerms;
   limits: SpawnLimits;
   wait: boolean;
-  /** false: nobody is told of its end; it can be looked up */
+  /** false: its result is not reported, but can be queried */
   reportBack: boolean;
 };
 
-/** How a subagent ended. */
+/** The outcome of a subagent. */
 export type SubagentOutcome = 'completed' | 'failed' | 'timedOut' | 'killed' | 'refused';
 
 export type SpawnResult =
-  /** it runs, or waits for a place (`queued`) */
+  /** it runs, or waits for a slot (`queued`) */
   | {
       status: 'accepted';
       runId: string;
@@ -135,7 +133,7 @@ export type SpawnResult =
       /** granted */
       tokens: number;
     }
-  /** nothing was started; `rule` names the limit */
+  /** nothing was started; `rule` is the limit that refused it */
   | { status: 'refused'; rule: string; error: string }
   /** with `wait`: it has ended */
   | {
@@ -146,20 +144,19 @@ export type SpawnResult =
       result: string;
       tokensUsed: number;
       costUsd?: number;
-      /** milliseconds from its start */
+      /** milliseconds since its start */
       duration: number;
       error?: string;
     };
 
 /**
- * From a tool of the session, or an operator: end children, or all of them. Answer:
- * { killed: ids }.
+ * From a tool of the session, or an operator: kills some or all children. Reply: { killed: ids }.
  */
 export type SessionKill = { type: 'session.kill'; id?: string; reason?: string };
 
 // ---- to a subagent
 
-/** From its parent, once, and its first message: these are your task and your grant. */
+/** From its parent, once, as its first message: the task and the grant. */
 export type SubagentReserve = {
   type: 'subagent.reserve';
   parentRunId: string;
@@ -171,20 +168,22 @@ export type SubagentReserve = {
   /** true: it waits for `subagent.go` */
   hold: boolean;
 };
-/** From its parent: there is a place. */
+/** From its parent: a slot is free. */
 export type SubagentGo = { type: 'subagent.go' };
-/** From its parent or an operator. A second one changes nothing. Answer: { killed: ids }. */
+/** From its parent or an operator. A repeat changes nothing. Reply: { killed: ids }. */
 export type SubagentKill = { type: 'subagent.kill'; reason: string };
-/** From a tool of the parent, or an operator: say this to it. Answer: { delivered } or CONFLICT. */
+/**
+ * From a tool of the parent, or an operator: sends a text to it. Reply: { delivered } or CONFLICT.
+ */
 export type SubagentSteer = { type: 'subagent.steer'; text: string };
-/** From its parent, when it had answered a run that ended before it knew: tell me again. */
+/** From a parent that missed an earlier report: report again. */
 export type SubagentReport = { type: 'subagent.report' };
-/** From a parent that goes: your end concerns this session now, or nobody (null). */
+/** From a parent that is deleted: report to this session instead, or to none (null). */
 export type SubagentMove = { type: 'subagent.move'; parent: string | null };
-/** From its parent: what became of its end. */
+/** From its parent: how the result was used. */
 export type SubagentHeard = { type: 'subagent.heard'; how: ReportedBy };
 
-/** How a result came back: see AA8. `unknown`: the parent knows nothing of it any more. */
+/** How the agent received the result. `unknown`: the parent has no record of the subagent. */
 export type ReportedBy = 'steer' | 'followup' | 'collect' | 'waited' | 'silent' | 'unknown';
 
 // ---- from a subagent
@@ -196,27 +195,27 @@ export type SubagentEnded = {
   sessionKey: string;
   runId: string;
   outcome: SubagentOutcome;
-  /** what it found, at most FINDINGS_CHARACTERS_MAX; whole in its transcript */
+  /** its findings, at most FINDINGS_CHARACTERS_MAX; complete in its transcript */
   findings: string;
   label?: string;
-  /** first words */
+  /** beginning of the task */
   task: string;
   error?: ErrorData;
-  /** its own and that of all below it */
+  /** its own usage and that of all subagents below it */
   usage: Usage;
-  /** subagents that it has started, with theirs */
+  /** subagents that it started, including theirs */
   spawned: number;
   startedAt?: number;
   endedAt: number;
   again?: true;
 };
 
-/** Where a subagent is. `reserved`: it waits for a place. */
+/** State of a subagent. `reserved`: it waits for a slot. */
 export type SubagentStatus = 'reserved' | 'starting' | 'running' | SubagentOutcome;
 
 /**
- * Index `subagents`, key `{parent session key}|{id}`: what goes on, and for 28 hours what has ended
- * and what a parent has refused.
+ * Index `subagents`, key `{parent session key}|{id}`: open subagents, and for 28 hours ended ones
+ * and those that a parent refused.
  */
 export const SUBAGENTS_INDEX = 'subagents';
 export const subagentRowKey = (parent: string, id: string): string => `${parent}|${id}`;
@@ -233,16 +232,16 @@ export type SubagentRow = {
   /** why it was refused, failed or killed */
   reason?: string;
   label?: string;
-  /** first words */
+  /** beginning of the task */
   task: string;
   /** granted */
   tokens: number;
   usage?: Usage;
   createdAt: number;
   startedAt?: number;
-  /** shard time at which it ends by itself; absent when it has ended */
+  /** shard time of its time limit; absent after the end */
   until?: number;
   endedAt?: number;
-  /** absent while its end is not told */
+  /** absent until its result is reported */
   reported?: ReportedBy;
 };

@@ -1,18 +1,18 @@
 /**
- * Subjects: every name of a stream of messages (EN19), made and read in one place.
+ * Subjects: every name of a message stream, formatted and parsed in one place.
  *
  *   mailbox       mbx.{env}.{shard}.{lane}          lane: data or control; internal
  *   journal       jrn.{env}.{shard}                 internal
  *   transcript    trn.{env}.{tenant}.{type}.{key}   internal
  *   cell          cell.{env}                        internal
  *   dead letters  a2a.{domain}.{env}.dlq
- *   door          a2a.{domain}.{env}.in.{tenant}    requests
+ *   entry point   a2a.{domain}.{env}.in.{tenant}    requests
  *                 a2a.{domain}.{env}.out.{tenant}   answers and events
  *
- * Every free part is one token, escaped: letters, digits, `_` and `-` stand for themselves, all
- * else is `%XX` per UTF-8 byte, half a surrogate pair `%uXXXX`, and the empty text a lone `%`. So a
- * token never holds `.`, `*`, `>` or white space, no two texts share a token, and
- * `parse(format(s))` is `s`.
+ * Every variable part is one escaped token: letters, digits, `_` and `-` are unchanged, everything
+ * else is `%XX` per UTF-8 byte, half a surrogate pair is `%uXXXX`, and the empty text is a single
+ * `%`. A token therefore never contains `.`, `*`, `>` or white space, different texts have
+ * different tokens, and `parse(format(s))` is `s`.
  */
 import { TroupeError } from './errors.ts';
 import { type AddressParts, parseAddress } from './address.ts';
@@ -30,7 +30,7 @@ export type Subject =
       readonly tenant: string;
     };
 
-/** Any text as one subject token. Total and injective. */
+/** Any text as one subject token. Never throws; injective. */
 export const escapeToken = (text: string): string =>
   text === '' ? '%' : PLAIN.test(text) ? text : text.replace(FOREIGN, escapeCharacter);
 
@@ -50,8 +50,8 @@ const escapeCharacter = (character: string): string => {
 };
 
 /**
- * The text of a token. @throws TroupeError INVALID_ARGUMENT when `escapeToken` never makes this
- * token
+ * The inverse of `escapeToken`.
+ * @throws TroupeError INVALID_ARGUMENT for a token that `escapeToken` never creates
  */
 export const unescapeToken = (token: string): string => {
   if (PLAIN.test(token)) return token;
@@ -64,7 +64,7 @@ export const unescapeToken = (token: string): string => {
     );
     if (escapeToken(text) === token) return text;
   } catch {
-    // not UTF-8: reported below with every other malformed token
+    // not UTF-8: reported below, like every other malformed token
   }
   throw new TroupeError('INVALID_ARGUMENT', `${JSON.stringify(token)} is no escaped subject token`);
 };
@@ -72,9 +72,11 @@ export const unescapeToken = (token: string): string => {
 export const mailboxSubject = (env: string, shard: number, lane: Lane) =>
   `mbx.${escapeToken(env)}.${shard}.${lane}`;
 export const journalSubject = (env: string, shard: number) => `jrn.${escapeToken(env)}.${shard}`;
-/** The record that says which cell an `env` is, and over how many shards it is spread. */
+/** The record with the cell's id and its number of shards. */
 export const cellSubject = (env: string) => `cell.${escapeToken(env)}`;
-/** @param actor an Address as text. @throws TroupeError INVALID_ARGUMENT when it is none */
+/**
+ * @param actor an Address as text. @throws TroupeError INVALID_ARGUMENT when it is not an address
+ */
 export const transcriptSubject = (env: string, actor: string) =>
   formatSubject({ kind: 'transcript', env, ...parseAddress(actor) });
 export const deadLetterSubject = (domain: string, env: string) =>
@@ -102,7 +104,8 @@ export const formatSubject = (subject: Subject): string => {
 };
 
 /**
- * The inverse of `formatSubject`. @throws TroupeError INVALID_ARGUMENT for any text it never makes
+ * The inverse of `formatSubject`.
+ * @throws TroupeError INVALID_ARGUMENT for a text that it never creates
  */
 export const parseSubject = (text: string): Subject => {
   const [root, ...rest] = text.split('.');
@@ -152,8 +155,8 @@ const parseDoor = (tokens: readonly string[]): Subject | undefined => {
 };
 
 /**
- * Whether a subject is one of a pattern's, as NATS has it: `*` stands for exactly one token, `>` as
- * the last token for one or more. A pattern without them matches itself.
+ * Whether a subject matches a pattern with NATS semantics: `*` matches exactly one token, a final
+ * `>` one or more. A pattern without wildcards matches itself.
  */
 export const subjectMatches = (pattern: string, subject: string): boolean => {
   let p = 0;

@@ -1,9 +1,9 @@
 /**
- * Task: what becomes of one envelope (EN7, EN8). The vocabulary between doors, task actors, sagas
- * and readers: states, the view that everybody outside sees, events, addresses, messages, rows.
+ * Task: the processing of one envelope. States, the public view, events, addresses, messages and
+ * rows that entry points, task actors, sagas and readers share.
  *
- * A task's id is made of what its idempotency key is scoped to (EN3), so that the same request
- * finds the same task for as long as the task is remembered, and nothing else has to remember keys.
+ * A task's id is derived from the scope of its idempotency key. The same request therefore finds
+ * the same task until the task is removed, and no separate store of keys is needed.
  */
 import { createHash } from 'node:crypto';
 import { type Static, Type } from '@sinclair/typebox';
@@ -14,9 +14,9 @@ import { ERRORS, type ErrorCode, type ErrorData } from './errors.ts';
 import type { ReplyRef } from './statechart.ts';
 
 /**
- * Outward states. SUCCEEDED, FAILED, CANCELLED, COMPENSATED and EXPIRED are final and never change:
- * while a compensation runs the task is still RUNNING. UNKNOWN: nobody knows whether the work was
- * done; a person decides, and it goes on or ends.
+ * Public states. SUCCEEDED, FAILED, CANCELLED, COMPENSATED and EXPIRED are final and never change;
+ * during a compensation the task is still RUNNING. UNKNOWN: it is not known whether the work was
+ * done; an operator decides, and the task continues or ends.
  */
 export const TASK_STATES = [
   'ACKED',
@@ -33,16 +33,16 @@ export type TaskState = (typeof TASK_STATES)[number];
 const OPEN: ReadonlySet<TaskState> = new Set(['ACKED', 'RUNNING', 'UNKNOWN']);
 export const isFinal = (state: TaskState): boolean => !OPEN.has(state);
 
-/** A synchronous answer is waited for so long (EN7). */
+/** Time limit of a synchronous reply. */
 export const SYNC_ANSWER_MS = 2_000;
-/** A task may run so long unless its action says otherwise (EN7). */
+/** Default time limit of a task; its action may set another. */
 export const ETA_SEC_DEFAULT = 300;
 export const ETA_SEC_MAX = 86_400;
-/** Attempts of the work: the first and six more (EN11). */
+/** Maximum number of attempts: the first and six more. */
 export const ATTEMPTS_MAX = 7;
-/** Finished tasks are remembered so long: longer than any envelope may live. */
+/** Retention of finished tasks: longer than the maximum lifetime of an envelope. */
 export const TASK_RETENTION_MS = 28 * 3_600_000;
-/** Larger results go as artifacts (EN10). */
+/** Larger results are artifacts. */
 export const TASK_RESULT_BYTES_MAX = 262_144;
 
 const closed = { additionalProperties: false } as const;
@@ -51,7 +51,7 @@ const Id = Type.String({ minLength: 1, maxLength: 128 });
 const State = Type.Unsafe<TaskState>({ type: 'string', enum: [...TASK_STATES] });
 const Code = Type.Unsafe<ErrorCode>({ type: 'string', enum: Object.keys(ERRORS) });
 
-/** An error as it stands in every answer and event outside. */
+/** The public form of an error in replies and events. */
 export const WireErrorSchema = Type.Object(
   {
     code: Code,
@@ -70,14 +70,14 @@ export const wireError = ({ code, message, details, retryAfterMs }: ErrorData): 
   ...(retryAfterMs === undefined ? {} : { retry_after_sec: Math.ceil(retryAfterMs / 1_000) }),
 });
 
-/** What a task waits for: a person's or the caller's word. */
+/** What a task waits for: a decision or input. */
 export const WaitingSchema = Type.Object(
   {
     for: Type.Unsafe<'input' | 'approval' | 'decision'>({
       type: 'string',
       enum: ['input', 'approval', 'decision'],
       description:
-        'input: of the caller; approval: a yes or no; decision: of an operator, who says what became of lost work or what to do about a compensation that failed',
+        'input: from the caller; approval: yes or no; decision: from an operator, about work with an unknown outcome or a failed compensation',
     }),
     prompt: Type.String({ maxLength: 4_096 }),
     /** JSON Schema of the input */
@@ -88,7 +88,7 @@ export const WaitingSchema = Type.Object(
 );
 export type Waiting = Static<typeof WaitingSchema>;
 
-/** The newest of a task that are shown; older ones stand in its journal only. */
+/** Maximum number of operator decisions in a view; older ones are in the journal only. */
 export const DECISIONS_SHOWN_MAX = 20;
 const DecisionSchema = Type.Object(
   {
@@ -115,7 +115,7 @@ const EventEntry = Type.Object(
 );
 export type TaskEventEntry = Static<typeof EventEntry>;
 
-/** A task as everybody outside sees it: the answer of both transports. */
+/** The public view of a task, in replies of both transports. */
 export const TaskViewSchema = Type.Object(
   {
     task_id: Id,
@@ -128,20 +128,20 @@ export const TaskViewSchema = Type.Object(
     trace_id: Type.String(),
     context_id: Type.Optional(Type.String()),
     subject: Type.String({ description: 'payload.subject, else context_id, else empty' }),
-    principal: Type.String({ description: 'sub of who asked' }),
+    principal: Type.String({ description: 'sub of the caller' }),
     accepted_at: Time,
     started_at: Type.Optional(Time),
     finished_at: Type.Optional(Time),
-    eta_sec: Type.Integer({ minimum: 1, description: 'the task ends within so long' }),
-    attempt: Type.Integer({ minimum: 0, description: 'attempts of the work begun' }),
+    eta_sec: Type.Integer({ minimum: 1, description: 'time limit of the task' }),
+    attempt: Type.Integer({ minimum: 0, description: 'attempts that were started' }),
     waiting: Type.Optional(WaitingSchema),
     decisions: Type.Optional(
       Type.Array(DecisionSchema, {
         maxItems: DECISIONS_SHOWN_MAX,
-        description: 'what operators decided about it, oldest first',
+        description: 'decisions of operators, oldest first',
       }),
     ),
-    compensating: Type.Optional(Type.Boolean({ description: 'the work is being undone' })),
+    compensating: Type.Optional(Type.Boolean({ description: 'the work is being compensated' })),
     result: Type.Optional(Type.Unknown()),
     resource_links: Type.Optional(Type.Array(Type.Record(Type.String(), Type.Unknown()))),
     error: Type.Optional(WireErrorSchema),
@@ -149,20 +149,20 @@ export const TaskViewSchema = Type.Object(
       Type.Unsafe<'FAILED' | 'CANCELLED'>({
         type: 'string',
         enum: ['FAILED', 'CANCELLED'],
-        description: 'of a COMPENSATED task: what made it be undone',
+        description: 'of a COMPENSATED task: the reason',
       }),
     ),
-    events: Type.Array(EventEntry, { description: 'what the task has told so far' }),
+    events: Type.Array(EventEntry, { description: 'the events of the task so far' }),
   },
   { ...closed, $id: 'urn:troupe:task:1.0', title: 'Task' },
 );
 export type TaskView = Static<typeof TaskViewSchema>;
 
-/** One event as it travels: on a task's event stream and on `a2a.{domain}.{env}.out.{tenant}`. */
+/** A published event: on a task's event stream and on `a2a.{domain}.{env}.out.{tenant}`. */
 export const TaskEventSchema = Type.Object(
   {
     event: Type.String(),
-    event_id: Type.String({ description: '{task_id}.{n}: the same when it is sent again' }),
+    event_id: Type.String({ description: '{task_id}.{n}: stays the same when it is sent again' }),
     n: Type.Integer({ minimum: 1 }),
     at: Time,
     task: TaskViewSchema,
@@ -171,7 +171,7 @@ export const TaskEventSchema = Type.Object(
 );
 export type TaskEvent = Static<typeof TaskEventSchema>;
 
-/** An answer that is no task: both transports, every refusal. */
+/** A reply without a task, for every refusal on both transports. */
 export const RefusalSchema = Type.Object(
   {
     error: WireErrorSchema,
@@ -184,7 +184,7 @@ export type WireRefusal = Static<typeof RefusalSchema>;
 
 // ---- names
 
-/** `payload.subject`, else `context_id`, else empty (EN3). */
+/** `payload.subject`, else `context_id`, else empty. */
 export const subjectOf = ({ payload, context_id }: Envelope): string => {
   const subject = payload['subject'];
   if (typeof subject === 'string' && subject !== '') return subject;
@@ -200,23 +200,23 @@ const uuidOf = (parts: readonly string[]): string => {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
 };
 
-/** What an idempotency key is scoped to. */
+/** The scope of an idempotency key. */
 export type TaskScope = {
   readonly tenant: string;
   readonly action: string;
   readonly subject: string;
   readonly key: string;
-  /** `sub` of the caller; left out where all callers of a tenant share their keys */
+  /** `sub` of the caller; omitted when all callers of a tenant share their keys */
   readonly principal?: string;
 };
-/** Frozen: a task is found by it for as long as it is remembered. */
+/** Must never change: it identifies a task for as long as the task is stored. */
 export const taskIdOf = ({ tenant, action, subject, key, principal }: TaskScope): string =>
   uuidOf(['task', tenant, action, subject, key, ...(principal === undefined ? [] : [principal])]);
 
 export const taskAddress = (tenant: string, taskId: string): Address =>
   address(tenant, 'task', taskId);
 
-/** The actor that keeps one sender's last number in one subject and MAJOR version (EN4). */
+/** The actor that stores one sender's last number for one subject and MAJOR version. */
 export const sequenceAddress = (
   tenant: string,
   scope: { readonly sender: string; readonly subject: string; readonly major: number },
@@ -227,34 +227,36 @@ export const sequenceAddress = (
     uuidOf(['sequence', scope.sender, scope.subject, String(scope.major)]),
   );
 
-/** Digest of a payload, whatever the order of its fields: equal payloads have equal digests. */
+/**
+ * Digest of a payload, independent of the order of its fields: equal payloads have equal digests.
+ */
 export const payloadHashOf = (canonicalPayload: string): string =>
   createHash('sha256').update(canonicalPayload).digest('base64url');
 
 // ---- rows and topics
 
-/** Index `tasks`, key task id: the view. Leaves with the task. */
+/** Index `tasks`, key task id: the view. Removed with the task. */
 export const TASKS_INDEX = 'tasks';
-/** Beside the view: what a door compares and readers never see. */
+/** Fields next to the view that an entry point compares and readers never see. */
 export type TaskRow = { readonly view: TaskView; readonly payloadHash: string };
-/** Index `evidence`, key `evidencePrefix(job_id)` and the task's id: a verifier's record (EN16). */
+/** Index `evidence`, key `evidencePrefix(job_id)` and the task's id: a verifier's record. */
 export const EVIDENCE_INDEX = 'evidence';
-/** Of the records of one job and no other, whatever its id holds. */
+/** Matches the records of exactly one job, whatever characters its id contains. */
 export const evidencePrefix = (jobId: string): string =>
   `${jobId.replaceAll('%', '%25').replaceAll('|', '%7C')}|`;
 
 /**
  * Bus topic of a task's events (TaskEvent, ephemeral, after the commit): the newest of each turn;
- * those before it stand in its view. `*` stands for all.
+ * earlier ones are in its view. `*` matches all.
  */
 export const taskTopic = (tenant: string, taskId: string): string => `task.${tenant}.${taskId}`;
-/** Before the tenant and the domain in the topic of what doors tell outside. */
+/** Prefix of topics whose messages entry points publish externally, before tenant and domain. */
 export const DOOR_EVENTS_TOPIC = 'a2a.out';
-/** Bus topic of what a domain says of no task, for the doors to tell outside (EN15, EN19). */
+/** Bus topic of a domain's events without a task, which the entry points publish externally. */
 export const doorEventsTopic = (tenant: string, domain: string): string =>
   `${DOOR_EVENTS_TOPIC}.${tenant}.${domain}`;
 
-/** What a verifier returns, and what `GET /evidence/{job_id}` lists. */
+/** A verifier's result, listed by `GET /evidence/{job_id}`. */
 export const EvidenceSchema = Type.Object(
   {
     job_id: Id,
@@ -263,7 +265,7 @@ export const EvidenceSchema = Type.Object(
     artifact_hash: Type.String({ description: 'SHA-256, hex' }),
     content_type: Type.String(),
     evidence_ts: Time,
-    source_kind: Type.String({ description: 'what was looked at, as `document` or `http`' }),
+    source_kind: Type.String({ description: 'what was verified, as `document` or `http`' }),
     verifier: Type.Optional(Type.String()),
     detail: Type.Optional(Type.String()),
   },
@@ -271,69 +273,69 @@ export const EvidenceSchema = Type.Object(
 );
 export type Evidence = Static<typeof EvidenceSchema>;
 
-/** What decides who reaches a task. */
+/** The facts that decide who may access a task. */
 export type TaskOwner = Pick<TaskView, 'principal' | 'action' | 'action_version'>;
-/** As it is kept: with the task whose result it is, which rows of earlier versions lack. */
+/** The stored form, with the task whose result it is; rows of earlier versions lack it. */
 export type EvidenceRow = Evidence & { readonly task?: TaskOwner };
 
 // ---- messages
 
-/** Who carries the work of a task out, as the catalog of actions says. */
+/** How the work of a task is executed, according to the catalog of actions. */
 export type Performer =
-  /** a function of this code, on whatever worker holds the task */
+  /** a function of this program, on the worker that has the task */
   | { readonly kind: 'function'; readonly class: 'keyed' | 'once' }
   /**
-   * an actor: it is asked with `{ type: action, ...payload, task_id, action_version }` and its
-   * reply is the result
+   * an actor: it receives `{ type: action, ...payload, task_id, action_version }` and its reply is
+   * the result
    */
   | {
       readonly kind: 'actor';
       readonly to: Address;
       /**
-       * it is told `{ type: 'task.cancel', task_id, reason }` when the task is cancelled or its
-       * time is up, and then still answers: a result when it was done before, else an error, whose
-       * `details.compensated: true` says that it undid everything. Without it nobody waits for its
-       * answer any more.
+       * it receives `{ type: 'task.cancel', task_id, reason }` when the task is cancelled or its
+       * time is up, and must still reply: a result if it was already done, else an error. The error
+       * has `details.compensated: true` if all work was undone. Without this field the task does
+       * not wait for its reply.
        */
       readonly withdraws?: boolean;
     }
-  /** an agent outside, by its own door; chosen among those that live */
+  /** an external agent, called through its URL; chosen among the live ones */
   | { readonly kind: 'remote' };
 
-/** How a task is carried out, fixed when it is accepted. */
+/** Execution settings of a task, fixed when it is accepted. */
 export type TaskTerms = {
   readonly performer: Performer;
   /** the agent that owns the action */
   readonly agent: string;
   readonly etaSec: number;
   readonly attemptsMax: number;
-  /** first pause between attempts, doubled each time up to the second; full jitter */
+  /** first delay between attempts; doubles up to the second value, with full jitter */
   readonly backoffMs: { readonly first: number; readonly max: number };
   readonly compensable: boolean;
-  /** the payload is sealed (EN22): it is opened for the work only */
+  /** the payload is sealed and is decrypted only for the work */
   readonly sensitive: boolean;
-  /** its result is an Evidence, kept for its job */
+  /** its result is an Evidence record, stored for its job */
   readonly evidence: boolean;
 };
 
-/** To a task, by way of its sender's sequence: creates it, or finds it. Answer: TaskView. */
+/** To a task, through its sender's sequence: creates or finds it. Reply: TaskView. */
 export type TaskSubmit = {
   readonly type: 'task.submit';
   readonly envelope: Envelope;
   readonly payloadHash: string;
   readonly terms: TaskTerms;
   readonly transport: 'http' | 'nats' | 'actor';
-  /** when the asker is answered: as soon as it is accepted, or when it has ended */
+  /** when the caller receives the reply: on acceptance, or at the end */
   readonly answer: 'ack' | 'done';
-  /** the last number seen, when the envelope's is not above it (EN4): no new task is made */
+  /** the last number, if the envelope's is not greater: no new task is created */
   readonly stale?: number;
-  /** where the answer goes, when another than the sender of this message asked */
+  /** destination of the reply, if it is not the sender of this message */
   readonly replyTo?: ReplyRef;
-  /** the task of which this one is another try, by an operator's hand */
+  /** the task that an operator retries with this one */
   readonly redriveOf?: string;
 };
 
-/** To a sequence: let the number pass, or mark the submit as stale; forwarded either way. */
+/** To a sequence: accept the number, or mark the submission as stale; forwards it in both cases. */
 export type SequencePass = {
   readonly type: 'sequence.pass';
   readonly seq: number;
@@ -341,16 +343,13 @@ export type SequencePass = {
   readonly submit: TaskSubmit;
 };
 
-/**
- * To a task (EN8). Answer: the view, when it has ended; CONFLICT when it had ended otherwise
- * before; NOT_FOUND.
- */
+/** To a task. Reply: the view, after the end; CONFLICT when it had ended otherwise; NOT_FOUND. */
 export type TaskCancel = { readonly type: 'task.cancel'; readonly reason?: string };
-/** To a task that waits for input or approval. Answer: the view; CONFLICT when it does not wait. */
+/** To a task that waits for input or approval. Reply: the view; CONFLICT when it does not wait. */
 export type TaskInput = { readonly type: 'task.input'; readonly input: unknown };
 /**
- * To a task in state UNKNOWN or whose compensation failed, by an operator. `again` tries once more,
- * `done` and `failed` say what happened, `accept` leaves it as it is. Answer: the view.
+ * To a task in state UNKNOWN or with a failed compensation, by an operator. `again` retries, `done`
+ * and `failed` record the outcome, `accept` leaves it unchanged. Reply: the view.
  */
 export type TaskDecide = {
   readonly type: 'task.decide';

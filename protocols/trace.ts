@@ -1,29 +1,32 @@
 /**
- * Trace context (W3C Trace Context, level 2): `traceparent`, read and written; `tracestate`,
- * bounded and passed on as it is. Pure text: what makes spans of it is runtime/observe.
+ * Trace context (W3C Trace Context, level 2): parses and formats `traceparent`, limits `tracestate`
+ * and forwards it unchanged. Pure; runtime/observe creates the spans.
  */
 
 export type TraceContext = {
   /** 32 hex digits, not all zero */
   readonly traceId: string;
-  /** 16 hex digits, not all zero: the span of whoever called */
+  /** 16 hex digits, not all zero: the caller's span */
   readonly spanId: string;
   /** whether the caller records its spans */
   readonly sampled: boolean;
-  /** of vendors, opaque */
+  /** vendor-specific, opaque */
   readonly tracestate?: string;
 };
 
 const TRACEPARENT =
   /^(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
-/** What everybody has to pass on (3.3.1.5); a longer one is left out whole, never cut. */
+/**
+ * Implementations must forward at least this much (3.3.1.5); a longer value is dropped completely,
+ * never truncated.
+ */
 const TRACESTATE_CHARACTERS_MAX = 512;
 const TRACESTATE_MEMBERS_MAX = 32;
 const SAMPLED = 1;
 
 /**
- * Undefined for what is no trace context: the specification has it ignored, never refused. A later
- * version may hold more after the flags (2.2.5); version 00 may not.
+ * Undefined for an invalid trace context: the specification requires ignoring it. A later version
+ * may have more fields after the flags (2.2.5); version 00 may not.
  */
 export const parseTraceparent = (
   traceparent: string | undefined,

@@ -1,13 +1,13 @@
-/** Usage: what was used, as operators read it from committed rows (AL10). */
+/** Usage totals for operators, from committed rows. */
 import type { AgentRow } from './agent.ts';
 import type { BudgetRow } from './budget.ts';
 import type { Usage } from './session.ts';
 
-/** An agent's UTC day. */
+/** One UTC day of an agent. */
 export type AgentUsage = Required<Pick<AgentRow, 'agentId' | 'day' | 'tokensToday'>> &
   Pick<AgentRow, 'running' | 'waiting'> & { costTodayUsd: number };
 
-/** A session's whole life. */
+/** The lifetime of a session. */
 export type SessionUsage = {
   readonly sessionKey: string;
   readonly agentId: string;
@@ -16,12 +16,12 @@ export type SessionUsage = {
 };
 
 export type UsageReport = {
-  /** of all agents together; absent where there is no such ceiling */
+  /** of all agents together; absent without such a limit */
   readonly budget?: BudgetRow;
   readonly agents: readonly AgentUsage[];
-  /** those that used most first; asked for by agent or session only */
+  /** the largest first; only when requested by agent or session */
   readonly sessions?: readonly SessionUsage[];
-  /** of all its sessions, also of those that are not listed */
+  /** of all its sessions, including those that are not listed */
   readonly total?: Usage & { readonly sessions: number };
   /** there are more sessions than were counted */
   readonly isPartial?: true;

@@ -21,13 +21,13 @@ export interface Envelope {
   ttl_sec: number;
   idempotency_key: string;
   /**
-   * Rises per tenant, sender and subject
+   * Increases per tenant, sender and subject
    */
   seq: number;
   action: string;
   action_version: string;
   /**
-   * Further fields as the action has them; none is named type or meta
+   * The fields that the action defines; none is named type or meta
    */
   payload: {
     schema_version: string;
@@ -67,23 +67,23 @@ export interface Task {
    */
   subject: string;
   /**
-   * sub of who asked
+   * sub of the caller
    */
   principal: string;
   accepted_at: string;
   started_at?: string;
   finished_at?: string;
   /**
-   * the task ends within so long
+   * time limit of the task
    */
   eta_sec: number;
   /**
-   * attempts of the work begun
+   * attempts that were started
    */
   attempt: number;
   waiting?: Waiting;
   /**
-   * what operators decided about it, oldest first
+   * decisions of operators, oldest first
    *
    * @maxItems 20
    */
@@ -2020,7 +2020,7 @@ export interface Task {
         }
       ];
   /**
-   * the work is being undone
+   * the work is being compensated
    */
   compensating?: boolean;
   result?: unknown;
@@ -2029,11 +2029,11 @@ export interface Task {
   }[];
   error?: WireError;
   /**
-   * of a COMPENSATED task: what made it be undone
+   * of a COMPENSATED task: the reason
    */
   outcome?: 'FAILED' | 'CANCELLED';
   /**
-   * what the task has told so far
+   * the events of the task so far
    */
   events: {
     /**
@@ -2058,8 +2058,8 @@ export interface Task {
 }
 export interface Waiting {
   /**
-   * input: of the caller; approval: a yes or no; decision: of an operator, who says what became of
-   * lost work or what to do about a compensation that failed
+   * input: from the caller; approval: yes or no; decision: from an operator, about work with an
+   * unknown outcome or a failed compensation
    */
   for: 'input' | 'approval' | 'decision';
   prompt: string;
@@ -2094,7 +2094,7 @@ export interface WireError {
 export interface TaskEvent {
   event: string;
   /**
-   * {task_id}.{n}: the same when it is sent again
+   * {task_id}.{n}: stays the same when it is sent again
    */
   event_id: string;
   n: number;
@@ -2113,15 +2113,15 @@ export interface RefusedEvent {
   request_id?: string;
   trace_id?: string;
   /**
-   * envelopes a minute; header `x-ratelimit-limit` of an answer
+   * envelopes per minute; header `x-ratelimit-limit` of a reply
    */
   rate_limit?: number;
   /**
-   * left at present; header `x-ratelimit-remaining` of an answer
+   * remaining; header `x-ratelimit-remaining` of a reply
    */
   rate_remaining?: number;
   /**
-   * not sooner; header `retry-after` of an answer
+   * minimum delay; header `retry-after` of a reply
    */
   retry_after_sec?: number;
 }
@@ -2136,7 +2136,7 @@ export interface Evidence {
   content_type: string;
   evidence_ts: string;
   /**
-   * what was looked at, as `document` or `http`
+   * what was verified, as `document` or `http`
    */
   source_kind: string;
   verifier?: string;

@@ -172,7 +172,7 @@ class Deprecation:
 
 @dataclass
 class Payload:
-    """Further fields as the action has them; none is named type or meta"""
+    """The fields that the action defines; none is named type or meta"""
 
     schema_version: str
 
@@ -200,12 +200,12 @@ class Envelope:
     correlation_id: str
     idempotency_key: str
     payload: Payload
-    """Further fields as the action has them; none is named type or meta"""
+    """The fields that the action defines; none is named type or meta"""
 
     principal: Principal
     request_id: str
     seq: int
-    """Rises per tenant, sender and subject"""
+    """Increases per tenant, sender and subject"""
 
     tenant_id: str
     timestamp: str
@@ -230,7 +230,7 @@ class Evidence:
     evidence_ts: str
     job_id: str
     source_kind: str
-    """what was looked at, as `document` or `http`"""
+    """what was verified, as `document` or `http`"""
 
     verified: bool
     detail: Optional[str] = None
@@ -286,14 +286,14 @@ class RefusedEvent:
     error: WireError
     event: EventEnum
     rate_limit: Optional[int] = None
-    """envelopes a minute; header `x-ratelimit-limit` of an answer"""
+    """envelopes per minute; header `x-ratelimit-limit` of a reply"""
 
     rate_remaining: Optional[int] = None
-    """left at present; header `x-ratelimit-remaining` of an answer"""
+    """remaining; header `x-ratelimit-remaining` of a reply"""
 
     request_id: Optional[str] = None
     retry_after_sec: Optional[float] = None
-    """not sooner; header `retry-after` of an answer"""
+    """minimum delay; header `retry-after` of a reply"""
 
     trace_id: Optional[str] = None
 
@@ -379,15 +379,15 @@ class EventElement:
 
 
 class Outcome(Text):
-    """of a COMPENSATED task: what made it be undone"""
+    """of a COMPENSATED task: the reason"""
 
     CANCELLED = "CANCELLED"
     FAILED = "FAILED"
 
 
 class For(Text):
-    """input: of the caller; approval: a yes or no; decision: of an operator, who says what
-    became of lost work or what to do about a compensation that failed
+    """input: from the caller; approval: yes or no; decision: from an operator, about work with
+    an unknown outcome or a failed compensation
     """
     APPROVAL = "approval"
     DECISION = "decision"
@@ -397,8 +397,8 @@ class For(Text):
 @dataclass
 class Waiting:
     waiting_for: For
-    """input: of the caller; approval: a yes or no; decision: of an operator, who says what
-    became of lost work or what to do about a compensation that failed
+    """input: from the caller; approval: yes or no; decision: from an operator, about work with
+    an unknown outcome or a failed compensation
     """
     prompt: str
     since: str
@@ -411,17 +411,17 @@ class Task:
     action: str
     action_version: str
     attempt: int
-    """attempts of the work begun"""
+    """attempts that were started"""
 
     correlation_id: str
     eta_sec: int
-    """the task ends within so long"""
+    """time limit of the task"""
 
     events: List[EventElement]
-    """what the task has told so far"""
+    """the events of the task so far"""
 
     principal: str
-    """sub of who asked"""
+    """sub of the caller"""
 
     request_id: str
     state: State
@@ -432,16 +432,16 @@ class Task:
     tenant_id: str
     trace_id: str
     compensating: Optional[bool] = None
-    """the work is being undone"""
+    """the work is being compensated"""
 
     context_id: Optional[str] = None
     decisions: Optional[List[DecisionElement]] = None
-    """what operators decided about it, oldest first"""
+    """decisions of operators, oldest first"""
 
     error: Optional[WireError] = None
     finished_at: Optional[str] = None
     outcome: Optional[Outcome] = None
-    """of a COMPENSATED task: what made it be undone"""
+    """of a COMPENSATED task: the reason"""
 
     resource_links: Optional[List[Dict[str, Any]]] = None
     result: Any = None
@@ -454,7 +454,7 @@ class TaskEvent:
     at: str
     event: str
     event_id: str
-    """{task_id}.{n}: the same when it is sent again"""
+    """{task_id}.{n}: stays the same when it is sent again"""
 
     n: int
     task: Task
