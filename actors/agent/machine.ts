@@ -87,7 +87,7 @@ export const agentMachine = setup({
   },
   states: {
     unknown: {
-      description: 'Nothing is configured under this id; every run is refused.',
+      description: 'No settings are configured for this id; every run is refused.',
       on: {
         'agent.configure': [
           {
@@ -113,7 +113,7 @@ export const agentMachine = setup({
       },
     },
     active: {
-      description: 'Runs are admitted up to runsMax at once; more wait in order.',
+      description: 'Admits up to runsMax runs at once; further runs wait in order.',
       initial: 'admitting',
       on: {
         'agent.configure': [
@@ -187,7 +187,7 @@ export const agentMachine = setup({
       },
       states: {
         admitting: {
-          description: 'Those who wait are let in, the longest waiting first.',
+          description: 'Admits waiting runs, the oldest first.',
           entry: 'newTurn',
           always: [
             { guard: 'turnIsFull', target: 'resting' },
@@ -216,23 +216,24 @@ export const agentMachine = setup({
           ],
         },
         open: {
-          description: 'Nobody waits.',
+          description: 'No run waits.',
           entry: { type: 'project', params: (args) => slots.row(args, 'active') },
         },
         crowded: {
-          description: 'Some wait for a slot; one that its session lost comes free by itself.',
+          description:
+            'Runs wait for a slot. The slot of a session that was lost is released when its lease ends.',
           entry: { type: 'project', params: (args) => slots.row(args, 'active') },
           after: { lease: { target: 'admitting', actions: 'askAgain' } },
         },
         resting: {
-          description: 'This turn has answered as many as it may.',
+          description: 'This turn has sent its share of answers.',
           entry: { type: 'project', params: (args) => slots.row(args, 'active') },
           after: { nextTurn: { target: 'admitting' } },
         },
       },
     },
     paused: {
-      description: 'Runs wait until it is resumed; what runs goes on.',
+      description: 'Runs wait until the agent is resumed; current runs continue.',
       entry: { type: 'project', params: (args) => slots.row(args, 'paused') },
       on: {
         'agent.configure': [
@@ -290,7 +291,7 @@ export const agentMachine = setup({
       },
     },
     retired: {
-      description: 'No more runs: those that wait and those that come are refused.',
+      description: 'The agent admits no more runs: waiting and new runs are refused.',
       initial: 'refusing',
       on: {
         'agent.admit': [
@@ -330,7 +331,7 @@ export const agentMachine = setup({
       },
       states: {
         refusing: {
-          description: 'Those who wait are refused.',
+          description: 'Refuses the waiting runs.',
           entry: 'newTurn',
           always: [
             { guard: 'turnIsFull', target: 'resting' },
@@ -349,12 +350,12 @@ export const agentMachine = setup({
           ],
         },
         resting: {
-          description: 'This turn has refused as many as it may.',
+          description: 'This turn has sent its share of refusals.',
           entry: { type: 'project', params: (args) => slots.row(args, 'retired') },
           after: { nextTurn: { target: 'refusing' } },
         },
         closed: {
-          description: 'Nobody waits any more.',
+          description: 'No run waits any more.',
           entry: { type: 'project', params: (args) => slots.row(args, 'retired') },
         },
       },

@@ -38,13 +38,13 @@ export const approvalMachine = setup({
   delays: { answerTime: ({ context }) => context.forMs, retention: APPROVAL_RETENTION_MS },
 }).createMachine({
   id: 'approval',
-  description: 'One question to a person.',
+  description: 'One question that a user decides.',
   context: ({ input }) => question.initialContext(input),
   initial: 'unasked',
   options: { maxIterations: 100 },
   states: {
     unasked: {
-      description: 'Nobody asked yet; an answer to it finds nothing.',
+      description: 'No question exists yet; a decision finds nothing.',
       on: {
         'approval.ask': [
           { guard: 'isFit', target: 'asked', actions: 'ask' },
@@ -57,7 +57,7 @@ export const approvalMachine = setup({
       },
     },
     asked: {
-      description: 'A person may answer, until the time is up.',
+      description: 'The question is open until its deadline.',
       entry: { type: 'project', params: question.project },
       after: { answerTime: { target: 'decided.expired', actions: 'expire' } },
       on: {
@@ -82,7 +82,7 @@ export const approvalMachine = setup({
       },
     },
     decided: {
-      description: 'The answer stands; who comes later is told whose it was.',
+      description: 'The decision is stored; a later caller receives it.',
       entry: [
         { type: 'project', params: question.project },
         { type: 'reply', params: question.decided },
@@ -94,16 +94,16 @@ export const approvalMachine = setup({
       },
       initial: 'expired',
       states: {
-        allowed: { description: 'A person said yes.' },
-        denied: { description: 'A person said no.' },
-        expired: { description: 'Nobody answered in time.' },
+        allowed: { description: 'A user allowed the request.' },
+        denied: { description: 'A user denied the request.' },
+        expired: { description: 'No user decided before the deadline.' },
       },
     },
     removed: {
-      description: 'It was remembered long enough.',
+      description: 'The retention time is over.',
       entry: { type: 'project', params: question.unproject },
       type: 'final',
     },
-    forgotten: { description: 'It never was a question.', type: 'final' },
+    forgotten: { description: 'The question never existed.', type: 'final' },
   },
 });

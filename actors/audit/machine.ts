@@ -17,13 +17,13 @@ export const auditMachine = setup({
   guards: { isFit: day.isValid },
 }).createMachine({
   id: 'audit',
-  description: 'Who did what on one day.',
+  description: 'The operator actions of one day.',
   options: { maxIterations: 10 },
   context: ({ input }) => day.initialContext(input),
   initial: 'keeping',
   states: {
     keeping: {
-      description: 'It notes what is fit.',
+      description: 'Records valid entries.',
       on: {
         'audit.note': [
           {

@@ -48,7 +48,7 @@ export const budgetMachine = setup({
   delays: { dayEnd: ledger.dayEndMs, lease: ledger.leaseMs, nextTurn: 0 },
 }).createMachine({
   id: 'budget',
-  description: 'What the agents of a tenant may use together.',
+  description: 'The limits that the agents of a tenant share.',
   context: ({ input }) => ledger.initialContext(input),
   initial: 'unused',
   options: { maxIterations: 1_000 },
@@ -70,9 +70,10 @@ export const budgetMachine = setup({
     ],
   },
   states: {
-    unused: { description: 'No agent has told it a ceiling.' },
+    unused: { description: 'No agent has reported a limit.' },
     settling: {
-      description: 'Agents hear what they do not know; those who wait get places or are refused.',
+      description:
+        'Sends new verdicts to the agents and gives slots to waiting runs, or refuses them.',
       entry: ['newTurn', 'judge'],
       always: [
         { guard: 'turnIsFull', target: 'resting' },
@@ -94,21 +95,22 @@ export const budgetMachine = setup({
       ],
     },
     open: {
-      description: 'Runs may begin; nobody waits.',
+      description: 'Slots are free; no run waits.',
       entry: { type: 'project', params: ledger.row },
     },
     crowded: {
-      description: 'All places are taken and some wait; one whose agent is gone comes free.',
+      description:
+        'All slots are taken and runs wait. The slot of a lost agent is released when its lease ends.',
       entry: { type: 'project', params: ledger.row },
       after: { lease: { target: 'settling' } },
     },
     spent: {
-      description: 'A ceiling of the day is reached; no run begins until the day ends, in UTC.',
+      description: 'A daily limit is reached; no run starts until the day ends in UTC.',
       entry: { type: 'project', params: ledger.row },
       after: { dayEnd: { target: 'settling' } },
     },
     resting: {
-      description: 'This turn has told as many agents as it may.',
+      description: 'This turn has sent its share of messages.',
       entry: { type: 'project', params: ledger.row },
       after: { nextTurn: { target: 'settling' } },
     },

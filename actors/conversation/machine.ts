@@ -79,13 +79,13 @@ export const conversationMachine = setup({
   },
 }).createMachine({
   id: 'conversation',
-  description: 'One message between agents, and what follows from it.',
+  description: 'One message between agents and the replies to it.',
   context: ({ input }) => exchange.initialContext(input),
   initial: 'unknown',
   options: { maxIterations: 100 },
   states: {
     unknown: {
-      description: 'Nobody began it.',
+      description: 'The conversation was not started.',
       on: {
         'conversation.begin': { target: 'asking', actions: 'begin' },
         'conversation.end': {
@@ -95,7 +95,7 @@ export const conversationMachine = setup({
       },
     },
     asking: {
-      description: 'The target’s first answer is waited for.',
+      description: 'Waits for the first answer of the target.',
       initial: 'sent',
       after: {
         patience: { actions: 'tellLate' },
@@ -119,7 +119,7 @@ export const conversationMachine = setup({
       },
       states: {
         sent: {
-          description: 'Nobody knows yet whether the target’s session has the message.',
+          description: 'The message was sent; the session of the target has not confirmed it.',
           on: {
             reply: [
               {
@@ -135,11 +135,11 @@ export const conversationMachine = setup({
             ],
           },
         },
-        delivered: { description: 'The target’s session has the message: it will be answered.' },
+        delivered: { description: 'The session of the target has the message and will answer it.' },
       },
     },
     between: {
-      description: 'What comes next: a reply, the announcement, or the end.',
+      description: 'Chooses the next step: a reply, the announcement, or the end.',
       always: [
         { guard: 'requesterIsNext', target: 'replying.requesterTurn' },
         { guard: 'targetIsNext', target: 'replying.targetTurn' },
@@ -148,7 +148,8 @@ export const conversationMachine = setup({
       ],
     },
     replying: {
-      description: 'Requester and target in turn; each reads what the other has said.',
+      description:
+        'Requester and target reply in turn; each receives the last message of the other.',
       initial: 'requesterTurn',
       on: {
         'run.ended': { guard: 'isAwaited', target: 'between', actions: 'takeEnd' },
@@ -164,19 +165,19 @@ export const conversationMachine = setup({
       },
       states: {
         requesterTurn: {
-          description: 'The requester reads the target’s words.',
+          description: 'The requester replies to the last message of the target.',
           entry: 'askReply',
           after: { turnTime: { target: '#conversation.ended', actions: 'lose' } },
         },
         targetTurn: {
-          description: 'The target reads the requester’s words.',
+          description: 'The target replies to the last message of the requester.',
           entry: 'askReply',
           after: { turnTime: { target: '#conversation.ended', actions: 'lose' } },
         },
       },
     },
     announcing: {
-      description: 'The target says to its people what came of it, or keeps silent.',
+      description: 'The target reports the result to its users, or stays silent.',
       entry: 'askAnnouncement',
       after: { turnTime: { target: 'ended', actions: 'lose' } },
       on: {
@@ -193,16 +194,16 @@ export const conversationMachine = setup({
       },
     },
     ended: {
-      description: 'There are no more turns; it is remembered.',
+      description: 'The exchange has ended; its row is kept.',
       entry: 'conclude',
       after: { retention: 'removed' },
       on: { 'conversation.end': { actions: { type: 'reply', params: row.tellOver } } },
     },
     removed: {
-      description: 'It was remembered long enough.',
+      description: 'The retention time is over.',
       entry: { type: 'project', params: row.noRow },
       type: 'final',
     },
-    forgotten: { description: 'There never was one.', type: 'final' },
+    forgotten: { description: 'The conversation never existed.', type: 'final' },
   },
 });

@@ -28,13 +28,13 @@ export const counterMachine = setup({
   delays: { retention: TASK_RETENTION_MS },
 }).createMachine({
   id: 'counter',
-  description: 'Calls under one idempotency key.',
+  description: 'Counts the calls with one idempotency key.',
   options: { maxIterations: 10 },
   context: { calls: 0 },
   initial: 'counting',
   states: {
     counting: {
-      description: 'It counts what reaches it, and answers how many there were.',
+      description: 'Counts each call, and answers with the number of calls.',
       on: {
         'conformance.count_call': {
           actions: [
@@ -51,6 +51,6 @@ export const counterMachine = setup({
       },
       after: { retention: 'forgotten' },
     },
-    forgotten: { description: 'No repeat can come any more: nothing stays.', type: 'final' },
+    forgotten: { description: 'No further call can arrive; the row is removed.', type: 'final' },
   },
 });

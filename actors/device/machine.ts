@@ -106,13 +106,13 @@ export const deviceMachine = setup({
   },
 }).createMachine({
   id: 'device',
-  description: 'A program with an identity that people let in.',
+  description: 'A program with its own identity, which users approve.',
   context: ({ input }) => pairing.initialContext(input),
   initial: 'unknown',
   options: { maxIterations: 100 },
   states: {
     unknown: {
-      description: 'It never asked to be let in.',
+      description: 'The device never asked to be paired.',
       on: {
         'device.ask': [
           { guard: 'mayEnter', target: 'known', actions: 'letIn' },
@@ -123,7 +123,7 @@ export const deviceMachine = setup({
       },
     },
     known: {
-      description: 'It asked at least once.',
+      description: 'The device has asked to be paired at least once.',
       type: 'parallel',
       on: {
         'device.remove': [
@@ -136,7 +136,8 @@ export const deviceMachine = setup({
       },
       states: {
         trust: {
-          description: 'Which roles it has, and whether a person is asked about more.',
+          description:
+            'The roles of the device, and whether a request for more waits for approval.',
           initial: 'settling',
           on: {
             'device.ask': [
@@ -156,7 +157,7 @@ export const deviceMachine = setup({
           },
           states: {
             settling: {
-              description: 'What it may, and what it asks for, is looked up.',
+              description: 'Checks the roles that the device has and those that it requests.',
               always: [
                 { guard: 'isTrustedAndAsking', target: 'askingMore' },
                 { guard: 'isAsking', target: 'asking' },
@@ -165,22 +166,23 @@ export const deviceMachine = setup({
               ],
             },
             stranger: {
-              description: 'Nobody let it in; it is forgotten unless it asks again.',
+              description: 'No role is approved; the device is removed unless it asks again.',
               after: { strangerTime: { target: '#device.removed', actions: 'leave' } },
             },
             asking: {
-              description: 'A person is asked whether to let it in, until the time is up.',
+              description: 'A pairing request waits for approval, until its deadline.',
               after: { pairingTime: { target: 'settling', actions: 'expire' } },
             },
-            trusted: { description: 'It is let in, and asks for no more.' },
+            trusted: { description: 'The device is approved and requests nothing more.' },
             askingMore: {
-              description: 'It is let in, and a person is asked about another role or more scopes.',
+              description:
+                'The device is approved; a request for another role or more scopes waits for approval.',
               after: { pairingTime: { target: 'settling', actions: 'expire' } },
             },
           },
         },
         surface: {
-          description: 'Whether a person is asked about the commands that it offers.',
+          description: 'Whether commands that the node offers wait for approval.',
           initial: 'none',
           on: {
             'device.surface.approve': [
@@ -194,22 +196,21 @@ export const deviceMachine = setup({
           },
           states: {
             none: {
-              description: 'It was never connected as a node.',
+              description: 'The device was never connected as a node.',
               always: { guard: 'isSurfaceKnown', target: 'settled' },
             },
             settled: {
-              description: 'All that it offers was decided on.',
+              description: 'Every command that the node offers is decided.',
               always: { guard: 'isSurfaceAsked', target: 'asking' },
             },
             asking: {
-              description:
-                'Commands of it wait for a person; those approved before work meanwhile.',
+              description: 'New commands wait for approval; approved commands stay available.',
               always: { guard: not('isSurfaceAsked'), target: 'settled' },
             },
           },
         },
         link: {
-          description: 'Whether it is connected as a node.',
+          description: 'Whether the device is connected as a node.',
           initial: 'away',
           on: {
             'device.online': [{ guard: 'mayJoin', actions: 'join' }, { actions: 'refuseJoin' }],
@@ -217,17 +218,17 @@ export const deviceMachine = setup({
           },
           states: {
             away: {
-              description: 'No connection of it is known.',
+              description: 'The node has no connection.',
               always: { guard: 'isLinked', target: 'linked' },
             },
             linked: {
-              description: 'Commands reach it through the gateway of its newest connection.',
+              description: 'The gateway of the newest connection delivers commands to the node.',
               always: { guard: not('isLinked'), target: 'away' },
             },
           },
         },
         work: {
-          description: 'Commands on their way, and items that wait for it.',
+          description: 'Pending commands, and items that wait for the node.',
           initial: 'planning',
           on: {
             'device.invoke': [
@@ -245,12 +246,12 @@ export const deviceMachine = setup({
           },
           states: {
             planning: {
-              description: 'What comes next is looked up.',
+              description: 'Computes the next deadline.',
               always: [{ guard: 'hasWork', target: 'waiting' }, { target: 'idle' }],
             },
-            idle: { description: 'Nothing has a time.' },
+            idle: { description: 'Nothing has a deadline.' },
             waiting: {
-              description: 'The earliest of all that has a time is waited for.',
+              description: 'Waits for the earliest deadline.',
               after: {
                 untilDue: [
                   { guard: 'isGatewayGone', target: 'planning', actions: 'loseGateway' },
@@ -263,10 +264,10 @@ export const deviceMachine = setup({
       },
     },
     removed: {
-      description: 'A person removed it, or nobody ever let it in.',
+      description: 'A user removed the device, or it was never approved.',
       entry: { type: 'project', params: row.unproject },
       type: 'final',
     },
-    forgotten: { description: 'It never was a device.', type: 'final' },
+    forgotten: { description: 'The device never existed.', type: 'final' },
   },
 });

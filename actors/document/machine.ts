@@ -84,11 +84,11 @@ export const documentMachine = setup({
   },
   states: {
     absent: {
-      description: 'There is no content, not yet or not any more.',
+      description: 'The document has no content.',
       on: { 'agent_data.read_document': { actions: { type: 'reply', params: versions.absent } } },
     },
     present: {
-      description: 'There is a content.',
+      description: 'The document has content.',
       on: { 'agent_data.read_document': { actions: { type: 'reply', params: versions.read } } },
     },
   },

@@ -37,7 +37,7 @@ export const keyringMachine = setup({
   delays: { untilNextEnd: keys.nextEndMs },
 }).createMachine({
   id: 'keyring',
-  description: 'The public keys of programs outside, of one tenant.',
+  description: 'The public keys of external programs of one tenant.',
   context: () => keys.initialContext(),
   options: { maxIterations: 1_000 },
   initial: 'resting',
@@ -59,13 +59,13 @@ export const keyringMachine = setup({
     ],
   },
   states: {
-    resting: { description: 'No key is good: nothing ends by itself.' },
+    resting: { description: 'No key is valid; nothing expires.' },
     keeping: {
-      description: 'Keys are good; the end of the next one is waited for.',
+      description: 'Keys are valid; waits until the next one expires.',
       after: { untilNextEnd: { target: 'telling', actions: 'expireDue' } },
     },
     telling: {
-      description: 'The rows of what has changed are written.',
+      description: 'Writes the rows of changed keys.',
       always: [
         {
           guard: 'isBehind',

@@ -71,13 +71,13 @@ export const listingMachine = setup({
   },
 }).createMachine({
   id: 'listing',
-  description: 'What one agent offers, and whether it lives.',
+  description: 'The actions that one agent offers, and whether the agent is alive.',
   context: ({ input }) => life.initialContext(input),
   options: { maxIterations: 1_000 },
   initial: 'unlisted',
   states: {
     unlisted: {
-      description: 'Nothing is known of the agent yet.',
+      description: 'The agent is unknown.',
       on: {
         'registry.register_agent': { target: 'enrolling', actions: 'keepAsked' },
         'registry.send_heartbeat': {
@@ -95,7 +95,7 @@ export const listingMachine = setup({
       },
     },
     enrolling: {
-      description: 'The registry is asked whether there is room; what comes waits.',
+      description: 'Asks the registry for a place; other requests wait.',
       meta: {
         defer: [
           'registry.register_agent',
@@ -123,7 +123,7 @@ export const listingMachine = setup({
       },
     },
     checking: {
-      description: 'The schemas and names of a registration are looked at; what comes waits.',
+      description: 'Checks the schemas and names of a registration; other requests wait.',
       meta: {
         defer: [
           'registry.register_agent',
@@ -164,7 +164,7 @@ export const listingMachine = setup({
     },
     refusing: {
       description:
-        'The registration was refused: an earlier one stays, a first one leaves nothing.',
+        'The registration was refused. An earlier registration stays; otherwise nothing is stored.',
       always: [
         { guard: 'isListed', target: 'listed', actions: ['markAskedSeen', 'forgetAsked'] },
         { target: 'ended', actions: 'forgetAsked' },
@@ -175,7 +175,7 @@ export const listingMachine = setup({
       type: 'parallel',
       states: {
         life: {
-          description: 'Whether the agent says that it lives.',
+          description: 'Whether the agent sends heartbeats.',
           initial: 'live',
           on: {
             'registry.register_agent': [
@@ -205,24 +205,25 @@ export const listingMachine = setup({
           },
           states: {
             live: {
-              description: 'It was heard of within the last two heartbeats.',
+              description: 'A heartbeat arrived within the last two intervals.',
               entry: ['markLive', { type: 'project', params: life.row }],
               after: { degradedAfter: { target: 'degraded' } },
             },
             degraded: {
-              description: 'Two heartbeats were missed: used only where nobody else serves.',
+              description:
+                'Two heartbeats were missed; the agent is used only if no other one offers the action.',
               entry: ['markDegraded', { type: 'project', params: life.row }],
               after: { goneAfter: { target: 'gone' } },
             },
             gone: {
-              description: 'Silent for a day: not used.',
+              description: 'No heartbeat for a day; the agent is not used.',
               entry: ['markGone', { type: 'project', params: life.row }],
               after: { forgottenAfter: { target: '#listing.ended' } },
             },
           },
         },
         notices: {
-          description: 'Announcements of what goes.',
+          description: 'Announcements of actions that will be removed.',
           initial: 'announcing',
           on: {
             'registry.deprecate_action': [
@@ -241,7 +242,7 @@ export const listingMachine = setup({
           },
           states: {
             announcing: {
-              description: 'Each sunset to come is announced.',
+              description: 'Announces each pending removal.',
               entry: 'gatherNotices',
               always: [
                 {
@@ -253,11 +254,11 @@ export const listingMachine = setup({
               ],
             },
             resting: {
-              description: 'All was announced; it is said again the next day.',
+              description: 'Every removal is announced; the announcements repeat the next day.',
               after: { nextNotice: { target: 'announcing' } },
             },
             quiet: {
-              description: 'Nothing goes.',
+              description: 'No removal is pending.',
             },
           },
         },

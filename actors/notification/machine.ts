@@ -34,13 +34,13 @@ export const notificationMachine = setup({
   delays: { retention: TASK_RETENTION_MS },
 }).createMachine({
   id: 'notification',
-  description: 'A few words to somebody.',
+  description: 'One notification to a user or a system.',
   context: ({ input }) => notice.initialContext(input),
   initial: 'unsent',
   options: { maxIterations: 100 },
   states: {
     unsent: {
-      description: 'Nothing was asked yet.',
+      description: 'Nothing was requested yet.',
       on: {
         'notifier.send_notification': [
           { guard: 'hasUrl', target: 'posting', actions: 'take' },
@@ -49,7 +49,7 @@ export const notificationMachine = setup({
       },
     },
     posting: {
-      description: 'The other side is told.',
+      description: 'Posts the notification to the webhook.',
       entry: { type: 'project', params: notice.project },
       on: { 'notifier.send_notification': { actions: 'keepAsker' } },
       invoke: {
@@ -70,7 +70,7 @@ export const notificationMachine = setup({
       },
     },
     sent: {
-      description: 'It is kept, and told where it was to be told.',
+      description: 'The notification is stored and was delivered where delivery was requested.',
       entry: [
         { type: 'project', params: notice.project },
         { type: 'publish', params: notice.publish },
@@ -84,7 +84,7 @@ export const notificationMachine = setup({
       after: { retention: 'forgotten' },
     },
     failed: {
-      description: 'The other side did not take it; asked again, it tries again.',
+      description: 'Delivery failed; another request tries again.',
       entry: [
         { type: 'project', params: notice.project },
         { type: 'reply', params: notice.failed },
@@ -93,7 +93,7 @@ export const notificationMachine = setup({
       after: { retention: 'forgotten' },
     },
     forgotten: {
-      description: 'It was remembered long enough.',
+      description: 'The retention time is over.',
       entry: { type: 'project', params: notice.unproject },
       type: 'final',
     },

@@ -78,26 +78,27 @@ export const processMachine = setup({
   delays: { askAgainPause: 60_000, retention: TASK_RETENTION_MS },
 }).createMachine({
   id: 'saga',
-  description: 'A saga: steps forward, each verified; backward when one fails.',
+  description:
+    'A saga: runs steps in order and verifies each; undoes them in reverse when one fails.',
   context: ({ input }) => saga.initialContext(input),
   initial: 'unstarted',
   options: { maxIterations: 100 },
   on: { '*': { guard: 'isOrder', actions: 'keepAsker' } },
   states: {
     unstarted: {
-      description: 'Nobody asked for it yet.',
+      description: 'The process was not requested yet.',
       on: {
         'task.cancel': { target: 'ended.compensated', actions: 'cancel' },
         '*': { guard: 'isOrder', target: 'working', actions: ['takeOrder', 'keepAsker'] },
       },
     },
     working: {
-      description: 'Forward, step by step.',
+      description: 'Runs the steps in order.',
       initial: 'planning',
       on: { 'task.cancel': { target: 'undoing', actions: 'cancel' } },
       states: {
         planning: {
-          description: 'The payload of the step is made.',
+          description: 'Prepares the payload of the step.',
           entry: [
             { type: 'enter', params: { state: 'planning' } },
             { type: 'project', params: account.row },
@@ -144,7 +145,8 @@ export const processMachine = setup({
           },
         },
         stopping: {
-          description: 'Cancelled while a task runs; what became of it is waited for.',
+          description:
+            'The process was cancelled while a task runs; waits for the outcome of the task.',
           entry: [
             { type: 'enter', params: { state: 'stopping' } },
             { type: 'project', params: account.row },
@@ -158,7 +160,7 @@ export const processMachine = setup({
           },
         },
         next: {
-          description: 'Which is the next: its proof, the next step, or the end.',
+          description: 'Chooses the verification of this step, the next step, or the end.',
           always: [
             { guard: 'lacksProof', target: 'planningProof' },
             { guard: 'hasNext', target: 'planning', actions: 'nextStep' },
@@ -166,7 +168,7 @@ export const processMachine = setup({
           ],
         },
         planningProof: {
-          description: 'What the verifier is asked is made.',
+          description: 'Prepares the payload of the verification.',
           invoke: {
             id: 'planVerify',
             src: 'plan',
@@ -191,7 +193,7 @@ export const processMachine = setup({
           },
         },
         verifying: {
-          description: 'Another agent looks whether the step is done.',
+          description: 'Another agent verifies that the step was done.',
           entry: [
             { type: 'enter', params: { state: 'verifying' } },
             { type: 'tell', params: saga.submit },
@@ -209,7 +211,7 @@ export const processMachine = setup({
           },
         },
         concluding: {
-          description: 'All steps are done; the result is made.',
+          description: 'All steps are done; computes the result.',
           invoke: {
             id: 'conclude',
             src: 'conclude',
@@ -236,12 +238,13 @@ export const processMachine = setup({
       },
     },
     undoing: {
-      description: 'Backward over what was done or may have been.',
+      description: 'Undoes the steps that were done or may have been done.',
       initial: 'next',
       on: { 'task.cancel': {} },
       states: {
         next: {
-          description: 'Which is the next: its proof, the step before, or the end.',
+          description:
+            'Chooses the verification of this compensation, the previous step, or the end.',
           entry: { type: 'enter', params: { state: 'undoing' } },
           always: [
             { guard: 'lacksUndoProof', target: 'planningProof' },
@@ -250,7 +253,7 @@ export const processMachine = setup({
           ],
         },
         planning: {
-          description: 'The payload of the compensation is made.',
+          description: 'Prepares the payload of the compensation.',
           entry: { type: 'project', params: account.row },
           invoke: {
             id: 'planUndo',
@@ -273,7 +276,7 @@ export const processMachine = setup({
           },
         },
         acting: {
-          description: 'The task of the compensation runs; it tries again by itself.',
+          description: 'The task of the compensation runs; the task retries by itself.',
           entry: [
             { type: 'tell', params: saga.submit },
             { type: 'project', params: account.row },
@@ -286,7 +289,7 @@ export const processMachine = setup({
           },
         },
         planningProof: {
-          description: 'What the verifier is asked is made.',
+          description: 'Prepares the payload of the verification.',
           invoke: {
             id: 'planVerifyUndo',
             src: 'plan',
@@ -308,7 +311,7 @@ export const processMachine = setup({
           },
         },
         verifying: {
-          description: 'Another agent looks whether the step is undone.',
+          description: 'Another agent verifies that the step was undone.',
           entry: [
             { type: 'tell', params: saga.submit },
             { type: 'project', params: account.row },
@@ -321,7 +324,7 @@ export const processMachine = setup({
           },
         },
         awaitingPerson: {
-          description: 'The step could not be undone: a person says what to do.',
+          description: 'The step could not be undone; a user decides what to do.',
           entry: [
             { type: 'enter', params: { state: 'awaiting_person' } },
             'countQuestion',
@@ -339,13 +342,13 @@ export const processMachine = setup({
           },
         },
         askingAgain: {
-          description: 'Nobody answered in time, or the question did not arrive.',
+          description: 'The question expired or was not delivered.',
           after: { askAgainPause: 'awaitingPerson' },
         },
       },
     },
     ended: {
-      description: 'The end stands; who asks again is told the same.',
+      description: 'The outcome is final; a repeated request receives the same answer.',
       initial: 'compensated',
       after: { retention: 'forgotten' },
       on: {
@@ -357,7 +360,7 @@ export const processMachine = setup({
       },
       states: {
         succeeded: {
-          description: 'Every step is done, and verified where a verifier is defined.',
+          description: 'Every step is done, and verified if it has a verifier.',
           entry: [
             { type: 'enter', params: { state: 'succeeded' } },
             { type: 'project', params: account.row },
@@ -365,7 +368,7 @@ export const processMachine = setup({
           ],
         },
         compensated: {
-          description: 'What was done is undone, but for what a person left.',
+          description: 'All steps are undone, except those that a user left in place.',
           entry: [
             { type: 'enter', params: { state: 'compensated' } },
             { type: 'project', params: account.row },
@@ -373,7 +376,7 @@ export const processMachine = setup({
           ],
         },
         abandoned: {
-          description: 'A person ended it with steps that are not undone.',
+          description: 'A user ended the process with steps that are not undone.',
           entry: [
             { type: 'enter', params: { state: 'abandoned' } },
             { type: 'project', params: account.row },
@@ -383,7 +386,7 @@ export const processMachine = setup({
       },
     },
     forgotten: {
-      description: 'It was remembered long enough.',
+      description: 'The retention time is over.',
       entry: { type: 'project', params: account.noRow },
       type: 'final',
     },

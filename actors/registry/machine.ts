@@ -29,13 +29,13 @@ export const registryMachine = setup({
   },
 }).createMachine({
   id: 'registry',
-  description: 'The roll of the agents that offer something to the tenant.',
+  description: 'The directory of the agents that offer actions to the tenant.',
   context: ({ input }) => roll.empty(input),
   options: { maxIterations: 1_000 },
   initial: 'open',
   states: {
     open: {
-      description: 'Agents are put on the roll and struck off it.',
+      description: 'Adds agents to the directory and removes them.',
       on: {
         'registry.enrol': [
           { guard: 'isOnRoll', actions: { type: 'reply', params: roll.enrolled } },

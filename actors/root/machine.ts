@@ -80,13 +80,13 @@ export const rootMachine = setup({
   },
 }).createMachine({
   id: 'root',
-  description: 'The top of the cell: its life cycle, and the last supervisor.',
+  description: 'The top of the cell: its life cycle and the supervisor of last resort.',
   context: ({ input }) => cluster.initialContext(input),
   options: { maxIterations: 1_000 },
   type: 'parallel',
   states: {
     life: {
-      description: 'What the process that runs the cell is doing.',
+      description: 'The life cycle of the process that runs the cell.',
       initial: 'unstarted',
       on: {
         'root.start': { target: '.starting', actions: 'start' },
@@ -108,17 +108,17 @@ export const rootMachine = setup({
       },
       states: {
         unstarted: {
-          description: 'No process has told it yet what is configured.',
+          description: 'No process has sent the configuration yet.',
         },
         starting: {
-          description: 'The agents are told their settings; another start waits.',
+          description: 'Sends the agents their settings; another start waits.',
           meta: { defer: ['root.start'] },
           entry: { type: 'project', params: (args) => cluster.clusterRow(args, 'starting') },
           always: { guard: 'allConfirmed', target: 'running' },
           after: { startPatience: { target: 'running' } },
         },
         running: {
-          description: 'The agents know their settings; doors are open.',
+          description: 'The agents have their settings; entry points are open.',
           entry: [
             'noteTime',
             { type: 'project', params: (args) => cluster.clusterRow(args, 'running') },
@@ -136,17 +136,17 @@ export const rootMachine = setup({
           },
         },
         draining: {
-          description: 'Doors take nothing new; what runs is being finished.',
+          description: 'Entry points accept no new work; current work finishes.',
           entry: { type: 'project', params: (args) => cluster.clusterRow(args, 'draining') },
         },
         stopped: {
-          description: 'All is committed and the process ends; the next boot starts it again.',
+          description: 'Everything is committed and the process ends; the next start resumes here.',
           entry: { type: 'project', params: (args) => cluster.clusterRow(args, 'stopped') },
         },
       },
     },
     supervision: {
-      description: 'What becomes of actors whose turn threw.',
+      description: 'Supervises actors whose turn failed.',
       initial: 'watching',
       on: {
         'supervision.down': [
@@ -171,7 +171,7 @@ export const rootMachine = setup({
       },
       states: {
         watching: {
-          description: 'Nobody waits for an order.',
+          description: 'No order waits.',
           always: [
             {
               guard: 'hasTooManyAlarms',
@@ -181,13 +181,13 @@ export const rootMachine = setup({
           ],
         },
         backingOff: {
-          description: 'Actors that failed wait, suspended, until the first of them is due.',
+          description: 'Failed actors are suspended until the first order is due.',
           after: { restartBackoff: { target: 'watching', actions: 'orderDue' } },
         },
       },
     },
     placement: {
-      description: 'How the workers of the cell are doing.',
+      description: 'The state of the cell’s workers.',
       initial: 'unattended',
       on: {
         'worker.joined': {
@@ -213,10 +213,10 @@ export const rootMachine = setup({
       },
       states: {
         unattended: {
-          description: 'No worker serves; what is asked for waits until one comes.',
+          description: 'No worker serves; requests wait for one.',
         },
         settling: {
-          description: 'A worker came, goes or was lost a short while ago; shards move.',
+          description: 'A worker joined, left or was lost a moment ago; shards move.',
           entry: { type: 'project', params: (args) => placement.placementRow(args, 'settling') },
           always: [
             {
@@ -239,7 +239,7 @@ export const rootMachine = setup({
           after: { calm: { target: 'steady' } },
         },
         steady: {
-          description: 'Every worker that serves has done so for a while.',
+          description: 'Every serving worker has served for a while.',
           entry: [
             'forgetLost',
             { type: 'project', params: (args) => placement.placementRow(args, 'steady') },
@@ -248,7 +248,7 @@ export const rootMachine = setup({
       },
     },
     outbox: {
-      description: 'Orders leave in batches, each in a turn of its own.',
+      description: 'Sends orders in batches, each in its own turn.',
       initial: 'empty',
       states: {
         empty: {
@@ -256,7 +256,7 @@ export const rootMachine = setup({
           always: { guard: 'hasTells', target: 'sending' },
         },
         sending: {
-          description: 'As much as one turn may send, then the next turn.',
+          description: 'Sends as much as one turn may send; the rest follows in the next turn.',
           entry: 'newBatch',
           always: [
             {
@@ -268,7 +268,7 @@ export const rootMachine = setup({
           ],
         },
         full: {
-          description: 'This turn has sent its share.',
+          description: 'This turn has sent its batch.',
           after: { nextTurn: { target: 'sending' } },
         },
       },

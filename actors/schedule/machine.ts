@@ -53,13 +53,13 @@ export const scheduleMachine = setup({
   delays: { untilDue: job.untilDueMs, untilLook: job.lookMs, retention: JOB_RETENTION_MS },
 }).createMachine({
   id: 'schedule',
-  description: 'Sends a message to a session at times that were set before.',
+  description: 'Sends a message to a session at configured times.',
   context: ({ input }) => job.initialContext(input),
   initial: 'unknown',
   options: { maxIterations: 100 },
   states: {
     unknown: {
-      description: 'Nothing was set yet.',
+      description: 'No job is configured yet.',
       on: {
         'schedule.put': [
           {
@@ -87,7 +87,7 @@ export const scheduleMachine = setup({
       },
     },
     idle: {
-      description: 'No run of it goes on.',
+      description: 'No run of the job is active.',
       initial: 'planning',
       on: {
         'schedule.put': [
@@ -137,7 +137,7 @@ export const scheduleMachine = setup({
       },
       states: {
         planning: {
-          description: 'What comes next is looked up.',
+          description: 'Chooses the next state.',
           always: [
             { guard: 'isSpent', target: '#schedule.removed' },
             { guard: 'hasNext', target: 'waiting' },
@@ -146,7 +146,7 @@ export const scheduleMachine = setup({
           ],
         },
         waiting: {
-          description: 'Its time is known.',
+          description: 'The time of the next run is known.',
           entry: { type: 'project', params: told.row },
           after: {
             untilDue: [
@@ -156,7 +156,7 @@ export const scheduleMachine = setup({
           },
         },
         due: {
-          description: 'Its time has come, or passed while nothing ran.',
+          description: 'The time has come, or passed while the system was down.',
           always: [
             {
               guard: 'isMissed',
@@ -176,18 +176,18 @@ export const scheduleMachine = setup({
           ],
         },
         off: {
-          description: 'It was turned off.',
+          description: 'The job is disabled.',
           entry: { type: 'project', params: told.row },
         },
         over: {
-          description: 'It has no time left; it is shown for a while.',
+          description: 'The job has no further times; it stays visible for a while.',
           entry: { type: 'project', params: told.row },
           after: { retention: '#schedule.removed' },
         },
       },
     },
     running: {
-      description: 'The session has the message; its run is waited for.',
+      description: 'The session has the message; waits for the run to start.',
       entry: [
         { type: 'tell', params: job.receive },
         { type: 'project', params: told.row },
@@ -247,11 +247,11 @@ export const scheduleMachine = setup({
       },
       states: {
         resting: {
-          description: 'The run goes on, as far as is known.',
+          description: 'The run is active, as far as is known.',
           after: { untilLook: 'looking' },
         },
         looking: {
-          description: 'The row of the run is looked at.',
+          description: 'Reads the row of the run.',
           entry: 'countLook',
           invoke: {
             id: 'look',
@@ -287,7 +287,7 @@ export const scheduleMachine = setup({
       },
     },
     removed: {
-      description: 'It was removed, has done all it was set for, or was over for long enough.',
+      description: 'The job was removed, or it is finished and its retention time is over.',
       entry: [
         { type: 'project', params: told.noRow },
         { type: 'project', params: told.noRunsRow },
@@ -295,6 +295,6 @@ export const scheduleMachine = setup({
       ],
       type: 'final',
     },
-    forgotten: { description: 'It never was a job.', type: 'final' },
+    forgotten: { description: 'The job never existed.', type: 'final' },
   },
 });

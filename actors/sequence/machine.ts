@@ -68,7 +68,7 @@ export const sequenceMachine = setup({
   options: { maxIterations: 10 },
   states: {
     keeping: {
-      description: 'Higher numbers pass; any other submit goes on marked as stale.',
+      description: 'Passes submits with a higher number; marks all others as stale.',
       on: {
         'sequence.pass': [
           {
@@ -88,7 +88,7 @@ export const sequenceMachine = setup({
       },
     },
     forgotten: {
-      description: 'Nobody sent anything for 28 hours.',
+      description: 'Nothing was sent for 28 hours.',
       type: 'final',
     },
   },

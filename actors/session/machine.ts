@@ -50,11 +50,11 @@ export const sessionMachine = sessionSetup.createMachine({
     'session.probe': { actions: 'probe' },
     'session.cycle': { actions: 'cycle' },
     'agent.admitted': { actions: 'giveBack' },
-    'agent.refused': { description: 'Of a run that waits no longer.' },
+    'agent.refused': { description: 'The answer is about a run that no longer waits.' },
   },
   states: {
     idle: {
-      description: 'Nobody waits for an answer.',
+      description: 'No run is active and no message waits.',
       on: {
         'session.receive': [
           { guard: 'mayBeSaid', target: 'running', actions: 'receive' },
@@ -72,7 +72,7 @@ export const sessionMachine = sessionSetup.createMachine({
     },
     collecting: {
       description:
-        'Messages, or ends of subagents, wait until nothing has come for a while; then they are one run.',
+        'Collects messages and reports until none has arrived for a while; they become one run.',
       after: { quiet: { target: 'running' } },
       on: {
         'session.receive': [
@@ -88,7 +88,7 @@ export const sessionMachine = sessionSetup.createMachine({
       },
     },
     compacting: {
-      description: 'A person asked that the conversation be shortened; messages wait.',
+      description: 'A user requested a compaction; messages wait.',
       invoke: {
         id: 'compaction',
         src: 'compact',
@@ -108,7 +108,7 @@ export const sessionMachine = sessionSetup.createMachine({
       },
     },
     running: {
-      description: 'One run is going; what comes now joins it or waits.',
+      description: 'One run is active; new messages join it or wait.',
       entry: 'begin',
       initial: 'admitting',
       on: {
@@ -123,10 +123,10 @@ export const sessionMachine = sessionSetup.createMachine({
       },
       states: {
         admitting: {
-          description: 'The agent is asked whether and when the run may begin.',
+          description: 'Asks the agent to admit the run.',
           on: {
             'session.receive': {
-              description: 'An agent waits behind it, and may hold the slot that it waits for.',
+              description: 'Another agent waits for this run and may hold the slot that it needs.',
               guard: 'hurriesRun',
               actions: ['wait', 'askAdmission'],
             },
@@ -144,12 +144,12 @@ export const sessionMachine = sessionSetup.createMachine({
         },
         working: {
           description:
-            'The agent loop: the model thinks, tools act, until there is an answer or the time is up.',
+            'The agent loop: the model answers and tools run, until there is a final answer or the time is up.',
           after: { runTimeout: { target: '.over', actions: 'endLate' } },
           initial: 'assembling',
           states: {
             assembling: {
-              description: 'What the model is told is put together: files, skills, hooks.',
+              description: 'Builds the prompt from files, skills and hooks.',
               invoke: {
                 id: 'prompt',
                 src: 'assemble',
@@ -163,7 +163,7 @@ export const sessionMachine = sessionSetup.createMachine({
             },
             deciding: {
               description:
-                'Before each model call: is there room for one, and has somebody spoken or reported?',
+                'Before each model call: checks the limits, and adds messages and reports that have arrived.',
               always: [
                 { guard: 'isAtCeiling', target: 'over', actions: 'endAtCeiling' },
                 { guard: 'somethingSteers', target: 'thinking', actions: 'steer' },
@@ -171,7 +171,7 @@ export const sessionMachine = sessionSetup.createMachine({
               ],
             },
             thinking: {
-              description: 'The model is called with what it may see of the transcript.',
+              description: 'Calls the model with the visible part of the transcript.',
               invoke: {
                 id: 'model',
                 src: 'callModel',
@@ -189,7 +189,7 @@ export const sessionMachine = sessionSetup.createMachine({
             },
             backingOff: {
               description:
-                'It failed in a way that may pass; it is tried again after a growing wait.',
+                'A call failed with a retriable error; the next attempt waits, longer each time.',
               after: {
                 retryBackoff: [
                   { guard: 'isAssembled', target: 'deciding' },
@@ -199,7 +199,7 @@ export const sessionMachine = sessionSetup.createMachine({
             },
             compacting: {
               description:
-                'The conversation is too long: it is shortened, and the call made again.',
+                'The conversation is too long for the model: compacts it, then repeats the call.',
               entry: 'beginCompaction',
               invoke: {
                 id: 'shortening',
@@ -216,11 +216,11 @@ export const sessionMachine = sessionSetup.createMachine({
               },
             },
             acting: {
-              description: 'The calls of one answer, batch by batch, in order.',
+              description: 'Runs the tool calls of one answer, batch by batch, in order.',
               initial: 'choosing',
               states: {
                 choosing: {
-                  description: 'Which calls are next; who speaks now is heard before them.',
+                  description: 'Chooses the next calls; a message that has arrived goes first.',
                   always: [
                     {
                       guard: 'isCircling',
@@ -238,7 +238,7 @@ export const sessionMachine = sessionSetup.createMachine({
                 },
                 asking: {
                   description:
-                    'A person is asked whether the next call may run; who speaks is heard first.',
+                    'The next call waits for approval; a message that arrives goes first.',
                   entry: 'askPerson',
                   on: {
                     'session.receive': {
@@ -253,7 +253,7 @@ export const sessionMachine = sessionSetup.createMachine({
                   },
                 },
                 running: {
-                  description: 'Calls that may be repeated run, together where they may.',
+                  description: 'Runs repeatable calls, in parallel where possible.',
                   invoke: {
                     id: 'tools',
                     src: 'callTools',
@@ -263,7 +263,7 @@ export const sessionMachine = sessionSetup.createMachine({
                   },
                 },
                 runningKeyed: {
-                  description: 'Calls run whose receivers know a repeat by its key.',
+                  description: 'Runs calls whose receivers recognize a repeat by its key.',
                   invoke: {
                     id: 'keyed',
                     src: 'callKeyed',
@@ -273,7 +273,7 @@ export const sessionMachine = sessionSetup.createMachine({
                   },
                 },
                 runningOnce: {
-                  description: 'A call runs that may not run twice, whatever dies.',
+                  description: 'Runs a call that is never repeated, even after a crash.',
                   invoke: {
                     id: 'once',
                     src: 'callOnce',
@@ -285,7 +285,8 @@ export const sessionMachine = sessionSetup.createMachine({
               },
             },
             over: {
-              description: 'How the run ends is known; hooks may want to see its reply.',
+              description:
+                'The outcome of the run is known; checks whether hooks must see the reply.',
               always: [
                 { guard: 'hasReplyHooks', target: '#session.running.replying' },
                 { target: '#session.ending' },
@@ -294,7 +295,7 @@ export const sessionMachine = sessionSetup.createMachine({
           },
         },
         replying: {
-          description: 'Hooks see the reply before it is told; they may change or withhold it.',
+          description: 'Hooks see the reply before it is sent; they may change or withhold it.',
           invoke: {
             id: 'reply',
             src: 'reply',
@@ -306,12 +307,12 @@ export const sessionMachine = sessionSetup.createMachine({
       },
     },
     ending: {
-      description: 'The run has its one end: it is written down and told to all who wait.',
+      description: 'Records the end of the run and notifies all that wait for it.',
       entry: 'end',
       always: { target: 'between' },
     },
     between: {
-      description: 'What comes next: a new beginning, what was collected, the next run, or rest.',
+      description: 'Chooses the next step: a reset, collecting, the next run, or idle.',
       always: [
         { guard: 'isOver', target: 'parting' },
         { guard: 'closeAsked', target: 'closed' },
@@ -322,7 +323,7 @@ export const sessionMachine = sessionSetup.createMachine({
       ],
     },
     parting: {
-      description: 'Hooks learn that the session is over; what comes now waits for them.',
+      description: 'Calls the hooks for the end of the session; new messages wait.',
       invoke: {
         id: 'farewell',
         src: 'endSession',
@@ -349,7 +350,7 @@ export const sessionMachine = sessionSetup.createMachine({
       },
     },
     closed: {
-      description: 'It is deleted. A message that comes later begins another session.',
+      description: 'The session is deleted. A later message creates a new session.',
       type: 'final',
       entry: 'close',
     },

@@ -22,13 +22,13 @@ import * as told from './told.ts';
 
 export const subagentMachine = subagentSetup.createMachine({
   id: 'subagent',
-  description: 'One task given to an agent of its own.',
+  description: 'One task that runs in a session of its own.',
   context: ({ input }) => life.initialContext(input),
   initial: 'unknown',
   options: { maxIterations: 100 },
   states: {
     unknown: {
-      description: 'Nothing was reserved; whoever asks for it finds nothing.',
+      description: 'Nothing was reserved; a request for it finds nothing.',
       on: {
         'subagent.reserve': [
           { guard: 'holds', target: 'reserved', actions: 'take' },
@@ -53,7 +53,7 @@ export const subagentMachine = subagentSetup.createMachine({
       },
     },
     reserved: {
-      description: 'It has its grant and waits for one of the places of its parent.',
+      description: 'The subagent has its grant and waits for a slot of its parent.',
       entry: { type: 'project', params: told.row },
       after: { placePatience: { target: 'over.killed', actions: 'giveUpWaiting' } },
       on: {
@@ -73,7 +73,7 @@ export const subagentMachine = subagentSetup.createMachine({
       },
     },
     working: {
-      description: 'Its session has the task, until nothing is open there any more.',
+      description: 'The session works on the task until it has no open runs, subagents or reports.',
       entry: 'start',
       after: { wholeTime: { target: 'ending', actions: 'timeOut' } },
       on: {
@@ -93,7 +93,7 @@ export const subagentMachine = subagentSetup.createMachine({
       initial: 'starting',
       states: {
         starting: {
-          description: 'The task is on its way; an end that overtakes the answer waits for it.',
+          description: 'The task was sent. A run end that arrives before the reply is deferred.',
           meta: { defer: ['run.ended'] },
           entry: [
             { type: 'tell', params: told.task },
@@ -116,7 +116,7 @@ export const subagentMachine = subagentSetup.createMachine({
           },
         },
         running: {
-          description: 'Its session works, or waits for what it has started itself.',
+          description: 'The session works, or waits for subagents that it started.',
           entry: [
             { type: 'publish', params: told.startEvent },
             { type: 'project', params: told.row },
@@ -161,7 +161,7 @@ export const subagentMachine = subagentSetup.createMachine({
     },
     ending: {
       description:
-        'Its session was told to stop, and all below it; what it has used is waited for.',
+        'The session and all subagents below it were told to stop; waits for their usage.',
       entry: [
         { type: 'tell', params: told.abort },
         { type: 'tell', params: told.killBelow },
@@ -169,7 +169,7 @@ export const subagentMachine = subagentSetup.createMachine({
       ],
       after: {
         stopPatience: {
-          description: 'What has begun in its session meanwhile is stopped, too.',
+          description: 'Stops everything that was started in the session in the meantime.',
           target: 'over',
           actions: [
             { type: 'tell', params: told.abort },
@@ -199,11 +199,11 @@ export const subagentMachine = subagentSetup.createMachine({
       },
     },
     over: {
-      description: 'How it ended is known, and never changes.',
+      description: 'The outcome is known and never changes.',
       initial: 'stopped',
       states: {
         stopped: {
-          description: 'It was made to end: why?',
+          description: 'The subagent was stopped; chooses the outcome.',
           always: [
             { guard: { type: 'stopsAs', params: { outcome: 'timedOut' } }, target: 'timedOut' },
             { guard: { type: 'stopsAs', params: { outcome: 'killed' } }, target: 'killed' },
@@ -211,34 +211,34 @@ export const subagentMachine = subagentSetup.createMachine({
           ],
         },
         completed: {
-          description: 'Its session has answered, and nothing is open there.',
+          description: 'The session has answered and has nothing open.',
           entry: { type: 'conclude', params: { outcome: 'completed' } },
           always: '#subagent.reporting',
         },
         failed: {
-          description: 'A run of its session failed or was aborted.',
+          description: 'A run of the session failed or was aborted.',
           entry: { type: 'conclude', params: { outcome: 'failed' } },
           always: '#subagent.reporting',
         },
         timedOut: {
-          description: 'Its time was up.',
+          description: 'The time limit was reached.',
           entry: { type: 'conclude', params: { outcome: 'timedOut' } },
           always: '#subagent.reporting',
         },
         killed: {
-          description: 'Its parent or an operator ended it, or no place came free.',
+          description: 'The parent or an operator stopped it, or no slot became free.',
           entry: { type: 'conclude', params: { outcome: 'killed' } },
           always: '#subagent.reporting',
         },
         refused: {
-          description: 'Its session did not take the task.',
+          description: 'The session refused the task.',
           entry: { type: 'conclude', params: { outcome: 'refused' } },
           always: '#subagent.reporting',
         },
       },
     },
     reporting: {
-      description: 'The end is told to its parent, which says how its agent hears of it.',
+      description: 'Reports the end to the parent, which answers how its agent receives it.',
       entry: [
         { type: 'publish', params: told.endEvent },
         { type: 'project', params: told.row },
@@ -260,14 +260,14 @@ export const subagentMachine = subagentSetup.createMachine({
       initial: 'addressing',
       states: {
         addressing: {
-          description: 'Whom does it concern?',
+          description: 'Checks whether there is a parent to notify.',
           always: [
             { guard: 'hasParent', target: 'telling' },
             { target: '#subagent.reported', actions: 'noteUnheard' },
           ],
         },
         telling: {
-          description: 'The parent has been told, or is about to.',
+          description: 'The end was sent to the parent.',
           entry: { type: 'tell', params: told.end },
           on: {
             'subagent.heard': [
@@ -290,13 +290,13 @@ export const subagentMachine = subagentSetup.createMachine({
         },
         pausing: {
           description:
-            'The parent could not take it just now, or does not know yet that it is its own.',
+            'The parent could not accept the report, or has not yet adopted the subagent.',
           after: { pauseBeforeRetelling: 'telling' },
         },
       },
     },
     reported: {
-      description: 'All is said; how the agent heard of it may still change.',
+      description: 'The report was delivered; how the agent received it may still change.',
       entry: { type: 'project', params: told.row },
       on: {
         'subagent.heard': {
@@ -320,26 +320,26 @@ export const subagentMachine = subagentSetup.createMachine({
       initial: 'choosing',
       states: {
         choosing: {
-          description: 'Did it ever have a session?',
+          description: 'Checks whether the subagent had a session.',
           always: [{ guard: 'hasSession', target: 'readable' }, { target: 'remembered' }],
         },
         readable: {
-          description: 'Its session can be read, and talked to by those who may.',
+          description: 'The session can be read and can receive messages from authorized sessions.',
           after: {
             readableTime: { target: 'remembered', actions: { type: 'tell', params: told.close } },
           },
         },
         remembered: {
-          description: 'Only its row is left.',
+          description: 'Only the row of the subagent is left.',
           after: { rememberedTime: '#subagent.removed' },
         },
       },
     },
     removed: {
-      description: 'It was remembered long enough.',
+      description: 'The retention time is over.',
       entry: { type: 'project', params: told.noRow },
       type: 'final',
     },
-    forgotten: { description: 'It never was a subagent.', type: 'final' },
+    forgotten: { description: 'The subagent never existed.', type: 'final' },
   },
 });

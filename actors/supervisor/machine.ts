@@ -60,17 +60,17 @@ export const supervisorMachine = setup({
   delays: { restartBackoff: strategy.restartBackoffMs, nextTurn: 0 },
 }).createMachine({
   id: 'supervisor',
-  description: 'Looks after an ordered list of children.',
+  description: 'Supervises an ordered list of children.',
   context: ({ input }) => children.initialContext(input),
   options: { maxIterations: 1_000 },
   type: 'parallel',
   states: {
     children: {
-      description: 'The children and what becomes of those that fail.',
+      description: 'The children, and the handling of those that fail.',
       initial: 'unconfigured',
       states: {
         unconfigured: {
-          description: 'Nobody has said yet what it supervises.',
+          description: 'No children are configured yet.',
           on: {
             'supervisor.start': [
               { guard: 'isUnfit', actions: { type: 'reply', params: children.refused } },
@@ -88,7 +88,7 @@ export const supervisorMachine = setup({
           },
         },
         supervising: {
-          description: 'Children that fail go on, or begin again, after a while.',
+          description: 'Failed children resume or restart after a backoff.',
           entry: { type: 'project', params: (args) => children.projected(args, 'supervising') },
           initial: 'watching',
           on: {
@@ -169,18 +169,18 @@ export const supervisorMachine = setup({
           },
           states: {
             watching: {
-              description: 'No child waits for an order.',
+              description: 'No order waits.',
               always: { guard: 'somebodyWaits', target: 'backingOff' },
             },
             backingOff: {
               description:
-                'Children that failed, and those that go with them, wait for their time.',
+                'Failed children, and those restarted with them, wait until their orders are due.',
               after: { restartBackoff: { target: 'watching', actions: 'orderDue' } },
             },
           },
         },
         halted: {
-          description: 'The children are stopped or quarantined, until it is told to begin again.',
+          description: 'The children are stopped or quarantined until a restart is requested.',
           entry: { type: 'project', params: (args) => children.projected(args, 'halted') },
           on: {
             'supervisor.restart': { target: 'supervising', actions: 'beginAgain' },
@@ -204,7 +204,7 @@ export const supervisorMachine = setup({
       },
     },
     outbox: {
-      description: 'Orders leave in batches, each in a turn of its own.',
+      description: 'Sends orders in batches, each in its own turn.',
       initial: 'empty',
       states: {
         empty: {
@@ -212,7 +212,7 @@ export const supervisorMachine = setup({
           always: { guard: 'hasTells', target: 'sending' },
         },
         sending: {
-          description: 'As much as one turn may send, then the next turn.',
+          description: 'Sends as much as one turn may send; the rest follows in the next turn.',
           entry: 'newBatch',
           always: [
             {
@@ -224,7 +224,7 @@ export const supervisorMachine = setup({
           ],
         },
         full: {
-          description: 'This turn has sent its share.',
+          description: 'This turn has sent its batch.',
           after: { nextTurn: { target: 'sending' } },
         },
       },

@@ -46,7 +46,7 @@ export const taskMachine = taskSetup.createMachine({
   },
   states: {
     fresh: {
-      description: 'Nothing was accepted yet: the first message says whether there is a task.',
+      description: 'Nothing was accepted yet; the first message decides whether a task exists.',
       on: {
         'task.submit': [
           { guard: 'isStale', target: 'refused', actions: { type: 'reply', params: view.stale } },
@@ -57,9 +57,9 @@ export const taskMachine = taskSetup.createMachine({
         'task.decide': { target: 'refused', actions: { type: 'reply', params: view.notFound } },
       },
     },
-    refused: { description: 'No task was made of it, and nothing stays.', type: 'final' },
+    refused: { description: 'The submit was refused; nothing is stored.', type: 'final' },
     acked: {
-      description: 'Accepted, which is durable. It goes on in the same turn.',
+      description: 'The task was accepted and stored; work starts in the same turn.',
       always: [
         { guard: 'isTooLate', target: 'ended.expired', actions: 'expire' },
         {
@@ -74,7 +74,7 @@ export const taskMachine = taskSetup.createMachine({
       ],
     },
     running: {
-      description: 'The work is carried out, within the time that its action has.',
+      description: 'The work runs, within the time limit of its action.',
       entry: { type: 'project', params: view.row },
       initial: 'assigning',
       on: {
@@ -85,7 +85,7 @@ export const taskMachine = taskSetup.createMachine({
       },
       states: {
         assigning: {
-          description: 'Who does the work?',
+          description: 'Chooses who performs the work.',
           always: [
             { guard: 'isReported', target: 'checking' },
             { guard: 'isAskedOfActor', target: 'delegating' },
@@ -95,7 +95,7 @@ export const taskMachine = taskSetup.createMachine({
           ],
         },
         choosing: {
-          description: 'One of the agents outside is chosen, and remembered before it is asked.',
+          description: 'Chooses an external agent and stores the choice before calling it.',
           invoke: {
             id: 'choose',
             src: 'choose',
@@ -105,7 +105,7 @@ export const taskMachine = taskSetup.createMachine({
           },
         },
         performing: {
-          description: 'The work runs. It may run again: it has one idempotency key.',
+          description: 'The work runs. It may be repeated: it has one idempotency key.',
           invoke: {
             id: 'perform',
             src: 'perform',
@@ -115,7 +115,7 @@ export const taskMachine = taskSetup.createMachine({
           },
         },
         performingOnce: {
-          description: 'The work runs, and is not run again before it is known what came of it.',
+          description: 'The work runs, and is not repeated until its outcome is known.',
           invoke: {
             id: 'performOnce',
             src: 'performOnce',
@@ -125,18 +125,19 @@ export const taskMachine = taskSetup.createMachine({
           },
         },
         delegating: {
-          description: 'An actor was asked to do the work.',
+          description: 'An actor was asked to perform the work.',
           entry: ['noteAsked', { type: 'tell', params: requests.askActor }],
           on: {
             reply: { guard: 'isFromPerformer', target: 'reported', actions: 'takeReply' },
           },
         },
         reported: {
-          description: 'The actor answered: a result is checked, an error settled.',
+          description: 'The actor answered: a result is checked, an error is recorded.',
           always: [{ guard: 'isReported', target: 'checking' }, { target: 'settling' }],
         },
         checking: {
-          description: 'A result that came by message is checked as one of an effect is.',
+          description:
+            'Checks a result that arrived by message, as a result of an effect is checked.',
           invoke: {
             id: 'check',
             src: 'check',
@@ -146,7 +147,7 @@ export const taskMachine = taskSetup.createMachine({
           },
         },
         settling: {
-          description: 'An attempt has come to its end.',
+          description: 'An attempt has ended.',
           always: [
             {
               guard: 'isEvidence',
@@ -168,7 +169,7 @@ export const taskMachine = taskSetup.createMachine({
           ],
         },
         backingOff: {
-          description: 'The attempt failed in a way that may pass; the next one waits.',
+          description: 'The attempt failed with a retriable error; the next attempt waits.',
           after: {
             pause: {
               target: 'assigning',
@@ -177,14 +178,14 @@ export const taskMachine = taskSetup.createMachine({
           },
         },
         givingUp: {
-          description: 'It could not be done: its dead letter says why, and can be redriven.',
+          description: 'The work failed; its dead letter states the reason and can be redriven.',
           entry: { type: 'deadLetter', params: requests.deadWork },
           always: { target: '#task.ending' },
         },
       },
     },
     awaitingInput: {
-      description: 'The work can not go on without a word of its caller. Its time stands still.',
+      description: 'The work needs input from its caller. Its time limit is paused.',
       entry: { type: 'project', params: view.row },
       on: {
         'task.input': {
@@ -199,7 +200,7 @@ export const taskMachine = taskSetup.createMachine({
     },
     unknown: {
       description:
-        'Nobody knows whether the work was done: a person decides, unless the actor that was to stop answers after all.',
+        'The outcome is unknown: an operator decides, unless the actor that was told to stop still answers.',
       entry: ['awaitDecision', { type: 'project', params: view.row }],
       on: {
         reply: [
@@ -228,7 +229,7 @@ export const taskMachine = taskSetup.createMachine({
       },
     },
     ending: {
-      description: 'It ends without success; what it may have done is undone before.',
+      description: 'The task ends without success; first, whatever was done is undone.',
       always: [
         { guard: 'isWithdrawable', target: 'withdrawing' },
         { guard: 'isUndoable', target: 'compensating' },
@@ -237,7 +238,7 @@ export const taskMachine = taskSetup.createMachine({
       ],
     },
     withdrawing: {
-      description: 'The actor that does the work is told to stop, and undoes what it did.',
+      description: 'The performing actor was told to stop and to undo its work.',
       entry: [
         'beginUndoing',
         { type: 'project', params: view.row },
@@ -256,14 +257,15 @@ export const taskMachine = taskSetup.createMachine({
       after: { withdrawalTime: 'unknown' },
     },
     withdrawn: {
-      description: 'The actor stopped. Did it undo what it had done?',
+      description: 'The actor stopped; checks whether it undid its work.',
       always: [
         { guard: 'wasUndone', target: 'ended.compensated', actions: 'endUndone' },
         { target: 'ending' },
       ],
     },
     compensating: {
-      description: 'What the work did, or may have done, is undone. Outward it is still running.',
+      description:
+        'Undoes what was done or may have been done. Callers still see the task as running.',
       entry: ['beginUndoing', { type: 'project', params: view.row }],
       initial: 'undoing',
       on: {
@@ -287,11 +289,11 @@ export const taskMachine = taskSetup.createMachine({
           },
         },
         backingOff: {
-          description: 'The compensation failed in a way that may pass; the next attempt waits.',
+          description: 'The compensation failed with a retriable error; the next attempt waits.',
           after: { pause: { target: 'undoing' } },
         },
         stuck: {
-          description: 'The compensation failed for good: a person decides, and is told.',
+          description: 'The compensation failed permanently; an operator decides and is notified.',
           entry: [
             'stick',
             { type: 'project', params: view.row },
@@ -331,7 +333,7 @@ export const taskMachine = taskSetup.createMachine({
       },
     },
     ended: {
-      description: 'Final outward. Remembered for 28 hours, so that repeats find it.',
+      description: 'The outcome is final and is kept for 28 hours, so that repeats find it.',
       entry: [
         { type: 'publish', params: view.publishView },
         { type: 'project', params: view.row },
@@ -344,14 +346,14 @@ export const taskMachine = taskSetup.createMachine({
       after: { retention: 'forgotten' },
       states: {
         succeeded: { description: 'The work was done.' },
-        failed: { description: 'The work could not be done.' },
-        cancelled: { description: 'Somebody wanted it no more, and it was given up.' },
-        compensated: { description: 'What it did was undone.' },
-        expired: { description: 'It did not begin in time.' },
+        failed: { description: 'The work failed.' },
+        cancelled: { description: 'The task was cancelled and the work was given up.' },
+        compensated: { description: 'The work was undone.' },
+        expired: { description: 'The work did not start in time.' },
       },
     },
     forgotten: {
-      description: 'Its time is over: nothing of it stays.',
+      description: 'The retention time is over; nothing is kept.',
       entry: { type: 'project', params: view.noRow },
       type: 'final',
     },
