@@ -1,23 +1,15 @@
 /**
- * Agent: who may run, and how often at once (design: one place where identity, policy and budgets
- * decide). Sessions ask it before each run and tell it after; it keeps slots and the day's tokens.
+ * Agent: admits the runs of one agent. Sessions ask it before each run and report usage after it.
+ * It holds the settings of the agent, the slots of running runs, the waiting runs and the usage of
+ * the day.
  *
- *  - `unknown`: nothing is configured under this id; every run is refused.
- *  - `active`: runs are admitted up to `runsMax` at once; more wait in order.
- *     - `admitting`: those who wait are let in while there are slots;
- *     - `open`: nobody waits;
- *     - `crowded`: some wait for a slot;
- *     - `resting`: one turn has answered as many as it may, the next goes on.
- *     (a ceiling on the runs of all agents: each waits for one of the tenant's places as well)
- *     A run that another agent's led to, or that such a one waits behind, is let in at once and
- *     holds no slot and no place: whoever waits for it may hold the last one.
- *  - `paused`: runs wait until it is resumed.
- *  - `retired`: no more runs; those that wait are refused.
+ * If the tenant limits the runs of all agents (`agents.maxConcurrent`), each run also needs a slot
+ * of the tenant's budget actor. A run that another agent started, or that such a run waits for, is
+ * admitted at once and holds no slot: the agent that waits for it may hold the last one.
  *
- * Invariants: every run that asks is answered once, unless it is released before; never more than
- * `runsMax` slots are held; a slot whose session is gone comes free by itself. What is used is
- * known when a run ends: past a budget goes at most what the runs use that were going when it was
- * spent.
+ * Invariants: each request is answered once, unless the run is released first; at most `runsMax`
+ * slots are held; the slot of a lost session is released when its lease ends. Usage is known when a
+ * run ends, so runs that were active when a budget was spent can exceed it.
  */
 import { assign, setup } from 'xstate';
 import { type ActorInput, hostActions } from '../../protocols/statechart.ts';
@@ -34,7 +26,7 @@ export const agentMachine = setup({
     wait: assign(slots.wait),
     hurry: assign(slots.hurry),
     release: assign(slots.release),
-    takeBack: assign(slots.takeBack),
+    onReturn: assign(slots.onReturn),
     newTurn: assign(slots.newTurn),
     promote: assign(slots.promote),
     refuseFirst: assign(slots.refuseFirst),
@@ -54,7 +46,7 @@ export const agentMachine = setup({
     hurries: slots.hurries,
     queueIsFull: ({ context }) => context.waiting.length >= slots.WAITING_MAX,
     budgetSpent: ({ context, event }) => slots.overBudget(context, event.meta.now) !== undefined,
-    somebodyWaits: ({ context }) => context.waiting.length > 0,
+    hasWaiting: ({ context }) => context.waiting.length > 0,
     turnIsFull: ({ context }) => slots.turnIsFull(context),
     nextIsOverBudget: slots.nextIsOverBudget,
     isNested: slots.isNested,
@@ -157,7 +149,7 @@ export const agentMachine = setup({
           },
           { target: '.admitting', actions: 'release' },
         ],
-        'agent.return': { target: '.admitting', actions: 'takeBack' },
+        'agent.return': { target: '.admitting', actions: 'onReturn' },
         'agent.allow': {
           guard: 'mayAllow',
           target: '.admitting',
@@ -211,7 +203,7 @@ export const agentMachine = setup({
               guard: 'nextMayRun',
               actions: [{ type: 'tell', params: slots.admittedFirst }, 'promote'],
             },
-            { guard: 'somebodyWaits', target: 'crowded' },
+            { guard: 'hasWaiting', target: 'crowded' },
             { target: 'open' },
           ],
         },
@@ -272,7 +264,7 @@ export const agentMachine = setup({
           },
           { target: 'paused', reenter: true, actions: 'release' },
         ],
-        'agent.return': { target: 'paused', reenter: true, actions: 'takeBack' },
+        'agent.return': { target: 'paused', reenter: true, actions: 'onReturn' },
         'agent.allow': {
           guard: 'mayAllow',
           target: 'paused',
@@ -307,7 +299,7 @@ export const agentMachine = setup({
           },
           { target: '.refusing', actions: 'release' },
         ],
-        'agent.return': { target: '.refusing', actions: 'takeBack' },
+        'agent.return': { target: '.refusing', actions: 'onReturn' },
         'agent.allow': {
           guard: 'mayAllow',
           target: '.refusing',
@@ -340,7 +332,7 @@ export const agentMachine = setup({
               actions: [{ type: 'tell', params: shared.firstGivenBack }, 'unaskFirst'],
             },
             {
-              guard: 'somebodyWaits',
+              guard: 'hasWaiting',
               actions: [
                 { type: 'tell', params: (args) => slots.refusedFirst(args, slots.RETIRED) },
                 'refuseFirst',

@@ -179,7 +179,7 @@ export function release({ context, event }: Args): Partial<AgentContext> {
 }
 
 /** It was admitted twice, or when it did not want to run any more. */
-export const takeBack = ({ context, event }: Args): Partial<AgentContext> =>
+export const onReturn = ({ context, event }: Args): Partial<AgentContext> =>
   event.type === 'agent.return' ? { leases: letGo(context.leases, event.lease) } : {};
 
 /** The one that waited longest takes the free slot. */

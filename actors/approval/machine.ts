@@ -1,13 +1,8 @@
 /**
- * Approval: a question to a person that is kept until it is answered (EN13).
+ * Approval: one question that a user decides, stored until its deadline and for a while after it.
  *
- *  - `unasked`: nobody asked yet; an answer to it finds nothing.
- *  - `asked`: a person may answer, until the time is up.
- *  - `decided`: allowed, denied or expired; who comes later is told who decided and when.
- *  - `removed`, `forgotten`: the actor goes, with its row if it had one.
- *
- * Invariants: the first answer counts and no other; who asked is answered once for each question;
- * only a person with the role may decide, never an actor.
+ * Invariants: the first decision counts; the actor that asked is answered once for each question;
+ * only a user with the approver role decides, never an actor.
  */
 import { assign, setup } from 'xstate';
 import { APPROVAL_RETENTION_MS } from '../../protocols/approval.ts';
@@ -30,7 +25,7 @@ export const approvalMachine = setup({
     withdraw: assign(question.withdraw),
   },
   guards: {
-    isFit: question.isValid,
+    isValid: question.isValid,
     isByAsker: question.isByAsker,
     operatorAllows: (args) => question.means(args, 'allowed'),
     operatorDenies: (args) => question.means(args, 'denied'),
@@ -47,7 +42,7 @@ export const approvalMachine = setup({
       description: 'No question exists yet; a decision finds nothing.',
       on: {
         'approval.ask': [
-          { guard: 'isFit', target: 'asked', actions: 'ask' },
+          { guard: 'isValid', target: 'asked', actions: 'ask' },
           { target: 'forgotten', actions: { type: 'reply', params: question.unfit } },
         ],
         'approval.answer': {

@@ -1,10 +1,8 @@
 /**
- * Audit: what was done by whom on one day, in the order it was noted. Its transcript holds the
- * records; nothing is ever changed or left out of it.
+ * Audit: the operator actions of one day, in the order of their arrival. The transcript of the
+ * actor holds the records. Records are never changed or removed.
  *
- *  - `keeping`: it notes what is fit and answers how much it was.
- *
- * Invariant: a note is kept whole or refused whole.
+ * Invariant: a message is recorded completely or refused completely.
  */
 import { assign, setup } from 'xstate';
 import { type ActorInput, hostActions } from '../../protocols/statechart.ts';
@@ -14,7 +12,7 @@ import type { AuditContext, AuditEvent } from './day.ts';
 export const auditMachine = setup({
   types: { context: {} as AuditContext, events: {} as AuditEvent, input: {} as ActorInput },
   actions: { ...hostActions, count: assign(day.count) },
-  guards: { isFit: day.isValid },
+  guards: { isValid: day.isValid },
 }).createMachine({
   id: 'audit',
   description: 'The operator actions of one day.',
@@ -27,7 +25,7 @@ export const auditMachine = setup({
       on: {
         'audit.note': [
           {
-            guard: 'isFit',
+            guard: 'isValid',
             actions: [
               'count',
               { type: 'append', params: day.entries },

@@ -1,19 +1,11 @@
 /**
- * Budget: one per tenant, key `tenant`: what its agents may use together: tokens and money of a UTC
- * day, and runs at once (AL2, AL10). Agents tell it what runs used; it tells them when a ceiling is
- * reached and when runs may begin again. It is there only where such a ceiling is configured.
+ * Budget: one actor per tenant (key `tenant`) for the limits that all agents share: tokens and cost
+ * per UTC day, and concurrent runs. Agents report usage; the actor notifies them when a limit is
+ * reached and when runs may start again. It exists only if such a limit is configured.
  *
- *  - `unused`: no agent has told it a ceiling;
- *  - `settling`: agents hear what they do not know, and those who wait get places while there are;
- *  - `open`: runs may begin, nobody waits;
- *  - `crowded`: all places are taken, some wait;
- *  - `spent`: a ceiling of the day is reached; no run begins until the day ends;
- *  - `resting`: one turn has told as many as it may, the next goes on.
- *
- * Invariants: a run that asks is answered once, unless it is released before; never more places
- * than `runsMax` are given; a place whose agent is gone comes free by itself. What is used is known
- * when a run ends: past a ceiling goes at most what the runs use that were going when it was
- * reached.
+ * Invariants: each request for a slot is answered once, unless it is released first; at most
+ * `runsMax` slots are held; the slot of a lost agent is released when its lease ends. Usage is
+ * known when a run ends, so runs that were active when a limit was reached can exceed it.
  */
 import { assign, setup } from 'xstate';
 import { type ActorInput, hostActions } from '../../protocols/statechart.ts';
@@ -43,7 +35,7 @@ export const budgetMachine = setup({
     nextIsRefused: ({ context }) => ledger.nextIsRefused(context),
     nextMayRun: ledger.nextMayRun,
     isSpent: ({ context }) => context.spent !== null,
-    somebodyWaits: ({ context }) => context.waiting.length > 0,
+    hasWaiting: ({ context }) => context.waiting.length > 0,
   },
   delays: { dayEnd: ledger.dayEndMs, lease: ledger.leaseMs, nextTurn: 0 },
 }).createMachine({
@@ -90,7 +82,7 @@ export const budgetMachine = setup({
           actions: [{ type: 'tell', params: ledger.takenFirst }, 'promote'],
         },
         { guard: 'isSpent', target: 'spent' },
-        { guard: 'somebodyWaits', target: 'crowded' },
+        { guard: 'hasWaiting', target: 'crowded' },
         { target: 'open' },
       ],
     },

@@ -49,21 +49,21 @@ const withReason = (reason: string | undefined): Pick<Known, 'reason'> =>
   reason === undefined ? {} : { reason };
 
 /** The target has the message: that is all that a caller wants to know which waits no longer. */
-export function tellDelivered(at: ActionArgs): ActionResult {
+export function sendDelivered(at: ActionArgs): ActionResult {
   const { released } = at.context;
   const waits = aboutOf(at.context).waitMs > 0 && released === undefined;
   return waits ? {} : once(at, { status: 'accepted', ...withReason(released) });
 }
 
 /** Its patience is over, or that of the exchange. */
-export const tellLate = (at: ActionArgs): ActionResult =>
+export const sendLate = (at: ActionArgs): ActionResult =>
   once(at, {
     status: at.context.delivered && at.context.released === undefined ? 'timeout' : 'accepted',
     ...withReason(at.context.released),
   });
 
 /** An operator ended the exchange. */
-export const tellEnded = (at: ActionArgs): ActionResult =>
+export const sendEnded = (at: ActionArgs): ActionResult =>
   once(at, { status: 'accepted', reason: 'ended' });
 
 /** It waits no longer: it is answered as soon as it is known whether the target has the message. */
@@ -73,7 +73,7 @@ export const release = on('conversation.unwait', (at): ActionResult => {
   return once(at, { status: 'accepted', reason });
 });
 
-export const tellRefused = on(
+export const sendRefused = on(
   'reply',
   (at): ActionResult =>
     once(at, {
@@ -84,7 +84,7 @@ export const tellRefused = on(
 );
 
 /** The first answer, or why there is none. */
-export const tellReply = on('run.ended', (at): ActionResult => {
+export const sendReply = on('run.ended', (at): ActionResult => {
   const { status, text, error } = at.event;
   if (status === 'ok') return once(at, { status: 'ok', reply: replyOf(text) });
   return once(at, { status: 'error', error: error ?? endedAs(status, aboutOf(at.context).target) });

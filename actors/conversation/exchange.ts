@@ -189,7 +189,7 @@ const isSilent = (text: string): boolean => replyOf(text).trim() === '';
 export const deliver = (): ActionResult => ({ change: { delivered: true } });
 
 /** The awaited run has its end: is there another turn, and if not, why? */
-export const takeEnd = on('run.ended', ({ context, event: ended }): ActionResult => {
+export const onRunEnded = on('run.ended', ({ context, event: ended }): ActionResult => {
   const { target } = aboutOf(context);
   const isTargets = ended.sessionKey === target;
   const end = endBy(context, ended);
@@ -226,7 +226,7 @@ function endBy(
 }
 
 /** The announcement is made, or not: no turn follows, and why is known already. */
-export const takeAnnouncement = on('run.ended', (at): ActionResult => {
+export const onAnnouncement = on('run.ended', (at): ActionResult => {
   const { status, text } = at.event;
   const skipped = status === 'ok' && isSilent(text) ? { skipped: true as const } : {};
   return {
@@ -235,7 +235,7 @@ export const takeAnnouncement = on('run.ended', (at): ActionResult => {
 });
 
 /** Queues are full, sessions go: the exchange ends, the requester loses nothing by it. */
-export const takeRefusal = on('reply', ({ context, event }): ActionResult => {
+export const onRefusal = on('reply', ({ context, event }): ActionResult => {
   const turns = closed(context, { endedAt: nowOf(event), status: 'refused' });
   const isAnnouncement = awaited(context).turn === 'announce';
   const reason = refusalOf(event).message;

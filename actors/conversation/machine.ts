@@ -1,20 +1,12 @@
 /**
- * Conversation: one message from an agent's session to another, its answer, up to five replies in
- * turn, and what the people of the target are told (AA3, AA4). Address: `conversationAddress`; row:
- * index `conversations`.
+ * Conversation: one message from an agent's session to another session, the first answer, up to
+ * five replies in turn, and the announcement of the result to the users of the target. Address:
+ * `conversationAddress`; row: index `conversations`.
  *
- *  - `unknown`: nobody began it.
- *  - `asking`: the target's first answer is waited for; `sent`: nobody knows yet whether its
- *    session has the message; `delivered`: it has.
- *  - `between`: what comes next: a reply, the announcement, or the end.
- *  - `replying`: requester and target in turn, the requester first; each reads what the other said.
- *  - `announcing`: the target says to its people what came of it.
- *  - `ended`: remembered for 28 hours, as long as the runs that it is made of.
- *  - `removed`, `forgotten`: the actor goes, with its row if it had one.
- *
- * Invariants: no turn is asked twice; at most turns + 2 runs are begun; the requester's session is
- * answered exactly once, before `asking` is left; an end or a refusal that is not of the awaited
- * turn changes nothing; every state that waits has a durable bound.
+ * Invariants: each turn is requested once; at most turns + 2 runs are started; the session of the
+ * requester is answered exactly once, before the chart leaves `asking`; a run end or a refusal that
+ * does not belong to the awaited turn changes nothing; every waiting state has a durable time
+ * limit.
  */
 import { setup } from 'xstate';
 import { type ActorInput, hostActions } from '../../protocols/statechart.ts';
@@ -48,20 +40,20 @@ export const conversationMachine = setup({
     ...hostActions,
     begin: does(exchange.begin),
     deliver: does(exchange.deliver),
-    takeEnd: does(exchange.takeEnd),
-    takeRefusal: does(exchange.takeRefusal),
+    onRunEnded: does(exchange.onRunEnded),
+    onRefusal: does(exchange.onRefusal),
     askReply: does(exchange.askReply),
     askAnnouncement: does(exchange.askAnnouncement),
-    takeAnnouncement: does(exchange.takeAnnouncement),
+    onAnnouncement: does(exchange.onAnnouncement),
     lose: does(exchange.lose),
     stop: does(exchange.stop),
     conclude: does(exchange.conclude),
     release: does(caller.release),
-    tellDelivered: does(caller.tellDelivered),
-    tellReply: does(caller.tellReply),
-    tellRefused: does(caller.tellRefused),
-    tellLate: does(caller.tellLate),
-    tellEnded: does(caller.tellEnded),
+    sendDelivered: does(caller.sendDelivered),
+    sendReply: does(caller.sendReply),
+    sendRefused: does(caller.sendRefused),
+    sendLate: does(caller.sendLate),
+    sendEnded: does(caller.sendEnded),
   },
   guards: {
     isAwaited: exchange.isAwaited,
@@ -98,21 +90,21 @@ export const conversationMachine = setup({
       description: 'Waits for the first answer of the target.',
       initial: 'sent',
       after: {
-        patience: { actions: 'tellLate' },
-        turnTime: { target: 'ended', actions: ['lose', 'tellLate'] },
+        patience: { actions: 'sendLate' },
+        turnTime: { target: 'ended', actions: ['lose', 'sendLate'] },
       },
       on: {
         'run.ended': {
           guard: 'isAwaited',
           target: 'between',
-          actions: ['takeEnd', 'tellReply'],
+          actions: ['onRunEnded', 'sendReply'],
         },
         'conversation.unwait': { actions: 'release' },
         'conversation.end': [
           {
             guard: 'isByOperator',
             target: 'ended',
-            actions: ['stop', 'tellEnded', { type: 'reply', params: row.tellStopped }],
+            actions: ['stop', 'sendEnded', { type: 'reply', params: row.replyStopped }],
           },
           { actions: { type: 'reply', params: row.forbidden } },
         ],
@@ -125,12 +117,12 @@ export const conversationMachine = setup({
               {
                 guard: 'isAcceptance',
                 target: 'delivered',
-                actions: ['deliver', 'tellDelivered'],
+                actions: ['deliver', 'sendDelivered'],
               },
               {
                 guard: 'isRefusal',
                 target: '#conversation.ended',
-                actions: ['takeRefusal', 'tellRefused'],
+                actions: ['onRefusal', 'sendRefused'],
               },
             ],
           },
@@ -152,13 +144,13 @@ export const conversationMachine = setup({
         'Requester and target reply in turn; each receives the last message of the other.',
       initial: 'requesterTurn',
       on: {
-        'run.ended': { guard: 'isAwaited', target: 'between', actions: 'takeEnd' },
-        reply: { guard: 'isRefusal', target: 'between', actions: 'takeRefusal' },
+        'run.ended': { guard: 'isAwaited', target: 'between', actions: 'onRunEnded' },
+        reply: { guard: 'isRefusal', target: 'between', actions: 'onRefusal' },
         'conversation.end': [
           {
             guard: 'isByOperator',
             target: 'ended',
-            actions: ['stop', { type: 'reply', params: row.tellStopped }],
+            actions: ['stop', { type: 'reply', params: row.replyStopped }],
           },
           { actions: { type: 'reply', params: row.forbidden } },
         ],
@@ -181,13 +173,13 @@ export const conversationMachine = setup({
       entry: 'askAnnouncement',
       after: { turnTime: { target: 'ended', actions: 'lose' } },
       on: {
-        'run.ended': { guard: 'isAwaited', target: 'ended', actions: 'takeAnnouncement' },
-        reply: { guard: 'isRefusal', target: 'ended', actions: 'takeRefusal' },
+        'run.ended': { guard: 'isAwaited', target: 'ended', actions: 'onAnnouncement' },
+        reply: { guard: 'isRefusal', target: 'ended', actions: 'onRefusal' },
         'conversation.end': [
           {
             guard: 'isByOperator',
             target: 'ended',
-            actions: ['stop', { type: 'reply', params: row.tellStopped }],
+            actions: ['stop', { type: 'reply', params: row.replyStopped }],
           },
           { actions: { type: 'reply', params: row.forbidden } },
         ],
@@ -197,7 +189,7 @@ export const conversationMachine = setup({
       description: 'The exchange has ended; its row is kept.',
       entry: 'conclude',
       after: { retention: 'removed' },
-      on: { 'conversation.end': { actions: { type: 'reply', params: row.tellOver } } },
+      on: { 'conversation.end': { actions: { type: 'reply', params: row.replyOver } } },
     },
     removed: {
       description: 'The retention time is over.',

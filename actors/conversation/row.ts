@@ -65,11 +65,11 @@ export const isByOperator = ({ event }: ActionArgs): boolean => {
   return from === undefined && (principal?.roles.includes(OPERATOR) ?? false);
 };
 
-export const tellStopped = ({ event }: ActionArgs): Reply => ({
+export const replyStopped = ({ event }: ActionArgs): Reply => ({
   to: metaOf(event).reply,
   result: { ended: true },
 });
-export const tellOver = ({ event }: ActionArgs): Reply => ({
+export const replyOver = ({ event }: ActionArgs): Reply => ({
   to: metaOf(event).reply,
   result: { ended: false },
 });

@@ -1,12 +1,10 @@
 /**
- * Counter: how often the work of `conformance.count_call` was really done under one idempotency
- * key. It counts what reaches it, whoever sent it: work that is done twice shows, be it by two
- * tasks of one key or by one task that asked twice.
+ * Counter: counts how often the work of `conformance.count_call` was done under one idempotency
+ * key. It counts every message, from any sender, so that duplicate work is visible: by two tasks
+ * with one key, or by one task that called twice. It is removed when no repeat of a task can
+ * arrive.
  *
- *  - `counting`: it counts and answers.
- *  - `forgotten`: as long after its first call as tasks are remembered, so that no repeat is later.
- *
- * Invariant: every call is counted and answered once.
+ * Invariant: each call is counted and answered once.
  */
 import { assign, setup } from 'xstate';
 import { type ActorInput, type Delivered, hostActions } from '../../protocols/statechart.ts';

@@ -94,7 +94,7 @@ export const join = on('device.invoke', (at): ActionResult => {
   return { change: replaced(at.context, invocation, { askers }) };
 });
 
-export const tellAgain = on('device.invoke', (at): ActionResult => {
+export const replyAgain = on('device.invoke', (at): ActionResult => {
   const ended = endedOf(at)!;
   if (ended.digest !== digestOf(at.event)) return conflict(at);
   return { answers: [{ to: at.event.meta.reply, ...outcomeOf(ended) }] };
@@ -209,7 +209,7 @@ const replaced = (
  * Also one that came over an older connection, or before the word that it was taken; also one for
  * which nobody waits any more.
  */
-export const takeResult = on('device.result', (at): ActionResult => {
+export const onResult = on('device.result', (at): ActionResult => {
   const { context } = at;
   const { id, connId } = at.event;
   const outcome = saidIn(at);
@@ -301,9 +301,9 @@ const endEach = (
   for (const invocation of invocations) {
     const details = { outcome: invocation.touched ? 'unknown' : 'none' };
     const error: ErrorData = { ...why(invocation), details };
-    const deed = over(rest, invocation, { error }, { at: now, said: false });
-    rest = { ...rest, ...deed.change };
-    answers.push(...deed.answers!);
+    const result = over(rest, invocation, { error }, { at: now, said: false });
+    rest = { ...rest, ...result.change };
+    answers.push(...result.answers!);
   }
   return { change: rest, answers };
 };
@@ -324,13 +324,13 @@ export const endAll = (at: ActionArgs, message: string): ActionResult =>
 export const cutOff = (context: DeviceContext, now: number): ActionResult => {
   const { deviceId, node, invocations } = context;
   const lost = invocations.filter(({ touched }) => !(touched && node?.replays));
-  const deed = endEach(context, lost, now, ({ touched }) => ({
+  const result = endEach(context, lost, now, ({ touched }) => ({
     code: 'UNAVAILABLE',
     message: touched
       ? `device ${deviceId} left before it answered: it may have carried the command out`
       : `device ${deviceId} left before it was given the command: try again when it is back`,
   }));
-  return { ...deed, change: loosened({ ...context, ...deed.change }) };
+  return { ...result, change: loosened({ ...context, ...result.change }) };
 };
 
 const loosened = (context: DeviceContext): DeviceContext => ({
@@ -346,11 +346,11 @@ export const comeBack = (context: DeviceContext, now: number, replays: boolean):
   const { deviceId, node, invocations } = context;
   const mayReplay = replays && (node?.replays ?? false);
   const lost = invocations.filter(({ touched }) => touched && !mayReplay);
-  const deed = endEach(context, lost, now, () => ({
+  const result = endEach(context, lost, now, () => ({
     code: 'UNAVAILABLE',
     message: `device ${deviceId} left before it answered: it may have carried the command out`,
   }));
-  return { ...deed, change: loosened({ ...context, ...deed.change }) };
+  return { ...result, change: loosened({ ...context, ...result.change }) };
 };
 
 // ---- time

@@ -1,19 +1,12 @@
 /**
- * Device: a program with an identity that people let in, and as a node the commands that it is
- * asked to carry out (GW3, ND1). Address: `deviceAddress`; row: index `devices`.
+ * Device: a program with its own identity, which users approve, and the commands that a device
+ * executes as a node. Address: `deviceAddress`; row: index `devices`.
  *
- *  - `unknown`: it never asked.
- *  - `known.trust`: which roles it has, and whether a person is asked about more.
- *  - `known.surface`: whether a person is asked about the commands that it offers.
- *  - `known.link`: whether it is connected as a node.
- *  - `known.work`: commands on their way and items that wait, with one timer for the earliest.
- *  - `removed`, `forgotten`: the actor goes, with its row if it had one.
+ * The regions of `known` derive their state from the context. The handlers are in pairing.ts,
+ * surface.ts, invocations.ts, waiting.ts and work.ts.
  *
- * The regions of `known` settle by what the context says; the deeds are in the files beside it:
- * pairing.ts, surface.ts, invocations.ts, waiting.ts.
- *
- * Invariants: nothing but a person lets in more than the first role; a command is handed to the
- * node only after its gateway took it here; who asked for one is answered exactly once.
+ * Invariants: only a user approves more than the first role; the node receives a command only after
+ * its gateway took the command here; each caller of a command is answered exactly once.
  */
 import { not, setup } from 'xstate';
 import { type ActorInput, hostActions } from '../../protocols/statechart.ts';
@@ -47,7 +40,7 @@ export const deviceMachine = setup({
   actions: {
     ...hostActions,
     refuseUnknown: does(pairing.refuseUnknown),
-    refuseUnfit: does(pairing.refuseUnfit),
+    refuseInvalid: does(pairing.refuseInvalid),
     greet: does(pairing.greet),
     letIn: does(pairing.letIn),
     question: does(pairing.question),
@@ -57,22 +50,22 @@ export const deviceMachine = setup({
     expire: does(pairing.expire),
     leave: does(pairing.leave),
     remove: does(pairing.remove),
-    refusePerson: does(forbidden),
+    refuseForbidden: does(forbidden),
     rename: does(pairing.rename),
-    takeToken: does(pairing.takeToken),
+    onToken: does(pairing.onToken),
     revoke: does(pairing.revoke),
     join: does(surface.join),
     refuseJoin: does(surface.refuseJoin),
     part: does(surface.part),
-    tellOther: does(surface.tellOther),
+    replyOtherLink: does(surface.replyOtherLink),
     approveSurface: does(surface.approveSurface),
     rejectSurface: does(surface.rejectSurface),
     refuseSurface: does(surface.refuseSurface),
     begin: does(invocations.begin),
     joinAskers: does(invocations.join),
-    tellAgain: does(invocations.tellAgain),
+    replyAgain: does(invocations.replyAgain),
     take: does(invocations.take),
-    takeResult: does(invocations.takeResult),
+    onResult: does(invocations.onResult),
     sweep: does(work.sweep),
     loseGateway: does(work.loseGateway),
     enqueueItem: does(waiting.enqueue),
@@ -80,7 +73,7 @@ export const deviceMachine = setup({
     ack: does(waiting.ack),
   },
   guards: {
-    isFit: pairing.isValid,
+    isValid: pairing.isValid,
     isCovered: pairing.isCovered,
     mayEnter: pairing.mayEnter,
     isTrusted: ({ context }) => pairing.isTrusted(context),
@@ -96,7 +89,7 @@ export const deviceMachine = setup({
     decidesSurface: surface.decidesSurface,
     isPending: invocations.isPending,
     isEnded: invocations.isEnded,
-    isGatewayGone: work.isGatewayGone,
+    isGatewayLost: work.isGatewayLost,
     hasWork: work.hasWork,
   },
   delays: {
@@ -116,8 +109,8 @@ export const deviceMachine = setup({
       on: {
         'device.ask': [
           { guard: 'mayEnter', target: 'known', actions: 'letIn' },
-          { guard: 'isFit', target: 'known', actions: 'question' },
-          { target: 'forgotten', actions: 'refuseUnfit' },
+          { guard: 'isValid', target: 'known', actions: 'question' },
+          { target: 'forgotten', actions: 'refuseInvalid' },
         ],
         '*': { target: 'forgotten', actions: 'refuseUnknown' },
       },
@@ -128,10 +121,10 @@ export const deviceMachine = setup({
       on: {
         'device.remove': [
           { guard: 'isByOperator', target: 'removed', actions: 'remove' },
-          { actions: 'refusePerson' },
+          { actions: 'refuseForbidden' },
         ],
         'device.rename': { actions: 'rename' },
-        'device.token': { actions: 'takeToken' },
+        'device.token': { actions: 'onToken' },
         'device.revoke': { actions: 'revoke' },
       },
       states: {
@@ -143,8 +136,8 @@ export const deviceMachine = setup({
             'device.ask': [
               { guard: 'isCovered', actions: 'greet' },
               { guard: 'mayEnter', target: '.settling', actions: 'letIn' },
-              { guard: 'isFit', target: '.settling', actions: 'question' },
-              { actions: 'refuseUnfit' },
+              { guard: 'isValid', target: '.settling', actions: 'question' },
+              { actions: 'refuseInvalid' },
             ],
             'device.approve': [
               { guard: 'decidesRequest', target: '.settling', actions: 'approve' },
@@ -214,7 +207,10 @@ export const deviceMachine = setup({
           initial: 'away',
           on: {
             'device.online': [{ guard: 'mayJoin', actions: 'join' }, { actions: 'refuseJoin' }],
-            'device.offline': [{ guard: 'isItsLink', actions: 'part' }, { actions: 'tellOther' }],
+            'device.offline': [
+              { guard: 'isItsLink', actions: 'part' },
+              { actions: 'replyOtherLink' },
+            ],
           },
           states: {
             away: {
@@ -233,11 +229,11 @@ export const deviceMachine = setup({
           on: {
             'device.invoke': [
               { guard: 'isPending', actions: 'joinAskers' },
-              { guard: 'isEnded', actions: 'tellAgain' },
+              { guard: 'isEnded', actions: 'replyAgain' },
               { target: '.planning', actions: 'begin' },
             ],
             'device.taken': { target: '.planning', actions: 'take' },
-            'device.result': { target: '.planning', actions: 'takeResult' },
+            'device.result': { target: '.planning', actions: 'onResult' },
             'device.online': '.planning',
             'device.offline': '.planning',
             'device.enqueue': { target: '.planning', actions: 'enqueueItem' },
@@ -254,7 +250,7 @@ export const deviceMachine = setup({
               description: 'Waits for the earliest deadline.',
               after: {
                 untilDue: [
-                  { guard: 'isGatewayGone', target: 'planning', actions: 'loseGateway' },
+                  { guard: 'isGatewayLost', target: 'planning', actions: 'loseGateway' },
                   { target: 'planning', actions: 'sweep' },
                 ],
               },

@@ -67,7 +67,7 @@ const problemOf = ({ context, event: { meta, ...ask } }: ActionArgs): string | u
     : '/publicKey is not the key of this device';
 };
 export const isValid = (at: ActionArgs): boolean => problemOf(at) === undefined;
-export const refuseUnfit = (at: ActionArgs): ActionResult =>
+export const refuseInvalid = (at: ActionArgs): ActionResult =>
   refuse(at, 'INVALID_ARGUMENT', `the device can not be let in: ${problemOf(at)}`);
 
 /** Why a person has to be asked; undefined when the role is let in with all that it asks for. */
@@ -296,7 +296,7 @@ const HASH = /^[0-9a-f]{64}$/;
 const grantOf = ({ roles }: DeviceContext, role: DeviceRole): DeviceGrant | undefined =>
   DEVICE_ROLES.includes(role) ? roles[role] : undefined;
 
-export const takeToken = on('device.token', (at): ActionResult => {
+export const onToken = on('device.token', (at): ActionResult => {
   const { context } = at;
   const { role, hash, replace = false, scopes } = at.event;
   if (replace && !isByOperator(at)) return forbidden(at);

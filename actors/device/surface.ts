@@ -130,14 +130,14 @@ export const isItsLink = on(
 
 export const part = (at: ActionArgs): ActionResult => {
   const now = nowOf(at.event);
-  const deed = unlinked(at.context, now, (context) => cutOff(context, now));
-  return { ...deed, answers: [...deed.answers!, answer(at, { offline: true })] };
+  const result = unlinked(at.context, now, (context) => cutOff(context, now));
+  return { ...result, answers: [...result.answers!, answer(at, { offline: true })] };
 };
 const partedFrom = (context: DeviceContext): DeviceNotice[] => {
   const { connId } = context.node?.link ?? {};
   return connId === undefined ? [] : [changed(context, 'offline', { connId })];
 };
-export const tellOther = (at: ActionArgs): ActionResult => ({
+export const replyOtherLink = (at: ActionArgs): ActionResult => ({
   answers: [answer(at, { offline: false })],
 });
 

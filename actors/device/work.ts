@@ -16,7 +16,7 @@ export const untilDueMs = ({ context, event }: ActionArgs): number =>
   Math.max(0, Math.min(...times(context)) - event.meta.now);
 
 /** Its gateway took nothing for so long that it must be gone. */
-export const isGatewayGone = (at: ActionArgs): boolean =>
+export const isGatewayLost = (at: ActionArgs): boolean =>
   invocations.isLost(at.context, nowOf(at.event));
 
 /** What is past its time ends, and what nobody took is told again. */

@@ -1,13 +1,10 @@
 /**
- * Document: a text with versions and the last ten before it (EN13). The shipped Data agent's work
- * is done here, so that a task that is tried again finds what it did.
+ * Document: a text, its version number and the ten versions before it. The Data sample agent does
+ * its work in these actors, so that a repeated task finds what it did.
  *
- *  - `absent`: there is no content, not yet or not any more.
- *  - `present`: there is one.
- *
- * Invariants: a task changes the document once, however often it asks; a version number is never
- * used twice; an undo takes back its own update only, and one that comes first keeps the update
- * from coming after it.
+ * Invariants: a task changes the document once, even if it is repeated; a version number is never
+ * reused; an undo reverts only the update of its own task, and an undo that arrives first prevents
+ * that update.
  */
 import { assign, setup } from 'xstate';
 import { type ActorInput, hostActions } from '../../protocols/statechart.ts';
@@ -28,7 +25,7 @@ export const documentMachine = setup({
   },
   guards: {
     isSettled: versions.isSettled,
-    isFit: versions.isValid,
+    isValid: versions.isValid,
     isExpected: versions.isExpected,
     isLast: versions.isLast,
     wasFirst: versions.wasFirst,
@@ -52,7 +49,7 @@ export const documentMachine = setup({
           { type: 'reply', params: versions.settled },
         ],
       },
-      { guard: 'isFit', actions: { type: 'reply', params: versions.unexpected } },
+      { guard: 'isValid', actions: { type: 'reply', params: versions.unexpected } },
       { actions: { type: 'reply', params: versions.unfit } },
     ],
     'agent_data.restore_document': [

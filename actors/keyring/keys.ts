@@ -72,7 +72,7 @@ function faultOfPlace(
   );
 }
 
-export const isUnfit = (args: Args): boolean => fault(args) !== undefined;
+export const isInvalid = (args: Args): boolean => fault(args) !== undefined;
 
 // ---- what becomes of the keys
 

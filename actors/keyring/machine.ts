@@ -1,14 +1,10 @@
 /**
- * Keyring: the public keys of programs outside, one per tenant, address `{tenant}/keyring/keys`
- * (EN12). A key is good for 90 days; a rotation leaves the old one good for an overlap; what is
- * over stays in the list, so that it can not come back, until room is needed.
+ * Keyring: the public keys of external programs, one actor per tenant (`{tenant}/keyring/keys`). A
+ * key is valid for 90 days. A rotation keeps the previous key valid for an overlap. Expired and
+ * revoked keys stay in the list, so that they cannot be registered again, until the room is needed.
  *
- *  - `resting`: no key is good, nothing ends by itself;
- *  - `keeping`: keys are good, the next one's end is waited for;
- *  - `telling`: rows of the index follow what has changed, within the same turn.
- *
- * Invariants: a kid is one key of one principal for ever (a thumbprint); a key that is over never
- * becomes good again, and no change makes one good for longer; every request is answered once.
+ * Invariants: a kid (a thumbprint) always names the same key and principal; an expired or revoked
+ * key never becomes valid again, and no change extends a validity; each request is answered once.
  */
 import { assign, setup } from 'xstate';
 import { type ActorInput, hostActions } from '../../protocols/statechart.ts';
@@ -30,7 +26,7 @@ export const keyringMachine = setup({
     dropFirst: assign(({ context }) => keys.dropFirst(context)),
   },
   guards: {
-    isUnfit: keys.isUnfit,
+    isInvalid: keys.isInvalid,
     isBehind: ({ context }) => keys.isBehind(context),
     somethingEnds: ({ context }) => keys.somethingEnds(context),
   },
@@ -43,18 +39,18 @@ export const keyringMachine = setup({
   initial: 'resting',
   on: {
     'keyring.add': [
-      { guard: 'isUnfit', actions: { type: 'reply', params: keys.refused } },
+      { guard: 'isInvalid', actions: { type: 'reply', params: keys.refused } },
       { target: '.telling', actions: ['add', { type: 'reply', params: keys.answered }] },
     ],
     'keyring.rotate': [
-      { guard: 'isUnfit', actions: { type: 'reply', params: keys.refused } },
+      { guard: 'isInvalid', actions: { type: 'reply', params: keys.refused } },
       {
         target: '.telling',
         actions: ['retireOthers', 'add', { type: 'reply', params: keys.answered }],
       },
     ],
     'keyring.revoke': [
-      { guard: 'isUnfit', actions: { type: 'reply', params: keys.refused } },
+      { guard: 'isInvalid', actions: { type: 'reply', params: keys.refused } },
       { target: '.telling', actions: ['revoke', { type: 'reply', params: keys.answered }] },
     ],
   },

@@ -1,22 +1,15 @@
 /**
- * Listing: one per registered agent, `{tenant}/listing/{agent id}` (EN14, EN15). It holds what the
- * agent offers, notices when it falls silent, and announces which of its actions go.
+ * Listing: one actor per registered agent (`{tenant}/listing/{agent id}`). It stores the actions
+ * that the agent offers, tracks heartbeats, and announces actions that will be removed.
  *
- *  - `unlisted`: nothing is known; only a registration makes it stay;
- *  - `enrolling`: the registry says whether there is room for one more;
- *  - `checking`: the schemas of a registration are compiled, and the owners of its actions looked
- *    up, outside of the turn;
- *  - `listed`, region `life`: `live`, then `degraded` when two heartbeats were missed, `gone` after
- *    a day, and live again with the next one; a month later it is forgotten;
- *    region `notices`: while a MAJOR version has a sunset to come, it is announced at once and
- *    daily;
- *  - `ended`: the registry takes it off the roll, and its row leaves.
+ * While listed, the region `life` tracks heartbeats: `degraded` after two missed heartbeats, `gone`
+ * after a day, removed after a month. The region `notices` announces each MAJOR version that will
+ * be removed, at once and then daily.
  *
- * Invariants: the row (index `registry`) is what the chart says; an agent of this code and one
- * outside never share an id; only who registered an agent, or an operator, speaks for it; an action
- * of another's is registered by an operator only (rights.ts); a MAJOR version that an agent outside
- * offers is not dropped before its announced end; a heartbeat within FRESH_MS of another writes
- * nothing.
+ * Invariants: the row (index `registry`) follows the chart; an internal agent and an external agent
+ * never share an id; only the owner of a registration, or an operator, changes it; only an operator
+ * registers an action that another owner registered (rights.ts); an external agent offers a MAJOR
+ * version until its announced end; a heartbeat within FRESH_MS of the last one writes nothing.
  */
 import { assign, setup } from 'xstate';
 import { type ActorInput, effect, hostActions } from '../../protocols/statechart.ts';

@@ -1,12 +1,7 @@
 /**
- * Notification: a few words to somebody, kept as a row and sent to a web address if there is one
- * (EN13). One actor for each task of the Notifier agent, so that a repeat sends nothing.
- *
- *  - `unsent`: nothing was asked yet.
- *  - `posting`: the other side is told; it knows a repeat by the notification's id.
- *  - `sent`: kept, and told where it was to be told; a repeat gets the same answer.
- *  - `failed`: the other side did not take it; asked again, it tries again.
- *  - `forgotten`: it was remembered long enough.
+ * Notification: one notification, stored as a row and posted to a webhook if one is given. Each
+ * task of the Notifier agent has its own actor, so that a repeated task posts nothing. The receiver
+ * recognizes a repeated request by the id of the notification.
  */
 import { assign, setup } from 'xstate';
 import type { ErrorData } from '../../protocols/errors.ts';

@@ -1,21 +1,11 @@
 /**
- * Process: a saga (EN13). It asks for its steps as tasks, one after the other, has each verified by
- * another agent, and when one fails undoes what was done, backward.
+ * Process: a saga. It runs its steps in order, as tasks; another agent verifies each step. When a
+ * step fails, it undoes the steps that were done, or may have been done, in reverse order. A user
+ * decides about a step that cannot be undone.
  *
- *  - `unstarted`: nobody asked for it yet.
- *  - `working`: forward. For each step: `planning` (its payload is made), `acting` (its task runs),
- *    `planningProof` and `verifying` (another agent looks), `next` (which step follows); then
- *    `concluding` (the result is made). `stopping`: cancelled while a step's task runs; what became
- *    of it is waited for, since it may be done.
- *  - `undoing`: backward over all that was done or may have been: `next`, `planning`, `acting`,
- *    `planningProof`, `verifying`. What can not be undone goes to a person: `awaitingPerson`,
- *    `askingAgain` (nobody answered).
- *  - `ended`: `succeeded`, `compensated` or `abandoned`; remembered as long as its task.
- *  - `forgotten`: the actor and its row go.
- *
- * Invariants: a step is done when its evidence says so; a step whose work may have been done is
- * undone, proven undone, left by a person's word, or named in the error; who asked is told the
- * same end however often they ask; a task that was left behind changes nothing.
+ * Invariants: a step is done when its evidence says so; each step whose work may have been done is
+ * undone and verified, left in place by a user, or named in the error; a repeated request receives
+ * the same outcome; an answer of a task that is no longer awaited changes nothing.
  */
 import { assign, setup } from 'xstate';
 import type { ErrorData } from '../../protocols/errors.ts';
@@ -41,7 +31,7 @@ export const processMachine = setup({
   actors: { plan: effect<Planned, PlanInput>(), conclude: effect<Concluded, ConcludeInput>() },
   actions: {
     ...hostActions,
-    takeOrder: assign(saga.takeOrder),
+    onOrder: assign(saga.onOrder),
     keepAsker: assign(saga.keepAsker),
     enter: assign(saga.enter),
     cancel: assign(saga.cancel),
@@ -89,7 +79,7 @@ export const processMachine = setup({
       description: 'The process was not requested yet.',
       on: {
         'task.cancel': { target: 'ended.compensated', actions: 'cancel' },
-        '*': { guard: 'isOrder', target: 'working', actions: ['takeOrder', 'keepAsker'] },
+        '*': { guard: 'isOrder', target: 'working', actions: ['onOrder', 'keepAsker'] },
       },
     },
     working: {
@@ -328,7 +318,7 @@ export const processMachine = setup({
           entry: [
             { type: 'enter', params: { state: 'awaiting_person' } },
             'countQuestion',
-            { type: 'tell', params: saga.askPerson },
+            { type: 'tell', params: saga.askForDecision },
             { type: 'project', params: account.row },
           ],
           exit: { type: 'enter', params: { state: 'undoing' } },

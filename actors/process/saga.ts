@@ -58,7 +58,7 @@ export const isOrder = ({ context, event }: Args): boolean => {
 /** Any message of the task's action: its fields beside these are the input. */
 const fieldsOf = (event: ProcessEvent): OrderEvent => event;
 
-export const takeOrder = ({ event }: Args): Partial<ProcessContext> => {
+export const onOrder = ({ event }: Args): Partial<ProcessContext> => {
   const {
     type: action,
     meta,
@@ -346,7 +346,7 @@ export const countQuestion = ({ context }: Args): Partial<ProcessContext> => {
   };
 };
 
-export const askPerson = ({ context }: Args): Tell => {
+export const askForDecision = ({ context }: Args): Tell => {
   const step = stepOf(context)!;
   const { code, message } = context.trouble!;
   const event: ApprovalAsk = {

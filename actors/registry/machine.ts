@@ -1,10 +1,10 @@
 /**
- * Registry: one per tenant, `{tenant}/registry/agents` (EN14): the roll of the agents that are
- * registered, which bounds how many there are. What an agent offers and whether it lives is known
- * to its listing alone, so that an agent with many actions, or many heartbeats, makes nobody else's
- * turns larger.
+ * Registry: the directory of the registered agents, one actor per tenant
+ * (`{tenant}/registry/agents`), which limits their number. The actions and the state of an agent
+ * are stored in its listing only, so that an agent with many actions or heartbeats does not enlarge
+ * the turns of others.
  *
- * Invariants: at most AGENTS_MAX agents; a listing that has ended is on the roll no longer.
+ * Invariants: at most AGENTS_MAX agents; a listing that has ended is not in the directory.
  */
 import { assign, setup } from 'xstate';
 import { type ActorInput, hostActions } from '../../protocols/statechart.ts';

@@ -1,29 +1,17 @@
 /**
- * Root: one per cell, key `cluster` (RT3). It knows which agents are configured and supervises
- * every actor that was created without a supervisor of its own.
+ * Root: one actor per cell (key `cluster`). It holds the configured agents and supervises every
+ * actor that has no supervisor of its own.
  *
- * Region `life`:
- *  - `unstarted`: no process has told it yet what is configured;
- *  - `starting`: the agents are told their settings;
- *  - `running`: every agent has confirmed, doors are open;
- *  - `draining`: doors take nothing new, what runs is being finished;
- *  - `stopped`: all is committed and the process ends; the next boot begins with `root.start`.
+ *  - Region `life`: the life cycle of the process that runs the cell.
+ *  - Region `supervision`: one-for-one supervision, with a restart intensity and a backoff per
+ *    actor. An actor that exceeds the intensity is quarantined, and a row of the index `alarms`
+ *    reports it.
+ *  - Region `placement`: the state of the cell's workers, as they report it. An embedded cell has
+ *    none.
+ *  - Region `outbox`: sends orders in batches when one turn may not send them all.
  *
- * Region `supervision`: one for one, each actor with a restart intensity and a backoff of its own;
- * past the intensity it is quarantined and an alarm row tells people.
- *  - `watching`: nobody waits for an order;
- *  - `backingOff`: actors that failed wait, suspended, until their time has come.
- *
- * Region `placement`: how the workers of the cell are doing, as they tell of themselves; embedded
- * there are none.
- *  - `unattended`: no worker serves;
- *  - `settling`: one joined, drains, left or was lost within the last seconds: shards move;
- *  - `steady`: nothing of it.
- *
- * Region `outbox`: more orders than one turn may send leave in batches.
- *
- * Invariants: every actor that reports a failure gets exactly one order; sessions by the million
- * are not listed, only those that failed within the last period, and bounded (I8).
+ * Invariants: each reported failure gets exactly one order. Actors are not listed, only those that
+ * failed within the last period, up to a bound (I8).
  */
 import { assign, setup } from 'xstate';
 import { type ActorInput, hostActions } from '../../protocols/statechart.ts';
@@ -59,7 +47,7 @@ export const rootMachine = setup({
   guards: {
     allConfirmed: ({ context }) => context.unconfirmed.length === 0,
     isOneTooMany: cluster.isOneTooMany,
-    somebodyWaits: strategy.hasWaiting,
+    hasWaiting: strategy.hasWaiting,
     hasTooManyAlarms: cluster.hasTooManyAlarms,
     isKnownAlarm: cluster.isKnownAlarm,
     isSeeded: cluster.isSeeded,
@@ -68,7 +56,7 @@ export const rootMachine = setup({
     isActiveWorker: placement.isActiveWorker,
     isServingWorker: placement.isServingWorker,
     hasTooManyWorkers: placement.hasTooManyWorkers,
-    nobodyServes: placement.nobodyServes,
+    noWorkerServes: placement.noWorkerServes,
     hasTells: outbox.hasTells,
     batchHasRoom: outbox.batchHasRoom,
   },
@@ -177,7 +165,7 @@ export const rootMachine = setup({
               guard: 'hasTooManyAlarms',
               actions: [{ type: 'project', params: cluster.oldestAlarmGone }, 'forgetOldestAlarm'],
             },
-            { guard: 'somebodyWaits', target: 'backingOff' },
+            { guard: 'hasWaiting', target: 'backingOff' },
           ],
         },
         backingOff: {
@@ -228,7 +216,7 @@ export const rootMachine = setup({
               ],
             },
             {
-              guard: 'nobodyServes',
+              guard: 'noWorkerServes',
               target: 'unattended',
               actions: {
                 type: 'project',

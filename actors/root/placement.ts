@@ -73,7 +73,7 @@ export const placementRow = ({ context, event }: Args, status: PlacementRow['sta
   return { index: 'cluster', key: 'placement', value };
 };
 
-export const nobodyServes = ({ context }: Args): boolean => !context.workers.some(serves);
+export const noWorkerServes = ({ context }: Args): boolean => !context.workers.some(serves);
 
 /** Lost ones have been seen; their rows stay for a while. */
 export const forgetLost = ({ context }: Args): Partial<RootContext> => ({

@@ -1,19 +1,12 @@
 /**
- * Schedule: one job that sends a message to a session at times that were set before (AL11).
+ * Schedule: one job that sends a message to a session at configured times.
  *
- *  - `unknown`: nothing was set yet.
- *  - `idle.planning`: what comes next is looked up.
- *  - `idle.waiting`: its time is known, and a durable timer is set for it.
- *  - `idle.due`: its time has come, or passed while nothing ran: the policy for missed times says
- *    whether it fires.
- *  - `idle.off`, `idle.over`: it was turned off; it has no time left.
- *  - `running.resting`, `running.looking`: the session has the message; the run's row is looked at
- *    now and then, until it has ended.
- *  - `removed`, `forgotten`: the actor goes.
+ * While a run of the job is active, the actor reads the row of that run now and then, until the run
+ * has ended. A policy decides whether a job fires for times that passed while the system was down.
  *
- * Invariants: a due time is fired for at most once, whatever dies or moves, because the message
- * leaves in the turn that takes the time, and its run id is made of job and time; fires of a job
- * are serial; what is set while a run goes on holds from the next time on.
+ * Invariants: a job fires at most once for each due time, even after a crash or a move, because the
+ * message is sent in the turn that consumes the time, and the run id is derived from the job and
+ * the time; the runs of a job are serial; a change during a run applies from the next time on.
  */
 import { assign, setup } from 'xstate';
 import { JOB_RETENTION_MS } from '../../protocols/schedule.ts';
@@ -39,7 +32,7 @@ export const scheduleMachine = setup({
     noteLost: assign(job.noteLost),
   },
   guards: {
-    isFit: job.isValid,
+    isValid: job.isValid,
     isOn: job.isOn,
     hasNext: job.hasNext,
     isMissed: job.isMissed,
@@ -63,7 +56,7 @@ export const scheduleMachine = setup({
       on: {
         'schedule.put': [
           {
-            guard: 'isFit',
+            guard: 'isValid',
             target: 'idle',
             actions: [
               'take',
@@ -92,7 +85,7 @@ export const scheduleMachine = setup({
       on: {
         'schedule.put': [
           {
-            guard: 'isFit',
+            guard: 'isValid',
             target: '.planning',
             actions: [
               'take',
@@ -197,7 +190,7 @@ export const scheduleMachine = setup({
       on: {
         'schedule.put': [
           {
-            guard: 'isFit',
+            guard: 'isValid',
             actions: [
               'take',
               { type: 'project', params: told.row },

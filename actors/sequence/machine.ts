@@ -1,15 +1,15 @@
 /**
- * Sequence: keeps the last number of one sender in one subject and MAJOR version (EN4), and hands
- * every submit on to its task. Address: `sequenceAddress`; row: index `sequences`.
+ * Sequence: stores the last sequence number of one sender in one subject and MAJOR version, and
+ * passes every submit to its task. Address: `sequenceAddress`; row: index `sequences`.
  *
- *  - `keeping`: a number above the last one is taken and its submit goes on as it is; any other
- *    submit goes on marked as stale, because only its task knows whether it is a repeat.
- *  - `forgotten`: nobody sent anything for 28 hours, longer than an envelope may live.
+ * A submit with a higher number passes unchanged. Any other submit passes marked as stale: only its
+ * task can tell whether it is a repeat. The actor is removed after 28 hours without a submit,
+ * longer than an envelope is valid.
  *
- * It lies on every envelope's way, so a turn does one assign, one row and one message. Its one
- * timer is armed at birth and again only when it fires.
+ * Every envelope passes through such an actor, so a turn does one assign, one row and one message.
+ * Its one timer is set at creation and again only when it fires.
  *
- * Invariants: the number never falls; each submit is handed on exactly once, whatever its number.
+ * Invariants: the number never decreases; each submit is passed on exactly once.
  */
 import { assign, setup } from 'xstate';
 import {

@@ -1,26 +1,19 @@
 /**
- * Session: one conversation of an agent (AL1, AL2, AL9). Messages of people come in, each becomes a
- * run or joins one (AL3); runs are serial.
+ * Session: one conversation of an agent. Each message from users or agents starts a run or joins
+ * one. Runs are serial.
  *
- *  - `idle`: nobody waits for an answer.
- *  - `collecting`: messages wait until nothing has come for a while; then they are one run.
- *  - `compacting`: a person asked that the conversation be shortened.
- *  - `running`: one run goes. `admitting`: the agent is asked, and asked again each minute, should
- *    it have forgotten. `working`: the agent loop: `assembling` the prompt, `deciding` whether the
- *    model is called, `thinking`, `backingOff`, `compacting`, `acting`, until it is `over`.
- *    `replying`: hooks see the reply before it is told.
- *  - `ending`: the run has its one end (ok, error, aborted, timeout).
- *  - `between`: what comes next?
- *  - `parting`: hooks learn that the session is over, before another one begins under its key.
- *  - `closed`: it was deleted.
+ * A run is admitted by the agent (`admitting`), then the agent loop works (`working`): it builds
+ * the prompt, calls the model and runs tools until the run is `over`. Hooks may change the reply
+ * (`replying`); `ending` records the outcome. `parting` calls the hooks for the end of the session
+ * before another one starts under the same key.
  *
- * A session is also the parent of subagents and the requester of conversations (AA3 to AA8); what
- * they say to each other is taken in the same way in each state, and only an end that comes while
- * nothing goes on begins a run. See children.ts, spawn.ts, waits.ts.
+ * A session is also the parent of subagents and the requester of conversations. It handles their
+ * messages in the same way in every state; a report starts a run only if no other run is active.
+ * See the folders run/, queue/, subagents/ and conversations/.
  *
- * Invariants: every accepted message ends exactly once, by itself or with the run it joined, with
- * one end or error event; one `run.end` entry per run; the transcript is appended in the turn that
- * makes it true; a run's id never changes, whatever dies (AL12).
+ * Invariants: each accepted message ends exactly once, by itself or with the run that it joined,
+ * with one end or error event; one `run.end` entry per run; a transcript entry is appended in the
+ * turn that it describes; the id of a run never changes, even after a crash.
  */
 import { toolsInput } from './run/batch.ts';
 import { endSessionInput } from './run/abort.ts';
@@ -42,14 +35,14 @@ export const sessionMachine = sessionSetup.createMachine({
     'session.close': { target: '.between', actions: 'askClose' },
     'session.spawn': { actions: 'spawn' },
     'session.kill': { actions: 'kill' },
-    'subagent.ended': { actions: 'takeEnded' },
-    refused: { actions: 'takeRefusal' },
+    'subagent.ended': { actions: 'onSubagentEnded' },
+    refused: { actions: 'onRefusal' },
     'session.adopt': { actions: 'adopt' },
     'session.converse': { actions: 'converse' },
-    'conversation.answered': { actions: 'takeConversationAnswer' },
+    'conversation.answered': { actions: 'onConversationAnswer' },
     'session.probe': { actions: 'probe' },
     'session.cycle': { actions: 'cycle' },
-    'agent.admitted': { actions: 'giveBack' },
+    'agent.admitted': { actions: 'returnSlot' },
     'agent.refused': { description: 'The answer is about a run that no longer waits.' },
   },
   states: {
@@ -57,7 +50,7 @@ export const sessionMachine = sessionSetup.createMachine({
       description: 'No run is active and no message waits.',
       on: {
         'session.receive': [
-          { guard: 'mayBeSaid', target: 'running', actions: 'receive' },
+          { guard: 'mayAccept', target: 'running', actions: 'receive' },
           { actions: 'refuseMessage' },
         ],
         'session.compact': [
@@ -66,8 +59,8 @@ export const sessionMachine = sessionSetup.createMachine({
         ],
         'session.inject': { actions: 'inject' },
         'session.reset': { target: 'between', actions: 'askReset' },
-        'subagent.ended': { target: 'between', actions: 'takeEnded' },
-        refused: { target: 'between', actions: 'takeRefusal' },
+        'subagent.ended': { target: 'between', actions: 'onSubagentEnded' },
+        refused: { target: 'between', actions: 'onRefusal' },
       },
     },
     collecting: {
@@ -83,8 +76,8 @@ export const sessionMachine = sessionSetup.createMachine({
         'session.abort': { target: 'between', actions: 'abort' },
         'session.reset': { target: 'between', actions: 'askReset' },
         'session.kill': { target: 'between', actions: 'kill' },
-        'subagent.ended': { target: 'between', actions: 'takeEnded' },
-        refused: { target: 'between', actions: 'takeRefusal' },
+        'subagent.ended': { target: 'between', actions: 'onSubagentEnded' },
+        refused: { target: 'between', actions: 'onRefusal' },
       },
     },
     compacting: {
@@ -93,8 +86,8 @@ export const sessionMachine = sessionSetup.createMachine({
         id: 'compaction',
         src: 'compact',
         input: compactInput,
-        onDone: { target: 'between', actions: 'takeCompaction' },
-        onError: { target: 'between', actions: 'takeCompactionFailure' },
+        onDone: { target: 'between', actions: 'onCompaction' },
+        onError: { target: 'between', actions: 'onCompactionFailure' },
       },
       on: {
         'session.receive': [{ guard: 'hasRoom', actions: 'wait' }, { actions: 'refuseMessage' }],
@@ -154,7 +147,7 @@ export const sessionMachine = sessionSetup.createMachine({
                 id: 'prompt',
                 src: 'assemble',
                 input: assembleInput,
-                onDone: { target: 'deciding', actions: 'takePrompt' },
+                onDone: { target: 'deciding', actions: 'onPrompt' },
                 onError: [
                   { guard: 'mayPass', target: 'backingOff', actions: 'countAttempt' },
                   { target: 'over', actions: 'endFailed' },
@@ -166,7 +159,7 @@ export const sessionMachine = sessionSetup.createMachine({
                 'Before each model call: checks the limits, and adds messages and reports that have arrived.',
               always: [
                 { guard: 'isAtCeiling', target: 'over', actions: 'endAtCeiling' },
-                { guard: 'somethingSteers', target: 'thinking', actions: 'steer' },
+                { guard: 'hasSteeringOrReports', target: 'thinking', actions: 'steer' },
                 { target: 'thinking' },
               ],
             },
@@ -177,8 +170,8 @@ export const sessionMachine = sessionSetup.createMachine({
                 src: 'callModel',
                 input: modelInput,
                 onDone: [
-                  { guard: 'wantsTools', target: 'acting', actions: 'takeAnswer' },
-                  { target: 'over', actions: ['takeAnswer', 'endOk'] },
+                  { guard: 'wantsTools', target: 'acting', actions: 'onModelAnswer' },
+                  { target: 'over', actions: ['onModelAnswer', 'endOk'] },
                 ],
                 onError: [
                   { guard: 'isTooLong', target: 'compacting' },
@@ -223,13 +216,13 @@ export const sessionMachine = sessionSetup.createMachine({
                   description: 'Chooses the next calls; a message that has arrived goes first.',
                   always: [
                     {
-                      guard: 'isCircling',
+                      guard: 'isRepeatingCalls',
                       target: '#session.running.working.over',
-                      actions: 'endCircling',
+                      actions: 'endAsRepeating',
                     },
                     { guard: 'skipsCalls', actions: 'skip' },
-                    { guard: 'isNotToRun', actions: 'tellInstead' },
-                    { guard: 'needsPerson', target: 'asking' },
+                    { guard: 'isRefusedCall', actions: 'refuseCall' },
+                    { guard: 'needsApproval', target: 'asking' },
                     { guard: 'isOnce', target: 'runningOnce' },
                     { guard: 'isKeyed', target: 'runningKeyed' },
                     { guard: 'hasCalls', target: 'running' },
@@ -239,7 +232,7 @@ export const sessionMachine = sessionSetup.createMachine({
                 asking: {
                   description:
                     'The next call waits for approval; a message that arrives goes first.',
-                  entry: 'askPerson',
+                  entry: 'askForDecision',
                   on: {
                     'session.receive': {
                       guard: 'interjects',
@@ -258,8 +251,8 @@ export const sessionMachine = sessionSetup.createMachine({
                     id: 'tools',
                     src: 'callTools',
                     input: toolsInput,
-                    onDone: { target: 'choosing', actions: 'takeResults' },
-                    onError: { target: 'choosing', actions: 'takeFailure' },
+                    onDone: { target: 'choosing', actions: 'onResults' },
+                    onError: { target: 'choosing', actions: 'onFailure' },
                   },
                 },
                 runningKeyed: {
@@ -268,8 +261,8 @@ export const sessionMachine = sessionSetup.createMachine({
                     id: 'keyed',
                     src: 'callKeyed',
                     input: toolsInput,
-                    onDone: { target: 'choosing', actions: 'takeResults' },
-                    onError: { target: 'choosing', actions: 'takeFailure' },
+                    onDone: { target: 'choosing', actions: 'onResults' },
+                    onError: { target: 'choosing', actions: 'onFailure' },
                   },
                 },
                 runningOnce: {
@@ -278,8 +271,8 @@ export const sessionMachine = sessionSetup.createMachine({
                     id: 'once',
                     src: 'callOnce',
                     input: toolsInput,
-                    onDone: { target: 'choosing', actions: 'takeResults' },
-                    onError: { target: 'choosing', actions: 'takeFailure' },
+                    onDone: { target: 'choosing', actions: 'onResults' },
+                    onError: { target: 'choosing', actions: 'onFailure' },
                   },
                 },
               },
@@ -300,7 +293,7 @@ export const sessionMachine = sessionSetup.createMachine({
             id: 'reply',
             src: 'reply',
             input: replyInput,
-            onDone: { target: '#session.ending', actions: 'takeReply' },
+            onDone: { target: '#session.ending', actions: 'onReply' },
             onError: { target: '#session.ending', actions: 'withholdReply' },
           },
         },
@@ -318,7 +311,7 @@ export const sessionMachine = sessionSetup.createMachine({
         { guard: 'closeAsked', target: 'closed' },
         { guard: 'resetAsked', actions: 'renew' },
         { guard: 'nextCollects', target: 'collecting' },
-        { guard: 'somebodyWaits', target: 'running' },
+        { guard: 'hasWaiting', target: 'running' },
         { target: 'idle' },
       ],
     },

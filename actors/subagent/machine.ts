@@ -1,20 +1,10 @@
 /**
- * Subagent: one task that a session has given to an agent of its own, from the grant to the report
- * of its end (AA6 to AA8).
+ * Subagent: one task that a session gave to a session of its own, from the grant to the report of
+ * its end.
  *
- *  - `unknown`: nothing was reserved; whoever asks for it finds nothing.
- *  - `reserved`: it has its grant and waits for one of its parent's places.
- *  - `working.starting`, `working.running`: its session has the task, until it has nothing open any
- *    more: no run, no subagent, no result that nobody has read.
- *  - `ending`: its session was told to stop; what it has used so far is waited for, a short while.
- *  - `over`: how it ended is known, and never changes.
- *  - `reporting`: the end is told to the parent, which says how its agent hears of it.
- *  - `reported`: all is said. Its session can be read for a while, its row a little longer.
- *  - `removed`, `forgotten`: the actor goes.
- *
- * Invariants: the task is told to its session once; every state has an end by time, so each
- * subagent comes to `reported`, whatever is lost; a parent takes one end, further ones are marked
- * `again`; one start event at most and one end event.
+ * Invariants: the task is sent once; every state has a time limit, so each subagent reaches
+ * `reported`, whatever is lost; a parent accepts one end, and further reports are marked `again`;
+ * at most one start event and one end event are published.
  */
 import * as life from './life.ts';
 import { subagentSetup } from './setup.ts';

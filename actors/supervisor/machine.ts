@@ -1,22 +1,16 @@
 /**
- * Supervisor: looks after an ordered list of children (RT3): one-for-one, one-for-all or
- * rest-for-one, with a restart intensity, a backoff and escalation. Address
+ * Supervisor: supervises an ordered list of children with the strategy one-for-one, one-for-all or
+ * rest-for-one, a restart intensity, a backoff and escalation. Address:
  * `{tenant}/supervisor/{name}`.
  *
- * Region `children`:
- *  - `unconfigured`: nobody has said yet what it supervises;
- *  - `watching`: the children are well;
- *  - `backingOff`: children that failed, and those that go with them, wait for their time;
- *  - `halted`: failures were too many, or its own supervisor said so: the children are stopped or
- *    quarantined until `supervisor.restart`.
+ * The region `children` handles failures. The region `outbox` sends orders in batches when one turn
+ * may not send them all.
  *
- * Region `outbox`: more orders than one turn may send leave in batches.
+ * A child belongs to the supervisor whose message created it. An existing actor keeps its
+ * supervisor and refuses orders of another one.
  *
- * A child belongs to the supervisor whose message created it; an actor that exists already keeps
- * the one it has, and refuses the orders of another.
- *
- * Invariants: every child that reports a failure is answered by exactly one order; a failure past
- * the intensity is told to the supervisor above exactly once.
+ * Invariants: each reported failure gets exactly one order; a failure that exceeds the intensity is
+ * reported to the parent supervisor exactly once.
  */
 import { assign, not, setup } from 'xstate';
 import { type ActorInput, hostActions } from '../../protocols/statechart.ts';
@@ -49,11 +43,11 @@ export const supervisorMachine = setup({
     dropFirst: assign((args) => outbox.dropFirst(args)),
   },
   guards: {
-    isUnfit: (args) => children.fault(args) !== undefined,
+    isInvalid: (args) => children.fault(args) !== undefined,
     isOurs: children.isOurs,
     isToBeQuarantined: children.isToBeQuarantined,
     isOneTooMany: children.isOneTooMany,
-    somebodyWaits: strategy.hasWaiting,
+    hasWaiting: strategy.hasWaiting,
     hasTells: outbox.hasTells,
     batchHasRoom: outbox.batchHasRoom,
   },
@@ -73,7 +67,7 @@ export const supervisorMachine = setup({
           description: 'No children are configured yet.',
           on: {
             'supervisor.start': [
-              { guard: 'isUnfit', actions: { type: 'reply', params: children.refused } },
+              { guard: 'isInvalid', actions: { type: 'reply', params: children.refused } },
               {
                 target: 'supervising',
                 actions: [
@@ -93,7 +87,7 @@ export const supervisorMachine = setup({
           initial: 'watching',
           on: {
             'supervisor.start': [
-              { guard: 'isUnfit', actions: { type: 'reply', params: children.refused } },
+              { guard: 'isInvalid', actions: { type: 'reply', params: children.refused } },
               {
                 target: '.watching',
                 actions: [
@@ -110,7 +104,7 @@ export const supervisorMachine = setup({
               },
             ],
             'supervisor.add': [
-              { guard: 'isUnfit', actions: { type: 'reply', params: children.refused } },
+              { guard: 'isInvalid', actions: { type: 'reply', params: children.refused } },
               {
                 actions: [
                   'add',
@@ -170,7 +164,7 @@ export const supervisorMachine = setup({
           states: {
             watching: {
               description: 'No order waits.',
-              always: { guard: 'somebodyWaits', target: 'backingOff' },
+              always: { guard: 'hasWaiting', target: 'backingOff' },
             },
             backingOff: {
               description:
@@ -185,7 +179,7 @@ export const supervisorMachine = setup({
           on: {
             'supervisor.restart': { target: 'supervising', actions: 'beginAgain' },
             'supervisor.start': [
-              { guard: 'isUnfit', actions: { type: 'reply', params: children.refused } },
+              { guard: 'isInvalid', actions: { type: 'reply', params: children.refused } },
               {
                 target: 'supervising',
                 actions: [

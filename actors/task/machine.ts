@@ -1,28 +1,18 @@
 /**
- * Task: what becomes of one envelope (EN7, EN8, EN11). Address `taskAddress`; its id is made of
- * what its idempotency key is scoped to, so a repeat finds it (EN3). Row: index `tasks`.
+ * Task: the life of one envelope. The address `taskAddress` is derived from the scope of the
+ * idempotency key, so that a repeat reaches the same actor. Row: index `tasks`.
  *
- *  - `fresh`: nothing was accepted yet. A submit that comes too late in its sender's order is
- *    `refused`, and nothing of it stays.
- *  - `acked`: accepted, which is durable; it goes on in the same turn.
- *  - `running`: the work is carried out: an effect (`performing`), one that must never run twice in
- *    silence (`performingOnce`), an actor that is asked (`delegating`), whose answer is checked
- *    (`checking`), or an agent outside, which is chosen first (`choosing`). What came of it is
- *    dealt with in `settling`. Between attempts it is `backingOff`; after the last attempt, or when
- *    its time is up, it is `givingUp`.
- *  - `awaitingInput`: the work needs a word of its caller. Meanwhile its own time stands still; all
- *    that it waits is bounded by 24 hours.
- *  - `unknown`: nobody knows whether the work was done; a person decides.
- *  - `ending`: it ends without success; what it may have done is undone first: by the actor that
- *    did it (`withdrawing`), or by `compensating`, where a compensation that fails is `stuck` until
- *    a person decides.
- *  - `ended`: what is final outward. Remembered for 28 hours, then `forgotten`.
+ * The work is an effect (`performing`), an effect that is never repeated (`performingOnce`), a
+ * message to an actor (`delegating`) whose result is checked (`checking`), or a call of an external
+ * agent, which is chosen first (`choosing`). `settling` records the outcome of an attempt. `ending`
+ * undoes the work: the performing actor does it (`withdrawing`), or a compensation
+ * (`compensating`); a failed compensation is `stuck` until an operator decides.
  *
- * Invariants: a final state is reached once and never left but to be forgotten; every turn that
- * changes the view projects it; whoever asked is answered exactly once, a repeat like the first;
- * cancel and completion meet here, and the first in the journal counts; an attempt that is not the
- * present one changes nothing; an agent outside is in the journal before it is asked, so that
- * whoever was asked is asked to undo.
+ * Invariants: a task reaches one final state and keeps it until it is removed; each turn that
+ * changes the view projects it; each caller is answered exactly once, a repeat with the same
+ * answer; of a cancel and a completion, the first in the journal counts; an attempt that is not the
+ * current one changes nothing; an external agent is stored in the journal before it is called, so
+ * that every agent that was called is also called to undo.
  */
 import { taskSetup } from './setup.ts';
 import * as requests from './requests.ts';
@@ -100,8 +90,8 @@ export const taskMachine = taskSetup.createMachine({
             id: 'choose',
             src: 'choose',
             input: requests.performInput,
-            onDone: { target: 'performing', actions: 'takeChoice' },
-            onError: { target: 'settling', actions: 'takeOutcome' },
+            onDone: { target: 'performing', actions: 'onAgentChosen' },
+            onError: { target: 'settling', actions: 'onOutcome' },
           },
         },
         performing: {
@@ -110,8 +100,8 @@ export const taskMachine = taskSetup.createMachine({
             id: 'perform',
             src: 'perform',
             input: requests.performInput,
-            onDone: { target: 'settling', actions: 'takeOutcome' },
-            onError: { target: 'settling', actions: 'takeOutcome' },
+            onDone: { target: 'settling', actions: 'onOutcome' },
+            onError: { target: 'settling', actions: 'onOutcome' },
           },
         },
         performingOnce: {
@@ -120,15 +110,15 @@ export const taskMachine = taskSetup.createMachine({
             id: 'performOnce',
             src: 'performOnce',
             input: requests.performInput,
-            onDone: { target: 'settling', actions: 'takeOutcome' },
-            onError: { target: 'settling', actions: 'takeOutcome' },
+            onDone: { target: 'settling', actions: 'onOutcome' },
+            onError: { target: 'settling', actions: 'onOutcome' },
           },
         },
         delegating: {
           description: 'An actor was asked to perform the work.',
           entry: ['noteAsked', { type: 'tell', params: requests.askActor }],
           on: {
-            reply: { guard: 'isFromPerformer', target: 'reported', actions: 'takeReply' },
+            reply: { guard: 'isFromPerformer', target: 'reported', actions: 'onReply' },
           },
         },
         reported: {
@@ -142,8 +132,8 @@ export const taskMachine = taskSetup.createMachine({
             id: 'check',
             src: 'check',
             input: requests.checkInput,
-            onDone: { target: 'settling', actions: 'takeOutcome' },
-            onError: { target: 'settling', actions: 'takeOutcome' },
+            onDone: { target: 'settling', actions: 'onOutcome' },
+            onError: { target: 'settling', actions: 'onOutcome' },
           },
         },
         settling: {
@@ -190,7 +180,7 @@ export const taskMachine = taskSetup.createMachine({
       on: {
         'task.input': {
           target: 'running',
-          actions: ['takeInput', { type: 'reply', params: view.answered }],
+          actions: ['onInput', { type: 'reply', params: view.answered }],
         },
         'task.cancel': { target: 'ending', actions: ['waitToCancel', 'endAsCancelled'] },
       },
@@ -204,8 +194,8 @@ export const taskMachine = taskSetup.createMachine({
       entry: ['awaitDecision', { type: 'project', params: view.row }],
       on: {
         reply: [
-          { guard: 'isItsResult', target: 'running', actions: 'takeLateReply' },
-          { guard: 'isFromPerformer', target: 'withdrawn', actions: 'takeReply' },
+          { guard: 'isItsResult', target: 'running', actions: 'onLateReply' },
+          { guard: 'isFromPerformer', target: 'withdrawn', actions: 'onReply' },
         ],
         'task.decide': [
           {
@@ -246,8 +236,8 @@ export const taskMachine = taskSetup.createMachine({
       ],
       on: {
         reply: [
-          { guard: 'isItsResult', target: 'running', actions: 'takeLateReply' },
-          { guard: 'isFromPerformer', target: 'withdrawn', actions: 'takeReply' },
+          { guard: 'isItsResult', target: 'running', actions: 'onLateReply' },
+          { guard: 'isFromPerformer', target: 'withdrawn', actions: 'onReply' },
         ],
         'task.cancel': [
           { guard: 'hasRoomToCancel', actions: 'waitToCancel' },

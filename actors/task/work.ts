@@ -111,7 +111,7 @@ export function resume(args: Args): Change {
   return { view: view.resumedView(viewOf(args)), work: { ...work, failures: 0, time } };
 }
 
-export const takeInput = on('task.input', ({ context, event }): Change => {
+export const onInput = on('task.input', ({ context, event }): Change => {
   const { inputs, time } = workOf(context);
   const { input, meta } = event;
   const waitedMs = time.waitedMs + meta.now - time.sinceMs;
@@ -136,7 +136,7 @@ export const performerOf = (context: TaskContext) => {
 export const noteAsked = ({ context }: OfTask): Change => changed(context, { asked: true });
 
 /** A result still has to be checked, an error is an outcome. */
-export const takeReply = on('reply', ({ context, event }): Change => {
+export const onReply = on('reply', ({ context, event }): Change => {
   const { error, result = null } = event;
   const { asked: _, ...work } = workOf(context);
   if (error) return { work: { ...work, outcome: { kind: 'failed', error } } };
@@ -144,14 +144,14 @@ export const takeReply = on('reply', ({ context, event }): Change => {
 });
 
 /** The actor that was to stop had been done before: it goes on as if nobody had told it to. */
-export const takeLateReply = on('reply', (args): Change => {
-  const { work } = takeReply(args);
+export const onLateReply = on('reply', (args): Change => {
+  const { work } = onReply(args);
   const { ending: _, ...rest } = work!;
   return { work: { ...rest, time: timeAnew(args) }, view: view.resultedView(viewOf(args)) };
 });
 
 /** Of the effect that chose an agent outside. */
-export function takeChoice({ context, event }: Args): Change {
+export function onAgentChosen({ context, event }: Args): Change {
   const chosen = outputOf<RemoteAgent>(event);
   const { agents = [] } = workOf(context);
   const others = agents.filter((one) => one.agent_id !== chosen.agent_id || one.url !== chosen.url);
@@ -159,7 +159,7 @@ export function takeChoice({ context, event }: Args): Change {
 }
 
 /** Of an effect's done or error event. */
-export function takeOutcome({ context, event }: Args): Change {
+export function onOutcome({ context, event }: Args): Change {
   const outcome: Outcome =
     'output' in event
       ? outputOf<Outcome>(event)

@@ -35,7 +35,7 @@ export const checkSpecs: EffectDefinition<CheckInput, Verdict> = {
   timeoutMs: 60_000,
   run: async (input, context) => {
     try {
-      await refuseUnfit(input, context.now());
+      await refuseInvalid(input, context.now());
       if (input.outside) refuseOthers(input, await context.index());
       return {};
     } catch (error) {
@@ -48,7 +48,7 @@ const checkSpec = checker(ActionSpecSchema);
 const checkVersion = checker(SemanticVersion);
 
 /** @throws TroupeError INVALID_ARGUMENT, PAYLOAD_TOO_LARGE that name the action */
-async function refuseUnfit(
+async function refuseInvalid(
   { agentId, outside, announced, actions }: CheckInput,
   now: number,
 ): Promise<void> {

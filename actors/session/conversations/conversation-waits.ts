@@ -133,7 +133,7 @@ function again(
 }
 
 /** What is known of it, to the call that waits; of any other it is too late. */
-export const takeConversationAnswer = on(
+export const onConversationAnswer = on(
   'conversation.answered',
   ({ context, event }): ActionResult => {
     const { id, result } = event;

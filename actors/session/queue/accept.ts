@@ -6,7 +6,7 @@ import type { QueueMode, RunAccepted, SessionReceive } from '../../../protocols/
 import type { Reply } from '../../../protocols/statechart.ts';
 import { type ActionResult, type ArgsOf, defined, metaOf, nowOf, on } from '../action-result.ts';
 import * as rows from '../rows.ts';
-import { mayBeSaid, wrongBy } from '../subagents/subagent-limits.ts';
+import { mayAccept, refusalReason } from '../subagents/subagent-limits.ts';
 import type { Pending, SessionContext } from '../types.ts';
 import { roomToJoin } from './queue.ts';
 import { isTooMuch, mayWait, queueOf, withOne } from './waiting-messages.ts';
@@ -92,7 +92,7 @@ export const receive = on(
 
 export const hasRoom = on(
   'session.receive',
-  ({ context, event }): boolean => mayBeSaid({ context, event }) && mayWait(context, event),
+  ({ context, event }): boolean => mayAccept({ context, event }) && mayWait(context, event),
 );
 
 /** Queues the message. In a full queue, the oldest message makes room for it. */
@@ -121,7 +121,7 @@ function waiting(at: Receive, pending: Pending, change: Partial<SessionContext>)
 
 export const refuse = on('session.receive', (at): ActionResult => {
   const { context, event } = at;
-  const wrong = wrongBy(at);
+  const wrong = refusalReason(at);
   if (wrong) return { answer: { to: metaOf(event).reply, error: wrong } };
   const isLong = isTooMuch(context, event);
   const limit = isLong ? 'too long for one more of this length' : 'which is its limit';
@@ -134,7 +134,7 @@ export const refuse = on('session.receive', (at): ActionResult => {
 export const interrupts = on(
   'session.receive',
   ({ context, event }): boolean =>
-    mayBeSaid({ context, event }) && modeOf(context, event) === 'interrupt',
+    mayAccept({ context, event }) && modeOf(context, event) === 'interrupt',
 );
 
 /** Whether the message may join a run that waits for an approval, ahead of the decision. */

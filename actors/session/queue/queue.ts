@@ -56,7 +56,7 @@ const textOf = (messages: readonly Pending[], folded: readonly Folded[]): string
 };
 
 /** None is lost: what was folded has its run also when those behind it were aborted. */
-export const somebodyWaits = ({ context }: ActionArgs): boolean =>
+export const hasWaiting = ({ context }: ActionArgs): boolean =>
   isSaid(context) || reportsWait(context);
 
 const isSaid = ({ queue, folded }: SessionContext): boolean => queue.length + folded.length > 0;
@@ -194,11 +194,11 @@ const steering = (context: SessionContext): readonly Pending[] =>
     .filter(({ mode }) => mode === 'steer')
     .slice(0, Math.min(STEERED_AT_ONCE, roomToJoin(context)));
 
-export const somebodySteers = ({ context }: ActionArgs): boolean => steering(context).length > 0;
+export const hasSteering = ({ context }: ActionArgs): boolean => steering(context).length > 0;
 
 /** Also what subagents have reported is heard before the model is called. */
-export const somethingSteers = (at: ActionArgs): boolean =>
-  somebodySteers(at) || reportsWait(at.context);
+export const hasSteeringOrReports = (at: ActionArgs): boolean =>
+  hasSteering(at) || reportsWait(at.context);
 
 /**
  * They are part of the run from here on, each under its own id, and end with it; what subagents

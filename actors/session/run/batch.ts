@@ -78,7 +78,7 @@ export const isRefusedCall = ({ context }: ActionArgs): boolean => {
   const call = headOf(context);
   return call !== undefined && (call.refused !== undefined || isIdentical(context, call));
 };
-export const needsPerson = ({ context }: ActionArgs): boolean =>
+export const needsApproval = ({ context }: ActionArgs): boolean =>
   headOf(context)?.question !== undefined;
 export const isOnce = ({ context }: ActionArgs): boolean => headOf(context)?.class === 'once';
 export const isKeyed = ({ context }: ActionArgs): boolean => headOf(context)?.class === 'keyed';
@@ -176,11 +176,11 @@ const summaries = (
   }));
 
 /** The tools of the batch have run. */
-export const takeResults = (at: ActionArgs): ActionResult =>
+export const onResults = (at: ActionArgs): ActionResult =>
   finish(at, outputOf<readonly ToolResult[]>(at.event));
 
 /** Their effect failed: the model reads why, and goes on with what it knows. */
-export const takeFailure = (at: ActionArgs): ActionResult => {
+export const onFailure = (at: ActionArgs): ActionResult => {
   const { code, message } = errorOf(at.event);
   return told(at, batchOf(at.context), `The call failed: ${code}: ${message}`);
 };
@@ -204,9 +204,9 @@ export function refuseCall(at: ActionArgs): ActionResult {
   const call = headOf(context)!;
   if (call.refused !== undefined) return told(at, [call], call.refused);
   const { repeats } = runOf(context);
-  const deed = told(at, [call], identicalText(context, call));
-  const counted = withRun({ ...context, ...deed.change }, { repeats: countRefusals(repeats) });
-  return { ...deed, change: { ...deed.change, ...counted } };
+  const result = told(at, [call], identicalText(context, call));
+  const counted = withRun({ ...context, ...result.change }, { repeats: countRefusals(repeats) });
+  return { ...result, change: { ...result.change, ...counted } };
 }
 
 /** Somebody spoke: the calls that have not begun are not made. */
@@ -297,9 +297,9 @@ export const allow = on('reply', ({ context, event }): ActionResult => {
 
 /** Nobody allowed it: the model reads who said so. */
 export const deny = on('reply', (at): ActionResult => {
-  const deed = told(at, [headOf(at.context)!], denialOf(at.event));
-  const { asked: _, ...run } = runOf({ ...at.context, ...deed.change });
-  return { ...deed, change: { ...deed.change, run } };
+  const result = told(at, [headOf(at.context)!], denialOf(at.event));
+  const { asked: _, ...run } = runOf({ ...at.context, ...result.change });
+  return { ...result, change: { ...result.change, run } };
 });
 
 function denialOf({ result, error }: Answer): string {

@@ -169,7 +169,7 @@ const charge = (context: SessionContext, usage: Usage): Tell[] =>
     ? []
     : [{ to: admitterOf(context), event: { type: 'agent.release', runId: '', usage } }];
 
-export const takeFailure = ({ context, event: outcome }: ActionArgs): ActionResult => ({
+export const onFailure = ({ context, event: outcome }: ActionArgs): ActionResult => ({
   change: { compaction: null },
   answer: { to: context.compaction?.reply ?? undefined, error: errorOf(outcome) },
 });

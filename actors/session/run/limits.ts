@@ -75,7 +75,7 @@ export const isRepeatingCalls = ({ context }: ActionArgs): boolean => {
   return call !== undefined && timesOf(runOf(context), call) >= 2 * identicalMax(context);
 };
 
-export const circling = (context: SessionContext): ErrorData => {
+export const repeatingError = (context: SessionContext): ErrorData => {
   const call = runOf(context).planned[0]!;
   const times = timesOf(runOf(context), call);
   return reached('identicalCallsMax', `the run called ${call.name} ${times} times in the same way`);

@@ -22,7 +22,7 @@ import { firstOf } from '../../kit/text.ts';
 import { NO_USAGE, sum } from '../../kit/usage.ts';
 import { atRunEnd, overBy } from '../subagents/children.ts';
 import { endEvents, runEnds } from '../conversations/end-notices.ts';
-import { ceilingOf, circling } from './limits.ts';
+import { ceilingOf, repeatingError } from './limits.ts';
 import { planOf } from '../version-1.ts';
 import { shapeReply, spoken, withoutSent } from './reply.ts';
 import { settled } from '../queue/accept.ts';
@@ -115,7 +115,7 @@ export const admit = on('agent.admitted', ({ context, event }): ActionResult => 
 });
 
 /** It was admitted twice, since it had asked again, or after its end: the slot is another's. */
-export const giveBack = on('agent.admitted', ({ context, event }): ActionResult => {
+export const returnSlot = on('agent.admitted', ({ context, event }): ActionResult => {
   const { runId, lease } = event;
   return { tells: [{ to: admitterOf(context), event: { type: 'agent.return', runId, lease } }] };
 });
@@ -149,7 +149,7 @@ export const assembleInput = ({ context }: { context: SessionContext }): Assembl
   };
 };
 
-export function takePrompt({ context, event }: ActionArgs): ActionResult {
+export function onPrompt({ context, event }: ActionArgs): ActionResult {
   const { digest, prompt, prepend, replyHooks, endHooks } = outputOf<AssembleOutput>(event);
   const now = nowOf(event);
   const added = prompt ? 1 : 0;
@@ -206,7 +206,7 @@ export const wantsTools = ({ event }: ActionArgs): boolean =>
   planOf(outputOf<CallModelOutput>(event)).length > 0;
 
 /** The model has answered: its words are part of the conversation from this turn on. */
-export function takeAnswer({ context, event }: ActionArgs): ActionResult {
+export function onModelAnswer({ context, event }: ActionArgs): ActionResult {
   const output = outputOf<CallModelOutput>(event);
   const run = runOf(context);
   const now = nowOf(event);
@@ -327,8 +327,8 @@ export const endFailed = ({ context, event }: ActionArgs): ActionResult => ({
 export const endAtCeiling = ({ context }: ActionArgs): ActionResult => ({
   change: ended(context, 'error', ceilingOf(context)),
 });
-export const endCircling = ({ context }: ActionArgs): ActionResult => ({
-  change: ended(context, 'error', circling(context)),
+export const endAsRepeating = ({ context }: ActionArgs): ActionResult => ({
+  change: ended(context, 'error', repeatingError(context)),
 });
 export const endLate = ({ context }: ActionArgs): ActionResult => {
   const message = `the run took longer than ${runTimeoutMs(context)} ms`;
@@ -351,7 +351,7 @@ export function replyInput({ context }: { context: SessionContext }): ReplyInput
   return { ...about, ...outcome, ...defined({ error }) };
 }
 
-export const takeReply = ({ context, event }: ActionArgs): ActionResult => ({
+export const onReply = ({ context, event }: ActionArgs): ActionResult => ({
   change: withRun(context, { reply: outputOf<ReplyOutput>(event).text }),
 });
 

@@ -99,18 +99,18 @@ export function seated(
 // ---- an end
 
 /** The end of a subagent: told for the first time, or again since it was asked for. */
-export const takeEnded = on('subagent.ended', (at): ActionResult => {
+export const onSubagentEnded = on('subagent.ended', (at): ActionResult => {
   const { context, event } = at;
   const ended = event;
   const child = (context.children ?? []).find(({ id }) => id === ended.id);
-  if (child) return takeFirst(at, ended, child);
+  if (child) return onFirstEnd(at, ended, child);
   const awaited = (context.awaited ?? []).find(({ id }) => id === ended.id);
-  if (ended.again && awaited) return takeAgain(at, ended, awaited);
+  if (ended.again && awaited) return onRepeatedEnd(at, ended, awaited);
   if (ended.again) return {};
   return { tells: [toSubagent(context, ended.id, { type: 'subagent.heard', how: 'unknown' })] };
 });
 
-export function takeFirst(at: ActionArgs, ended: SubagentEnded, child: Child): ActionResult {
+export function onFirstEnd(at: ActionArgs, ended: SubagentEnded, child: Child): ActionResult {
   const { context, event } = at;
   const { books, children = [] } = context;
   const now = nowOf(event);
@@ -133,7 +133,7 @@ export function takeFirst(at: ActionArgs, ended: SubagentEnded, child: Child): A
   };
 }
 
-function takeAgain(at: ActionArgs, ended: SubagentEnded, awaited: Awaited): ActionResult {
+function onRepeatedEnd(at: ActionArgs, ended: SubagentEnded, awaited: Awaited): ActionResult {
   const { context, event } = at;
   const left = listed((context.awaited ?? []).filter((one) => one !== awaited));
   const after = { ...context, awaited: left };

@@ -7,7 +7,7 @@
  */
 import { conversationAddress } from '../../../protocols/conversation.ts';
 import { subagentAddress, type SubagentEnded, subagentRunId } from '../../../protocols/subagent.ts';
-import { takeFirst } from './children.ts';
+import { onFirstEnd } from './children.ts';
 import { type ActionResult, type ArgsOf, metaOf, nowOf, on } from '../action-result.ts';
 import { NO_USAGE } from '../../kit/usage.ts';
 import { refusedBegin } from '../conversations/conversation-waits.ts';
@@ -15,13 +15,13 @@ import { refusedBegin } from '../conversations/conversation-waits.ts';
 type Refused = ArgsOf<'refused'>;
 
 /** Anything else that a session tells is told again by itself, or told too late to matter. */
-export const takeRefusal = on('refused', (at): ActionResult => {
+export const onRefusal = on('refused', (at): ActionResult => {
   const { message } = at.event;
-  if (message === 'subagent.reserve') return takeSpawn(at);
-  return message === 'conversation.begin' ? takeMessage(at) : {};
+  if (message === 'subagent.reserve') return onSpawnRefused(at);
+  return message === 'conversation.begin' ? onMessageRefused(at) : {};
 });
 
-function takeSpawn(at: Refused): ActionResult {
+function onSpawnRefused(at: Refused): ActionResult {
   const { context, event } = at;
   const { from } = metaOf(event);
   const { children = [], tenant } = context;
@@ -40,10 +40,10 @@ function takeSpawn(at: Refused): ActionResult {
     spawned: 0,
     endedAt: nowOf(event),
   };
-  return takeFirst(at, ended, child);
+  return onFirstEnd(at, ended, child);
 }
 
-function takeMessage({ context, event }: Refused): ActionResult {
+function onMessageRefused({ context, event }: Refused): ActionResult {
   const { from } = metaOf(event);
   const { waits = [], tenant } = context;
   const wait = waits.find(({ id }) => conversationAddress(tenant, id) === from);

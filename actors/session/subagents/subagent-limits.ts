@@ -31,7 +31,7 @@ export function subagentOf(sessionKey: string): string | undefined {
  * when it has been deleted: it would be one without a grant. What agents say after the subagent's
  * end is not heard: its grant has gone back, so it would be used twice.
  */
-export const wrongBy = on('session.receive', ({ context, event }): ErrorData | undefined => {
+export const refusalReason = on('session.receive', ({ context, event }): ErrorData | undefined => {
   const { terms, meta } = event;
   const id = subagentOf(context.sessionKey);
   if (terms) {
@@ -41,7 +41,7 @@ export const wrongBy = on('session.receive', ({ context, event }): ErrorData | u
   if (id !== undefined && !context.terms) return noSubagent(context);
   return context.isOver && meta.from !== undefined ? isOver(context) : undefined;
 });
-export const mayBeSaid = on('session.receive', (at): boolean => wrongBy(at) === undefined);
+export const mayAccept = on('session.receive', (at): boolean => refusalReason(at) === undefined);
 
 const WRONG_TERMS: ErrorData = {
   code: 'INVALID_ARGUMENT',

@@ -75,12 +75,12 @@ async function sealedOutcomeOf(
   const linked = isLinked(value) ? value : undefined;
   const text = jsonOf(linked ? linked.result : value);
   const links = linked?.resource_links.slice(0, ENVELOPE_RESOURCE_LINKS_MAX).map(linkOf);
-  const isFit =
+  const isValid =
     !isInputRequired(value) &&
     typeof text === 'string' &&
     unfitFor(JSON.parse(text), definition, terms.evidence) === undefined &&
     (links === undefined || checkLinks(links).ok);
-  if (!isFit) return failed(new TroupeError('INTERNAL', mutedText(envelope.action)));
+  if (!isValid) return failed(new TroupeError('INTERNAL', mutedText(envelope.action)));
   const sealed = await seal(
     { result: JSON.parse(text), ...(links ? { resource_links: links } : {}) },
     envelope,

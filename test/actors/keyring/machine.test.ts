@@ -128,7 +128,7 @@ describe('a keyring that is full', () => {
 
   it('forgets the key that ended first', () => {
     const context = full(NOW - KEY_LIFE_MS - KEYS_MAX);
-    expect(keys.isUnfit({ context, event })).toBe(false);
+    expect(keys.isInvalid({ context, event })).toBe(false);
     const after = { ...context, ...keys.add({ context, event }) };
     expect(Object.keys(after.keys)).toHaveLength(KEYS_MAX);
     expect(after.changed[0]).toBe('k0');
