@@ -16,7 +16,8 @@ import { type ShownTurn, turnsOf } from './actor-turns.ts';
 import { type ClusterLink, linkCluster } from './cluster-link.ts';
 import { exitCodes } from './exit.ts';
 import { type CommonOptions, loadFrom } from './options.ts';
-import { printJson, table } from './output.ts';
+import { table } from '../operations/text.ts';
+import { printJson } from './output.ts';
 import { untilSignal } from './signals.ts';
 
 export type ActorsOptions = CommonOptions;

@@ -12,7 +12,8 @@ import type { Peeked } from '../runtime/index.ts';
 import { isClustered, notAFolder, workspaceFolder } from './agent-workspace.ts';
 import { exitCodes } from './exit.ts';
 import { loadForTenant, type TenantOptions } from './options.ts';
-import { printJson, table } from './output.ts';
+import { table } from '../operations/text.ts';
+import { printJson } from './output.ts';
 import { untilSignal } from './signals.ts';
 
 export type AgentPromptOptions = TenantOptions & {

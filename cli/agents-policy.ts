@@ -10,7 +10,8 @@ import type { Config } from '../runtime/config/index.ts';
 import { TroupeError } from '../protocols/errors.ts';
 import { exitCodes } from './exit.ts';
 import { loadForTenant, type TenantOptions } from './options.ts';
-import { printJson, table } from './output.ts';
+import { table } from '../operations/text.ts';
+import { printJson } from './output.ts';
 
 export type AgentsPolicyOptions = TenantOptions & {
   /** last part of the acting session's key; default the main one */

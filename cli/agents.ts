@@ -4,7 +4,8 @@
 import { exitCodes } from './exit.ts';
 import { gatewayHttp } from './gateway-http.ts';
 import type { ClientOptions } from './options.ts';
-import { ago, printJson, table } from './output.ts';
+import { ago, table } from '../operations/text.ts';
+import { printJson } from './output.ts';
 
 export type AgentsListOptions = ClientOptions & {
   readonly status?: string;

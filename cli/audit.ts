@@ -3,7 +3,8 @@ import { defined } from '../protocols/defined.ts';
 import type { AuditActionsListResult } from '../protocols/gateway/index.ts';
 import { exitCodes } from './exit.ts';
 import { type ClientOptions, withGateway } from './options.ts';
-import { printJson, table } from './output.ts';
+import { table } from '../operations/text.ts';
+import { printJson } from './output.ts';
 
 export type AuditOptions = ClientOptions & {
   readonly day?: string;

@@ -8,7 +8,8 @@ import type { AnyStateNode } from 'xstate';
 import type { ActorDefinition } from '../runtime/index.ts';
 import { TroupeError } from '../protocols/errors.ts';
 import { exitCodes } from './exit.ts';
-import { printJson, table } from './output.ts';
+import { table } from '../operations/text.ts';
+import { printJson } from './output.ts';
 import { makeFolder } from '../runtime/config/index.ts';
 
 export type ChartFormat = 'json' | 'ts' | 'mermaid';

@@ -4,7 +4,8 @@
  */
 import type { Beat } from '../runtime/cluster/beat.ts';
 import type { ShardStatus } from '../runtime/index.ts';
-import { ago, bytes, table } from './output.ts';
+import { ago, table } from '../operations/text.ts';
+import { bytes } from './output.ts';
 
 /** A beat and how long ago it came, milliseconds. */
 export type Heard = { readonly beat: Beat; readonly ageMs: number };

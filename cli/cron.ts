@@ -6,7 +6,8 @@ import { TroupeError } from '../protocols/errors.ts';
 import { exitCodes } from './exit.ts';
 import { gatewayHttp } from './gateway-http.ts';
 import type { ClientOptions } from './options.ts';
-import { printJson, table } from './output.ts';
+import { table } from '../operations/text.ts';
+import { printJson } from './output.ts';
 
 type OfTenant = ClientOptions & { readonly tenant?: string };
 export type CronListOptions = OfTenant & { readonly agent?: string };

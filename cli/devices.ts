@@ -9,7 +9,8 @@ import type {
 } from '../protocols/gateway/index.ts';
 import { exitCodes } from './exit.ts';
 import { type ClientOptions, withGateway } from './options.ts';
-import { ago, printJson, table } from './output.ts';
+import { ago, table } from '../operations/text.ts';
+import { printJson } from './output.ts';
 
 export type DevicesOptions = ClientOptions;
 export type RoleOptions = DevicesOptions & { readonly role: string };

@@ -8,7 +8,8 @@ import type { WireError } from '../protocols/task.ts';
 import { exitCodes } from './exit.ts';
 import { type GatewayHttp, gatewayHttp } from './gateway-http.ts';
 import type { ClientOptions } from './options.ts';
-import { ago, printJson, table } from './output.ts';
+import { ago, table } from '../operations/text.ts';
+import { printJson } from './output.ts';
 
 export type DlqListOptions = ClientOptions & {
   readonly domain?: string;

@@ -5,7 +5,8 @@ import { hookNamesOf, loadHooks } from '../agent/hooks/load.ts';
 import { TroupeError } from '../protocols/errors.ts';
 import { exitCodes } from './exit.ts';
 import { loadForTenant, type TenantOptions } from './options.ts';
-import { printJson, table } from './output.ts';
+import { table } from '../operations/text.ts';
+import { printJson } from './output.ts';
 
 export type HooksTestOptions = TenantOptions & { readonly event?: string; readonly only?: string };
 

@@ -13,7 +13,8 @@ import { exitCodes } from './exit.ts';
 import { connectionFailure } from './gateway-errors.ts';
 import { gatewayHttp, type HttpRequest } from './gateway-http.ts';
 import type { ClientOptions } from './options.ts';
-import { printJson, table } from './output.ts';
+import { table } from '../operations/text.ts';
+import { printJson } from './output.ts';
 
 export type KeyOptions = ClientOptions & { readonly tenant?: string };
 export type NewKeyOptions = KeyOptions & { readonly sub: string; readonly out?: string };

@@ -5,7 +5,8 @@ import type { NodeEntry } from '../protocols/gateway/index.ts';
 import { exitCodes } from './exit.ts';
 import type { GatewayClient } from './gateway-client.ts';
 import { type ClientOptions, withGateway } from './options.ts';
-import { ago, printJson, table } from './output.ts';
+import { ago, table } from '../operations/text.ts';
+import { printJson } from './output.ts';
 
 export type InvokeOptions = ClientOptions & {
   readonly params: string;

@@ -21,7 +21,6 @@ import {
   withNats,
 } from './command-parts.ts';
 import { addConformance } from './conformance-commands.ts';
-import { addConversationsCommands } from './conversations-commands.ts';
 import { addCronCommands } from './cron-commands.ts';
 import { addDecisionsCommands } from './decisions-commands.ts';
 import { addDevicesCommands } from './devices-commands.ts';
@@ -37,6 +36,8 @@ import { addSloCommand } from './slo-commands.ts';
 import { addTraceCommand } from './trace-commands.ts';
 import { addTransferCommands } from './transfer-commands.ts';
 import { addUsageCommand } from './usage-commands.ts';
+import { conversations } from '../operations/conversations.ts';
+import { addResourceCommands } from './operation-commands.ts';
 import { version } from './version.ts';
 
 export function buildProgram(finish: Finish): Command {
@@ -64,7 +65,7 @@ export function buildProgram(finish: Finish): Command {
     addNodesCommands,
     addAuditCommands,
     addCronCommands,
-    addConversationsCommands,
+    (parent: Command, end: Finish) => addResourceCommands(parent, end, conversations),
     addSubagentsCommands,
     addDecisionsCommands,
     addKeysCommands,

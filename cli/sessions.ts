@@ -3,7 +3,8 @@ import { defined } from '../protocols/defined.ts';
 import type { SessionsListRow } from '../protocols/gateway/index.ts';
 import { exitCodes } from './exit.ts';
 import { type ClientOptions, withGateway } from './options.ts';
-import { ago, printJson, table } from './output.ts';
+import { ago, table } from '../operations/text.ts';
+import { printJson } from './output.ts';
 
 export type SessionsOptions = ClientOptions & {
   readonly agent?: string;

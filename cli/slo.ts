@@ -3,7 +3,8 @@ import type { Objective, SloReport } from '../runtime/index.ts';
 import { exitCodes } from './exit.ts';
 import { gatewayHttp } from './gateway-http.ts';
 import type { ClientOptions } from './options.ts';
-import { printJson, table } from './output.ts';
+import { table } from '../operations/text.ts';
+import { printJson } from './output.ts';
 
 export type SloOptions = ClientOptions & {
   readonly hours?: number;

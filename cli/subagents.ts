@@ -5,7 +5,8 @@ import type { OpenSubagent, SubagentCensus } from '../protocols/subagent-census.
 import { exitCodes } from './exit.ts';
 import { gatewayHttp } from './gateway-http.ts';
 import type { ClientOptions } from './options.ts';
-import { ago, printJson, table } from './output.ts';
+import { ago, table } from '../operations/text.ts';
+import { printJson } from './output.ts';
 
 export type OfTenant = ClientOptions & { readonly tenant?: string };
 export type SubagentsListOptions = OfTenant & {

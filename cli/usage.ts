@@ -5,7 +5,8 @@ import type { AgentUsage, SessionUsage, UsageReport } from '../protocols/usage.t
 import { exitCodes } from './exit.ts';
 import { gatewayHttp } from './gateway-http.ts';
 import type { ClientOptions } from './options.ts';
-import { ago, printJson, table } from './output.ts';
+import { ago, table } from '../operations/text.ts';
+import { printJson } from './output.ts';
 
 export type UsageOptions = ClientOptions & {
   readonly agent?: string;

@@ -18,7 +18,6 @@ import { announcementRoutes } from '../channels/http/announcements.ts';
 import { approvalRoutes } from '../channels/http/approvals.ts';
 import { artifactRoutes } from '../channels/http/artifacts.ts';
 import { capabilityRoutes } from '../channels/http/capabilities.ts';
-import { conversationRoutes } from '../channels/http/conversations.ts';
 import { deadLetterRoutes } from '../channels/http/dead-letters.ts';
 import { decisionRoutes } from '../channels/http/decisions.ts';
 import { documentRoutes } from '../channels/http/documents.ts';
@@ -28,6 +27,8 @@ import { evidenceRoutes } from '../channels/http/evidence.ts';
 import { functionRoutes } from '../channels/http/functions.ts';
 import { keyRoutes } from '../channels/http/keys.ts';
 import { metricsRoutes } from '../channels/http/metrics.ts';
+import { operationRoutes } from '../channels/http/operation-routes.ts';
+import { RESOURCES } from '../operations/index.ts';
 import { registryRoutes } from '../channels/http/registry.ts';
 import type { Route } from '../channels/http/route.ts';
 import { scheduleRoutes } from '../channels/http/schedules.ts';
@@ -260,6 +261,10 @@ const installationRoutes = ({
     ...(await localIssuerKeys(config.home)),
   ];
   return [
+    ...operationRoutes(RESOURCES, {
+      system,
+      operators: { tenant: operator, installation },
+    }),
     ...deadLetterRoutes({ system, operator: installation }),
     ...tenantRoutes({ system, processServices, operator }),
     ...decisionRoutes(forInstallation),
@@ -281,7 +286,6 @@ const tenantRoutes = ({
     operator,
     models: (tenant) => partsFor(processServices, tenant).services.catalog,
   }),
-  ...conversationRoutes({ system, operator }),
   ...subagentRoutes({ system, operator, now }),
   ...usageRoutes({ system, operator, now }),
   ...traceRoutes({ system, operator }),

@@ -1,4 +1,4 @@
-/** The paths for operators about agents at work: schedules, conversations, subagents. */
+/** The paths for operators about agents at work: schedules, subagents. */
 import type { Schema } from './documents.ts';
 import {
   answered,
@@ -16,15 +16,12 @@ import {
 
 export const agentPaths = (): Schema => ({
   ...schedulePaths(),
-  ...conversationPaths(),
   ...subagentPaths(),
 });
 
 const jobId = pathParameter('id', 'The job');
 
 const subagentId = pathParameter('id', 'The subagent');
-
-const conversationId = pathParameter('id', 'The conversation');
 
 const idempotencyKey = headerParameter(
   'Idempotency-Key',
@@ -73,40 +70,6 @@ const schedulePaths = (): Schema => ({
       summary: 'The last runs of a job, the newest first',
       parameters: [jobId, tenant],
       answers: { 200: answered('At most 50', object({ runs: listOf(row) })) },
-      errors: ['INVALID_ARGUMENT', 'NOT_FOUND', 'DEADLINE_EXCEEDED'],
-    }),
-  },
-});
-
-const conversationPaths = (): Schema => ({
-  '/v1/conversations': {
-    get: job({
-      id: 'listConversations',
-      summary: 'Messages between agents, and what followed from them',
-      parameters: [queryParameter('session', 'Of one session only, whichever side it is'), tenant],
-      answers: {
-        200: answered('At most 1,000, the newest first', object({ conversations: listOf(row) })),
-      },
-      errors: ['INVALID_ARGUMENT'],
-    }),
-  },
-  '/v1/conversations/{id}': {
-    get: job({
-      id: 'getConversation',
-      summary: 'One, with all its turns',
-      parameters: [conversationId, tenant],
-      answers: { 200: answered('The conversation', row) },
-      errors: ['INVALID_ARGUMENT', 'NOT_FOUND'],
-    }),
-  },
-  '/v1/conversations/{id}/end': {
-    post: job({
-      id: 'endConversation',
-      summary: 'No more turns; a run that goes on ends by itself',
-      parameters: [conversationId, tenant],
-      answers: {
-        200: answered('False when it had ended', object({ ended: { type: 'boolean' } })),
-      },
       errors: ['INVALID_ARGUMENT', 'NOT_FOUND', 'DEADLINE_EXCEEDED'],
     }),
   },

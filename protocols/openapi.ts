@@ -17,9 +17,11 @@ export type OpenApiOptions = {
   readonly url?: string;
   /** on offer, for examples and the payloads' schemas */
   readonly specs: readonly ActionSpec[];
+  /** of operations, which this folder does not import */
+  readonly paths: Schema;
 };
 
-export function openApi({ version, url = '/', specs }: OpenApiOptions): Schema {
+export function openApi({ version, url = '/', specs, paths }: OpenApiOptions): Schema {
   // Told on NATS only; what agents outside register.
   const { RefusedEvent: _, ActionSpec: __, ...spoken } = schemaTable(BASE);
   return {
@@ -39,7 +41,13 @@ export function openApi({ version, url = '/', specs }: OpenApiOptions): Schema {
       { name: 'operators', description: 'For the people who look after a cell' },
       { name: 'discovery', description: 'What is on offer, and how it is called' },
     ],
-    paths: { ...taskPaths(specs), ...artifactPaths(), ...discoveryPaths(), ...operatorPaths() },
+    paths: {
+      ...taskPaths(specs),
+      ...artifactPaths(),
+      ...discoveryPaths(),
+      ...operatorPaths(),
+      ...paths,
+    },
     components: {
       securitySchemes: {
         bearer: {

@@ -4,6 +4,8 @@
  */
 import type { TSchema } from '@sinclair/typebox';
 import { shippedSpecs } from '../compose/actions.ts';
+import { RESOURCES } from '../operations/index.ts';
+import { operationPaths } from '../operations/openapi.ts';
 import packageJson from '../package.json' with { type: 'json' };
 import { type ActionSpec, schemaPath } from '../protocols/action.ts';
 import { asyncApi } from '../protocols/asyncapi.ts';
@@ -99,7 +101,7 @@ export const schemaFiles = (): ReadonlyMap<string, string> => {
       $defs: schemaTable(),
     },
     ...payloadDocuments(specs),
-    'openapi.json': openApi({ version, specs }),
+    'openapi.json': openApi({ version, specs, paths: operationPaths(RESOURCES) }),
     'asyncapi.json': asyncApi({ version, env: 'main', specs }),
     [`gateway/${PROTOCOL_VERSION}.json`]: gatewayDocument(),
   };

@@ -9,8 +9,13 @@ import { join } from 'node:path';
 import { ensureInstalled, root } from './install.mjs';
 
 /** In this order: SDKs are made of the schemas. */
-const generators = ['tools/generate-schemas.ts', 'tools/generate-sdk.ts'];
+const generators = [
+  'tools/generate-schemas.ts',
+  'tools/generate-sdk.ts',
+  'tools/generate-operations.ts',
+];
 const generatedFolders = ['protocols/schemas', 'protocols/sdk'];
+const generatedPages = ['docs/operations.md'];
 
 function run(command, args) {
   const options = { cwd: root, stdio: 'inherit', shell: process.platform === 'win32' };
@@ -27,7 +32,8 @@ function generatedFiles() {
     .flatMap((folder) => readdirSync(join(root, folder), { recursive: true, withFileTypes: true }))
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name));
-  return new Map(files.map((path) => [path, readFileSync(path, 'utf8')]));
+  const pages = generatedPages.map((page) => join(root, page)).filter(existsSync);
+  return new Map([...files, ...pages].map((path) => [path, readFileSync(path, 'utf8')]));
 }
 
 /** Generates again and compares; what differed is left as generated, ready to commit. */

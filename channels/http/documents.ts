@@ -3,6 +3,8 @@
  * that check what comes in. For everybody, with the actions that this code has; who comes with a
  * token gets those on offer to its tenant, of agents outside too.
  */
+import { RESOURCES } from '../../operations/index.ts';
+import { operationPaths } from '../../operations/openapi.ts';
 import { asyncApi } from '../../protocols/asyncapi.ts';
 import type { ActionSpec } from '../../protocols/action.ts';
 import { openApi } from '../../protocols/openapi.ts';
@@ -27,8 +29,9 @@ const FOR_ALL = { 'cache-control': 'public, max-age=60' };
 
 export const documentRoutes = (options: DocumentRoutesOptions): readonly Route[] => {
   const { version, env, publicUrl } = options;
+  const paths = operationPaths(RESOURCES);
   const documents: Readonly<Record<string, (specs: readonly ActionSpec[]) => object>> = {
-    '/openapi.json': (specs) => openApi({ version, url: publicUrl(), specs }),
+    '/openapi.json': (specs) => openApi({ version, url: publicUrl(), specs, paths }),
     '/asyncapi.json': (specs) => asyncApi({ version, env, specs }),
   };
   return Object.entries(documents).map(([path, documentOf]) => {

@@ -11,7 +11,7 @@ it('troupe conversations lists what agents say to each other, shows the turns an
   };
   expect(await conversations()).toMatchObject({
     code: 0,
-    stdout: 'no agents talk with each other\n',
+    stdout: 'there are no conversations between agents\n',
   });
   const row = await door.begin('c1', 'replying');
   const { stdout } = await conversations('list', '--session', row.target);
@@ -26,7 +26,7 @@ it('troupe conversations lists what agents say to each other, shows the turns an
   expect(shown.stdout).toMatch(/\n0 +agent:second:main +talk-c1-0 +ok +\d+ s\n/);
   expect(shown.stdout).toMatch(/\n1 +agent:main:main +talk-c1-1 +awaited\n$/);
   expect((await conversations('end', 'c1')).stdout).toBe('c1 has no more turns\n');
-  expect((await conversations('end', 'c1')).stdout).toBe('c1 had ended before\n');
+  expect((await conversations('end', 'c1')).stdout).toBe('c1 had already ended\n');
   expect((await conversations('show', 'c1')).stdout).toMatch(
     /^c1, ended: ended \(an operator ended it\)\n {2}/,
   );

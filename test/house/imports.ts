@@ -49,7 +49,8 @@ const mayImport: Readonly<Record<string, (target: string) => boolean>> = {
     actionsAndProcesses,
     oneOf('runtime/pubsub/nats-client.ts'),
   ),
-  channels: any(protocols, runtimeDoor),
+  operations: any(protocols, runtimeDoor),
+  channels: any(protocols, runtimeDoor, inFolder('operations')),
   web: protocols,
   // As users do: the public doors, to define actions and processes and to start with them.
   examples: any(protocols, runtimeDoor, memoryDoor, oneOf('actors/index.ts', 'main.ts')),

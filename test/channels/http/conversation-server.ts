@@ -3,9 +3,10 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
 import { agentAddress } from '../../../actors/index.ts';
-import { conversationRoutes } from '../../../channels/http/conversations.ts';
 import { routeListener } from '../../../channels/http/listener.ts';
-import { header } from '../../../channels/http/route.ts';
+import { operationRoutes } from '../../../channels/http/operation-routes.ts';
+import { header, type RouteRequest } from '../../../channels/http/route.ts';
+import { conversations } from '../../../operations/conversations.ts';
 import type { AgentRow } from '../../../protocols/agent.ts';
 import {
   conversationAddress,
@@ -41,13 +42,12 @@ export type ConversationDoor = {
 export async function openConversations(): Promise<ConversationDoor> {
   const folder = dataFolder();
   const system = await openRealSystem(folder.path, 0);
-  const routes = conversationRoutes({
-    system,
-    operator: ({ request }) =>
-      header(request, 'authorization') === `Bearer ${SECRET}`
-        ? Promise.resolve({ sub: 'op' })
-        : Promise.reject(new TroupeError('FORBIDDEN', 'this is for operators')),
-  });
+  const operator = ({ request }: RouteRequest) =>
+    header(request, 'authorization') === `Bearer ${SECRET}`
+      ? Promise.resolve({ sub: 'op' })
+      : Promise.reject(new TroupeError('FORBIDDEN', 'this is for operators'));
+  const operators = { tenant: operator, installation: operator };
+  const routes = operationRoutes([conversations], { system, operators });
   const listen = routeListener({ routes, log: { error: () => {} } });
   const server = createServer((request, response) => {
     if (!listen(request, response)) response.writeHead(404).end();
