@@ -1,60 +1,42 @@
-/** The commands for those who come to the door for programs: their keys and their tokens. */
+/** `troupe keys create`, `troupe keys rotate` and `troupe token`: credentials of programs. */
 import { type Command, InvalidArgumentError } from 'commander';
-import { examples, type Finish, withClient, withConfig, withJson } from './command-parts.ts';
-import type { KeyOptions, NewKeyOptions, RotateOptions } from './keys.ts';
+import {
+  examples,
+  type Finish,
+  withClient,
+  withConfig,
+  withJson,
+  withTenant,
+} from './command-parts.ts';
+import type { NewKeyOptions, RotateOptions } from './keys.ts';
 import type { TokenOptions } from './token.ts';
-
-export function addKeysCommands(program: Command, finish: Finish): void {
-  const keys = program
-    .command('keys')
-    .description('keys with which programs outside sign their envelopes (A2A-External)');
-  addNewKeys(keys, finish);
-  addLooks(keys, finish);
-  addToken(program, finish);
-}
 
 const load = () => import('./keys.ts');
 
-const withTenant = (command: Command) =>
-  command.option('--tenant <name>', 'tenant; default that of the gateway');
 const withNewKey = (command: Command) =>
   withTenant(withJson(withClient(command)))
-    .requiredOption('--sub <name>', 'whose key it is: the sub of its tokens')
-    .option('--out <file>', 'file for the private key; default NAME.KEY.jwk in this folder');
+    .requiredOption('--sub <name>', 'the program that signs with it: the sub of its tokens')
+    .option('--out <file>', 'file for the private key; default NAME.KEY.jwk in the current folder');
 
-function addNewKeys(keys: Command, finish: Finish): void {
+export function addNewKeyCommands(keys: Command, finish: Finish): void {
   withNewKey(keys.command('create'))
-    .description('make a pair of keys here, and register the public one for 90 days')
+    .description('create a key pair, and register the public key for 90 days')
     .addHelpText('after', examples('troupe keys create --sub partner --out partner.jwk'))
     .action(async (options: NewKeyOptions) => finish(await (await load()).create(options)));
   withNewKey(keys.command('rotate'))
-    .description('make a new pair; the old keys stay good for a while')
-    .option('--overlap <time>', 'how long they do, up to 30d; default 7d', seconds)
+    .description('create a new key pair; the replaced keys stay valid for a while')
+    .option('--overlap <time>', 'how long they stay valid, up to 30d; default 7d', seconds)
     .addHelpText('after', examples('troupe keys rotate --sub partner --overlap 2d'))
     .action(async (options: RotateOptions) => finish(await (await load()).rotate(options)));
 }
 
-function addLooks(keys: Command, finish: Finish): void {
-  withTenant(withJson(withClient(keys.command('list'))))
-    .description('list the public keys, whose they are and until when they are good')
-    .action(async (options: KeyOptions) => finish(await (await load()).list(options)));
-  withTenant(withJson(withClient(keys.command('revoke'))))
-    .argument('<kid>', 'the key’s name, as list shows it')
-    // One name in 64 begins with a dash, like an option.
-    .allowUnknownOption()
-    .description('end a key at once and for good')
-    .action(async (kid: string, options: KeyOptions) => {
-      finish(await (await load()).revoke(kid, options));
-    });
-}
-
-function addToken(program: Command, finish: Finish): void {
+export function addTokenCommand(program: Command, finish: Finish): void {
   withJson(withConfig(program.command('token')))
-    .description('print a token that the gateway of this data folder believes')
-    .requiredOption('--sub <name>', 'whom it names')
+    .description('print a token signed for the gateway of this data folder')
+    .requiredOption('--sub <name>', 'the program or user that it names')
     .option('--tenant <name>', 'tenant', 'default')
-    .option('--roles <list>', 'roles, with commas between', '')
-    .option('--ttl <time>', 'how long it is good, up to 365d; default 1h', seconds)
+    .option('--roles <list>', 'roles, separated by commas', '')
+    .option('--ttl <time>', 'how long it is valid, up to 365d; default 1h', seconds)
     .option('--external', 'its envelopes must be signed (A2A-External)')
     .addHelpText(
       'after',

@@ -2,52 +2,98 @@
  * Commands of operations: arguments, options, help and examples are derived from the definition. A
  * command sends the operation's HTTP request to the gateway and prints the result.
  */
-import type { Command } from 'commander';
+import { Kind, type TSchema } from '@sinclair/typebox';
+import { Argument, type Command, InvalidArgumentError, Option } from 'commander';
 import type { Operation, Resource } from '../operations/operation.ts';
 import {
   defaultCommand,
   examples,
   type Finish,
+  wholeNumber,
   withClient,
   withJson,
   withTenant,
 } from './command-parts.ts';
-import type { ClientOptions } from './options.ts';
-import type { Given } from './run-operation.ts';
+import type { TenantClientOptions } from './options.ts';
 
-/** Adds the command group of a resource. */
+/**
+ * Adds the commands of a resource.
+ * @param addOthers adds commands of the same group that are more than one operation
+ */
 export function addResourceCommands(
   program: Command,
   finish: Finish,
   { name, description, operations }: Resource,
+  addOthers?: (group: Command, finish: Finish) => void,
 ): void {
-  const group = program.command(name).description(description);
+  const isGroup =
+    addOthers !== undefined || operations.some(({ cli }) => cli?.command.includes(' '));
+  const group = isGroup ? program.command(name).description(description) : program;
   for (const operation of operations) if (operation.cli) addCommand(group, finish, operation);
+  addOthers?.(group, finish);
 }
 
 function addCommand(group: Command, finish: Finish, operation: Operation): void {
   const { cli, params, scope, summary } = operation;
   if (!cli) return;
-  const { command, args = [], flags, isDefault } = cli;
+  const { command, args = [], flags = {}, input, isDefault } = cli;
   const name = command.slice(command.indexOf(' ') + 1);
   const made = withJson(withClient(isDefault ? defaultCommand(group, name) : group.command(name)));
-  if (scope === 'tenant') withTenant(made);
-  made.description(sentence(summary));
-  for (const [key, { description = '' }] of Object.entries(params.properties)) {
-    const isRequired = params.required?.includes(key) ?? false;
-    const text = sentence(description);
-    if (args.includes(key)) made.argument(isRequired ? `<${key}>` : `[${key}]`, text);
-    else if (isRequired) made.requiredOption(flags?.[key] ?? `--${key} <value>`, text);
-    else made.option(flags?.[key] ?? `--${key} <value>`, text);
-  }
+  if (scope !== 'installation') withTenant(made);
+  made.description(lowerCase(summary));
+  const { properties, required = [] } = input?.schema ?? params;
+  for (const key of args) made.addArgument(argumentOf(key, properties[key], required));
+  for (const [key, schema] of Object.entries(properties))
+    if (!args.includes(key) && key !== 'tenant')
+      made.addOption(optionOf(flags[key] ?? flagsOf(key, schema), schema, required.includes(key)));
   if (cli.examples) made.addHelpText('after', examples(...cli.examples));
+  if (cli.allowsDash) made.allowUnknownOption();
   made.action(async () => {
-    const options = made.opts<ClientOptions & Given>();
-    const positional = Object.fromEntries(args.map((key, at) => [key, made.args[at]]));
+    const options = made.opts<TenantClientOptions & Record<string, unknown>>();
+    const named = Object.keys(properties).map((key) => {
+      const at = args.indexOf(key);
+      return [key, at < 0 ? options[key] : made.processedArgs[at]];
+    });
+    const given = Object.fromEntries(named.filter(([, value]) => value !== undefined));
     const { runOperation } = await import('./run-operation.ts');
-    finish(await runOperation(operation, options, { ...options, ...positional }));
+    finish(await runOperation(operation, options, input ? input.toParams(given) : given));
   });
 }
 
-/** Help begins in lower case, as commander's own does. */
-const sentence = (text: string): string => text.slice(0, 1).toLowerCase() + text.slice(1);
+function argumentOf(key: string, schema: TSchema | undefined, required: readonly string[]) {
+  const name = required.includes(key) ? `<${key}>` : `[${key}]`;
+  const argument = new Argument(name, lowerCase(schema?.description ?? ''));
+  const choices = choicesOf(schema);
+  return choices ? argument.choices(choices) : argument;
+}
+
+const flagsOf = (key: string, { [Kind]: kind }: TSchema): string =>
+  `--${key}${kind === 'Boolean' ? '' : kind === 'Integer' ? ' <n>' : ' <value>'}`;
+
+function optionOf(flags: string, schema: TSchema, isRequired: boolean): Option {
+  const option = new Option(flags, lowerCase(schema.description ?? ''));
+  const choices = choicesOf(schema);
+  if (choices) option.choices(choices);
+  if (schema[Kind] === 'Integer') option.argParser(wholeNumber);
+  if (schema[Kind] === 'Unknown') option.argParser(jsonOf);
+  if (schema.default !== undefined) option.default(schema.default);
+  return option.makeOptionMandatory(isRequired);
+}
+
+const choicesOf = (schema: TSchema | undefined): string[] | undefined =>
+  schema?.[Kind] === 'Union'
+    ? (schema['anyOf'] as readonly { readonly const: string }[]).map((one) => one.const)
+    : undefined;
+
+/** Commander refuses it with the option's name. */
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new InvalidArgumentError('Give JSON.');
+  }
+}
+
+/** Help begins in lower case, as commander's own does; abbreviations stay. */
+const lowerCase = (text: string): string =>
+  text.replace(/^[A-Z](?![A-Z])/, (first) => first.toLowerCase());

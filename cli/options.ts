@@ -24,6 +24,12 @@ export type ClientOptions = CommonOptions & {
   readonly url?: string;
 };
 
+/** Of commands that call a gateway for one tenant. */
+export type TenantClientOptions = ClientOptions & {
+  /** default: the caller's own */
+  readonly tenant?: string;
+};
+
 /**
  * For a command that starts a process of troupe, or says whether one would start.
  * @throws ConfigError with every problem

@@ -3,10 +3,19 @@
  * it runs, so that `troupe --help` and the start of any one command load nothing of the others.
  */
 import { Argument, Command, Option } from 'commander';
+import { approvals } from '../operations/approvals.ts';
+import { conversations } from '../operations/conversations.ts';
+import { deadLetters } from '../operations/dead-letters.ts';
+import { decisions } from '../operations/decisions.ts';
+import { keys } from '../operations/keys.ts';
+import type { Resource } from '../operations/operation.ts';
+import { schedules } from '../operations/schedules.ts';
+import { slo } from '../operations/slo.ts';
+import { subagents } from '../operations/subagents.ts';
+import { usage } from '../operations/usage.ts';
 import type { AgentOptions } from './agent.ts';
 import { addAgentPrompt, addAgentWorkspace } from './agent-prompt-command.ts';
 import { addAgentsCommands } from './agents-commands.ts';
-import { addApprovalsCommands } from './approvals-commands.ts';
 import { addAuditCommands } from './audit-commands.ts';
 import type { ChartFormat } from './charts.ts';
 import type { ChatOptions } from './chat.ts';
@@ -21,22 +30,16 @@ import {
   withNats,
 } from './command-parts.ts';
 import { addConformance } from './conformance-commands.ts';
-import { addCronCommands } from './cron-commands.ts';
-import { addDecisionsCommands } from './decisions-commands.ts';
 import { addDevicesCommands } from './devices-commands.ts';
-import { addDlqCommands } from './dlq-commands.ts';
 import { addHooksCommands } from './hooks-commands.ts';
-import { addKeysCommands } from './keys-commands.ts';
+import { addRedriveCommand } from './dlq.ts';
+import { addNewKeyCommands, addTokenCommand } from './keys-commands.ts';
 import { addNodesCommands } from './nodes-commands.ts';
 import type { CommonOptions } from './options.ts';
 import { addSdkCommand } from './sdk-commands.ts';
 import type { SessionDeleteOptions, SessionsOptions } from './sessions.ts';
-import { addSubagentsCommands } from './subagents-commands.ts';
-import { addSloCommand } from './slo-commands.ts';
 import { addTraceCommand } from './trace-commands.ts';
 import { addTransferCommands } from './transfer-commands.ts';
-import { addUsageCommand } from './usage-commands.ts';
-import { conversations } from '../operations/conversations.ts';
 import { addResourceCommands } from './operation-commands.ts';
 import { version } from './version.ts';
 
@@ -56,21 +59,22 @@ export function buildProgram(finish: Finish): Command {
     addChat,
     addAgent,
     addSessions,
-    addUsageCommand,
+    resource(usage),
     addTraceCommand,
     addAgentsCommands,
-    addDlqCommands,
-    addApprovalsCommands,
+    resource(deadLetters, addRedriveCommand),
+    resource(approvals),
     addDevicesCommands,
     addNodesCommands,
     addAuditCommands,
-    addCronCommands,
-    (parent: Command, end: Finish) => addResourceCommands(parent, end, conversations),
-    addSubagentsCommands,
-    addDecisionsCommands,
-    addKeysCommands,
+    resource(schedules),
+    resource(conversations),
+    resource(subagents),
+    resource(decisions),
+    resource(keys, addNewKeyCommands),
+    addTokenCommand,
     addHooksCommands,
-    addSloCommand,
+    resource(slo),
     addConformance,
     addSdkCommand,
     addCharts,
@@ -81,6 +85,11 @@ export function buildProgram(finish: Finish): Command {
   }
   return program;
 }
+
+const resource =
+  (one: Resource, addOthers?: (group: Command, finish: Finish) => void) =>
+  (program: Command, finish: Finish): void =>
+    addResourceCommands(program, finish, one, addOthers);
 
 const exitCodeHelp = `
 Exit codes: 0 done, 1 failed, 2 wrong arguments or configuration, 3 no gateway answers,

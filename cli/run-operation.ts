@@ -1,42 +1,46 @@
 /** Calls an operation over HTTP on the gateway that the options name, and prints its result. */
+import type { Static, TObject, TSchema } from '@sinclair/typebox';
 import { type Operation, pathNames } from '../operations/operation.ts';
+import { defined } from '../protocols/defined.ts';
 import { exitCodes } from './exit.ts';
-import { gatewayHttp } from './gateway-http.ts';
-import type { ClientOptions } from './options.ts';
+import { type GatewayHttp, gatewayHttp } from './gateway-http.ts';
+import type { TenantClientOptions } from './options.ts';
 import { printJson } from './output.ts';
 
-/** Arguments and options of a command, by name. */
-export type Given = Readonly<Record<string, string | number | boolean | undefined>>;
-
-/**
- * @param given values by the names of the parameters, and `tenant`; others are ignored
- * @throws TroupeError of the operation or of the connection
- */
-export async function runOperation(
-  operation: Operation,
-  options: ClientOptions,
-  given: Given,
+/** @throws TroupeError of the operation or of the connection */
+export async function runOperation<P extends TObject, R extends TSchema>(
+  operation: Operation<P, R>,
+  options: TenantClientOptions,
+  params: Static<P>,
 ): Promise<number> {
-  const send = await gatewayHttp(options);
-  const { http, cli, params, scope } = operation;
-  const inPath = pathNames(http);
-  const values = Object.keys(params.properties)
-    .filter((name) => !inPath.includes(name) && given[name] !== undefined)
-    .map((name) => [name, given[name]] as const);
-  const inBody = http.method === 'POST';
-  const query = new URLSearchParams();
-  if (!inBody) for (const [name, value] of values) query.set(name, String(value));
-  if (scope === 'tenant' && given['tenant'] !== undefined)
-    query.set('tenant', String(given['tenant']));
-  const result = await send({
-    method: http.method,
-    path: pathOf(http.path, given) + (query.size === 0 ? '' : `?${query}`),
-    ...(inBody && values.length > 0 ? { body: Object.fromEntries(values) } : {}),
-  });
+  const result = await callOperation(operation, await gatewayHttp(options), params, options);
   if (options.json) printJson(result);
-  else process.stdout.write(cli?.print(result, given) ?? '');
-  return exitCodes.ok;
+  else process.stdout.write(operation.cli?.print(result, params) ?? '');
+  return operation.cli?.isFailure?.(result) ? exitCodes.failure : exitCodes.ok;
 }
 
-const pathOf = (path: string, given: Given): string =>
-  path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(given[name])));
+/** Sends the HTTP request of an operation. @throws TroupeError as `runOperation` */
+export function callOperation<P extends TObject, R extends TSchema>(
+  { http, scope }: Operation<P, R>,
+  send: GatewayHttp,
+  params: Static<P>,
+  { tenant }: { readonly tenant?: string } = {},
+): Promise<Static<R>> {
+  const inPath = pathNames(http);
+  const given: readonly (readonly [string, unknown])[] = Object.entries(params);
+  const values = given.filter(([name, value]) => !inPath.includes(name) && value !== undefined);
+  const inBody = http.method === 'POST';
+  const inQuery = inBody ? [] : values.map(([name, value]) => [name, String(value)]);
+  const query = new URLSearchParams([
+    ...inQuery,
+    ...Object.entries(scope === 'installation' ? {} : defined({ tenant })),
+  ]);
+  const path = http.path.replaceAll(/\{(\w+)\}/g, (_, name: string) =>
+    encodeURIComponent(String(new Map(given).get(name))),
+  );
+  return send<Static<R>>({
+    method: http.method,
+    path: path + (query.size === 0 ? '' : `?${query}`),
+    ...(inBody && values.length > 0 ? { body: Object.fromEntries(values) } : {}),
+  });
+}

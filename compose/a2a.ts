@@ -15,26 +15,19 @@ import {
 import type { Offers } from '../protocols/offers.ts';
 import { metered, readLimits, TokenQuota } from '../channels/edge/quota.ts';
 import { announcementRoutes } from '../channels/http/announcements.ts';
-import { approvalRoutes } from '../channels/http/approvals.ts';
 import { artifactRoutes } from '../channels/http/artifacts.ts';
 import { capabilityRoutes } from '../channels/http/capabilities.ts';
-import { deadLetterRoutes } from '../channels/http/dead-letters.ts';
-import { decisionRoutes } from '../channels/http/decisions.ts';
 import { documentRoutes } from '../channels/http/documents.ts';
 import { envelopeRoutes } from '../channels/http/envelopes.ts';
 import { EventStreams } from '../channels/http/event-streams.ts';
 import { evidenceRoutes } from '../channels/http/evidence.ts';
 import { functionRoutes } from '../channels/http/functions.ts';
-import { keyRoutes } from '../channels/http/keys.ts';
+import { jwksRoutes } from '../channels/http/jwks.ts';
 import { metricsRoutes } from '../channels/http/metrics.ts';
 import { operationRoutes } from '../channels/http/operation-routes.ts';
 import { RESOURCES } from '../operations/index.ts';
 import { registryRoutes } from '../channels/http/registry.ts';
 import type { Route } from '../channels/http/route.ts';
-import { scheduleRoutes } from '../channels/http/schedules.ts';
-import { subagentRoutes } from '../channels/http/subagents.ts';
-import { usageRoutes } from '../channels/http/usage.ts';
-import { sloRoutes } from '../channels/http/slo.ts';
 import { taskRoutes } from '../channels/http/tasks.ts';
 import { traceRoutes } from '../channels/http/trace.ts';
 import type { Transport } from '../protocols/action.ts';
@@ -189,13 +182,11 @@ type Served = Parts & {
   readonly writer: Pick<Identity, 'authenticate'>;
   readonly reader: Pick<Identity, 'authenticate'>;
   readonly offers: Offers;
-  /** of any tenant, and in it alone */
+  /** operators of a tenant, and of the whole installation */
   readonly operator: Operator;
-  /** of what is one for all tenants */
+  /** operators of the whole installation only */
   readonly installation: Operator;
 };
-
-const now = (): number => systemClock.wallMs();
 
 /** Tasks and announcements: their event streams are counted together. */
 function streamingRoutes({
@@ -240,12 +231,12 @@ const routesOf = (served: Served): readonly Route[] => {
       env: config.nats.env,
       publicUrl: tasks.publicUrl,
     }),
-    ...installationRoutes(served),
+    ...operatorRoutes(served),
   ];
 };
 
-/** Routes for operators of the installation; `tenantRoutes` serves operators of any tenant. */
-const installationRoutes = ({
+/** Routes for operators, and the public keys of the installation. */
+const operatorRoutes = ({
   config,
   system,
   processServices,
@@ -254,39 +245,16 @@ const installationRoutes = ({
   installation,
 }: Served): readonly Route[] => {
   const { metrics } = processServices;
-  const forInstallation = { system, operator: installation, tenant: DEFAULT_TENANT };
-  const published = async () => [
-    tasks.sealer.publicJwk,
-    tasks.signer.publicJwk,
-    ...(await localIssuerKeys(config.home)),
-  ];
+  const models = (tenant: string) => partsFor(processServices, tenant).services.catalog;
+  const now = () => systemClock.wallMs();
   return [
-    ...operationRoutes(RESOURCES, {
-      system,
-      operators: { tenant: operator, installation },
-    }),
-    ...deadLetterRoutes({ system, operator: installation }),
-    ...tenantRoutes({ system, processServices, operator }),
-    ...decisionRoutes(forInstallation),
+    ...operationRoutes(RESOURCES, { system, metrics, now, models, operator, installation }),
+    ...traceRoutes({ system, operator }),
     ...metricsRoutes({ metrics, operator: installation }),
-    ...sloRoutes({ ...forInstallation, metrics, now }),
-    ...keyRoutes({ ...forInstallation, published }),
+    ...jwksRoutes(async () => [
+      tasks.sealer.publicJwk,
+      tasks.signer.publicJwk,
+      ...(await localIssuerKeys(config.home)),
+    ]),
   ];
 };
-
-/** What operators look after in one tenant. */
-const tenantRoutes = ({
-  system,
-  processServices,
-  operator,
-}: Pick<Served, 'system' | 'processServices' | 'operator'>): readonly Route[] => [
-  ...approvalRoutes({ system, operator }),
-  ...scheduleRoutes({
-    system,
-    operator,
-    models: (tenant) => partsFor(processServices, tenant).services.catalog,
-  }),
-  ...subagentRoutes({ system, operator, now }),
-  ...usageRoutes({ system, operator, now }),
-  ...traceRoutes({ system, operator }),
-];

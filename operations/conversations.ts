@@ -13,14 +13,14 @@ import {
 } from '../protocols/conversation.ts';
 import { TroupeError } from '../protocols/errors.ts';
 import { askActor } from './ask-actor.ts';
-import { defineOperation, type OperationContext, type Resource } from './operation.ts';
+import { defineOperation, ObjectOf, type OperationContext, type Resource } from './operation.ts';
 import { ago, table } from './text.ts';
 
 const LISTED_MAX = 1_000;
 const SCANNED = ['id', 'requester', 'target', 'createdAt'] as const;
 type ScannedRow = Pick<ConversationRow, (typeof SCANNED)[number]>;
 
-const Row = Type.Unsafe<ConversationRow>({ type: 'object' });
+const Row = ObjectOf<ConversationRow>();
 const id = Type.String({ description: 'Id of the conversation' });
 
 const list = defineOperation({
@@ -38,7 +38,7 @@ const list = defineOperation({
     method: 'GET',
     path: '/v1/conversations',
     operationId: 'listConversations',
-    response: 'At most 1,000, the newest first',
+    responses: { 200: 'At most 1,000, the newest first' },
   },
   cli: {
     command: 'conversations list',
@@ -67,7 +67,7 @@ const show = defineOperation({
     method: 'GET',
     path: '/v1/conversations/{id}',
     operationId: 'getConversation',
-    response: 'The conversation',
+    responses: { 200: 'The conversation' },
   },
   cli: { command: 'conversations show', args: ['id'], print: (row) => conversationText(row) },
   run: async (context, params) => {
@@ -91,7 +91,7 @@ const end = defineOperation({
     method: 'POST',
     path: '/v1/conversations/{id}/end',
     operationId: 'endConversation',
-    response: 'False when the conversation had already ended',
+    responses: { 200: 'False when the conversation had already ended' },
   },
   cli: {
     command: 'conversations end',

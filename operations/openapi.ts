@@ -3,6 +3,7 @@ import { type TSchema, Type } from '@sinclair/typebox';
 import type { Schema } from '../protocols/documents.ts';
 import {
   answered,
+  headerParameter,
   job,
   json,
   pathParameter,
@@ -34,12 +35,20 @@ function pathItem({ summary, params, result, errors, http, scope }: Operation): 
       ...(inBody ? [] : others).map((name) =>
         queryParameter(name, descriptionOf(params.properties[name])),
       ),
-      ...(scope === 'tenant' ? [tenant] : []),
+      ...(http.isKeyed ? [idempotencyKey] : []),
+      ...(scope === 'installation' ? [] : [tenant]),
     ],
     ...(inBody && others.length > 0 ? { body: json(body) } : {}),
-    answers: { 200: answered(http.response, result) },
+    answers: Object.fromEntries(
+      Object.entries(http.responses).map(([status, text]) => [status, answered(text, result)]),
+    ),
     errors,
   });
 }
+
+const idempotencyKey = headerParameter(
+  'Idempotency-Key',
+  'A repeat within 24 hours receives the first answer; with another request: CONFLICT',
+);
 
 const descriptionOf = (schema: TSchema | undefined): string => schema?.description ?? '';

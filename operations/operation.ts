@@ -9,52 +9,91 @@
  * point called it. It reports every failure as a TroupeError, whose code determines the HTTP status
  * (`ERRORS`) and the exit code (`cli/exit.ts`).
  */
-import type { Static, TObject, TSchema } from '@sinclair/typebox';
+import { type Static, type TObject, type TSchema, Type } from '@sinclair/typebox';
 import type { ErrorCode } from '../protocols/errors.ts';
-import type { System } from '../runtime/index.ts';
+import type { ModelRules } from '../protocols/model-choice.ts';
+import type { Metrics, System } from '../runtime/index.ts';
+
+/** What operations use of the process that serves them. */
+export type OperationServices = {
+  readonly system: Pick<System, 'index' | 'ask' | 'deadLetters' | 'transcripts'>;
+  readonly metrics: Pick<Metrics, 'ack'>;
+  /** epoch milliseconds */
+  now(this: void): number;
+  /** the model catalog of a tenant */
+  models(this: void, tenant: string): ModelRules;
+};
 
 /** What `run` may use. */
-export type OperationContext = {
-  readonly system: Pick<System, 'index' | 'ask' | 'deadLetters'>;
+export type OperationContext = OperationServices & {
   /** checked; that of the caller unless the request names another */
   readonly tenant: string;
   readonly caller: { readonly sub: string };
+  /** chosen by the client: a repeat of the request receives the first answer */
+  readonly idempotencyKey?: string;
 };
 
 /**
- * Who may call an operation: an operator of the tenant that the request names, or an operator of
- * the whole installation. An operation with scope `tenant` has a parameter `tenant` everywhere.
+ * Who may call an operation, and for which tenant.
+ *
+ * `tenant`: operators of the tenant that the request names, and operators of the whole
+ * installation. `any-tenant`: operators of the whole installation; the request names a tenant.
+ * `installation`: operators of the whole installation; the operation concerns all tenants.
  */
-export type OperationScope = 'tenant' | 'installation';
+export type OperationScope = 'tenant' | 'any-tenant' | 'installation';
 
 /**
  * Parameters named in the path are read from it. `GET` and `DELETE` read the others from the query,
  * `POST` from a JSON body.
  */
-export type HttpBinding = {
+export type HttpBinding<R extends TSchema> = {
   readonly method: 'GET' | 'POST' | 'DELETE';
   /** as `/v1/conversations/{id}` */
   readonly path: string;
   readonly operationId: string;
-  /** describes the successful response in the OpenAPI document */
-  readonly response: string;
+  /** successful responses by status, as the OpenAPI document describes them */
+  readonly responses: Readonly<Record<number, string>>;
+  /** default: status 200 */
+  reply?(
+    this: void,
+    result: Static<R>,
+  ): { readonly status: number; readonly headers?: Readonly<Record<string, string>> };
   /** largest request body; default 16,384 */
   readonly bodyBytesMax?: number;
+  /** the header `Idempotency-Key` is passed to `run` */
+  readonly isKeyed?: true;
 };
 
-/** Parameters in `args` are positional arguments in that order; the others are options. */
+/**
+ * Arguments and options of a command, and the parameters that they mean. Every property of `schema`
+ * is an option unless it is in `args`: a Boolean takes no value, an Integer is a number from 1, a
+ * union of literals lists its choices, Unknown is JSON.
+ */
+export type CliInput<P extends TObject> = {
+  readonly schema: TObject;
+  /** @throws TroupeError INVALID_ARGUMENT */
+  toParams(this: void, given: Readonly<Record<string, unknown>>): Static<P>;
+};
+
 export type CliBinding<P extends TObject, R extends TSchema> = {
-  /** as `conversations list` */
+  /** as `conversations list`, or one word */
   readonly command: string;
   /** runs when the group is called without a command */
   readonly isDefault?: boolean;
-  readonly args?: readonly (string & keyof Static<P>)[];
-  /** commander flags of each option, as `--session <key>`; default `--NAME <value>` */
-  readonly flags?: Readonly<Partial<Record<string & keyof Static<P>, string>>>;
+  /** default: the parameters of the operation */
+  readonly input?: CliInput<P>;
+  /** names of positional arguments, in their order */
+  readonly args?: readonly string[];
+  /** commander flags of options, as `-m, --message <text>`; default `--NAME <value>` */
+  readonly flags?: Readonly<Record<string, string>>;
+  /** a positional argument may begin with a dash */
+  readonly allowsDash?: true;
   /** command lines that help shows */
   readonly examples?: readonly string[];
-  /** the result as a person reads it, with its line breaks */
+  /** the result as text for a terminal, with its line breaks */
   print(this: void, result: Static<R>, params: Static<P>): string;
+  /** the exit code is 1 for such a result */
+  isFailure?(this: void, result: Static<R>): boolean;
 };
 
 export type Operation<P extends TObject = TObject, R extends TSchema = TSchema> = {
@@ -63,19 +102,22 @@ export type Operation<P extends TObject = TObject, R extends TSchema = TSchema> 
   readonly scope: OperationScope;
   /** one line, for all documents and for help */
   readonly summary: string;
-  /** each property has a description; without `tenant` */
+  /** each property has a description; without `tenant`, which `scope` adds */
   readonly params: P;
   readonly result: R;
-  /** codes that `run` throws beside those that every operation has */
+  /** codes that `run` throws in addition to those that every operation has */
   readonly errors: readonly ErrorCode[];
-  readonly http: HttpBinding;
+  /** errors never show parameters whose JSON pointer matches */
+  readonly secret?: RegExp;
+  readonly http: HttpBinding<R>;
   readonly cli?: CliBinding<P, R>;
   /** @throws TroupeError */
   run(this: void, context: OperationContext, params: Static<P>): Promise<Static<R>> | Static<R>;
 };
 
-/** The operations of one resource; commands are grouped by it. */
+/** The operations of one resource; commands of two words are grouped by it. */
 export type Resource = {
+  /** name of the command group */
   readonly name: string;
   /** for help of the command group */
   readonly description: string;
@@ -88,5 +130,8 @@ export const defineOperation = <P extends TObject, R extends TSchema>(
 ): Operation<P, R> => operation;
 
 /** Names in the path of an operation, as `id` in `/v1/conversations/{id}`. */
-export const pathNames = ({ path }: HttpBinding): readonly string[] =>
+export const pathNames = ({ path }: Pick<HttpBinding<TSchema>, 'path'>): readonly string[] =>
   [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name);
+
+/** A result that the OpenAPI document describes as an object only. */
+export const ObjectOf = <T>() => Type.Unsafe<T>({ type: 'object' });

@@ -27,3 +27,9 @@ export function ago(spanMs: number): string {
   if (seconds < 86_400) return `${Math.floor(seconds / 3_600)} h`;
   return `${Math.floor(seconds / 86_400)} d`;
 }
+
+/** Text for a table cell: line breaks and runs of spaces become one space. */
+export const oneLine = (text: string): string => text.replaceAll(/\s+/g, ' ');
+
+/** A time in ISO 8601. @param at epoch milliseconds */
+export const isoTime = (at: number): string => new Date(at).toISOString();

@@ -24,7 +24,6 @@ export {
   type WorkLabels,
 } from './observe/metrics.ts';
 export { chatSpan, inSpan, recordServed, toolSpan, usageAttributes } from './observe/spans.ts';
-export { type Objective, SLO_HOURS_MAX, type SloReport, sloReport } from './observe/slo.ts';
 export { LruMap } from './lru-map.ts';
 export { schemaCheck, type SchemaCheck, schemaComplaint } from './json-schema/outside-schemas.ts';
 export type { PlacementEvent } from './cluster/placement.ts';

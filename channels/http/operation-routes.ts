@@ -6,25 +6,34 @@
  * operator.
  */
 import { Kind, type TSchema } from '@sinclair/typebox';
-import { type Operation, type OperationScope, pathNames } from '../../operations/operation.ts';
-import type { OperationContext, Resource } from '../../operations/operation.ts';
+import {
+  type Operation,
+  type OperationScope,
+  type OperationServices,
+  pathNames,
+  type Resource,
+} from '../../operations/operation.ts';
 import { address, DEFAULT_TENANT } from '../../protocols/address.ts';
 import { checker } from '../../protocols/check.ts';
+import { defined } from '../../protocols/defined.ts';
+import { TroupeError } from '../../protocols/errors.ts';
 import { schemaFault } from '../edge/checks.ts';
-import { parseJson, type Route, type RouteRequest, sendJson } from './route.ts';
+import { header, parseJson, type Route, type RouteRequest, sendJson } from './route.ts';
 
 /** @throws TroupeError UNAUTHORIZED, FORBIDDEN unless the caller is an operator */
 type Authenticate = (
   request: RouteRequest,
 ) => Promise<{ readonly sub: string; readonly tenant?: string }>;
 
-export type OperationRouteOptions = {
-  readonly system: OperationContext['system'];
-  /** for each scope */
-  readonly operators: Readonly<Record<OperationScope, Authenticate>>;
+export type OperationRouteOptions = OperationServices & {
+  /** operators of a tenant, and of the whole installation */
+  readonly operator: Authenticate;
+  /** operators of the whole installation only */
+  readonly installation: Authenticate;
 };
 
 const BODY_BYTES_MAX = 16_384;
+const KEY_CHARACTERS_MAX = 200;
 
 export const operationRoutes = (
   resources: readonly Resource[],
@@ -32,32 +41,51 @@ export const operationRoutes = (
 ): readonly Route[] =>
   resources.flatMap(({ operations }) => operations.map((one) => operationRoute(one, options)));
 
-function operationRoute(operation: Operation, { system, operators }: OperationRouteOptions): Route {
-  const { http, params: schema, scope, run } = operation;
-  const check = checker({ ...schema, additionalProperties: false });
+function operationRoute(
+  operation: Operation,
+  { operator, installation, ...services }: OperationRouteOptions,
+): Route {
+  const { http, params: schema, scope, secret, run } = operation;
+  const check = checker({ ...schema, additionalProperties: false }, defined({ secret }));
+  const authenticate = scope === 'tenant' ? operator : installation;
   return {
     method: http.method,
     path: http.path,
     handle: async (incoming) => {
-      const caller = await operators[scope](incoming);
-      const tenant = tenantOf(caller, incoming);
-      const params = check(await paramsOf(operation, incoming));
-      if (!params.ok) throw schemaFault('the parameters are not valid', params.errors);
-      const result = await run({ system, tenant, caller: { sub: caller.sub } }, params.value);
-      sendJson(incoming.response, 200, result);
+      const caller = await authenticate(incoming);
+      const given = await paramsOf(operation, incoming);
+      const { tenant, params } = withTenant(scope, caller, incoming, given);
+      const checked = check(params);
+      if (!checked.ok) throw schemaFault('the parameters are not valid', checked.errors);
+      const idempotencyKey = http.isKeyed ? idempotencyKeyOf(incoming) : undefined;
+      const context = { ...services, tenant, caller, ...defined({ idempotencyKey }) };
+      const result = await run(context, checked.value);
+      const { status, headers } = http.reply?.(result) ?? { status: 200 };
+      sendJson(incoming.response, status, result, headers);
     },
   };
 }
 
-/** `?tenant=`, or the caller's own. @throws TroupeError INVALID_ARGUMENT */
-function tenantOf(
-  { tenant = DEFAULT_TENANT }: { readonly tenant?: string },
+/**
+ * The tenant of the request, and the parameters without it: `?tenant=`, or the caller's own. In the
+ * scope `any-tenant` the body may name it, too; in the scope `tenant` it may not, since the caller
+ * was authorized for the tenant of the URL.
+ * @throws TroupeError INVALID_ARGUMENT
+ */
+function withTenant(
+  scope: OperationScope,
+  { tenant: own = DEFAULT_TENANT }: { readonly tenant?: string },
   { query }: RouteRequest,
-): string {
-  const named = query.get('tenant') ?? tenant;
+  given: unknown,
+): { readonly tenant: string; readonly params: unknown } {
+  const fallback = query.get('tenant') ?? own;
+  const hasTenant =
+    scope === 'any-tenant' && isObject(given) && typeof given['tenant'] === 'string';
+  const { tenant, ...params } = hasTenant ? given : { tenant: fallback };
+  const named = String(tenant);
   // Checks the name.
   address(named, 'tenant', 'any');
-  return named;
+  return { tenant: named, params: hasTenant ? params : given };
 }
 
 /** Parameters that the schema does not declare are ignored in the query and refused in the body. */
@@ -67,14 +95,18 @@ async function paramsOf(
 ): Promise<unknown> {
   const inPath = pathNames(http);
   const others = Object.keys(properties).filter((name) => !inPath.includes(name));
+  const fromPath = Object.fromEntries(
+    inPath.map((name) => [name, valueOf(incoming.params[name] ?? '', properties[name])]),
+  );
   if (http.method !== 'POST' || others.length === 0)
-    return { ...fromQuery(properties, others, incoming.query), ...incoming.params };
+    return { ...fromQuery(properties, others, incoming.query), ...fromPath };
   const body = parseJson(await incoming.body(http.bodyBytesMax ?? BODY_BYTES_MAX));
-  // A body that is no object fails the check as it is.
-  return typeof body === 'object' && body !== null && !Array.isArray(body)
-    ? { ...body, ...incoming.params }
-    : body;
+  // A body that is no object fails the check.
+  return isObject(body) ? { ...body, ...fromPath } : body;
 }
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 const fromQuery = (
   properties: Readonly<Record<string, TSchema>>,
@@ -93,4 +125,12 @@ function valueOf(text: string, schema: TSchema | undefined): unknown {
   if (schema?.[Kind] === 'Integer' && /^\d{1,15}$/.test(text)) return Number(text);
   if (schema?.[Kind] === 'Boolean' && (text === 'true' || text === 'false')) return text === 'true';
   return text;
+}
+
+/** @throws TroupeError INVALID_ARGUMENT */
+function idempotencyKeyOf({ request }: RouteRequest): string | undefined {
+  const key = header(request, 'idempotency-key');
+  if (key === undefined || (key.length > 0 && key.length <= KEY_CHARACTERS_MAX)) return key;
+  const text = `Idempotency-Key must have 1 to ${KEY_CHARACTERS_MAX} characters`;
+  throw new TroupeError('INVALID_ARGUMENT', text);
 }

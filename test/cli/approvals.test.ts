@@ -10,7 +10,7 @@ it('troupe approvals lists what waits, answers it once, and says whose word coun
   const door = await openApprovals();
   expect(await approvals(door, 'list')).toMatchObject({
     code: 0,
-    stdout: 'nothing waits for a person\n',
+    stdout: 'no approval is pending\n',
   });
   const { answer } = await door.ask('pay', { detail: 'the bank is away' });
   const { stdout } = await approvals(door, 'list');

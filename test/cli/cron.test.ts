@@ -9,7 +9,7 @@ const cron = ({ url }: ScheduleDoor, ...args: string[]) =>
 
 it('troupe cron sets, lists, fires and removes jobs', { timeout: 60_000 }, async () => {
   const door = await openSchedules();
-  expect(await cron(door, 'list')).toMatchObject({ code: 0, stdout: 'nothing is scheduled\n' });
+  expect(await cron(door, 'list')).toMatchObject({ code: 0, stdout: 'there are no jobs\n' });
   const times = ['--cron', '0 9 * * 1-5', '--tz', 'Europe/Berlin'];
   const added = await cron(door, 'add', '--id', 'mail', ...times, '-m', 'Sum up my mail.');
   expect(added).toMatchObject({
@@ -23,14 +23,14 @@ it('troupe cron sets, lists, fires and removes jobs', { timeout: 60_000 }, async
   expect(stdout).toMatch(
     /mail +main +0 9 \* \* 1-5 \(Europe\/Berlin\) +waiting .*Sum up my mail\./,
   );
-  expect((await cron(door, 'runs', 'mail')).stdout).toBe('it has not run yet\n');
+  expect((await cron(door, 'runs', 'mail')).stdout).toBe('the job has not run yet\n');
   expect((await cron(door, 'run', 'mail')).stdout).toMatch(
     /^mail runs as mail\.now\.\S+ in agent:main:cron:mail\n$/,
   );
   await eventually(async () =>
-    expect((await cron(door, 'runs', 'mail')).stdout).toMatch(/asked for +ok +mail\.now\./),
+    expect((await cron(door, 'runs', 'mail')).stdout).toMatch(/on request +ok +mail\.now\./),
   );
-  expect((await cron(door, 'remove', 'mail')).stdout).toBe('mail is removed\n');
+  expect((await cron(door, 'remove', 'mail')).stdout).toBe('mail was removed\n');
   const listed = await cron(door, 'list', '--json');
   expect(JSON.parse(listed.stdout)).toEqual({ schedules: [] });
 });

@@ -9,14 +9,16 @@ const subagents = ({ url }: SubagentDoor, ...args: string[]) =>
 
 it('troupe subagents lists, counts, tells and ends', { timeout: 60_000 }, async () => {
   const door = await openSubagents();
-  expect(await subagents(door)).toMatchObject({ code: 0, stdout: 'no subagent goes on\n' });
+  expect(await subagents(door)).toMatchObject({ code: 0, stdout: 'no subagent is running\n' });
   const parent = await holdParent(door.system);
   await parent.spawn('s1', '[[stall:1]] think for ever');
   await parent.rowWith('s1', { status: 'running' });
   const { stdout } = await subagents(door, 'list');
-  expect(stdout).toMatch(/^SUBAGENT +STATE +SINCE +AGENT +PARENT +TOKENS +TOLD +TASK\n/);
+  expect(stdout).toMatch(/^SUBAGENT +STATE +SINCE +AGENT +PARENT +TOKENS +REPORTED +TASK\n/);
   expect(stdout).toMatch(/s1 +running +\d+ s +main +agent:main:main +\d+ of 50000 .*for ever\n/);
-  expect(await subagents(door, 'steer', 's1', 'faster')).toMatchObject({ stdout: 's1 is told\n' });
+  expect(await subagents(door, 'steer', 's1', 'faster')).toMatchObject({
+    stdout: 'the message was delivered to s1\n',
+  });
   const counted = await subagents(door, 'census');
   expect(counted.code).toBe(0);
   expect(counted.stdout).toMatch(/running +1\n/);
@@ -25,9 +27,7 @@ it('troupe subagents lists, counts, tells and ends', { timeout: 60_000 }, async 
   const late = await subagents(door, 'census');
   expect(late.code).toBe(1);
   expect(late.stdout).toMatch(/s1 +running +1 h +59 min +agent:main:main\n/);
-  expect((await subagents(door, 'kill', 's1', '--reason', 'enough')).stdout).toBe(
-    's1 is being ended\n',
-  );
+  expect((await subagents(door, 'kill', 's1', '--reason', 'enough')).stdout).toBe('s1 is ending\n');
   await parent.rowWith('s1', { status: 'killed', reported: 'steer' });
   expect((await subagents(door, 'list', '--all')).stdout).toMatch(
     /s1 +killed .* steer +.* \(enough\)$/m,

@@ -1,25 +1,19 @@
 /** `troupe usage` as a process, against real rows behind real HTTP. */
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { setup } from 'xstate';
-import { routeListener } from '../../channels/http/listener.ts';
-import { header } from '../../channels/http/route.ts';
-import { usageRoutes } from '../../channels/http/usage.ts';
 import { address } from '../../protocols/address.ts';
 import { BUDGET_KEY, type BudgetRow, BUDGETS_INDEX } from '../../protocols/budget.ts';
-import { TroupeError } from '../../protocols/errors.ts';
 import { type Delivered, hostActions, type Project } from '../../protocols/statechart.ts';
 import { createSystem, defineActor, openEmbedded } from '../../runtime/index.ts';
 import { scratchFolder, write } from '../runtime/config/folder.ts';
 import { eventually } from '../runtime/eventually.ts';
+import { SECRET, serveRoutes, testOperations } from '../channels/http/operation-server.ts';
 import { freePort } from './gateway.ts';
 import { runProgram, startProgram } from './program.ts';
 
-const SECRET = 'the-operators-own';
 /** Noon of a day that is over for the rows of the day before. */
 const NOW = Date.parse('2026-03-02T12:00:00Z');
 const [today, yesterday] = ['2026-03-02', '2026-03-01'];
@@ -58,25 +52,13 @@ async function openDoor(rows: readonly Project[]) {
     const kept = await system.ask(to, { type: 'keep', row }, { principal, timeoutMs: 10_000 });
     expect(kept).toMatchObject({ kind: 'answered' });
   }
-  const routes = usageRoutes({
-    system,
-    now: () => NOW,
-    operator: ({ request }) =>
-      header(request, 'authorization') === `Bearer ${SECRET}`
-        ? Promise.resolve({ sub: 'op' })
-        : Promise.reject(new TroupeError('FORBIDDEN', 'this is for operators')),
-  });
-  const listen = routeListener({ routes, log: { error: () => {} } });
-  const server = createServer((request, response) => void listen(request, response));
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   onTestFinished(async () => {
-    server.close();
     await system.stop();
     rmSync(path, { recursive: true, force: true });
   });
-  const { port } = server.address() as AddressInfo;
+  const { url } = await serveRoutes(testOperations({ system, now: () => NOW }));
   return (token: string, ...args: string[]) =>
-    runProgram(['usage', ...args, '--url', `ws://127.0.0.1:${port}`, '--token', token]);
+    runProgram(['usage', ...args, '--url', url.replace('http', 'ws'), '--token', token]);
 }
 
 const agent = (agentId: string, day: string, tokensToday: number, costTodayUsd?: number) => ({
@@ -126,7 +108,9 @@ it('troupe usage shows what agents used today and how near the ceilings are', as
   expect(stdout).toMatch(/^AGENT +DAY \(UTC\) +TOKENS +COST +RUNNING +WAITING\n/);
   expect(stdout).toMatch(/main +2026-03-02 +120 +\$0\.50 +1 +0\n/);
   expect(stdout).toMatch(/old +2026-03-02 +0 +1 +0\n/);
-  expect(stdout).toContain('tokens today 120 of 100; cost today $0.50; runs 2 of 5, 1 wait; spent');
+  expect(stdout).toContain(
+    'tokens today 120 of 100; cost today $0.50; runs 2 of 5, 1 waiting; exhausted',
+  );
   const refused = await usage('another', '--json');
   expect(refused.code).not.toBe(0);
   expect(refused.stdout).not.toContain('2026');
@@ -149,7 +133,7 @@ it('troupe usage lists the sessions of an agent, those that used most first, and
   ]);
   const { stdout } = await usage(SECRET, '--agent', 'main');
   expect(stdout).toMatch(/agent:main:b +.* 20 +1\nagent:main:a +.* 10 +1 +\$0\.25\n/);
-  expect(stdout).toContain('sum of 2 in all: 32 tokens, $0.25\n');
+  expect(stdout).toContain('total of 2 sessions: 32 tokens, $0.25\n');
   expect(stdout).not.toContain('main2');
   const one = await usage(SECRET, '--session', 'agent:main:a', '--json');
   expect(JSON.parse(one.stdout)).toMatchObject({
@@ -183,7 +167,7 @@ it('a budget in the file stops the second run of the real program, and usage say
   expect(await troupe('agent', '-m', 'hello')).toMatchObject({ code: 0 });
   await eventually(async () => {
     const { stdout } = await troupe('usage');
-    expect(stdout).toContain('spent (budget.tokensPerDay)');
+    expect(stdout).toContain('exhausted (budget.tokensPerDay)');
   });
   const second = await troupe('agent', '-m', 'hello again', '--json');
   expect(second.code).not.toBe(0);

@@ -9,7 +9,7 @@ import { beforeAll, expect, it } from 'vitest';
 import { CONFORMANCE_TENANT } from '../../conformance/agent/actions.ts';
 import { issueToken } from '../../channels/edge/identity/local-issuer.ts';
 import { startTroupe, type Troupe } from '../../main.ts';
-import type { SloReport } from '../../runtime/index.ts';
+import type { SloReport } from '../../operations/slo-report.ts';
 import { ensureToken, loadConfig } from '../../runtime/config/index.ts';
 import { eventually } from '../runtime/eventually.ts';
 

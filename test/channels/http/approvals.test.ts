@@ -39,7 +39,7 @@ describe('GET /v1/approvals', () => {
     expect(await listed(door, '?state=all')).toHaveLength(3);
     expect(await call(door, '?state=lost')).toMatchObject({
       status: 400,
-      body: { error: { message: expect.stringContaining('state is all or one of asked') } },
+      body: { error: { message: expect.stringContaining('/state must be one of') } },
     });
   });
 });

@@ -1,12 +1,6 @@
 /** A real system whose conversations are behind real HTTP, for tests of the routes and commands. */
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
 import { agentAddress } from '../../../actors/index.ts';
-import { routeListener } from '../../../channels/http/listener.ts';
-import { operationRoutes } from '../../../channels/http/operation-routes.ts';
-import { header, type RouteRequest } from '../../../channels/http/route.ts';
-import { conversations } from '../../../operations/conversations.ts';
 import type { AgentRow } from '../../../protocols/agent.ts';
 import {
   conversationAddress,
@@ -15,11 +9,11 @@ import {
   conversationRowKey,
   CONVERSATIONS_INDEX,
 } from '../../../protocols/conversation.ts';
-import { TroupeError } from '../../../protocols/errors.ts';
 import { eventually } from '../../runtime/eventually.ts';
 import { dataFolder, openRealSystem } from '../gateway/real-system.ts';
+import { serveRoutes, testOperations } from './operation-server.ts';
 
-export const SECRET = 'the-operators-own';
+export { SECRET } from './operation-server.ts';
 export const MAIN = 'agent:main:main';
 export const SECOND = 'agent:second:main';
 const PERSON = { sub: 'ada', roles: ['operator'] };
@@ -42,19 +36,7 @@ export type ConversationDoor = {
 export async function openConversations(): Promise<ConversationDoor> {
   const folder = dataFolder();
   const system = await openRealSystem(folder.path, 0);
-  const operator = ({ request }: RouteRequest) =>
-    header(request, 'authorization') === `Bearer ${SECRET}`
-      ? Promise.resolve({ sub: 'op' })
-      : Promise.reject(new TroupeError('FORBIDDEN', 'this is for operators'));
-  const operators = { tenant: operator, installation: operator };
-  const routes = operationRoutes([conversations], { system, operators });
-  const listen = routeListener({ routes, log: { error: () => {} } });
-  const server = createServer((request, response) => {
-    if (!listen(request, response)) response.writeHead(404).end();
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   onTestFinished(async () => {
-    server.close();
     await system.stop();
     folder.remove();
   });
@@ -64,9 +46,9 @@ export async function openConversations(): Promise<ConversationDoor> {
     const { status } = system.index.get<AgentRow>('agents', 'default', 'main')!;
     if (status !== 'paused') throw new Error(`main is ${status}`);
   });
-  const { port } = server.address() as AddressInfo;
+  const { url } = await serveRoutes(testOperations({ system }));
   return {
-    url: `http://127.0.0.1:${port}`,
+    url,
     async begin(id, status, more = {}) {
       const event: ConversationBegin = {
         type: 'conversation.begin',

@@ -1,30 +1,14 @@
 /** `/v1/decisions`: lost work, and an operator's word about it, over real HTTP and as a command. */
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { describe, expect, it, onTestFinished } from 'vitest';
-import { decisionRoutes } from '../../../channels/http/decisions.ts';
-import { routeListener } from '../../../channels/http/listener.ts';
-import { header } from '../../../channels/http/route.ts';
-import { TroupeError } from '../../../protocols/errors.ts';
+import { describe, expect, it } from 'vitest';
 import { type Desk, type Job, openDesk } from '../../actors/task/task-service.ts';
 import { runProgram } from '../../cli/program.ts';
-
-const SECRET = 'the-operators-own';
+import { operatorWithSecret, SECRET, serveRoutes, testOperations } from './operation-server.ts';
 
 async function openDoor({ world: { system } }: Desk): Promise<string> {
-  const routes = decisionRoutes({
-    system,
-    tenant: 't',
-    operator: ({ request }) =>
-      header(request, 'authorization') === `Bearer ${SECRET}`
-        ? Promise.resolve({ sub: 'op' })
-        : Promise.reject(new TroupeError('FORBIDDEN', 'this is for operators')),
-  });
-  const listen = routeListener({ routes, log: { error: () => {} } });
-  const server = createServer((request, response) => void listen(request, response));
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => void server.close());
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const { url } = await serveRoutes(
+    testOperations({ system, installation: operatorWithSecret('t') }),
+  );
+  return url;
 }
 
 async function call(url: string, path: string, body?: unknown, secret = SECRET) {

@@ -1,21 +1,18 @@
 /**
  * A real system with a keyring behind real HTTP: routes, tokens and JWKS, for routes and commands.
  */
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { onTestFinished } from 'vitest';
 import { createIdentity } from '../../../channels/edge/identity/create-identity.ts';
 import { sealingKeyFile } from '../../../channels/edge/identity/key-file.ts';
 import { localIssuer, localIssuerKeys } from '../../../channels/edge/identity/local-issuer.ts';
 import { operatorOf } from '../../../channels/edge/identity/operator.ts';
 import { createSealer } from '../../../channels/edge/identity/sealer.ts';
 import type { Identity } from '../../../channels/edge/edge.ts';
-import { keyRoutes } from '../../../channels/http/keys.ts';
-import { routeListener } from '../../../channels/http/listener.ts';
+import { jwksRoutes } from '../../../channels/http/jwks.ts';
 import { type System, systemClock } from '../../../runtime/index.ts';
 import { RESOURCE } from '../edge/identity/issuer.ts';
 import { openCell, readerOf } from '../edge/identity/keyring-cell.ts';
 import { scratchFolder } from '../../runtime/config/folder.ts';
+import { serveRoutes, testOperations } from './operation-server.ts';
 
 export const GATEWAY_TOKEN = 'the-gateways-own';
 
@@ -40,23 +37,10 @@ export async function openKeyDoor(): Promise<KeyDoor> {
     clock: systemClock,
   });
   const sealer = await createSealer({ file: sealingKeyFile(home), jwksUrl: () => '' });
-  const faults: string[] = [];
-  const routes = keyRoutes({
-    system,
-    operator: operatorOf(identity, 'default'),
-    tenant: 'default',
-    published: async () => [sealer.publicJwk, ...(await localIssuerKeys(home))],
-  });
-  const log = { error: (_: object, message: string) => void faults.push(message) };
-  const listen = routeListener({ routes, log });
-  const server = createServer((request, response) => {
-    if (!listen(request, response)) response.writeHead(404).end();
-  });
-  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const { port } = server.address() as AddressInfo;
-  return { url: `http://127.0.0.1:${port}`, home, system, identity, faults };
+  const operator = operatorOf(identity, 'default');
+  const { url, faults } = await serveRoutes([
+    ...testOperations({ system, operator, installation: operator }),
+    ...jwksRoutes(async () => [sealer.publicJwk, ...(await localIssuerKeys(home))]),
+  ]);
+  return { url, home, system, identity, faults };
 }

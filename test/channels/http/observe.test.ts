@@ -2,7 +2,8 @@ import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { serveMetrics } from '../../../channels/http/metrics.ts';
-import { createMetrics, type SloReport, systemClock } from '../../../runtime/index.ts';
+import type { SloReport } from '../../../operations/slo-report.ts';
+import { createMetrics, systemClock } from '../../../runtime/index.ts';
 import { bytesOf, envelope } from '../edge/real-tasks.ts';
 import { type ObservedDoor, openObservedDoor, SECRET } from './observed-server.ts';
 
@@ -50,7 +51,7 @@ describe('GET /metrics', () => {
   });
 
   it('is for operators', async () => {
-    expect((await get('/metrics', 'another')).status).toBe(401);
+    expect((await get('/metrics', 'another')).status).toBe(403);
     expect((await fetch(`${door.url}/v1/slo`)).status).toBe(401);
   });
 });

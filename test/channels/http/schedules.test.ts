@@ -83,7 +83,7 @@ describe('/v1/schedules', () => {
     ['POST', '', { jobId: 'a b', job: hourly }, 400, /jobId/],
     ['POST', '', { job: { ...hourly, when: { kind: 'cron', expression: 'x' } } }, 400, /x \(UTC\)/],
     ['POST', '', { job: { ...hourly, agentId: 'nobody' } }, 404, /no agent nobody/],
-    ['POST', '', { job: { agentId: 'main' } }, 400, /give a job/],
+    ['POST', '', { job: { agentId: 'main' } }, 400, /job.when is required/],
     ['POST', '', { job: { ...hourly, model: 'nope/x' } }, 400, /job.model: There is no model nope/],
     ['POST', '', { job: { ...hourly, thinking: 'ultra' } }, 400, /job.thinking: .* allowed: off/],
     [

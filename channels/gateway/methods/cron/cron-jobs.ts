@@ -31,7 +31,7 @@ import {
   SCHEDULES_INDEX,
 } from '../../../../protocols/schedule.ts';
 import { sessionKey as keys } from '../../../../protocols/session-key.ts';
-import { checkModelChoice, type ModelRules } from '../../../model-choice.ts';
+import { checkModelChoice, type ModelRules } from '../../../../protocols/model-choice.ts';
 import { jobFrom } from './cron-params.ts';
 import {
   clientJob,

@@ -17,7 +17,11 @@ import type {
   SessionRow,
 } from '../../../../protocols/session.ts';
 import type { SessionInject, SessionSet } from '../../../../protocols/session-settings.ts';
-import { CHOICE_PATHS, checkModelChoice, type ModelRules } from '../../../model-choice.ts';
+import {
+  CHOICE_PATHS,
+  checkModelChoice,
+  type ModelRules,
+} from '../../../../protocols/model-choice.ts';
 import { ACCEPT_TIMEOUT_MS, COMPACT_TIMEOUT_MS } from '../../limits.ts';
 import { modelNow } from '../../sessions/session-model.ts';
 import { fullSessionKey } from '../../sessions/session-key.ts';

@@ -5,7 +5,7 @@
  * Boundary: the catalog of the process says which models there are; the caller says which model
  * applies where the client names none.
  */
-import { errorData, TroupeError } from '../protocols/errors.ts';
+import { errorData, TroupeError } from './errors.ts';
 
 /** What the model catalog answers. */
 export type ModelRules = {

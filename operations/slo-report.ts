@@ -1,25 +1,24 @@
 /**
- * SLOs: what is promised of the whole, measured (EN17): acceptance within 1 s and the end of the
- * work within its ETA and 60 s, each for 95 of 100, and at most 1 dead letter in 1,000 tasks.
+ * Computes service level objectives: 95 % of envelopes accepted within 1 s, 95 % of tasks ended
+ * within 60 s after their ETA, and at most 1 dead letter per 1,000 tasks.
  *
- * Boundary: reads committed rows and what this process counted; wakes nobody. Rows are read in
- * slices between which the event loop goes on. They lie in the order of their ids, which are
- * digests: so when there are too many to look at all, the first ones are a fair sample.
+ * Boundary: reads committed rows and counts of this process; it activates no actor. Rows are read
+ * in slices, so that other work runs between them. Task ids are digests, so the first rows are a
+ * fair sample of too many.
  */
-import { type TaskRow, TASKS_INDEX, type TaskView } from '../../protocols/task.ts';
-import type { DeadLetters, Index } from '../system.ts';
-import type { Metrics } from './metrics.ts';
+import { type TaskRow, TASKS_INDEX, type TaskView } from '../protocols/task.ts';
+import type { DeadLetters, Index, Metrics } from '../runtime/index.ts';
 
 export type Objective = {
   readonly name: 'ack_p95' | 'done_p95' | 'dead_letters';
-  /** in words */
+  /** one sentence for users */
   readonly what: string;
   /** at most */
   readonly target: number;
   /** null: nothing to measure yet */
   readonly measured: number | null;
   readonly unit: 'ms' | 's' | 'ratio';
-  /** of how many */
+  /** number of measurements */
   readonly samples: number;
   /** null: nothing to measure yet */
   readonly kept: boolean | null;
@@ -33,7 +32,7 @@ export type SloReport = {
   readonly tasks: number;
   readonly estimated: boolean;
   readonly objectives: readonly Objective[];
-  /** no objective is broken */
+  /** no objective is missed */
   readonly kept: boolean;
 };
 
@@ -42,11 +41,11 @@ export type SloOptions = {
   readonly deadLetters: Pick<DeadLetters, 'domains' | 'list'>;
   readonly metrics: Pick<Metrics, 'ack'>;
   readonly tenant: string;
-  /** 1 to 24: tasks are remembered for 28 hours after their end */
+  /** 1 to 24: tasks are kept for 28 hours after their end */
   readonly hours: number;
   /** epoch milliseconds */
   readonly now: number;
-  /** rows that are looked at; default 200,000 */
+  /** maximum number of rows to read; default 200,000 */
   readonly rowsMax?: number;
 };
 
@@ -55,7 +54,7 @@ export const SLO_HOURS_MAX = 24;
 const TARGET = { ackMs: 1_000, lateSec: 60, deadLetters: 0.001 } as const;
 const SLICE = 500;
 const LETTERS_PAGE = 1_000;
-/** Of the runtime's own letters, which are of no task. */
+/** The runtime's own dead letters, which belong to no task. */
 const RUNTIME_DOMAIN = 'actors';
 
 export async function sloReport(options: SloOptions): Promise<SloReport> {
@@ -79,7 +78,7 @@ function ackObjective(metrics: Pick<Metrics, 'ack'>): Objective {
   const since = ack ? `, since ${new Date(ack.since).toISOString()}` : '';
   return {
     name: 'ack_p95',
-    what: `acceptance of 95 in 100 envelopes, at this gateway${since}`,
+    what: `time to accept 95 of 100 envelopes at this gateway${since}`,
     target: TARGET.ackMs,
     measured: ack ? Math.round(ack.p95Ms * 10) / 10 : null,
     unit: 'ms',
@@ -92,7 +91,7 @@ function doneObjective(lateSec: Float64Array): Objective {
   const measured = percentile95(lateSec);
   return {
     name: 'done_p95',
-    what: 'end of 95 in 100 tasks after their ETA; below 0 is before it',
+    what: 'end of 95 of 100 tasks after their ETA; below 0 is earlier',
     target: TARGET.lateSec,
     measured,
     unit: 's',
@@ -105,7 +104,7 @@ function dead(letters: number, { accepted }: { accepted: number }): Objective {
   const measured = accepted === 0 ? (letters === 0 ? null : 1) : letters / accepted;
   return {
     name: 'dead_letters',
-    what: 'dead letters for each task',
+    what: 'dead letters per task',
     target: TARGET.deadLetters,
     measured,
     unit: 'ratio',
@@ -123,7 +122,7 @@ function percentile95(values: Float64Array): number | null {
 type Tasks = {
   readonly accepted: number;
   readonly estimated: boolean;
-  /** seconds between ETA and end; of an open task when it is late already */
+  /** seconds between ETA and end; an open task counts when it is already late */
   readonly lateSec: Float64Array;
 };
 
@@ -158,10 +157,10 @@ async function tasksSince(
   }
 }
 
-/** Share of all ids that are not above this one: they begin with 32 bits of a digest. */
+/** Share of all ids up to this one: ids begin with 32 bits of a digest. */
 const shareBefore = (id: string): number => (Number.parseInt(id.slice(0, 8), 16) + 1) / 2 ** 32;
 
-/** undefined: it runs, and its time is not up. */
+/** undefined: the task is running and not late. */
 function latenessOf(
   { accepted_at, finished_at, eta_sec }: TaskView,
   now: number,
@@ -171,7 +170,7 @@ function latenessOf(
   return finished_at === undefined && lateSec <= 0 ? undefined : lateSec;
 }
 
-/** Of this tenant's tasks, those that somebody has dealt with since included. */
+/** Dead letters of this tenant's tasks, including those redriven or dropped since. */
 async function lettersSince(options: SloOptions, since: number): Promise<number> {
   let count = 0;
   for (const domain of await options.deadLetters.domains())

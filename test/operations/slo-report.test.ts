@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { TaskRow, TaskView } from '../../../protocols/task.ts';
-import type { DeadLetter, Index, IndexRow } from '../../../runtime/index.ts';
-import { type SloOptions, type SloReport, sloReport } from '../../../runtime/observe/slo.ts';
+import type { TaskRow, TaskView } from '../../protocols/task.ts';
+import type { DeadLetter, Index, IndexRow } from '../../runtime/index.ts';
+import { type SloOptions, type SloReport, sloReport } from '../../operations/slo-report.ts';
 
 const now = Date.UTC(2026, 10, 21, 12);
 const HOUR = 3_600_000;
