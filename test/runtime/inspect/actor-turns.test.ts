@@ -4,18 +4,18 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { assign, setup } from 'xstate';
-import { type ShownTurn, turnsOf } from '../../cli/actor-turns.ts';
-import { address } from '../../protocols/address.ts';
+import { type ActorTurn, turnsOf } from '../../../runtime/inspect/actor-turns.ts';
+import { address } from '../../../protocols/address.ts';
 import {
   type ActorInput,
   type Delivered,
   effect,
   hostActions,
   type Message,
-} from '../../protocols/statechart.ts';
-import { createSystem, defineActor, openEmbedded } from '../../runtime/index.ts';
-import { MemoryState } from '../../runtime/state/memory.ts';
-import { eventually } from '../runtime/eventually.ts';
+} from '../../../protocols/statechart.ts';
+import { createSystem, defineActor, openEmbedded } from '../../../runtime/index.ts';
+import { MemoryState } from '../../../runtime/state/memory.ts';
+import { eventually } from '../eventually.ts';
 
 const lamp = address('t', 'lamp', 'desk');
 const bell = address('t', 'lamp', 'bell');
@@ -74,7 +74,7 @@ it('shows messages, those that waited, outcomes and timers, with the state after
   await system.tell(lamp, { type: 'ring' }, ada);
   await eventually(() => expect(system.inspect(lamp)).toBeDefined());
 
-  const shown: ShownTurn[] = [];
+  const shown: ActorTurn[] = [];
   const watching = (async () => {
     // As in a cluster: rows of its own, folded from the journal.
     const store = { ...ports.store, state: new MemoryState() };

@@ -1,56 +1,61 @@
 /**
- * Actor turns: what an actor takes in and what becomes of it, read from the journal of its shard as
- * it grows. The truth itself: a turn is shown when its record counts, and no other process is
- * asked.
+ * Follows the turns of one actor: its inputs, results and sent messages, read from the journal of
+ * its shard. Only committed records count; no other process is involved.
  */
-import { type Address, shardOf } from '../protocols/address.ts';
-import { decode } from '../protocols/codec.ts';
-import { defined } from '../protocols/defined.ts';
-import { journalSubject, mailboxSubject } from '../protocols/subjects.ts';
-import { decodeActorRow } from '../runtime/shard/actor-row.ts';
-import type { Fold } from '../runtime/shard/fold.ts';
-import { TABLE } from '../runtime/shard/fold.ts';
-import { decodeIntent } from '../runtime/shard/intents.ts';
-import { loadShard } from '../runtime/shard/load.ts';
+import { type Address, shardOf } from '../../protocols/address.ts';
+import { decode } from '../../protocols/codec.ts';
+import { defined } from '../../protocols/defined.ts';
+import { journalSubject, mailboxSubject } from '../../protocols/subjects.ts';
+import { decodeActorRow } from '../shard/actor-row.ts';
+import type { Fold } from '../shard/fold.ts';
+import { TABLE } from '../shard/fold.ts';
+import { decodeIntent } from '../shard/intents.ts';
+import { loadShard } from '../shard/load.ts';
 import {
   decodeMail,
   decodeRecord,
   type JournalRecord,
   type OutItem,
   type Turn,
-} from '../runtime/shard/records.ts';
-import type { Stashed } from '../runtime/shard/stash.ts';
-import type { ClusterLink } from './cluster-link.ts';
+} from '../shard/records.ts';
+import type { Stashed } from '../shard/stash.ts';
+import type { Blobs } from '../blobs/blobs.ts';
+import type { Store } from '../create-system.ts';
 
-export type ShownTurn = {
+export type ActorTurn = {
   readonly turn: number;
   /** shard time, milliseconds */
   readonly at: number;
-  /** an event's type; `timer NAME`, `outcome of EFFECT` */
+  /** type of the event, `timer NAME`, or `outcome of EFFECT` */
   readonly input: string;
   readonly from?: string;
   readonly result: string;
   readonly why?: string;
-  /** of the machine, after the turn; absent where the turn did not change the actor */
+  /** state value after the turn; absent if the turn did not change the actor */
   readonly state?: unknown;
-  /** messages that it sent, and entries that it appended */
+  /** messages sent and entries appended */
   readonly sent: readonly { readonly to: string; readonly type: string }[];
 };
 
-/** What a turn appends to logs that no actor owns. */
+/** Logs without an owning actor, to which a turn appends. */
 const logNames = { dlq: 'the dead letters', transcript: 'its transcript' };
 
-type Where = Pick<ClusterLink, 'store' | 'blobs' | 'env' | 'shards'>;
+type JournalSource = {
+  readonly store: Store;
+  readonly blobs: Blobs;
+  readonly env: string;
+  readonly shards: number;
+};
 
 /**
- * Every turn of the actor from now on, until `signal` is aborted. @throws TroupeError when the
- * shard's journal can not be read
+ * Every turn of the actor from now on, until `signal` is aborted.
+ * @throws TroupeError when the shard's journal cannot be read
  */
 export async function* turnsOf(
   actor: Address,
-  { store, blobs, env, shards }: Where,
+  { store, blobs, env, shards }: JournalSource,
   signal: AbortSignal,
-): AsyncGenerator<ShownTurn> {
+): AsyncGenerator<ActorTurn> {
   const shard = shardOf(actor, shards);
   const journal = journalSubject(env, shard);
   const { log, state, cell } = store;
@@ -76,25 +81,25 @@ export async function* turnsOf(
   }
 }
 
-/** Tells what an input was; it remembers the rows that say so. */
+/** Describes inputs, for which it keeps the stash and intent rows of earlier turns. */
 class TurnReader {
   readonly #actor: Address;
   readonly #fold: Fold;
-  readonly #place: { store: Where['store']; env: string; shard: number };
+  readonly #place: { store: JournalSource['store']; env: string; shard: number };
   /** stash and intent rows since the start */
   readonly #rows = new Map<string, Uint8Array>();
 
   constructor(
     actor: Address,
     fold: Fold,
-    place: { store: Where['store']; env: string; shard: number },
+    place: { store: JournalSource['store']; env: string; shard: number },
   ) {
     this.#actor = actor;
     this.#fold = fold;
     this.#place = place;
   }
 
-  async *read(record: JournalRecord): AsyncGenerator<ShownTurn> {
+  async *read(record: JournalRecord): AsyncGenerator<ActorTurn> {
     if (record.t !== 'TURNS') return;
     for (const turn of record.turns) {
       if (turn.actor === this.#actor) yield await this.#show(turn, record.now);
@@ -102,7 +107,7 @@ class TurnReader {
     }
   }
 
-  async #show(turn: Turn, at: number): Promise<ShownTurn> {
+  async #show(turn: Turn, at: number): Promise<ActorTurn> {
     const row = turn.puts.find(([table, key]) => table === TABLE.actor && key === this.#actor)?.[2];
     return {
       turn: turn.turnNo,
@@ -131,7 +136,7 @@ class TurnReader {
     const [position = 0, index = 0] = ref.split('.').map(Number);
     const subject = mailboxSubject(env, shard, lane);
     const [entry] = await store.log.read(subject, position, { limit: 1 });
-    // A mailbox is trimmed behind its owner; what was there is told by the turn's effect only.
+    // The owner trims its mailbox behind itself, so the entry may no longer exist.
     if (entry?.position !== position) return { input: `mail ${ref}` };
     const mail = decodeMail(entry.bytes);
     if (mail.kind === 'outcome') {
@@ -143,12 +148,12 @@ class TurnReader {
     return item ? messageOf(item) : { input: `mail ${ref}` };
   }
 
-  /** A message that waited: its row leaves with the turn that takes it. */
+  /** A stashed message: its row is removed in the turn that processes it. */
   #stashed({ puts }: Turn) {
     const taken = puts.find(([table, , value]) => table === TABLE.stash && value === null);
     const row = taken && this.#row(TABLE.stash, taken[1]);
     const stashed = row && decode<Stashed>(row);
-    if (!stashed) return { input: 'something that waited' };
+    if (!stashed) return { input: 'a stashed message' };
     return stashed.kind === 'message' ? messageOf(stashed.item) : { input: stashed.event.type };
   }
 
