@@ -6,7 +6,7 @@ import { TroupeError } from '../protocols/errors.ts';
 import { wireError } from '../protocols/task.ts';
 import { examples, type Finish, withClient, withJson } from './command-parts.ts';
 import { exitCodes } from './exit.ts';
-import { type GatewayHttp, gatewayHttp } from './gateway-http.ts';
+import { type GatewayHttp, gatewayHttp } from './client/gateway-http.ts';
 import type { ClientOptions } from './options.ts';
 import { printJson } from './output.ts';
 import { callOperation } from './run-operation.ts';

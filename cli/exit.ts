@@ -2,7 +2,7 @@
  * How a command ends: exit codes, and what a person reads when it fails.
  */
 import { TroupeError } from '../protocols/errors.ts';
-import { connectionFailure } from './gateway-errors.ts';
+import { connectionFailure } from './client/gateway-errors.ts';
 
 /** Documented in docs/cli.md; scripts rely on them. */
 export const exitCodes = {

@@ -2,7 +2,7 @@
  * Options that commands share, and what is made of them: the configuration and a connection.
  */
 import { defined } from '../protocols/defined.ts';
-import type { GatewayClient, GatewayClientOptions } from './gateway-client.ts';
+import type { GatewayClient, GatewayClientOptions } from './client/gateway-client.ts';
 import type { Config, ConfigRule, LoadedConfig } from '../runtime/config/index.ts';
 import { version } from './version.ts';
 
@@ -117,7 +117,7 @@ async function reach(config: Config, options: ClientOptions): Promise<GatewayCli
 export async function connect(options: ClientOptions): Promise<GatewayClient> {
   const [{ config }, { connectAsRequired }] = await Promise.all([
     loadFrom(options),
-    import('./connect-as-required.ts'),
+    import('./client/connect-as-required.ts'),
   ]);
   return connectAsRequired(await reach(config, options), config.home);
 }

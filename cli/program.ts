@@ -13,13 +13,13 @@ import { schedules } from '../operations/schedules.ts';
 import { slo } from '../operations/slo.ts';
 import { subagents } from '../operations/subagents.ts';
 import { usage } from '../operations/usage.ts';
-import type { AgentOptions } from './agent.ts';
-import { addAgentPrompt, addAgentWorkspace } from './agent-prompt-command.ts';
-import { addAgentsCommands } from './agents-commands.ts';
+import type { AgentOptions } from './chat/agent.ts';
+import { addAgentPrompt, addAgentWorkspace } from './agents/agent-prompt-command.ts';
+import { addAgentsCommands } from './agents/agents-commands.ts';
 import { addAuditCommands } from './audit-commands.ts';
 import type { ChartFormat } from './charts.ts';
-import type { ChatOptions } from './chat.ts';
-import { addClusterCommands } from './cluster-commands.ts';
+import type { ChatOptions } from './chat/chat.ts';
+import { addClusterCommands } from './cluster/cluster-commands.ts';
 import {
   examples,
   type Finish,
@@ -29,17 +29,17 @@ import {
   withJson,
   withNats,
 } from './command-parts.ts';
-import { addConformance } from './conformance-commands.ts';
-import { addDevicesCommands } from './devices-commands.ts';
-import { addHooksCommands } from './hooks-commands.ts';
+import { addConformance } from './conformance/conformance-commands.ts';
+import { addDevicesCommands } from './devices/devices-commands.ts';
+import { addHooksCommands } from './hooks/hooks-commands.ts';
 import { addRedriveCommand } from './dlq.ts';
-import { addNewKeyCommands, addTokenCommand } from './keys-commands.ts';
-import { addNodesCommands } from './nodes-commands.ts';
+import { addNewKeyCommands, addTokenCommand } from './keys/keys-commands.ts';
+import { addNodesCommands } from './devices/nodes-commands.ts';
 import type { CommonOptions } from './options.ts';
 import { addSdkCommand } from './sdk-commands.ts';
 import type { SessionDeleteOptions, SessionsOptions } from './sessions.ts';
 import { addTraceCommand } from './trace-commands.ts';
-import { addTransferCommands } from './transfer-commands.ts';
+import { addTransferCommands } from './transfer/transfer-commands.ts';
 import { addResourceCommands } from './operation-commands.ts';
 import { version } from './version.ts';
 
@@ -108,7 +108,7 @@ function addStart(program: Command, finish: Finish): void {
       ),
     )
     .action(async (options: CommonOptions) => {
-      finish(await (await import('./start.ts')).start(options));
+      finish(await (await import('./processes/start.ts')).start(options));
     });
 }
 
@@ -123,7 +123,7 @@ function addChat(program: Command, finish: Finish): void {
       examples('troupe chat', 'troupe chat --session work', "printf 'hello\\n' | troupe chat"),
     )
     .action(async (options: ChatOptions) => {
-      finish(await (await import('./chat.ts')).chat(options));
+      finish(await (await import('./chat/chat.ts')).chat(options));
     });
 }
 
@@ -151,7 +151,7 @@ function addAgent(program: Command, finish: Finish): void {
       // not required by commander, which would ask for it below `agent` as well
       if (message === undefined)
         agent.error(`error: required option '-m, --message <text>' not specified`);
-      finish(await (await import('./agent.ts')).agent({ message: message!, ...options }));
+      finish(await (await import('./chat/agent.ts')).agent({ message: message!, ...options }));
     });
   addAgentPrompt(agent, finish);
   addAgentWorkspace(agent, finish);
@@ -214,7 +214,7 @@ function addCharts(program: Command, finish: Finish): void {
 
 function addConfig(program: Command, finish: Finish): void {
   const config = program.command('config').description('the configuration');
-  const load = () => import('./config.ts');
+  const load = () => import('./config/config.ts');
   withJson(withConfig(config.command('show')))
     .description('print every value and where it comes from; secrets as ***')
     .action(async (options: CommonOptions) => finish(await (await load()).show(options)));
@@ -229,7 +229,7 @@ function addConfig(program: Command, finish: Finish): void {
       examples('troupe config apply --nats nats://127.0.0.1:4222 --config ./troupe.json5'),
     )
     .action(async (options: CommonOptions) => {
-      finish(await (await import('./config-apply.ts')).apply(options));
+      finish(await (await import('./config/config-apply.ts')).apply(options));
     });
   config
     .command('schema')
@@ -247,6 +247,6 @@ function addDoctor(program: Command, finish: Finish): void {
     .description('look at machine, configuration and data, and say what to do')
     .addHelpText('after', examples('troupe doctor', 'troupe doctor --json'))
     .action(async (options: CommonOptions) => {
-      finish(await (await import('./doctor.ts')).doctor(options));
+      finish(await (await import('./doctor/doctor.ts')).doctor(options));
     });
 }

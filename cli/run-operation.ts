@@ -3,7 +3,7 @@ import type { Static, TObject, TSchema } from '@sinclair/typebox';
 import { type Operation, pathNames } from '../operations/operation.ts';
 import { defined } from '../protocols/defined.ts';
 import { exitCodes } from './exit.ts';
-import { type GatewayHttp, gatewayHttp } from './gateway-http.ts';
+import { type GatewayHttp, gatewayHttp } from './client/gateway-http.ts';
 import type { TenantClientOptions } from './options.ts';
 import { printJson } from './output.ts';
 

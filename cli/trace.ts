@@ -4,7 +4,7 @@ import { textOf } from '../channels/trace/text.ts';
 import { defined } from '../protocols/defined.ts';
 import type { RunTrace } from '../protocols/run-trace.ts';
 import { exitCodes } from './exit.ts';
-import { gatewayHttp } from './gateway-http.ts';
+import { gatewayHttp } from './client/gateway-http.ts';
 import type { ClientOptions } from './options.ts';
 import { printJson } from './output.ts';
 

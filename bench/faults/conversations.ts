@@ -9,7 +9,7 @@ import { closeSync, mkdirSync, openSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { GatewayClient } from '../../cli/gateway-client.ts';
+import { GatewayClient } from '../../cli/client/gateway-client.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import { freePort } from '../../test/kill/program.ts';
 import { natsServers, startNats } from '../../test/servers/nats.ts';

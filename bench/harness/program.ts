@@ -9,7 +9,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { GatewayClient } from '../../cli/gateway-client.ts';
+import { GatewayClient } from '../../cli/client/gateway-client.ts';
 
 /** Both from bench/harness/ and from the bundle in dist/run/ the repository is two folders up. */
 const root = fileURLToPath(new URL('../..', import.meta.url));

@@ -11,11 +11,11 @@ import { arch, hostname, platform } from 'node:os';
 import { defined } from '../../protocols/defined.ts';
 import { errorData, TroupeError } from '../../protocols/errors.ts';
 import type { ConnectParams, NodeInvokeRequestEvent } from '../../protocols/gateway/index.ts';
-import { GatewayClient } from '../gateway-client.ts';
+import { GatewayClient } from '../client/gateway-client.ts';
 import { version } from '../version.ts';
 import type { Answer, Answers } from './answers.ts';
 import type { CommandContext, HostCommand } from './command.ts';
-import type { Identity } from '../device-identity.ts';
+import type { Identity } from '../client/device-identity.ts';
 
 export type NodeHostOptions = {
   /** `ws://host:port` */

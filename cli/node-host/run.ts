@@ -9,7 +9,7 @@ import { type ClientOptions, gatewayOf, loadFrom } from '../options.ts';
 import { Answers } from './answers.ts';
 import { fileCommands, type Root } from './file-commands.ts';
 import { NodeHost, type NodeHostOptions } from './host.ts';
-import { Identity } from '../device-identity.ts';
+import { Identity } from '../client/device-identity.ts';
 import { notifyCommand } from './notify-command.ts';
 import { runCommands, type RunMode } from './run-command.ts';
 

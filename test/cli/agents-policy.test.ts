@@ -2,7 +2,7 @@
  * `troupe agents policy`: what a configuration lets agents do with each other, and what forbids it.
  */
 import { describe, expect, it } from 'vitest';
-import { policiesOf } from '../../cli/agents-policy.ts';
+import { policiesOf } from '../../cli/agents/agents-policy.ts';
 import { load, scratchFolder, write } from '../runtime/config/folder.ts';
 import { runProgram } from './program.ts';
 

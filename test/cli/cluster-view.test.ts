@@ -1,6 +1,6 @@
 /** What `troupe cluster` makes of the beats it hears. */
 import { describe, expect, it } from 'vitest';
-import { render, viewOf } from '../../cli/cluster-view.ts';
+import { render, viewOf } from '../../cli/cluster/cluster-view.ts';
 import type { Beat } from '../../runtime/cluster/beat.ts';
 import type { ShardStatus } from '../../runtime/index.ts';
 

@@ -189,7 +189,7 @@ test('a command that prints the token runs once per connection', async () => {
 });
 
 test('the key of a node from before opens and keeps its tokens', async () => {
-  const { Identity } = await import('../../cli/device-identity.ts');
+  const { Identity } = await import('../../cli/client/device-identity.ts');
   const place = scratchFolder();
   const made = Identity.in(place);
   const { privateKey } = JSON.parse(readFileSync(keyFile(place), 'utf8')) as Record<string, string>;

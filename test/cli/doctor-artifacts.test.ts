@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { artifactStore } from '../../cli/doctor-artifacts.ts';
+import { artifactStore } from '../../cli/doctor/doctor-artifacts.ts';
 import { checkBucket } from '../../runtime/artifacts/bucket-checks.ts';
 import { systemClock } from '../../runtime/clock/clock.ts';
 import { loadConfig } from '../../runtime/config/index.ts';

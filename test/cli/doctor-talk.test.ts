@@ -1,6 +1,6 @@
 /** What `troupe doctor` says about agents that talk. */
 import { describe, expect, it } from 'vitest';
-import { talk } from '../../cli/doctor-talk.ts';
+import { talk } from '../../cli/doctor/doctor-talk.ts';
 import { load } from '../runtime/config/folder.ts';
 
 const findings = (text: string) => talk(load(text).config);

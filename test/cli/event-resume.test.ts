@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { EventResume } from '../../cli/event-resume.ts';
+import { EventResume } from '../../cli/client/event-resume.ts';
 import type { EventFrame, HelloOk } from '../../protocols/gateway/index.ts';
 import { MAIN } from '../channels/gateway/client.ts';
 import { oneAddress } from '../kill/gateways.ts';

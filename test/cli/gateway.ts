@@ -5,7 +5,7 @@
 import { type AddressInfo, createServer } from 'node:net';
 import { onTestFinished } from 'vitest';
 import type { Gateway } from '../../channels/index.ts';
-import { GatewayClient, type GatewayClientOptions } from '../../cli/gateway-client.ts';
+import { GatewayClient, type GatewayClientOptions } from '../../cli/client/gateway-client.ts';
 import { gatewayOn, TOKEN } from '../channels/gateway/client.ts';
 import { FakeCell, FakeSessionSystem } from '../channels/gateway/fake-session-system.ts';
 

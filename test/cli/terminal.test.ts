@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { TroupeError } from '../../protocols/errors.ts';
-import { AnswerPrinter, replacedNote } from '../../cli/answer-printer.ts';
+import { AnswerPrinter, replacedNote } from '../../cli/chat/answer-printer.ts';
 import { exitCodeOf, exitCodes, takenPort } from '../../cli/exit.ts';
-import { connectionError } from '../../cli/gateway-errors.ts';
+import { connectionError } from '../../cli/client/gateway-errors.ts';
 import { ago, table } from '../../operations/text.ts';
 import { bytes } from '../../cli/output.ts';
 import { addressOf } from '../../cli/options.ts';
-import { withSecret } from '../../cli/start.ts';
+import { withSecret } from '../../cli/processes/start.ts';
 import { load } from '../runtime/config/folder.ts';
 
 function printed(shown: readonly string[], final: string): string {

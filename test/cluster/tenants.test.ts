@@ -7,7 +7,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { GatewayClient } from '../../cli/gateway-client.ts';
+import { GatewayClient } from '../../cli/client/gateway-client.ts';
 import { freePort, kill, type Program, startGateway, startWorker, TOKEN } from '../kill/program.ts';
 import { type NatsServer, natsServers, startNats } from '../servers/nats.ts';
 import { startOpenAiServer } from '../servers/openai-server.ts';

@@ -3,12 +3,15 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CONFORMANCE_TENANT } from '../../conformance/agent/actions.ts';
-import { type Credentials, localCredentials } from '../../cli/conformance-credentials.ts';
+import {
+  type Credentials,
+  localCredentials,
+} from '../../cli/conformance/conformance-credentials.ts';
 import { HttpEndpoint } from '../../conformance/http-endpoint.ts';
 import { SHIPPED_PROFILE } from '../../conformance/profile.ts';
 import type { Finding } from '../../conformance/suite.ts';
 import type { TrialOptions } from '../../conformance/trial.ts';
-import { gatewayHttp } from '../../cli/gateway-http.ts';
+import { gatewayHttp } from '../../cli/client/gateway-http.ts';
 import { loadConfig } from '../../runtime/config/index.ts';
 import type { Own } from './breakers/faults.ts';
 import { freePort, kill, startProgram, TOKEN } from '../kill/program.ts';

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { createHooks } from '../../agent/hooks/create-hooks.ts';
 import { HOOKS } from '../../agent/hooks/hooks.ts';
 import { loadHooks } from '../../agent/hooks/load.ts';
-import { hookSamples } from '../../cli/hook-samples.ts';
+import { hookSamples } from '../../cli/hooks/hook-samples.ts';
 
 const root = new URL('../../', import.meta.url);
 const about = { tenant: 'default', agentId: 'main', sessionKey: 'agent:main:main' };

@@ -3,7 +3,7 @@
  * every one of them afterwards. What was accepted was answered exactly once.
  */
 import { expect } from 'vitest';
-import { GatewayClient } from '../../cli/gateway-client.ts';
+import { GatewayClient } from '../../cli/client/gateway-client.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import { TOKEN } from './program.ts';
 

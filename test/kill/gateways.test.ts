@@ -7,7 +7,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { GatewayClient } from '../../cli/gateway-client.ts';
+import { GatewayClient } from '../../cli/client/gateway-client.ts';
 import { eventually } from '../runtime/eventually.ts';
 import { type NatsServer, natsServers, startNats } from '../servers/nats.ts';
 import { type Address, HeardText, oneAddress } from './gateways.ts';

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, expect, test } from 'vitest';
-import type { GatewayClient } from '../../cli/gateway-client.ts';
+import type { GatewayClient } from '../../cli/client/gateway-client.ts';
 import { eventually } from '../runtime/eventually.ts';
 import { connectTo } from './conversations.ts';
 import { addressOf, HeldTalk, rest, type Rows, rowsOf } from './held-talk.ts';

@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, describe, expect, test } from 'vitest';
-import type { GatewayClient } from '../../cli/gateway-client.ts';
+import type { GatewayClient } from '../../cli/client/gateway-client.ts';
 import { eventually } from '../runtime/eventually.ts';
 import { type NatsServer, natsServers, startNats } from '../servers/nats.ts';
 import { connectTo } from './conversations.ts';

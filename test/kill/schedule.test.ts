@@ -7,7 +7,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { gatewayHttp } from '../../cli/gateway-http.ts';
+import { gatewayHttp } from '../../cli/client/gateway-http.ts';
 import type { ScheduleFire, ScheduleJob, ScheduleRow } from '../../protocols/schedule.ts';
 import { eventually } from '../runtime/eventually.ts';
 import { connectTo, OWN_RUNS, randomOf } from './conversations.ts';

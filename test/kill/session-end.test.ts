@@ -14,8 +14,8 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import type { GatewayClient } from '../../cli/gateway-client.ts';
-import { runAgent } from '../../cli/run-agent.ts';
+import type { GatewayClient } from '../../cli/client/gateway-client.ts';
+import { runAgent } from '../../cli/chat/run-agent.ts';
 import { eventually } from '../runtime/eventually.ts';
 import { connectTo } from './conversations.ts';
 import { freePort, kill, type Program, startProgram } from './program.ts';

@@ -5,8 +5,8 @@
 import { join } from 'node:path';
 import { type Address, shardOf } from '../../protocols/address.ts';
 import { decode } from '../../protocols/codec.ts';
-import { Listener } from '../../cli/cluster-link.ts';
-import { viewOf } from '../../cli/cluster-view.ts';
+import { Listener } from '../../cli/cluster/cluster-link.ts';
+import { viewOf } from '../../cli/cluster/cluster-view.ts';
 import type { SessionEntry } from '../../protocols/session.ts';
 import { journalSubject } from '../../protocols/subjects.ts';
 import { openNats, type Store } from '../../runtime/index.ts';

@@ -6,8 +6,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, expect, test } from 'vitest';
-import type { GatewayClient } from '../../cli/gateway-client.ts';
-import { runAgent } from '../../cli/run-agent.ts';
+import type { GatewayClient } from '../../cli/client/gateway-client.ts';
+import { runAgent } from '../../cli/chat/run-agent.ts';
 import { connectTo } from './conversations.ts';
 import { freePort, kill, type Program, startProgram } from './program.ts';
 

@@ -16,7 +16,7 @@ import type { Gateway } from '../../../channels/index.ts';
 import { Answers } from '../../../cli/node-host/answers.ts';
 import { fileCommands } from '../../../cli/node-host/file-commands.ts';
 import { NodeHost } from '../../../cli/node-host/host.ts';
-import { Identity } from '../../../cli/device-identity.ts';
+import { Identity } from '../../../cli/client/device-identity.ts';
 import { runCommands, type RunPolicy } from '../../../cli/node-host/run-command.ts';
 import type { System } from '../../../runtime/index.ts';
 import { type Client, TOKEN } from '../../channels/gateway/client.ts';

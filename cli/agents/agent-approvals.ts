@@ -1,0 +1,41 @@
+/**
+ * Commands that wait for a person while `troupe agent` waits for its answer (SX3). It asks nobody,
+ * for its stdin may be the message: it says once on stderr what waits and how to answer from
+ * another terminal, so that nobody takes the wait for a hang.
+ */
+import type { ExecApproval } from '../../protocols/gateway/index.ts';
+import type { GatewayClient } from '../client/gateway-client.ts';
+
+/** Call the result with the session's key as soon as it is known; nothing is said before. */
+export function tellOfApprovals(
+  client: GatewayClient,
+  note: (text: string) => void,
+): (sessionKey: string) => void {
+  let ours: string | undefined;
+  const told = new Set<string>();
+  const tell = (approval: ExecApproval) => {
+    if (approval.request.sessionKey !== ours || told.has(approval.id)) return;
+    told.add(approval.id);
+    note(noticeOf(approval));
+  };
+  const listed = () =>
+    client.request('exec.approval.list', {}).then(
+      (waiting) => waiting.forEach(tell),
+      () => {}, // without the scope, or the connection, somebody else is told
+    );
+  client.on('exec.approval.requested', tell);
+  return (sessionKey) => {
+    ours = sessionKey;
+    void listed();
+  };
+}
+
+const noticeOf = ({ id, request, expiresAtMs }: ExecApproval): string => {
+  const [first = 'allow-once', ...others] = request.allowedDecisions;
+  const until = new Date(expiresAtMs).toISOString();
+  return [
+    `a command waits for a person until ${until}:  ${request.command}`,
+    `  answer in the page, in troupe chat, or: troupe approvals answer ${id} ${first} --why TEXT`,
+    ...(others.length > 0 ? [`  (or ${others.join(', ')})`] : []),
+  ].join('\n');
+};

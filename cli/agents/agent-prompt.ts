@@ -1,0 +1,138 @@
+/**
+ * `troupe agent prompt`: what an agent's models would be told now, made of the same sources as for
+ * a run (AL5), and where it comes from. Asks no gateway: it reads configuration, hooks, skills and
+ * the workspace, which may be open elsewhere. Hooks of `agent:bootstrap` are asked, those of
+ * `before_agent_start` are not: they belong to a run.
+ */
+import { join } from 'node:path';
+import { address, DEFAULT_TENANT } from '../../protocols/address.ts';
+import type { PromptReport, PromptSource } from '../../protocols/session.ts';
+import { type Config, defaultAgent, resolveAgents } from '../../runtime/config/index.ts';
+import type { Peeked } from '../../runtime/index.ts';
+import { isClustered, notAFolder, workspaceFolder } from './agent-workspace.ts';
+import { exitCodes } from '../exit.ts';
+import { loadForTenant, type TenantOptions } from '../options.ts';
+import { table } from '../../operations/text.ts';
+import { printJson } from '../output.ts';
+import { untilSignal } from '../processes/signals.ts';
+
+export type AgentPromptOptions = TenantOptions & {
+  readonly agent?: string;
+  readonly session?: string;
+  readonly explain?: boolean;
+};
+
+/** @throws TroupeError for an agent that there is not, and UNAVAILABLE as workspaces do */
+export async function agentPrompt(options: AgentPromptOptions): Promise<number> {
+  const { config, installation } = await loadForTenant(options);
+  const [composition, hooks, settings, keys, effects] = await Promise.all([
+    import('../../compose/process-services.ts'),
+    import('../../compose/hooks.ts'),
+    import('../../installation/agent-settings.ts'),
+    import('../../channels/gateway/sessions/session-key.ts'),
+    import('../../actors/session/effects/assemble.ts'),
+  ]);
+  const names = {
+    defaultAgentId: defaultAgent(config).id,
+    mainKey: config.session.mainKey,
+    agents: resolveAgents(config).map(({ id }) => ({ id, model: '' })),
+  };
+  const given = { sessionKey: options.session, agentId: options.agent };
+  const { sessionKey, agentId } = keys.fullSessionKey(names, given);
+  const { tenant = DEFAULT_TENANT } = options;
+  const quiet = { ...installation, log: { ...config.log, level: 'warn' as const } };
+  const processServices = await hooks.withHooks(quiet, composition.createProcessServices(quiet));
+  const { agents, services } = composition.partsFor(processServices, tenant);
+  const resolved = agents.find(({ id }) => id === agentId)!;
+  const about = { tenant, agentId, sessionKey };
+  const folder = workspaceFolder(config, address(tenant, 'agent', agentId));
+  if (folder === undefined && !isClustered(config)) throw notAFolder(agentId);
+  const workspaces = await peekingOf(config, folder);
+  try {
+    const prompt = await effects.promptFor(
+      { ...about, settings: settings.settingsOf(resolved) },
+      {
+        services,
+        actor: address(tenant, 'session', sessionKey),
+        peek: workspaces.peek,
+        now: () => Date.now(),
+      },
+      about,
+    );
+    print({ agentId, sessionKey, ...(folder && { workspace: folder }), ...prompt }, options);
+    return exitCodes.ok;
+  } finally {
+    await workspaces.close();
+  }
+}
+
+type Shown = {
+  readonly agentId: string;
+  readonly sessionKey: string;
+  /** the agent's folder, where there is one */
+  readonly workspace?: string;
+  readonly digest: string;
+  readonly system: string;
+  readonly report: PromptReport;
+};
+
+function print(shown: Shown, { json = false, explain = false }: AgentPromptOptions): void {
+  if (json) return printJson(shown);
+  process.stdout.write(explain ? explained(shown) : `${shown.system}\n`);
+}
+
+function explained({ agentId, sessionKey, workspace, report, system }: Shown): string {
+  const { sources, tokens, tools, skills, problems = [] } = report;
+  return [
+    table(['source', 'characters', 'of', 'note'], sources.map(cells)).trimEnd(),
+    '',
+    `${agentId} in ${sessionKey}: ${system.length} characters, about ${tokens} tokens`,
+    `workspace: ${workspace ?? 'in the store of the cluster'}`,
+    `tools: ${tools.join(', ') || 'none'}`,
+    `skills: ${skills.join(', ') || 'none'}`,
+    ...problems.map((problem) => `problem: ${problem}`),
+    '',
+  ].join('\n');
+}
+
+const NOTES: Record<NonNullable<PromptSource['left']>, string> = {
+  missing: 'there is none',
+  empty: 'is empty',
+  unreadable: 'left out: no text, too large, or a link out of the workspace',
+  hook: 'taken away by a hook',
+  limit: 'left out: the prompt is full',
+};
+
+const cells = ({ name, characters, cutFrom, left }: PromptSource): string[] => [
+  name,
+  left ? '' : String(characters),
+  cutFrom === undefined ? '' : String(cutFrom),
+  left ? NOTES[left] : cutFrom === undefined ? '' : 'cut in its middle',
+];
+
+type Peeking = {
+  readonly peek: (
+    actor: string,
+    paths: readonly string[],
+    before?: Peeked,
+  ) => Promise<Peeked | undefined>;
+  readonly close: () => Promise<void>;
+};
+
+/** Workspaces of this installation, without opening its store: it may be running. */
+async function peekingOf(config: Config, folder: string | undefined): Promise<Peeking> {
+  if (folder !== undefined) {
+    const { peekFolder } = await import('../../runtime/index.ts');
+    const peek: Peeking['peek'] = (_, paths, before) => peekFolder(folder, paths, before, Date.now);
+    return { peek, close: () => Promise.resolve() };
+  }
+  const [{ linkCluster }, { syncedWorkspaces }] = await Promise.all([
+    import('../cluster/cluster-link.ts'),
+    import('../../runtime/workspaces/synced.ts'),
+  ]);
+  const { store, blobs } = await linkCluster(config, untilSignal());
+  const cacheFolder = config.runtime.workspaces.path ?? join(config.home, 'workspaces');
+  const workspaces = syncedWorkspaces({ blobs, cell: store.cell, cacheFolder });
+  const peek: Peeking['peek'] = (actor, ...about) => workspaces.peek(actor as never, ...about);
+  return { peek, close: () => store.close() };
+}

@@ -1,0 +1,59 @@
+/**
+ * `troupe agent workspace`: the folder where an agent's files are, so that a person can put
+ * AGENTS.md and the others there (AL5). Asks no gateway. Owns the way from the configuration to
+ * that folder; `troupe agent prompt` uses it too.
+ */
+import { join } from 'node:path';
+import { type Address, address, DEFAULT_TENANT } from '../../protocols/address.ts';
+import { TroupeError } from '../../protocols/errors.ts';
+import {
+  type Config,
+  defaultAgent,
+  makeFolder,
+  natsServers,
+  resolveAgents,
+} from '../../runtime/config/index.ts';
+import { folderNameOf } from '../../runtime/workspaces/name.ts';
+import { exitCodes } from '../exit.ts';
+import { loadForTenant, type TenantOptions } from '../options.ts';
+import { printJson } from '../output.ts';
+
+export type AgentWorkspaceOptions = TenantOptions & { readonly agent?: string };
+
+/** Prints the folder, and makes it where troupe itself would: not on a volume of a cluster. */
+export async function agentWorkspace(options: AgentWorkspaceOptions): Promise<number> {
+  const { config } = await loadForTenant(options);
+  const agentId = options.agent ?? defaultAgent(config).id;
+  const known = resolveAgents(config).map(({ id }) => id);
+  if (!known.includes(agentId)) {
+    const message = `there is no agent ${agentId}; there are: ${known.join(', ')}`;
+    throw new TroupeError('INVALID_ARGUMENT', message);
+  }
+  const folder = workspaceFolder(
+    config,
+    address(options.tenant ?? DEFAULT_TENANT, 'agent', agentId),
+  );
+  if (folder === undefined) throw notAFolder(agentId);
+  if (!isClustered(config)) makeFolder(folder);
+  if (options.json) printJson({ agentId, folder });
+  else process.stdout.write(`${folder}\n`);
+  return exitCodes.ok;
+}
+
+/** Undefined where workspaces are copies that workers fetch: a change of one would be lost. */
+export function workspaceFolder(config: Config, agent: Address): string | undefined {
+  const { provider, path } = config.runtime.workspaces;
+  if ((provider ?? (isClustered(config) ? 'synced' : 'folder')) === 'synced') return undefined;
+  return join(path ?? join(config.home, 'workspaces'), folderNameOf(agent), 'files');
+}
+
+export const isClustered = (config: Config): boolean => natsServers(config.nats).length > 0;
+
+/** Says what to do instead. */
+export const notAFolder = (agentId: string) =>
+  new TroupeError(
+    'CONFLICT',
+    `the workspace of ${agentId} is kept in the store and has no folder of its own ` +
+      '(runtime.workspaces.provider is synced): ask the agent to write the file, or keep ' +
+      'workspaces on a shared volume with the provider folder',
+  );

@@ -1,0 +1,141 @@
+/**
+ * `troupe agents policy`: who may find, read, write to and start whom, from the configuration
+ * alone, and which key says no. No gateway is asked.
+ *
+ * Boundary: what sessions only know when they run (hops, messages left, budgets of a tree) is not
+ * here.
+ */
+import type { Access, Verdict } from '../../agent/policy/talk.ts';
+import type { Config } from '../../runtime/config/index.ts';
+import { TroupeError } from '../../protocols/errors.ts';
+import { exitCodes } from '../exit.ts';
+import { loadForTenant, type TenantOptions } from '../options.ts';
+import { table } from '../../operations/text.ts';
+import { printJson } from '../output.ts';
+
+export type AgentsPolicyOptions = TenantOptions & {
+  /** last part of the acting session's key; default the main one */
+  readonly session?: string;
+};
+
+/** One acting session and what it may do with each agent's sessions. */
+export type PolicyOf = {
+  readonly agentId: string;
+  readonly sessionKey: string;
+  readonly sandboxed: boolean;
+  /** `*`: an id that is not configured, which can only be started */
+  readonly to: readonly ({ readonly agentId: string } & Partial<Record<Access, Verdict>>)[];
+};
+
+/** The tool of each access: lists of tools come before the policy. */
+const TOOLS: readonly (readonly [Access, tool: string])[] = [
+  ['list', 'sessions_list'],
+  ['history', 'sessions_history'],
+  ['send', 'sessions_send'],
+  ['spawn', 'sessions_spawn'],
+];
+
+export async function agentsPolicy(
+  from: string | undefined,
+  to: string | undefined,
+  options: AgentsPolicyOptions,
+): Promise<number> {
+  const { config } = await loadForTenant(options);
+  const policies = await policiesOf(config, { from, to, session: options.session });
+  if (options.json) printJson({ policies });
+  else process.stdout.write(policies.map(textOf).join('\n'));
+  return exitCodes.ok;
+}
+
+/** Of one agent or of all, towards one or all. @throws TroupeError NOT_FOUND for an unknown id */
+export async function policiesOf(
+  config: Config,
+  {
+    from,
+    to,
+    session,
+  }: { readonly from?: string; readonly to?: string; readonly session?: string },
+): Promise<readonly PolicyOf[]> {
+  const [{ resolveAgents }, { settingsOf }, { talkRulesOf }, { confinementOf }, lists, policy] =
+    await Promise.all([
+      import('../../runtime/config/index.ts'),
+      import('../../installation/agent-settings.ts'),
+      import('../../installation/talk-rules.ts'),
+      import('../../agent/policy/confinement.ts'),
+      import('../../agent/policy/lists.ts'),
+      import('../../agent/policy/talk.ts'),
+    ]);
+  const rules = talkRulesOf(config);
+  const agents = resolveAgents(config).map(settingsOf);
+  const ids = agents.map(({ agentId }) => agentId);
+  for (const id of [from, to]) if (id !== undefined) known(id, ids);
+  const acting = agents.filter(({ agentId }) => from === undefined || agentId === from);
+  return acting.map((settings) => {
+    const { agentId } = settings;
+    const sessionKey = `agent:${agentId}:${session ?? rules.mainKey}`;
+    const { sandboxed } = confinementOf(settings, sessionKey);
+    const who = { agentId, sessionKey, sandboxed };
+    const verdict = (access: Access, tool: string, other: string): Verdict => {
+      const listed = lists.refusalOf({ name: tool, groups: ['sessions'] }, settings, sessionKey);
+      if (listed) return { allowed: false, rule: `the tool ${tool}`, why: listed };
+      if (access === 'spawn' && rules.spawn.limits.depthMax < 2) return NO_DEPTH;
+      const judged = policy.judge(rules, who, { agentId: other }, access);
+      return judged.allowed || other !== ANY ? judged : { ...judged, why: notAny(agentId) };
+    };
+    const towards = (other: string) => ({
+      agentId: other,
+      ...Object.fromEntries(
+        TOOLS.filter(([access]) => other !== ANY || access === 'spawn').map(([access, tool]) => [
+          access,
+          verdict(access, tool, other),
+        ]),
+      ),
+    });
+    return { ...who, to: (to === undefined ? [...ids, ANY] : [to]).map(towards) };
+  });
+}
+
+/** Stands for an id that nothing is configured under. */
+const ANY = '*';
+const notAny = (agentId: string): string =>
+  `agent '${agentId}' starts only those that this list names; '*' in it lets it start any`;
+const NO_DEPTH: Verdict = {
+  allowed: false,
+  rule: 'agents.spawnDefaults.maxSpawnDepth',
+  why: 'it is 1, so no agent is started; set it to 2 or more',
+};
+
+function known(id: string, ids: readonly string[]): void {
+  if (!ids.includes(id))
+    throw new TroupeError(
+      'NOT_FOUND',
+      `no agent '${id}' is configured; there are ${ids.join(', ')}`,
+    );
+}
+
+function textOf({ agentId, sessionKey, sandboxed, to }: PolicyOf): string {
+  const notes = new Map<string, number>();
+  const cell = (verdict: Verdict | undefined, yes: string): string => {
+    if (!verdict) return '';
+    if (verdict.allowed) return yes;
+    const note = `${verdict.rule}: ${verdict.why}`;
+    if (!notes.has(note)) notes.set(note, notes.size + 1);
+    return `no (${notes.get(note)})`;
+  };
+  const rows = to.map(({ agentId: other, list, history, send, spawn }) => [
+    nameOf(other, agentId),
+    cell(list, 'yes'),
+    cell(history, history?.allowed ? history.level : ''),
+    cell(send, 'yes'),
+    cell(spawn, 'yes'),
+  ]);
+  const head = ['other agent', 'list', 'history', 'send', 'spawn'];
+  const title = `${sessionKey}${sandboxed ? ', sandboxed' : ''}\n`;
+  const reasons = [...notes].map(([note, number]) => `(${number}) ${note}\n`);
+  return `${title}${table(head, rows)}${reasons.join('')}`;
+}
+
+function nameOf(other: string, own: string): string {
+  if (other === ANY) return 'any other id';
+  return other === own ? `${other}, itself` : other;
+}

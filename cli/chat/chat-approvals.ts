@@ -1,0 +1,84 @@
+/**
+ * Commands that wait for a person, asked in the terminal of `troupe chat` (SX3). Shows those of its
+ * own session and takes the answer; the gateway says whose answer counted.
+ */
+import type { TroupeError } from '../../protocols/errors.ts';
+import type { ExecApproval, ExecDecision } from '../../protocols/gateway/index.ts';
+import type { GatewayClient } from '../client/gateway-client.ts';
+
+const answers: Readonly<Record<string, ExecDecision | undefined>> = {
+  y: 'allow-once',
+  yes: 'allow-once',
+  a: 'allow-always',
+  always: 'allow-always',
+  n: 'deny',
+  no: 'deny',
+};
+
+export class ChatApprovals {
+  readonly #client: GatewayClient;
+  readonly #isOurs: (sessionKey: string | null) => boolean;
+  readonly #note: (text: string) => void;
+  /** the longest waiting first; the first one is asked */
+  readonly #open: ExecApproval[] = [];
+
+  constructor(
+    client: GatewayClient,
+    isOurs: (sessionKey: string | null) => boolean,
+    note: (text: string) => void,
+  ) {
+    this.#client = client;
+    this.#isOurs = isOurs;
+    this.#note = note;
+  }
+
+  /** Listens, and asks for those that wait already. */
+  start(): void {
+    this.#client.on('exec.approval.requested', (approval) => this.#add(approval));
+    this.#client.on('exec.approval.resolved', ({ id, decision, resolvedBy }) => {
+      const at = this.#open.findIndex((each) => each.id === id);
+      if (at < 0) return;
+      this.#open.splice(at, 1);
+      this.#note(decision === null ? 'nobody answered in time' : `${decision} by ${resolvedBy}`);
+      if (at === 0) this.#ask();
+    });
+    void this.listAgain();
+  }
+
+  /** After a loss: what was asked meanwhile. */
+  async listAgain(): Promise<void> {
+    try {
+      for (const approval of await this.#client.request('exec.approval.list', {})) {
+        this.#add(approval);
+      }
+    } catch {
+      // Without the scope, or the connection, somebody else answers.
+    }
+  }
+
+  /** Takes the line if it answers a question. */
+  take(line: string): boolean {
+    const [first] = this.#open;
+    const decision = answers[line.toLowerCase()];
+    if (first === undefined || decision === undefined) return false;
+    this.#client
+      .request('exec.approval.resolve', { id: first.id, decision })
+      .catch((error: TroupeError) => this.#note(error.message));
+    return true;
+  }
+
+  #add(approval: ExecApproval): void {
+    const isKnown = this.#open.some(({ id }) => id === approval.id);
+    if (isKnown || !this.#isOurs(approval.request.sessionKey)) return;
+    this.#open.push(approval);
+    if (this.#open.length === 1) this.#ask();
+  }
+
+  #ask(): void {
+    const [first] = this.#open;
+    if (first === undefined) return;
+    const { command, detail } = first.request;
+    const more = detail === '' ? '' : `\n  ${detail.replaceAll('\n', '\n  ')}`;
+    this.#note(`may this run?  ${command}${more}\n  y once, a always, n no`);
+  }
+}

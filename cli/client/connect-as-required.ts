@@ -1,0 +1,53 @@
+/**
+ * Connects with the secret alone, or as a device where the gateway requires one
+ * (`gateway.auth.deviceIdentity`). The device's key is kept in the data folder, beside the token,
+ * and is made when a gateway first asks for it.
+ */
+import type { TroupeError } from '../../protocols/errors.ts';
+import { Identity } from './device-identity.ts';
+import { GatewayClient, type GatewayClientOptions } from './gateway-client.ts';
+
+/** @throws TroupeError as GatewayClient.connect does */
+export async function connectAsRequired(
+  gateway: GatewayClientOptions,
+  home: string,
+): Promise<GatewayClient> {
+  const known = Identity.ifIn(home);
+  if (known?.knows(gateway.url) !== true) {
+    return GatewayClient.connect(gateway).catch((error: unknown) => {
+      if (codeOf(error) !== 'DEVICE_IDENTITY_REQUIRED') throw error;
+      return connectAs(Identity.in(home), gateway);
+    });
+  }
+  return connectAs(known, gateway).catch((refused: unknown) => {
+    if (codeOf(refused) !== 'PAIRING_REQUIRED') throw refused;
+    // The device was removed; the gateway may require none any more.
+    return GatewayClient.connect(gateway).catch((error: unknown) => {
+      throw codeOf(error) === 'DEVICE_IDENTITY_REQUIRED' ? refused : error;
+    });
+  });
+}
+
+async function connectAs(
+  identity: Identity,
+  gateway: GatewayClientOptions,
+): Promise<GatewayClient> {
+  const { url, token, password } = gateway;
+  const own = token === undefined && password === undefined ? identity.tokenFor(url) : undefined;
+  const deviceToken = own === undefined ? {} : { deviceToken: own };
+  const client = GatewayClient.start({ ...gateway, ...deviceToken, identity });
+  client.watch((state) => {
+    if (state.kind !== 'open') return;
+    identity.keepToken(url, state.hello.auth.deviceToken ?? identity.tokenFor(url));
+  });
+  try {
+    await client.ready();
+  } catch (error) {
+    if (codeOf(error) === 'AUTH_DEVICE_TOKEN_MISMATCH') identity.keepToken(url, undefined);
+    throw error;
+  }
+  return client;
+}
+
+/** The gateway's finer code of a refused hello. */
+const codeOf = (error: unknown): unknown => (error as Partial<TroupeError>).details?.['code'];

@@ -1,0 +1,190 @@
+/**
+ * Identity: the Ed25519 key of a device, in a file that only its user may read. A node has one, and
+ * the command line has one beside the token of the data folder. Whoever can read the file is the
+ * device. The token that a gateway gives to the device is kept beside the key, one file per
+ * gateway.
+ *
+ * Invariant: a file is there whole or not at all, and the key is never replaced, so that processes
+ * which start at once are the same device.
+ */
+import {
+  createHash,
+  createPrivateKey,
+  generateKeyPairSync,
+  type KeyObject,
+  randomBytes,
+  sign,
+} from 'node:crypto';
+import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { TroupeError } from '../../protocols/errors.ts';
+import type { ConnectChallenge, ConnectParams } from '../../protocols/gateway/index.ts';
+import { makeFolder } from '../../runtime/config/index.ts';
+
+/** `tokens` is there in files of earlier versions, which kept them all in this one. */
+type Kept = { readonly privateKey: string; readonly tokens: Readonly<Record<string, string>> };
+
+export class Identity {
+  readonly deviceId: string;
+  readonly publicKey: string;
+  readonly #key: KeyObject;
+  readonly #folder: string;
+  readonly #earlier: Kept['tokens'];
+
+  private constructor(folder: string, kept: Kept) {
+    this.#folder = folder;
+    this.#earlier = kept.tokens;
+    const der = Buffer.from(kept.privateKey, 'base64url');
+    this.#key = createPrivateKey({ key: der, format: 'der', type: 'pkcs8' });
+    const raw = rawPublicKey(this.#key);
+    this.publicKey = raw.toString('base64url');
+    this.deviceId = createHash('sha256').update(raw).digest('hex');
+  }
+
+  /**
+   * Of this folder; made when there is none.
+   * @throws TroupeError CONFLICT when the file holds no key, UNAVAILABLE when it cannot be written
+   */
+  static in(folder: string): Identity {
+    return Identity.ifIn(folder) ?? Identity.#open(folder, make(keyFile(folder)));
+  }
+
+  /** Of this folder, undefined when there is none yet. @throws TroupeError CONFLICT */
+  static ifIn(folder: string): Identity | undefined {
+    const kept = read(keyFile(folder));
+    return kept && Identity.#open(folder, kept);
+  }
+
+  static #open(folder: string, kept: Kept): Identity {
+    try {
+      return new Identity(folder, kept);
+    } catch (cause) {
+      const path = keyFile(folder);
+      throw new TroupeError(
+        'CONFLICT',
+        `${path} holds no device key: remove the file, then pair the device again`,
+        { cause },
+      );
+    }
+  }
+
+  /** This device has been admitted by the gateway at `url` before. */
+  knows(url: string): boolean {
+    return this.#record(url) !== undefined;
+  }
+
+  tokenFor(url: string): string | undefined {
+    return this.#record(url) || undefined;
+  }
+
+  /**
+   * After the gateway at `url` admitted the device. Without a token the one there is is dropped.
+   */
+  keepToken(url: string, token: string | undefined): void {
+    if (this.#record(url) !== (token ?? '')) replaceFile(this.#tokenFile(url), `${token ?? ''}\n`);
+  }
+
+  /** The proof for one connection: what is signed is what the hello says. */
+  proof(
+    { client, role = 'operator', scopes = [], auth }: ConnectParams,
+    { nonce, ts }: ConnectChallenge,
+  ): NonNullable<ConnectParams['device']> {
+    const said = [
+      'v3',
+      this.deviceId,
+      client.id,
+      client.mode,
+      role,
+      scopes.join(','),
+      ts,
+      auth?.token ?? auth?.deviceToken ?? '',
+      nonce,
+      client.platform.toLowerCase(),
+      (client.deviceFamily ?? '').toLowerCase(),
+    ];
+    const signature = sign(null, Buffer.from(said.join('|')), this.#key).toString('base64url');
+    return { id: this.deviceId, publicKey: this.publicKey, signature, signedAt: ts, nonce };
+  }
+
+  /** The kept token, empty when it was dropped; undefined when the gateway is not known. */
+  #record(url: string): string | undefined {
+    return textOf(this.#tokenFile(url))?.trim() ?? this.#earlier[url];
+  }
+
+  /** One file per gateway: processes that learn tokens at once do not overwrite each other's. */
+  #tokenFile(url: string): string {
+    const name = createHash('sha256').update(url.replace(/\/$/, '')).digest('hex').slice(0, 32);
+    return join(this.#folder, 'device-tokens', name);
+  }
+}
+
+const keyFile = (folder: string): string => join(folder, 'device.json');
+
+/** The key of the file, which another process may have made first. */
+const make = (path: string): Kept => {
+  const { privateKey } = generateKeyPairSync('ed25519');
+  const key = privateKey.export({ format: 'der', type: 'pkcs8' }).toString('base64url');
+  try {
+    // A link is made whole or not at all, and never over a file that is there.
+    withDraft(path, `${JSON.stringify({ privateKey: key })}\n`, (draft) => linkSync(draft, path));
+  } catch (cause) {
+    if (codeOf(cause) !== 'EEXIST') throw notWritten(path, cause);
+  }
+  return read(path) ?? { privateKey: '', tokens: {} };
+};
+
+/** Whole or not at all; the last of several processes wins. */
+const replaceFile = (path: string, text: string): void => {
+  try {
+    withDraft(path, text, (draft) => renameSync(draft, path));
+  } catch (cause) {
+    throw notWritten(path, cause);
+  }
+};
+
+const withDraft = (path: string, text: string, use: (draft: string) => void): void => {
+  const draft = `${path}.${randomBytes(6).toString('hex')}.new`;
+  makeFolder(dirname(path));
+  try {
+    writeFileSync(draft, text, { mode: 0o600, flag: 'wx', flush: true });
+    use(draft);
+  } finally {
+    rmSync(draft, { force: true });
+  }
+};
+
+const notWritten = (path: string, cause: unknown): TroupeError =>
+  new TroupeError('UNAVAILABLE', `cannot write ${path} (${codeOf(cause)})`, { cause });
+
+const rawPublicKey = (key: KeyObject): Buffer => {
+  const jwk = key.export({ format: 'jwk' });
+  const raw = Buffer.from(jwk.x ?? '', 'base64url');
+  if (jwk.crv === 'Ed25519' && raw.length === 32) return raw;
+  throw new Error('this is no Ed25519 key');
+};
+
+/** undefined when there is no file. @throws TroupeError CONFLICT */
+const read = (path: string): Kept | undefined => {
+  const text = textOf(path);
+  if (text === undefined) return undefined;
+  try {
+    const { privateKey, tokens } = JSON.parse(text) as Partial<Kept>;
+    return { privateKey: privateKey ?? '', tokens: tokens ?? {} };
+  } catch {
+    // The parser's own words could show a piece of the key.
+    return { privateKey: '', tokens: {} };
+  }
+};
+
+/** undefined when there is no file. @throws TroupeError CONFLICT */
+const textOf = (path: string): string | undefined => {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (cause) {
+    if (codeOf(cause) === 'ENOENT') return undefined;
+    throw new TroupeError('CONFLICT', `${path} cannot be read (${codeOf(cause)})`, { cause });
+  }
+};
+
+const codeOf = (cause: unknown): string =>
+  (cause as NodeJS.ErrnoException).code ?? (cause as Error).message;

@@ -1,0 +1,24 @@
+/** What a client makes of frames, and what it says when it waits no longer. */
+import { TroupeError } from '../../protocols/errors.ts';
+import type { EventFrame, ResponseFrame } from '../../protocols/gateway/index.ts';
+
+/** Undefined for what no gateway sends; the shapes of real frames are validated by the tests. */
+export function parse(data: Buffer): ResponseFrame | EventFrame | undefined {
+  try {
+    return JSON.parse(data.toString('utf8')) as ResponseFrame | EventFrame;
+  } catch {
+    return undefined;
+  }
+}
+
+export const isAccepted = (payload: unknown) =>
+  (payload as { status?: unknown } | undefined)?.status === 'accepted';
+
+export const late = (method: string, timeoutMs: number) =>
+  new TroupeError(
+    'DEADLINE_EXCEEDED',
+    `the gateway did not answer ${method} within ${timeoutMs} ms`,
+  );
+
+export const given = (signal: AbortSignal | undefined) =>
+  new TroupeError('CANCELLED', 'the wait was given up', { cause: signal?.reason });

@@ -1,0 +1,88 @@
+/**
+ * One request to the HTTP door of a gateway, as the commands make it: JSON in, JSON out, with the
+ * same URL and secret that its WebSocket takes.
+ */
+import { isErrorCode, TroupeError } from '../../protocols/errors.ts';
+import { type ClientOptions, gatewayOf } from '../options.ts';
+import { connectionError } from './gateway-errors.ts';
+
+export type HttpRequest = {
+  readonly method: 'GET' | 'POST' | 'DELETE';
+  /** with its query */
+  readonly path: string;
+  readonly body?: unknown;
+};
+
+const TIMEOUT_MS = 30_000;
+
+/** Sends requests to the gateway that the options mean. */
+export async function gatewayHttp(options: ClientOptions): Promise<GatewayHttp> {
+  const { url, token, password } = await gatewayOf(options);
+  const secret = token ?? password;
+  return (request) => send(httpOf(url), secret, request);
+}
+
+/**
+ * @throws TroupeError the gateway's own; UNAVAILABLE with `details.connection` when nobody answers;
+ * DEADLINE_EXCEEDED
+ */
+export type GatewayHttp = <T>(request: HttpRequest) => Promise<T>;
+
+const httpOf = (url: string): string => url.replace(/^ws/, 'http').replace(/\/$/, '');
+
+async function send<T>(
+  origin: string,
+  secret: string | undefined,
+  { method, path, body }: HttpRequest,
+): Promise<T> {
+  const headers = {
+    accept: 'application/json',
+    ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+    ...(secret === undefined ? {} : { authorization: `Bearer ${secret}` }),
+  };
+  const signal = AbortSignal.timeout(TIMEOUT_MS);
+  const init = { method, headers, signal, redirect: 'error' as const };
+  let status: number;
+  let text: string;
+  try {
+    const sent = body === undefined ? init : { ...init, body: JSON.stringify(body) };
+    const response = await fetch(`${origin}${path}`, sent);
+    status = response.status;
+    text = await response.text();
+  } catch (cause) {
+    throw failureOf(cause, origin);
+  }
+  const answer = parsed(text);
+  if (status < 400 && answer !== undefined) return answer as T;
+  throw refusalOf(answer, status, `${origin}${path}`);
+}
+
+const parsed = (text: string): unknown => {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+};
+
+function failureOf(error: unknown, origin: string): TroupeError {
+  const { name, cause } = error as Error;
+  if (name === 'TimeoutError')
+    return new TroupeError('DEADLINE_EXCEEDED', `${origin} did not answer in ${TIMEOUT_MS} ms`);
+  return connectionError('unreachable', origin, cause instanceof Error ? cause : (error as Error));
+}
+
+/** What speaks no taxonomy is no door of ours, or an older gateway. */
+function refusalOf(answer: unknown, status: number, url: string): TroupeError {
+  const { code, message, details, retry_after_sec } =
+    (answer as { error?: Record<string, unknown> } | undefined)?.error ?? {};
+  if (!isErrorCode(code) || typeof message !== 'string')
+    return new TroupeError(
+      'UNAVAILABLE',
+      `${url} answered with status ${status} and no answer of ours: is it the gateway of this version?`,
+    );
+  return new TroupeError(code, message, {
+    ...(details ? { details: details as Record<string, unknown> } : {}),
+    ...(typeof retry_after_sec === 'number' ? { retryAfterMs: retry_after_sec * 1_000 } : {}),
+  });
+}

@@ -1,0 +1,132 @@
+/** The commands of a cluster: its processes, what is seen of it, and the health of its parts. */
+import type { Command } from 'commander';
+import type { ActorsOptions, ListOptions, WatchOptions } from './actors.ts';
+import type { ClusterViewOptions } from './cluster.ts';
+import type { ResetKeysOptions } from './cluster-keys.ts';
+import {
+  examples,
+  type Finish,
+  wholeNumber,
+  withConfig,
+  withJson,
+  withNats,
+} from '../command-parts.ts';
+import type { HealthOptions } from '../processes/health.ts';
+import type { CommonOptions } from '../options.ts';
+
+export function addClusterCommands(program: Command, finish: Finish): void {
+  for (const add of [addGateway, addWorker, addCluster, addActors, addHealth]) add(program, finish);
+}
+
+const withName = (command: Command) =>
+  command.option(
+    '--name <name>',
+    'name of this process, the same after a restart (TROUPE_NODE_NAME; default the host name)',
+  );
+
+function addGateway(program: Command, finish: Finish): void {
+  withJson(withName(withNats(withConfig(program.command('gateway')))))
+    .option('--bind <where>', 'loopback, lan, or an IP address (TROUPE_BIND; default loopback)')
+    .description('run a gateway of a cluster in this process and print the URL of its page')
+    .addHelpText(
+      'after',
+      examples(
+        'troupe gateway --nats nats://127.0.0.1:4222',
+        'troupe gateway --nats nats://a:4222,nats://b:4222 --bind lan --port 80',
+      ),
+    )
+    .action(async (options: CommonOptions) => {
+      finish(await (await import('../processes/gateway.ts')).gateway(options));
+    });
+}
+
+function addWorker(program: Command, finish: Finish): void {
+  withJson(withName(withNats(withConfig(program.command('worker')))))
+    .option('--weight <n>', 'its share of the actors, against the other workers’; default 1')
+    .description('run a worker of a cluster in this process: actors, model calls and tools')
+    .addHelpText(
+      'after',
+      examples(
+        'troupe worker --nats nats://127.0.0.1:4222',
+        'troupe worker --nats nats://127.0.0.1:4222 --name big --weight 2',
+      ),
+    )
+    .action(async (options: CommonOptions) => {
+      finish(await (await import('../processes/worker.ts')).worker(options));
+    });
+}
+
+function addCluster(program: Command, finish: Finish): void {
+  const cluster = program.command('cluster');
+  addResetKeys(cluster, finish);
+  withJson(withNats(withConfig(cluster)))
+    .option('--watch', 'show it again each second, until Ctrl-C')
+    .option('--shards', 'every shard, and not only those that need a look')
+    .option('--check <node>', 'only find out whether the process of this name answers')
+    .description('show workers, gateways and shards of a cluster')
+    .addHelpText(
+      'after',
+      examples(
+        'troupe cluster --nats nats://127.0.0.1:4222',
+        'troupe cluster --watch',
+        'troupe cluster --check worker-1',
+      ),
+    )
+    .action(async (options: ClusterViewOptions) => {
+      finish(await (await import('./cluster.ts')).cluster(options));
+    });
+}
+
+function addResetKeys(cluster: Command, finish: Finish): void {
+  withJson(withNats(withConfig(cluster.command('reset-keys'))))
+    .option('--secret-only', 'only forget the join secret; keys in data folders stay valid')
+    .option('--yes', 'confirm that what the former keys protect is lost')
+    .description('remove the stored keys of a stopped cluster whose keys or join secret are lost')
+    .addHelpText(
+      'after',
+      examples(
+        'troupe cluster reset-keys --nats nats://127.0.0.1:4222 --yes',
+        'troupe cluster reset-keys --nats nats://127.0.0.1:4222 --secret-only',
+      ),
+    )
+    .action(async (_: object, command: Command) => {
+      const { resetKeys } = await import('./cluster-keys.ts');
+      finish(await resetKeys(command.optsWithGlobals<ResetKeysOptions>()));
+    });
+}
+
+function addActors(program: Command, finish: Finish): void {
+  const actors = program.command('actors').description('look at single actors');
+  const load = () => import('./actors.ts');
+  withJson(withNats(withConfig(actors.command('list'))))
+    .option('--type <type>', 'only actors of this type')
+    .option('--limit <n>', 'so many at most; default 1000', wholeNumber)
+    .description('list the actors, by address')
+    .addHelpText('after', examples('troupe actors list --type session'))
+    .action(async (options: ListOptions) => finish(await (await load()).list(options)));
+  withJson(withNats(withConfig(actors.command('show'))))
+    .argument('<address>', 'tenant/type/key')
+    .description('print the committed state of an actor')
+    .addHelpText('after', examples('troupe actors show default/root/cluster --json'))
+    .action(async (address: string, options: ActorsOptions) => {
+      finish(await (await load()).show(address, options));
+    });
+  withJson(withNats(withConfig(actors.command('watch'))))
+    .argument('<address>', 'tenant/type/key')
+    .option('--turns <n>', 'end after so many turns', wholeNumber)
+    .description('print each message that an actor takes, and its state after it, as it happens')
+    .addHelpText('after', examples('troupe actors watch default/session/agent:main:main'))
+    .action(async (address: string, options: WatchOptions) => {
+      finish(await (await load()).watch(address, options));
+    });
+}
+
+function addHealth(program: Command, finish: Finish): void {
+  withJson(withName(withNats(withConfig(program.command('health')))))
+    .option('--worker', 'of the worker of this name, instead of the gateway')
+    .description('find out whether the gateway of this machine is ready: exit code 0 or 1')
+    .addHelpText('after', examples('troupe health', 'troupe health --worker'))
+    .action(async (options: HealthOptions) => {
+      finish(await (await import('../processes/health.ts')).health(options));
+    });
+}

@@ -1,0 +1,68 @@
+/**
+ * Cluster link: how a command reaches a cluster without being a part of it: it holds nothing,
+ * answers nothing and is not counted.
+ */
+import { type Beat, BEAT_SUBJECT } from '../../runtime/cluster/beat.ts';
+import type { Bus } from '../../runtime/bus/bus.ts';
+import { type Config, natsOptions } from '../../runtime/config/index.ts';
+import type { Store } from '../../runtime/index.ts';
+import type { Blobs } from '../../runtime/blobs/blobs.ts';
+import { natsNamed } from '../processes/node.ts';
+
+export type ClusterLink = {
+  readonly env: string;
+  readonly shards: number;
+  readonly store: Store;
+  readonly bus: Bus;
+  readonly blobs: Blobs;
+};
+
+/**
+ * Connects to a cluster that there is, and waits for NATS as long as `signal` lets it.
+ * @throws TroupeError NOT_FOUND when the cluster was never started
+ */
+export async function linkCluster(config: Config, signal: AbortSignal): Promise<ClusterLink> {
+  natsNamed(config);
+  const [{ openNats }, { MemoryState }] = await Promise.all([
+    import('../../runtime/index.ts'),
+    import('../../runtime/state/memory.ts'),
+  ]);
+  const { env, replicas } = config.nats;
+  const ports = await openNats({
+    ...natsOptions(config),
+    name: 'troupe command',
+    env,
+    shards: config.cluster.shards,
+    replicas,
+    create: false,
+    state: () => new MemoryState(),
+    onAlarm: warn,
+    onStatus: warn,
+    signal,
+  });
+  return { env, ...ports };
+}
+
+const warn = (what: string): void => void process.stderr.write(`troupe: ${what}\n`);
+
+/** The last beat of every process that is heard, and when it came (monotonic milliseconds). */
+export class Listener {
+  readonly #heard = new Map<string, { beat: Beat; atMs: number }>();
+  readonly stop: () => void;
+
+  constructor(bus: Bus) {
+    this.stop = bus.subscribe(BEAT_SUBJECT, ({ payload }) => {
+      const beat = payload as Beat;
+      if (beat.leaving) this.#heard.delete(beat.node);
+      else this.#heard.set(beat.node, { beat, atMs: performance.now() });
+    });
+  }
+
+  /** Those that were heard within `withinMs`. */
+  heard(withinMs: number): readonly { beat: Beat; ageMs: number }[] {
+    const now = performance.now();
+    return [...this.#heard.values()]
+      .map(({ beat, atMs }) => ({ beat, ageMs: now - atMs }))
+      .filter(({ ageMs }) => ageMs <= withinMs);
+  }
+}

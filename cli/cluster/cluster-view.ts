@@ -1,0 +1,127 @@
+/**
+ * Cluster view: what the processes of a cluster have said of themselves, as one picture, and how
+ * people are shown it. Pure: beats in, text out.
+ */
+import type { Beat } from '../../runtime/cluster/beat.ts';
+import type { ShardStatus } from '../../runtime/index.ts';
+import { ago, table } from '../../operations/text.ts';
+import { bytes } from '../output.ts';
+
+/** A beat and how long ago it came, milliseconds. */
+export type Heard = { readonly beat: Beat; readonly ageMs: number };
+
+export type ShardView = Omit<Partial<ShardStatus>, 'state'> & {
+  readonly shard: number;
+  readonly state: ShardStatus['state'] | 'nobody has it';
+  /** the holder's name */
+  readonly owner?: string;
+};
+
+export type ClusterView = {
+  readonly env: string;
+  readonly cell: string;
+  readonly nodes: readonly (Omit<Beat, 'shards' | 'types' | 'seq'> & {
+    readonly shards: number;
+    readonly ageMs: number;
+  })[];
+  readonly shards: readonly ShardView[];
+};
+
+/** Of two that claim a shard the later owner is believed; the other one finds out by itself. */
+export function viewOf(
+  { env, cell, shards }: { env: string; cell: string; shards: number },
+  heard: readonly Heard[],
+): ClusterView {
+  const held = new Map<number, ShardView>();
+  for (const { beat } of heard)
+    for (const status of beat.shards) {
+      const known = held.get(status.shard);
+      if (known && (known.epoch ?? 0) >= status.epoch) continue;
+      held.set(status.shard, { ...status, node: beat.node, owner: beat.name });
+    }
+  const nodes = heard
+    .map(({ beat: { shards: own, types: _, seq: __, ...rest }, ageMs }) => ({
+      ...rest,
+      shards: own.length,
+      ageMs,
+    }))
+    .toSorted((a, b) => order(a.role, b.role) || order(a.name, b.name) || order(a.node, b.node));
+  return {
+    env,
+    cell,
+    nodes,
+    shards: Array.from(
+      { length: shards },
+      (_, shard) => held.get(shard) ?? { shard, state: 'nobody has it' as const },
+    ),
+  };
+}
+
+const order = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
+
+/** @param nowMs wall clock of this machine, for how long processes run */
+export function render(view: ClusterView, nowMs: number): string {
+  const { env, cell, nodes, shards } = view;
+  const workers = nodes.filter(({ role }) => role === 'worker');
+  const gateways = nodes.filter(({ role }) => role === 'gateway');
+  return [
+    `cluster ${env}: ${count(workers.length, 'worker')}, ${count(gateways.length, 'gateway')}, ` +
+      `${count(shards.length, 'shard')} (cell ${cell})\n`,
+    `${summary(shards)}\n`,
+    workers.length === 0 ? '' : `\n${table(workerHead, workers.map(workerCells(nowMs)))}`,
+    gateways.length === 0 ? '' : `\n${table(gatewayHead, gateways.map(gatewayCells(nowMs)))}`,
+    `\n${table(shardHead, shards.map(shardCells))}`,
+  ].join('');
+}
+
+const count = (n: number, what: string) => `${n} ${what}${n === 1 ? '' : 's'}`;
+
+function summary(shards: readonly ShardView[]): string {
+  const states = new Map<string, number>();
+  for (const { state } of shards) states.set(state, (states.get(state) ?? 0) + 1);
+  const lag = shards.reduce((sum, shard) => sum + (shard.lag ?? 0), 0);
+  const held = [...states].map(([state, n]) => `${n} ${state}`).join(', ');
+  return `shards: ${held}; messages that wait: ${lag}`;
+}
+
+type NodeView = ClusterView['nodes'][number];
+
+const workerHead =
+  'worker,state,shards,weight,cores,loop,effects,turns/s,memory,runs for,version'.split(',');
+
+const workerCells = (nowMs: number) => (node: NodeView) => [
+  node.name,
+  node.draining ? 'draining' : 'active',
+  String(node.shards),
+  String(Math.round(node.weight * 100) / 100),
+  node.load.cpu.toFixed(2),
+  `${Math.round(node.load.eventLoop * 100)} %`,
+  String(node.load.effects),
+  String(Math.round(node.load.turnsPerSecond)),
+  bytes(node.load.rssBytes),
+  ago(nowMs - node.startedAtMs),
+  node.version,
+];
+
+const gatewayHead = ['gateway', 'cores', 'loop', 'memory', 'runs for', 'version'];
+
+const gatewayCells = (nowMs: number) => (node: NodeView) => [
+  node.name,
+  node.load.cpu.toFixed(2),
+  `${Math.round(node.load.eventLoop * 100)} %`,
+  bytes(node.load.rssBytes),
+  ago(nowMs - node.startedAtMs),
+  node.version,
+];
+
+const shardHead = ['shard', 'state', 'owner', 'epoch', 'position', 'turns', 'lag', 'actors', 'why'];
+
+const shardCells = (shard: ShardView) => [
+  String(shard.shard),
+  shard.state,
+  shard.owner ?? '',
+  ...[shard.epoch, shard.position, shard.turnNo, shard.lag, shard.residents].map((n) =>
+    n === undefined ? '' : String(n),
+  ),
+  shard.why ?? '',
+];

@@ -1,0 +1,107 @@
+/**
+ * `troupe cluster`: what a cluster looks like now: workers, gateways, and every shard with its
+ * owner and the mail that waits. It listens to what the processes say of themselves.
+ */
+import { setTimeout as pause } from 'node:timers/promises';
+import { type Beat, BEAT_SUBJECT } from '../../runtime/cluster/beat.ts';
+import { type Config, natsOptions } from '../../runtime/config/index.ts';
+import { type ClusterLink, linkCluster, Listener } from './cluster-link.ts';
+import { type ClusterView, render, viewOf } from './cluster-view.ts';
+import { exitCodes } from '../exit.ts';
+import { natsNamed } from '../processes/node.ts';
+import { type CommonOptions, loadFrom } from '../options.ts';
+import { printJson } from '../output.ts';
+import { untilSignal } from '../processes/signals.ts';
+
+export type ClusterViewOptions = CommonOptions & {
+  readonly watch?: boolean;
+  /** name of a process */
+  readonly check?: string;
+};
+
+/** Everybody says something within this; a silent one counts as gone. */
+const listenMs = 1_000;
+const redrawMs = 1_000;
+const checkMs = 2_000;
+
+export async function cluster(options: ClusterViewOptions): Promise<number> {
+  const { config } = await loadFrom(options);
+  if (options.check !== undefined) return check(config, options.check);
+  const asked = untilSignal();
+  const link = await linkCluster(config, asked);
+  try {
+    const listener = new Listener(link.bus);
+    await pause(listenMs, undefined, { signal: asked });
+    const look = () => viewOf({ ...link, cell: link.store.cell }, listener.heard(listenMs));
+    if (options.watch) await watch(look, options, asked);
+    else if (options.json) printJson(look());
+    else process.stdout.write(render(look(), Date.now()));
+    return exitCodes.ok;
+  } catch (error) {
+    if (asked.aborted) return exitCodes.interrupted;
+    throw error;
+  } finally {
+    await close(link);
+  }
+}
+
+async function watch(
+  look: () => ClusterView,
+  { json }: CommonOptions,
+  asked: AbortSignal,
+): Promise<never> {
+  const { stdout } = process;
+  for (;;) {
+    const text = json ? `${JSON.stringify(look())}\n` : render(look(), Date.now());
+    stdout.write(stdout.isTTY && !json ? onePage(text, stdout.rows) : text);
+    await pause(redrawMs, undefined, { signal: asked });
+  }
+}
+
+const clear = '\u001B[H\u001B[J';
+
+/** As much as the terminal shows at once. */
+function onePage(text: string, rows: number): string {
+  const lines = text.trimEnd().split('\n');
+  if (lines.length < rows) return `${clear}${lines.join('\n')}\n`;
+  const shown = lines.slice(0, rows - 2);
+  return `${clear}${shown.join('\n')}\n… and ${lines.length - shown.length} more lines\n`;
+}
+
+async function check(config: Config, name: string): Promise<number> {
+  const heard = await isHeard(config, name);
+  process.stdout.write(`${heard ? 'heard' : 'nothing is heard'} of ${name}\n`);
+  return heard ? exitCodes.ok : exitCodes.failure;
+}
+
+/** Whether the process of this name says something within two seconds. */
+export async function isHeard(config: Config, name: string, role?: string): Promise<boolean> {
+  natsNamed(config);
+  const [{ connectNats }, { NatsBus }] = await Promise.all([
+    import('../../runtime/cluster/nats-connection.ts'),
+    import('../../runtime/bus/nats-bus.ts'),
+  ]);
+  const late = AbortSignal.timeout(checkMs);
+  try {
+    const connection = await connectNats({ ...natsOptions(config), signal: late });
+    const bus = new NatsBus(connection, { env: config.nats.env });
+    const found = new Promise<boolean>((resolve) => {
+      bus.subscribe(BEAT_SUBJECT, ({ payload }) => {
+        const beat = payload as Beat;
+        const meant = beat.name === name || beat.node === name;
+        if (meant && !beat.leaving && (role === undefined || beat.role === role)) resolve(true);
+      });
+      late.addEventListener('abort', () => resolve(false));
+    });
+    const heard = await found;
+    await bus.close();
+    await connection.close();
+    return heard;
+  } catch (error) {
+    if (late.aborted) return false;
+    throw error;
+  }
+}
+
+/** The bus goes with its connection. */
+const close = ({ store }: ClusterLink): Promise<void> => store.close();

@@ -1,0 +1,64 @@
+/** `troupe config`: shows the configuration, checks it, and prints its schema and its reference. */
+import type { Config } from '../../runtime/config/index.ts';
+import { exitCodes } from '../exit.ts';
+import { type CommonOptions, loadFrom, loadToStart } from '../options.ts';
+import { printJson } from '../output.ts';
+
+/** Every value with where it comes from; secrets as `***`. */
+export async function show(options: CommonOptions): Promise<number> {
+  const { config, sources, file, notYetUsed } = await loadFrom(options);
+  if (options.json) {
+    printJson({ file, config, sources, notYetUsed });
+    return exitCodes.ok;
+  }
+  const { leaves, showPointer } = await import('../../runtime/config/index.ts');
+  process.stdout.write(`file: ${file ?? 'none'}\n`);
+  for (const [pointer, value] of leaves(config)) {
+    const path = showPointer(pointer);
+    process.stdout.write(`${path} = ${JSON.stringify(value)}  (${sources[path] ?? 'default'})\n`);
+  }
+  return exitCodes.ok;
+}
+
+/** @throws ConfigError with every problem */
+export async function check(options: CommonOptions): Promise<number> {
+  const { config, file, notYetUsed } = await loadToStart(options);
+  const warnings = await warningsOf(config);
+  if (options.json) {
+    printJson({ ok: true, file, notYetUsed, warnings });
+    return exitCodes.ok;
+  }
+  process.stdout.write(`the configuration is good (${file ?? 'no file, defaults only'})\n`);
+  if (notYetUsed.length > 0) {
+    process.stdout.write(`not yet used in this version: ${notYetUsed.join(', ')}\n`);
+  }
+  for (const { path, value, message } of warnings) {
+    process.stdout.write(`warning: ${path} = ${value}: ${message}\n`);
+  }
+  return exitCodes.ok;
+}
+
+/** What a start accepts and its author should know, tenants included. */
+async function warningsOf(config: Config) {
+  const { broadPatterns } = await import('../../installation/start-rules.ts');
+  const { findingsOf, showPointer } = await import('../../runtime/config/index.ts');
+  return findingsOf([broadPatterns], config).map(({ pointer, value, message }) => ({
+    path: showPointer(pointer),
+    value,
+    message,
+  }));
+}
+
+/** The JSON Schema of the file. */
+export async function schema(): Promise<number> {
+  const { configSchema } = await import('../../runtime/config/index.ts');
+  printJson(configSchema);
+  return exitCodes.ok;
+}
+
+/** docs/config.md. */
+export async function reference(): Promise<number> {
+  const { configReference } = await import('../../runtime/config/index.ts');
+  process.stdout.write(configReference());
+  return exitCodes.ok;
+}

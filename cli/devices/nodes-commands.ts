@@ -1,0 +1,92 @@
+/** The commands for nodes: devices that do work, and this machine as one. */
+import { type Command, Option } from 'commander';
+import {
+  defaultCommand,
+  examples,
+  type Finish,
+  wholeNumber,
+  withClient,
+  withJson,
+} from '../command-parts.ts';
+import type { NodeRunOptions } from '../node-host/run.ts';
+import type { InvokeOptions } from './nodes.ts';
+import type { ClientOptions } from '../options.ts';
+
+const list = (value: string, known: readonly string[] = []): readonly string[] => [...known, value];
+
+export function addNodesCommands(program: Command, finish: Finish): void {
+  addNodeHost(program, finish);
+  const nodes = program
+    .command('nodes')
+    .description('devices that do work: machines and browser pages');
+  const load = () => import('./nodes.ts');
+  withJson(withClient(defaultCommand(nodes, 'list')))
+    .description('list them, and what waits for approval')
+    .action(async (options: ClientOptions) => finish(await (await load()).list(options)));
+  withJson(withClient(nodes.command('describe')))
+    .argument('<node>', 'its id, the beginning of it, or its name')
+    .description('what it offers, and what its owner permits')
+    .action(async (node: string, options: ClientOptions) => {
+      finish(await (await load()).describe(node, options));
+    });
+  withJson(withClient(nodes.command('invoke')))
+    .argument('<node>', 'its id, the beginning of it, or its name')
+    .argument('<command>', 'as system.which')
+    .option('--params <json>', 'parameters of the command', '{}')
+    .option('--timeout <seconds>', 'longest it may take; default 30', wholeNumber)
+    .option('--key <key>', 'idempotency key: the same one again gives the first answer')
+    .description('have it carry out a command, and print the answer')
+    .addHelpText(
+      'after',
+      examples(`troupe nodes invoke box system.which --params '{"bins":["git"]}'`),
+    )
+    .action(async (node: string, command: string, options: InvokeOptions) => {
+      finish(await (await load()).invoke(node, command, options));
+    });
+  for (const word of ['approve', 'reject'] as const) {
+    withJson(withClient(nodes.command(word)))
+      .argument('<request>', 'as `troupe nodes` shows it')
+      .description(word === 'approve' ? 'let its commands be invoked' : 'refuse its commands')
+      .action(async (request: string, options: ClientOptions) => {
+        finish(await (await load()).decide(word, request, options));
+      });
+  }
+  withJson(withClient(nodes.command('rename')))
+    .argument('<node>', 'its id, the beginning of it, or its name')
+    .argument('<name>', 'how people shall call it')
+    .description('give it a name')
+    .action(async (node: string, name: string, options: ClientOptions) => {
+      finish(await (await load()).rename(node, name, options));
+    });
+  withJson(withClient(nodes.command('remove')))
+    .argument('<node>', 'its id, the beginning of it, or its name')
+    .description('forget it: it must be let in again')
+    .action(async (node: string, options: ClientOptions) => {
+      finish(await (await load()).remove(node, options));
+    });
+}
+
+function addNodeHost(program: Command, finish: Finish): void {
+  const node = program.command('node').description('this machine as a node of a gateway');
+  node.action(() => node.help());
+  withClient(node.command('run'))
+    .description('connect, and carry out what people and agents ask for')
+    .option('--display-name <name>', 'what people call it; default the host name')
+    .option('--root <folder>', 'offer the files of a folder: path, path:ro or path:rw', list)
+    .option('--allow <pattern>', "commands that run without a question, as 'git status'", list)
+    .addOption(
+      new Option('--exec <mode>', 'commands that no --allow covers: ask a person, or else')
+        .choices(['ask', 'deny', 'allow', 'off'])
+        .default('ask'),
+    )
+    .addHelpText(
+      'after',
+      examples(
+        'troupe node run --url ws://gateway.example:18789 --token …',
+        "troupe node run --root ~/notes:rw --root /var/log --allow 'git status' --allow 'ls *'",
+      ),
+    )
+    .action(async (options: NodeRunOptions) => {
+      finish(await (await import('../node-host/run.ts')).run(options));
+    });
+}

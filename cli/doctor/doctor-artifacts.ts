@@ -1,0 +1,128 @@
+/**
+ * What `troupe doctor` checks about the bucket of artifacts. An installation for one machine may
+ * use any bucket. A cluster keeps files itself, encrypted, unless the configuration says otherwise.
+ * Where other machines connect, a folder must be sealed; a store must be reached
+ * under TLS, encrypt with a key of the customer's, and permit neither ACLs, listing nor public
+ * access.
+ */
+import { existsSync } from 'node:fs';
+import { artifactsFolder, filesKeyFile, keepsFilesInCell } from '../../compose/artifacts.ts';
+import { errorData } from '../../protocols/errors.ts';
+import { checkBucket } from '../../runtime/artifacts/bucket-checks.ts';
+import { sealingKey } from '../../runtime/artifacts/sealed-file.ts';
+import { systemClock } from '../../runtime/clock/clock.ts';
+import { bindHost, type Config, natsServers } from '../../runtime/config/index.ts';
+import { fail, type Finding, ok, warn } from './doctor-finding.ts';
+
+const CHECK = 'artifacts';
+const LOOPBACK = /^(127\.\d+\.\d+\.\d+|localhost|\[?::1\]?)$/;
+type Store = NonNullable<Config['a2a']['artifacts']['s3']>;
+
+/** Aliases of keys that AWS itself holds, for example `alias/aws/s3`. */
+const AWS_MANAGED = /(^|:)alias\/aws\//;
+const TIMEOUT_MS = 5_000;
+
+export async function* artifactStore(config: Config): AsyncGenerator<Finding> {
+  const { enabled, artifacts } = config.a2a;
+  if (!enabled) return;
+  const { s3, encryptionKey } = artifacts;
+  if (s3) {
+    yield* remoteStore(s3, config);
+    return;
+  }
+  const faults = [...wrongInFolder(config)];
+  yield* faults;
+  if (faults.length > 0) return;
+  if (isInCell(config)) {
+    yield ok(CHECK, 'in the cluster, encrypted with its key');
+    yield clusterKeys(config);
+    return;
+  }
+  const sealed = encryptionKey ? 'sealed' : 'not sealed: only this machine connects';
+  yield ok(CHECK, `${artifactsFolder(config)}, ${sealed}`);
+}
+
+/** Where this process gets the keys that it shares with the others. */
+function clusterKeys({ home, cluster }: Config): Finding {
+  const text = existsSync(filesKeyFile(home))
+    ? `those in ${home}`
+    : cluster.secret
+      ? 'the first start gets them with the join secret'
+      : 'the first process makes them; a process with another data folder needs TROUPE_CLUSTER_SECRET';
+  return ok('cluster keys', text);
+}
+
+async function* remoteStore(store: Store, config: Config): AsyncGenerator<Finding> {
+  if (!othersCome(config)) {
+    yield ok(CHECK, `${store.endpoint}, bucket ${store.bucket}: only this machine connects`);
+    return;
+  }
+  const faults = [...wrongInStore(store)];
+  yield* faults;
+  // A store that is not sealed, or is reached in clear, receives no request.
+  if (faults.length > 0) return;
+  const { accessKeyId, secretAccessKey, ...place } = store;
+  const points = checkBucket({
+    ...place,
+    accessKeyId: accessKeyId.reveal(),
+    secretAccessKey: secretAccessKey.reveal(),
+    google: isGoogle(store),
+    clock: systemClock,
+    timeoutMs: TIMEOUT_MS,
+  });
+  for await (const { status, message, remedy } of points) {
+    const text = `bucket ${store.bucket}: ${message}`;
+    if (status === 'ok') yield ok(CHECK, text);
+    else yield (status === 'fail' ? fail : warn)(CHECK, text, remedy ?? '');
+  }
+}
+
+function* wrongInStore(store: Store): Generator<Finding> {
+  const { encryption, kmsKeyId, endpoint } = store;
+  if (!isGoogle(store) && (encryption !== 'aws:kms' || !kmsKeyId || AWS_MANAGED.test(kmsKeyId))) {
+    yield fail(
+      CHECK,
+      encryption === 'aws:kms'
+        ? `a2a.artifacts.s3.kmsKeyId is ${kmsKeyId ?? 'not set'}: the store would use a key of its own`
+        : `a2a.artifacts.s3.encryption is "${encryption}": files are not sealed with a key of yours`,
+      'set encryption to "aws:kms" and kmsKeyId to a key of yours',
+    );
+  }
+  const { protocol, hostname } = new URL(endpoint);
+  if (protocol === 'http:' && !LOOPBACK.test(hostname)) {
+    yield fail(
+      CHECK,
+      `a2a.artifacts.s3.endpoint is ${endpoint}: files would travel in clear`,
+      'set an https:// URL',
+    );
+  }
+}
+
+const isGoogle = ({ endpoint }: Store): boolean =>
+  /(^|\.)storage\.googleapis\.com$/.test(new URL(endpoint).hostname);
+
+function* wrongInFolder(config: Config): Generator<Finding> {
+  const { encryptionKey } = config.a2a.artifacts;
+  if (!encryptionKey) {
+    if (!othersCome(config) || isInCell(config)) return;
+    yield fail(
+      CHECK,
+      `others come in, and files would lie in clear in ${artifactsFolder(config)}`,
+      'set a2a.artifacts.encryptionKey, made by `openssl rand -hex 32`, or a2a.artifacts.s3',
+    );
+    return;
+  }
+  try {
+    sealingKey(encryptionKey.reveal());
+  } catch (error) {
+    yield fail(CHECK, errorData(error).message, 'set such a key');
+  }
+}
+
+/** Whether anybody but this machine comes in: by the gateway's port, or by NATS. */
+const othersCome = (config: Config): boolean =>
+  !LOOPBACK.test(bindHost(config)) || joinsCluster(config);
+
+const joinsCluster = ({ nats }: Config): boolean => natsServers(nats).length > 0;
+
+const isInCell = (config: Config): boolean => joinsCluster(config) && keepsFilesInCell(config);

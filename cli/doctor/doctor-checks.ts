@@ -1,0 +1,265 @@
+/** The checks of `troupe doctor`, one function per subject. */
+import {
+  accessSync,
+  constants,
+  existsSync,
+  mkdtempSync,
+  rmSync,
+  statfsSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import {
+  bindHost,
+  type Config,
+  type LoadedConfig,
+  ownSections,
+  resolveAgents,
+  storeFolder,
+  showPointer,
+  tenantConfig,
+  tenantsWithOwn,
+} from '../../runtime/config/index.ts';
+import { TroupeError } from '../../protocols/errors.ts';
+import { BUILT_IN_PROVIDERS, isBuiltInProvider } from '../../protocols/model-providers.ts';
+import { fail, type Finding, ok, warn } from './doctor-finding.ts';
+import { addressOf } from '../options.ts';
+import { bytes } from '../output.ts';
+import { isTroupe } from '../processes/probe.ts';
+
+const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error));
+
+/** Oldest Node that is supported. */
+const nodeMin = [20, 19] as const;
+
+export function nodeVersion(version: string): Finding {
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  const enough = major > nodeMin[0] || (major === nodeMin[0] && minor >= nodeMin[1]);
+  return enough
+    ? ok('node', version)
+    : fail('node', `${version} is too old`, `install Node ${nodeMin.join('.')} or newer`);
+}
+
+/** Opens a real store in a scratch folder, and writes and reads through it. */
+export async function storeEngine(): Promise<Finding> {
+  const path = mkdtempSync(join(tmpdir(), 'troupe-doctor-'));
+  try {
+    const { openLmdbStore } = await import('../../runtime/log/lmdb.ts');
+    const store = await openLmdbStore({ path, durability: 'process' });
+    try {
+      await store.log.append('doctor', Buffer.from('probe'));
+      const last = await store.log.readLast('doctor');
+      if (Buffer.from(last?.bytes ?? []).toString() !== 'probe')
+        throw new Error('it reads back wrong');
+    } finally {
+      await store.close();
+    }
+    return ok('store', 'LMDB loads, writes and reads');
+  } catch (error) {
+    return fail(
+      'store',
+      `LMDB does not work here: ${messageOf(error)}`,
+      'run npm ci, on this machine and Node',
+    );
+  } finally {
+    rmSync(path, { recursive: true, force: true });
+  }
+}
+
+export function configuration(loaded: LoadedConfig | Error): Finding {
+  if (loaded instanceof Error) {
+    return fail('config', loaded.message, 'mend it; troupe config reference explains every key');
+  }
+  const { file = 'no file, defaults only', notYetUsed } = loaded;
+  return notYetUsed.length === 0
+    ? ok('config', file)
+    : warn(
+        'config',
+        `${file} sets what this version does not use yet: ${notYetUsed.join(', ')}`,
+        'see docs/config.md',
+      );
+}
+
+const freeBytesMin = { fail: 100e6, warn: 1e9 };
+
+export function* dataFolder(config: Config): Generator<Finding> {
+  const { home } = config;
+  const nearest = existingAncestor(home);
+  try {
+    writable(nearest);
+    yield ok('data folder', nearest === home ? home : `${home} (will be made)`);
+  } catch (error) {
+    yield fail(
+      'data folder',
+      `${nearest} can not be written (${messageOf(error)})`,
+      'mend its rights, or choose another with --data or TROUPE_HOME',
+    );
+  }
+  yield freeSpace(nearest);
+}
+
+function existingAncestor(path: string): string {
+  return existsSync(path) || path === dirname(path) ? path : existingAncestor(dirname(path));
+}
+
+function writable(folder: string): void {
+  accessSync(folder, constants.W_OK);
+  const probe = join(folder, `.troupe-doctor-${process.pid}`);
+  writeFileSync(probe, 'probe', { flag: 'wx' });
+  rmSync(probe);
+}
+
+function freeSpace(folder: string): Finding {
+  const { bavail, bsize } = statfsSync(folder);
+  const free = bavail * bsize;
+  if (free >= freeBytesMin.warn) return ok('free space', bytes(free));
+  const remedy = 'make room, or choose another data folder; a full disk stops new messages';
+  return free < freeBytesMin.fail
+    ? fail('free space', `${bytes(free)} left`, remedy)
+    : warn('free space', `${bytes(free)} left`, remedy);
+}
+
+/**
+ * Opens the store as `start` would, where there is one and nobody has it open: what it refuses is
+ * found.
+ */
+export async function storedData(config: Config): Promise<Finding> {
+  const path = storeFolder(config);
+  if (!existsSync(path)) return ok('data', 'none yet');
+  const { openLmdbStore } = await import('../../runtime/log/lmdb.ts');
+  try {
+    const store = await openLmdbStore({ path, durability: config.runtime.durability });
+    await store.close();
+    return ok('data', `format ${store.formatVersion}, cell ${store.cell}`);
+  } catch (error) {
+    if (error instanceof TroupeError && error.details?.['reason'] === 'LOCKED') {
+      return ok('data', `in use by process ${String(error.details['pid'])}`);
+    }
+    return fail('data', messageOf(error), 'bring the folder back from a backup, or choose another');
+  }
+}
+
+export async function port(config: Config): Promise<Finding> {
+  const address = await addressOf(config);
+  const { port: number } = config.gateway;
+  if (number === 0) return ok('port', 'any free one');
+  if (await isTroupe(address)) return running(address);
+  const error = await tryListen(number, bindHost(config));
+  if (!error) return ok('port', `${number} is free`);
+  return fail(
+    'port',
+    `${number} can not be listened on (${error.code ?? error.message})`,
+    'start with --port N, or set gateway.port',
+  );
+}
+
+/** What a running troupe says of itself. */
+async function running(address: string): Promise<Finding> {
+  const response = await fetch(`http://${address}/readyz`);
+  if (response.status === 200) return ok('port', `troupe runs at http://${address}/ and is ready`);
+  const why = await response.text();
+  return fail('port', `troupe runs at http://${address}/ and is not ready: ${why}`, 'see its log');
+}
+
+function tryListen(number: number, host: string): Promise<NodeJS.ErrnoException | undefined> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once('error', resolve);
+    server.listen(number, host, () => server.close(() => resolve(undefined)));
+  });
+}
+
+/** Models of the installation, and of each tenant that has agents or providers of its own. */
+export async function models(
+  config: Config,
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<Finding[]> {
+  const findings = await modelsOf(config, env);
+  for (const tenant of tenantsWithOwn(config)) {
+    const own: readonly string[] = ownSections(config, tenant);
+    const hasModels = own.includes('models');
+    if (!hasModels && !own.includes('agents')) continue;
+    const found = await modelsOf(tenantConfig(config, tenant), hasModels ? {} : env);
+    findings.push(...found.map((finding) => ({ ...finding, check: `models of ${tenant}` })));
+  }
+  return findings;
+}
+
+/** Every agent's model must mean something; a provider without a key is worth a word. */
+async function modelsOf(
+  config: Config,
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<Finding[]> {
+  const { createModelCatalog } = await import('../../agent/models/catalog.ts');
+  const { systemClock } = await import('../../runtime/clock/clock.ts');
+  const { knownModels } = await import('../../installation/start-rules.ts');
+  const findings: Finding[] = [];
+  const [problem] = knownModels(config);
+  if (problem === undefined) {
+    const standard = createModelCatalog(config.models, { env, clock: systemClock }).defaultModel();
+    const names = new Set(resolveAgents(config).map(({ model }) => model ?? standard));
+    const offline = [...names].every((name) => name.startsWith('offline/'));
+    const remedy = 'set ANTHROPIC_API_KEY or OPENAI_API_KEY, or add a provider, for a real model';
+    findings.push(ok('models', [...names].join(', '), offline ? remedy : undefined));
+  } else {
+    const remedy = `name a model that exists in ${showPointer(problem.pointer)}`;
+    findings.push(fail('models', problem.message, remedy));
+  }
+  for (const [id, { apiKey }] of Object.entries(config.models.providers)) {
+    if (!isBuiltInProvider(id) || apiKey) continue;
+    const { keyVariables } = BUILT_IN_PROVIDERS[id];
+    if (keyVariables.some((name) => env[name])) continue;
+    findings.push(
+      warn('models', `${id} has no key`, `set ${keyVariables[0]} or models.providers.${id}.apiKey`),
+    );
+  }
+  return findings;
+}
+
+/** No clock decides what is safe, but a wild one fires timers early or late. */
+export async function clock(config: Config, now: number): Promise<Finding> {
+  const fault = await clockFaultOfRunning(config);
+  if (fault !== undefined) return warn('clock', fault, 'see docs/semantics.md, Clocks');
+  const data = join(storeFolder(config), 'data.mdb');
+  const written = existsSync(data) ? statSync(data).mtimeMs : 0;
+  const behindMs = Math.max(written, builtAfter) - now;
+  if (behindMs <= clockToleranceMs) return ok('clock', new Date(now).toISOString());
+  const minutes = Math.ceil(behindMs / 60_000);
+  return warn(
+    'clock',
+    `${new Date(now).toISOString()} is ${minutes} min behind what is known to be past`,
+    'set it; timers would come late',
+  );
+}
+/** What a running troupe says of its clock. */
+async function clockFaultOfRunning(config: Config): Promise<string | undefined> {
+  const address = await addressOf(config);
+  if (config.gateway.port === 0 || !(await isTroupe(address))) return undefined;
+  const response = await fetch(`http://${address}/readyz`);
+  const { clock: fault } = (await response.json()) as { clock?: unknown };
+  return typeof fault === 'string' ? fault : undefined;
+}
+
+const clockToleranceMs = 60_000;
+/** This program was not written before. */
+const builtAfter = Date.UTC(2025, 0, 1);
+
+/** Sandboxed sessions are refused commands where nothing keeps them apart (SX2). */
+export async function sandbox({ tools: { exec } }: Config): Promise<Finding> {
+  const { findSandbox } = await import('../../agent/sandbox/choose.ts');
+  const found = await findSandbox({ boundary: exec.boundary, image: exec.image });
+  return 'boundary' in found
+    ? ok('sandbox', `commands of sandboxed sessions run in ${found.boundary.kind}`)
+    : warn('sandbox', 'sandboxed sessions can not run commands here', found.missing);
+}
+
+export async function testTools(): Promise<Finding> {
+  const { missingHere } = await import('../../tools/machine.mjs');
+  const [missing] = missingHere();
+  return missing
+    ? ok('tests', `some would be left out: ${missing}`)
+    : ok('tests', 'all can run here');
+}

@@ -1,0 +1,46 @@
+/**
+ * What `troupe doctor` says about agents that talk: keys that another key leaves without effect.
+ */
+import type { Config } from '../../runtime/config/index.ts';
+import type { Finding } from './doctor-finding.ts';
+
+const CHECK = 'agents that talk';
+
+/** One finding for each; one that is `ok` when there is none. */
+export function talk(config: Config): readonly Finding[] {
+  const idle = [...withoutTalk(config), ...withoutDepth(config)];
+  return idle.length > 0 ? idle : [{ check: CHECK, status: 'ok', message: summary(config) }];
+}
+
+const summary = ({ tools }: Config): string =>
+  tools.agentToAgent.enabled
+    ? "they reach each other's sessions as their lists say: troupe agents policy"
+    : "each reaches its own agent's sessions only (tools.agentToAgent.enabled is false)";
+
+function withoutTalk({ tools, agents }: Config): readonly Finding[] {
+  if (tools.agentToAgent.enabled) return [];
+  const lists = agents.agents.filter(({ a2a }) => a2a).map(({ id }) => `agents.agents[${id}].a2a`);
+  if (tools.agentToAgent.allow) lists.unshift('tools.agentToAgent.allow');
+  return withoutEffect(lists, 'tools.agentToAgent.enabled is false', 'set it to true');
+}
+
+function withoutDepth({ agents }: Config): readonly Finding[] {
+  if (agents.spawnDefaults.maxSpawnDepth > 1) return [];
+  const lists = agents.agents
+    .filter(({ subagents }) => subagents?.allowAgents?.length)
+    .map(({ id }) => `agents.agents[${id}].subagents.allowAgents`);
+  const why = 'agents.spawnDefaults.maxSpawnDepth is 1, so no agent is started';
+  return withoutEffect(lists, why, 'set it to 2 or more');
+}
+
+const withoutEffect = (keys: readonly string[], why: string, remedy: string): Finding[] =>
+  keys.length === 0
+    ? []
+    : [
+        {
+          check: CHECK,
+          status: 'warn',
+          message: `${why}: without effect ${keys.length > 1 ? 'are' : 'is'} ${keys.join(', ')}`,
+          remedy: `${remedy}, or leave ${keys.length > 1 ? 'them' : 'it'} out`,
+        },
+      ];

@@ -1,0 +1,53 @@
+/**
+ * `troupe doctor` checks the machine, the configuration and the data folder, and prints a remedy
+ * for each problem. It writes only a probe file, which it removes, and one probe object, which
+ * stays in a production bucket.
+ */
+import type { Finding } from './doctor-finding.ts';
+import { exitCodes } from '../exit.ts';
+import { type CommonOptions, loadFrom } from '../options.ts';
+import { printJson } from '../output.ts';
+
+/** Exit code 1 when a check failed; warnings do not fail. */
+export async function doctor(options: CommonOptions): Promise<number> {
+  const findings: Finding[] = [];
+  for await (const finding of examine(options)) {
+    findings.push(finding);
+    if (!options.json) process.stdout.write(lineOf(finding));
+  }
+  const failed = findings.some(({ status }) => status === 'fail');
+  if (options.json) printJson({ ok: !failed, checks: findings });
+  return failed ? exitCodes.failure : exitCodes.ok;
+}
+
+function lineOf({ status, check, message, remedy }: Finding): string {
+  const line = `${status.padEnd(4)}  ${check}: ${message}\n`;
+  return remedy ? `${line}      → ${remedy}\n` : line;
+}
+
+/** The checks in order. Without a valid configuration only those that do not need one run. */
+async function* examine(options: CommonOptions): AsyncGenerator<Finding> {
+  const checks = await import('./doctor-checks.ts');
+  const { artifactStore } = await import('./doctor-artifacts.ts');
+  const { execPatterns } = await import('./doctor-exec.ts');
+  const { talk } = await import('./doctor-talk.ts');
+  yield checks.nodeVersion(process.versions.node);
+  yield await checks.storeEngine();
+  const loaded = await loadFrom(options).catch((error: unknown) => error as Error);
+  if (loaded instanceof Error) {
+    yield checks.configuration(loaded);
+  } else {
+    const { config } = loaded;
+    yield checks.configuration(loaded);
+    yield* checks.dataFolder(config);
+    yield* artifactStore(config);
+    yield await checks.storedData(config);
+    yield await checks.port(config);
+    yield* await checks.models(config, process.env);
+    yield await checks.sandbox(config);
+    yield* execPatterns(config);
+    yield* talk(config);
+    yield await checks.clock(config, Date.now());
+  }
+  yield await checks.testTools();
+}

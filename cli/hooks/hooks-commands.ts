@@ -1,0 +1,32 @@
+/** The commands for hooks. */
+import { Argument, type Command } from 'commander';
+import { HOOKS } from '../../agent/hooks/hooks.ts';
+import { examples, type Finish, withConfig, withJson, withTenantOf } from '../command-parts.ts';
+import type { HooksTestOptions } from './hooks.ts';
+import type { TenantOptions } from '../options.ts';
+
+export function addHooksCommands(program: Command, finish: Finish): void {
+  const hooks = program
+    .command('hooks')
+    .description('code of this installation that looks at runs');
+  const load = () => import('./hooks.ts');
+  withTenantOf(withJson(withConfig(hooks.command('list'))))
+    .description('load the files of the hooks folder and say what is in them, or wrong with them')
+    .addHelpText('after', examples('troupe hooks list', 'troupe hooks list --json'))
+    .action(async (options: TenantOptions) => finish(await (await load()).list(options)));
+  withTenantOf(withJson(withConfig(hooks.command('test'))))
+    .addArgument(new Argument('<hook>', 'its name').choices(Object.keys(HOOKS)))
+    .option('--event <json>', 'what it is called about; - reads it from stdin; default a sample')
+    .option('--only <module>', 'of this module only')
+    .description('call the hooks of one name, as a run would, and print what comes of it')
+    .addHelpText(
+      'after',
+      examples(
+        'troupe hooks test before_tool_call',
+        `troupe hooks test message_sending --event '{"text":"hello"}' --only sign`,
+      ),
+    )
+    .action(async (hook: string, options: HooksTestOptions) => {
+      finish(await (await load()).test(hook, options));
+    });
+}

@@ -1,0 +1,44 @@
+/**
+ * `troupe health`: whether a process of this machine does its work, by exit code: for containers,
+ * whose image needs no other program for it.
+ */
+import { defined } from '../../protocols/defined.ts';
+import { exitCodes } from '../exit.ts';
+import { addressOf, type CommonOptions, loadFrom } from '../options.ts';
+import { printJson } from '../output.ts';
+
+export type HealthOptions = CommonOptions & { readonly worker?: boolean };
+
+const answerMs = 2_000;
+
+/** Exit code 0 when it is ready, 1 when not; the reason is printed. */
+export async function health(options: HealthOptions): Promise<number> {
+  const { config } = await loadFrom(options);
+  const why = options.worker ? await workerFault(config) : await gatewayFault(config);
+  const ok = why === undefined;
+  if (options.json) printJson({ ok, ...defined({ why }) });
+  else process.stdout.write(`${why ?? 'ready'}\n`);
+  return ok ? exitCodes.ok : exitCodes.failure;
+}
+
+type Config = Awaited<ReturnType<typeof loadFrom>>['config'];
+
+/** Why the gateway is not ready. */
+async function gatewayFault(config: Config): Promise<string | undefined> {
+  const address = await addressOf(config);
+  try {
+    const response = await fetch(`http://${address}/readyz`, {
+      signal: AbortSignal.timeout(answerMs),
+    });
+    return response.ok ? undefined : `not ready: ${await response.text()}`;
+  } catch {
+    return `nothing answers at http://${address}/readyz`;
+  }
+}
+
+async function workerFault(config: Config): Promise<string | undefined> {
+  const { nodeName } = await import('../../runtime/config/index.ts');
+  const { isHeard } = await import('../cluster/cluster.ts');
+  const name = nodeName(config);
+  return (await isHeard(config, name, 'worker')) ? undefined : `nothing is heard of ${name}`;
+}

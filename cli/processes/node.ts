@@ -1,0 +1,61 @@
+/**
+ * Node: what `troupe gateway` and `troupe worker` have in common: wait for NATS, say once that all
+ * is ready, and stop in order at the first signal.
+ */
+import type { Node, NodeOptions } from '../../main.ts';
+import { type Config, makeFolder, natsServers } from '../../runtime/config/index.ts';
+import { TroupeError } from '../../protocols/errors.ts';
+import { exitCodes } from '../exit.ts';
+import { checkOpenFiles } from './open-files.ts';
+import { type CommonOptions, loadToStart } from '../options.ts';
+import { aborted, untilSignal } from './signals.ts';
+import { version } from '../version.ts';
+
+export type Role = {
+  readonly start: (config: Config, options: NodeOptions) => Promise<Node>;
+  /** for a person, without the line break */
+  readonly ready: (node: Node) => string;
+};
+
+/**
+ * Resolves when the process was told to stop and has stopped. @throws TroupeError when it can not
+ * begin, ConfigError when NATS is not named
+ */
+export async function runNode(options: CommonOptions, { start, ready }: Role): Promise<number> {
+  const asked = untilSignal();
+  const { config, file } = await loadToStart(options);
+  const servers = natsNamed(config);
+  checkOpenFiles();
+  makeFolder(config.home);
+  let said = false;
+  const onWait = (what: string) => {
+    if (!said) process.stderr.write(`troupe: waiting for NATS at ${servers.join(', ')}: ${what}\n`);
+    said = true;
+  };
+  let node: Node;
+  try {
+    node = await start(config, { signal: asked, onWait, file });
+  } catch (error) {
+    if (asked.aborted) return exitCodes.ok;
+    throw error;
+  }
+  announce(node, ready(node), options);
+  await aborted(asked);
+  await node.stop();
+  return exitCodes.ok;
+}
+
+/** @throws TroupeError INVALID_ARGUMENT when no server is named */
+export function natsNamed({ nats }: Config): readonly string[] {
+  const servers = natsServers(nats);
+  if (servers.length > 0) return servers;
+  throw new TroupeError(
+    'INVALID_ARGUMENT',
+    'no NATS server is named: give --nats nats://host:port, or set TROUPE_NATS_URL or nats.url',
+  );
+}
+
+function announce({ id, name, url }: Node, text: string, { json }: CommonOptions): void {
+  const facts = { ...(url && { url }), node: id, name, pid: process.pid, version };
+  process.stdout.write(json ? `${JSON.stringify(facts)}\n` : `${text}\n`);
+}

@@ -1,0 +1,61 @@
+/**
+ * `troupe start`: runs troupe in this process until it is told to stop.
+ *
+ * The first SIGINT or SIGTERM stops it in order: no new messages, what runs is committed, the
+ * stores are closed. The second one ends it at once, which loses nothing that was accepted.
+ */
+import { type Config, ensureToken } from '../../runtime/config/index.ts';
+import { TroupeError } from '../../protocols/errors.ts';
+import { exitCodes, takenPort, takenReasons } from '../exit.ts';
+import { checkOpenFiles } from './open-files.ts';
+import { addressOf, type CommonOptions, loadToStart } from '../options.ts';
+import { aborted, untilSignal } from './signals.ts';
+import { version } from '../version.ts';
+
+export async function start(options: CommonOptions): Promise<number> {
+  checkOpenFiles();
+  const { config: loaded, notYetUsed, file } = await loadToStart(options);
+  const config = ensureToken(loaded);
+  const { startTroupe } = await import('../../main.ts');
+  const troupe = await startTroupe(config, {}, { file }).catch((error: unknown) =>
+    explainPort(error, config),
+  );
+  const asked = untilSignal();
+  announce(withSecret(troupe.url, config), notYetUsed, options);
+  await aborted(asked);
+  await troupe.stop();
+  return exitCodes.ok;
+}
+
+/** The URL that opens the page and signs in: the token stands after `#`, which no server sees. */
+export function withSecret(url: string, { gateway: { auth } }: Config): string {
+  if (url.includes('#') || auth.mode !== 'token' || !auth.token) return url;
+  return `${url}${url.endsWith('/') ? '' : '/'}#token=${encodeURIComponent(auth.token.reveal())}`;
+}
+
+function announce(url: string, notYetUsed: readonly string[], { json }: CommonOptions): void {
+  if (json) {
+    process.stdout.write(`${JSON.stringify({ url, pid: process.pid, version })}\n`);
+    return;
+  }
+  process.stdout.write(
+    `troupe ${version} is ready. Open this page, or type: npx troupe chat\n\n  ${url}\n\n`,
+  );
+  if (notYetUsed.length > 0) {
+    process.stderr.write(`set but not yet used in this version: ${notYetUsed.join(', ')}\n`);
+  }
+}
+
+/** Says what a person can do about a port that is taken. */
+export async function explainPort(error: unknown, config: Config): Promise<never> {
+  if (!takenPort(error)) throw error;
+  const address = await addressOf(config);
+  const { isTroupe } = await import('./probe.ts');
+  const advice = (await isTroupe(address))
+    ? 'troupe runs there already: use it, stop it, or start this one with --port N and --data DIR'
+    : 'another program has it: start with --port N, or set gateway.port';
+  throw new TroupeError('UNAVAILABLE', `port ${config.gateway.port} is taken. ${advice}`, {
+    details: { reason: takenReasons.port },
+    cause: error,
+  });
+}

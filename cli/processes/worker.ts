@@ -1,0 +1,14 @@
+/**
+ * `troupe worker`: takes its share of a cluster's actors, and runs their model calls and tools. It
+ * listens on no port. Told to stop, it hands its actors over first.
+ */
+import { runNode } from './node.ts';
+import type { CommonOptions } from '../options.ts';
+import { version } from '../version.ts';
+
+export function worker(options: CommonOptions): Promise<number> {
+  return runNode(options, {
+    start: async (config, how) => (await import('../../main.ts')).startWorker(config, how),
+    ready: ({ name }) => `troupe ${version}: the worker ${name} is ready`,
+  });
+}

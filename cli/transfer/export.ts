@@ -1,0 +1,103 @@
+/**
+ * `troupe export`: the whole installation of a data folder as one file, for `troupe import`. The
+ * folder is only read, and troupe must not run on it meanwhile.
+ */
+import { existsSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { defined } from '../../protocols/defined.ts';
+import { TroupeError } from '../../protocols/errors.ts';
+import { type Config, storeFolder } from '../../runtime/config/index.ts';
+import type { TransferSummary } from '../../runtime/transfer/frames.ts';
+import { artifactFiles, leftBehind } from '../../compose/moving.ts';
+import { presentKeys, sealingKids, sealKeys } from '../../compose/moved-keys.ts';
+import { exitCodes, reportFailure } from '../exit.ts';
+import { type CommonOptions, loadFrom } from '../options.ts';
+import { bytes, printJson } from '../output.ts';
+import { PASSPHRASE, type PassphraseOptions, passphraseOf } from './passphrase.ts';
+import { untilSignal } from '../processes/signals.ts';
+import { version } from '../version.ts';
+
+export type ExportOptions = CommonOptions & PassphraseOptions & { readonly force?: boolean };
+
+/** @throws TroupeError NOT_FOUND without data; UNAVAILABLE (LOCKED) while troupe runs; CONFLICT */
+export async function exportTo(file: string, options: ExportOptions): Promise<number> {
+  const { config } = await loadFrom(options);
+  const path = storeFolder(config);
+  const [{ openEmbedded }, { exportCell }, { STORE_FILE }] = await Promise.all([
+    import('../../runtime/index.ts'),
+    import('../../runtime/transfer/export.ts'),
+    import('../../runtime/log/lmdb.ts'),
+  ]);
+  if (!existsSync(join(path, STORE_FILE)))
+    throw new TroupeError('NOT_FOUND', `there is no data of troupe in ${config.home}`);
+  const signal = untilSignal();
+  const ports = await openEmbedded({ path });
+  try {
+    const { force = false } = options;
+    const { keys, leftOut } = await keysOf(config, options);
+    const summary = await exportCell({
+      ...ports,
+      file: resolve(file),
+      force,
+      program: version,
+      ...workspacesOf(config),
+      ...defined({ keys }),
+      sealingKids: await sealingKids(config),
+      artifacts: () => artifactFiles(config, (line) => leftOut.push(line)),
+      onProgress: progress,
+      signal,
+    });
+    leftOut.push(...(await leftBehind(config)));
+    if (options.json) printJson({ ...summary, keys: keys !== undefined, leftOut });
+    else process.stdout.write(`${sentence(summary)}, in ${file} (${bytes(summary.bytes)})\n`);
+    for (const line of leftOut) process.stderr.write(`left out: ${line}\n`);
+    process.stderr.write(
+      'Once this is imported elsewhere, do not start troupe on this data folder again: there would ' +
+        'be two of everything it does. Keep the folder as a backup, and the file secret.\n',
+    );
+    return exitCodes.ok;
+  } catch (error) {
+    if (!signal.aborted) throw error;
+    reportFailure(error, options);
+    return exitCodes.interrupted;
+  } finally {
+    await ports.store.close();
+  }
+}
+
+/** The keys, encrypted; without a passphrase a line for each that is left out. */
+async function keysOf(
+  config: Config,
+  options: ExportOptions,
+): Promise<{ keys?: Uint8Array; leftOut: string[] }> {
+  const present = await presentKeys(config);
+  const passphrase = await passphraseOf(options);
+  if (passphrase !== undefined && present.length > 0)
+    return { keys: await sealKeys(config, passphrase), leftOut: [] };
+  const leftOut = present.map(
+    ({ path, use }) => `the key ${path}: without it ${use}; give a passphrase (${PASSPHRASE})`,
+  );
+  return { leftOut };
+}
+
+/** Where the files of actors lie outside of the store; synced ones are blobs in it. */
+function workspacesOf({ home, runtime: { workspaces } }: Config): { workspaces?: string } {
+  const { provider = 'folder', path = join(home, 'workspaces') } = workspaces;
+  return provider === 'folder' && existsSync(path) ? { workspaces: path } : {};
+}
+
+export const progress = (what: string): void => void process.stderr.write(`troupe: ${what}\n`);
+
+const several = (count: number, one: string, many = `${one}s`): string =>
+  `${count} ${count === 1 ? one : many}`;
+
+/** What was carried, for a person. */
+export const sentence = (summary: TransferSummary): string =>
+  [
+    `cell ${summary.cell}: ${several(summary.shards, 'shard')}`,
+    several(summary.actors, 'actor'),
+    `${several(summary.entries, 'message')} not yet taken`,
+    several(summary.transcripts, 'transcript'),
+    several(summary.letters, 'dead letter'),
+    several(summary.artifacts, 'artifact'),
+  ].join(', ');

@@ -1,0 +1,123 @@
+/**
+ * `troupe import`: what `troupe export` wrote, into a cluster that has no cell yet. Workers and
+ * gateways are started afterwards; those that come while it is under way wait.
+ */
+import { resolve } from 'node:path';
+import { openArtifacts } from '../../compose/artifacts.ts';
+import { shareKeys } from '../../compose/cell-keys.ts';
+import { openKeys, sealingKids } from '../../compose/moved-keys.ts';
+import { unresolved } from '../../compose/moving.ts';
+import { TroupeError } from '../../protocols/errors.ts';
+import { type Config, natsOptions } from '../../runtime/config/index.ts';
+import type { Artifacts } from '../../runtime/index.ts';
+import { exitCodes, reportFailure } from '../exit.ts';
+import { progress, sentence } from './export.ts';
+import { natsNamed } from '../processes/node.ts';
+import { type CommonOptions, loadFrom } from '../options.ts';
+import { printJson } from '../output.ts';
+import { PASSPHRASE, type PassphraseOptions, passphraseOf } from './passphrase.ts';
+import { untilSignal } from '../processes/signals.ts';
+
+export type ImportOptions = CommonOptions &
+  PassphraseOptions & { readonly again?: boolean; readonly keys?: boolean };
+
+/**
+ * Answers 1 when something that is referred to is not there.
+ * @throws TroupeError CONFLICT when there is a cell, an import has not ended, or the data folder
+ *   has other keys; UNAUTHORIZED for another passphrase; UNAVAILABLE
+ */
+export async function importFrom(file: string, options: ImportOptions): Promise<number> {
+  const { config } = await loadFrom(options);
+  natsNamed(config);
+  const { env, replicas } = config.nats;
+  const [{ openNatsTarget }, { importCell }, { References }] = await Promise.all([
+    import('../../runtime/transfer/nats-target.ts'),
+    import('../../runtime/transfer/import.ts'),
+    import('../../runtime/transfer/references.ts'),
+  ]);
+  const signal = untilSignal();
+  const nats = { ...natsOptions(config), name: 'troupe import', env, replicas };
+  const target = await openNatsTarget({ ...nats, onStatus: progress, signal });
+  const references = new References();
+  let before: readonly string[] = [];
+  let files: Artifacts | undefined;
+  try {
+    const { again = false } = options;
+    const summary = await importCell({
+      target,
+      env,
+      file: resolve(file),
+      again,
+      onKeys: (sealed) => keysFrom(sealed, { config, file, options }),
+      artifacts: async (cell) => {
+        await shareKeys(config, { blobs: target.blobs, cell, role: 'worker' });
+        return (files = await openArtifacts(anyFile(config), { blobs: target.blobs }));
+      },
+      onFrame: (frame) => {
+        if (frame[0] === 'header') before = frame[1].sealingKids ?? [];
+        references.look(frame);
+      },
+      onProgress: progress,
+      signal,
+    });
+    const now = await sealingKids(config);
+    const missing = files
+      ? await unresolved({ artifacts: files, references, kids: { before, now } })
+      : [];
+    report({ ...summary, missing }, env, options);
+    return missing.length === 0 ? exitCodes.ok : exitCodes.failure;
+  } catch (error) {
+    if (!signal.aborted) throw error;
+    reportFailure(error, options);
+    return exitCodes.interrupted;
+  } finally {
+    await target.close();
+  }
+}
+
+function report(
+  summary: Parameters<typeof sentence>[0] & { readonly missing: readonly string[] },
+  env: string,
+  { json }: ImportOptions,
+): void {
+  const { missing } = summary;
+  if (json) printJson(summary);
+  else process.stdout.write(`${sentence(summary)}, in ${env} now\n`);
+  for (const line of missing) process.stderr.write(`not resolved: ${line}\n`);
+  process.stderr.write(
+    `${missing.length === 0 ? 'Every file and key that is referred to is there.' : 'All else is imported.'} ` +
+      'Start troupe worker and troupe gateway; do not start the data folder that was exported.\n',
+  );
+}
+
+type Keys = { readonly config: Config; readonly file: string; readonly options: ImportOptions };
+
+/** Opens the exported keys; the answer writes them where the first process finds them. */
+async function keysFrom(
+  sealed: Uint8Array | undefined,
+  { config, file, options }: Keys,
+): Promise<(() => Promise<void>) | undefined> {
+  if (sealed === undefined || options.keys === false) return undefined;
+  const passphrase = await passphraseOf(options);
+  if (passphrase === undefined)
+    throw new TroupeError(
+      'INVALID_ARGUMENT',
+      `${file} holds the keys of the installation: give their passphrase (${PASSPHRASE}), or ` +
+        'leave them with --no-keys',
+    );
+  try {
+    const take = await openKeys(config, sealed, passphrase);
+    return async () => progress(`keys in ${config.home}: ${(await take()).join(', ')}`);
+  } catch (error) {
+    if (!(error instanceof TroupeError) || error.code !== 'UNAUTHORIZED') throw error;
+    throw new TroupeError('UNAUTHORIZED', `the passphrase does not open the keys in ${file}`, {
+      cause: error,
+    });
+  }
+}
+
+/** What was stored once is stored again, whatever this configuration accepts. */
+const anyFile = (config: Config): Config => {
+  const artifacts = { ...config.a2a.artifacts, mimeTypes: ['*/*'], bytesMax: 2 ** 52 };
+  return { ...config, a2a: { ...config.a2a, artifacts } };
+};

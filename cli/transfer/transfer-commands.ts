@@ -1,0 +1,43 @@
+/** The commands that carry an installation to another place. */
+import type { Command } from 'commander';
+import { examples, type Finish, withConfig, withJson, withNats } from '../command-parts.ts';
+import type { ExportOptions } from './export.ts';
+import type { ImportOptions } from './import.ts';
+
+export function addTransferCommands(program: Command, finish: Finish): void {
+  addExport(program, finish);
+  addImport(program, finish);
+}
+
+const withPassphrase = (what: string) =>
+  [
+    '--passphrase-file <file>',
+    `${what}, with the passphrase in this file; default TROUPE_EXPORT_PASSPHRASE`,
+  ] as const;
+
+function addExport(program: Command, finish: Finish): void {
+  withJson(withConfig(program.command('export')))
+    .argument('<file>', 'the file to write')
+    .option('--force', 'replace a file of that name')
+    .option(...withPassphrase('encrypt the keys of the installation and export them, too'))
+    .description(
+      'write an installation to one file, while troupe is stopped; names what is left out',
+    )
+    .addHelpText('after', examples('troupe export troupe.export', 'troupe export /mnt/x --force'))
+    .action(async (file: string, options: ExportOptions) => {
+      finish(await (await import('./export.ts')).exportTo(file, options));
+    });
+}
+
+function addImport(program: Command, finish: Finish): void {
+  withJson(withNats(withConfig(program.command('import'))))
+    .argument('<file>', 'a file that troupe export wrote')
+    .option('--again', 'remove what an interrupted import left, and begin anew')
+    .option(...withPassphrase('open the exported keys'))
+    .option('--no-keys', 'leave the exported keys in the file')
+    .description('bring what was exported into a cluster that has no cell yet')
+    .addHelpText('after', examples('troupe import troupe.export --nats nats://127.0.0.1:4222'))
+    .action(async (file: string, options: ImportOptions) => {
+      finish(await (await import('./import.ts')).importFrom(file, options));
+    });
+}
