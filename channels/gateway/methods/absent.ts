@@ -1,5 +1,6 @@
 /**
- * Lists of things that troupe has none of (protocols/gateway/absent.ts says why each is served).
+ * Methods that return empty lists for features that troupe does not have.
+ * protocols/gateway/absent.ts explains why each of them is served.
  */
 import { type MethodTable, published } from './method.ts';
 

@@ -1,4 +1,4 @@
-/** `audit.actions.list`: a day's records, from the newest back. */
+/** `audit.actions.list`: the audit records of a day, newest first. */
 import type { TenantScope } from '../tenant/tenant-scope.ts';
 import {
   auditAddress,
@@ -14,9 +14,9 @@ import { type MethodTable, published } from './method.ts';
 import type { Request } from './request.ts';
 
 const LIMIT = 100;
-/** Days that are listed, the newest. */
+/** Number of days that an answer lists, newest first. */
 const DAYS_MAX = 1_000;
-/** Records that one request looks through. */
+/** Number of records that one request reads. */
 const LOOKED_AT_MAX = 5_000;
 
 const list = async (

@@ -1,6 +1,6 @@
 /**
- * The process and its clients: `health`, `status`, `system.info`, `channels.status`, `logs.tail`,
- * `system-presence`.
+ * Methods about the process and its clients: `health`, `status`, `system.info`, `channels.status`,
+ * `logs.tail`, `system-presence`.
  */
 import type { HealthReport } from '../tenant/health-report.ts';
 import type { Presence } from '../tenant/presence.ts';
@@ -59,7 +59,7 @@ const systemInfo = async ({ context }: Request<ProcessContext>): Promise<SystemI
   };
 };
 
-/** Nothing where the file system does not tell. */
+/** Returns no fields when the file system reports no sizes. */
 const diskOf = async (folder: string | undefined) => {
   if (folder === undefined) return {};
   try {
@@ -74,7 +74,7 @@ const diskOf = async (folder: string | undefined) => {
   }
 };
 
-/** Troupe has no messengers yet. */
+/** Always empty: messenger channels are not part of this answer. */
 const channelsStatus = ({ context }: Request<ProcessContext>): ChannelsStatusResult => ({
   ts: context.clock.wallMs(),
   channelOrder: [],

@@ -1,6 +1,6 @@
 /**
- * Every method of the gateway, and the one way a request takes: known, allowed, of the right shape,
- * run, answered. Nothing a client sends makes this throw.
+ * The method table, and how a request is served: find the method, check the client's scope,
+ * validate the parameters, run the method, send the result. No input of a client makes it throw.
  */
 import { describeErrors } from '../../../protocols/check.ts';
 import { errorData, TroupeError } from '../../../protocols/errors.ts';
@@ -57,7 +57,7 @@ const METHODS: ReadonlyMap<string, Method<MethodContext>> = new Map<string, Meth
   ...auditTable,
 ]);
 
-/** Told in `hello-ok`. */
+/** Sent to clients in `hello-ok`. */
 export const METHOD_NAMES: readonly string[] = [...METHODS.keys()];
 
 export type ServeParts = {
@@ -92,7 +92,7 @@ export const serve = async (
   }
 };
 
-/** Runs the method; who did it, to what, and how it ended is noted (GW3). */
+/** Runs the method, and records the action and its outcome in the audit trail. */
 const runAudited = async (
   audit: ServeParts['audit'],
   request: Request<MethodContext>,
@@ -122,12 +122,12 @@ const known = (name: string): Method<MethodContext> => {
   throw new TroupeError('INVALID_ARGUMENT', `unknown method: ${name.slice(0, 200)}`);
 };
 
-/** @throws TroupeError when it is not for this client, or it asks too much at once */
+/** @throws TroupeError FORBIDDEN when the client lacks the scope; RATE_LIMIT_EXCEEDED */
 const assertAllowed = (connection: Connection, scope: Method<never>['scope']): void => {
   if (connection.openRequests > REQUESTS_OPEN_MAX) {
     throw new TroupeError(
       'RATE_LIMIT_EXCEEDED',
-      `more than ${REQUESTS_OPEN_MAX} requests of this connection wait for their answer: wait for some`,
+      `more than ${REQUESTS_OPEN_MAX} requests of this connection are unanswered: wait for some answers`,
       { retryAfterMs: 1000 },
     );
   }

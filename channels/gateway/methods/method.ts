@@ -1,6 +1,6 @@
 /**
- * One method of the gateway as it is served. Every area exports its table of them; index.ts joins
- * the tables.
+ * How one gateway method is served. Each area exports a table of methods; index.ts joins the
+ * tables.
  */
 import type { CheckAnswer } from '../../../protocols/check.ts';
 import {
@@ -15,12 +15,12 @@ import type { Request } from './request.ts';
 export type Method<Context> = {
   readonly scope: GatewayMethod['scope'];
   readonly check: (params: unknown) => CheckAnswer<unknown>;
-  /** `params` has passed `check`; ANSWERED when it has sent all its answers itself */
+  /** `params` passed `check`; returns ANSWERED when it has sent every answer itself */
   readonly run: (request: Request<Context>, params: never) => unknown;
 };
 export type MethodTable<Context = unknown> = readonly (readonly [string, Method<Context>])[];
 
-/** A method of the protocol table: its params and scope stand there. */
+/** A method of the protocol's method table, which defines its parameters and scope. */
 export const published = <M extends Exclude<GatewayMethodName, 'connect'>, Context = unknown>(
   name: M,
   run: (request: Request<Context>, params: GatewayParams<M>) => unknown,

@@ -1,10 +1,10 @@
-/** One request on its way through a method. */
+/** One request of a client, and how a method answers it. */
 import { TroupeError } from '../../../protocols/errors.ts';
 import type { GatewayErrorShape } from '../../../protocols/gateway/index.ts';
 import type { Principal } from '../../../runtime/index.ts';
 import type { Connection } from '../transport/connection.ts';
 
-/** A method that has sent all its answers itself returns this. */
+/** Returned by a method that has sent every answer itself. */
 export const ANSWERED = Symbol('answered');
 
 /** `Context`: the part of the tenant's gateway that the method uses. */
@@ -16,11 +16,11 @@ export type Request<Context = unknown> = {
   readonly traceId: string | undefined;
 };
 
-/** In whose name the request is. @throws TroupeError UNAUTHORIZED of who has said no hello */
+/** The client's principal. @throws TroupeError UNAUTHORIZED before the handshake completed */
 export const principalOf = ({ connection }: Request): Principal => {
   const { client } = connection;
   if (client !== undefined) return client.principal;
-  throw new TroupeError('UNAUTHORIZED', 'a request before hello is in nobody’s name');
+  throw new TroupeError('UNAUTHORIZED', 'request received before the handshake completed');
 };
 
 export const respond = ({ connection, id }: Request, payload: unknown): void =>
@@ -32,6 +32,6 @@ export const refuse = (
   payload?: unknown,
 ): void => connection.refuse(id, error, payload);
 
-/** An answer that is JSON already: one that many are given. */
+/** Sends a payload that is JSON already, because many clients receive the same one. */
 export const respondEncoded = ({ connection, id }: Request, payload: string): void =>
   connection.respondEncoded(id, payload);

@@ -1,4 +1,4 @@
-/** `events.resume`: the answer, and behind it at once the events that were missed. */
+/** `events.resume`: answers, and then sends the events that the client missed. */
 import type { Replay } from '../streams/replay.ts';
 import type { RunBlocks } from '../streams/run-blocks.ts';
 import type { EventsResumeParams } from '../../../protocols/gateway/index.ts';

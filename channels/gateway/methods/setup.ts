@@ -1,7 +1,7 @@
 /**
- * What troupe is made of, to look at and to change: `agents.*`, `agent.identity.get`, `models.*`,
- * `config.*`, `skills.status`, `tools.*`, `commands.list`. The work is done behind the door
- * (setup.ts there); here it is put into the words of the protocol.
+ * Reads and changes what the installation consists of: `agents.*`, `agent.identity.get`,
+ * `models.*`, `config.*`, `skills.status`, `tools.*`, `commands.list`. The port in ../setup.ts does
+ * the work; this file translates its results into the protocol.
  */
 import type { Clock } from '../../../runtime/index.ts';
 import { defined } from '../../../protocols/defined.ts';
@@ -24,18 +24,20 @@ export type SetupContext = {
   readonly setup?: Setup | undefined;
 };
 
-/** @throws TroupeError UNAVAILABLE where the gateway was started without one */
+/**
+ * @throws TroupeError UNAVAILABLE when the gateway was started without access to a configuration
+ */
 export const setupOf = ({ context }: Request<SetupContext>): Setup => {
   if (context.setup !== undefined) return context.setup;
   throw new TroupeError(
     'UNAVAILABLE',
-    'this gateway was started without the configuration of its process: ask another one',
+    'this gateway has no access to the configuration: use another gateway',
   );
 };
 
 /**
- * Installation-wide: the configuration with its secrets, the log, and agents that tenants inherit.
- * Only clients of the installation's own tenant see and change it.
+ * Installation-wide settings: the configuration with its secrets, the log, and inherited agents.
+ * Only clients of the installation's own tenant may read and change them.
  * @throws TroupeError FORBIDDEN to clients of other tenants; UNAVAILABLE as `setupOf`
  */
 export const installationOf = (request: Request<SetupContext>): Setup => {
@@ -43,24 +45,25 @@ export const installationOf = (request: Request<SetupContext>): Setup => {
   if (isHome) return setupOf(request);
   throw new TroupeError(
     'FORBIDDEN',
-    `this is of the whole installation: a client of the tenant ${tenant} neither sees nor changes it`,
+    `installation-wide settings: clients of the tenant ${tenant} may not read or change them`,
   );
 };
 
 /**
- * Agents, for the people whose they are: those of a tenant, or of the installation.
- * @throws TroupeError FORBIDDEN to clients of a tenant that inherits them; UNAVAILABLE as `setupOf`
+ * The agents that the client's tenant owns: those of a tenant, or of the installation.
+ * @throws TroupeError FORBIDDEN to clients of a tenant that inherits its agents; UNAVAILABLE as
+ *   `setupOf`
  */
 const ownAgentsOf = (request: Request<SetupContext>): Setup =>
   request.context.setup?.ownsAgents ? request.context.setup : installationOf(request);
 
-/** The agent that is meant, and its session. @throws TroupeError INVALID_ARGUMENT */
+/** The session that the parameters name, and its agent. @throws TroupeError INVALID_ARGUMENT */
 const namedSession = (
   { context: { names } }: Request<SetupContext>,
   given: { readonly agentId?: string; readonly sessionKey?: string },
 ): { readonly sessionKey: string; readonly agentId: string } => fullSessionKey(names, given);
 
-/** Agents as the gateway's own names have them, where there is no more to tell. */
+/** The agent cards; without access to the configuration, only ids and models. */
 const cards = ({ context: { names, setup } }: Request<SetupContext>): readonly AgentCard[] =>
   setup?.agents.cards() ??
   names.agents.map(({ id, model }) => ({ id, model, fallbacks: [], workspace: '' }));
@@ -119,7 +122,7 @@ const agentsDelete = async (
   return {
     ok: true,
     agentId: params.agentId,
-    // Nothing but the configuration says which messages are whose.
+    // Bindings exist only in the configuration.
     removedBindings: 0,
     ...(removed.length === 0 ? {} : { removed }),
     ...(failed.length === 0 ? {} : { failed }),
@@ -203,7 +206,7 @@ const skillsStatus = async (
 
 const toolsCatalog = (request: Request<SetupContext>, params: GatewayParams<'tools.catalog'>) => ({
   agentId: namedSession(request, params).agentId,
-  // Troupe's policies are lists of names and groups; the protocol wants to hear of a profile.
+  // Troupe's policies are lists of tool names and groups; the protocol requires a profile.
   profiles: [{ id: 'full', label: 'Full' }],
   groups: setupOf(request).catalogs.tools(),
 });
@@ -234,7 +237,7 @@ const toolsEffective = async (
   };
 };
 
-/** Where OpenClaw's clients show a command. */
+/** The category under which OpenClaw's clients list a command. */
 const CATEGORIES: Readonly<Record<string, 'session' | 'options' | 'status'>> = {
   new: 'session',
   reset: 'session',

@@ -1,4 +1,4 @@
-/** `tasks.*` and `send`: work that goes on beside the talk, and words to a person's session. */
+/** `tasks.*` lists and cancels background work; `send` adds a message to a user's session. */
 import type { SessionScope } from '../tenant/tenant-scope.ts';
 import type { LiveRuns } from '../streams/live-runs.ts';
 import { address } from '../../../protocols/address.ts';
@@ -28,7 +28,8 @@ export type TaskContext = SessionScope & { readonly runs: Pick<LiveRuns, 'row'> 
 const tasksList = ({ context }: Request<TaskContext>, params: TasksListParams) => {
   const { sortBy = 'updatedAt', limit = TASKS_PAGE, cursor = '0' } = params;
   const from = /^\d{1,9}$/.test(cursor) ? Number(cursor) : undefined;
-  if (from === undefined) throw new TroupeError('INVALID_ARGUMENT', '/cursor is none of this list');
+  if (from === undefined)
+    throw new TroupeError('INVALID_ARGUMENT', '/cursor does not belong to this list');
   const sorted = tasksOf(context)
     .map(({ summary }) => summary)
     .filter((task) => matches(task, params))
@@ -95,7 +96,10 @@ const tasksCancel = async (
     : { found: true, cancelled: false, reason: why, task };
 };
 
-/** Why it is not; undefined when it is. @throws TroupeError DEADLINE_EXCEEDED */
+/**
+ * Returns why the task was not cancelled; undefined when it was.
+ * @throws TroupeError DEADLINE_EXCEEDED
+ */
 const cancelled = async (
   request: Request<TaskContext>,
   of: TaskOrigin,
@@ -109,10 +113,13 @@ const cancelled = async (
   });
   if (answer.kind === 'refused') return answer.error.message;
   if (answer.kind === 'timeout') {
-    throw new TroupeError('DEADLINE_EXCEEDED', 'the task was told, but has not answered yet');
+    throw new TroupeError(
+      'DEADLINE_EXCEEDED',
+      'the task received the request, but has not answered yet',
+    );
   }
   const { killed, aborted } = answer.result as { killed?: unknown[]; aborted?: unknown[] };
-  return (killed ?? aborted)?.length === 0 ? 'it has ended meanwhile' : undefined;
+  return (killed ?? aborted)?.length === 0 ? 'it has ended in the meantime' : undefined;
 };
 
 const cancelMessage = (tenant: string, of: TaskOrigin, reason: string) => {
@@ -135,7 +142,7 @@ const cancelMessage = (tenant: string, of: TaskOrigin, reason: string) => {
 
 // ---- send
 
-/** The one door to people is the gateway's own chat: the words stand in the session they read. */
+/** Users read messages in the gateway's own chat, so the text is added to the session. */
 const send = async (request: Request<TaskContext>, params: SendParams) => {
   const { message = '', idempotencyKey, agentId } = params;
   refuseEmpty(message);

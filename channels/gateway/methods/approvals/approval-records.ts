@@ -1,6 +1,6 @@
 /**
- * `approval.get` and `approval.resolve`: a question and how it ended, as OpenClaw's command line
- * and its page for one approval read it. The same rows and the same actor as `exec.approval.*`.
+ * `approval.get` and `approval.resolve`: an approval and its decision, for OpenClaw's command line
+ * and its page about one approval. They use the same rows and actor as `exec.approval.*`.
  */
 import type { ApprovalRow } from '../../../../protocols/approval.ts';
 import { TroupeError } from '../../../../protocols/errors.ts';
@@ -27,14 +27,20 @@ const approvalGet = (
   };
 };
 
-/** Of one that was decided before: how, with `applied` false. The first answer counts. */
+/**
+ * The first decision counts: for a decided approval it returns that decision, and `applied` is
+ * false.
+ */
 const approvalResolveOnce = async (
   request: Request<ApprovalContext>,
   { kind, ...answer }: ApprovalResolveParams,
 ): Promise<ApprovalResolveResult> => {
   const { context } = request;
   if (kind !== 'exec') {
-    throw new TroupeError('INVALID_ARGUMENT', '/kind is exec: all approvals are about commands');
+    throw new TroupeError(
+      'INVALID_ARGUMENT',
+      '/kind must be exec: every approval is about a command',
+    );
   }
   if (rowOf(context, answer.id).state !== 'asked') {
     return { applied: false, approval: endedOf(rowOf(context, answer.id)) };
@@ -84,7 +90,7 @@ const endedOf = (row: ApprovalRow): ApprovalEnded => {
     : { ...by, status: 'allowed', decision };
 };
 
-/** A paired device by its id; other people by the door's name for them. */
+/** A paired device by its id; any other principal by its name. */
 const resolverOf = ({ decided_by: by }: ApprovalRow): Pick<ApprovalEnded, 'resolver'> => {
   if (by === undefined || by === '') return {};
   const device = /^device:(.+)$/.exec(by)?.[1];

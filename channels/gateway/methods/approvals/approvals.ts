@@ -1,4 +1,4 @@
-/** `exec.approval.*`: commands that wait for a person's word (SX3). The first answer counts. */
+/** `exec.approval.*`: commands that require approval. The first decision counts. */
 import type { Clock } from '../../../../runtime/index.ts';
 import { randomUUID } from 'node:crypto';
 import {
@@ -46,7 +46,7 @@ const approvalGet = (
   };
 };
 
-/** @throws TroupeError CONFLICT that says whose answer counted, when it was answered before */
+/** @throws TroupeError CONFLICT with the decision that counted, when it was decided before */
 export const approvalResolve = async (
   request: Request<ApprovalContext>,
   { id, decision, reviewer, grantExpiresInDays }: ExecApprovalResolveParams,
@@ -55,7 +55,7 @@ export const approvalResolve = async (
   if (grantExpiresInDays !== undefined) {
     throw new TroupeError(
       'INVALID_ARGUMENT',
-      '/grantExpiresInDays is not supported: what is allowed always stays until it is taken back',
+      '/grantExpiresInDays is not supported: allow-always is valid until it is revoked',
     );
   }
   if (decisionOf(decision) === null) {
@@ -74,7 +74,10 @@ export const approvalResolve = async (
   context.approvals.refresh();
   if (answer.kind === 'refused') throw decided(context, id, TroupeError.from(answer.error));
   if (answer.kind === 'timeout') {
-    throw new TroupeError('DEADLINE_EXCEEDED', `approval ${id} has not answered: look at the list`);
+    throw new TroupeError(
+      'DEADLINE_EXCEEDED',
+      `approval ${id} has not answered: list the approvals to see its state`,
+    );
   }
   return { ok: true };
 };
@@ -88,7 +91,7 @@ export const rowOf = ({ approvals }: ApprovalScope, id: string): ApprovalRow => 
   });
 };
 
-/** Who comes late is told who was first. */
+/** Adds the decision that counted to a CONFLICT. */
 const decided = ({ approvals }: ApprovalScope, id: string, refusal: TroupeError): TroupeError => {
   const row = approvals.row(id);
   if (refusal.code !== 'CONFLICT' || row === undefined || row.state === 'asked') return refusal;
@@ -98,7 +101,7 @@ const decided = ({ approvals }: ApprovalScope, id: string, refusal: TroupeError)
   });
 };
 
-/** @throws TroupeError INVALID_ARGUMENT when it does not say what is to be run */
+/** @throws TroupeError INVALID_ARGUMENT when the command is missing */
 const approvalRequest = async (
   request: Request<ApprovalContext>,
   params: ExecApprovalRequestParams,
@@ -106,8 +109,7 @@ const approvalRequest = async (
   const { id = randomUUID(), cwd, warningText, timeoutMs, twoPhase = false } = params;
   const command =
     params.command ?? params.systemRunPlan?.commandText ?? params.commandArgv?.join(' ') ?? '';
-  if (command === '')
-    throw new TroupeError('INVALID_ARGUMENT', '/command is missing: say what is to be run');
+  if (command === '') throw new TroupeError('INVALID_ARGUMENT', '/command is missing');
   const forMs = Math.min(timeoutMs ?? APPROVAL_MS_DEFAULT, APPROVAL_MS_MAX);
   const detail = [warningText, cwd && `In ${cwd}: ${command}`].filter(Boolean).join('\n');
   const by = principalOf(request);

@@ -1,4 +1,4 @@
-/** Asks people through an approval actor, and tells all gateways of it (SX3). */
+/** Requests an approval from operators through an approval actor, and notifies all gateways. */
 import type { TenantScope } from '../../tenant/tenant-scope.ts';
 import {
   approvalAddress,
@@ -35,7 +35,7 @@ export type ApprovalQuestion = {
   readonly by: Principal;
 };
 
-/** The same id again is the same question. @throws TroupeError when the question is refused */
+/** Repeating an id requests the same approval. @throws TroupeError when the request is refused */
 export const requestApproval = async (
   { context }: Request<ApprovalScope>,
   question: ApprovalQuestion,
@@ -54,15 +54,15 @@ export const requestApproval = async (
     const answer = await context.system.tell(to, event, { principal: by, key: `ask ${id}` });
     if (answer.kind === 'refused') throw TroupeError.from(answer.error);
   } else if (known.by !== by.sub) {
-    throw new TroupeError('CONFLICT', `the approval ${id} was asked by somebody else`);
+    throw new TroupeError('CONFLICT', `another principal requested the approval ${id}`);
   }
   context.system.bus.publish(approvalsTopic(context.tenant), { id });
 };
 
-/** Cut where it is too long: the detail has all of it. */
+/** Truncated: the detail contains the complete command. */
 const titleOf = (command: string): string => command.slice(0, TITLE_CHARACTERS_MAX);
 
-/** Waits for a person's word; null: nobody answered in time. */
+/** Waits for the decision. `decision` is null when no operator decided in time. */
 export const waitForDecision = async (
   { context, connection }: Request<ApprovalScope>,
   id: string,

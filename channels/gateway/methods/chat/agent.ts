@@ -1,6 +1,6 @@
 /**
- * `agent`: answered twice on one id, accepted and final. `agent.wait`: waits without asking for
- * anything.
+ * `agent`: answers twice under one request id, when the run is accepted and when it ends.
+ * `agent.wait`: waits for a run and starts nothing.
  */
 import type { ChatCommands } from '../../tenant/chat-commands.ts';
 import { defined } from '../../../../protocols/defined.ts';
@@ -46,7 +46,7 @@ const agent = async (
   refuseEmpty(params.message);
   const { sessionKey, agentId } = sessionFor(request.context, params);
   if (params.provider && !params.model) throw new TroupeError('INVALID_ARGUMENT', PROVIDER_ALONE);
-  // A repeat gets the first answer, also after a reset.
+  // A repeated request receives the first answer, also after a reset of the session.
   if (request.context.runs.row(params.idempotencyKey) === undefined) {
     refuseStale(request.context, sessionKey, params.expectedExistingSessionId);
     if (params.sessionKey) refuseStale(request.context, sessionKey, params.sessionId || undefined);
@@ -63,7 +63,7 @@ const agent = async (
   if (end === 'gone') {
     throw new TroupeError(
       'NOT_FOUND',
-      `run ${runId} ended, but its record is gone: read the transcript`,
+      `run ${runId} ended, but its record no longer exists: read the transcript`,
     );
   }
   const final = await finalOf(request.context, end);
@@ -72,7 +72,7 @@ const agent = async (
   return ANSWERED;
 };
 
-const PROVIDER_ALONE = '/provider: name its model, too, or leave it out';
+const PROVIDER_ALONE = '/provider: also name a model of this provider, or omit it';
 
 const sessionFor = (context: AgentRunContext, { sessionKey, sessionId, agentId }: AgentParams) => {
   if (sessionKey !== undefined || sessionId === undefined || sessionId === '') {
@@ -167,8 +167,8 @@ const agentWait = async (
 };
 
 /**
- * Asked without patience about a run that goes on: pending. In vain, or about an unknown run:
- * timeout.
+ * `pending`: the run has not ended and the request did not wait. `timeout`: the wait timed out, or
+ * the run is unknown.
  */
 const waitTimedOut = (
   { runs }: AgentRunContext,

@@ -1,6 +1,6 @@
 /**
- * `chat.startup`, `chat.metadata`, `chat.message.get`, `chat.inject`: what a page asks beside the
- * history, and a note that somebody puts into it.
+ * `chat.startup`, `chat.metadata`, `chat.message.get`, `chat.inject`: what a page reads in addition
+ * to the history, and notes that a client adds to it.
  */
 import type { Setup } from '../../setup.ts';
 import type { SessionWatch } from '../../streams/session-watch.ts';
@@ -29,7 +29,7 @@ export type PageContext = ChatContext & {
   readonly watch: Pick<SessionWatch, 'publishChange'>;
 };
 
-/** The history, but no more of it than fits, and the metadata. */
+/** The metadata, and the newest part of the history that fits the size limit. */
 const chatStartup = async (request: Request<PageContext>, params: ChatStartupParams) => ({
   ...(await chatHistory(request, { maxBytes: STARTUP_BYTES, ...params })),
   metadata: chatMetadata(request),
@@ -40,7 +40,7 @@ const chatMetadata = ({ context }: Request<PageContext>): ChatMetadataResult => 
   models: [...(context.setup?.catalogs.models('default') ?? [])],
 });
 
-/** One message by its id, whole where the history has cut it. */
+/** One message by its id, complete where the history has truncated it. */
 const chatMessageGet = async (
   { context }: Request<PageContext>,
   params: ChatMessageGetParams,
@@ -59,7 +59,7 @@ const chatMessageGet = async (
   return message ? { ok: true, message } : { ok: false, unavailableReason: 'not_visible' };
 };
 
-/** `messageId` is its place in the transcript. */
+/** `messageId` is the position in the transcript. */
 const chatInject = async (request: Request<PageContext>, params: ChatInjectParams) => {
   const { context } = request;
   const { sessionKey } = sessionNamed(context, params);

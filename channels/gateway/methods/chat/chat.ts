@@ -1,4 +1,4 @@
-/** `chat.send`, `chat.history`, `chat.abort`: one conversation as a page shows it. */
+/** `chat.send`, `chat.history`, `chat.abort`: one conversation as a page displays it. */
 import type { ChatCommands } from '../../tenant/chat-commands.ts';
 import type { TenantScope } from '../../tenant/tenant-scope.ts';
 import { address } from '../../../../protocols/address.ts';
@@ -38,7 +38,10 @@ export type ChatContext = AcceptContext &
     readonly runs: Pick<LiveRuns, 'liveRun' | 'textOf'>;
   };
 
-/** The answer comes as `chat` events. `queued`, `acceptedAt` and `command` are ours. */
+/**
+ * The reply arrives as `chat` events. `queued`, `acceptedAt` and `command` are extensions of
+ * troupe.
+ */
 const chatSend = async (request: Request<ChatContext>, params: ChatSendParams) => {
   refuseEmpty(params.message);
   const { sessionKey, agentId } = fullSessionKey(request.context.names, params);
@@ -66,13 +69,12 @@ const chatSend = async (request: Request<ChatContext>, params: ChatSendParams) =
 };
 
 /**
- * The last messages, oldest first, with the answer so far of the run that is live: a page that is
- * opened in the middle of an answer shows it, and every `chat` event that comes later goes on from
- * there.
+ * The last messages, oldest first, and the partial reply of a live run. A page that opens during a
+ * reply displays the partial text; later `chat` events continue from there.
  */
 export const chatHistory = async (request: Request<ChatContext>, params: ChatHistoryParams) => {
   const { context } = request;
-  // Cursors are not kept: the client reads everything again.
+  // The gateway stores no cursors: the client reads the history again.
   if (params.cursor !== undefined) return { kind: 'reset' };
   const { sessionKey, agentId } = sessionNamed(context, params);
   const { limit = HISTORY_LIMIT, offset = 0, maxChars = HISTORY_TEXT_CHARACTERS_MAX } = params;
@@ -80,7 +82,7 @@ export const chatHistory = async (request: Request<ChatContext>, params: ChatHis
   const { total } = read;
   const { maxBytes } = params;
   const messages = maxBytes === undefined ? read.messages : newestWithin(read.messages, maxBytes);
-  // After the transcript, so that an answer is in one of the two: a run ends in both at once.
+  // Read after the transcript: a run ends in both at once, so the reply is in one of the two.
   const row = sessionRow(context, sessionKey);
   return {
     sessionKey,
@@ -98,7 +100,7 @@ export const chatHistory = async (request: Request<ChatContext>, params: ChatHis
   };
 };
 
-/** At least the last one. */
+/** Keeps at least the last message. */
 const newestWithin = (messages: readonly ChatMessage[], bytes: number): readonly ChatMessage[] => {
   let left = bytes;
   for (let from = messages.length - 1; from >= 0; from--) {
@@ -108,7 +110,7 @@ const newestWithin = (messages: readonly ChatMessage[], bytes: number): readonly
   return messages;
 };
 
-/** What the agent has where the session has nothing of its own. */
+/** The agent's settings, which apply where the session has none of its own. */
 const defaultsOf = ({ names }: ChatContext, agentId: string) => {
   const { modelProvider = null, model = null } = modelParts(
     names.agents.find(({ id }) => id === agentId)?.model,
@@ -116,7 +118,7 @@ const defaultsOf = ({ names }: ChatContext, agentId: string) => {
   return { modelProvider, model, contextTokens: null };
 };
 
-/** As in lists; of one that nobody has written to, what it would be. */
+/** The session as in lists; for a session without messages, what it would be. */
 const infoOf = (context: ChatContext, key: string, agentId: string, row: SessionRow | undefined) =>
   row
     ? sessionListRow(context, row)
@@ -152,14 +154,14 @@ const chatAbort = async (
 ): Promise<ChatAbortResult> => {
   const { context } = request;
   const { sessionKey } = sessionNamed(context, params);
-  // A message would create the session.
+  // Sending a message would create the session.
   if (sessionRow(context, sessionKey) === undefined)
     return { ok: true, aborted: false, runIds: [] };
   const runIds = await abortRuns(request, sessionKey, params.runId);
   return { ok: true, aborted: runIds.length > 0, runIds };
 };
 
-/** Stops the run, or all of the session; answers which it stopped. */
+/** Aborts the run, or all runs of the session. Returns the ids of the aborted runs. */
 export const abortRuns = async (
   request: Request<TenantScope>,
   sessionKey: string,
@@ -175,7 +177,7 @@ export const abortRuns = async (
   if (answer.kind === 'timeout') {
     throw new TroupeError(
       'DEADLINE_EXCEEDED',
-      'the session has not answered yet: it will still abort',
+      'the session has not answered yet, but will still abort the run',
     );
   }
   return (answer.result as { aborted: string[] }).aborted;

@@ -1,4 +1,4 @@
-/** A note that is added to a session and answered by nobody: what `wake` and `send` leave there. */
+/** Adds a note to a session without starting a run: `wake` and `send` use it. */
 import type { TenantScope } from '../../tenant/tenant-scope.ts';
 import { address } from '../../../../protocols/address.ts';
 import { TroupeError } from '../../../../protocols/errors.ts';
@@ -12,8 +12,8 @@ import { ACCEPT_TIMEOUT_MS } from '../../limits.ts';
 import { principalOf, type Request } from '../request.ts';
 
 /**
- * Under the same key once, also after a restart.
- * @throws TroupeError INVALID_ARGUMENT for a text that is too long; CONFLICT while a run goes;
+ * Adds the note once per key, also after a restart.
+ * @throws TroupeError INVALID_ARGUMENT for a text that is too long; CONFLICT during a run;
  *   DEADLINE_EXCEEDED
  */
 export const injectOnce = async (
@@ -24,7 +24,7 @@ export const injectOnce = async (
 ): Promise<void> => {
   const { system, tenant } = request.context;
   if (note.text.length > INJECTED_CHARACTERS_MAX) {
-    const most = `at most ${INJECTED_CHARACTERS_MAX} are kept`;
+    const most = `at most ${INJECTED_CHARACTERS_MAX} are allowed`;
     throw new TroupeError(
       'INVALID_ARGUMENT',
       `the text has ${note.text.length} characters: ${most}`,
@@ -38,7 +38,7 @@ export const injectOnce = async (
   });
   if (answer.kind === 'refused') throw TroupeError.from(answer.error);
   if (answer.kind === 'timeout') {
-    const text = `the session ${sessionKey} has it, but has not answered yet: ask again under the same idempotencyKey`;
+    const text = `the session ${sessionKey} has stored it, but has not answered yet: repeat the request with the same idempotencyKey`;
     throw new TroupeError('DEADLINE_EXCEEDED', text);
   }
   const notice: SessionNotice = { sessionKey, reason: 'inject' };

@@ -1,6 +1,6 @@
 /**
- * Giving a session a message and waiting for what becomes of it: what `agent`, `agent.wait` and
- * `chat.send` have in common (AL1).
+ * Sends a message to a session and waits for the result of its run. `agent`, `agent.wait` and
+ * `chat.send` share it.
  */
 import type { Clock } from '../../../../runtime/index.ts';
 import type { SessionScope, TenantScope } from '../../tenant/tenant-scope.ts';
@@ -47,10 +47,9 @@ export type RunSettingsContext = SessionScope & {
 };
 
 /**
- * Gives the message to the session. Resolves when it is durably accepted; repeated with the same
- * run id and message it gives the first answer, also after a restart.
- * @throws TroupeError CONFLICT when the run id is taken by another message; what the session
- * refused with
+ * Sends the message to the session. Resolves when the session has durably accepted it. A repeat
+ * with the same run id and message returns the first answer, also after a restart.
+ * @throws TroupeError CONFLICT when another message has the run id; the refusal of the session
  */
 export const accept = async (
   request: Request<AcceptContext>,
@@ -88,7 +87,10 @@ export const accept = async (
   return answer.result as RunAccepted;
 };
 
-/** What the session gets. @throws TroupeError FORBIDDEN when a hook refuses the message */
+/**
+ * The text that the session receives.
+ * @throws TroupeError FORBIDDEN when a hook refuses the message
+ */
 const callMessageHook = async (
   { onMessage }: AcceptContext,
   sessionKey: string,
@@ -112,8 +114,8 @@ const checkRunId = (runId: string): void => {
 };
 
 /**
- * The run's end; `gone` when its record went away before anybody saw the end, `given-up` when the
- * connection ended or the time was up. Giving up does not stop the run (AL9).
+ * The result of the run. `gone`: its record was deleted before this gateway read a result.
+ * `given-up`: the connection ended, or the wait timed out. Giving up does not stop the run.
  */
 export const endOf = (
   { context, connection }: Request<WaitContext>,
@@ -123,7 +125,7 @@ export const endOf = (
   new Promise((resolve) => {
     const command = context.commands.end(runId);
     if (command !== undefined) return void command.then(resolve);
-    // It may have left while its message was taken.
+    // The client may have disconnected while the session accepted its message.
     if (!connection.open) return resolve('given-up');
     const settle = (outcome: RunEnd | 'gone' | 'given-up') => {
       cancelTimer?.();
@@ -139,7 +141,7 @@ export const endOf = (
     stopWaiting = context.runs.wait(runId, (end) => settle(end ?? 'gone'));
   });
 
-/** What `agent` and `chat.send` may say about how a message is answered. */
+/** What `agent` and `chat.send` may set for one run. */
 type RunSettings = {
   readonly attachments?: readonly unknown[];
   readonly verbose?: boolean | string;
@@ -151,15 +153,16 @@ type RunSettings = {
 };
 
 /**
- * The parts of the message that both methods have. What is asked of its events is noted.
- * @throws TroupeError INVALID_ARGUMENT for what can not be carried
+ * Validates the settings, subscribes the connection to the events that they request, and returns
+ * the settings as fields of the message.
+ * @throws TroupeError INVALID_ARGUMENT
  */
 export const applyRunSettings = (
   { context, connection }: Request<RunSettingsContext>,
   { runId, sessionKey }: { readonly runId: string; readonly sessionKey: string },
   wishes: RunSettings,
 ) => {
-  // A repeat gets the first answer, whatever models there are by now.
+  // A repeated request receives the first answer, even if the model catalog has changed since.
   if (context.runs.row(runId) === undefined)
     checkModelChoice(context.models, wishes, modelNow(context, sessionKey));
   const images = imagesOf(wishes.attachments);
@@ -193,7 +196,7 @@ const verbosityOf = (verbose: boolean | string | undefined): Verbosity | undefin
 };
 
 /**
- * Takes the message if it is a command; undefined: it is one for the model.
+ * Executes the message if it is a command. Returns undefined for a message to the model.
  * @throws TroupeError INVALID_ARGUMENT for a command with attachments
  */
 export const commandOf = (
@@ -203,7 +206,7 @@ export const commandOf = (
 ): AcceptedCommand | undefined => {
   checkRunId(written.runId);
   if (attachments.length > 0 && readCommand(written.text).kind !== 'text') {
-    throw new TroupeError('INVALID_ARGUMENT', '/attachments can not go with a command');
+    throw new TroupeError('INVALID_ARGUMENT', '/attachments: a command cannot have attachments');
   }
   const { context, connection } = request;
   return context.commands.accept(connection, { by: principalOf(request), ...written });

@@ -1,8 +1,7 @@
 /**
- * `wake`: a word of the system to an agent, in its main session or in one that is named. `now`: it
- * is a message that the agent answers at once, in the run that goes on if one does.
- * `next-heartbeat`: agents have no heartbeat; it stands in the session as something that the agent
- * was told, and is seen with its next run.
+ * `wake`: sends a system event to an agent, in its main session or a named one. `now`: the agent
+ * replies at once, in the live run if there is one. `next-heartbeat`: agents have no heartbeat, so
+ * the event is added to the session, and the next run reads it.
  */
 import type { SessionScope } from '../../tenant/tenant-scope.ts';
 import { randomUUID } from 'node:crypto';
@@ -25,7 +24,7 @@ const wake = async (request: Request<WakeContext>, params: WakeParams) => {
   refuseEmpty(text);
   const { sessionKey } = fullSessionKey(request.context.names, params);
   if (parseSessionKey(sessionKey).type === 'subagent') {
-    const why = 'a subagent does its task only: wake the session that started it';
+    const why = 'a subagent accepts no system events: wake the session that started it';
     throw new TroupeError('INVALID_ARGUMENT', `/sessionKey: ${why}`);
   }
   const key = `wake-${idempotencyKey ?? randomUUID()}`;

@@ -1,6 +1,6 @@
 /**
- * `cron.*`, over the schedule actors (AL11): what operators set, look at and fire. The actor has
- * the last word; lists come from committed rows and wake nobody (RT14).
+ * `cron.*`: reads, changes and starts scheduled jobs. The schedule actor decides every change;
+ * lists come from committed rows and activate no actor.
  */
 import type { SessionScope, TenantScope } from '../../tenant/tenant-scope.ts';
 import { randomUUID } from 'node:crypto';
@@ -54,9 +54,9 @@ export type CronRunContext = CronContext & { readonly bootId: string };
 type ToSchedule = SchedulePut | ScheduleRun | ScheduleRemove | ScheduleRuns | ScheduleGet;
 
 /**
- * @param idempotencyKey of the caller; a repeat with the same message gets the first answer
- * @throws TroupeError NOT_FOUND when there is no such job; CONFLICT when the key was used with
- *   another message; what the actor refuses with; DEADLINE_EXCEEDED
+ * @param idempotencyKey of the caller; a repeat with the same message returns the first answer
+ * @throws TroupeError NOT_FOUND for an unknown job; CONFLICT when the key was used with another
+ *   message; the actor's refusal; DEADLINE_EXCEEDED
  */
 export const askSchedule = async <Result>(
   request: Request<TenantScope>,
@@ -74,7 +74,7 @@ export const askSchedule = async <Result>(
   });
   if (answer.kind === 'answered') return answer.result as Result;
   if (answer.kind === 'timeout') {
-    const text = `the job ${jobId} has not answered yet, but has what was asked: look at it again`;
+    const text = `the job ${jobId} has stored the request, but has not answered yet: read its state again`;
     throw new TroupeError('DEADLINE_EXCEEDED', text);
   }
   throw answer.error.code === 'NOT_FOUND' ? notFound(jobId) : TroupeError.from(answer.error);
@@ -85,13 +85,13 @@ export const notFound = (jobId: string): TroupeError =>
     details: { code: 'CRON_JOB_NOT_FOUND', jobId },
   });
 
-/** Of every job of the tenant, at most JOBS_MAX. */
+/** Rows of the tenant's jobs, at most JOBS_MAX. */
 export const scheduleRows = ({ system, tenant }: TenantScope): readonly ScheduleRow[] =>
   system.index
     .list<ScheduleRow>(SCHEDULES_INDEX, tenant, { limit: JOBS_MAX })
     .map(({ value }) => value);
 
-/** The row, of the present version. @throws TroupeError NOT_FOUND */
+/** The row in its current version. @throws TroupeError NOT_FOUND */
 export const scheduleRow = async (
   request: Request<TenantScope>,
   jobId: string,
@@ -102,15 +102,15 @@ export const scheduleRow = async (
   return row.job ? row : askSchedule<ScheduleRow>(request, jobId, { type: 'schedule.get' });
 };
 
-/** @throws TroupeError INVALID_ARGUMENT unless one is named */
+/** @throws TroupeError INVALID_ARGUMENT unless exactly one job is named */
 export const jobIdOf = ({ id, jobId }: CronJobParams): string => {
   const named = id ?? jobId;
   if (named !== undefined && (id === undefined || jobId === undefined || id === jobId))
     return named;
-  throw new TroupeError('INVALID_ARGUMENT', '/id: name one job, by its id');
+  throw new TroupeError('INVALID_ARGUMENT', '/id: pass the id of one job');
 };
 
-// ---- looked at
+// ---- reading
 
 const cronList = async (
   request: Request<CronContext>,
@@ -143,7 +143,7 @@ const cronList = async (
   };
 };
 
-/** Rows of version 1 are written anew once; a job that went meanwhile is shown as it was. */
+/** Upgrades a row of version 1. A job that was removed in the meantime is listed as it was. */
 const currentRow = async (request: Request<CronContext>, row: ScheduleRow): Promise<ScheduleRow> =>
   row.job ? row : scheduleRow(request, row.jobId).catch(() => row);
 
@@ -167,7 +167,7 @@ const order = ({ sortBy = 'nextRunAtMs', sortDir = 'asc' }: CronListParams) => {
   const by = (a: ScheduleRow, b: ScheduleRow): number => {
     if (sortBy === 'name') return a.name.localeCompare(b.name);
     if (sortBy === 'updatedAtMs') return a.updatedAt - b.updatedAt;
-    // Those that have no time to come stand last.
+    // Jobs without a next run come last.
     return Math.sign((a.nextAt ?? Number.MAX_VALUE) - (b.nextAt ?? Number.MAX_VALUE));
   };
   return (a: ScheduleRow, b: ScheduleRow): number =>
@@ -190,7 +190,7 @@ const cronStatus = ({ context }: Request<CronContext>) => {
 const cronGet = async (request: Request<CronContext>, params: CronJobParams): Promise<CronJob> =>
   clientJob(request.context.names, await scheduleRow(request, jobIdOf(params)));
 
-// ---- set
+// ---- changing
 
 const cronAdd = async (request: Request<CronContext>, params: CronAddParams) => {
   const { names, system, tenant } = request.context;
@@ -219,7 +219,7 @@ const cronAdd = async (request: Request<CronContext>, params: CronAddParams) => 
   };
 };
 
-/** The same id for the same key, at every gateway. */
+/** The same key has the same id at every gateway. */
 const newJobId = (
   request: Request<CronContext>,
   { declarationKey, idempotencyKey }: CronAddParams,
@@ -230,7 +230,7 @@ const newJobId = (
 };
 
 /**
- * Only what the client gives is checked: a job that was stored with another catalog stays editable.
+ * Validates only what the client passes: a job that was stored with another catalog stays editable.
  * @throws TroupeError INVALID_ARGUMENT
  */
 const checkTurn = (
@@ -248,7 +248,7 @@ const checkTurn = (
   });
 };
 
-/** A period begins when it is set, unless it is said: the one there is goes on. */
+/** Keeps the start of the period of an existing job, unless the client sets one. */
 const withAnchor = (job: ReturnType<typeof jobFrom>, { when: there }: ScheduleRow) => {
   const { when } = job;
   if (when.kind !== 'every' || there.kind !== 'every' || when.from !== undefined) return job;
@@ -264,7 +264,7 @@ const cronUpdate = async (
   const row = await scheduleRow(request, jobId);
   const { expectedConfigRevision: expected, patch } = params;
   if (expected !== undefined && row.job && expected !== revisionOf(row.job)) {
-    throw new TroupeError('CONFLICT', 'the automation was changed since: look at it again', {
+    throw new TroupeError('CONFLICT', 'the automation was changed in the meantime: read it again', {
       details: { code: 'CRON_JOB_CHANGED', jobId, configRevision: revisionOf(row.job) },
     });
   }
@@ -286,7 +286,7 @@ const cronRun = async (request: Request<CronRunContext>, params: CronRunParams) 
   const { mode = 'force', expectedProcessInstanceId: expected } = params;
   if (expected !== undefined && expected !== request.context.bootId)
     throw new TroupeError('CONFLICT', '/expectedProcessInstanceId: another gateway answers now');
-  // What is due is fired by itself: nothing that waits here ever is.
+  // Due jobs start by themselves, so no job is due here.
   if (mode === 'due') return { ...about, ran: false, reason: 'not-due' } as const;
   if (mode === 'if-enabled' && !isOn(row))
     return { ...about, ran: false, reason: 'disabled' } as const;

@@ -1,8 +1,8 @@
 /**
- * Cron given: a job as OpenClaw's clients write it, made to the schedule actor's. Pure.
+ * Translates a job from OpenClaw's protocol into a job of the schedule actor. Pure.
  *
- * Boundary: what a client asks for that troupe has no counterpart for is refused here, with the
- * path of the field; never taken and left out.
+ * Boundary: refuses every field that troupe does not support, with the field's path. It never
+ * accepts a field and ignores it.
  */
 import { defined } from '../../../../protocols/defined.ts';
 import { TroupeError } from '../../../../protocols/errors.ts';
@@ -12,8 +12,8 @@ import { sessionKey as keys } from '../../../../protocols/session-key.ts';
 import { type AgentNames, fullSessionKey, mainSessionKey } from '../../sessions/session-key.ts';
 
 /**
- * The job as it would be set: what is given over what is there.
- * @throws TroupeError INVALID_ARGUMENT with the path of what can not be
+ * Merges the given fields into the existing job.
+ * @throws TroupeError INVALID_ARGUMENT with the path of the invalid field
  */
 export const jobFrom = (
   names: AgentNames,
@@ -36,7 +36,7 @@ export const jobFrom = (
       ? {}
       : { announce: given.delivery.mode === 'announce' ? true : undefined }),
   };
-  // The schema of jobs is closed: what is taken away must not stand there.
+  // The schema of jobs allows no undefined members, so removed fields are deleted.
   return Object.fromEntries(
     Object.entries(whole).filter(([, value]) => value !== undefined),
   ) as ScheduleJob;
@@ -50,7 +50,7 @@ const pick = <T extends object, K extends keyof T>(from: T, names: readonly K[])
 const invalidField = (path: string, why: string): TroupeError =>
   new TroupeError('INVALID_ARGUMENT', `${path}: ${why}`, { details: { path } });
 
-/** What has no counterpart, by its path; a value that asks for nothing passes. */
+/** Refuses unsupported fields. A value that requests nothing is accepted. */
 const refuseUnsupported = ({
   schedule,
   payload,
@@ -66,20 +66,20 @@ const refuseUnsupported = ({
   if (schedule?.kind === 'on-exit' || schedule?.kind === 'stream')
     throw invalidField(
       '/schedule/kind',
-      `jobs that wait for a command ("${schedule.kind}") are not run: ${kinds}`,
+      `schedules that wait for a command ("${schedule.kind}") are not supported: ${kinds}`,
     );
   if (payload?.kind === 'command' || payload?.kind === 'script')
     throw invalidField(
       '/payload/kind',
-      `"${payload.kind}" is not run: use agentTurn or systemEvent`,
+      `"${payload.kind}" is not supported: use agentTurn or systemEvent`,
     );
-  if (pacing) throw invalidField('/pacing', 'jobs do not pace themselves: leave it out');
-  if (trigger) throw invalidField('/trigger', 'jobs have no condition: leave it out');
-  if (owner !== undefined) throw invalidField('/owner', 'a job belongs to its agent: give agentId');
+  if (pacing) throw invalidField('/pacing', 'pacing is not supported: omit it');
+  if (trigger) throw invalidField('/trigger', 'conditions are not supported: omit it');
+  if (owner !== undefined) throw invalidField('/owner', 'a job belongs to its agent: set agentId');
   if (failureAlert)
-    throw invalidField('/failureAlert', 'failures stand in the run history: leave it out');
+    throw invalidField('/failureAlert', 'failures are recorded in the run history: omit it');
   if (wakeMode === 'next-heartbeat' && event)
-    throw invalidField('/wakeMode', 'agents have no heartbeat that would tell it: use now');
+    throw invalidField('/wakeMode', 'agents have no heartbeat: use now');
   refuseUnsupportedTurn(payload);
   refuseUnsupportedDelivery(delivery);
 };
@@ -88,13 +88,16 @@ const refuseUnsupportedTurn = (payload: CronPatch['payload']): void => {
   if (payload === undefined || !('toolsAllow' in payload || payload.kind === 'agentTurn')) return;
   const { toolsAllow } = payload as { toolsAllow?: readonly string[] | null };
   if (toolsAllow && !toolsAllow.includes('*'))
-    throw invalidField('/payload/toolsAllow', 'a job has the tools of its agent: set them there');
+    throw invalidField(
+      '/payload/toolsAllow',
+      'a job uses the tools of its agent: configure the agent',
+    );
   if (payload.kind !== 'agentTurn') return;
   if (payload.fallbacks?.length)
-    throw invalidField('/payload/fallbacks', 'fallback models are set for the agent');
+    throw invalidField('/payload/fallbacks', 'fallback models are configured for the agent');
   if (payload.lightContext) throw invalidField('/payload/lightContext', 'an agent has one context');
   if (payload.allowUnsafeExternalContent)
-    throw invalidField('/payload/allowUnsafeExternalContent', 'there is no such exception');
+    throw invalidField('/payload/allowUnsafeExternalContent', 'this exception is not supported');
 };
 
 const refuseUnsupportedDelivery = (delivery: CronPatch['delivery']): void => {
@@ -113,7 +116,7 @@ const refuseUnsupportedDelivery = (delivery: CronPatch['delivery']): void => {
     if (value !== undefined && value !== null)
       throw invalidField(
         `/delivery/${name}`,
-        'the answer stays in the session of the job: leave it out',
+        'replies are delivered only to the session of the job: omit it',
       );
 };
 
@@ -139,13 +142,13 @@ const whenFrom = (schedule: NonNullable<CronPatch['schedule']>): When => {
   }
 };
 
-/** ISO 8601 with its offset, or epoch milliseconds. */
+/** ISO 8601 with an offset, or epoch milliseconds. */
 const timeFrom = (at: string): number => {
   const time = /^\d{1,15}$/.test(at) ? Number(at) : Date.parse(at);
   if (!Number.isNaN(time) && /^\d{1,15}$|(Z|[+-]\d\d:?\d\d)$/.test(at)) return time;
   throw invalidField(
     '/schedule/at',
-    `"${at.slice(0, 40)}" is no time: write ISO 8601 with its offset`,
+    `"${at.slice(0, 40)}" is not a time: write ISO 8601 with an offset`,
   );
 };
 
@@ -157,7 +160,7 @@ const agentFrom = (names: AgentNames, given: CronPatch, before?: ScheduleJob): s
   return fullSessionKey(names, { agentId }).agentId;
 };
 
-/** `isolated`: a session of the job's own that begins anew with each run. */
+/** `isolated`: the job has its own session, which is reset before each run. */
 const sessionFrom = (
   names: AgentNames,
   jobId: string,
@@ -175,7 +178,7 @@ const sessionFrom = (
     const isOwn = sessionKey === keys.cron(agentId, jobId);
     return { sessionKey: isOwn ? undefined : sessionKey, fresh: undefined };
   }
-  // A job that goes to another agent leaves the sessions of the one before.
+  // A job that moves to another agent leaves the sessions of the previous one.
   if (before === undefined || before.agentId === agentId) return {};
   return before.sessionKey === mainSessionKey(names, before.agentId)
     ? { sessionKey: mainSessionKey(names, agentId) }
@@ -202,5 +205,5 @@ const turnFrom = (payload: CronPatch['payload'], before?: ScheduleJob) => {
 };
 const NO_TURN = { model: undefined, thinking: undefined, timeoutMs: undefined };
 const missing = (path: string): never => {
-  throw invalidField(path, 'say what the agent is told');
+  throw invalidField(path, 'missing: this is the text that the agent receives');
 };

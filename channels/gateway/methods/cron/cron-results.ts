@@ -1,4 +1,4 @@
-/** Cron told: the schedule actor's jobs and runs as OpenClaw's clients read them. Pure. */
+/** Translates jobs and runs of the schedule actor into OpenClaw's protocol. Pure. */
 import { createHash } from 'node:crypto';
 import { defined } from '../../../../protocols/defined.ts';
 import type { CronEvent, CronJob, CronRunLogEntry } from '../../../../protocols/gateway/index.ts';
@@ -10,7 +10,7 @@ import type {
 } from '../../../../protocols/schedule.ts';
 import { type AgentNames, mainSessionKey } from '../../sessions/session-key.ts';
 
-/** @param row one of the present version: with its job */
+/** @param row of the current version, which contains the job */
 export const clientJob = (names: AgentNames, row: ScheduleRow): CronJob => {
   const job = jobOf(row);
   const { deleteAfterRun, description, displayName, declarationKey } = job;
@@ -42,10 +42,10 @@ const jobOf = ({ job, agentId, when, text }: ScheduleRow): ScheduleJob =>
 
 const digest = (value: unknown): string =>
   `sha256:${createHash('sha256').update(JSON.stringify(value)).digest('base64url')}`;
-/** Changes with what is set, and with nothing else. */
+/** Changes exactly when the job's settings change. */
 export const revisionOf = (job: ScheduleJob): string =>
   digest(Object.entries(job).toSorted(([a], [b]) => (a < b ? -1 : 1)));
-/** Of a list: changes with any of its jobs. */
+/** Revision of a list of jobs: changes when one of them changes. */
 export const snapshotOf = (rows: readonly ScheduleRow[]): string =>
   digest(
     rows.map(({ jobId, updatedAt, nextAt, state, fires }) => [
@@ -70,7 +70,10 @@ const scheduleOf = ({ when, createdAt }: ScheduleRow): CronJob['schedule'] => {
   }
 };
 
-/** A session of the job's own that goes on from run to run is named: `isolated` would be anew. */
+/**
+ * The session target. A job's own session that is not reset between runs is named by its key,
+ * because `isolated` means a reset.
+ */
 const targetOf = (names: AgentNames, row: ScheduleRow): string => {
   if (row.job?.sessionKey === undefined && row.job?.fresh === true) return 'isolated';
   const isMain = row.sessionKey === mainSessionKey(names, row.agentId);
@@ -90,7 +93,7 @@ const payloadOf = ({ kind, text, model, thinking, timeoutMs }: ScheduleJob): Cro
 export const runStatus = ({ status }: ScheduleFire): 'ok' | 'error' | 'skipped' =>
   status === 'ok' || status === 'skipped' ? status : 'error';
 
-/** Why a run has no good end; undefined when it has. */
+/** Why a run failed; undefined when it succeeded. */
 const errorOf = ({ status, error }: ScheduleFire): string | undefined => {
   if (status === 'ok' || status === 'running') return undefined;
   return error?.message ?? WHY[status];
@@ -99,8 +102,8 @@ const WHY = {
   error: 'the run failed',
   aborted: 'the run was aborted',
   timeout: 'the run took longer than its limit',
-  lost: 'the run was not heard of any more',
-  skipped: 'its time passed while nothing ran, and the job makes up for none',
+  lost: 'the run was lost',
+  skipped: 'the job was due while no worker ran, and it does not catch up',
 } as const;
 
 const durationOf = ({ firedAt, endedAt = firedAt }: ScheduleFire): number =>
@@ -131,7 +134,7 @@ const stateOf = ({ nextAt, last, lastEnded, failures }: ScheduleRow) => {
   };
 };
 
-/** As the Control UI's short list has it. */
+/** A job in the compact list of the Control UI. */
 export const compactJob = (job: CronJob) => {
   const iso = (ms: number | undefined) => (ms === undefined ? null : new Date(ms).toISOString());
   const { id, name, agentId, updatedAtMs, enabled, schedule, declarationKey, displayName } = job;
@@ -153,7 +156,7 @@ export const compactJob = (job: CronJob) => {
   };
 };
 
-/** Where its answers are: in the session, which every client sees. */
+/** Where replies are delivered: to the session, which every client can read. */
 export const previewOf = ({ sessionKey, job }: ScheduleRow) =>
   job?.announce
     ? { label: 'announce -> last', detail: `stays in the session ${sessionKey}` }

@@ -1,4 +1,4 @@
-/** `cron.runs`: what the runs of jobs came to, the newest first, from committed rows (RT14). */
+/** `cron.runs`: results of job runs, newest first, from committed rows. */
 import type { TenantScope } from '../../tenant/tenant-scope.ts';
 import {
   CRON_PAGE,
@@ -68,7 +68,7 @@ const runsOfAll = (
     .flatMap((row) => entriesOf(row, kept.get(row.jobId) ?? []));
 };
 
-/** One that goes on is no entry yet. */
+/** Only ended runs have entries. */
 const entriesOf = (row: ScheduleRow, runs: readonly ScheduleFire[]): readonly CronRunLogEntry[] =>
   runs.filter(({ status }) => status !== 'running').map((fire) => logEntry(row, fire));
 

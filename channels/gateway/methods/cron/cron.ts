@@ -1,4 +1,4 @@
-/** `cron.*` and `wake`, over the schedule actor (AL11). */
+/** `cron.*` and `wake`. */
 import { cronJobTable, type CronRunContext } from './cron-jobs.ts';
 import { cronRunTable } from './cron-runs.ts';
 import type { MethodTable } from '../method.ts';

@@ -1,8 +1,8 @@
 /**
- * Letting devices in and taking their rights back: `device.pair.*`, `device.token.*` (GW3).
+ * `device.pair.*` and `device.token.*`: approves devices and revokes their rights.
  *
- * Invariants: nobody gives a right that is not his; a device that is no admin manages itself only,
- * and only its role `operator`.
+ * Invariants: a client grants only scopes that it has; a device without the admin scope manages
+ * only itself, and only its role `operator`.
  */
 import type { Clock } from '../../../../runtime/index.ts';
 import type { DeviceGuard } from '../../auth/device-guard.ts';
@@ -68,7 +68,7 @@ const rowsOf = ({ system, tenant }: TenantScope): readonly DeviceRow[] =>
     .list<DeviceRow>(DEVICES_INDEX, tenant, { limit: DEVICES_MAX })
     .map(({ value }) => value);
 
-/** As far as this gateway knows of the others. */
+/** Devices that are connected to any gateway, as far as presence reports them. */
 const connectedDevices = ({
   presence,
   connections,
@@ -83,7 +83,7 @@ const connectedDevices = ({
 
 type ByRequest = GatewayParams<'device.pair.approve'>;
 
-/** Who asks for more than the person may give waits for another person. */
+/** A request for scopes that the caller lacks stays pending for another operator. */
 const pairApprove = async (request: Request<DeviceContext>, { requestId }: ByRequest) => {
   const { row, asked } = pendingRequest(request, requestId);
   assertMayManage(request, row.deviceId, asked.role, 'approval');
@@ -103,7 +103,7 @@ const pairReject = async (request: Request<DeviceContext>, { requestId }: ByRequ
   return { requestId, deviceId: row.deviceId };
 };
 
-/** The question and whose it is. @throws TroupeError NOT_FOUND */
+/** The pairing request and its device row. @throws TroupeError NOT_FOUND */
 const pendingRequest = ({ context }: Request<DeviceContext>, requestId: string) => {
   for (const row of rowsOf(context)) {
     const asked: PairingRequest | undefined = row.requests.find(
@@ -111,7 +111,7 @@ const pendingRequest = ({ context }: Request<DeviceContext>, requestId: string) 
     );
     if (asked !== undefined) return { row, asked };
   }
-  throw new TroupeError('NOT_FOUND', 'unknown requestId: it was answered or is past its time');
+  throw new TroupeError('NOT_FOUND', 'unknown requestId: the request was answered, or it expired');
 };
 
 const pairRemove = async (
@@ -136,7 +136,7 @@ const pairRename = async (
   return { deviceId, label: name };
 };
 
-/** Worth nothing without the key of the device, so whoever may replace it may be told it. */
+/** The token is useless without the device's key, so any client that may replace it receives it. */
 const tokenRotate = async (
   request: Request<DeviceContext>,
   { deviceId, role: given, scopes }: GatewayParams<'device.token.rotate'>,
@@ -195,12 +195,12 @@ const grantOf = (request: Request<DeviceContext>, deviceId: string, given: strin
   const role = DEVICE_ROLES.find((each) => each === given);
   const grant = role && row.roles[role];
   if (role === undefined || grant === undefined) {
-    throw new TroupeError('NOT_FOUND', `the device is not let in as ${given.slice(0, 64)}`);
+    throw new TroupeError('NOT_FOUND', `the device is not approved as ${given.slice(0, 64)}`);
   }
   return { role, grant };
 };
 
-/** The role that counts when the whole device is meant. */
+/** The role that decides who may manage the device. */
 const managedRole = ({ roles }: DeviceRow): DeviceRole =>
   roles.node === undefined ? 'operator' : 'node';
 
@@ -208,8 +208,9 @@ const scopesOf = ({ connection }: Request<DeviceContext>): readonly Scope[] =>
   connection.client?.scopes ?? [];
 
 /**
- * @throws TroupeError FORBIDDEN when it is another device's, or gives or takes the right to be a
- * node, and the caller is no admin
+ * @throws TroupeError FORBIDDEN without the admin scope, when the device is not the caller's own,
+ * or the
+ *   request grants or revokes the role `node`
  */
 const assertMayManage = (
   request: Request<DeviceContext>,
@@ -227,9 +228,13 @@ const assertMayManage = (
 };
 
 const missingScope = (scope: string): TroupeError =>
-  new TroupeError('FORBIDDEN', `missing scope: ${scope}: nobody grants what he may not do`, {
-    details: missingDetails(scope),
-  });
+  new TroupeError(
+    'FORBIDDEN',
+    `missing scope: ${scope}: a client can grant only scopes that it has`,
+    {
+      details: missingDetails(scope),
+    },
+  );
 
 const askDevice = async <Result>(
   request: Request<DeviceContext>,
@@ -243,7 +248,10 @@ const askDevice = async <Result>(
   });
   if (answer.kind === 'answered') return answer.result as Result;
   if (answer.kind === 'refused') throw TroupeError.from(answer.error);
-  throw new TroupeError('DEADLINE_EXCEEDED', 'the device has not answered yet: look at the list');
+  throw new TroupeError(
+    'DEADLINE_EXCEEDED',
+    'the device has not answered yet: list the devices to see its state',
+  );
 };
 
 export const deviceTable: MethodTable<DeviceContext> = [

@@ -1,6 +1,6 @@
 /**
- * `node.*` that nodes themselves call (ND1): answers, what waits for them, and their questions to
- * people. What OpenClaw's node host tells beyond that is heard and not used; the answers say so.
+ * `node.*` methods that nodes call: results of commands, queued items, and approval requests. Other
+ * messages of OpenClaw's node host are accepted and ignored; the answers say so.
  */
 import type { TenantDevices } from '../../devices/tenant-devices.ts';
 import { createHash } from 'node:crypto';
@@ -37,11 +37,11 @@ export type NodeCallContext = ApprovalScope & {
   readonly devices: Pick<TenantDevices, 'answered' | 'keep' | 'row'>;
 };
 
-/** The device that the connection has proved to be. */
+/** The device id that the connection has authenticated. */
 const selfOf = ({ connection }: Request<NodeCallContext>): string => {
   const deviceId = connection.client?.deviceId;
   if (deviceId !== undefined) return deviceId;
-  throw new TroupeError('FORBIDDEN', 'a node has a device identity: connect with `device`');
+  throw new TroupeError('FORBIDDEN', 'a node must authenticate as a device: connect with `device`');
 };
 
 const invokeResult = async (request: Request<NodeCallContext>, params: NodeInvokeResultParams) => {
@@ -76,13 +76,16 @@ const outcomeOf = async ({ context }: Request<NodeCallContext>, params: NodeInvo
     return {
       error:
         thrown instanceof SyntaxError
-          ? { code: 'INTERNAL' as const, message: 'the node answered with text that is no JSON' }
+          ? { code: 'INTERNAL' as const, message: 'the node answered with text that is not JSON' }
           : errorData(thrown),
     };
   }
 };
 
-/** The node's own words, under a code of ours: what we do not know is its failure, not ours. */
+/**
+ * Keeps the node's message, and maps its code to one of troupe's. An unknown code means that the
+ * node failed.
+ */
 const failureOf = ({ code = '', message = 'the node failed' }: Failure = {}): ErrorData => {
   const known = isErrorCode(code) ? code : (NODE_ERROR_CODES[code] ?? 'INTERNAL');
   const shown = message.slice(0, 2_000);
@@ -98,7 +101,7 @@ const NODE_ERROR_CODES: Readonly<Record<string, ErrorData['code']>> = {
   TIMEOUT: 'DEADLINE_EXCEEDED',
 };
 
-/** Read by nobody yet: an answer counts when it is whole. */
+/** Progress is ignored: only the complete result counts. */
 const invokeProgress = (request: Request<NodeCallContext>, { nodeId }: { nodeId: string }) => {
   if (nodeId !== selfOf(request))
     throw new TroupeError('INVALID_ARGUMENT', '/nodeId is not the node of this connection');
@@ -140,24 +143,27 @@ const ack = async (request: Request<NodeCallContext>, { ids }: { ids: string[] }
   return { nodeId, ackedIds: ids, remainingCount };
 };
 
-/** Commands for a node that is away are refused, so none is ever kept for it. */
+/** Always empty: commands for a disconnected node are refused, not queued. */
 const pull = (request: Request<NodeCallContext>) => ({ nodeId: selfOf(request), actions: [] });
 
-/** @throws TroupeError UNAVAILABLE while its commands wait for a person: it asks again then */
+/**
+ * @throws TroupeError UNAVAILABLE while its commands require approval; the node then repeats the
+ * request
+ */
 const runnerInventory = (request: Request<NodeCallContext>) => {
   const nodeId = selfOf(request);
   const waits = request.context.devices.row(nodeId)?.node?.request;
   if (waits === undefined) return { nodeId };
   throw new TroupeError(
     'UNAVAILABLE',
-    `what the node offers waits for a person: \`troupe nodes approve ${waits.requestId}\``,
+    `the node's commands require approval: \`troupe nodes approve ${waits.requestId}\``,
   );
 };
 
 const skills = (request: Request<NodeCallContext>) => ({ nodeId: selfOf(request), skills: [] });
 const tools = (request: Request<NodeCallContext>) => ({ nodeId: selfOf(request), tools: [] });
 
-/** @throws TroupeError RATE_LIMIT_EXCEEDED when people have enough to answer for this node */
+/** @throws TroupeError RATE_LIMIT_EXCEEDED when the node has too many pending approvals */
 const assertMayAsk = (
   { context, connection }: Request<NodeCallContext>,
   nodeId: string,
@@ -169,15 +175,15 @@ const assertMayAsk = (
   if (Math.max(waiting, asking) < NODE_QUESTIONS_MAX) return;
   throw new TroupeError(
     'RATE_LIMIT_EXCEEDED',
-    `${NODE_QUESTIONS_MAX} questions of this node wait for a person: ask again when some are answered`,
+    `${NODE_QUESTIONS_MAX} approvals of this node are pending: repeat the request when some are decided`,
     { retryAfterMs: 1_000 },
   );
 };
 
-/** Questions that a connection waits for: rows come later. */
+/** Pending requests of each connection, which count before their rows are committed. */
 const questionsOf = new WeakMap<Request['connection'], number>();
 
-/** Answered when a person has decided; the same id asked again waits for the same word. */
+/** Answers when an operator has decided. A repeated id waits for the same decision. */
 const approvalAsk = async (request: Request<NodeCallContext>, params: NodeApprovalAskParams) => {
   const nodeId = selfOf(request);
   const { id, command, detail = '', timeoutMs, always = false } = params;

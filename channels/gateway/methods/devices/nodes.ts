@@ -1,9 +1,9 @@
 /**
- * `node.*` for operators (ND1): devices that do work, what they offer, and having them do it. What
- * nodes themselves call stands in node-calls.ts.
+ * `node.*` methods for operators: list nodes, approve their commands, and invoke them.
+ * node-calls.ts contains the methods that nodes call.
  *
- * The device actor decides what may be invoked; here a request becomes its message, and parameters
- * are checked against what the node says of them before anything is sent.
+ * The device actor decides which commands may be invoked. This file builds its messages, and
+ * validates parameters against the schemas that the node declared.
  */
 import type { Clock } from '../../../../runtime/index.ts';
 import type { TenantDevices } from '../../devices/tenant-devices.ts';
@@ -68,7 +68,7 @@ const nodeOf = ({ context }: Pick<Request<NodeContext>, 'context'>, nodeId: stri
   if (row !== undefined && isNode(row)) return row;
   throw new TroupeError(
     'NOT_FOUND',
-    `there is no node ${nodeId.slice(0, 80)}: node.list shows them`,
+    `there is no node ${nodeId.slice(0, 80)}: node.list lists the nodes`,
   );
 };
 
@@ -82,7 +82,7 @@ const nodeInvoke = async (request: Request<NodeContext>, params: NodeInvokeParam
   if (paramsJson.length > PARAMS_CHARACTERS_MAX) {
     throw new TroupeError(
       'PAYLOAD_TOO_LARGE',
-      `/params has ${paramsJson.length} characters, at most ${PARAMS_CHARACTERS_MAX} are sent`,
+      `/params has ${paramsJson.length} characters, at most ${PARAMS_CHARACTERS_MAX} are allowed`,
     );
   }
   const within = Math.min(timeoutMs || INVOKE_MS_DEFAULT, INVOKE_MS_MAX);
@@ -106,11 +106,11 @@ const nodeInvoke = async (request: Request<NodeContext>, params: NodeInvokeParam
   return { ok: true, nodeId, command, payload: shown, payloadJSON };
 };
 
-/** The same key of the same person is the same invocation, through whichever gateway. */
+/** The same key of the same principal identifies one invocation, through any gateway. */
 const invocationId = (sub: string, key: string): string =>
   `inv-${createHash('sha256').update(`${sub}\n${key}`).digest('hex').slice(0, 40)}`;
 
-/** @throws TroupeError INVALID_ARGUMENT that says what is wrong with the parameters */
+/** @throws TroupeError INVALID_ARGUMENT when the parameters do not match the command's schema */
 const assertParams = async (row: DeviceRow, command: string, params: unknown): Promise<void> => {
   const schema = row.node?.surface.commands.find(({ name }) => name === command)?.params;
   if (schema === undefined) return;
@@ -149,7 +149,7 @@ const pairApprove = async (request: Request<NodeContext>, { requestId }: { reque
   if (missing !== undefined) {
     throw new TroupeError(
       'FORBIDDEN',
-      `missing scope: ${missing}: the node offers to run programs`,
+      `missing scope: ${missing}: the node's commands run programs`,
       { details: missingDetails(missing) },
     );
   }
@@ -173,18 +173,18 @@ const rowOfRequest = ({ context }: Request<NodeContext>, requestId: string): Dev
   }
   throw new TroupeError(
     'NOT_FOUND',
-    `no node waits for approval under ${requestId.slice(0, 80)}: node.pair.list shows those that do`,
+    `no node has the pending request ${requestId.slice(0, 80)}: node.pair.list lists the requests`,
   );
 };
 
-/** @throws TroupeError CONFLICT for a device that people connect with, too */
+/** @throws TroupeError CONFLICT for a device that is also approved as an operator */
 const pairRemove = async (request: Request<NodeContext>, { nodeId }: { nodeId: string }) => {
   const { roles } = nodeOf(request, nodeId);
   assertOwn(request.connection.client, nodeId, 'node pairing removal');
   if (roles.operator !== undefined) {
     throw new TroupeError(
       'CONFLICT',
-      'the device is let in as an operator, too: device.pair.remove forgets both',
+      'the device is also approved as an operator: device.pair.remove removes both roles',
     );
   }
   await askDevice(request, nodeId, { type: 'device.remove' });
@@ -200,7 +200,7 @@ const pendingEnqueue = async (
   const at = request.context.clock.wallMs();
   await askDevice(request, nodeId, {
     type: 'device.enqueue',
-    // One of a kind waits at most: asking twice for the location gives it once.
+    // The queue holds one item per kind: two requests for the location return it once.
     itemId: type,
     kind: type,
     priority,
@@ -214,7 +214,7 @@ const pendingEnqueue = async (
   };
 };
 
-/** @throws TroupeError what the device says; DEADLINE_EXCEEDED when it does not answer */
+/** @throws TroupeError the device's refusal; DEADLINE_EXCEEDED */
 const askDevice = async (
   request: Request<NodeContext>,
   deviceId: string,

@@ -1,4 +1,4 @@
-/** `sessions.delete`: a session ends, leaves the lists and is gone (AA8: its subagents with it). */
+/** `sessions.delete`: ends a session and its subagents, and removes it from lists. */
 import { defined } from '../../../../protocols/defined.ts';
 import { TroupeError } from '../../../../protocols/errors.ts';
 import type { SessionsDeleteParams } from '../../../../protocols/gateway/index.ts';
@@ -9,7 +9,7 @@ import type { Request } from '../request.ts';
 import { sessionNamed } from './session-row.ts';
 import { askSession, keyOf, type SessionSettingContext } from './session-settings.ts';
 
-/** The transcript stays: whoever has its key reads it with `chat.history`. */
+/** The transcript is kept: `chat.history` still reads it by the session key. */
 const sessionsDelete = async (
   request: Request<SessionSettingContext>,
   params: SessionsDeleteParams,
@@ -20,18 +20,18 @@ const sessionsDelete = async (
   if (key === mainSessionKey(names, agentId)) {
     throw new TroupeError(
       'INVALID_ARGUMENT',
-      `${key} is the main session of ${agentId}, which stays: reset it instead`,
+      `${key} is the main session of ${agentId}, which cannot be deleted: reset it instead`,
     );
   }
   const row = system.index.get<SessionRow>('sessions', tenant, key);
   const gone = { ok: true, key, archived: [] };
-  // A message would make the session.
+  // Sending a message would create the session.
   if (!row) return { ...gone, deleted: false };
   const { expectedSessionId, orphans } = params;
   if (expectedSessionId !== undefined && expectedSessionId !== row.sessionId) {
     throw new TroupeError(
       'CONFLICT',
-      `the session ${key} has begun anew since: its id is ${row.sessionId} now`,
+      `the session ${key} was reset in the meantime: its id is now ${row.sessionId}`,
     );
   }
   const message: SessionClose = {

@@ -1,7 +1,6 @@
 /**
  * `sessions.describe`, `.get`, `.resolve`, `.preview`, `.search`, `.usage.timeseries`,
- * `.branches.list`, `.groups.list`: from committed rows and transcripts; no session is woken
- * (RT14).
+ * `.branches.list`, `.groups.list`: read committed rows and transcripts, and activate no session.
  */
 import type { Clock } from '../../../../runtime/index.ts';
 import type { SessionScope } from '../../tenant/tenant-scope.ts';
@@ -62,14 +61,14 @@ const sessionsGet = async ({ context }: Request<SessionReadContext>, params: Ses
   return { messages };
 };
 
-/** @throws TroupeError INVALID_ARGUMENT for none or several names; NOT_FOUND */
+/** @throws TroupeError INVALID_ARGUMENT unless exactly one name is given; NOT_FOUND */
 const sessionsResolve = (
   { context }: Request<SessionReadContext>,
   params: SessionsResolveParams,
 ) => {
   const { key, sessionId, label, shortId } = params;
   if ([key, sessionId, label, shortId].filter((name) => name !== undefined).length !== 1) {
-    throw new TroupeError('INVALID_ARGUMENT', 'give one of key, sessionId, label, shortId');
+    throw new TroupeError('INVALID_ARGUMENT', 'pass exactly one of key, sessionId, label, shortId');
   }
   const named = matchingRows(context, params).filter(
     (row) =>
@@ -159,7 +158,7 @@ export const textOf = (content: ChatMessage['content']): string =>
         .join('\n')
         .trim();
 
-/** One point per model call of the last entries. */
+/** One point per model call among the last transcript entries. */
 const usageTimeseries = async (
   { context }: Request<SessionReadContext>,
   params: SessionsUsageTimeseriesParams,

@@ -1,14 +1,14 @@
-/** The committed row of the session that a client names. */
+/** Finds the committed row of the session that a client names. */
 import { TroupeError } from '../../../../protocols/errors.ts';
 import type { SessionRow } from '../../../../protocols/session.ts';
 import type { SessionScope } from '../../tenant/tenant-scope.ts';
 import { fullSessionKey, refuseOtherAgent } from '../../sessions/session-key.ts';
 
 /**
- * undefined: nobody has written to it. One that is there may be of an agent that nobody configured:
- * of a subagent.
- * @throws TroupeError INVALID_ARGUMENT when the key names none that could be, or a session of
- *   another agent than `agentId`
+ * Returns undefined when the session has no messages. The agent of an existing session may be
+ * missing from the configuration, as for subagents.
+ * @throws TroupeError INVALID_ARGUMENT for an invalid key, or a session of another agent than
+ *   `agentId`
  */
 export const sessionRow = (
   { system, tenant, names }: SessionScope,
@@ -24,7 +24,7 @@ export const sessionRow = (
 };
 
 /**
- * The session that a client names, which may be of an agent that nobody configured.
+ * The session that a client names. Its agent may be missing from the configuration.
  * @throws TroupeError as `sessionRow`
  */
 export const sessionNamed = (
@@ -41,6 +41,6 @@ export const refuseStale = (
 ): void => {
   const sessionId = sessionRow(scope, key)?.sessionId;
   if (expected === undefined || expected === sessionId) return;
-  const now = sessionId === undefined ? 'it does not exist' : `its id is ${sessionId} now`;
-  throw new TroupeError('CONFLICT', `the session ${key} has begun anew since: ${now}`);
+  const now = sessionId === undefined ? 'it does not exist' : `its id is now ${sessionId}`;
+  throw new TroupeError('CONFLICT', `the session ${key} was reset in the meantime: ${now}`);
 };

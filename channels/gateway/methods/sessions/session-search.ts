@@ -1,4 +1,4 @@
-/** `sessions.search`: what was said, found by its words. Reads transcripts; keeps no index. */
+/** `sessions.search`: finds messages by words. Reads transcripts; there is no index. */
 import type { TenantScope } from '../../tenant/tenant-scope.ts';
 import type {
   SessionsSearchParams,
@@ -12,16 +12,16 @@ import type { Request } from '../request.ts';
 import { newestFirst, readSessions } from './sessions.ts';
 
 const RESULTS = 10;
-/** Characters of a snippet before its first word that was found, and in all. */
+/** Characters of a snippet before the first match, and in total. */
 const BEFORE = 60;
 const SNIPPET = 240;
 
 type Hit = SessionsSearchResult['results'][number];
 
 /**
- * Messages that hold all words of the query, the best first: those that hold them most often, of
- * these the newest. The newest SEARCH_SESSIONS_MAX sessions are looked at, of each the last
- * SEARCH_MESSAGES_MAX entries.
+ * Finds messages that contain all words of the query, ordered by the number of matches, then newest
+ * first. Reads the newest SEARCH_SESSIONS_MAX sessions, and the last SEARCH_MESSAGES_MAX entries of
+ * each.
  */
 export const sessionsSearch = async (
   { context }: Request<TenantScope>,

@@ -1,4 +1,7 @@
-/** `sessions.reset`, `sessions.compact`, `sessions.patch`: what a session is asked to do or be. */
+/**
+ * `sessions.reset`, `sessions.compact`, `sessions.patch`: change the state and settings of a
+ * session.
+ */
 import type { SessionScope, TenantScope } from '../../tenant/tenant-scope.ts';
 import type { SessionWatch } from '../../streams/session-watch.ts';
 import { address } from '../../../../protocols/address.ts';
@@ -57,7 +60,7 @@ const sessionsCompact = async (
   if (params.maxLines !== undefined) {
     throw new TroupeError(
       'INVALID_ARGUMENT',
-      '/maxLines is of transcripts in files: leave it out, the model sums up',
+      '/maxLines is not supported: omit it, the model summarizes the transcript',
     );
   }
   const key = existingKey(request, params);
@@ -103,7 +106,7 @@ export const keyOf = ({ key, agentId }: { key: string; agentId?: string }) => ({
   ...defined({ agentId }),
 });
 
-/** @throws TroupeError NOT_FOUND: a message would make the session */
+/** @throws TroupeError NOT_FOUND, because a message would create the session */
 const existingKey = (
   { context }: Request<SessionSettingContext>,
   params: { key: string; agentId?: string },
@@ -111,7 +114,7 @@ const existingKey = (
   const { sessionKey } = fullSessionKey(context.names, keyOf(params));
   if (context.system.index.get<SessionRow>('sessions', context.tenant, sessionKey))
     return sessionKey;
-  throw new TroupeError('NOT_FOUND', `nobody has written to the session ${sessionKey} yet`);
+  throw new TroupeError('NOT_FOUND', `the session ${sessionKey} has no messages yet`);
 };
 
 export const askSession = async <Result>(
@@ -127,7 +130,7 @@ export const askSession = async <Result>(
   if (answer.kind === 'timeout') {
     throw new TroupeError(
       'DEADLINE_EXCEEDED',
-      'the session has the request, but has not answered yet: it will still do it',
+      'the session stored the request, but has not answered yet: it will still execute it',
     );
   }
   return answer.result as Result;

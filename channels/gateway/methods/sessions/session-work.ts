@@ -1,6 +1,6 @@
 /**
- * `sessions.create`, `.send`, `.steer`, `.abort`: sessions begun, written to and stopped by their
- * key; `sessions.subscribe` and its like: who is told what (SessionWatch).
+ * `sessions.create`, `.send`, `.steer`, `.abort`: create a session, send to it, and abort its runs.
+ * `sessions.subscribe` and related methods: which events a connection receives (SessionWatch).
  */
 import type { Clock } from '../../../../runtime/index.ts';
 import type { SessionWatch } from '../../streams/session-watch.ts';
@@ -45,7 +45,7 @@ export type SessionWorkContext = AcceptContext &
     readonly clock: Clock;
   };
 
-/** The same idempotency key makes the same session, and gives it the same first message. */
+/** Repeating an idempotency key creates the same session and sends the same first message. */
 const sessionsCreate = async (
   request: Request<SessionWorkContext>,
   params: SessionsCreateParams,
@@ -83,16 +83,16 @@ const sessionsCreate = async (
   return { ...made, entry: settings, runStarted: true, runId };
 };
 
-/** @throws TroupeError INVALID_ARGUMENT for what the first message would leave out */
+/** @throws TroupeError INVALID_ARGUMENT for parameters that the first message would ignore */
 const validateFirstMessage = ({ message, task, attachments = [] }: SessionsCreateParams): void => {
   if (message !== undefined && task !== undefined && message !== task)
-    throw new TroupeError('INVALID_ARGUMENT', '/task: the first message is /message already');
+    throw new TroupeError('INVALID_ARGUMENT', '/task: /message already contains the first message');
   const text = message ?? task ?? '';
   if (attachments.length > 0 && text.trim() === '')
-    throw new TroupeError('INVALID_ARGUMENT', '/attachments go with a /message: write one');
+    throw new TroupeError('INVALID_ARGUMENT', '/attachments require a /message');
 };
 
-/** A session that begins from another is of the same agent. */
+/** A session that is created from another one has the same agent. */
 const agentOfParent = (
   { context }: Request<SessionWorkContext>,
   parent: string | undefined,
@@ -129,7 +129,7 @@ const sendMessage = async (
   return { runId: accepted.runId, status, queued: accepted.queued };
 };
 
-/** To a session that is there: a key that is mistyped makes none. */
+/** The session must exist, so that a mistyped key does not create one. */
 const sendTo =
   (queueMode?: 'interrupt') =>
   (request: Request<SessionWorkContext>, params: SessionsSendParams) => {
@@ -146,7 +146,7 @@ const sessionsAbort = async (request: Request<SessionWorkContext>, params: Sessi
   const { runId } = params;
   const key = params.key ?? (runId === undefined ? undefined : context.runs.row(runId)?.sessionKey);
   if (key === undefined && runId === undefined) {
-    throw new TroupeError('INVALID_ARGUMENT', 'give key, runId, or both');
+    throw new TroupeError('INVALID_ARGUMENT', 'pass key, runId, or both');
   }
   const row = key === undefined ? undefined : sessionRow(context, key, params.agentId);
   const aborted = row ? await abortRuns(request, row.sessionKey, runId) : [];
@@ -164,7 +164,7 @@ const unsubscribe = ({ context, connection }: Request<SessionWorkContext>) => {
   return { subscribed: false };
 };
 
-/** The key need not be there yet: it is followed from its first message on. */
+/** The session need not exist yet: the connection follows it from its first message. */
 const messagesSubscribe = async (
   request: Request<SessionWorkContext>,
   params: SessionsMessagesSubscribeParams,
@@ -192,8 +192,8 @@ const keyIn = (
   sessionNamed(context, { sessionKey: key, ...defined({ agentId }) });
 
 /**
- * Questions of the session that wait, as `session.approval` would have told them: to who may answer
- * them.
+ * Pending approvals of the session, in the form of `session.approval` events. Empty for clients
+ * that may not decide approvals.
  */
 const approvalReplay = (
   { context, connection }: Request<SessionWorkContext>,

@@ -1,4 +1,4 @@
-/** `sessions.list`, from committed rows; no session is woken (RT14). */
+/** `sessions.list`: reads committed rows, and activates no session. */
 import type { Clock } from '../../../../runtime/index.ts';
 import type { SessionScope, TenantScope } from '../../tenant/tenant-scope.ts';
 import type { LiveRuns } from '../../streams/live-runs.ts';
@@ -21,7 +21,7 @@ type SessionListContext = SessionScope & {
   readonly clock: Clock;
 };
 
-/** Where clients are told the sessions are kept. */
+/** The storage path that clients receive; sessions are not stored as files. */
 export const SESSIONS_PATH = 'troupe';
 
 /** All sessions in key order, at most SESSIONS_READ_MAX. */
@@ -40,7 +40,7 @@ export const keyOfSessionId = (scope: TenantScope, sessionId: string): string =>
 export const newestFirst = (rows: readonly SessionRow[]): readonly SessionRow[] =>
   rows.toSorted((a, b) => b.updatedAt - a.updatedAt);
 
-/** Those that people pinned before all others. */
+/** Pinned sessions before all others; otherwise the order is kept. */
 const pinnedFirst = (rows: readonly SessionRow[]): readonly SessionRow[] =>
   rows.toSorted((a, b) => Number(b.pinned ?? false) - Number(a.pinned ?? false));
 

@@ -1,6 +1,6 @@
 /**
- * `usage.status`, `usage.cost`, `sessions.usage`: what was used, from committed rows. Sums of a
- * session's life and of an agent's day are all there is (protocols/gateway/usage.ts).
+ * `usage.status`, `usage.cost`, `sessions.usage`: token use and cost, from committed rows. Only
+ * totals of a session and of an agent's current day exist (protocols/gateway/usage.ts).
  */
 import type { Clock } from '../../../../runtime/index.ts';
 import type { TenantScope } from '../../tenant/tenant-scope.ts';
@@ -24,7 +24,7 @@ export type UsageContext = TenantScope & { readonly clock: Clock };
 
 const DAY_MS = 86_400_000;
 const DAYS = 30;
-/** Sessions that are listed when `limit` is not told. */
+/** Number of listed sessions when the request has no `limit`. */
 const LIMIT = 1_000;
 const AGENTS_READ_MAX = 10_000;
 
@@ -61,8 +61,8 @@ const sum = (all: Iterable<UsageTotals>): UsageTotals => {
 const dayOf = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
 
 /**
- * The first and the last day that are asked for (UTC).
- * @throws TroupeError INVALID_ARGUMENT for a text that is no day
+ * The first and the last requested day, in UTC.
+ * @throws TroupeError INVALID_ARGUMENT for an invalid date
  */
 const daysOf = (request: Request<UsageContext>, params: UsageCostParams) => {
   const { days = DAYS } = params;
@@ -78,7 +78,7 @@ const givenDay = (path: string, text: string | undefined): string | undefined =>
   if (!text) return undefined;
   const ms = /^\d{4}-\d\d-\d\d$/.test(text) ? Date.parse(text) : Number.NaN;
   if (!Number.isNaN(ms) && dayOf(ms) === text) return text;
-  throw new TroupeError('INVALID_ARGUMENT', `${path} is no day: write YYYY-MM-DD`);
+  throw new TroupeError('INVALID_ARGUMENT', `${path} is not a date: write YYYY-MM-DD`);
 };
 
 const sessionsUsage = (
@@ -173,7 +173,7 @@ const usageCost = (request: Request<UsageContext>, params: UsageCostParams) => {
   };
 };
 
-/** Troupe asks no provider what is left of its quota. */
+/** Troupe does not query providers for their remaining quota. */
 const usageStatus = ({ context }: Request<UsageContext>) => ({
   updatedAt: context.clock.wallMs(),
   providers: [],
