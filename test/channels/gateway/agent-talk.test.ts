@@ -141,7 +141,7 @@ test('sessions.delete closes the session that is there, and only as long as it i
   expect((await remove({ key: TRIAL })).payload).toMatchObject({ ok: true, deleted: false });
   keep(system, row(TRIAL), row(MAIN));
   const other = await remove({ key: TRIAL, expectedSessionId: 'another' });
-  expect(other.error?.message).toContain('has begun anew');
+  expect(other.error?.message).toContain('was reset in the meantime');
   expect((await remove({ key: 'main' })).error?.message).toContain('main session');
   expect(closed).toEqual([]);
   const params = { key: TRIAL, expectedSessionId: `id of ${TRIAL}`, orphans: 'adopt' };

@@ -148,7 +148,7 @@ describe('a command that waits for a person', () => {
     const { payload } = await client.call('approval.resolve', late);
     expect(payload).toMatchObject({ applied: false, approval: { status: 'expired' } });
     const plugin = await client.call('approval.resolve', { ...late, kind: 'plugin' });
-    expect(plugin.error).toMatchObject({ message: expect.stringMatching(/\/kind is exec/) });
+    expect(plugin.error).toMatchObject({ message: expect.stringMatching(/\/kind must be exec/) });
     const none = await client.call('approval.get', { id: 'none' });
     expect(none.error?.details).toMatchObject({ code: 'APPROVAL_NOT_FOUND' });
   });

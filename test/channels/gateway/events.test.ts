@@ -99,6 +99,6 @@ describe('what an operator reads', () => {
     const { client } = await openAll({ echo: true });
     const { error } = await client.call('models.list', {});
     expect(error).toMatchObject({ code: 'UNAVAILABLE' });
-    expect(error?.message).toContain('ask another one');
+    expect(error?.message).toContain('use another gateway');
   });
 });

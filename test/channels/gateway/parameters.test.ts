@@ -195,7 +195,7 @@ describe('agent', () => {
     const alone = await client.call('agent', { ...message, provider: 'openai' });
     expect(alone.error?.message).toContain('/provider');
     const stale = await client.call('agent', { ...message, expectedExistingSessionId: 'gone' });
-    expect(stale.error?.message).toContain('begun anew');
+    expect(stale.error?.message).toContain('was reset in the meantime');
     expect(system.asked).toEqual([]);
   });
 });

@@ -47,7 +47,7 @@ test.each(OTHER_AGENT)(
 test('agent refuses a sessionId that is not of its session, except for a repeat', async () => {
   const of = { message: 'x', sessionKey: MAIN, sessionId: 'another' };
   const other = await client.call('agent', { ...of, idempotencyKey: 'new' });
-  expect(other.error?.message).toContain('begun anew');
+  expect(other.error?.message).toContain('was reset in the meantime');
   const absent = await client.call('agent', {
     ...of,
     sessionKey: 'agent:main:absent',

@@ -312,11 +312,11 @@ it('a tenant’s people see no configuration, no log, and change no agents that 
     ['logs.tail', {}],
   ] as const)
     expect((await client('acme').call(method, params)).error?.message).toContain(
-      'of the whole installation',
+      'installation-wide settings',
     );
   for (const tenant of ['plain', 'blue'] as const)
     expect((await client(tenant).call('agents.create', { name: 'spy' })).error?.message).toContain(
-      'of the whole installation',
+      'installation-wide settings',
     );
 });
 

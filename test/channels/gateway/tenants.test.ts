@@ -250,7 +250,7 @@ describe('what is one for all tenants', () => {
     ['logs.tail', {}],
   ])('is not for an operator of one of them: %s', async (method, params) => {
     const { error } = await acme.call(method, params);
-    expect(error?.message).toContain('of the whole installation');
+    expect(error?.message).toContain('installation-wide settings');
   });
 
   it('is for the installation’s own people', async () => {

@@ -52,7 +52,7 @@ describe('what a message asks for', () => {
       message: '/new',
       attachments: [attachment],
     });
-    expect(withCommand.error?.message).toContain('can not go with a command');
+    expect(withCommand.error?.message).toContain('a command cannot have attachments');
   });
 });
 
