@@ -1,6 +1,6 @@
 /**
  * How long a passivated actor takes until it can take its message: its row is read, decoded,
- * checked against its machine and made a live machine (RT7, RT12). The store is warm: it was just
+ * checked against its machine and made a live machine. The store is warm: it was just
  * written, and lies in the system's page cache. Measured where it happens, without what comes
  * before and after; the asks show what a client sees of it.
  */

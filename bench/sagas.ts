@@ -1,5 +1,5 @@
 /**
- * 500 agents and 500 sagas at once (EN13), on the built program as it comes: embedded, with its own
+ * 500 agents and 500 sagas at once, on the built program as it comes: embedded, with its own
  * quotas. Every agent is registered and has a token of its own. All of them ask at the same moment
  * for a document to be published (written, looked at, told, looked at again) and say that they live
  * as soon as they are answered. This process is their HTTP client, on the same two cores.

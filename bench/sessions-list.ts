@@ -1,6 +1,6 @@
 /**
  * How long it takes an agent to find the newest sessions among very many, and for how long nobody
- * else has a turn meanwhile (AA1). The rows lie in a store as session actors leave them; what is
+ * else has a turn meanwhile. The rows lie in a store as session actors leave them; what is
  * measured is the whole tool: all rows looked at and judged, the newest 50 decoded and written.
  */
 import { join } from 'node:path';

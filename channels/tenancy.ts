@@ -1,6 +1,6 @@
 /**
- * Tenancy: which tenant a principal, a token or an account of a channel belongs to, by one table
- * (SX4). Every door asks it; whoever it does not name is of the tenant `default`.
+ * Tenancy: which tenant a principal, a token or an account of a channel belongs to, by one table.
+ * Every door asks it; whoever it does not name is of the tenant `default`.
  *
  * Invariants: one name is of one tenant; a token is known by its SHA-256 only, so that comparing
  * takes the same time whatever is given.

@@ -1,6 +1,6 @@
 /**
  * `troupe charts`: the statecharts of the actors that come with troupe, for the Stately editor, the
- * XState extension of VS Code, or a Markdown page (RT11).
+ * XState extension of VS Code, or a Markdown page.
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,6 +1,6 @@
 /**
  * `troupe sdk`: writes the client for programs in TypeScript or Python into a folder, as it came
- * with this troupe (EN2). A program outside needs nothing else of troupe.
+ * with this troupe. A program outside needs nothing else of troupe.
  */
 import { cpSync, existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';

@@ -114,7 +114,7 @@ export function openA2a(parts: Parts, transports: readonly Transport[]): A2a {
   return { edge, identity, offers, routes, close };
 }
 
-/** What operators change over HTTP stands in the audit of their tenant (GW3, SX4). */
+/** What operators change over HTTP stands in the audit of their tenant. */
 const openTrails = ({
   system,
   processServices: { log },

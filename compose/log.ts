@@ -1,7 +1,7 @@
 /**
  * The log of a process: JSON lines on stderr. What must not be read later is not written: headers
  * and fields that hold secrets, and whatever callers put into envelopes, whose payloads may be
- * sensitive (EN22).
+ * sensitive.
  *
  * Boundary: this is the net below. Who logs names what it logs, by facts; texts of errors hold no
  * secrets and no payloads by the contracts of those who make them.

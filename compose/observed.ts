@@ -1,4 +1,4 @@
-/** What becomes of envelopes and their work is counted, and told to the tracer (EN17). */
+/** What becomes of envelopes and their work is counted, and told to the tracer. */
 import type { EdgeFacts } from '../channels/edge/facts.ts';
 import type { Envelope } from '../protocols/envelope.ts';
 import { parseAddress } from '../protocols/address.ts';

@@ -1,5 +1,5 @@
 /**
- * The gateway published by Tailscale (GW5): `tailscale serve` inside the tailnet, `tailscale
+ * The gateway published by Tailscale: `tailscale serve` inside the tailnet, `tailscale
  * funnel` to the internet, both to the loopback port of this gateway. What was published stays when
  * troupe stops, unless `resetOnExit` is set.
  *

@@ -1,5 +1,5 @@
 /**
- * Redaction: what stands in a configuration file without its secrets, and back (SX4).
+ * Redaction: what stands in a configuration file without its secrets, and back.
  *
  * A secret is what the schema calls one, written out as a text, and the login in any address.
  * References (`{ env: "NAME" }`) say where a secret is and are shown.

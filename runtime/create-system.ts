@@ -1,5 +1,5 @@
 /**
- * createSystem: wires ports, registered types and shards into a running System (RT1, RT10). One
+ * createSystem: wires ports, registered types and shards into a running System. One
  * process that owns every shard is the embedded form; the shards do not know.
  */
 import { randomBytes } from 'node:crypto';
@@ -73,7 +73,7 @@ export type SystemOptions = {
   readonly snapshotBytes?: number;
   /** shares of tenants against each other, 0.01 to 100 each; default 1 */
   readonly tenantWeights?: Readonly<Record<string, number>>;
-  /** effects of one tenant that this process runs at once; others wait; default no limit (EN11) */
+  /** effects of one tenant that this process runs at once; others wait; default no limit */
   readonly tenantRunningMax?: number;
   /** where the files of actors are; without it effects have none */
   readonly workspaces?: Workspaces;

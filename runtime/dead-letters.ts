@@ -1,6 +1,6 @@
 /**
  * DeadLetterLog: messages that could not be applied or got done, with their reason, and what people
- * did about them (I9, EN11). The letters of a domain lie in a log without an owner; audits of all
+ * did about them (I9). The letters of a domain lie in a log without an owner; audits of all
  * domains in one beside them.
  *
  * Invariants: a letter that nobody has dealt with is never removed; one that somebody has dealt

@@ -1,4 +1,4 @@
-/** openEmbedded: every port of a system in this process, on one folder; no server needed (RT10). */
+/** openEmbedded: every port of a system in this process, on one folder; no server needed. */
 import { join } from 'node:path';
 import type { Blobs } from './blobs/blobs.ts';
 import { openFileBlobs } from './blobs/files.ts';

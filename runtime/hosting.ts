@@ -31,7 +31,7 @@ export interface Hosting extends DamageReports {
   handTo(node: string, id: string, intent: Intent): Promise<HandedOver>;
   /** Nobody wants the outcome of an effect that does not run here. */
   abortElsewhere(id: string): void;
-  /** Resolves when readers here see a record; undefined where they always do (RT14). */
+  /** Resolves when readers here see a record; undefined where they always do. */
   seen(shard: number, position: Position): Promise<void> | undefined;
   /**
    * Resolves when the rows of every shard can be read in this process, now and from now on.
@@ -39,7 +39,7 @@ export interface Hosting extends DamageReports {
    */
   readsAll(): Promise<void>;
   /**
-   * Resolves when the rows of a shard, as they are read here, are as new as this call (RT14).
+   * Resolves when the rows of a shard, as they are read here, are as new as this call.
    * @throws TroupeError UNAVAILABLE when that takes too long
    */
   catchesUp(shard: number): Promise<void>;

@@ -301,7 +301,7 @@ export class MessageClient {
       });
   }
 
-  /** Whoever asked reads its own write afterwards, also where reads lag behind (RT14). */
+  /** Whoever asked reads its own write afterwards, also where reads lag behind. */
   #answered({ id, error, result, at }: ClientAnswer): void {
     if (!this.#pending.has(id)) return;
     const settle = () =>

@@ -1,5 +1,5 @@
 /**
- * Reads: committed state for lists, pages and tools without waking an actor (RT14). Embedded they
+ * Reads: committed state for lists, pages and tools without waking an actor. Embedded they
  * are never stale, since rows are written in the transaction of the journal record that made them.
  */
 import { type Address, shardOf } from '../protocols/address.ts';

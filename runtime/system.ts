@@ -1,6 +1,6 @@
 /**
  * System: the runtime's public door. Doors (gateway, CLI, tests) reach actors by messages only, and
- * read committed state by indexes and transcripts without waking anybody (RT14).
+ * read committed state by indexes and transcripts without waking anybody.
  */
 import type { Address } from '../protocols/address.ts';
 import type { ErrorData } from '../protocols/errors.ts';
@@ -127,7 +127,7 @@ export type AuditEntry = Audit & {
 };
 
 /**
- * Messages that could not be applied or got done, by domain (EN11). `domain` is `actors` where it
+ * Messages that could not be applied or got done, by domain. `domain` is `actors` where it
  * is left out, but for `list` and `audits`, which then span all.
  * @throws TroupeError INVALID_ARGUMENT for a domain that is none
  */
@@ -249,7 +249,7 @@ export interface System {
     actor: Address,
   ): { machine: string; status: string; value: unknown; context: unknown } | undefined;
   /**
-   * Resolves when what is read here of the actor and its rows is as new as this call (RT14). At
+   * Resolves when what is read here of the actor and its rows is as new as this call. At
    * once where there is one process only; in a cluster it asks the journal.
    * @throws TroupeError UNAVAILABLE when the rows stay behind, or the journal does not answer
    */
@@ -259,8 +259,8 @@ export interface System {
   /** Every process of the cell; [] where there is one only. */
   nodes(): readonly NodeStatus[];
   /**
-   * Effects whose outcome is unknown: only a person or a reconcile hook can say what became of them
-   * (RT9).
+   * Effects whose outcome is unknown: only a person or a reconcile hook can say what became of
+   * them.
    */
   unknownEffects(): readonly UnknownEffect[];
   /**

@@ -1,5 +1,5 @@
 /**
- * Transcripts: append-only conversations, read by effects and doors (RT14). Entries never change,
+ * Transcripts: append-only conversations, read by effects and doors. Entries never change,
  * so what was read stays in a bounded cache: a long conversation is decoded once, not once per
  * model call.
  */

@@ -1,4 +1,4 @@
-/** The Data agent: documents with versions, and what takes a version back (EN13). */
+/** The Data agent: documents with versions, and what takes a version back. */
 import { Type } from '@sinclair/typebox';
 import { DOCUMENT_CHARACTERS_MAX, documentAddress } from '../protocols/document.ts';
 import type { Envelope } from '../protocols/envelope.ts';

@@ -1,4 +1,4 @@
-/** The shipped agents: Process, Data, Verifier and Notifier (EN13). */
+/** The shipped agents: Process, Data, Verifier and Notifier. */
 import { actionOf, type ProcessDefinition } from '../actors/process/define.ts';
 import type { ActionDefinition } from '../actors/task/action.ts';
 import { dataActions } from './data-agent.ts';

@@ -1,4 +1,4 @@
-/** The Notifier agent: a few words to somebody, kept, and posted to a web address (EN13). */
+/** The Notifier agent: a few words to somebody, kept, and posted to a web address. */
 import { Type } from '@sinclair/typebox';
 import { notificationAddress } from '../protocols/notification.ts';
 import { type ActionDefinition, defineAction } from '../actors/task/action.ts';

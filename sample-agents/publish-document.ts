@@ -1,6 +1,6 @@
 /**
  * The Process agent's saga: writes a document and tells somebody; each step is looked at by the
- * Verifier agent, and when the second fails the first is taken back (EN13).
+ * Verifier agent, and when the second fails the first is taken back.
  */
 import { Type } from '@sinclair/typebox';
 import { defined } from '../protocols/defined.ts';

@@ -1,6 +1,6 @@
 /**
  * The Verifier agent: looks for itself at what others say they did, keeps what it saw as a file,
- * and says whether it is so (EN13). It reads committed rows, never the word of the agent that did
+ * and says whether it is so. It reads committed rows, never the word of the agent that did
  * the work; as they are when it begins to look, however late they reach this worker.
  */
 import { Type } from '@sinclair/typebox';

@@ -93,7 +93,7 @@ const page = {
   logLevel: 'warning',
 };
 
-/** The page that is a device (ND2). */
+/** The page that is a device. */
 const nodePage = { ...page, entryPoints: { node: 'web/node/main.tsx' } };
 
 /** For programs of others, on any platform: each file by itself, so that its source may be read. */

@@ -1,7 +1,7 @@
 /**
  * The generated files of the SDKs under protocols/sdk/: types from the JSON Schemas (TypeScript by
- * json-schema-to-typescript, Python dataclasses by quicktype) and one function per shipped action
- * (EN2). The clients beside them are written by hand. The same sources give the same bytes.
+ * json-schema-to-typescript, Python dataclasses by quicktype) and one function per shipped action.
+ * The clients beside them are written by hand. The same sources give the same bytes.
  */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -52,7 +52,7 @@ type Offer = { spec: ActionSpec; domain: string; name: string; schemaVersion: st
 
 const payloadName = ({ domain, name }: Offer) => `${pascal(domain)}${pascal(name)}`;
 
-/** What the caller of an action gives: of a sensitive one the sealed payload (EN22). */
+/** What the caller of an action gives: of a sensitive one the sealed payload. */
 const argumentName = (offer: Offer) =>
   offer.spec.sensitive ? 'SealedPayload' : payloadName(offer);
 const SealedPayload: Schemas[string] = {

@@ -1,5 +1,5 @@
 /**
- * Caller: what the requester's session is told about the message that it sent, once (AA3). Pure.
+ * Caller: what the requester's session is told about the message that it sent, once. Pure.
  *
  * Every way out of `asking` answers, and so do the delivery, the caller's patience and its release
  * where they come first; `once` lets the first of them through.

@@ -1,6 +1,6 @@
 /**
- * Exchange: whose turn it is, what each side is told, and what an end of a run means for the next
- * (AA4). Pure.
+ * Exchange: whose turn it is, what each side is told, and what an end of a run means for the next.
+ * Pure.
  *
  * Invariants: a turn is asked once, after the one before it has ended; an end or a refusal that is
  * not of the awaited turn changes nothing; there are at most `turns` replies and one announcement.

@@ -1,6 +1,6 @@
 /**
  * Prompts: what the two sides of a conversation are told beside the words of the other: the reply
- * context, the announce context (AA4). Pure.
+ * context, the announce context. Pure.
  */
 import { ANNOUNCE_SKIP, CONTEXT_CHARACTERS_MAX, REPLY_SKIP } from '../../protocols/conversation.ts';
 import { firstOf } from '../kit/text.ts';

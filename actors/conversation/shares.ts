@@ -1,5 +1,5 @@
 /**
- * Shares: how the messages that are left to a conversation are divided among its runs (AA4). Pure.
+ * Shares: how the messages that are left to a conversation are divided among its runs. Pure.
  *
  * Invariants: the shares of all its runs together are never more than it was given; each run is one
  * hop further than the one before it, and both sessions count as visited.

@@ -1,5 +1,5 @@
 /**
- * Invocations: the pure parts of commands on their way to a node and back (ND1).
+ * Invocations: the pure parts of commands on their way to a node and back.
  *
  * An invocation is told to the gateway of the node's connection, again and again, until that takes
  * it; only then is it handed to the node. So an end with `outcome: none` is never followed by the

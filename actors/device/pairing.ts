@@ -1,6 +1,6 @@
 /**
  * Pairing: the pure parts of a device's trust: which roles and scopes it is let in with, which
- * question waits for a person, and the hashes of its tokens (GW3).
+ * question waits for a person, and the hashes of its tokens.
  *
  * Invariants: the first role may be given by a door that has the right to; every further role,
  * scope, platform and family only by a person; a yes adds and never takes away.

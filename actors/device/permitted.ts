@@ -1,4 +1,4 @@
-/** Permitted: why a node may not be given a command now, and what to do about it (ND1). */
+/** Permitted: why a node may not be given a command now, and what to do about it. */
 import type { ErrorData } from '../../protocols/errors.ts';
 import type { DeviceContext, NodeFacts } from './types.ts';
 

@@ -1,6 +1,6 @@
 /**
  * Surface: the pure parts of a device as a node: what it offers, which of it people approved, and
- * the connection that it is reached by (ND1).
+ * the connection that it is reached by.
  *
  * Invariants: what was approved stays approved; a name that nobody approved is never invoked; of
  * several connections the newest counts.

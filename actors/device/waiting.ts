@@ -1,4 +1,4 @@
-/** Waiting: the pure parts of what waits for a node until it fetches it (ND1). */
+/** Waiting: the pure parts of what waits for a node until it fetches it. */
 import { checker, describeErrors } from '../../protocols/check.ts';
 import {
   type DeviceDrained,

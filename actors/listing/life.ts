@@ -32,7 +32,7 @@ export const FORGOTTEN = 30 * 24 * 3_600_000;
  * the same agents.
  */
 export const FRESH_MS = 60_000;
-/** Versions of the envelope that agents speak (EN1). */
+/** Versions of the envelope that agents speak. */
 const ENVELOPE_VERSIONS = ['1.0'];
 
 type State = { readonly context: ListingContext };

@@ -1,5 +1,5 @@
 /**
- * Who may serve an action (EN14): its name, with all its MAJOR versions, belongs to who offered it
+ * Who may serve an action: its name, with all its MAJOR versions, belongs to who offered it
  * first, so that nobody takes over an action and receives its payloads. Agents of this code own
  * theirs always. An agent outside serves what another owns only where both were registered by the
  * same principal, or where an operator approved it by registering it with that action.

@@ -1,4 +1,4 @@
-/** The pure parts of announced ends: what goes when, and who is told of it (EN15). */
+/** The pure parts of announced ends: what goes when, and who is told of it. */
 import { type ActionSpec, DEPRECATION_MS, deprecationOf, majorOf } from '../../protocols/action.ts';
 import { parseAction } from '../../protocols/envelope.ts';
 import { doorEventsTopic } from '../../protocols/task.ts';

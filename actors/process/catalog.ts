@@ -1,6 +1,6 @@
 /**
  * ProcessCatalog: the processes of this code with the actions that they ask for, checked together:
- * every action is there, and nobody verifies their own work (EN13).
+ * every action is there, and nobody verifies their own work.
  */
 import { majorOf } from '../../protocols/action.ts';
 import { TroupeError } from '../../protocols/errors.ts';

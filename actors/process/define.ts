@@ -1,5 +1,5 @@
 /**
- * defineProcess: a saga as its author writes it down (EN13), and the action by which it is asked
+ * defineProcess: a saga as its author writes it down, and the action by which it is asked
  * for. Steps follow one another; each is an action, what verifies it, and what undoes it.
  *
  * Boundary: these are definitions. The functions of a definition run in effects (plan.ts) and may

@@ -1,5 +1,5 @@
 /**
- * The registry's own actions, by which agents outside come, stay, announce and leave (EN14, EN15).
+ * The registry's own actions, by which agents outside come, stay, announce and leave.
  * Carried out by the agent's listing in the envelope's tenant.
  */
 import { type TSchema, Type } from '@sinclair/typebox';

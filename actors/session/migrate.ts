@@ -1,5 +1,5 @@
 /**
- * Migrate: sessions as version 1 wrote them, made to what the present one reads (RT12). Its runs go
+ * Migrate: sessions as version 1 wrote them, made to what the present one reads. Its runs go
  * on; see version-1.ts for what they recorded before.
  */
 import type { AgentSettings } from '../../protocols/agent.ts';

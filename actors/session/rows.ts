@@ -1,6 +1,6 @@
 /**
  * Rows: what a session leaves in the indexes `runs` and `sessions` for those who read without
- * waking it (RT14). Pure.
+ * waking it. Pure.
  */
 import type { RunRow, SessionRow } from '../../protocols/session.ts';
 import type { Project } from '../../protocols/statechart.ts';

@@ -110,7 +110,7 @@ export type Run = Omit<Pending, 'images' | 'mode' | 'channel' | 'priority'> & {
   readonly error?: ErrorData;
   /** that its reply ends with: stored choices that mean nothing */
   readonly notices?: readonly string[];
-  /** what is told at its end (AL7) */
+  /** what is told at its end */
   readonly reply?: string;
   /** conversations that it began */
   readonly conversations?: readonly Begun[];
@@ -298,7 +298,7 @@ export type ReplyOutput = { readonly text: string };
 
 // ---- of one run, between the chart and its effects
 
-/** Puts the prompt together (AL5), once per run. `repeatable`. */
+/** Puts the prompt together, once per run. `repeatable`. */
 export type AssembleInput = {
   readonly tenant: string;
   readonly agentId: string;
@@ -317,7 +317,7 @@ export type AssembleInput = {
   readonly isFirst: boolean;
   /** a session that ended before its hooks were called at once */
   readonly ended?: EndedSession;
-  /** it is a subagent's: of the agent's files only AGENTS.md and TOOLS.md (AA7) */
+  /** it is a subagent's: of the agent's files only AGENTS.md and TOOLS.md */
   readonly isSubagent?: true;
   readonly parent?: string;
 };
@@ -335,7 +335,7 @@ export type AssembleOutput = {
   readonly endHooks?: boolean;
 };
 
-/** Shortens the context (AL8). `keyed`: the daily log is written once per key. */
+/** Shortens the context. `keyed`: the daily log is written once per key. */
 export type CompactInput = {
   readonly tenant: string;
   readonly agentId: string;
@@ -360,7 +360,7 @@ export type CompactOutput = {
   readonly usage: Usage;
 };
 
-/** What a reply is made of (AL7). */
+/** What a reply is made of. */
 export type ReplyFacts = {
   readonly status: RunStatus;
   readonly text: string;
@@ -372,7 +372,7 @@ export type ReplyFacts = {
   readonly tools: readonly ToolSummary[];
   /** what messaging tools have sent to this very conversation */
   readonly sent: readonly SentMessage[];
-  /** another agent began the run: the model may answer that it wants to say nothing (AA4) */
+  /** another agent began the run: the model may answer that it wants to say nothing */
   readonly mayDecline?: boolean;
   /** stand behind the answer */
   readonly notices?: readonly string[];

@@ -1,6 +1,6 @@
 /**
- * Version 1: effects that it recorded and that run again now, and outcomes that its workers report
- * (RT12): it knew no plan of calls and no prompt in the transcript. Pure.
+ * Version 1: effects that it recorded and that run again now, and outcomes that its workers report:
+ * it knew no plan of calls and no prompt in the transcript. Pure.
  */
 import type { ToolCall } from '../../protocols/session.ts';
 import type { PlannedCall } from '../../agent/policy/planned-call.ts';

@@ -1,5 +1,5 @@
 /**
- * Strategy: the decisions of supervision as pure functions (RT3), after Erlang/OTP's supervisor:
+ * Strategy: the decisions of supervision as pure functions, after Erlang/OTP's supervisor:
  * who is affected by a failure, when there were too many, how long to wait, what to order. Shared
  * by the charts of supervisors and of the root.
  *

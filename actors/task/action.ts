@@ -134,7 +134,7 @@ export type ActionOptions = {
   readonly backoffMs?: { readonly first: number; readonly max: number };
   /**
    * payloads are accepted sealed only, results are stored sealed, and of an error only its code is
-   * told (EN22). Its work can not ask for input
+   * told. Its work can not ask for input
    */
   readonly sensitive?: boolean;
   /** its result is an Evidence */

@@ -1,4 +1,4 @@
-/** Payloads that come as files, as the work of a task reads them (EN10). */
+/** Payloads that come as files, as the work of a task reads them. */
 import { checkArtifactFields, hasArtifact } from '../../protocols/artifact.ts';
 import { describeErrors, epochMsOf } from '../../protocols/check.ts';
 import type { Payload } from '../../protocols/envelope.ts';

@@ -1,5 +1,5 @@
 /**
- * Backoff between attempts (EN11): exponential with full jitter, as in "Exponential Backoff And
+ * Backoff between attempts: exponential with full jitter, as in "Exponential Backoff And
  * Jitter" (AWS Architecture Blog, 2015). Pure: the jitter's seed is the event that failed.
  */
 import type { ErrorCode, ErrorData } from '../../protocols/errors.ts';

@@ -38,7 +38,7 @@ const keyOf = (action: string, version: string) => `${action}@${majorOf(version)
 
 /**
  * Seconds that a task may take: as its action has it, or more where the payload's `eta_sec` asks
- * for it, up to a day (EN7).
+ * for it, up to a day.
  */
 export function etaSecOf(offered: number, { payload }: Envelope): number {
   const { eta_sec: wanted } = payload;

@@ -11,10 +11,10 @@ export type TaskServices = {
   /** where the files are kept, as `asia-southeast1`; left out: not known */
   readonly artifactsLocality?: string | undefined;
   /**
-   * Opens a sealed payload (EN22). @throws TroupeError FORBIDDEN when it is sealed to another key
+   * Opens a sealed payload. @throws TroupeError FORBIDDEN when it is sealed to another key
    */
   readonly open: (envelope: Envelope) => Promise<Envelope>;
-  /** Seals what the work of a sensitive envelope returned, to be stored (EN22). */
+  /** Seals what the work of a sensitive envelope returned, to be stored. */
   readonly seal: (value: OpenResult, belongsTo: Envelope) => Promise<SealedResult>;
   /** Asks an agent outside by its door and waits for the end of its task. */
   readonly askAgent: (

@@ -1,6 +1,6 @@
 /**
  * Offers: what a tenant can ask for: the actions of this code, and those that agents outside have
- * registered (EN2, EN14, EN15). An Edge asks it about every envelope, so it keeps a table per
+ * registered. An Edge asks it about every envelope, so it keeps a table per
  * tenant, made again from the registry's rows when it is older than FRESH_MS.
  *
  * Who serves: this code before agents outside, those that live before degraded ones, the newest

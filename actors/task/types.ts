@@ -34,7 +34,7 @@ export type Work = {
   readonly terms: TaskTerms;
   readonly transport: TaskSubmit['transport'];
   readonly redriveOf?: string;
-  /** epoch milliseconds: it does not begin later (EN5) */
+  /** epoch milliseconds: it does not begin later */
   readonly expiresAt: number;
   /** given to `inputRequired`, oldest first */
   readonly inputs: readonly unknown[];

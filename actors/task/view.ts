@@ -222,7 +222,7 @@ export function misplaced({ context, event }: Args): Reply {
 export const notFound = ({ context: { taskId }, event }: Args): Reply =>
   refused(event.meta.reply, 'NOT_FOUND', `there is no task ${taskId}, or it was forgotten`);
 
-/** A new submit whose number is not above the last one of its sender (EN4). */
+/** A new submit whose number is not above the last one of its sender. */
 export const stale = on('task.submit', ({ event }): Reply => {
   const { envelope, stale: last } = event;
   const message = `seq ${envelope.seq} is not above ${last}, the last one of this sender and subject: send a higher one`;

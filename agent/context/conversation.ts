@@ -1,7 +1,7 @@
 /**
- * Conversation: what a model is shown of a session's transcript (AL8): what lies after the last
+ * Conversation: what a model is shown of a session's transcript: what lies after the last
  * reset, or from the last compaction's `keptFrom` with the summary in front; each message once,
- * mended for every provider, what came from outside marked (SX4), old tool results cut before
+ * mended for every provider, what came from outside marked, old tool results cut before
  * anything is refused as too long. Pure.
  *
  * Invariants: the newest message of a person is whole; a call and its result stay together; order

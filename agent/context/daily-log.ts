@@ -1,6 +1,6 @@
 /**
  * DailyLog: `memory/YYYY-MM-DD.md` in an agent's workspace, where notes go before a conversation is
- * shortened (AL8). Written once per id, whole or not at all, and never through a link.
+ * shortened. Written once per id, whole or not at all, and never through a link.
  */
 import { constants } from 'node:fs';
 import { open, realpath } from 'node:fs/promises';

@@ -1,6 +1,6 @@
 /**
  * Envelope: marks what comes from outside, so that a model can tell it from what people and the
- * system say (SX4). It is a mark, no wall: what a tool may do is decided by policy and boundary.
+ * system say. It is a mark, no wall: what a tool may do is decided by policy and boundary.
  *
  * A text can not close its own envelope: the closing mark inside it loses its bracket.
  */

@@ -1,6 +1,6 @@
 /**
- * Keep: what of a conversation stays as it is when it is compacted, and what becomes a summary
- * (AL8). Pure.
+ * Keep: what of a conversation stays as it is when it is compacted, and what becomes a summary.
+ * Pure.
  *
  * The cut is before a message of a person, never between a call and its result. The newest turn
  * stays whole, unless it is itself what does not fit: then the cut is before a later answer of that

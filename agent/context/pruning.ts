@@ -1,6 +1,6 @@
 /**
  * Pruning: cuts results of tools, which are the bulk of a long conversation and the first thing
- * that is of no use any more (AL8). The transcript keeps them whole. Pure.
+ * that is of no use any more. The transcript keeps them whole. Pure.
  *
  * In this order, and no further than needed: results before the last turns are cut to beginning and
  * end when all passes half of the room; when all does not fit: those are left out, then results of

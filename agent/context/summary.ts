@@ -1,6 +1,6 @@
 /**
  * Summary: the words of a compaction: what a model is asked for, a conversation as text, and a
- * summary made without a model (AL8). Pure.
+ * summary made without a model. Pure.
  */
 import type { SessionEntry } from '../../protocols/session.ts';
 import { cutMiddle } from './cut.ts';
@@ -40,7 +40,7 @@ export const NOTES_REQUEST =
 
 /**
  * The entries as text, each cut to what a summary needs of it; none for what is not said. Results
- * are marked, so that a line in one that begins like a person's is not taken for theirs (SX4).
+ * are marked, so that a line in one that begins like a person's is not taken for theirs.
  */
 export const linesOf = (entries: readonly SessionEntry[]): string[] =>
   entries.flatMap((entry) => {

@@ -1,5 +1,5 @@
 /**
- * Hooks: where an installation's own code may look at a run and change it (AL6). The contract of
+ * Hooks: where an installation's own code may look at a run and change it. The contract of
  * each, in one table; loading is in `load.ts`, calling in `create-hooks.ts`.
  *
  * Boundary: hooks run in effects and doors, never in a turn. An effect that is repeated runs its

@@ -1,6 +1,6 @@
 /**
  * Loads the hooks of an installation: the files of one folder, each a module with a default export
- * of `defineHooks` (AL6).
+ * of `defineHooks`.
  *
  * Boundary: it reads and runs those files, which is what they are for; the folder belongs to who
  * runs troupe. It never throws for what a file holds: a bad one is a fault that names it.

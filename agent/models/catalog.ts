@@ -1,9 +1,9 @@
 /**
- * The catalog: which model providers there are, and which of them a model's name means (AL10).
+ * The catalog: which model providers there are, and which of them a model's name means.
  *
  * Boundary: made once from the `models` section of the configuration and the environment (as a
  * record; nothing here reads `process.env`). Opens no connection and loads no SDK.
- * Invariant: no key and no header value can be read from a catalog or its providers (SX4).
+ * Invariant: no key and no header value can be read from a catalog or its providers.
  */
 import { TroupeError } from '../../protocols/errors.ts';
 import {

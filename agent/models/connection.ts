@@ -3,7 +3,7 @@
  * it.
  *
  * Invariant: the key and the header values live in closures only; neither JSON nor inspection nor
- * an error made from a provider shows them (SX4).
+ * an error made from a provider shows them.
  */
 import { TroupeError } from '../../protocols/errors.ts';
 import { type FailureContext, missingKey } from './failure.ts';

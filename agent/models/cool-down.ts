@@ -1,7 +1,7 @@
 /**
- * Cool-down: which candidates are better left alone for a while, because they have just failed
- * (AL10). One table per catalog, in the worker's memory: another worker finds out by itself, and a
- * restart forgets.
+ * Cool-down: which candidates are better left alone for a while, because they have just failed. One
+ * table per catalog, in the worker's memory: another worker finds out by itself, and a restart
+ * forgets.
  *
  * What a failure says something about:
  *  - a key that was refused, or has no money left: every model behind that key (`profile`);

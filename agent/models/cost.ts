@@ -1,4 +1,4 @@
-/** What a model call cost, computed here and nowhere else (AL10). Pure. */
+/** What a model call cost, computed here and nowhere else. Pure. */
 import type { ModelPrice, ModelUsage } from './model.ts';
 
 const perMillion = 1_000_000;

@@ -1,4 +1,4 @@
-/** The one error of a chain of attempts that all failed (AL10). Pure. */
+/** The one error of a chain of attempts that all failed. Pure. */
 import { defined } from '../../protocols/defined.ts';
 import { ERRORS, TroupeError } from '../../protocols/errors.ts';
 

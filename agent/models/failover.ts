@@ -1,6 +1,6 @@
 /**
  * Failover: one model call that goes on with the next key and then the next model when the one
- * before can not answer (AL10).
+ * before can not answer.
  *
  * The chain is every name in order and, within a name, every auth profile of its provider in order.
  * A candidate that cools down (cool-down.ts) is passed over; when all cool, the one that is ready

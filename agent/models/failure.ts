@@ -1,7 +1,7 @@
 /**
  * Failure: turns whatever a provider or its SDK throws into the one TroupeError that model.ts
  * promises. The only place that reads foreign errors, and the only place where their texts get into
- * ours; so it is also where secrets are taken out (SX4).
+ * ours; so it is also where secrets are taken out.
  *
  * The SDKs' classes are read by shape, not by `instanceof`: importing them would load the SDK.
  */

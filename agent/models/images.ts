@@ -1,6 +1,6 @@
 /**
- * Images on their way to a model: which of them it takes, and what it reads in place of the others
- * (AL10). Pure.
+ * Images on their way to a model: which of them it takes, and what it reads in place of the others.
+ * Pure.
  */
 import type { ImagePart } from '../../protocols/content.ts';
 import type { ModelInfo } from './model.ts';

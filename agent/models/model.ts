@@ -9,7 +9,7 @@
  *     deltas.
  *  2. Every other end is a thrown TroupeError whose code says what the caller may do (listed
  *     below).
- *  3. Neither event nor error ever holds an API key or the value of a configured header (SX4).
+ *  3. Neither event nor error ever holds an API key or the value of a configured header.
  *  4. When the consumer stops reading, aborts, or waits too long, the connection is closed.
  *
  *  - RATE_LIMIT_EXCEEDED: 429; try again after `retryAfterMs`, as the provider asked

@@ -1,6 +1,5 @@
 /**
- * OpenAI's Chat Completions through its SDK: the protocol of every "OpenAI-compatible" server
- * (AL10).
+ * OpenAI's Chat Completions through its SDK: the protocol of every "OpenAI-compatible" server.
  *
  * Such servers differ in what they refuse, so only what all of them take is sent; reasoning effort
  * goes only to models that are known to take it. `max_tokens` is the name that compatible servers

@@ -1,5 +1,5 @@
 /**
- * Which parameters for reasoning a model takes, by its family (AL10). A provider refuses a request
+ * Which parameters for reasoning a model takes, by its family. A provider refuses a request
  * with a parameter that its model does not know, so what is not known is not sent; `thinking` of
  * the model's entry in the configuration says otherwise where this table does not know better.
  *

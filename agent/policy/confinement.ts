@@ -1,4 +1,4 @@
-/** Confinement: the one place that decides what a session may touch (SX2). */
+/** Confinement: the one place that decides what a session may touch. */
 import type { AgentSettings, SandboxPolicy } from '../../protocols/agent.ts';
 import { sessionKey as keys } from '../../protocols/session-key.ts';
 import type { Confinement } from '../tools/tool.ts';

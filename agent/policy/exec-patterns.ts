@@ -1,5 +1,5 @@
 /**
- * Patterns of commands: which ones run on the host without a question (SX3).
+ * Patterns of commands: which ones run on the host without a question.
  *
  *     git status      this program with these very words
  *     ls *            a `*` at the end: any words, or none, as far as the program's tables say

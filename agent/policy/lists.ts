@@ -1,5 +1,5 @@
 /**
- * Lists: which tools a session has (SX2). Names, other names of tools (`bash` for `exec`),
+ * Lists: which tools a session has. Names, other names of tools (`bash` for `exec`),
  * `group:` names, and `*` for all.
  *
  * Invariants:

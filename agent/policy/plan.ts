@@ -2,8 +2,8 @@
  * Plans the calls of an answer: what each one may do, before any of them runs. The plan is
  * committed with the answer, so a run that goes on elsewhere goes on with the same decisions.
  *
- * Per call, the first that speaks decides: its number, its name, policy (SX2), its arguments, hooks
- * (AL6, and the arguments again when they changed them), a question to a person (SX3).
+ * Per call, the first that speaks decides: its number, its name, policy, its arguments, hooks
+ * (and the arguments again when they changed them), a question to a person.
  *
  * Boundary: pure but for the hooks. It runs no tool and asks nobody; the chart of the session does.
  *

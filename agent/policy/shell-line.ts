@@ -1,6 +1,6 @@
 /**
  * Reads a shell command line so far as it can be read without running it: the simple commands in it
- * with their words as the program would get them (SX3).
+ * with their words as the program would get them.
  *
  * Boundary: it decides nothing; `exec-patterns.ts` does. POSIX sh (XCU 2.2, 2.3) and bash agree on
  * all that is read here. What one of them would expand, or what the two read differently, is not

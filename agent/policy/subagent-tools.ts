@@ -1,5 +1,5 @@
 /**
- * Subagent tools: which tools a subagent gets of those that were asked for it (AA6). Pure.
+ * Subagent tools: which tools a subagent gets of those that were asked for it. Pure.
  *
  * Invariants:
  *  1. What the lists refuse is never among them, by whichever name or group it was asked for.

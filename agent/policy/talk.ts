@@ -1,6 +1,6 @@
 /**
  * Talk: the one place that decides what an agent may do with the sessions of others: see them, read
- * them, write to them, start them (AA1, AA5, AA6). docs/agent-talk.md holds the same as a table.
+ * them, write to them, start them. docs/agent-talk.md holds the same as a table.
  *
  * Boundary: pure. Tools ask before they do; the actors keep what can not be known before: hops,
  * visited sessions, ceilings of a tree. The refusals that can come of a configuration are all made

@@ -1,5 +1,5 @@
 /**
- * AgentFiles: the files and skills of agents as they are now, for prompts (AL5). A look costs a few
+ * AgentFiles: the files and skills of agents as they are now, for prompts. A look costs a few
  * `stat` when nothing changed, one when the agent has no workspace, and never waits for a tool that
  * works in the workspace.
  *

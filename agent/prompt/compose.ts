@@ -1,6 +1,6 @@
 /**
  * Compose: the sources put together, each within its bound and all within theirs, with a report of
- * what became of each (AL5). Pure.
+ * what became of each. Pure.
  *
  * Base, runtime and what the caller adds stand in every prompt; files and skills share what is left
  * in their order, so that the last ones go first when there is too little room.

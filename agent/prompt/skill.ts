@@ -1,5 +1,5 @@
 /**
- * Skill: a folder with a SKILL.md, whose front matter says what it is for (AL5). Pure but for the
+ * Skill: a folder with a SKILL.md, whose front matter says what it is for. Pure but for the
  * look for programs that it needs. Loaded when there is the first skill: the YAML parser is not
  * small.
  */

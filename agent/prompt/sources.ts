@@ -1,5 +1,5 @@
 /**
- * Sources: what a system prompt is made of, in order, and how much of each (AL5): base, the files
+ * Sources: what a system prompt is made of, in order, and how much of each: base, the files
  * at the top of the agent's workspace, files that hooks add, skills, runtime, and what the caller
  * of this run adds. Pure.
  */

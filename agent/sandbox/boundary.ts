@@ -1,5 +1,5 @@
 /**
- * Boundary: runs commands so that they can touch a workspace and nothing else (SX2). One interface,
+ * Boundary: runs commands so that they can touch a workspace and nothing else. One interface,
  * three ways: bubblewrap, Docker, and none (`host.ts`: the user's own rights, for what is not
  * sandboxed).
  *

@@ -1,5 +1,5 @@
 /**
- * The registry: finds a called tool, checks the arguments, bounds the result (AL11).
+ * The registry: finds a called tool, checks the arguments, bounds the result.
  *
  * Invariants:
  *  1. A tool never sees arguments that its schema refuses.

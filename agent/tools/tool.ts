@@ -54,7 +54,7 @@ export type ToolContext = {
   readonly installed: readonly Pick<Tool, 'name' | 'aliases' | 'groups'>[];
   /** Of a subagent: what its parent gave it, as lists. */
   readonly given?: { readonly allow: readonly string[]; readonly deny: readonly string[] };
-  /** Values that skills put into the environment of commands (AL5). Names only in logs. */
+  /** Values that skills put into the environment of commands. Names only in logs. */
   readonly env: Readonly<Record<string, string>>;
   /**
    * Replaces known secret values. The registry masks every result; a tool that cuts a text masks it
@@ -90,9 +90,9 @@ export type ToolResult = {
   readonly isError?: boolean;
   /** what the model sees beside the text; cut to bounds by the registry */
   readonly images?: readonly ImagePart[];
-  /** said to people by the tool itself (AL7) */
+  /** said to people by the tool itself */
   readonly sent?: readonly SentMessage[];
-  /** ids of subagents whose ends it tells: they are not told again (AA8) */
+  /** ids of subagents whose ends it tells: they are not told again */
   readonly ends?: readonly string[];
 };
 
@@ -124,7 +124,7 @@ export type Tool<Parameters extends TSchema = TSchema> = {
   /** is not offered where this says why it can not run here (no browser, no search provider) */
   unavailable?(): string | undefined;
   /**
-   * What a person is asked before it runs on the host (SX3); undefined: nothing. The command is
+   * What a person is asked before it runs on the host; undefined: nothing. The command is
    * what patterns are matched with.
    */
   question?(args: Static<Parameters>): ToolQuestion | undefined;

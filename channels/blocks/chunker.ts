@@ -1,6 +1,6 @@
 /**
  * BlockChunker: cuts an answer that is still being written into blocks that can be sent as messages
- * of their own (AL4). Pure: text in, blocks out.
+ * of their own. Pure: text in, blocks out.
  *
  * Invariants:
  *  1. Blocks follow each other without a gap: `from` of one is `to` of the one before, and all

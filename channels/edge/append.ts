@@ -1,10 +1,10 @@
 /**
  * Append: hands an accepted envelope to the actors and waits for their word. The sequence actor of
  * (sender, subject, MAJOR) lets the number pass and forwards to the task; the task's answer means
- * that it is durable (EN4, EN7).
+ * that it is durable.
  *
  * Nothing but the actors' answer decides about `seq`: a committed row may be ahead of a task whose
- * repeat must find it first (EN3).
+ * repeat must find it first.
  */
 import { majorOf } from '../../protocols/action.ts';
 import type { Address } from '../../protocols/address.ts';

@@ -1,4 +1,4 @@
-/** Canonical JSON of a payload (RFC 8785), by which equal payloads are known (EN3). */
+/** Canonical JSON of a payload (RFC 8785), by which equal payloads are known. */
 import { canonicalize } from 'json-canonicalize';
 import { TroupeError } from '../../protocols/errors.ts';
 

@@ -1,8 +1,8 @@
 /**
- * The checks of an envelope that need nobody else: size, shape, time, place (EN1, EN5). They throw;
+ * The checks of an envelope that need nobody else: size, shape, time, place. They throw;
  * the Edge turns what they throw into its answer.
  *
- * Invariant: no message shows anything of a payload, which may be sensitive (EN22).
+ * Invariant: no message shows anything of a payload, which may be sensitive.
  */
 import { type CheckError, describeErrors, epochMsOf } from '../../protocols/check.ts';
 import { checkEnvelope, type Envelope, ENVELOPE_BYTES_MAX } from '../../protocols/envelope.ts';
@@ -112,7 +112,7 @@ export const checkSubject = (
 
 /**
  * What is left of its time to live, milliseconds, above 0.
- * @throws TroupeError EXPIRED; INVALID_ARGUMENT for a timestamp over 60 s ahead (EN5)
+ * @throws TroupeError EXPIRED; INVALID_ARGUMENT for a timestamp over 60 s ahead
  */
 export const timeLeftMs = ({ timestamp, ttl_sec }: Envelope, nowMs: number): number => {
   const sentMs = epochMsOf(timestamp);
@@ -188,7 +188,7 @@ export const checkRoles = (
   );
 };
 
-/** @throws TroupeError PAYLOAD_TOO_LARGE (EN10) */
+/** @throws TroupeError PAYLOAD_TOO_LARGE */
 export const checkPayloadSize = (canonical: string, bytesMax: number): void => {
   // A character has three bytes at most, so that most payloads need not be measured.
   if (canonical.length * 3 <= bytesMax) return;

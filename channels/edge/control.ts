@@ -1,6 +1,6 @@
 /**
  * Control: the actions that the Edge itself answers, on every transport: `task.get_status`,
- * `task.provide_input`, and `{action}.cancel` (EN8).
+ * `task.provide_input`, and `{action}.cancel`.
  *
  * They speak of a task that is there and make none. Control overtakes data: their `seq` is not
  * checked, and a cancel goes by the control lane. A cancel may be repeated; an input is given once

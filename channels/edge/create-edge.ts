@@ -1,5 +1,5 @@
 /**
- * The Edge: every rule of the door for programs, in one place for all transports (EN1 to EN9).
+ * The Edge: every rule of the door for programs, in one place for all transports.
  *
  * Boundary: knows no transport, reaches actors by `System` only, keeps nothing that matters. Who
  * waits here for the end of a task loses nothing when this process dies: the task goes on.
@@ -78,7 +78,7 @@ export type EdgeOptions = {
   /** remembered tasks of one tenant; default 5,000,000 */
   readonly tasksMax?: number;
   /**
-   * Opens a sealed payload to check it against its schema (EN22); what is stored stays sealed.
+   * Opens a sealed payload to check it against its schema; what is stored stays sealed.
    * Left out: sensitive actions are refused
    */
   readonly open?: (envelope: Envelope) => Promise<Envelope>;
@@ -87,7 +87,7 @@ export type EdgeOptions = {
     schema: Record<string, unknown>,
     value: unknown,
   ) => Promise<readonly CheckError[]>;
-  /** the bucket that files of payloads must be in (EN10); left out: their work looks itself */
+  /** the bucket that files of payloads must be in; left out: their work looks itself */
   readonly artifacts?: Pick<Artifacts, 'resolve'>;
   readonly log?: { error(facts: object, message: string): void };
   /** told of every envelope, after its answer is known; must not throw */

@@ -1,5 +1,5 @@
 /**
- * Edge: the one way in for envelopes, whatever carried them (EN1 to EN9). A transport hands over
+ * Edge: the one way in for envelopes, whatever carried them. A transport hands over
  * bytes and credentials and gets an answer that it only has to spell: the same envelope gets the
  * same answer on HTTP and on NATS.
  *

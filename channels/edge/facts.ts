@@ -1,4 +1,4 @@
-/** Facts: what became of one envelope at the Edge, for metrics, traces and logs (EN17). */
+/** Facts: what became of one envelope at the Edge, for metrics, traces and logs. */
 import type { Envelope } from '../../protocols/envelope.ts';
 import type { ErrorCode } from '../../protocols/errors.ts';
 import type { TaskState } from '../../protocols/task.ts';

@@ -1,6 +1,6 @@
 /**
  * Opened results: an Edge that shows the result of sensitive work to who may read its task, and
- * tells no event with it (EN22). What is stored stays sealed.
+ * tells no event with it. What is stored stays sealed.
  *
  * Boundary: the Edge below has already decided who may read what.
  */

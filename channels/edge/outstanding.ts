@@ -1,6 +1,6 @@
 /**
- * Outstanding: how much may be under way at this Edge at once, in envelopes and in their bytes
- * (EN11). What comes beyond is refused at once, so that a flood costs nothing but its refusals.
+ * Outstanding: how much may be under way at this Edge at once, in envelopes and in their bytes.
+ * What comes beyond is refused at once, so that a flood costs nothing but its refusals.
  */
 import { TroupeError } from '../../protocols/errors.ts';
 

@@ -1,5 +1,5 @@
 /**
- * Quota: requests per minute of a principal and of a tenant, as token buckets (EN5, EN9).
+ * Quota: requests per minute of a principal and of a tenant, as token buckets.
  *
  * A bucket holds a minute's worth and is filled evenly. The limits are of all gateways together:
  * each takes its share by the number of those that live, so that no message is needed between them.

@@ -1,6 +1,6 @@
 /**
  * TaskCount: about how many tasks of a tenant are remembered, for the cap that refuses new ones
- * rather than forget old ones (EN3).
+ * rather than forget old ones.
  *
  * Rows are counted in slices between other work; what this process added since a count began is
  * added to it. The number is too high by what has left since and too low by what other gateways

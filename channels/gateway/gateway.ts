@@ -1,9 +1,9 @@
 /**
- * The gateway: the WebSocket door for people and their programs (GW1, GW2, GW5), with health and
+ * The gateway: the WebSocket door for people and their programs, with health and
  * the web page over HTTP on the same port.
  *
  * Boundary: reaches actors by `System` only and keeps nothing that matters: when it dies no run
- * ends, and a client that connects to the next one finds everything again (GW6, AL9).
+ * ends, and a client that connects to the next one finds everything again.
  */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';

@@ -32,7 +32,7 @@ const policyWith = (frames: string): string =>
   `default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; ` +
   `connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; ${frames}`;
 
-/** The page that is a device (ND2) frames what agents show, and nothing else. */
+/** The page that is a device frames what agents show, and nothing else. */
 const NODE_PAGE = '/node.html';
 /**
  * What agents show is written into this empty page by the one around it: no script runs in it,

@@ -1,5 +1,5 @@
 /**
- * Routes of files (EN10): a program stores one, and gets a signed URL for it; whoever has such a
+ * Routes of files: a program stores one, and gets a signed URL for it; whoever has such a
  * URL may read that one file for a while. Nothing is changed, removed or listed.
  *
  * Invariants:

@@ -1,5 +1,5 @@
 /**
- * What this door offers, as documents (EN14): `GET /mcp/capabilities` and `GET /acp/capabilities`.
+ * What this door offers, as documents: `GET /mcp/capabilities` and `GET /acp/capabilities`.
  * Both are made of what the Edge itself goes by, so that they can not say anything else. Of the
  * caller's tenant.
  */
@@ -9,7 +9,7 @@ import { credentialsOf } from './envelopes.ts';
 import { type ListedAgent, agentsOf, type RegistryRoutesOptions, schemaUrl } from './registry.ts';
 import { type Route, sendJson } from './route.ts';
 
-/** Versions of the envelope that are understood (EN1). */
+/** Versions of the envelope that are understood. */
 const ENVELOPE_VERSIONS = ['1.0'] as const;
 
 /** What the second document is, since the three letters have several meanings. */

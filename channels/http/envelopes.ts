@@ -1,4 +1,4 @@
-/** `POST /v1/envelopes`: an envelope and its answer (EN7, EN9). All rules are the Edge's. */
+/** `POST /v1/envelopes`: an envelope and its answer. All rules are the Edge's. */
 import { ENVELOPE_BYTES_MAX } from '../../protocols/envelope.ts';
 import { ERRORS, TroupeError } from '../../protocols/errors.ts';
 import { isFinal, type TaskView } from '../../protocols/task.ts';

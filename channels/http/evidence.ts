@@ -1,5 +1,5 @@
 /**
- * `GET /evidence/{job_id}`: what verifiers found out about a job of the caller's tenant (EN16),
+ * `GET /evidence/{job_id}`: what verifiers found out about a job of the caller's tenant,
  * oldest first, as far as the caller may reach the tasks that verified it. Their files can be read:
  * each URL is signed anew.
  */

@@ -1,5 +1,5 @@
 /**
- * Function calling (EN21): `GET /v1/functions` tells a model what it may call, and
+ * Function calling: `GET /v1/functions` tells a model what it may call, and
  * `POST /v1/function-calls` carries out what it called: each call is an envelope like any other,
  * with the same answers.
  *

@@ -1,5 +1,5 @@
 /**
- * Listener: finds the route of a request and answers what the route throws (EN6). One table for
+ * Listener: finds the route of a request and answers what the route throws. One table for
  * all: exact paths by a map, patterns by their number of segments.
  *
  * Invariants:

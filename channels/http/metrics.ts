@@ -1,5 +1,5 @@
 /**
- * `GET /metrics`: what a process counts, for Prometheus (EN16, EN17).
+ * `GET /metrics`: what a process counts, for Prometheus.
  *
  * The text names tenants and principals, so it is not for everybody: a gateway gives it to
  * operators (`authorization: credentials_file` in Prometheus), a worker, which has no other door,

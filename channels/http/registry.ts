@@ -1,5 +1,5 @@
 /**
- * What the registry knows, for who asks over HTTP (EN2, EN14): `GET /v1/agents` and the schemas of
+ * What the registry knows, for who asks over HTTP: `GET /v1/agents` and the schemas of
  * payloads. Of the caller's tenant.
  */
 import { type ActionSpec, AGENTS_INDEX, type AgentRow, majorOf } from '../../protocols/action.ts';

@@ -1,6 +1,6 @@
 /**
  * Routes: plain HTTP on `node:http`, one table. A route reads a request and answers it; what it
- * throws becomes the error of the taxonomy with its HTTP status (EN6), never a stack.
+ * throws becomes the error of the taxonomy with its HTTP status, never a stack.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ERRORS, type ErrorData, TroupeError } from '../../protocols/errors.ts';

@@ -1,4 +1,4 @@
-/** `/v1/tasks`: a task as it is, what it tells, its cancel, its input (EN7, EN8). */
+/** `/v1/tasks`: a task as it is, what it tells, its cancel, its input. */
 import { type CheckAnswer, checker } from '../../protocols/check.ts';
 import { ENVELOPE_BYTES_MAX } from '../../protocols/envelope.ts';
 import { TroupeError } from '../../protocols/errors.ts';

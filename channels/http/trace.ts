@@ -1,6 +1,6 @@
 /**
- * `/v1/runs/{run_id}/trace`: what a run led to, for operators, from committed rows and transcripts
- * (AA9). No actor is asked.
+ * `/v1/runs/{run_id}/trace`: what a run led to, for operators, from committed rows and transcripts.
+ * No actor is asked.
  *
  * Boundary: who is an operator is the caller's to say; nothing is read before that is known.
  */

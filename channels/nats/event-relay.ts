@@ -1,6 +1,5 @@
 /**
- * EventRelay: tells what tasks tell to programs outside, on `a2a.{domain}.{env}.out.{tenant}`
- * (EN7, EN19).
+ * EventRelay: tells what tasks tell to programs outside, on `a2a.{domain}.{env}.out.{tenant}`.
  *
  * Every gateway hears every event on the Bus; one of them publishes it, chosen by the task's id
  * among those that live (rendezvous hashing, so that who comes or goes moves its own share only).
@@ -89,7 +88,7 @@ export class EventRelay {
 
   /** The last event of a task, once more, for somebody who can not be answered otherwise. */
   tellAgain(view: TaskView): void {
-    // The result may be opened for one reader (EN22): it is told where the row has it in clear.
+    // The result may be opened for one reader: it is told where the row has it in clear.
     const { result: _, resource_links: __, ...bare } = view;
     const kept = this.#row(view.tenant_id, view.task_id)?.view.result;
     const isClear = kept !== undefined && !isSealedResult(kept);

@@ -1,4 +1,4 @@
-/** What a run trace is made of, as committed state has it; nobody is woken (RT14). */
+/** What a run trace is made of, as committed state has it; nobody is woken. */
 import { address } from '../../protocols/address.ts';
 import {
   type ConversationRow,

@@ -1,5 +1,5 @@
 /**
- * Commands that wait for a person while `troupe agent` waits for its answer (SX3). It asks nobody,
+ * Commands that wait for a person while `troupe agent` waits for its answer. It asks nobody,
  * for its stdin may be the message: it says once on stderr what waits and how to answer from
  * another terminal, so that nobody takes the wait for a hang.
  */

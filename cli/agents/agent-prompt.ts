@@ -1,6 +1,6 @@
 /**
  * `troupe agent prompt`: what an agent's models would be told now, made of the same sources as for
- * a run (AL5), and where it comes from. Asks no gateway: it reads configuration, hooks, skills and
+ * a run, and where it comes from. Asks no gateway: it reads configuration, hooks, skills and
  * the workspace, which may be open elsewhere. Hooks of `agent:bootstrap` are asked, those of
  * `before_agent_start` are not: they belong to a run.
  */

@@ -1,6 +1,6 @@
 /**
  * `troupe agent workspace`: the folder where an agent's files are, so that a person can put
- * AGENTS.md and the others there (AL5). Asks no gateway. Owns the way from the configuration to
+ * AGENTS.md and the others there. Asks no gateway. Owns the way from the configuration to
  * that folder; `troupe agent prompt` uses it too.
  */
 import { join } from 'node:path';

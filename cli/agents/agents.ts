@@ -1,5 +1,5 @@
 /**
- * `troupe agents`: the agents that are registered, whether they live, and what they offer (EN14).
+ * `troupe agents`: the agents that are registered, whether they live, and what they offer.
  */
 import { exitCodes } from '../exit.ts';
 import { gatewayHttp } from '../client/gateway-http.ts';

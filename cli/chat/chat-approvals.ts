@@ -1,5 +1,5 @@
 /**
- * Commands that wait for a person, asked in the terminal of `troupe chat` (SX3). Shows those of its
+ * Commands that wait for a person, asked in the terminal of `troupe chat`. Shows those of its
  * own session and takes the answer; the gateway says whose answer counted.
  */
 import type { TroupeError } from '../../protocols/errors.ts';

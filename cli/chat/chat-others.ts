@@ -1,6 +1,6 @@
 /**
- * What a session tells its people without being asked: the reply to results of its subagents (AA8),
- * and what it announces of a conversation with another agent (AA4). What agents say to each other
+ * What a session tells its people without being asked: the reply to results of its subagents,
+ * and what it announces of a conversation with another agent. What agents say to each other
  * is not for people, and what other people ask is answered where they ask.
  *
  * Boundary: live events of one connection; what is told while there is none stands in the history.

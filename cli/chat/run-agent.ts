@@ -1,5 +1,5 @@
 /**
- * One message to an agent, followed to its end whatever happens to the connection (AL9).
+ * One message to an agent, followed to its end whatever happens to the connection.
  *
  * Invariant: the message is applied once. It carries one idempotency key, and after a loss it is
  * asked again with the same key, which gives the same run.

@@ -1,6 +1,6 @@
 /**
  * EventResume: brings the events that a client missed between two connections of the same gateway
- * into their order (GW6): first what was missed, then what came since the new hello.
+ * into their order: first what was missed, then what came since the new hello.
  *
  * Invariants: an event is passed on once; what is held back is passed on in the end, also where the
  * gateway can not tell what was missed.

@@ -1,7 +1,6 @@
 /**
- * GatewayClient: one WebSocket to a gateway, as the commands, the tests and the benches use it
- * (GW1, GW2). Says hello, matches answers to requests, passes events on, and comes back after a
- * loss.
+ * GatewayClient: one WebSocket to a gateway, as the commands, the tests and the benches use it.
+ * Says hello, matches answers to requests, passes events on, and comes back after a loss.
  *
  * Boundary: no configuration, no terminal, no commander; it checks no schema, since it talks to our
  * own gateway, whose frames the tests validate.

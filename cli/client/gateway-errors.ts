@@ -1,5 +1,5 @@
 /**
- * What the gateway and the socket say when something goes wrong, in our error taxonomy (EN6).
+ * What the gateway and the socket say when something goes wrong, in our error taxonomy.
  */
 import { defined } from '../../protocols/defined.ts';
 import type { GatewayErrorShape, ResponseFrame } from '../../protocols/gateway/index.ts';

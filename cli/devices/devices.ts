@@ -1,4 +1,4 @@
-/** `troupe devices`: who asks to be let in, who is, and taking that back (GW3). */
+/** `troupe devices`: who asks to be let in, who is, and taking that back. */
 import { TroupeError } from '../../protocols/errors.ts';
 import type {
   GatewayMethodName,

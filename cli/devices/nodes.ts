@@ -1,4 +1,4 @@
-/** `troupe nodes`: devices that do work, seen and used from the terminal (ND1). */
+/** `troupe nodes`: devices that do work, seen and used from the terminal. */
 import { randomUUID } from 'node:crypto';
 import { TroupeError } from '../../protocols/errors.ts';
 import type { NodeEntry } from '../../protocols/gateway/index.ts';

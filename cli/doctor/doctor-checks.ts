@@ -247,7 +247,7 @@ const clockToleranceMs = 60_000;
 /** This program was not written before. */
 const builtAfter = Date.UTC(2025, 0, 1);
 
-/** Sandboxed sessions are refused commands where nothing keeps them apart (SX2). */
+/** Sandboxed sessions are refused commands where nothing keeps them apart. */
 export async function sandbox({ tools: { exec } }: Config): Promise<Finding> {
   const { findSandbox } = await import('../../agent/sandbox/choose.ts');
   const found = await findSandbox({ boundary: exec.boundary, image: exec.image });

@@ -1,4 +1,4 @@
-/** `troupe hooks`: the hooks of this installation, without a running troupe (AL6). */
+/** `troupe hooks`: the hooks of this installation, without a running troupe. */
 import type { HookModule } from '../../agent/hooks/define-hooks.ts';
 import type { HookEvent, HookName } from '../../agent/hooks/hooks.ts';
 import { hookNamesOf, loadHooks } from '../../agent/hooks/load.ts';

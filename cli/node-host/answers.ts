@@ -1,5 +1,5 @@
 /**
- * Answers: what a node did under which key, on disk (ND1). A command that it is told twice is
+ * Answers: what a node did under which key, on disk. A command that it is told twice is
  * answered from here and not carried out again, also after a restart.
  *
  * Bound: the newest ANSWERS_MAX; an older key is a new command.

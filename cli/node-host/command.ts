@@ -1,4 +1,4 @@
-/** One command that a node host offers: its parameters' schema, and what it does (ND1). */
+/** One command that a node host offers: its parameters' schema, and what it does. */
 import type { Static, TSchema } from '@sinclair/typebox';
 import { checker, describeErrors } from '../../protocols/check.ts';
 import { TroupeError } from '../../protocols/errors.ts';

@@ -1,5 +1,5 @@
 /**
- * `fs.list`, `fs.read`, `fs.write` (ND2): files under the folders that the node's owner named, and
+ * `fs.list`, `fs.read`, `fs.write`: files under the folders that the node's owner named, and
  * nowhere else. No path and no link leads out of them; `ro` folders are never written to.
  */
 import { opendir } from 'node:fs/promises';

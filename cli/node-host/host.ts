@@ -1,5 +1,5 @@
 /**
- * NodeHost: one machine as a node of a gateway (ND2). Proves its identity, waits to be let in,
+ * NodeHost: one machine as a node of a gateway. Proves its identity, waits to be let in,
  * carries out what it is told, and comes back after every loss.
  *
  * Invariants:

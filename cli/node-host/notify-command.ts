@@ -1,5 +1,5 @@
 /**
- * `system.notify` (ND2): a notification on the desktop by `notify-send` where there is one and a
+ * `system.notify`: a notification on the desktop by `notify-send` where there is one and a
  * desktop to show it; else a line where the node runs. The answer says which.
  */
 import { spawn } from 'node:child_process';

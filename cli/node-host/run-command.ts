@@ -1,5 +1,5 @@
 /**
- * `system.run` and `system.which` (ND2): programs of this machine, with the rights of the user who
+ * `system.run` and `system.which`: programs of this machine, with the rights of the user who
  * runs the node.
  *
  * Invariants: a line that no `--allow` pattern covers runs only after a person said yes; a command

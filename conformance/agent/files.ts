@@ -1,4 +1,4 @@
-/** Work with files: a payload that comes as one (EN10), and one that proves something (EN16). */
+/** Work with files: a payload that comes as one, and one that proves something. */
 import { createHash } from 'node:crypto';
 import { TroupeError } from '../../protocols/errors.ts';
 import type { Evidence } from '../../protocols/task.ts';

@@ -1,4 +1,4 @@
-/** Large payloads and evidence (EN10, EN13, EN16). */
+/** Large payloads and evidence. */
 import { createHash, randomUUID } from 'node:crypto';
 import type { Evidence } from '../../protocols/task.ts';
 import { type Check, checksOf } from '../check.ts';

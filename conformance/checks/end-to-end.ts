@@ -1,5 +1,5 @@
 /**
- * Many agents at once: a program outside → Process → Data → Verifier, with its SLOs (EN13, EN17).
+ * Many agents at once: a program outside → Process → Data → Verifier, with its SLOs.
  */
 import { randomUUID } from 'node:crypto';
 import type { TaskView } from '../../protocols/task.ts';

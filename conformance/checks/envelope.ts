@@ -1,4 +1,4 @@
-/** Envelope validation (EN1, EN2). */
+/** Envelope validation. */
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
 import { schemaTable } from '../../protocols/documents.ts';

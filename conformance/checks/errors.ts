@@ -1,4 +1,4 @@
-/** Errors, retries, versions, discovery (EN6, EN11, EN14 to EN16). */
+/** Errors, retries, versions, discovery. */
 import { randomUUID } from 'node:crypto';
 import { ERRORS } from '../../protocols/errors.ts';
 import { type Check, checksOf } from '../check.ts';

@@ -1,4 +1,4 @@
-/** Idempotency, order and time (EN3, EN4, EN5). */
+/** Idempotency, order and time. */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { TaskView } from '../../protocols/task.ts';

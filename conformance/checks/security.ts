@@ -1,4 +1,4 @@
-/** Who may come, and whose word an envelope is (EN12, EN22). */
+/** Who may come, and whose word an envelope is. */
 import { createHmac, randomUUID } from 'node:crypto';
 import type { Envelope } from '../../protocols/envelope.ts';
 import { sealPayload } from '../../protocols/sealed.ts';
@@ -19,7 +19,7 @@ const ofExternal = (t: Trial, { who }: Signer, change: object = {}): Envelope =>
     },
   );
 
-/** To seal to (EN22). */
+/** To seal to. */
 async function publishedKey(t: Trial): Promise<unknown> {
   const reply = await t.http.get('/.well-known/jwks.json', { token: null });
   const { keys = [] } = reply.body as { keys?: readonly { use?: string }[] };

@@ -1,4 +1,4 @@
-/** Tasks: answers in time, events, input, cancelling and undoing (EN7, EN8). */
+/** Tasks: answers in time, events, input, cancelling and undoing. */
 import type { TaskView } from '../../protocols/task.ts';
 import { type Check, checksOf } from '../check.ts';
 import type { Trial } from '../trial.ts';

@@ -1,5 +1,5 @@
 /**
- * `agent` and `agent.wait`: params and results (AL1). The idempotency key of `agent` becomes the
+ * `agent` and `agent.wait`: params and results. The idempotency key of `agent` becomes the
  * run's id.
  */
 import { type Static, Type } from '@sinclair/typebox';

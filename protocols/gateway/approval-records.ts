@@ -1,7 +1,7 @@
 /**
  * `approval.get` and `approval.resolve`: one question and how it ended, whatever kind it is of. The
  * kinds of plugins and of the system agent have no counterpart: every question here is about a
- * command (SX3).
+ * command.
  */
 import { type Static, Type } from '@sinclair/typebox';
 import { EXEC_DECISIONS, ExecApprovalGetParams, ExecApprovalResolveParams } from './approvals.ts';

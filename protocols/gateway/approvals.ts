@@ -1,5 +1,5 @@
 /**
- * `exec.approval.*`: questions about commands, for operators to answer from any client (SX3). The
+ * `exec.approval.*`: questions about commands, for operators to answer from any client. The
  * names, params and decisions are the published ones; the published document has no schema for the
  * results and the events, which follow what its clients read.
  */

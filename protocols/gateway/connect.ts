@@ -1,5 +1,5 @@
 /**
- * The handshake of the gateway (GW2): event `connect.challenge`, request `connect`, answer
+ * The handshake of the gateway: event `connect.challenge`, request `connect`, answer
  * `hello-ok` with a snapshot. A refused connect is an error response with one of
  * `CONNECT_ERROR_CODES` as `details.code`, then close 1008.
  */

@@ -1,5 +1,5 @@
 /**
- * Jobs that send messages at times set before (AL11), and `wake`: `cron.*`. The names are
+ * Jobs that send messages at times set before, and `wake`: `cron.*`. The names are
  * OpenClaw's; what of them troupe has a counterpart for is written in docs/cron.md.
  */
 import { type Static, Type } from '@sinclair/typebox';

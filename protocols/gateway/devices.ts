@@ -1,5 +1,5 @@
 /**
- * Letting devices in and taking their rights back (GW3): `device.pair.*`, `device.token.*`. The
+ * Letting devices in and taking their rights back: `device.pair.*`, `device.token.*`. The
  * published document has no definition of the list and of a device; these shapes are those that
  * clients read.
  */

@@ -1,5 +1,5 @@
 /**
- * Frames of the gateway (GW1): JSON text messages on a WebSocket, in the shapes of OpenClaw
+ * Frames of the gateway: JSON text messages on a WebSocket, in the shapes of OpenClaw
  * protocol v4. What a frame carries is defined beside: connect.ts, methods.ts, events.ts.
  *
  * A request may be answered more than once on its id (`agent`: accepted, then final); answers of
@@ -105,7 +105,7 @@ export const eventFrame = (
 });
 
 /**
- * Our error in OpenClaw's shape; our code (EN6) is `details.reason`, where their own reasons stand.
+ * Our error in OpenClaw's shape; our code is `details.reason`, where their own reasons stand.
  */
 export const gatewayError = ({
   code,

@@ -1,5 +1,5 @@
 /**
- * Devices that do work (ND1): `node.*`. Names, params and the results that are published follow the
+ * Devices that do work: `node.*`. Names, params and the results that are published follow the
  * published protocol; other results follow what its clients read.
  */
 import { type Static, Type } from '@sinclair/typebox';

@@ -1,6 +1,6 @@
 /**
  * `events.resume` (ours): a client that lost its connection and came back to the same gateway asks
- * for the events that it missed (GW6).
+ * for the events that it missed.
  */
 import { type Static, Type } from '@sinclair/typebox';
 import type { MethodArea } from './method.ts';

@@ -1,7 +1,7 @@
 /**
  * What clients read of sessions beyond their list: one by its key or by what it is called, its
  * messages, what is said in them, what it used. Answered from committed rows and transcripts; no
- * session is woken (RT14).
+ * session is woken.
  */
 import { type Static, Type } from '@sinclair/typebox';
 import { ChatMessage } from './chat.ts';

@@ -1,7 +1,6 @@
 /**
- * `sessions.list`, `health` and `status`: what an operator reads, answered from committed rows
- * (RT14); and `sessions.reset`, `sessions.compact`, `sessions.patch`, `sessions.delete`, which ask
- * the session.
+ * `sessions.list`, `health` and `status`: what an operator reads, answered from committed rows; and
+ * `sessions.reset`, `sessions.compact`, `sessions.patch`, `sessions.delete`, which ask the session.
  */
 import { type Static, Type } from '@sinclair/typebox';
 import { QueueModeSchema } from './agent.ts';

@@ -1,5 +1,5 @@
 /**
- * defineActor: the public way to register a statechart as an actor type (RT1). It gives every
+ * defineActor: the public way to register a statechart as an actor type. It gives every
  * option its default, finds every fault of the machine and the options at once, and refuses the
  * type before the first actor lives.
  *

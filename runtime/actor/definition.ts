@@ -1,13 +1,13 @@
 /**
  * Definition: an actor type as it is written down (`ActorOptions`) and as the runtime uses it
- * (`ActorDefinition`, RT1, RT8, RT12).
+ * (`ActorDefinition`).
  */
 import type { AnyStateMachine } from 'xstate';
 import type { MachineRow } from '../statechart/live.ts';
 import type { Effects, EffectsOf } from './effect.ts';
 
 /**
- * What becomes of a message that has to wait while the actor's stash is full (RT8):
+ * What becomes of a message that has to wait while the actor's stash is full:
  *  - `reject` (default): its sender is told RATE_LIMIT_EXCEEDED;
  *  - `defer`: ten times the capacity may wait, then as `reject`;
  *  - `coalesce`: at any time a message takes the place of a waiting one of its type; full, as
@@ -23,14 +23,14 @@ export type MailboxPolicy = {
 };
 
 /**
- * What happens after a turn threw and was rolled back (RT3): `supervisor` (default) suspends the
+ * What happens after a turn threw and was rolled back: `supervisor` (default) suspends the
  * actor until its supervisor decides, `resume` goes on with the next message, `quarantine` takes no
  * more.
  */
 export type OnThrow = 'supervisor' | 'resume' | 'quarantine';
 
 /**
- * What becomes of a timer that came due while no worker ran its shard (RT6): `late` (default) fires
+ * What becomes of a timer that came due while no worker ran its shard: `late` (default) fires
  * it now, `skip` drops it, `once` fires it now and only once, however many of its periods were
  * missed.
  */
@@ -51,7 +51,7 @@ export type Migrate = (row: MachineRow) => MachineRow;
 export type ActorOptions<Machine extends AnyStateMachine> = {
   /** 1 to 63 of a-z, 0-9, _ and -, as in an address */
   readonly type: string;
-  /** whole number from 1; raise it with every change that a stored state could notice (RT12) */
+  /** whole number from 1; raise it with every change that a stored state could notice */
   readonly version: number;
   readonly machine: Machine;
   readonly mailbox?: Partial<MailboxPolicy>;

@@ -1,5 +1,5 @@
 /**
- * Effect: work outside a turn, run after its commit from a recorded intent (RT9). These are the
+ * Effect: work outside a turn, run after its commit from a recorded intent. These are the
  * types a definition fills in and a runner carries out.
  */
 import type { AnyStateMachine, InputFrom, OutputFrom, ProvidedActor, StateMachine } from 'xstate';
@@ -37,7 +37,7 @@ export type EffectContext = {
   /** Committed transcript of an actor; default the effect's own. */
   transcript(actor?: Address): TranscriptReader;
   /**
-   * Committed rows of the whole cell (RT14). On a worker of a cluster the first effect that asks
+   * Committed rows of the whole cell. On a worker of a cluster the first effect that asks
    * makes the worker keep a copy of all rows from then on, and waits until it can be read. What
    * others own may be a little behind there; the rows of the actor that is named are as new as this
    * call.

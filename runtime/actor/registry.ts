@@ -1,6 +1,6 @@
 /**
  * Registry: the actor types of one worker. Two versions of a type may stand side by side during a
- * rolling deploy (RT12): new actors get the highest, stored ones go on with the version that wrote
+ * rolling deploy: new actors get the highest, stored ones go on with the version that wrote
  * them.
  */
 import { TroupeError } from '../../protocols/errors.ts';

@@ -1,7 +1,7 @@
 /**
- * Artifacts: files of a tenant that are too large for an envelope, or that prove something (EN10,
- * EN13). Named by their content: a file is never changed. Read from outside by signed URLs, which
- * let one file be fetched for a while, and nothing be written or listed.
+ * Artifacts: files of a tenant that are too large for an envelope, or that prove something. Named
+ * by their content: a file is never changed. Read from outside by signed URLs, which let one file
+ * be fetched for a while, and nothing be written or listed.
  *
  * Adapters: `folder.ts` (a folder of this machine or a shared volume, sealed at rest when a key is
  * set) and `s3.ts` (any S3-compatible store). Contract: test/runtime/artifacts/contract.ts.

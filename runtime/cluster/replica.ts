@@ -1,6 +1,6 @@
 /**
  * Replica: one shard's rows on a process that does not own it, kept up with its journal: for lists
- * and pages (RT14), and for a worker that is about to take the shard over. It folds what counts, as
+ * and pages, and for a worker that is about to take the shard over. It folds what counts, as
  * an owner does when it loads, and writes nothing but its own State.
  *
  * Invariants: State holds exactly the fold at `position`; it never goes back while a reader waits.

@@ -63,7 +63,7 @@ export class Replicas {
     await this.prepared(shard);
   }
 
-  /** Resolves when a reader here sees the record, or after a second (RT14). */
+  /** Resolves when a reader here sees the record, or after a second. */
   async seen(shard: number, position: Position): Promise<void> {
     const replica = this.#replicas.get(shard);
     if (!replica) return;

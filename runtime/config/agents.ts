@@ -92,8 +92,7 @@ function toolsOf({ tools, agents }: Config, entry: AgentConfig): ResolvedTools {
 }
 
 /**
- * The agent that gets what nobody else claims: `agents.routing.default`, else the default agent
- * (SE4).
+ * The agent that gets what nobody else claims: `agents.routing.default`, else the default agent.
  */
 export function defaultAgent(config: Config): ResolvedAgent {
   const agents = resolveAgents(config);

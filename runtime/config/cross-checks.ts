@@ -168,7 +168,7 @@ function routeMentions(rule: unknown, pointer: string): Mention[] {
   });
 }
 
-/** A misspelled name in a deny list would deny nothing (SX2). */
+/** A misspelled name in a deny list would deny nothing. */
 function knownTools(config: Config): Finding[] {
   const { defaults, spawnDefaults, agents } = config.agents;
   const sandboxes: [string, Partial<SandboxConfig> | undefined][] = [
@@ -275,7 +275,7 @@ function searchStands({ tools }: Config): Finding[] {
   return [];
 }
 
-/** GW3, GW5: what is open to others needs a secret. */
+/** A gateway that other machines can reach needs a secret. */
 function gatewayIsGuarded({ gateway }: Config): Finding[] {
   const findings: Finding[] = [];
   const { mode, password } = gateway.auth;
@@ -348,7 +348,7 @@ const isAddressOrRange = (text: string): boolean => {
   return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= most);
 };
 
-/** GW5: Tailscale forwards to loopback, and the internet needs a secret. */
+/** Tailscale forwards to loopback; a gateway open to the internet needs a secret. */
 function tailscaleFits({ gateway }: Config): Finding[] {
   const { mode } = gateway.tailscale;
   const findings: Finding[] = [];

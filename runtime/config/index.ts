@@ -1,5 +1,5 @@
 /**
- * Configuration: one JSON5 file, the environment and flags, checked as a whole (OP5).
+ * Configuration: one JSON5 file, the environment and flags, checked as a whole.
  */
 export {
   type ResolvedAgent,

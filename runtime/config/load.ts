@@ -1,6 +1,5 @@
 /**
- * Loads the configuration: flags over environment over file over defaults, checked as a whole
- * (OP5).
+ * Loads the configuration: flags over environment over file over defaults, checked as a whole.
  *
  * Boundary: reads the file, the environment it is given, the token file and what secrets refer to;
  * writes nothing. Synchronous: it runs once, before anything else does.

@@ -1,6 +1,6 @@
 /**
  * The part `agents` of the configuration: who the agents are, who gets which message, what a
- * spawned agent may do (SE4, AA5, AA6, SX2).
+ * spawned agent may do.
  */
 import { type Static, type TUnsafe, Type } from '@sinclair/typebox';
 import { notYetUsed, oneOf, record, section } from './fields.ts';

@@ -1,4 +1,4 @@
-/** The configuration's section for who may connect to the gateway (GW3, GW5). */
+/** The configuration's section for who may connect to the gateway. */
 import { Type } from '@sinclair/typebox';
 import { defined } from '../../protocols/defined.ts';
 import { oneOf, record, secret, section } from './fields.ts';

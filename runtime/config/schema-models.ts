@@ -1,4 +1,4 @@
-/** Section `models`: providers, their keys, and what is known of their models (AL10). */
+/** Section `models`: providers, their keys, and what is known of their models. */
 import { Type } from '@sinclair/typebox';
 import { MODEL_APIS } from '../../protocols/model-providers.ts';
 import { oneOf, record, secret, section } from './fields.ts';

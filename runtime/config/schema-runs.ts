@@ -1,6 +1,6 @@
 /**
  * What runs go by: ceilings, the queue of a session, which tools there are. The same words for all
- * agents and for one of them; an agent's own key wins (AL3, AL9, AL10, SX2, SX3).
+ * agents and for one of them; an agent's own key wins.
  *
  * Boundary: shape only. How the layers become an agent's settings is in
  * installation/root-settings.ts.

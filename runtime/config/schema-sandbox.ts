@@ -1,6 +1,6 @@
 /**
  * What a sandbox is made of, in the words of the configuration: for every agent, for one of them,
- * for those that an agent starts (SX2, AA6).
+ * for those that an agent starts.
  */
 import { Type } from '@sinclair/typebox';
 import { oneOf, section } from './fields.ts';

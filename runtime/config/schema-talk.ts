@@ -1,6 +1,6 @@
 /**
  * What agents may do with each other, in the words of the configuration: who may find, read, write
- * to and start whom, and the ceilings of all that follows from one message (AA3 to AA8).
+ * to and start whom, and the ceilings of all that follows from one message.
  *
  * Boundary: shape only. What the keys mean together is decided in agent/policy/talk.ts, and
  * told in docs/agent-talk.md.

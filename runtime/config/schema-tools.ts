@@ -1,6 +1,6 @@
 /**
  * The parts `tools`, `hooks` and `skills` of the configuration: what agents can do, and what an
- * installation adds (AL5, AL6, AL11, SX2, SX3).
+ * installation adds.
  */
 import { Type } from '@sinclair/typebox';
 import { oneOf, secret, section } from './fields.ts';

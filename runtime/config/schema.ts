@@ -1,5 +1,5 @@
 /**
- * The configuration: every key, its type, bounds, default and meaning (OP5). The reference in
+ * The configuration: every key, its type, bounds, default and meaning. The reference in
  * docs/config.md and the published JSON Schema are made from these descriptions.
  *
  * Boundary: shape only. What several keys must agree on is in cross-checks.ts; where values come

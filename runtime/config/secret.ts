@@ -1,6 +1,6 @@
 /**
  * Secrets of the configuration: a value that can be used but never printed, and the three ways to
- * refer to one without writing it into the file (SX4).
+ * refer to one without writing it into the file.
  *
  * Boundary: reads environment variables, files and the output of commands at load time; never
  * writes.

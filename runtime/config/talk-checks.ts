@@ -1,5 +1,5 @@
 /**
- * Rules about agents that start agents which several keys must agree on (AA6).
+ * Rules about agents that start agents which several keys must agree on.
  *
  * Boundary: as cross-checks.ts, which runs them.
  */

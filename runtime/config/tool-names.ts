@@ -1,8 +1,7 @@
 /**
- * Names that a list of tools may hold: the tools themselves, one alias, the groups, and `*` for all
- * (SX2, AL11). A name outside this table is refused at start, because a misspelled name in a deny
- * list denies nothing. Tools of later versions are in it, so that a list need not change when they
- * come.
+ * Names that a list of tools may hold: the tools themselves, one alias, the groups, and `*` for
+ * all. A name outside this table is refused at start, because a misspelled name in a deny list
+ * denies nothing. Tools of later versions are in it, so that a list need not change when they come.
  */
 
 /** Tools by group; the group `fs` is written `group:fs`. */

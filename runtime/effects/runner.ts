@@ -1,7 +1,7 @@
 /**
  * EffectRunner: runs the effects that committed intents ask for (rule G) and reports what became of
  * them as mailbox entries, until the log has answered (G6). Several at once; past the limit they
- * wait, and tenants take turns by their weights (RT8).
+ * wait, and tenants take turns by their weights.
  *
  * Boundary: it knows nothing of shards' state. An effect that is running twice (two owners, a
  * restart) is the classes' concern: `repeatable` and `keyed` allow it, `once` was Started by one
@@ -48,7 +48,7 @@ export type EffectRunnerOptions = {
   readonly alarm: (what: string) => void;
   /** effects running at once; default 1,024 */
   readonly runningMax?: number;
-  /** of one tenant, at least 1; beyond it they wait while others run; default no limit (EN11) */
+  /** of one tenant, at least 1; beyond it they wait while others run; default no limit */
   readonly tenantRunningMax?: number | undefined;
   /**
    * shares of tenants against each other while effects wait, 0.01 to 100; who is not named has 1

@@ -1,5 +1,5 @@
 /**
- * Slots: which effects may run now, of all together and of each tenant (RT8, EN11). Past the limit
+ * Slots: which effects may run now, of all together and of each tenant. Past the limit
  * of all they wait in one fair queue; past that of its tenant an effect waits with its tenant only,
  * so that others never stand behind it.
  *

@@ -2,7 +2,7 @@
  * FairQueue: waiting items of many tenants, served by deficit round robin (Shreedhar, Varghese:
  * Efficient Fair Queueing using Deficit Round Robin, 1995) over the tenants, and inside a tenant
  * over its actors, so that neither a flooding tenant nor one hot actor makes its neighbours wait
- * for more than a round (RT8).
+ * for more than a round.
  *
  * Boundary: it knows no time and wakes nobody; who waits, for how long and for what is its user's.
  *

@@ -1,5 +1,5 @@
 /**
- * Cardinality: bounds how many series a metric can have, whatever is written on its labels (EN17).
+ * Cardinality: bounds how many series a metric can have, whatever is written on its labels.
  * Two bounds, because one per label is not enough: a hundred tenants times a hundred principals
  * times every action would still be millions.
  *

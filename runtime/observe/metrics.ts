@@ -1,5 +1,5 @@
 /**
- * Metrics: what one process counts, in Prometheus' text format (EN17). The four of the law of
+ * Metrics: what one process counts, in Prometheus' text format. The four of the law of
  * communication with the labels action, tenant, principal, status and error_code, their number of
  * series bounded (cardinality.ts); the process's own; and what the runtime says of itself when it
  * is asked.

@@ -1,5 +1,5 @@
 /**
- * Spans: what the program tells an OpenTelemetry tracer (EN17), every name and attribute of it in
+ * Spans: what the program tells an OpenTelemetry tracer, every name and attribute of it in
  * this one file. Only the API is used: until somebody registers an SDK there are no spans.
  *
  *  - `a2a.submit {action}`: one envelope at an Edge, child of the caller's span

@@ -1,5 +1,5 @@
 /**
- * NatsPubsub: the public side of a broker over core NATS (EN9, EN19). Plain bytes on plain
+ * NatsPubsub: the public side of a broker over core NATS. Plain bytes on plain
  * subjects, so that any NATS client can talk to it.
  *
  * Boundary: the connection belongs to who made it; `close` ends what is the adapter's own.

@@ -116,7 +116,7 @@ export class ActivatedActors implements ActivatedActorStore {
     this.#cache.delete(resident.address);
   }
 
-  /** Passivates actors that were idle for longer than their type allows (RT7). */
+  /** Passivates actors that were idle for longer than their type allows. */
   passivate(): void {
     const now = this.#now();
     for (const [actor, { usedAt, definition, unsaved }] of this.#cache) {

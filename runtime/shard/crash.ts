@@ -1,11 +1,11 @@
 /**
- * Crash: what becomes of an actor whose turn threw, or whose input killed the process before (rule
- * K, RT3, RT9). The turn is rolled back; the message that did it goes to the dead letters and its
- * sender is told; the actor waits `suspended` for its supervisor's directive, and its mail waits
- * with it. Turns are never retried.
+ * Crash: handles an actor whose turn threw, or whose input ended the process before (rules K). The
+ * turn is rolled back, its message becomes a dead letter, and the sender receives an error. The
+ * actor is `suspended` until its supervisor sends a directive; its mail waits. Turns are never
+ * retried.
  *
- * Directives come as messages of type `sys.*` from the actor's supervisor or an operator, and are
- * obeyed by the host, not by the machine.
+ * Directives are messages of type `sys.*` from the actor's supervisor or an operator. The host
+ * executes them; the machine does not see them.
  */
 import { type ErrorData, errorData } from '../../protocols/errors.ts';
 import type { Message } from '../../protocols/statechart.ts';

@@ -39,7 +39,7 @@ export class Keys implements KeyStore {
   }
 
   /**
-   * Scope of a key: the receiver (tenant and actor) and the action (F3, EN3). Neither of them holds
+   * Scope of a key: the receiver (tenant and actor) and the action (F3). Neither of them holds
    * a NUL, so no two triples share a row.
    */
   rowKey(to: string, action: string, key: string): string {

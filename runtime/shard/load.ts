@@ -4,7 +4,7 @@
  * after the base is folded on it, and the chain must be unbroken. Nothing is ever skipped: what
  * does not add up quarantines the shard with the reason CORRUPT.
  *
- * Where the log is not atomic State is a cache (I6): what is wrong with it is no damage, it is
+ * Where the log is not atomic State is a cache (T6): what is wrong with it is no damage, it is
  * cleared and folded again, and what is folded goes to it in slices, each with its head, so that it
  * is a fold at some position at every moment and a load of a large shard stops nobody.
  */
@@ -97,7 +97,7 @@ async function loadOnce(from: LoadFrom): Promise<Loaded> {
   return loaded(base.fold, stored, tail, unreadable);
 }
 
-/** State written in the journal's own transaction, or a cache that the journal confirms (I6). */
+/** State written in the journal's own transaction, or a cache that the journal confirms (T6). */
 async function fromState(from: LoadFrom): Promise<Loaded | undefined> {
   const fold = Fold.fromState(from.shard, from.state, !from.log.atomic);
   if (!fold) return undefined;
@@ -169,7 +169,7 @@ function fromNothing(from: LoadFrom, stored: readonly Stored[]): Base {
   return { fold: Fold.empty(from.shard, from.state, !from.log.atomic, from.cell), covers: 0 };
 }
 
-/** The latest snapshot whose blob is whole; a bad one falls back to the one before it (I2). */
+/** The latest snapshot whose blob is whole; a bad one falls back to the one before it (T2). */
 async function fromSnapshot(
   from: LoadFrom,
   stored: readonly Stored[],

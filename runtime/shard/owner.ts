@@ -356,7 +356,7 @@ export class ShardOwner {
 
   /**
    * A store that does not answer may answer the next owner, and damaged rows that are only a cache
-   * are made anew by it (I6); all else needs a person.
+   * are made anew by it (T6); all else needs a person.
    */
   fail(error: unknown): void {
     const { code, message } = errorData(error);

@@ -80,7 +80,7 @@ export class Retention {
 
   /**
    * The SNAPSHOT record counts: trims behind the one before it, so that a bad blob costs nothing
-   * (I2, I3), and deletes what is older (I4). What fails is done by the next one.
+   * (T2, T3), and deletes what is older (T4). What fails is done by the next one.
    */
   covered(): void {
     const before = this.#snapshot;

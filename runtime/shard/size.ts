@@ -22,7 +22,7 @@ export type Limits = {
   readonly keysMax: number;
   /** how long a key is remembered (F4) */
   readonly keyRetentionMs: number;
-  /** actors kept in memory per shard; the least recently used is passivated (RT7) */
+  /** actors kept in memory per shard; the least recently used is passivated */
   readonly residentsMax: number;
   /** due timers taken per record (H4) */
   readonly timersPerGroup: number;

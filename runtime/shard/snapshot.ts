@@ -1,5 +1,5 @@
 /**
- * Snapshot: the rows of a shard at a committed position as one immutable blob (I1), for logs whose
+ * Snapshot: the rows of a shard at a committed position as one immutable blob (T1), for logs whose
  * state is not stored with the journal. Written and read back before the SNAPSHOT record names it.
  *
  * Bytes: a version, then pages: length u32, little-endian · msgpack of `[table, key, value, table,

@@ -1,6 +1,6 @@
 /**
  * Stash: messages an actor cannot take yet (B3): its state defers them, or it is suspended after a
- * crash. Rows beside the actor, in order, bounded by the type's mailbox policy (RT8); the mailbox
+ * crash. Rows beside the actor, in order, bounded by the type's mailbox policy; the mailbox
  * itself is no waiting room, so one slow actor never holds the shard's floor.
  */
 import { decode, encode } from '../../protocols/codec.ts';

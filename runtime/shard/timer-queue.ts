@@ -1,8 +1,7 @@
 /**
  * TimerQueue: the timers of a shard that come due soon, in memory as a binary heap; the others stay
- * rows until the horizon reaches them, so a million timers of idle actors cost no memory (RT6,
- * RT7). The heap only says when to look: whether a timer fires is decided by its row, in the turn
- * (H2).
+ * rows until the horizon reaches them, so a million timers of idle actors cost no memory. The heap
+ * only says when to look: whether a timer fires is decided by its row, in the turn (H2).
  */
 import type { Clock } from '../clock/clock.ts';
 import { sortable } from './actor-row.ts';

@@ -1,6 +1,6 @@
 /**
  * Upkeep: what an owner does by the clock: it finds out that it was replaced although it has
- * nothing to write (A7), lets idle actors go (RT7), and has settled marks written that no record
+ * nothing to write (A7), lets idle actors go, and has settled marks written that no record
  * carries (D5).
  */
 import { Calls } from '../clock/calls.ts';

@@ -1,6 +1,6 @@
 /**
  * State cache: State beside a log that is kept elsewhere, in an LMDB environment of its own. It is
- * only a cache (I6): whatever is wrong with it, it is emptied, and filled again from the journal.
+ * only a cache (T6): whatever is wrong with it, it is emptied, and filled again from the journal.
  *
  * A write is one synchronous transaction and nothing is flushed, so it costs tens of microseconds:
  * what was answered survives kill -9, since the kernel has it, and power loss may leave anything.

@@ -1,6 +1,6 @@
 /**
  * State: the materialized fold of the shards' journals as sorted byte rows, so that a million idle
- * actors cost disk and no memory. It is a cache of the journal (I6): embedded it is written in the
+ * actors cost disk and no memory. It is a cache of the journal (T6): embedded it is written in the
  * journal's own transaction, in a cluster after the commit; on a mismatch of cell or position it is
  * thrown away and folded again.
  *

@@ -1,5 +1,5 @@
 /**
- * Check: whether a stored row fits a machine (RT12). XState restores much that it should not: it
+ * Check: whether a stored row fits a machine. XState restores much that it should not: it
  * fills in regions that are new without entering them, and takes a state whose invoke has another
  * name. A row that passes here means the same as when it was written; any other needs a migration.
  */

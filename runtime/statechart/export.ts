@@ -1,5 +1,5 @@
 /**
- * Export: a machine as text that other tools open (RT11): JSON and TypeScript for Stately's editor
+ * Export: a machine as text that other tools open: JSON and TypeScript for Stately's editor
  * and its VS Code extension, Mermaid for documents. A picture of the chart: the machine's source
  * stays the truth.
  *

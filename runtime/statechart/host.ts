@@ -1,5 +1,5 @@
 /**
- * Host: runs an XState machine as a pure function (RT1, RT9). `step` takes a machine in memory and
+ * Host: runs an XState machine as a pure function. `step` takes a machine in memory and
  * one cause and answers the next machine and what it asks for; nothing is started, timed or sent
  * here.
  *

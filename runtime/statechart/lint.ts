@@ -1,5 +1,5 @@
 /**
- * Lint: what a machine may hold to be hosted, checked once at registration (RT1). XState accepts
+ * Lint: what a machine may hold to be hosted, checked once at registration. XState accepts
  * names that nothing stands behind (a misspelled delay fires at once), and machines may start work
  * that no host can keep durable. Both are refused here, with the state's name and what to do.
  *

@@ -1,5 +1,5 @@
 /**
- * Mermaid: a machine as a stateDiagram-v2 (RT11). Every state and every transition is in it; params
+ * Mermaid: a machine as a stateDiagram-v2. Every state and every transition is in it; params
  * and the bodies of functions are not.
  *
  * Mermaid draws a state where an arrow last named it, fails on an arrow from a state to one inside

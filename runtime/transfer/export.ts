@@ -1,5 +1,5 @@
 /**
- * Export: everything of an embedded store that another log must have to go on from there (RT10), as
+ * Export: everything of an embedded store that another log must have to go on from there, as
  * one file: per shard the fold and the mail that has no turn yet; transcripts, dead letters and
  * what was done about them; blobs; files of artifacts, and keys if they are given. Journals stay
  * behind: the fold is what they come to.

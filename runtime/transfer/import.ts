@@ -1,5 +1,5 @@
 /**
- * Import: an exported installation into a cell that is new (RT10). All or nothing as others see it:
+ * Import: an exported installation into a cell that is new. All or nothing as others see it:
  * the cell's record says `importing` from before the first entry until after the last one, and
  * nobody enters a cell while it does.
  *

@@ -1,6 +1,6 @@
 /**
  * Workspaces of an export: the files that actors have in a folder of their machine, as the blobs by
- * which synced workspaces keep them (RT13): an actor that moves must not find an empty folder. Each
+ * which synced workspaces keep them: an actor that moves must not find an empty folder. Each
  * becomes version 1, made of the files as they are.
  */
 import { randomBytes } from 'node:crypto';

@@ -1,6 +1,6 @@
 /**
  * Workspaces: a folder of files that belongs to an actor and is where its effects run, on any
- * worker (RT13).
+ * worker.
  *
  * Contract, for every provider (`test/runtime/workspaces/contract.ts`):
  *  - what one opener saved is what the next one finds, on any worker: bytes, file modes, links

@@ -1,7 +1,7 @@
 /**
- * What was told of one run that ended, and the laws that hold for every run whatever became of it
- * (AL4, AL9, AL12): events in order with one start and one end, deltas that make up each answer,
- * tools that begin before they end, one transcript with one end, and one account of usage.
+ * What was told of one run that ended, and the laws that hold for every run whatever became of it:
+ * events in order with one start and one end, deltas that make up each answer, tools that begin
+ * before they end, one transcript with one end, and one account of usage.
  */
 import { expect } from 'vitest';
 import type { RunEvent, RunRow, SessionEntry, Usage } from '../../protocols/session.ts';

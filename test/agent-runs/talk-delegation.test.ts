@@ -1,7 +1,7 @@
 /**
  * Work that is handed to three subagents at once, by models behind real providers' protocols: how
  * the results come back, what the message that tells of them holds, and that the person sees one
- * answer and none of the machinery (AA6, AA7, AA8).
+ * answer and none of the machinery.
  */
 import { describe, expect, it } from 'vitest';
 import { eventually } from '../runtime/eventually.ts';

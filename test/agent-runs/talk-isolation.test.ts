@@ -1,6 +1,6 @@
 /**
  * What a subagent knows and may touch: its task and what was given with it, a workspace of its own,
- * the tools that policy leaves; judged by the requests that the model server really got (AA6, AA7).
+ * the tools that policy leaves; judged by the requests that the model server really got.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

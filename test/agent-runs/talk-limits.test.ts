@@ -1,7 +1,6 @@
 /**
  * Ceilings of what agents may start, in a whole troupe with spawns that really come at once: no
- * sequence passes one, every refusal is a row that names its rule, and all is over in the end
- * (AA6).
+ * sequence passes one, every refusal is a row that names its rule, and all is over in the end.
  */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';

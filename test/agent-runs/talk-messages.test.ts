@@ -1,6 +1,6 @@
 /**
  * Messages between agents: every status that the sender's model reads, by the case that leads to
- * it; how many replies go back and forth and what ends them; how far a chain goes (AA3, AA4, AA5).
+ * it; how many replies go back and forth and what ends them; how far a chain goes.
  */
 import { describe, expect, it } from 'vitest';
 import { sessionAddress } from '../../actors/index.ts';

@@ -1,6 +1,6 @@
 /**
  * Agents that wait for each other where one run at once is all there is: a run that another agent's
- * led to takes no place, so whoever waits is answered (AA3, AA6, AL2).
+ * led to takes no place, so whoever waits is answered.
  */
 import { expect, it } from 'vitest';
 import type { AgentRow } from '../../protocols/agent.ts';

@@ -1,7 +1,7 @@
 /**
  * A parent that is reset or deleted while its subagents work, some have a place, some wait for one,
  * and some have subagents themselves: each comes to its end, as the policy says, and a census finds
- * nothing that goes on (AA8).
+ * nothing that goes on.
  */
 import { describe, expect, it } from 'vitest';
 import { sessionAddress } from '../../actors/index.ts';

@@ -1,7 +1,7 @@
 /**
  * What people see of agents that talk, at a plain WebSocket client: subagents begin and end under
  * the run that started them, what agents say to each other is never shown as a person's, and what
- * came of a conversation is told once to the people of the one who was asked (AA4, AA8).
+ * came of a conversation is told once to the people of the one who was asked.
  */
 import { expect, it, onTestFinished } from 'vitest';
 import { type Client, connected, type Frame } from '../channels/gateway/client.ts';

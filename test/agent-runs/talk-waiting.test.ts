@@ -1,7 +1,7 @@
 /**
  * Calls that wait for their subagent, and what becomes of the result when the run that waits is
  * aborted, is out of time, or its session begins anew: told once, by a report or by nobody, as the
- * policy says (AA6, AA8).
+ * policy says.
  */
 import { expect, it } from 'vitest';
 import { sessionAddress } from '../../actors/index.ts';

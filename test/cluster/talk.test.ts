@@ -2,7 +2,7 @@
  * Agents that talk in a cluster: the real program as two workers and a gateway on a real NATS
  * server, each with a data folder of its own. Sender and receiver, parent and child live on
  * different workers; what the models read, what is stored and what people see is the same as in one
- * process (AA3, AA4, AA6, AA8).
+ * process.
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

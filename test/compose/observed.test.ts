@@ -1,4 +1,4 @@
-/** What is counted of work that was given up (EN17). */
+/** What is counted of work that was given up. */
 import { expect, it } from 'vitest';
 import { labelsOf } from '../../compose/observed.ts';
 import { taskAddress } from '../../protocols/task.ts';

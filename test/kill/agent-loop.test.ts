@@ -1,6 +1,6 @@
 /**
  * kill -9 in each state of the agent loop that takes time, and the same run goes on: one reply
- * under one run id, and what may not run twice did not (AL12, RT9).
+ * under one run id, and what may not run twice did not.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -2,7 +2,7 @@
  * kill -9 of the worker that holds a device, on NATS with two workers, at each point where
  * something waits in it: a device that asks to be let in, what a node offers, an item for a node
  * that is away, a command that the node has. Clients are of one gateway and notice no more than
- * time (GW3, ND1).
+ * time.
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,7 +1,7 @@
 /**
  * kill -9 of the process that holds a device, again and again while commands are on their way: no
  * command is carried out twice, each is answered with what the node did, and one is unknown only to
- * a node that keeps no book (ND1). `TROUPE_KILL_SEED` repeats a run.
+ * a node that keeps no book. `TROUPE_KILL_SEED` repeats a run.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';

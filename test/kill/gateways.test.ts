@@ -1,7 +1,7 @@
 /**
  * Two gateways and a worker as processes on real NATS, behind one address. kill -9 of the gateway
  * that a client is connected to, in the middle of a run: the client comes back through the same
- * address and finds everything at the other gateway (GW6, AL9).
+ * address and finds everything at the other gateway.
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

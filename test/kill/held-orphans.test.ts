@@ -1,7 +1,7 @@
 /**
  * kill -9 of the real program in the moment when parents are reset and deleted, while three of
  * their subagents go on and two wait: each subagent has the one end that the policy gives it, none
- * is left behind, and who takes over reads each result once (AA8).
+ * is left behind, and who takes over reads each result once.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,6 +1,6 @@
 /**
  * kill -9 of the real program while runs stand in each state of the session's chart, and the same
- * runs go on: one reply, the same run ids, what may run once ran once (AL12, RT9, SX3).
+ * runs go on: one reply, the same run ids, what may run once ran once.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,7 +1,7 @@
 /**
  * kill -9 of the real program while subagents and exchanges stand in each state of their charts,
  * three of one parent in flight: each result is read once, each turn begun once, each exchange
- * announced once, and nothing is left behind (AA4, AA6 to AA8).
+ * announced once, and nothing is left behind.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,7 +1,7 @@
 /**
  * The account of trees and exchanges after kills, from transcripts, rows and what sessions keep:
  * each task begun once, each result read once, each turn begun once, each exchange announced once,
- * books whole, nothing left behind (AA3, AA4, AA6 to AA8).
+ * books whole, nothing left behind.
  */
 import { expect } from 'vitest';
 import type { SessionContext } from '../../actors/session/types.ts';

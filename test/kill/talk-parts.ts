@@ -1,6 +1,6 @@
 /**
  * The parts that agents play while they are killed: trees of subagents and exchanges, each kept in
- * another state of the charts (AA3, AA4, AA6 to AA8).
+ * another state of the charts.
  */
 import { REPLY_SKIP } from '../../protocols/conversation.ts';
 import type { Called, Part } from './talk-model.ts';

@@ -1,6 +1,6 @@
 /**
  * kill -9 in each turn of a conversation of two agents: it goes on from that turn, asks none twice,
- * and is announced once (AA4).
+ * and is announced once.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -59,7 +59,7 @@ const longFloors: Record<keyof typeof long, Floor> = {
 };
 
 /** Rules that must have taken part, taken over all quick configurations together. */
-const rules = 'A1 A2 A3 A4 A7 C3 D2 D3 E1 E4 F1 F3 G3 G4 G5 G6 H2 I1 I2 I3 P1 fault'.split(' ');
+const rules = 'A1 A2 A3 A4 A7 C3 D2 D3 E1 E4 F1 F3 G3 G4 G5 G6 H2 P1 T1 T2 T3 fault'.split(' ');
 
 const minute = 60_000;
 

@@ -42,19 +42,19 @@ export const mutants: readonly Mutant[] = [
   },
   {
     what: 'the journal is trimmed before the pointer counts',
-    breaks: 'I2',
+    breaks: 'T2',
     caughtBy: 'V7',
     configuration: configure({ clients: one, snapshot: 1, takeOver, mistake: 'trimBeforePointer' }),
   },
   {
     what: 'the pointer is appended before the blob is whole',
-    breaks: 'I1',
+    breaks: 'T1',
     caughtBy: 'V7',
     configuration: configure({ clients: one, snapshot: 1, takeOver, mistake: 'pointerBeforeBlob' }),
   },
   {
     what: 'the pointer is kept elsewhere and the journal trimmed empty',
-    breaks: 'I2',
+    breaks: 'T2',
     caughtBy: 'V8',
     configuration: configure({
       clients: one,
@@ -172,7 +172,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     what: 'the mailbox is trimmed to what was read',
-    breaks: 'I3',
+    breaks: 'T3',
     caughtBy: 'V7',
     configuration: configure({ clients: one, unknown: 1, mistake: 'mailTrimmedToRead' }),
   },

@@ -33,7 +33,7 @@ export function outputStepsWhilePending(scene: Scene): void {
     const { mail } = world.shards[shard];
     if (ahead.mailFloor <= mail.trimmedTo) return;
     const next = withShard(world, shard, { mail: { ...mail, trimmedTo: ahead.mailFloor } });
-    emit(scene, 'I3', named(scene, 'trims the mailbox to what it has read'), next);
+    emit(scene, 'T3', named(scene, 'trims the mailbox to what it has read'), next);
   }
 }
 
@@ -163,23 +163,23 @@ function snapshotSteps(scene: Scene): void {
     const early = mistake === 'trimBeforePointer' ? { trimTo: process.last } : {};
     const begun = become(scene, { snapshot, ...early });
     const choices = { ...world.choices, snapshot: world.choices.snapshot - 1 };
-    emit(scene, 'I1', named(scene, 'begins a snapshot'), { ...begun, choices }, 'choice');
+    emit(scene, 'T1', named(scene, 'begins a snapshot'), { ...begun, choices }, 'choice');
   }
   if (blob && !blob.whole) {
     const next = become(scene, { snapshot: { ...blob, whole: true } });
-    emit(scene, 'I1', named(scene, 'writes the blob to its end'), next);
+    emit(scene, 'T1', named(scene, 'writes the blob to its end'), next);
   }
   if (blob && (blob.whole || mistake === 'pointerBeforeBlob')) {
     if (mistake === 'pointerOutsideJournal') pointElsewhere(scene);
     else {
       const record = build(scene, { kind: 'SNAPSHOT', snapshot: blob });
-      appendSteps(scene, 'I1', 'commits the pointer', record);
+      appendSteps(scene, 'T1', 'commits the pointer', record);
     }
   }
   const journal = journalOf(scene);
   if (process.trimTo > journal.trimmedTo) {
     const trimmed = { journal: { ...journal, trimmedTo: process.trimTo } };
-    emit(scene, 'I2', named(scene, 'trims the journal'), withShard(world, shard, trimmed));
+    emit(scene, 'T2', named(scene, 'trims the journal'), withShard(world, shard, trimmed));
   }
 }
 
@@ -194,7 +194,7 @@ function pointElsewhere(scene: Scene): void {
   });
   const trimTo = process.snapshot?.covers ?? 0;
   const next = withProcess(pointed, shard, process.id, { snapshot: null, trimTo });
-  emit(scene, 'I1', named(scene, 'writes the pointer beside the journal'), next);
+  emit(scene, 'T1', named(scene, 'writes the pointer beside the journal'), next);
 }
 
 function trimMailSteps(scene: Scene): void {
@@ -202,5 +202,5 @@ function trimMailSteps(scene: Scene): void {
   const { mail } = world.shards[shard];
   if (process.state.mailFloor <= mail.trimmedTo) return;
   const trimmed = { mail: { ...mail, trimmedTo: process.state.mailFloor } };
-  emit(scene, 'I3', named(scene, 'trims the mailbox'), withShard(world, shard, trimmed));
+  emit(scene, 'T3', named(scene, 'trims the mailbox'), withShard(world, shard, trimmed));
 }

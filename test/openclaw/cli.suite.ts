@@ -1,5 +1,5 @@
 /**
- * OpenClaw's command line, unmodified, against troupe (GW4): the commands that ask a gateway, and
+ * OpenClaw's command line, unmodified, against troupe: the commands that ask a gateway, and
  * what a person reads of its answers.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';

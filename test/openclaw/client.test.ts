@@ -1,6 +1,6 @@
 /**
  * OpenClaw's reference client library, as published, against the whole program: what every client
- * that is built on it relies on (GW1 to GW4, GW6).
+ * that is built on it relies on.
  */
 import { createHash, createPublicKey, generateKeyPairSync, sign } from 'node:crypto';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,5 +1,5 @@
 /**
- * OpenClaw's Control UI, the static files of its package, in Chromium against troupe (GW4). A small
+ * OpenClaw's Control UI, the static files of its package, in Chromium against troupe. A small
  * server hands out the files and passes the WebSocket on, as a reverse proxy in front of both does;
  * what the page calls and is answered is noted.
  */

@@ -1,5 +1,5 @@
 /**
- * Machines that do work (ND1, ND2): OpenClaw's node host against troupe, and troupe's own node host
+ * Machines that do work: OpenClaw's node host against troupe, and troupe's own node host
  * used by OpenClaw's command line. Nobody is let in without a person's word here.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';

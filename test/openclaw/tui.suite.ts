@@ -1,4 +1,4 @@
-/** OpenClaw's terminal UI in a pseudo terminal, unmodified, against troupe (GW4). */
+/** OpenClaw's terminal UI in a pseudo terminal, unmodified, against troupe. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually } from '../runtime/eventually.ts';
 import { type Installation, installTroupe, jsonIn, type User } from './installation.ts';

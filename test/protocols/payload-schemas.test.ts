@@ -1,4 +1,4 @@
-/** The published schemas of payloads: what the file says is what the door checks (EN2). */
+/** The published schemas of payloads: what the file says is what the door checks. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';

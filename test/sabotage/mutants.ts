@@ -70,7 +70,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'early trim',
-    breaks: 'I2, V7: the journal is trimmed when a snapshot begins, not when its record counts',
+    breaks: 'T2, V7: the journal is trimmed when a snapshot begins, not when its record counts',
     changes: [
       {
         file: `${SHARD}/retention.ts`,
@@ -164,7 +164,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'snapshot beside an open group',
-    breaks: 'I1: rows of turns that are not committed are written as if they were',
+    breaks: 'T1: rows of turns that are not committed are written as if they were',
     changes: [
       {
         file: `${SHARD}/owner.ts`,
@@ -186,7 +186,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'mailbox trimmed to what is read',
-    breaks: 'I3, V7: what an owner has read, but not committed, is gone for the next one',
+    breaks: 'T3, V7: what an owner has read, but not committed, is gone for the next one',
     changes: [
       {
         file: `${SHARD}/mail-reader.ts`,
@@ -228,7 +228,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'a stash let go after the mail',
     seed: 367,
-    breaks: 'RT4, B3: a message that waited is overtaken by one that was sent after it',
+    breaks: 'I4, B3: a message that waited is overtaken by one that was sent after it',
     changes: [
       {
         file: `${SHARD}/group.ts`,

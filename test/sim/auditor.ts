@@ -4,7 +4,7 @@
  *
  *  1. every message has exactly one fate: applied, refused, expired, crashed, dropped to the dead
  *     letters, or waiting in the stash of an actor that takes nothing more (I9);
- *  2. messages of one sender to one actor are applied in order, per lane and kind (RT4);
+ *  2. messages of one sender to one actor are applied in order, per lane and kind;
  *  3. an actor's stored state is what its turns made: one applied input, one step (I3);
  *  4. whoever is refused is told, and what is lost is a dead letter;
  *  5. what anybody saw comes from a record that counts, at the moment it was seen (I2);

@@ -255,7 +255,7 @@ export class Cluster {
   }
   readonly #full = new Set<number>();
 
-  /** The newest snapshot of a shard rots, and no second one: one bad blob costs nothing (I2). */
+  /** The newest snapshot of a shard rots, and no second one: one bad blob costs nothing (T2). */
   #rot(shard: number): void {
     void this.blobs.list(`snap/${CELL}/${shard}/`).then((names) => {
       const newest = [...names].sort((a, b) => covers(a) - covers(b)).at(-1);

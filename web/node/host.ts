@@ -1,5 +1,5 @@
 /**
- * NodeHost: this browser as a node (ND2). Connects with its identity, says what it can do and may,
+ * NodeHost: this browser as a node. Connects with its identity, says what it can do and may,
  * carries out commands, and answers one that is told twice from its book.
  *
  * Invariants:

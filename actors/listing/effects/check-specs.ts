@@ -1,5 +1,5 @@
 /**
- * checkSpecs: looks whether what an agent wants to register can be offered, and by it (EN14).
+ * checkSpecs: looks whether what an agent wants to register can be offered, and by it.
  * Repeatable.
  */
 import { setImmediate } from 'node:timers/promises';
@@ -104,7 +104,7 @@ function refuseOutside(spec: ActionSpec, announced: readonly Sunset[], now: numb
   const { action, action_version, sensitive, sunset_at } = spec;
   if (sensitive)
     throw invalid(
-      `${action}: payloads are sealed to this cell (EN22), so that an agent outside can not offer a sensitive action`,
+      `${action}: payloads are sealed to this cell, so that an agent outside can not offer a sensitive action`,
     );
   if (sunset_at === undefined || Date.parse(sunset_at) >= now + DEPRECATION_MS) return;
   const isKnown = announced.some(
@@ -113,8 +113,7 @@ function refuseOutside(spec: ActionSpec, announced: readonly Sunset[], now: numb
       one.major === majorOf(action_version) &&
       Date.parse(one.sunset_at) <= Date.parse(sunset_at),
   );
-  if (!isKnown)
-    throw invalid(`${action}: its sunset_at must be announced at least 30 days ahead (EN15)`);
+  if (!isKnown) throw invalid(`${action}: its sunset_at must be announced at least 30 days ahead`);
 }
 
 /** @throws TroupeError CONFLICT that names the owner of an action */

@@ -1,5 +1,5 @@
 /**
- * Waits: messages to other sessions, and which waits would never end (AA3, AA4). Pure.
+ * Waits: messages to other sessions, and which waits would never end. Pure.
  *
  * A session that begins to wait sends a probe along the waits of those it waits for: the algorithm
  * of Chandy, Misra and Haas for requests that all must be answered ("Distributed deadlock

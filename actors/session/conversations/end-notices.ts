@@ -1,5 +1,5 @@
 /**
- * Ends: what actors are told of the ends of runs and of messages (AA3, AA8): who sent a message
+ * Ends: what actors are told of the ends of runs and of messages: who sent a message
  * with `notify`, and, of every run of a subagent's session, its subagent. Pure.
  *
  * Invariants: each message with `notify` has one RunEnded, however it ends; the subagent has one of

@@ -1,6 +1,6 @@
 /**
  * Lineage: what goes with a message, a spawn or a report that a run makes, and what its sender
- * keeps; so that nothing that agents begin among themselves goes on for ever (AA4). Pure.
+ * keeps; so that nothing that agents begin among themselves goes on for ever. Pure.
  *
  * Invariants: messages are divided, never copied: what a sender hands on and what it keeps are
  * together what it had, less the one that it sends. A chain is `hopsMax` long at most.

@@ -1,6 +1,6 @@
 /**
- * assemble: puts the prompt of a run together (AL5), once, and asks the hooks that may change it.
- * `repeatable`: it changes nothing; hooks that are asked again must bear it (AL6).
+ * assemble: puts the prompt of a run together, once, and asks the hooks that may change it.
+ * `repeatable`: it changes nothing; hooks that are asked again must bear it.
  *
  * Cheap, for it stands before every run: an unchanged workspace costs a few `stat`, and the prompt
  * that was made of it last is used again.
@@ -102,7 +102,7 @@ const SUBAGENT_FILES: ReadonlySet<string> = new Set(['AGENTS.md', 'TOOLS.md']);
 const ofSubagents = new WeakMap<AgentParts, AgentParts>();
 
 /**
- * What a subagent knows of its agent's files (AA7): no persona, no memory, and no skill whose file
+ * What a subagent knows of its agent's files: no persona, no memory, and no skill whose file
  * is in a workspace that it may not see. The same object for the same files.
  */
 function partsOfSubagent(parts: AgentParts): AgentParts {

@@ -1,8 +1,8 @@
 /**
- * callModel: one call of a language model over what the session's transcript shows it (AL4, AL10),
+ * callModel: one call of a language model over what the session's transcript shows it,
  * and the plan of the calls that it wants. `repeatable`: it changes nothing outside but the bill;
  * after a crash it runs again under the same run id, and its deltas begin again at offset 0, which
- * tells watchers to replace what they have (AL12).
+ * tells watchers to replace what they have.
  */
 import { address } from '../../../protocols/address.ts';
 import type { AgentRow } from '../../../protocols/agent.ts';

@@ -1,6 +1,6 @@
 /**
  * callOnce: a call that may not run twice. When its worker dies on it, it is not run again, and no
- * person need be asked: the model reads that nobody knows, and looks before it goes on (RT9).
+ * person need be asked: the model reads that nobody knows, and looks before it goes on.
  */
 import type { EffectContext, EffectDefinition } from '../../../runtime/index.ts';
 import { servicesOf } from '../../../agent/services.ts';

@@ -1,6 +1,7 @@
 /**
  * callTools, callKeyed: the calls of one batch (batch.ts). Where all may run side by side they do;
- * one that may not is a batch by itself. What each class lets the runtime do after a crash: RT9.
+ * one that may not is a batch by itself. docs/semantics.md, "Effects", says what each class means
+ * after a crash.
  */
 import { address } from '../../../protocols/address.ts';
 import type { EffectDefinition } from '../../../runtime/index.ts';

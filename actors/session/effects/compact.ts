@@ -1,5 +1,5 @@
 /**
- * compact: shortens the context of a session (AL8): notes worth keeping go to the agent's daily log
+ * compact: shortens the context of a session: notes worth keeping go to the agent's daily log
  * first, then the older part becomes a summary by the model, or by rule when no model can.
  *
  * `keyed`: a repeat asks the model again, which costs, and writes the log once, by the effect's id.

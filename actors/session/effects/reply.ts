@@ -1,5 +1,5 @@
 /**
- * reply: shows hooks the reply before it is told, and the end of the run (AL6, AL7). Runs only
+ * reply: shows hooks the reply before it is told, and the end of the run. Runs only
  * where somebody has such a hook. `repeatable`: hooks that are asked again must bear it.
  */
 import type { EffectContext, EffectDefinition } from '../../../runtime/index.ts';

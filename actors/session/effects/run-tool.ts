@@ -1,6 +1,6 @@
 /**
  * runTool: one planned call, told to watchers from its beginning to its end. A tool's failure is a
- * result that the model reads, never a failed run (AL11).
+ * result that the model reads, never a failed run.
  */
 import { type Address, address } from '../../../protocols/address.ts';
 import { errorData, TroupeError } from '../../../protocols/errors.ts';
@@ -154,7 +154,7 @@ const within = <Value>(late: AbortSignal, work: Promise<Value>): Promise<Value> 
     work.then(resolve, reject).finally(() => late.removeEventListener('abort', leave));
   });
 
-/** What hooks make of the result, as it is written to the transcript (AL6). */
+/** What hooks make of the result, as it is written to the transcript. */
 async function afterHooks(
   { tenant, agentId, sessionKey, runId }: CallToolsInput,
   { id: callId, name, args }: PlannedCall,

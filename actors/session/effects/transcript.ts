@@ -1,6 +1,6 @@
 /**
- * Transcript: what a run may see of its session's conversation, up to what the turn that asked knew
- * (AL12). Reads only what lies after the last reset or compaction, and the prompt, wherever it is.
+ * Transcript: what a run may see of its session's conversation, up to what the turn that asked
+ * knew. Reads only what lies after the last reset or compaction, and the prompt, wherever it is.
  */
 import { TroupeError } from '../../../protocols/errors.ts';
 import type { SessionEntry } from '../../../protocols/session.ts';

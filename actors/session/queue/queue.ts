@@ -1,5 +1,5 @@
 /**
- * Queue: which waiting messages start or join a run (AL3). Pure.
+ * Queue: which waiting messages start or join a run. Pure.
  *
  * Invariants: an accepted message is in `queue`, in `folded` or in a run, and none is lost. The
  * queue is small enough that one turn can move all of it into a run, together with the largest

@@ -1,6 +1,6 @@
 /**
- * Waiting: how many messages a session lets wait, in what order, and which of them makes room
- * (AL3). Pure.
+ * Waiting: how many messages a session lets wait, in what order, and which of them makes room.
+ * Pure.
  *
  * Invariants: no more than `cap` wait, and FOLDED_MAX that were folded; who sent a message as an
  * agent waits for an answer to it, so it is never folded and folds nobody.

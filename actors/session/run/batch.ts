@@ -1,6 +1,6 @@
 /**
  * Batch: the calls that one answer of the model wants, in order: which run next and together, which
- * do not run, what a person said of one, and what became of them (AL11, SX3, RT9). Pure.
+ * do not run, what a person said of one, and what became of them. Pure.
  *
  * Invariant: every call gets one result, in the order of the calls, unless the run ends before.
  */

@@ -1,5 +1,5 @@
 /**
- * Compaction: shortening what models see (AL8): within a run that is too long, or by /compact.
+ * Compaction: shortening what models see: within a run that is too long, or by /compact.
  * Pure.
  */
 import type { ErrorData } from '../../../protocols/errors.ts';

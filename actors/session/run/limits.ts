@@ -1,4 +1,4 @@
-/** Limits: the ceilings that end a run (AL9, AL10), and calls that come to nothing new. Pure. */
+/** Limits: the ceilings that end a run, and calls that come to nothing new. Pure. */
 import { contentHashOf } from '../../../protocols/document.ts';
 import type { ErrorData } from '../../../protocols/errors.ts';
 import type { Usage } from '../../../protocols/session.ts';

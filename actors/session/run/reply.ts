@@ -1,5 +1,5 @@
 /**
- * Reply: what a run says to people in the end (AL7): the reasoning where it is asked for, a line
+ * Reply: what a run says to people in the end: the reasoning where it is asked for, a line
  * per tool where work is shown, the answer; an error in words when the run failed. Pure.
  *
  * Invariants: NO_REPLY, alone or at an edge of the answer, is never told, nor are REPLY_SKIP and
@@ -63,7 +63,7 @@ export function spoken(text: string): string {
   }
 }
 
-/** To another agent: it wants no further turn, or that people are told nothing (AA4). */
+/** To another agent: it wants no further turn, or that people are told nothing. */
 const DECLINED = new RegExp(`^[\\s*_\`"'(]*(?:${REPLY_SKIP}|${ANNOUNCE_SKIP})[\\s*_\`"').:,-]*$`);
 
 const declines = ({ status, text, mayDecline }: ReplyFacts): boolean =>

@@ -120,7 +120,7 @@ export const returnSlot = on('agent.admitted', ({ context, event }): ActionResul
   return { tells: [{ to: admitterOf(context), event: { type: 'agent.return', runId, lease } }] };
 });
 
-/** The smallest enclosing limit wins (AL9). */
+/** The smallest enclosing limit wins. */
 export const runTimeoutMs = (context: SessionContext): number =>
   Math.min(
     runOf(context).timeoutMs ?? RUN_TIMEOUT_MS,

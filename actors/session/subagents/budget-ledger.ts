@@ -1,5 +1,5 @@
 /**
- * Books: what a session may still grant to subagents, and what came of it (AA6). Pure.
+ * Books: what a session may still grant to subagents, and what came of it. Pure.
  *
  * A root's books are filled from the limits of its tree, those of a subagent's session from its own
  * grant. What is granted is taken out; what was not used comes back with the end.

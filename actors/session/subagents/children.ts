@@ -1,6 +1,6 @@
 /**
  * Children: the subagents of a session while they go on: who has a place, who waits, and how an end
- * comes back (AA6 to AA8). Pure. How one is started is in spawn.ts, the books are in books.ts, what
+ * comes back. Pure. How one is started is in spawn.ts, the books are in books.ts, what
  * is read of ends in reports.ts, what a reset or a deletion does in orphans.ts.
  *
  * Invariants:

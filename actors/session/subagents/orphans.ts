@@ -1,5 +1,5 @@
 /**
- * Orphans: what becomes of subagents when their parent is reset or deleted (AA8). Pure.
+ * Orphans: what becomes of subagents when their parent is reset or deleted. Pure.
  *
  * Invariant: each subagent has one fate: it is killed, or another session hears of its end, or
  * nobody does; one that waits for a place is never left to wait for a parent that is gone.

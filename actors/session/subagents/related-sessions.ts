@@ -37,7 +37,7 @@ export type Child = {
   readonly apart?: true;
 };
 
-/** What a session may still grant, and what came of it (AA6). */
+/** What a session may still grant, and what came of it. */
 export type BudgetLedger = {
   /** of all grants together; of a subagent's session less what it uses itself */
   readonly tokens: number;
@@ -54,7 +54,7 @@ export type BudgetLedger = {
   readonly renewed?: true;
 };
 
-/** The end of a subagent that the agent has not read yet (AA8). */
+/** The end of a subagent that the agent has not read yet. */
 export type Report = Omit<SubagentEnded, 'type' | 'again'> & {
   readonly at: number;
   readonly lineage: Lineage;

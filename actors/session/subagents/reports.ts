@@ -1,6 +1,6 @@
 /**
  * Reports: ends of subagents that the agent has not read, and the one message that tells of all of
- * them (AA8). Pure.
+ * them. Pure.
  *
  * Invariants: a report is in `reports` from the turn that takes the end in until the turn that
  * writes it into the transcript, so it is told once; findings are quoted as material from outside,

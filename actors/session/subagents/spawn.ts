@@ -1,5 +1,5 @@
 /**
- * Spawn: a call of the run asks for a subagent (AA6). Pure.
+ * Spawn: a call of the run asks for a subagent. Pure.
  *
  * Invariants: all ceilings are asked in one turn, and the grant is taken from the books in the
  * same, so spawns that come together can not pass one; the same call made again starts nothing;

@@ -1,5 +1,5 @@
 /**
- * Terms: what a subagent's session lives by instead of its agent's settings (AA6, AA7): who admits
+ * Terms: what a subagent's session lives by instead of its agent's settings: who admits
  * its runs, what its parent granted, whose files it works on. Pure.
  */
 import { address, type Address } from '../../../protocols/address.ts';

@@ -50,7 +50,7 @@ export function definitionOf({ envelope }: Asked, { actions }: TaskServices): Ac
   );
 }
 
-/** The envelope as its work reads it: a sealed payload opened (EN22). */
+/** The envelope as its work reads it: a sealed payload opened. */
 export const opened = ({ envelope, terms }: Asked, { open }: TaskServices): Promise<Envelope> =>
   terms.sensitive ? open(envelope) : Promise.resolve(envelope);
 

@@ -1,7 +1,7 @@
 /**
  * choose: an agent outside that serves an action: those that live before those that were missed,
  * and among them one that is always the same for a task and its attempt, so that a task whose agent
- * fails tries another one next (EN14). Nobody is asked who may not serve it
+ * fails tries another one next. Nobody is asked who may not serve it
  * (actors/listing/rights.ts).
  */
 import { AGENTS_INDEX, type AgentRow, serves } from '../../../protocols/action.ts';

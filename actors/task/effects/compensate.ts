@@ -1,5 +1,5 @@
 /**
- * compensate: undoes what a task's work did, or may have done (EN8). It may run again: its key is
+ * compensate: undoes what a task's work did, or may have done. It may run again: its key is
  * `{idempotencyKey}.undo` for all attempts.
  */
 import { TroupeError } from '../../../protocols/errors.ts';

@@ -1,5 +1,5 @@
 /**
- * What sensitive work throws says no more than its code (EN22): its message may hold a piece of the
+ * What sensitive work throws says no more than its code: its message may hold a piece of the
  * payload, and would be stored, told and logged in clear.
  */
 import { TroupeError } from '../../../protocols/errors.ts';

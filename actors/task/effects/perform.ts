@@ -33,7 +33,7 @@ export const perform: EffectDefinition<PerformInput, Outcome> = {
 
 /**
  * Work that is never run twice in silence: when an attempt's outcome is lost, the action's
- * `reconcile` is asked, and where that does not know either, a person (RT9).
+ * `reconcile` is asked, and where that does not know either, a person.
  */
 export const performOnce: EffectDefinition<PerformInput, Outcome> = {
   class: 'once',
@@ -58,7 +58,7 @@ async function attempt(
   return run(input, context);
 }
 
-/** Effects wait their turn: the work may have come too late since the task was accepted (EN5). */
+/** Effects wait their turn: the work may have come too late since the task was accepted. */
 const isTooLate = (
   { attempt: n, inputs, expiresAt }: PerformInput,
   context: EffectContext,

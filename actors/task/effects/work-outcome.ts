@@ -1,6 +1,6 @@
 /**
  * Outcome: what becomes of a result that work returned: it is checked against what its action
- * declares, and kept as a file when it is too large for a view (EN10). The same for every
+ * declares, and kept as a file when it is too large for a view. The same for every
  * performer.
  */
 import { checker, describeErrors } from '../../../protocols/check.ts';
@@ -64,7 +64,7 @@ export async function outcomeOf(
 }
 
 /**
- * Of sensitive work (EN22): sealed with its links, too small for a file, and with no word of what
+ * Of sensitive work: sealed with its links, too small for a file, and with no word of what
  * is wrong with it. A word of its caller would not be sealed: it can not ask for one.
  */
 async function sealedOutcomeOf(

@@ -1,5 +1,5 @@
 /**
- * Agent credentials: with which token an agent outside is asked, and in whose name (EN12, EN14): by
+ * Agent credentials: with which token an agent outside is asked, and in whose name: by
  * `a2a.agentsOutside`, for tasks of one tenant and doors under one URL.
  *
  * Invariant: a token goes to the origin that it is configured for and to no other, whatever URL an

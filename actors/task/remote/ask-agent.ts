@@ -1,5 +1,5 @@
 /**
- * Agents outside, asked by their own door (EN14): an envelope of ours goes to
+ * Agents outside, asked by their own door: an envelope of ours goes to
  * `{url}/v1/envelopes`, and its task there is followed until it has ended.
  *
  * Work is done once, however often it is asked for: every attempt has the idempotency key of our

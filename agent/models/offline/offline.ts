@@ -1,6 +1,6 @@
 /**
  * The offline model: comes with troupe, needs no key and no network, and is the default until a key
- * is configured (AL10). It says plainly that it does not think. What it answers is a pure function
+ * is configured. It says plainly that it does not think. What it answers is a pure function
  * of the request (offline-reply.ts); this file streams that answer at a configured pace through the
  * same loop as the real providers, so that abort, idle limit and errors are the same.
  */

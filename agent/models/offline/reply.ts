@@ -1,6 +1,6 @@
 /**
  * What the offline model answers to a request: a pure function, the same reply for the same request
- * always, so that a call that is made again after a crash says the same words (AL12).
+ * always, so that a call that is made again after a crash says the same words.
  *
  * Directives in the last user message, for load tests, demonstrations and tests of failure:
  *  - `[[words:n]]`        an answer of exactly n words

@@ -1,5 +1,5 @@
 /**
- * Paths that a model writes, as files of the workspace (SX2).
+ * Paths that a model writes, as files of the workspace.
  *
  * Invariants:
  *  1. Nothing outside the workspace's folder is opened: not by `..`, not by an absolute path, not

@@ -1,5 +1,5 @@
 /**
- * `nodes` and `canvas`: devices that people let in (ND1), as an agent uses them: which there are,
+ * `nodes` and `canvas`: devices that people let in, as an agent uses them: which there are,
  * what they offer, and having one carry out a command; showing something on a device's canvas.
  *
  * The device actor decides what may be invoked, and the device itself asks its person where it

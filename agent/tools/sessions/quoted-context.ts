@@ -1,6 +1,6 @@
 /**
  * Quoted context: what an agent hands on with a message or a task, marked as material, so that the
- * other one does not take it for what it is asked to do (AA3, AA7).
+ * other one does not take it for what it is asked to do.
  */
 import { type Static, Type } from '@sinclair/typebox';
 import { CONTEXT_CHARACTERS_MAX, MESSAGE_CHARACTERS_MAX } from '../../../protocols/conversation.ts';

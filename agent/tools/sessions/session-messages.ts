@@ -1,6 +1,6 @@
 /**
  * Session messages: the end of a transcript as other agents read it: people's words, answers, and
- * results of tools; nothing of prompts, reasoning, provider data, usage or prices (AA2).
+ * results of tools; nothing of prompts, reasoning, provider data, usage or prices.
  *
  * Invariants:
  *  1. A transcript is read backwards from its end, in pieces, and no further than what is asked

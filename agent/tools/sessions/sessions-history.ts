@@ -1,5 +1,5 @@
 /**
- * `sessions_history`: what was said in a session, as far as policy lets the caller read it (AA2).
+ * `sessions_history`: what was said in a session, as far as policy lets the caller read it.
  *
  * Boundary: committed transcripts; nobody is woken. What messages are made of: session-messages.ts.
  */

@@ -1,5 +1,5 @@
 /**
- * `sessions_list`: which sessions there are, as far as policy lets the caller see them (AA1).
+ * `sessions_list`: which sessions there are, as far as policy lets the caller see them.
  *
  * Boundary: committed rows and transcripts of the whole cluster; nobody is woken.
  *

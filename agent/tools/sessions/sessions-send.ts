@@ -1,6 +1,6 @@
 /**
  * `sessions_send`: says something to another session and, unless told otherwise, waits for the
- * answer (AA3). The caller's own session decides and keeps the books; this finds the target, asks
+ * answer. The caller's own session decides and keeps the books; this finds the target, asks
  * the policy and turns the answer into the words of the model.
  *
  * Invariants:

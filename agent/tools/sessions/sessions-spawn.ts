@@ -1,5 +1,5 @@
 /**
- * `sessions_spawn`: gives a task to an agent of its own (AA6). This turns a model's wish into terms
+ * `sessions_spawn`: gives a task to an agent of its own. This turns a model's wish into terms
  * that the configuration allows; the caller's session decides whether there is a place and a grant.
  *
  * Invariants:

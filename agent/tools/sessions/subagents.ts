@@ -1,5 +1,5 @@
 /**
- * `subagents`: what a session's own subagents do, and a word to them (AA6).
+ * `subagents`: what a session's own subagents do, and a word to them.
  *
  * Invariants: a session sees, tells and ends its own subagents only, read from committed rows; what
  * is told goes under the call's key.

@@ -2,7 +2,7 @@
  * Search providers: Brave, SearXNG and Tavily, each over its HTTP API.
  *
  * Boundary: a provider's address is the operator's word, so it may be private; no key ever stands
- * in an error (SX4). Nothing is tried again: the model may ask again.
+ * in an error. Nothing is tried again: the model may ask again.
  */
 import { TroupeError } from '../../../protocols/errors.ts';
 

@@ -1,5 +1,5 @@
 /**
- * `web_fetch`: what a page says, as text that a model reads, marked as from outside (SX4). What was
+ * `web_fetch`: what a page says, as text that a model reads, marked as from outside. What was
  * read is kept in memory for some minutes, so that reading on does not ask the server again.
  */
 import { Type } from '@sinclair/typebox';

@@ -1,5 +1,5 @@
 /**
- * `web_search`: results of a search provider, marked as from outside (SX4). Providers are
+ * `web_search`: results of a search provider, marked as from outside. Providers are
  * pluggable: one function behind `SearchProvider`.
  */
 import { Type } from '@sinclair/typebox';

@@ -1,5 +1,5 @@
 /**
- * Identity: who comes, and whether an envelope is their word (EN12). Ways in: the gateway's own
+ * Identity: who comes, and whether an envelope is their word. Ways in: the gateway's own
  * token, that of a tenant, a JWT of an issuer that the configuration names, and, where
  * `gateway.auth.mode` is "none", no token at all over HTTP, whose listener admits only direct
  * connections from this machine then.

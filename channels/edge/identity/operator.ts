@@ -3,8 +3,8 @@
  * the installation's own tenant with the role `operator`. A program that must sign its envelopes is
  * none: a request to a route bears no signature.
  *
- * Invariant: an operator of another tenant than the installation's own acts in that one alone
- * (SX4); what is of the whole installation (keys, dead letters, metrics) is not for him.
+ * Invariant: an operator of another tenant than the installation's own acts in that one alone; what
+ * is of the whole installation (keys, dead letters, metrics) is not for him.
  */
 import { TroupeError } from '../../../protocols/errors.ts';
 import { header, type RouteRequest } from '../../http/route.ts';

@@ -1,5 +1,5 @@
 /**
- * Sealer: opens sensitive payloads with the installation's own key (EN22): the Edge to check them,
+ * Sealer: opens sensitive payloads with the installation's own key: the Edge to check them,
  * a worker to do the work; and seals to it what the work returns. What was opened is never stored:
  * the envelope goes on as it came.
  *

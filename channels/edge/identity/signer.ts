@@ -1,6 +1,6 @@
 /**
- * Signer: signs envelopes that this installation sends to agents outside, as A2A-External asks for
- * (EN12). They know its key by `/.well-known/jwks.json`.
+ * Signer: signs envelopes that this installation sends to agents outside, as A2A-External asks for.
+ * They know its key by `/.well-known/jwks.json`.
  *
  * In a cluster every worker needs the same key file.
  */

@@ -1,5 +1,5 @@
 /**
- * Tokens: who a JWT says there is (EN12): its signature, issuer, audience (RFC 8707), times and
+ * Tokens: who a JWT says there is: its signature, issuer, audience (RFC 8707), times and
  * claims (RFC 7519, RFC 8725).
  *
  * Invariants: the issuer is looked up before any key is touched, and its keys alone count; an

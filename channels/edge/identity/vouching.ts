@@ -1,5 +1,5 @@
 /**
- * Vouching: whether an envelope is its caller's own word (EN12).
+ * Vouching: whether an envelope is its caller's own word.
  *
  * Everybody: `tenant_id` and `principal.sub` are those of the token, `principal.roles` are among
  * its roles. A2A-External: the envelope is signed with a key of the tenant's keyring that is this

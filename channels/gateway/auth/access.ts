@@ -1,6 +1,6 @@
 /**
- * What a gateway is guarded by: its settings and whether they fit the address it listens on (GW5),
- * and which web pages may connect at all (GW3). Pure; knows neither sockets nor frames.
+ * What a gateway is guarded by: its settings and whether they fit the address it listens on,
+ * and which web pages may connect at all. Pure; knows neither sockets nor frames.
  *
  * Invariants: a secret is compared in constant time; no answer and no log line carries a secret.
  */
@@ -52,7 +52,7 @@ export type RateLimit = {
 
 /**
  * @throws TroupeError INVALID_ARGUMENT when the secret or the proxy is missing, or a public bind
- * would have neither (GW5)
+ * would have neither
  */
 export const assertAuthValid = (auth: GatewayAuth, host: string): void => {
   const { mode } = auth;

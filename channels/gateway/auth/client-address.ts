@@ -1,5 +1,5 @@
 /**
- * Where a client is, by its socket and by what proxies say of it (GW3). Headers are anybody's
+ * Where a client is, by its socket and by what proxies say of it. Headers are anybody's
  * words: they count only from an address that the configuration names as a proxy, and one that was
  * not asked for takes away, never gives.
  *

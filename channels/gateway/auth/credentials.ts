@@ -1,5 +1,5 @@
 /**
- * What a client shows of who it is, and whether it is true (GW3): the shared secret, the token of
+ * What a client shows of who it is, and whether it is true: the shared secret, the token of
  * its device, what a proxy found out, what the tailnet says. The signature of its device is judged
  * apart (device-auth.ts), and what it may then do by pairing.ts.
  *

@@ -1,5 +1,5 @@
 /**
- * Proof of being a device (GW3): an Ed25519 signature over who connects, as what, with which
+ * Proof of being a device: an Ed25519 signature over who connects, as what, with which
  * secret, when, and the challenge of this very connection. Pure.
  *
  * Invariants: a signature is worth something on one connection, for two minutes, for the role,

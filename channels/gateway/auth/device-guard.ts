@@ -1,5 +1,5 @@
 /**
- * DeviceGuard: takes back what was given (GW3). Ends the connections of a device that was removed,
+ * DeviceGuard: takes back what was given. Ends the connections of a device that was removed,
  * and those of a role whose token was revoked or replaced, whoever said so through whichever
  * gateway.
  *

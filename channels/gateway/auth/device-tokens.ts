@@ -1,5 +1,5 @@
 /**
- * Tokens of devices (GW3): what a paired device shows instead of the shared secret. The gateway
+ * Tokens of devices: what a paired device shows instead of the shared secret. The gateway
  * makes one and tells it once; only its SHA-256 is kept, in the device's row.
  */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';

@@ -1,5 +1,5 @@
 /**
- * The handshake (GW2, GW3): judges a `connect` request and says hello.
+ * The handshake: judges a `connect` request and says hello.
  *
  * Order of the tests: shape, protocol version, role, origin, directness (mode `none`), lock-out,
  * credentials, signature of the device, pairing. Whoever fails before pairing leaves nothing behind

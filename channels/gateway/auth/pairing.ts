@@ -1,5 +1,5 @@
 /**
- * What a client that has shown who it is may do (GW3): its scopes, and whether its device is let
+ * What a client that has shown who it is may do: its scopes, and whether its device is let
  * in. Reads the device's row; where that is not enough the device actor is asked, and a person
  * after it.
  *

@@ -1,4 +1,4 @@
-/** What scopes include, for requests and for what is granted to devices (GW3). */
+/** What scopes include, for requests and for what is granted to devices. */
 import type { Scope } from '../../../protocols/gateway/index.ts';
 
 /** admin may do everything, and who may write may read. */

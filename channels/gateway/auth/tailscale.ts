@@ -1,5 +1,5 @@
 /**
- * Asks the Tailscale daemon of this machine who an address of the tailnet belongs to (GW3), so that
+ * Asks the Tailscale daemon of this machine who an address of the tailnet belongs to, so that
  * a header that anybody on the machine could write is never believed alone.
  */
 import { type Clock, LruMap } from '../../../runtime/index.ts';

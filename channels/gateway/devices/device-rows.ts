@@ -1,4 +1,4 @@
-/** Rows of devices in the shapes that clients of the protocol read (GW3). Pure. */
+/** Rows of devices in the shapes that clients of the protocol read. Pure. */
 import { defined } from '../../../protocols/defined.ts';
 import {
   type DeviceFace,

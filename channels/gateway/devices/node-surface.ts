@@ -1,4 +1,4 @@
-/** What a node says of itself at its hello, as its device keeps it (ND1). Pure. */
+/** What a node says of itself at its hello, as its device keeps it. Pure. */
 import {
   type DeviceFace,
   type NodeCommand,

@@ -1,5 +1,5 @@
 /**
- * Which session a client means (SE1): a full key, a short one, or none for the agent's main
+ * Which session a client means: a full key, a short one, or none for the agent's main
  * session.
  */
 import { TroupeError } from '../../../protocols/errors.ts';

@@ -1,6 +1,6 @@
 /**
  * Tasks: what goes on beside the talk, as OpenClaw's clients know it: subagents, runs of schedules,
- * and tasks that other agents asked for. From committed rows; nobody is woken (RT14).
+ * and tasks that other agents asked for. From committed rows; nobody is woken.
  */
 import { defined } from '../../../protocols/defined.ts';
 import type { TaskStatus, TaskSummary } from '../../../protocols/gateway/index.ts';

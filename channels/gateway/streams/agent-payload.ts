@@ -1,4 +1,4 @@
-/** Payload of the event `agent`: one step of a run, numbered within it (GW2). */
+/** Payload of the event `agent`: one step of a run, numbered within it. */
 import type { RunPosition } from './live-runs.ts';
 import { agentOf } from '../sessions/session-key.ts';
 

@@ -1,8 +1,8 @@
 /**
- * Replay: what clients are told again that lost their connection and came back to the same gateway
- * (GW6). An operator's connection that ended lingers: it is told events as before, they are only
- * numbered and remembered. Its client asks with its id and the number of the last event it has, on
- * a new connection, and gets what it missed there.
+ * Replay: what clients are told again that lost their connection and came back to the same gateway.
+ * An operator's connection that ended lingers: it is told events as before, they are only numbered
+ * and remembered. Its client asks with its id and the number of the last event it has, on a new
+ * connection, and gets what it missed there.
  *
  * Invariants:
  *  1. Every event is told once and in order, or the client hears that it has a gap and why.

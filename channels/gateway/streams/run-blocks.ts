@@ -1,5 +1,5 @@
 /**
- * RunBlocks: answers as blocks, for the connections that asked for them (AL4): events of `agent`,
+ * RunBlocks: answers as blocks, for the connections that asked for them: events of `agent`,
  * stream `block`. Reasoning that the reply shows comes in blocks of its own, before the text.
  *
  * Invariants:

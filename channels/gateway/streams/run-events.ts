@@ -1,5 +1,5 @@
 /**
- * RunEvents: what a run does, as `agent` and `chat` events to every connected operator (GW2, AL4).
+ * RunEvents: what a run does, as `agent` and `chat` events to every connected operator.
  *
  * Invariants:
  *  1. Per run and connection: `agent` lifecycle start, deltas, exactly one lifecycle end or error,

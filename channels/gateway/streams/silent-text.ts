@@ -1,6 +1,6 @@
 /**
- * Silent text: an answer that says that there is none (AL7), or, of a run that another agent began,
- * that it wants no more or tells people nothing (AA4), as it comes in piece by piece. Pure.
+ * Silent text: an answer that says that there is none, or, of a run that another agent began,
+ * that it wants no more or tells people nothing, as it comes in piece by piece. Pure.
  */
 import { ANNOUNCE_SKIP, REPLY_SKIP } from '../../../protocols/conversation.ts';
 import type { MessageOrigin } from '../../../protocols/session.ts';

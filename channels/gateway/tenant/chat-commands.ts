@@ -23,7 +23,7 @@ import type { LiveRuns, RunEnd } from '../streams/live-runs.ts';
 import type { AgentNames } from '../sessions/session-key.ts';
 
 /**
- * Hears of a command before it is carried out (AL6); a reply is added to the answer. Does not
+ * Hears of a command before it is carried out; a reply is added to the answer. Does not
  * throw.
  */
 export type OnCommand = (

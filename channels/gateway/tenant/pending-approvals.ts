@@ -178,7 +178,7 @@ export const decisionOf = (name: string | undefined): ExecDecision | null =>
 const commandOf = ({ title, detail }: ApprovalRow): string =>
   title.length < TITLE_CHARACTERS_MAX - 1 ? title.replace(/^\S+ wants to run: /, '') : detail;
 
-/** The device that asks, where it is one: whoever asks for it through a door says so (ND1). */
+/** The device that asks, where it is one: whoever asks for it through a door says so. */
 export const nodeOf = ({ by }: ApprovalRow): string | undefined =>
   /^node:([0-9a-f]{64})$/.exec(by)?.[1];
 

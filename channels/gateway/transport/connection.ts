@@ -7,7 +7,7 @@
  *  2. All frames of one turn of the event loop leave in one write.
  *  3. A client whose unread frames pass the bound is closed with a reason; it never stops the
  *     others.
- *  4. When the connection ends, every wait that was begun for it is given up (AL9).
+ *  4. When the connection ends, every wait that was begun for it is given up.
  *  5. A connection that ended goes on numbering the events it is told, for the client that comes
  *     back and asks for them (replay.ts); nothing is written any more.
  *

@@ -1,6 +1,6 @@
 /**
  * RecentFrames: the last events of one connection, by number, so that a client that comes back on
- * another connection can be told again what it missed (GW6).
+ * another connection can be told again what it missed.
  *
  * What is held of an event is shared by all connections and may be forgotten at any time: then it
  * can not be told again, and whoever asks for it hears of the hole.

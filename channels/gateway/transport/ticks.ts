@@ -1,6 +1,6 @@
 /**
  * Ticks: `tick` and a ping to every connection once per interval, and the end of those that did not
- * answer the last ping (GW2). Spread over the interval, so that ten thousand connections are never
+ * answer the last ping. Spread over the interval, so that ten thousand connections are never
  * written to at once.
  */
 import type { Clock } from '../../../runtime/index.ts';

@@ -1,4 +1,4 @@
-/** What follows from one message of a person, however agents send, spawn and report (AA4). */
+/** What follows from one message of a person, however agents send, spawn and report. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {

@@ -1,4 +1,4 @@
-/** Results of subagents whose parent was deleted before its agent had read them (AA8). */
+/** Results of subagents whose parent was deleted before its agent had read them. */
 import { describe, expect, it } from 'vitest';
 import { address } from '../../../protocols/address.ts';
 import { subagentAddress } from '../../../protocols/subagent.ts';

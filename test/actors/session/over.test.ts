@@ -1,6 +1,6 @@
 /**
  * Sessions of subagents that have not begun, have ended, or are gone: nobody gets a session there
- * that has no grant, and a grant is not used a second time when it has gone back (AA6, AA7).
+ * that has no grant, and a grant is not used a second time when it has gone back.
  */
 import { describe, expect, it } from 'vitest';
 import { address } from '../../../protocols/address.ts';

@@ -1,4 +1,4 @@
-/** What a subagent's session lives by (AA6, AA7). */
+/** What a subagent's session lives by. */
 import { describe, expect, it } from 'vitest';
 import {
   admitterOf,

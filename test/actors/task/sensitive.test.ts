@@ -1,4 +1,4 @@
-/** Sensitive work in a real system: what it returns is sealed, what it throws is a code (EN22). */
+/** Sensitive work in a real system: what it returns is sealed, what it throws is a code. */
 import { Type } from '@sinclair/typebox';
 import { describe, expect, it } from 'vitest';
 import { defineAction, inputRequired, withLinks } from '../../../actors/task/action.ts';

@@ -1,4 +1,4 @@
-/** What a model is shown of a transcript (AL8). */
+/** What a model is shown of a transcript. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { conversationFrom } from '../../../agent/context/conversation.ts';

@@ -1,4 +1,4 @@
-/** Calling hooks: order, what each sees, time limits, failures that are open and closed (AL6). */
+/** Calling hooks: order, what each sees, time limits, failures that are open and closed. */
 import { describe, expect, it } from 'vitest';
 import { defined } from '../../../protocols/defined.ts';
 import {

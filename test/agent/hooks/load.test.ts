@@ -1,4 +1,4 @@
-/** Loading hooks from a folder: what counts, and what is said of a file that does not (AL6). */
+/** Loading hooks from a folder: what counts, and what is said of a file that does not. */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';

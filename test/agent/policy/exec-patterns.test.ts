@@ -1,4 +1,4 @@
-/** Patterns of commands: what runs without a question, and above all what does not (SX3). */
+/** Patterns of commands: what runs without a question, and above all what does not. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {

@@ -1,4 +1,4 @@
-/** The system prompt and its report (AL5). */
+/** The system prompt and its report. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { composePrompt, type PromptParts, replaced } from '../../../agent/prompt/compose.ts';

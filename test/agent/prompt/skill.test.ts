@@ -1,4 +1,4 @@
-/** Skills: what a SKILL.md says of itself (AL5). */
+/** Skills: what a SKILL.md says of itself. */
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** Commands that wait for a person's word, over the gateway (SX3). */
+/** Commands that wait for a person's word, over the gateway. */
 import { afterEach, describe, expect, test } from 'vitest';
 import type { ApprovalRow } from '../../../protocols/approval.ts';
 import type { FakeSessionSystem } from './fake-session-system.ts';

@@ -1,5 +1,5 @@
 /**
- * Nodes through gateways (ND1): a node on one, callers on the other, over one system with real
+ * Nodes through gateways: a node on one, callers on the other, over one system with real
  * device actors. Every frame is judged by the published schemas (opened.ts).
  */
 import { afterEach, beforeEach, expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-/** Devices are let in, ask for more, and show their tokens (GW3). */
+/** Devices are let in, ask for more, and show their tokens. */
 import { describe, expect, test } from 'vitest';
 import type { Gateway } from '../../../channels/index.ts';
 import { STRANGERS_PER_IP_MAX } from '../../../protocols/device.ts';

@@ -1,4 +1,4 @@
-/** What a run does, as it is told while it does it (AL4). */
+/** What a run does, as it is told while it does it. */
 import { afterEach, describe, expect, test } from 'vitest';
 import type { LiveEvent } from './fake-session-system.ts';
 import { type Client, type Frame, MAIN } from './client.ts';

@@ -1,5 +1,5 @@
 /**
- * Tenants of one whole troupe (SX4): what one has is not there for another, by WebSocket and by
+ * Tenants of one whole troupe: what one has is not there for another, by WebSocket and by
  * HTTP, whether it looks around or names what it has heard of.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-/** What programs hear on a domain's out subject, and when (EN7, EN9, EN19). */
+/** What programs hear on a domain's out subject, and when. */
 import { headers as newHeaders, type NatsConnection } from '@nats-io/transport-node';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import type { Edge } from '../../../channels/edge/edge.ts';

@@ -1,4 +1,4 @@
-/** The same envelope gets the same answer over HTTP and over NATS, case by case (EN9). */
+/** The same envelope gets the same answer over HTTP and over NATS, case by case. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { TokenQuota } from '../../../channels/edge/quota.ts';
 import {

@@ -1,4 +1,4 @@
-/** A machine as a node: the real host on a real gateway, with real device actors (ND2). */
+/** A machine as a node: the real host on a real gateway, with real device actors. */
 import {
   mkdirSync,
   mkdtempSync,

@@ -1,4 +1,4 @@
-/** The limit of effects that run at once, and who is next when it is reached (RT8). */
+/** The limit of effects that run at once, and who is next when it is reached. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { setup } from 'xstate';
 import { type Address, address } from '../../../protocols/address.ts';

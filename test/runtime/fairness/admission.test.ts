@@ -1,4 +1,4 @@
-/** Who may append to a mailbox, and when (RT8, J2, J4). */
+/** Who may append to a mailbox, and when (J2, J4). */
 import { describe, expect, it } from 'vitest';
 import { address } from '../../../protocols/address.ts';
 import { TroupeError } from '../../../protocols/errors.ts';

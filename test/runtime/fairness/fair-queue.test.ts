@@ -1,4 +1,4 @@
-/** Deficit round robin over tenants and their actors (RT8). */
+/** Deficit round robin over tenants and their actors. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { FairQueue, weightsOf } from '../../../runtime/fairness/fair-queue.ts';

@@ -167,7 +167,7 @@ export const logContract = (
     });
 
     // An emptied subject would answer "last = 0" and let a sleeping writer with that expectation in
-    // (I2).
+    // (T2).
     it('never trims the last entry, so a subject never looks as if it were new (P4)', async () => {
       await store('s', 'a');
       const last = await store('s', 'b');

@@ -1,7 +1,4 @@
-/**
- * kill -9 in the middle of writing: nothing answered is lost, nothing is stored by halves (RT10,
- * section 6).
- */
+/** kill -9 in the middle of writing: nothing answered is lost, and no write is stored in part. */
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type LmdbStore, openLmdbStore } from '../../../runtime/log/lmdb.ts';

@@ -1,4 +1,4 @@
-/** Domains of dead letters: found by a row each, and never without end (I8, EN11). */
+/** Domains of dead letters: found by a row each, and never without end (I8). */
 import { expect, it } from 'vitest';
 import { eventually } from '../eventually.ts';
 import { openWorld, puppet } from '../system/world.ts';

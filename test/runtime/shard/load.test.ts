@@ -1,6 +1,6 @@
 /**
  * From what is stored to a shard's state: the chain rule, snapshots, caches, and damage (A2, C4,
- * I2).
+ * T2).
  */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { journalSubject } from '../../../protocols/subjects.ts';

@@ -1,5 +1,5 @@
 /**
- * What is damaged, missing or old when a process takes a shard, through real owners (A2, I2, I6).
+ * What is damaged, missing or old when a process takes a shard, through real owners (A2, T2, T6).
  */
 import { join } from 'node:path';
 import { expect, it } from 'vitest';

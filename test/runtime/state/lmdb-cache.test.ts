@@ -1,4 +1,4 @@
-/** A cache of rows beside a cluster: fast, and thrown away rather than believed (I6). */
+/** A cache of rows beside a cluster: fast, and thrown away rather than believed (T6). */
 import { execFile, execFileSync } from 'node:child_process';
 import { readFile, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

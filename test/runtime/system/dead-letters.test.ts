@@ -1,4 +1,4 @@
-/** Dead letters: kept with their reason until a person has dealt with them, by name (EN11, I9). */
+/** Dead letters: kept with their reason until a person has dealt with them, by name (I9). */
 import { describe, expect, it } from 'vitest';
 import { eventually } from '../eventually.ts';
 import { bossType, puppetType } from './puppet.ts';

@@ -1,6 +1,6 @@
 /**
  * Work that never succeeds, among much that does: tried seven times, then a dead letter of its
- * domain, and nobody waits for it (EN11).
+ * domain, and nobody waits for it.
  */
 import { expect, it } from 'vitest';
 import { assign, setup } from 'xstate';

@@ -1,4 +1,4 @@
-/** Mailbox policies: what becomes of messages that an actor cannot take yet (RT8). */
+/** Mailbox policies: what becomes of messages that an actor cannot take yet. */
 import { describe, expect, it } from 'vitest';
 import { eventually } from '../eventually.ts';
 import { puppetType } from './puppet.ts';

@@ -1,4 +1,4 @@
-/** Passivation: an idle actor is a row and nothing in memory, and nobody notices (RT7). */
+/** Passivation: an idle actor is a row and nothing in memory, and nobody notices. */
 import { address } from '../../../protocols/address.ts';
 import { expect, it } from 'vitest';
 import { eventually } from '../eventually.ts';

@@ -1,4 +1,4 @@
-/** Reads: committed state for lists, pages and tools, which wakes nobody (RT14). */
+/** Reads: committed state for lists, pages and tools, which wakes nobody. */
 import { describe, expect, it } from 'vitest';
 import { address } from '../../../protocols/address.ts';
 import { encode } from '../../../protocols/codec.ts';

@@ -1,4 +1,4 @@
-/** Turns that throw, supervisors and their directives (RT3; docs/semantics.md, "Turns"). */
+/** Turns that throw, supervisors and their directives (docs/semantics.md, "Turns"). */
 import { describe, expect, it } from 'vitest';
 import { eventually } from '../eventually.ts';
 import { bossType, puppetType } from './puppet.ts';

@@ -1,4 +1,4 @@
-/** Timers: fire once, never early, and survive what their process does not (RT6). */
+/** Timers: fire once, never early, and survive what their process does not. */
 import { assign, setup } from 'xstate';
 import { describe, expect, it } from 'vitest';
 import { address } from '../../../protocols/address.ts';

@@ -1,4 +1,4 @@
-/** Versions: a stored actor meets another machine than the one that stored it (RT12). */
+/** Versions: a stored actor meets another machine than the one that stored it. */
 import { assign, setup } from 'xstate';
 import { describe, expect, it } from 'vitest';
 import { address } from '../../../protocols/address.ts';

@@ -1,5 +1,5 @@
 /**
- * An installation goes on at another place (RT10): what it was, what it was about to do, and what
+ * An installation goes on at another place: what it was, what it was about to do, and what
  * it had promised, each through the doors of the system that runs there.
  */
 import { describe, expect, it } from 'vitest';

@@ -1,4 +1,4 @@
-/** What every provider of workspaces promises (RT13). */
+/** What every provider of workspaces promises. */
 import {
   chmod,
   lstat,

@@ -1,4 +1,4 @@
-/** What becomes of the workspaces that an effect opened (RT13). */
+/** What becomes of the workspaces that an effect opened. */
 import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';

@@ -1,5 +1,5 @@
 /**
- * Says of text from outside where it comes from (SX4), as the first line of a tool's result. The
+ * Says of text from outside where it comes from, as the first line of a tool's result. The
  * wall of marks that the text can not end is put around it by whoever shows it to a model
  * (`context/envelope.ts`).
  */

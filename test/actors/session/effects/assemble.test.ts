@@ -1,4 +1,4 @@
-/** The prompt of a run, from files, skills and hooks (AL5, AL6). */
+/** The prompt of a run, from files, skills and hooks. */
 import { mkdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';

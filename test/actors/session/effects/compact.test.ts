@@ -1,4 +1,4 @@
-/** The context of a session, shortened (AL8). */
+/** The context of a session, shortened. */
 import { mkdir, readdir, readFile, rm, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
