@@ -186,7 +186,7 @@ function readBaseline(path: string | undefined): Results | undefined {
     return JSON.parse(readFileSync(path ?? 'bench/baseline.json', 'utf8')) as Results;
   } catch (error) {
     if (path === undefined) return undefined;
-    return refuse(`the baseline ${path} can not be read: ${(error as Error).message}`);
+    return refuse(`the baseline ${path} cannot be read: ${(error as Error).message}`);
   }
 }
 

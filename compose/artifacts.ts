@@ -39,7 +39,7 @@ export const filesKeyFile = (home: string): string => join(home, 'a2a', 'files.k
 /**
  * The S3-compatible store when one is configured, else the folder that is configured, else the
  * blobs of the cell, else a folder of the data folder.
- * @throws TroupeError UNAVAILABLE when the folder can not be used; INVALID_ARGUMENT for a bad key
+ * @throws TroupeError UNAVAILABLE when the folder cannot be used; INVALID_ARGUMENT for a bad key
  */
 export async function openArtifacts(
   config: Config,

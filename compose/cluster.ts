@@ -98,7 +98,7 @@ export async function startWorker(config: Config, options: NodeOptions): Promise
 /**
  * A gateway of a cluster: a door for clients and copies of what they read, and no shard.
  * Resolves when the door is open: in a new cluster after a worker has come.
- * @throws TroupeError as startWorker, or when the port can not be taken
+ * @throws TroupeError as startWorker, or when the port cannot be taken
  */
 export async function startClusterGateway(
   config: Config,

@@ -1,11 +1,11 @@
 /**
  * SharedParts: finds out whether the processes of a cluster have in common what they must: one
- * bucket of files, sealed alike, and one key for sensitive payloads. Without it a gateway can not
- * read what a worker stored, and a worker can not open what a gateway let in; and each of them by
+ * bucket of files, sealed alike, and one key for sensitive payloads. Without it a gateway cannot
+ * read what a worker stored, and a worker cannot open what a gateway let in; and each of them by
  * itself looks well.
  *
  * A process that comes puts a file into its bucket and tells the others its signed address and
- * which key it publishes; they fetch the file as they would any other, and tell theirs. Who can not
+ * which key it publishes; they fetch the file as they would any other, and tell theirs. Who cannot
  * fetch it says so in its log. Nothing rests on it: a message may be lost, and nobody is refused.
  */
 import { DEFAULT_TENANT } from '../protocols/address.ts';
@@ -72,7 +72,7 @@ export class SharedParts {
       bus.publish(SUBJECT, parts);
     } catch (error) {
       const { message } = errorData(error);
-      this.#say(`the bucket of files can not be used: ${message}; look at a2a.artifacts`);
+      this.#say(`the bucket of files cannot be used: ${message}; look at a2a.artifacts`);
     }
   }
 
@@ -80,12 +80,12 @@ export class SharedParts {
     if (typeof url === 'string') this.#o.onGateway?.(url);
     if (sealingKid !== this.#o.sealingKid)
       this.#say(
-        `${name} has another key for sensitive payloads: one of the two can not open what the other lets in; give all processes the same a2a.sealingKeyFile`,
+        `${name} has another key for sensitive payloads: one of the two cannot open what the other lets in; give all processes the same a2a.sealingKeyFile`,
       );
     const error = await this.#fetch(file);
     if (error !== undefined && error.code !== 'EXPIRED')
       this.#say(
-        `this process can not read the files of ${name}: ${error.message}; give all processes the same a2a.artifacts, with the same keys`,
+        `this process cannot read the files of ${name}: ${error.message}; give all processes the same a2a.artifacts, with the same keys`,
       );
     if (asks) await this.#tell(false);
   }

@@ -46,8 +46,8 @@ export type TaskParts = {
 
 /**
  * @param blobs of the cell that this process has joined; absent: it is alone
- * @throws TroupeError when the bucket or the sealing key can not be used; INVALID_ARGUMENT for a
- * process that can not be right
+ * @throws TroupeError when the bucket or the sealing key cannot be used; INVALID_ARGUMENT for a
+ * process that cannot be right
  */
 export async function openTaskParts(
   config: Config,

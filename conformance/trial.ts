@@ -10,7 +10,7 @@ import { isFinal, type TaskView, type WireRefusal } from '../protocols/task.ts';
 import type { Endpoint, Reply, SendOptions } from './endpoint.ts';
 import type { Profile } from './profile.ts';
 
-/** Why a check can not be made here. */
+/** Why a check cannot be made here. */
 export class Skipped extends Error {
   override readonly name = 'Skipped';
 }

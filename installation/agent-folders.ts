@@ -95,7 +95,7 @@ export class AgentFolders implements Pick<AgentSetup, 'files' | 'file' | 'write'
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
       if (code === 'ENOENT') return { removed: [{ path, method: 'missing' }], failed: [] };
-      return { removed: [], failed: [{ path, reason: `it can not be moved (${code})` }] };
+      return { removed: [], failed: [{ path, reason: `it cannot be moved (${code})` }] };
     }
   }
 
@@ -149,7 +149,7 @@ const textOf = (name: string, found: PeekedFile | undefined): string => {
   if (found === undefined) return '';
   const { bytes, left } = found;
   if (bytes === undefined) {
-    throw new TroupeError('CONFLICT', `${name} can not be shown: ${left ?? 'it can not be read'}`);
+    throw new TroupeError('CONFLICT', `${name} cannot be shown: ${left ?? 'it cannot be read'}`);
   }
   return Buffer.from(bytes).toString('utf8');
 };

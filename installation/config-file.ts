@@ -45,7 +45,7 @@ export class ConfigFile {
     this.#home = home;
   }
 
-  /** @throws TroupeError UNAVAILABLE when it can not be read, or is no JSON5 any more */
+  /** @throws TroupeError UNAVAILABLE when it cannot be read, or is no JSON5 any more */
   read(): FileText {
     let text: string;
     try {
@@ -53,7 +53,7 @@ export class ConfigFile {
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
       if (code === 'ENOENT') return { path: this.path, document: {}, hash: null };
-      throw new TroupeError('UNAVAILABLE', `${this.path} can not be read (${code})`);
+      throw new TroupeError('UNAVAILABLE', `${this.path} cannot be read (${code})`);
     }
     return { path: this.path, text, document: parsed(text), hash: hashOf(text) };
   }

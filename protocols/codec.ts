@@ -27,7 +27,7 @@ export const encode = (value: unknown): Buffer => {
   try {
     return packr.pack(value);
   } catch (cause) {
-    throw new TroupeError('INVALID_ARGUMENT', `the value can not be encoded: ${messageOf(cause)}`, {
+    throw new TroupeError('INVALID_ARGUMENT', `the value cannot be encoded: ${messageOf(cause)}`, {
       cause,
     });
   }

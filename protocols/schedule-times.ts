@@ -65,7 +65,7 @@ export function faultIn(when: When, now: number): string | undefined {
   try {
     if (nextTime(when, now) !== undefined) return undefined;
   } catch (error) {
-    return `${described(when)} can not be read: ${(error as Error).message}`;
+    return `${described(when)} cannot be read: ${(error as Error).message}`;
   }
   return `${described(when)} never comes`;
 }

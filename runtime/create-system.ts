@@ -86,7 +86,7 @@ export type SystemOptions = {
 /** For an answer that the bus does not take; the turn counts, and the same key gets the same. */
 const UNTOLD = {
   code: 'PAYLOAD_TOO_LARGE',
-  message: 'the message was applied, but its answer can not be told: it is too large',
+  message: 'the message was applied, but its answer cannot be told: it is too large',
 } as const;
 
 /** What runs when a node of a cluster stops may end for so long. */
@@ -248,7 +248,7 @@ class RunningSystem implements System {
     if (unfit)
       return {
         kind: 'refused',
-        error: { code: 'INVALID_ARGUMENT', message: `${unfit}, which can not be stored` },
+        error: { code: 'INVALID_ARGUMENT', message: `${unfit}, which cannot be stored` },
       };
     for (let shard = 0; shard < this.#o.shards; shard++) {
       const bytes = this.#reads.get(shard, TABLE.intent, id);

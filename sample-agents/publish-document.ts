@@ -76,7 +76,7 @@ export const publishDocument: ProcessDefinition = defineProcess({
           to: notify.to,
         }),
       },
-      // What was said can not be unsaid: those who watch are told that it is taken back. The web
+      // What was said cannot be unsaid: those who watch are told that it is taken back. The web
       // address is left alone, since it may be what failed.
       compensate: {
         action: 'notifier.send_notification',

@@ -20,7 +20,7 @@ export function chromiumPath() {
   return [...(named ? [named] : []), ...chromiumPlaces].find((path) => existsSync(path));
 }
 
-/** One line for each thing that is missing here: what can not run without it, and the remedy. */
+/** One line for each thing that is missing here: what cannot run without it, and the remedy. */
 export function missingHere() {
   const lines = natsMissing();
   if (!chromiumPath()) {

@@ -1,6 +1,6 @@
 /**
  * docs/openclaw-compatibility.md, made from what is served and from the published protocol, so that
- * it can not lie: `node tools/run.mjs tools/openclaw-compatibility.ts`. A published method or event
+ * it cannot lie: `node tools/run.mjs tools/openclaw-compatibility.ts`. A published method or event
  * that is neither served nor has a reason here makes it fail.
  */
 import { writeFileSync } from 'node:fs';

@@ -43,7 +43,7 @@ function ensurePackages() {
   });
   if (status !== 0) {
     console.error(
-      `npm run test:openclaw: the packages can not be fetched${error ? `: ${error.message}` : ''}`,
+      `npm run test:openclaw: the packages cannot be fetched${error ? `: ${error.message}` : ''}`,
     );
     process.exit(1);
   }

@@ -10,7 +10,7 @@ export default class TestReport {
   onTestRunEnd(modules, errors, reason) {
     const tests = modules.flatMap((module) => [...module.children.allTests()]);
     const count = (state) => tests.filter((test) => test.result().state === state).length;
-    // A file that can not be loaded, or a hook of a suite that throws, leaves no failed test
+    // A file that cannot be loaded, or a hook of a suite that throws, leaves no failed test
     // behind.
     const brokenSuites = modules.flatMap((module) =>
       [module, ...module.children.allSuites()].filter((suite) => suite.errors().length > 0),

@@ -1,5 +1,5 @@
 /**
- * Allowed: commands that people allowed for good, which an agent keeps. Pure parts of its
+ * Allowed: commands that users allowed permanently, which an agent keeps. Pure parts of its
  * chart.
  */
 import { parseAddress } from '../../protocols/address.ts';

@@ -33,7 +33,7 @@ export type Slot = {
   readonly nested?: true;
 };
 
-/** A pattern of commands that people allowed for good. */
+/** A pattern of commands that users allowed permanently. */
 export type Allowed = NonNullable<AgentRow['allowed']>[number];
 
 export type AgentContext = {

@@ -166,7 +166,7 @@ const refusal = (
 
 export const unfit = (args: Args): Reply => {
   const why = args.event.type === 'approval.ask' ? problemOf(args.event) : undefined;
-  return refusal(args, 'INVALID_ARGUMENT', `the approval can not be asked for: ${why}`);
+  return refusal(args, 'INVALID_ARGUMENT', `the approval cannot be asked for: ${why}`);
 };
 
 export const unknown = (args: Args): Reply =>

@@ -168,7 +168,7 @@ export const isAcceptance = on(
 
 /**
  * The session that is asked does not take the message. A refusal ends the exchange, so that one of
- * an earlier turn can not come.
+ * an earlier turn cannot come.
  */
 export const isRefusal = on(
   'reply',

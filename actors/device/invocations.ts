@@ -112,7 +112,7 @@ export const begin = on('device.invoke', (at): ActionResult => {
   const { context, event } = at;
   const problem = problemOf(at);
   if (problem !== undefined)
-    return refuse(at, 'INVALID_ARGUMENT', `the command can not be invoked: ${problem}`);
+    return refuse(at, 'INVALID_ARGUMENT', `the command cannot be invoked: ${problem}`);
   const invoke = at.event;
   const { id, command, timeoutMs, sessionKey } = invoke;
   const { code, message, details } = refusalOf(context, command) ?? busy(context, invoke) ?? {};

@@ -68,7 +68,7 @@ const problemOf = ({ context, event: { meta, ...ask } }: ActionArgs): string | u
 };
 export const isValid = (at: ActionArgs): boolean => problemOf(at) === undefined;
 export const refuseInvalid = (at: ActionArgs): ActionResult =>
-  refuse(at, 'INVALID_ARGUMENT', `the device can not be let in: ${problemOf(at)}`);
+  refuse(at, 'INVALID_ARGUMENT', `the device cannot be let in: ${problemOf(at)}`);
 
 /** Why a person has to be asked; undefined when the role is let in with all that it asks for. */
 const reasonOf = ({ face, roles }: DeviceContext, ask: DeviceAsk): PairingReason | undefined => {

@@ -51,7 +51,7 @@ export const refuseJoin = (at: ActionArgs): ActionResult => {
   const problem = problemOf(at);
   return problem === undefined
     ? refuse(at, 'FORBIDDEN', `device ${at.context.deviceId} is not let in as a node`)
-    : refuse(at, 'INVALID_ARGUMENT', `the node can not be connected: ${problem}`);
+    : refuse(at, 'INVALID_ARGUMENT', `the node cannot be connected: ${problem}`);
 };
 
 export const join = on('device.online', (at): ActionResult => {

@@ -67,7 +67,7 @@ export type NodeFacts = {
 export type Invocation = {
   readonly id: string;
   readonly command: string;
-  /** '' once it can not be told again */
+  /** '' once it cannot be told again */
   readonly paramsJson: string;
   readonly digest: string;
   readonly sessionKey?: string;

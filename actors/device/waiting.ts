@@ -18,7 +18,7 @@ export const enqueue = on('device.enqueue', (at): ActionResult => {
   const checked = checkEnqueue(asked);
   if (!checked.ok) {
     const problem = describeErrors(checked.errors);
-    return refuse(at, 'INVALID_ARGUMENT', `this can not wait for the device: ${problem}`);
+    return refuse(at, 'INVALID_ARGUMENT', `this cannot wait for the device: ${problem}`);
   }
   const { context } = at;
   const { deviceId, roles, waiting } = context;

@@ -68,7 +68,7 @@ export const announced = (context: ListingContext): readonly Sunset[] =>
 /**
  * MAJOR versions that a new registration of an agent outside leaves out, though their announced end
  * has not come, or none was announced. What this code offers changes as it is rolled out; an
- * operator may take out what can not be served any more.
+ * operator may take out what cannot be served any more.
  */
 const droppedBy = ({
   context,

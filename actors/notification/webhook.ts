@@ -142,7 +142,7 @@ function failureOf(cause: Error, { origin }: URL): TroupeError {
   if (cause instanceof TroupeError) return cause;
   if (cause.name === 'TimeoutError' || cause.name === 'AbortError')
     return new TroupeError('DEADLINE_EXCEEDED', `${origin} did not answer in time`, { cause });
-  return new TroupeError('UNAVAILABLE', `${origin} can not be reached: ${cause.message}`, {
+  return new TroupeError('UNAVAILABLE', `${origin} cannot be reached: ${cause.message}`, {
     cause,
   });
 }

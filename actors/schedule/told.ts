@@ -119,7 +119,7 @@ export const unfit = (args: Args): Reply =>
   refusal(
     args,
     isOvertaken(args) ? 'CONFLICT' : 'INVALID_ARGUMENT',
-    `the job can not be set: ${problemOf(args)}`,
+    `the job cannot be set: ${problemOf(args)}`,
   );
 export const unknown = (args: Args): Reply =>
   refusal(

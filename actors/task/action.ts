@@ -49,7 +49,7 @@ export type InputRequired = {
   readonly prompt: string;
   readonly schema?: Record<string, unknown>;
 };
-/** Returned by the work: it can not go on without a word of the caller; it is run again with it. */
+/** Returned by the work: it cannot go on without a word of the caller; it is run again with it. */
 export const inputRequired = (wanted: Omit<InputRequired, typeof INPUT>): InputRequired => ({
   [INPUT]: true,
   ...wanted,
@@ -134,7 +134,7 @@ export type ActionOptions = {
   readonly backoffMs?: { readonly first: number; readonly max: number };
   /**
    * payloads are accepted sealed only, results are stored sealed, and of an error only its code is
-   * told. Its work can not ask for input
+   * told. Its work cannot ask for input
    */
   readonly sensitive?: boolean;
   /** its result is an Evidence */

@@ -37,7 +37,7 @@ export type Conversation = {
 /**
  * @param entries in order of position. The last `prompt` entry must be among them, though it may
  *   lie before what is read otherwise: gaps do no harm.
- * @throws TroupeError INVALID_ARGUMENT, details.reason `context_length`, when it can not fit
+ * @throws TroupeError INVALID_ARGUMENT, details.reason `context_length`, when it cannot fit
  */
 export function conversationFrom(
   entries: readonly TranscriptEntry[],

@@ -22,7 +22,7 @@ const DAY_MS = 86_400_000;
 const LOG_BYTES_MAX = 4 * 1024 * 1024;
 
 /**
- * False when it can not be written: `memory` is a file or a link, or the day's file is one, or it
+ * False when it cannot be written: `memory` is a file or a link, or the day's file is one, or it
  * is full. May be repeated, also on the next day.
  *
  * @throws what the file system says
@@ -47,7 +47,7 @@ export async function logNotes(workspace: string, notes: Notes): Promise<boolean
   }
 }
 
-/** undefined when today's can not be read; yesterday's need not be there. */
+/** undefined when today's cannot be read; yesterday's need not be there. */
 async function lastDays(workspace: string, path: string, at: number) {
   const folder = await makeFolder(workspace, { path, shown: 'memory' });
   try {

@@ -2,7 +2,7 @@
  * Envelope: marks what comes from outside, so that a model can tell it from what people and the
  * system say. It is a mark, no wall: what a tool may do is decided by policy and boundary.
  *
- * A text can not close its own envelope: the closing mark inside it loses its bracket.
+ * A text cannot close its own envelope: the closing mark inside it loses its bracket.
  */
 const OPEN = /^<tool_result source="[^"\n]*">\n/;
 const CLOSE = '\n</tool_result>';

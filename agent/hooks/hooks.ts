@@ -8,7 +8,7 @@
  * Invariants: hooks of one name run in order of `priority`, then of registration, each on what the
  * one before returned; none runs longer than its time; one that fails is reported (log and metric)
  * and then does what its contract says: `open` goes on as if it were not there, `closed` refuses
- * what it was asked about. Files that can not be loaded are in `troupe hooks list`.
+ * what it was asked about. Files that cannot be loaded are in `troupe hooks list`.
  */
 import type { ImagePart } from '../../protocols/content.ts';
 import type { ErrorData } from '../../protocols/errors.ts';

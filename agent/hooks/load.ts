@@ -39,7 +39,7 @@ export type HooksFolder = {
   readonly faults: readonly HookFault[];
 };
 
-/** @throws Error when the folder is there and can not be read */
+/** @throws Error when the folder is there and cannot be read */
 export const loadHooks = async ({
   folder,
   disabled = [],

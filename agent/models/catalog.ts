@@ -32,7 +32,7 @@ export type ProviderSettings = {
   /** default: the API's own address; an own address never gets a key from the environment */
   readonly baseUrl?: string;
   readonly apiKey?: SecretText;
-  /** more keys, asked in order when the one before can not (failover.ts); `apiKey` is the first */
+  /** more keys, asked in order when the one before cannot (failover.ts); `apiKey` is the first */
   readonly profiles?: readonly { readonly id: string; readonly apiKey: SecretText }[];
   readonly headers?: Readonly<Record<string, SecretText>>;
   /** Chat Completions only; see Connection.streamOptions */

@@ -1,7 +1,7 @@
 /**
  * Mends a conversation so that every provider accepts it. A run that was aborted or moved to
  * another worker may leave calls without results; compaction may leave results without their call.
- * Providers refuse both, and a refused history would make the session useless for good.
+ * Providers refuse both, and a refused history would make the session useless permanently.
  *
  * Pure; order is kept; messages that are right are returned as they are.
  */

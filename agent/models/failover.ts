@@ -1,6 +1,6 @@
 /**
  * Failover: one model call that goes on with the next key and then the next model when the one
- * before can not answer.
+ * before cannot answer.
  *
  * The chain is every name in order and, within a name, every auth profile of its provider in order.
  * A candidate that cools down (cool-down.ts) is passed over; when all cool, the one that is ready
@@ -9,7 +9,7 @@
  * Invariants:
  *  1. At most one answer is told: when a candidate fails after deltas, `restart` says that what was
  *     told of it is void, and the caller begins again at offset 0.
- *  2. What another model can not mend does not fail over: a conversation that is too long, and a
+ *  2. What another model cannot mend does not fail over: a conversation that is too long, and a
  *     caller that gave up.
  *  3. The last event is `done`, with the model that answered and what it cost; every other end is a
  *     thrown TroupeError that names each attempt.

@@ -150,7 +150,7 @@ const notReached = new Set([
 
 const notConnected = (thrown: unknown, context: FailureContext): TroupeError => {
   const reason = innermostReason(thrown);
-  return fail('UNAVAILABLE', `can not be reached or cut the connection: ${reason}`, context, {
+  return fail('UNAVAILABLE', `cannot be reached or cut the connection: ${reason}`, context, {
     reason: notReached.has(reason) ? 'not_reached' : 'cut',
   });
 };

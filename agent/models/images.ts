@@ -33,4 +33,4 @@ export const dataUrl = ({ mimeType, data }: ImagePart): string => `data:${mimeTy
 
 const notShown = ({ mimeType, data }: ImagePart): string =>
   `[There was an image here (${mimeType}, ${Math.ceil((data.length * 3) / 4 / 1_024)} KiB) ` +
-  'that this model can not see.]';
+  'that this model cannot see.]';

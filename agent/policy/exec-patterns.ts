@@ -11,7 +11,7 @@
  * A pattern may hold several commands, as `cd web && npm test`; it allows each of them.
  *
  * Invariants:
- *  1. A line is allowed when each simple command in it matches a pattern; a line that can not be
+ *  1. A line is allowed when each simple command in it matches a pattern; a line that cannot be
  *     read surely matches none (`shell-line.ts`).
  *  2. A word that the shell expands is matched by a `*` at the end only.
  *  3. The program is never matched by a `*`, nor are variables in front of it: those stand in the
@@ -57,7 +57,7 @@ const patternOf = (pattern: string): readonly SimpleCommand[] => {
 
 /**
  * What `always` allows: exactly the commands of the line. '' when there is no such pattern, since
- * the line can not be read surely, or is too long: then it can be allowed once only.
+ * the line cannot be read surely, or is too long: then it can be allowed once only.
  */
 export const alwaysPattern = (line: string): string => {
   const commands = readShellLine(line) ?? [];

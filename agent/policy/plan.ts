@@ -41,7 +41,7 @@ export type PlanContext = {
   /** as they were when the run was admitted */
   readonly settings: AgentSettings;
   readonly about: HookAbout;
-  /** patterns of commands that people allowed for good (`AgentRow.allowed`) */
+  /** patterns of commands that users allowed permanently (`AgentRow.allowed`) */
   readonly allowed: readonly string[];
 };
 
@@ -101,7 +101,7 @@ const refused = (call: ToolCall, context: PlanContext, why: string): PlannedCall
 });
 
 const notAllowed = ({ name }: Tool, why: string): string =>
-  `${name} can not be used here: ${why}. Go on without it, or say what you would need it for.`;
+  `${name} cannot be used here: ${why}. Go on without it, or say what you would need it for.`;
 
 /** Names only what the model may use: a hidden tool stays hidden. */
 const unknownTool = (name: string, { tools, settings, about }: PlanContext): string => {

@@ -34,7 +34,7 @@ export type SimpleCommand = {
   readonly words: readonly [ShellWord, ...ShellWord[]];
 };
 
-/** The simple commands in order, at least one; undefined when the line can not be read surely. */
+/** The simple commands in order, at least one; undefined when the line cannot be read surely. */
 export const readShellLine = (line: string): readonly SimpleCommand[] | undefined => {
   if (line.length > CHARACTERS_MAX || isDeceiving(line)) return undefined;
   try {

@@ -2,7 +2,7 @@
  * Talk: the one place that decides what an agent may do with the sessions of others: see them, read
  * them, write to them, start them. docs/agent-talk.md holds the same as a table.
  *
- * Boundary: pure. Tools ask before they do; the actors keep what can not be known before: hops,
+ * Boundary: pure. Tools ask before they do; the actors keep what cannot be known before: hops,
  * visited sessions, ceilings of a tree. The refusals that can come of a configuration are all made
  * here, so that a person who reads one knows which key to change.
  *

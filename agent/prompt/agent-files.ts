@@ -67,7 +67,7 @@ export class AgentFiles {
     this.#around = { env: new Set(Object.keys(settings.skillsEnv ?? {})), path };
   }
 
-  /** @throws TroupeError UNAVAILABLE when the workspace can not be reached */
+  /** @throws TroupeError UNAVAILABLE when the workspace cannot be reached */
   look(tenant: string, agentId: string, peeking: Peeking): Promise<AgentParts> {
     const actor = address(tenant, 'agent', agentId);
     const entry = this.#agents.get(actor) ?? {};

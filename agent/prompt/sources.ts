@@ -63,7 +63,7 @@ export const baseText = ({ agentId, settings: { purpose }, subagentOf }: PromptF
 const subagentText = (parent: string): string =>
   `You are a subagent of the agent '${parent}'. Your task is the message; you know nothing else of ` +
   'the conversation that it comes from. Work on the task until it is done. Your last answer is what ' +
-  'the other agent gets: all that it needs, and nothing else. You can not ask people; where ' +
+  'the other agent gets: all that it needs, and nothing else. You cannot ask people; where ' +
   'something is not said, decide, and say what you assumed.';
 
 export const fileText = (name: string, text: string): string => `# ${name}\n\n${text.trim()}`;

@@ -63,7 +63,7 @@ export interface Boundary {
   /** `auto`: the first of bubblewrap and Docker that works here */
   readonly kind: 'bubblewrap' | 'docker' | 'host' | 'auto';
   /**
-   * @throws TroupeError UNAVAILABLE when it can not be used here: what, and what to install or
+   * @throws TroupeError UNAVAILABLE when it cannot be used here: what, and what to install or
    * grant
    */
   run(command: SandboxedCommand): Promise<RunningCommand>;

@@ -94,7 +94,7 @@ function checkWorkspace({ workspace, access }: SandboxedCommand): void {
   throw new TroupeError('UNAVAILABLE', `The workspace is not there: ${workspace}`);
 }
 
-/** Why bubblewrap can not be used here and what to do; undefined when it can: it was tried. */
+/** Why bubblewrap cannot be used here and what to do; undefined when it can: it was tried. */
 export async function probeBubblewrap(): Promise<string | undefined> {
   try {
     const running = await run({

@@ -59,7 +59,7 @@ const clientEnv = (): Record<string, string> => {
   return Object.fromEntries(set);
 };
 
-/** Why Docker can not be used here and what to do; undefined when it can: its engine answered. */
+/** Why Docker cannot be used here and what to do; undefined when it can: its engine answered. */
 export async function probeDocker(image = DOCKER_IMAGE_DEFAULT): Promise<string | undefined> {
   const engine = await call(['version', '--format', '{{.Server.Version}}']);
   if (engine === undefined) return 'Docker is not installed';

@@ -1,6 +1,6 @@
 /**
  * Starts a process whose three streams are pipes of the kernel. Node's own are sockets, and that
- * shows: a shell can not open /dev/stderr again (ENXIO), and bash takes a socket for rshd and runs
+ * shows: a shell cannot open /dev/stderr again (ENXIO), and bash takes a socket for rshd and runs
  * the user's .bashrc.
  *
  * Node cannot make a pipe without a name. On Linux a shell makes them, and this process opens them
@@ -34,7 +34,7 @@ export type StartOptions = {
   readonly more?: number;
 };
 
-/** @throws TroupeError UNAVAILABLE when the program can not be started */
+/** @throws TroupeError UNAVAILABLE when the program cannot be started */
 export async function startPiped(
   program: string,
   argv: readonly string[],
@@ -74,7 +74,7 @@ export async function startPiped(
 
 const cannotStart = (program: string, cause: unknown): TroupeError => {
   const { message } = cause as Error;
-  return new TroupeError('UNAVAILABLE', `${program} can not be started: ${message}`, { cause });
+  return new TroupeError('UNAVAILABLE', `${program} cannot be started: ${message}`, { cause });
 };
 
 type Pipe = { readonly reader: number; readonly writer: number };

@@ -3,7 +3,7 @@
  * does not apply. Others have that limit, and rarely a cgroup that they may write.
  *
  * Boundary: the controller pids of version 1 or 2, below the group of this process, where that can
- * be written. Where it can not there is no group, and samples have to do (`supervised.ts`).
+ * be written. Where it cannot there is no group, and samples have to do (`supervised.ts`).
  */
 import { randomUUID } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';

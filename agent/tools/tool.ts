@@ -39,7 +39,7 @@ export type ToolContext = {
    * The agent's folder. A tool that asks for it waits until other tools of the agent have closed
    * it; what it wrote is saved when the call ends well.
    *
-   * @throws TroupeError UNAVAILABLE when it can not be reached
+   * @throws TroupeError UNAVAILABLE when it cannot be reached
    */
   workspace(): Promise<{ readonly path: string }>;
   /** Tells watchers what came since the last time; never part of the result. */
@@ -121,7 +121,7 @@ export type Tool<Parameters extends TSchema = TSchema> = {
   readonly timeoutMs?: number;
   /** longest result, bytes of UTF-8; default 65,536. For one that bounds itself, as JSON must */
   readonly resultBytesMax?: number;
-  /** is not offered where this says why it can not run here (no browser, no search provider) */
+  /** is not offered where this says why it cannot run here (no browser, no search provider) */
   unavailable?(): string | undefined;
   /**
    * What a person is asked before it runs on the host; undefined: nothing. The command is

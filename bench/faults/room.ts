@@ -30,7 +30,7 @@ export async function fullStreams(stage: Stage): Promise<void> {
 }
 
 /**
- * The disk of the server has no byte left. The server then ends JetStream for good, which is its
+ * The disk of the server has no byte left. The server then ends JetStream permanently, which is its
  * way; there is room again, and it is started anew.
  */
 export async function fullDisk(stage: Stage): Promise<void> {

@@ -58,7 +58,7 @@ export type Outcome = Account & {
 const SHARDS = 12;
 const WORKERS = 3;
 
-/** @throws Error when the scenario can not be played to its end */
+/** @throws Error when the scenario cannot be played to its end */
 export async function play(scenario: Scenario, options: StageOptions): Promise<Outcome> {
   const { seed, folder, program, clients, pauseMsMax, say } = options;
   const begun = performance.now();

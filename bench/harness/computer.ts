@@ -1,5 +1,5 @@
 /**
- * Computer: what a figure depends on and can not say itself: processor, memory, Node, and how busy
+ * Computer: what a figure depends on and cannot say itself: processor, memory, Node, and how busy
  * the machine was with other things. Read from /proc, hence Linux; elsewhere what is unknown is
  * left out.
  */

@@ -1,6 +1,6 @@
 /**
  * Raw: what the parts below the runtime cost by themselves, measured on the very machine and
- * moment of a scenario. They are its physical limits: a durable turn can not cost less than the
+ * moment of a scenario. They are its physical limits: a durable turn cannot cost less than the
  * decode, the transition, the encode and the puts it consists of.
  *
  * Each cost is that of the quickest tenth of many short rounds: a limit is what the machine can do,

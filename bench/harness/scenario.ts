@@ -1,7 +1,7 @@
 /**
  * Scenario: one question that a bench answers with figures. What is measured and in which unit is
  * a table of its own, so that reports, gates and baselines know a figure by its name and a scenario
- * can not forget one.
+ * cannot forget one.
  *
  * Every repeat of a scenario runs in a process of its own: no heap, no compiled code and no page of
  * a store is left of the one before.

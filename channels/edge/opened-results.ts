@@ -8,7 +8,7 @@ import type { TaskView } from '../../protocols/task.ts';
 import { withoutSealedResult } from '../../protocols/sealed-result.ts';
 import type { Edge } from './edge.ts';
 
-/** @param open shows what is sealed; a view whose result it can not open comes back as it is */
+/** @param open shows what is sealed; a view whose result it cannot open comes back as it is */
 export const withOpenedResults = (
   edge: Edge,
   open: (view: TaskView) => Promise<TaskView>,

@@ -41,7 +41,7 @@ const LAST_ANSWERS_MS = 2_000;
  * Resolves when the port is open.
  * @throws TroupeError INVALID_ARGUMENT for a public bind without authentication or a missing
  * secret;
- *   CONFLICT when the port is taken; UNAVAILABLE when the address can not be bound
+ *   CONFLICT when the port is taken; UNAVAILABLE when the address cannot be bound
  */
 export const startGateway = async (options: GatewayOptions): Promise<Gateway> => {
   assertAuthValid(options.auth, options.host);
@@ -90,7 +90,7 @@ const listenError = (cause: NodeJS.ErrnoException, host: string, port: number): 
     const message = `port ${port} of ${host} is in use: stop what listens there, or choose another with --port`;
     return new TroupeError('CONFLICT', message, { cause, details: { port, host } });
   }
-  const message = `the gateway can not listen on ${host}:${port}: ${cause.message}`;
+  const message = `the gateway cannot listen on ${host}:${port}: ${cause.message}`;
   return new TroupeError('UNAVAILABLE', message, { cause, details: { port, host } });
 };
 

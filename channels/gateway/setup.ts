@@ -85,7 +85,7 @@ export type Catalogs = {
   tools(): readonly ToolGroup[];
   /** those that a session has, by policy and by what this machine has */
   toolsOf(agentId: string, sessionKey: string): Promise<readonly ToolGroup['tools'][number][]>;
-  /** @throws TroupeError UNAVAILABLE when the workspace can not be reached */
+  /** @throws TroupeError UNAVAILABLE when the workspace cannot be reached */
   skills(agentId: string): Promise<{
     readonly workspace: string;
     readonly shared: string;

@@ -1,6 +1,6 @@
 /**
  * What this door offers, as documents: `GET /mcp/capabilities` and `GET /acp/capabilities`.
- * Both are made of what the Edge itself goes by, so that they can not say anything else. Of the
+ * Both are made of what the Edge itself goes by, so that they cannot say anything else. Of the
  * caller's tenant.
  */
 import { type ActionSpec, type Transport, TRANSPORTS } from '../../protocols/action.ts';

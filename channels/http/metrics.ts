@@ -50,7 +50,7 @@ export type ServeMetricsOptions = {
 /**
  * A port for `/metrics` alone, where there is no gateway.
  * @throws TroupeError INVALID_ARGUMENT when it would be open to others without a token; CONFLICT
- * when the port is taken; UNAVAILABLE when the address can not be bound
+ * when the port is taken; UNAVAILABLE when the address cannot be bound
  */
 export async function serveMetrics(
   options: ServeMetricsOptions,
@@ -145,7 +145,7 @@ function listenError(cause: NodeJS.ErrnoException, host: string, port: number): 
   if (cause.code !== 'EADDRINUSE')
     return new TroupeError(
       'UNAVAILABLE',
-      `metrics can not be served on ${host}:${port}: ${cause.message}`,
+      `metrics cannot be served on ${host}:${port}: ${cause.message}`,
       { cause, details },
     );
   const message = `port ${port} of ${host} is in use: choose another as a2a.metricsPort`;

@@ -86,7 +86,7 @@ export class EventRelay {
     if (!this.#followed.has(id)) this.#keep(id, { ...this.#fresh(tenant), final: isFinal(state) });
   }
 
-  /** The last event of a task, once more, for somebody who can not be answered otherwise. */
+  /** The last event of a task, once more, for somebody who cannot be answered otherwise. */
   tellAgain(view: TaskView): void {
     // The result may be opened for one reader: it is told where the row has it in clear.
     const { result: _, resource_links: __, ...bare } = view;

@@ -1,5 +1,5 @@
 /**
- * Prints an answer while it grows, on a stream that can not take anything back.
+ * Prints an answer while it grows, on a stream that cannot take anything back.
  *
  * Invariants:
  *  1. No character of an answer is printed twice, unless the final answer is not what was streamed.

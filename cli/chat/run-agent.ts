@@ -53,7 +53,7 @@ export type RunRequest = Omit<AgentParams, 'idempotencyKey'> & {
   readonly runId?: string;
 };
 
-/** @throws TroupeError when the message was refused, or the connection is gone for good */
+/** @throws TroupeError when the message was refused, or the connection is gone permanently */
 export async function runAgent(
   client: GatewayClient,
   { runId = randomUUID(), ...message }: RunRequest,

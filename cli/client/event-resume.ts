@@ -3,7 +3,7 @@
  * into their order: first what was missed, then what came since the new hello.
  *
  * Invariants: an event is passed on once; what is held back is passed on in the end, also where the
- * gateway can not tell what was missed.
+ * gateway cannot tell what was missed.
  */
 import { defined } from '../../protocols/defined.ts';
 import type {

@@ -5,7 +5,7 @@ import { defined } from '../../protocols/defined.ts';
 import type { GatewayErrorShape, ResponseFrame } from '../../protocols/gateway/index.ts';
 import { type ErrorCode, TroupeError, isErrorCode } from '../../protocols/errors.ts';
 
-/** `unreachable` before the first hello, `lost` after it, `closed` by us or for good. */
+/** `unreachable` before the first hello, `lost` after it, `closed` by us or permanently. */
 export type ConnectionFailure = 'unreachable' | 'lost' | 'closed';
 
 /** UNAVAILABLE with `details.connection`. */

@@ -94,7 +94,7 @@ export function* dataFolder(config: Config): Generator<Finding> {
   } catch (error) {
     yield fail(
       'data folder',
-      `${nearest} can not be written (${messageOf(error)})`,
+      `${nearest} cannot be written (${messageOf(error)})`,
       'mend its rights, or choose another with --data or TROUPE_HOME',
     );
   }
@@ -151,7 +151,7 @@ export async function port(config: Config): Promise<Finding> {
   if (!error) return ok('port', `${number} is free`);
   return fail(
     'port',
-    `${number} can not be listened on (${error.code ?? error.message})`,
+    `${number} cannot be listened on (${error.code ?? error.message})`,
     'start with --port N, or set gateway.port',
   );
 }
@@ -253,7 +253,7 @@ export async function sandbox({ tools: { exec } }: Config): Promise<Finding> {
   const found = await findSandbox({ boundary: exec.boundary, image: exec.image });
   return 'boundary' in found
     ? ok('sandbox', `commands of sandboxed sessions run in ${found.boundary.kind}`)
-    : warn('sandbox', 'sandboxed sessions can not run commands here', found.missing);
+    : warn('sandbox', 'sandboxed sessions cannot run commands here', found.missing);
 }
 
 export async function testTools(): Promise<Finding> {

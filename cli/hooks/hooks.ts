@@ -10,7 +10,7 @@ import { printJson } from '../output.ts';
 
 export type HooksTestOptions = TenantOptions & { readonly event?: string; readonly only?: string };
 
-/** Exit code 1 when a file can not be loaded. */
+/** Exit code 1 when a file cannot be loaded. */
 export async function list(options: TenantOptions): Promise<number> {
   const { folder, found } = await folderOf(options);
   const { faults } = found;

@@ -169,13 +169,13 @@ export class NodeHost {
     await this.#answer(event.id, answer);
   }
 
-  /** What can not be noted is not begun. */
+  /** What cannot be noted is not begun. */
   #begin(id: string): ReturnType<Answers['begin']> {
     try {
       return this.#o.answers.begin(id);
     } catch (error) {
       this.#say(`the command ${id} was not noted: ${errorData(error).message}`);
-      const message = 'the node can not keep answers on its disk now: nothing was done';
+      const message = 'the node cannot keep answers on its disk now: nothing was done';
       return { ok: false, error: { code: 'UNAVAILABLE', message } };
     }
   }
@@ -233,7 +233,7 @@ export class NodeHost {
     }
   }
 
-  /** What can not be told now is told when the gateway asks again. */
+  /** What cannot be told now is told when the gateway asks again. */
   async #answer(id: string, answer: Answer): Promise<void> {
     const { identity } = this.#o;
     try {

@@ -18,7 +18,7 @@ export type Role = {
 };
 
 /**
- * Resolves when the process was told to stop and has stopped. @throws TroupeError when it can not
+ * Resolves when the process was told to stop and has stopped. @throws TroupeError when it cannot
  * begin, ConfigError when NATS is not named
  */
 export async function runNode(options: CommonOptions, { start, ready }: Role): Promise<number> {

@@ -41,7 +41,7 @@ export const errorChecks: readonly Check[] = checksOf('errors', {
     },
   ],
   'errors.not-retried': [
-    'work that is refused for good is not tried again',
+    'work that is refused permanently is not tried again',
     async (t) => {
       const view = await t.call(t.action('failAlways'), { code: 'FORBIDDEN' });
       t.expect(

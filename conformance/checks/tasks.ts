@@ -150,7 +150,7 @@ export const cancelChecks: readonly Check[] = checksOf('cancel and compensation'
     },
   ],
   'cancel.unknown': [
-    'a task that does not exist can not be cancelled: NOT_FOUND',
+    'a task that does not exist cannot be cancelled: NOT_FOUND',
     async (t) => {
       const envelope = t.envelope(`${t.action('slow')}.cancel`, { task_id: crypto.randomUUID() });
       await t.refused(envelope, 'NOT_FOUND', 'cancelling an unknown task');

@@ -58,7 +58,7 @@ export const ExecApprovalGetResult = Type.Object({
 });
 export type ExecApprovalGetResult = Static<typeof ExecApprovalGetResult>;
 
-/** `grantExpiresInDays` is refused: what is allowed for good stays until it is taken back. */
+/** `grantExpiresInDays` is refused: what is allowed permanently stays until it is taken back. */
 export const ExecApprovalResolveParams = Type.Object(
   {
     id: NonEmpty,

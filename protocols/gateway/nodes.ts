@@ -22,7 +22,7 @@ import {
 const CHUNK_CHARACTERS_MAX = 16_384;
 
 /**
- * Ours: field `troupe` of a node's `connect`. What the published field can not say: the schema of a
+ * Ours: field `troupe` of a node's `connect`. What the published field cannot say: the schema of a
  * command's parameters, permissions of three words, and that the node keeps answers by key.
  */
 export const NodeClaims = Type.Object(

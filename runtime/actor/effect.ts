@@ -42,7 +42,7 @@ export type EffectContext = {
    * others own may be a little behind there; the rows of the actor that is named are as new as this
    * call.
    *
-   * @throws TroupeError UNAVAILABLE when the journals can not be read in time
+   * @throws TroupeError UNAVAILABLE when the journals cannot be read in time
    */
   index(asNewAs?: Address): Promise<Index>;
   /**
@@ -50,14 +50,14 @@ export type EffectContext = {
    * fresh one when the effect has closed that. What becomes of it: `EffectDefinition.workspace`. An
    * effect that opens two waits for both; take them in one order everywhere.
    *
-   * @throws TroupeError UNAVAILABLE when it can not be reached, or none are configured
+   * @throws TroupeError UNAVAILABLE when it cannot be reached, or none are configured
    */
   workspace(actor?: Address): Promise<Workspace>;
   /**
    * Some files of an actor's workspace as they are, without opening it; see `Workspaces.peek`.
    * undefined when none are configured.
    *
-   * @throws TroupeError UNAVAILABLE when it can not be reached
+   * @throws TroupeError UNAVAILABLE when it cannot be reached
    */
   peek(actor: Address, paths: readonly string[], before?: Peeked): Promise<Peeked | undefined>;
 };

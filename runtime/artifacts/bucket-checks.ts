@@ -39,7 +39,7 @@ export async function* checkBucket(options: BucketCheckOptions): AsyncGenerator<
     await writeProbe(requests, probe, options);
     yield encryptionPoint(await requests.send(probe.key, { method: 'GET' }), options);
   } catch (error) {
-    yield refused('a probe object can not be written and read', error, 'see the message');
+    yield refused('a probe object cannot be written and read', error, 'see the message');
     if (errorData(error).details?.['status'] === 0) return;
   }
   if (options.google) {
@@ -146,7 +146,7 @@ async function setting(
         remedy: 'make sure by its own means that access is by bucket policy only',
       };
     }
-    return refused(`${name} can not be read`, error, `permit ${read.permission} on the bucket`);
+    return refused(`${name} cannot be read`, error, `permit ${read.permission} on the bucket`);
   }
 }
 
@@ -157,7 +157,7 @@ async function uniformAccess(requests: S3Requests): Promise<BucketPoint> {
   } catch (error) {
     if (errorData(error).details?.['status'] === 400)
       return { status: 'ok', message: 'uniform bucket-level access is on' };
-    return refused('the ACL can not be asked for', error, 'permit storage.buckets.getIamPolicy');
+    return refused('the ACL cannot be asked for', error, 'permit storage.buckets.getIamPolicy');
   }
   return {
     status: 'fail',
@@ -171,7 +171,7 @@ async function noListing(requests: S3Requests): Promise<BucketPoint> {
     await requests.send(LISTING, { method: 'GET' });
   } catch (error) {
     if (errorData(error).details?.['status'] === 403)
-      return { status: 'ok', message: 'the access key can not list the bucket' };
+      return { status: 'ok', message: 'the access key cannot list the bucket' };
     return refused('a listing of the bucket is not refused as it should', error, 'see the message');
   }
   return {
@@ -187,7 +187,7 @@ async function noAnonymous(requests: S3Requests, probeKey: string): Promise<Buck
     if ((await requests.anonymousStatus(LISTING)) === 200) open.push('list the bucket');
     if ((await requests.anonymousStatus(probeKey)) === 200) open.push('read its files');
   } catch (error) {
-    return refused('access without a signature can not be tried', error, 'see the message');
+    return refused('access without a signature cannot be tried', error, 'see the message');
   }
   if (open.length === 0)
     return { status: 'ok', message: 'the bucket refuses requests without a signature' };

@@ -50,7 +50,7 @@ const DAY_MS = 86_400_000;
 
 /**
  * Makes the folder when absent.
- * @throws TroupeError UNAVAILABLE when it can not be used; INVALID_ARGUMENT for a bad key
+ * @throws TroupeError UNAVAILABLE when it cannot be used; INVALID_ARGUMENT for a bad key
  */
 export async function openFolderArtifacts(options: FolderArtifactsOptions): Promise<Artifacts> {
   const key = options.encryptionKey === undefined ? undefined : sealingKey(options.encryptionKey);
@@ -185,7 +185,7 @@ async function readable<T>(path: string, use: () => Promise<T>, missing?: Troupe
     if (missing && (code === 'ENOENT' || code === 'ENOTDIR')) throw missing;
     throw new TroupeError(
       'UNAVAILABLE',
-      `the artifacts' folder can not be used at ${path} (${code}): look at its rights and room`,
+      `the artifacts' folder cannot be used at ${path} (${code}): look at its rights and room`,
       { cause },
     );
   }

@@ -79,7 +79,7 @@ export class S3Requests {
       await answer.body?.cancel();
       return answer.status;
     } catch (cause) {
-      throw this.#unavailable(`can not be reached (${reasonOf(cause)})`, { status: 0, cause });
+      throw this.#unavailable(`cannot be reached (${reasonOf(cause)})`, { status: 0, cause });
     }
   }
 
@@ -113,7 +113,7 @@ export class S3Requests {
     } catch (cause) {
       if (cause instanceof TroupeError) throw cause;
       const why = signal.aborted ? `no answer within ${timeoutMs / 1_000} s` : reasonOf(cause);
-      throw this.#unavailable(`can not be reached (${why})`, { status: 0, cause });
+      throw this.#unavailable(`cannot be reached (${why})`, { status: 0, cause });
     } finally {
       clearTimeout(late);
     }

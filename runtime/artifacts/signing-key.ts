@@ -14,7 +14,7 @@ export const newUrlKey = (): string => randomBytes(KEY_BYTES).toString('hex');
 
 /**
  * The key of the folder, which must be there. Processes that start at once end with the same one.
- * @throws TroupeError UNAVAILABLE when it can not be read or written, or is damaged
+ * @throws TroupeError UNAVAILABLE when it cannot be read or written, or is damaged
  */
 export async function keepSigningKey(folder: string): Promise<Buffer> {
   const path = urlKeyFile(folder);
@@ -27,7 +27,7 @@ export async function keepSigningKey(folder: string): Promise<Buffer> {
     const key = Buffer.from(text.trim(), 'hex');
     if (key.length === KEY_BYTES) return key;
   } catch (cause) {
-    throw unusable(path, 'can not be read or written', cause);
+    throw unusable(path, 'cannot be read or written', cause);
   }
   throw unusable(path, 'is no key; remove it, and URLs that were signed before are void');
 }

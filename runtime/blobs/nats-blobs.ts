@@ -177,7 +177,7 @@ export class NatsBlobs implements Blobs {
       const meta = JSON.parse(message.header.get(HEADER)) as Meta;
       return { meta, seq: message.seq, data: message.data };
     } catch (cause) {
-      throw corrupt(name, 'its naming message can not be read', cause);
+      throw corrupt(name, 'its naming message cannot be read', cause);
     }
   }
 

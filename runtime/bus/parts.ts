@@ -83,7 +83,7 @@ export class Assemblies {
     return assembly;
   }
 
-  /** The oldest go first: they are the likeliest to miss a part for good. */
+  /** The oldest go first: they are the likeliest to miss a part permanently. */
   #makeRoom(): void {
     for (const [key, assembly] of this.#open) {
       if (this.#bytes <= PARTS_BYTES_MAX) return;

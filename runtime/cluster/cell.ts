@@ -1,6 +1,6 @@
 /**
  * The cell's record: which cell an `env` is, and over how many shards its actors are spread. The
- * first process that comes writes it, for good; an import writes it in two steps, and only the
+ * first process that comes writes it, permanently; an import writes it in two steps, and only the
  * second opens the cell.
  */
 import { randomBytes } from 'node:crypto';
@@ -37,7 +37,7 @@ const SHARDS_MAX = 65_536;
 /**
  * The record, written if there is none; waits while the log does not answer or an import is under
  * way. Any number of processes may do it at once: all get the same.
- * @throws TroupeError INVALID_ARGUMENT for a shard count that can not be; CANCELLED when `signal`
+ * @throws TroupeError INVALID_ARGUMENT for a shard count that cannot be; CANCELLED when `signal`
  * ends the wait; INTERNAL when the record is none of a cluster
  */
 export async function enterCell(log: Log, options: EnterOptions): Promise<CellRecord> {
@@ -51,7 +51,9 @@ export async function enterCell(log: Log, options: EnterOptions): Promise<CellRe
     if (found === undefined) throw noCluster(env);
     if (typeof found !== 'string') {
       if (create && found.shards !== shards)
-        onAlarm(`${shards} shards are asked for, but the cell ${env} has ${found.shards} for good`);
+        onAlarm(
+          `${shards} shards are asked for, but the cell ${env} has ${found.shards} permanently`,
+        );
       return found;
     }
     if (found !== told) onAlarm(`waiting for the cell ${env}: ${found}`);
@@ -60,7 +62,7 @@ export async function enterCell(log: Log, options: EnterOptions): Promise<CellRe
   }
 }
 
-/** The record, or why it can not be had at present; undefined when there is none and stays none. */
+/** The record, or why it cannot be had at present; undefined when there is none and stays none. */
 async function writeOrRead(
   log: Log,
   subject: string,
@@ -71,7 +73,7 @@ async function writeOrRead(
     if (!before && !fresh) return undefined;
     if (!before) await log.append(subject, encode(fresh), { expectedLast: 0 });
     const last = before ?? (await log.readLast(subject));
-    if (!last) return 'its record can not be read back';
+    if (!last) return 'its record cannot be read back';
     const record = decode<CellRecord>(last.bytes);
     if (record.importing === true) return 'an import is under way';
     if (typeof record.cell === 'string' && Number.isInteger(record.shards)) return record;

@@ -4,7 +4,7 @@
  * or cut off).
  *
  * Boundary: says who lives, not who may write; a node that is wrongly thought dead is fenced by the
- * journal (I1, I6). To be wrong rarely, a node judges nobody while it can not hear: when the bus is
+ * journal (I1, I6). To be wrong rarely, a node judges nobody while it cannot hear: when the bus is
  * down or does not bring back its own beats, when it stood still itself, and until it has listened
  * anew.
  */
@@ -84,7 +84,7 @@ export class Members {
   #self: Beat | undefined;
   #seq = 0;
   #startedAtMs = 0;
-  /** undefined while it can not hear */
+  /** undefined while it cannot hear */
   #listeningSinceMs: number | undefined;
   /** when its own beat last came back to it */
   #echoedAtMs = 0;

@@ -70,7 +70,7 @@ const SETTINGS = {
 
 /**
  * Resolves with the first connection; waits for it without end but `signal`.
- * @throws TroupeError INVALID_ARGUMENT for an address, a file or a certificate that can not be
+ * @throws TroupeError INVALID_ARGUMENT for an address, a file or a certificate that cannot be
  * used; UNAUTHORIZED when the server refuses the credentials; CANCELLED when `signal` ends the wait
  */
 export async function connectNats(options: NatsOptions): Promise<NatsConnection> {
@@ -131,7 +131,7 @@ async function readable(path: string): Promise<Buffer> {
   try {
     return await readFile(path);
   } catch (cause) {
-    throw refused(`${path} can not be read: ${textOf(cause)}`, cause);
+    throw refused(`${path} cannot be read: ${textOf(cause)}`, cause);
   }
 }
 

@@ -72,7 +72,7 @@ const IS_THERE: ReadonlySet<number> = new Set([10_058, 10_065]);
 /**
  * Makes or checks the streams. Waits while JetStream is not ready; any number of processes may do
  * it at once.
- * @throws TroupeError INVALID_ARGUMENT when the server or a stream can not keep the promises;
+ * @throws TroupeError INVALID_ARGUMENT when the server or a stream cannot keep the promises;
  * NOT_FOUND when a stream is missing and may not be made;
  * CANCELLED when `signal` ends the wait
  */
@@ -186,7 +186,7 @@ function checkStream(config: StreamConfig, wanted: Wanted): void {
     wrong.push(`num_replicas is ${config.num_replicas}, ${wanted.num_replicas} are asked for`);
   if (wrong.length === 0) return;
   throw refused(
-    `the stream ${config.name} can not be used: ${wrong.join('; ')}. ` +
+    `the stream ${config.name} cannot be used: ${wrong.join('; ')}. ` +
       'Correct it (nats stream edit), or choose another env.',
     { stream: config.name },
   );

@@ -9,7 +9,7 @@
  *  - a worker that ends hands over everything.
  *
  * Boundary: decides who tries and when. Two workers that see the cluster differently may both try;
- * the journal lets one of them in (A1, I1). Nothing is taken or moved while this node can not tell
+ * the journal lets one of them in (A1, I1). Nothing is taken or moved while this node cannot tell
  * who lives.
  */
 import { errorData } from '../../protocols/errors.ts';

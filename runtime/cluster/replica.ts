@@ -72,7 +72,7 @@ export class Replica {
         if (this.#closed) return;
         if (!(error instanceof Gap) && backoffMs >= RETRY_MS.max)
           this.#o.onAlarm(
-            `shard ${this.#o.shard} can not be read here: ${errorData(error).message}`,
+            `shard ${this.#o.shard} cannot be read here: ${errorData(error).message}`,
           );
         await this.#pause(backoffMs);
         backoffMs = Math.min(backoffMs * 2, RETRY_MS.max);

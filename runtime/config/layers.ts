@@ -56,7 +56,7 @@ export class Layers {
     for (const pointer of this.#positions?.at.keys() ?? []) {
       // As a key it would change the object's prototype and be gone.
       if (pointer.endsWith('/__proto__'))
-        findings.push({ pointer, message: 'can not be used as a key' });
+        findings.push({ pointer, message: 'cannot be used as a key' });
     }
     if (!this.#isDocument) {
       findings.push({ pointer: '', message: 'must hold one object: { … }' });

@@ -4,7 +4,7 @@
  * Boundary: reads the file, the environment it is given, the token file and what secrets refer to;
  * writes nothing. Synchronous: it runs once, before anything else does.
  * Invariants:
- *  1. what it returns has passed every check, has every default, and can not be changed;
+ *  1. what it returns has passed every check, has every default, and cannot be changed;
  *  2. every problem is in one report, with its place, and no report holds a secret.
  */
 import { readFileSync } from 'node:fs';
@@ -130,7 +130,7 @@ function namedFile(
   return name ? path(name) : undefined;
 }
 
-/** @throws ConfigError when a named file can not be read, or what is there is no JSON5 */
+/** @throws ConfigError when a named file cannot be read, or what is there is no JSON5 */
 function readDocument(named: string | undefined, home: string): Document {
   const file = named ?? join(home, configFileName);
   let text: string;
@@ -140,7 +140,7 @@ function readDocument(named: string | undefined, home: string): Document {
     const { code = '' } = error as NodeJS.ErrnoException;
     const missing = ['ENOENT', 'ENOTDIR'].includes(code);
     if (missing && named === undefined) return { raw: {} };
-    const why = missing ? 'there is no such file' : `it can not be read (${code})`;
+    const why = missing ? 'there is no such file' : `it cannot be read (${code})`;
     throw new ConfigError([{ path: '', message: why, where: file }]);
   }
   return parse(text, file);

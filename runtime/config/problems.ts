@@ -18,7 +18,7 @@ export type Problem = {
   readonly where?: string;
 };
 
-/** The configuration can not be used. `problems` has at least one. */
+/** The configuration cannot be used. `problems` has at least one. */
 export class ConfigError extends TroupeError {
   readonly problems: readonly Problem[];
 

@@ -64,7 +64,7 @@ const defaults = section('what every agent has unless its own entry says otherwi
   sandbox: sandboxDefaults,
   fallbacks: Type.Array(modelName('a model'), {
     default: [],
-    description: 'models to go on with, in this order, when the one before can not answer',
+    description: 'models to go on with, in this order, when the one before cannot answer',
   }),
   limits: Type.Optional(limits('ceilings of a run and a session; reaching one ends the run')),
   queue: Type.Optional(queueOverride('messages.queue')),

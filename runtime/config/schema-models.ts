@@ -74,7 +74,7 @@ const provider = section('one provider of models', {
   ),
   profiles: Type.Array(profile, {
     default: [],
-    description: 'more keys, asked in order when the one before them can not answer',
+    description: 'more keys, asked in order when the one before them cannot answer',
   }),
   api: oneOf(MODEL_APIS, {
     description: 'which protocol it speaks; known for `anthropic`, `openai` and `google`',

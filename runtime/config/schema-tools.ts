@@ -103,7 +103,7 @@ export const hooksSection = section('code of the installation that looks at runs
   }),
   required: Type.Boolean({
     default: false,
-    description: 'whether a hook that can not be loaded stops the start; else it is reported',
+    description: 'whether a hook that cannot be loaded stops the start; else it is reported',
   }),
 });
 

@@ -80,7 +80,7 @@ function fromFile(path: string): Resolved {
   try {
     return filled(withoutLineBreak(readFileSync(path, 'utf8')), `the file ${path} is empty`);
   } catch (error) {
-    return { failure: `the file ${path} can not be read (${codeOf(error)})` };
+    return { failure: `the file ${path} cannot be read (${codeOf(error)})` };
   }
 }
 

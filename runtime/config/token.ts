@@ -22,7 +22,7 @@ export function readToken(home: string): string | undefined {
     return readFileSync(tokenFile(home), 'utf8').trim() || undefined;
   } catch (error) {
     if (isMissing(error)) return undefined;
-    throw new TroupeError('UNAVAILABLE', `the file ${tokenFile(home)} can not be read`, {
+    throw new TroupeError('UNAVAILABLE', `the file ${tokenFile(home)} cannot be read`, {
       cause: error,
     });
   }
@@ -56,7 +56,7 @@ function keepToken(home: string): string {
     }
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') {
-      throw new TroupeError('UNAVAILABLE', `can not write a token into the data folder ${home}`, {
+      throw new TroupeError('UNAVAILABLE', `cannot write a token into the data folder ${home}`, {
         cause: error,
       });
     }

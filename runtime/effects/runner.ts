@@ -199,7 +199,7 @@ export class EffectRunner {
         parentOf(intent.traceId),
       );
       const unfit = unfitValue(output, `the result of '${intent.src}'`);
-      if (unfit) return failed({ code: 'INTERNAL', message: `${unfit}, which can not be stored` });
+      if (unfit) return failed({ code: 'INTERNAL', message: `${unfit}, which cannot be stored` });
       const bytes = encode(output).length;
       if (bytes > OUTCOME_BYTES_MAX)
         return failed({

@@ -1,6 +1,6 @@
 /**
  * Admission: the fair way into the shards' mailboxes (J2, J4). A mailbox is one queue for all
- * tenants, in which fairness can not be made; so every door keeps it short, and lets what must wait
+ * tenants, in which fairness cannot be made; so every door keeps it short, and lets what must wait
  * wait here: one window of entries on their way per shard and lane, and a fair queue before each.
  *
  * Boundary: one per door, that is per process; several doors share a shard by each having a window.

@@ -78,7 +78,7 @@ function restingAfterTimeout(check: SchemaCheck): SchemaCheck {
     } catch {
       // Too long, or too deep for the stack: a schema that is sound does neither.
       restsUntilMs = performance.now() + REST_MS;
-      return [{ path: '', message: 'can not be checked in time against its schema' }];
+      return [{ path: '', message: 'cannot be checked in time against its schema' }];
     }
   };
 }

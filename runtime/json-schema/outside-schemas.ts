@@ -20,8 +20,8 @@ const KEPT_MAX = 200;
 const kept = new LruMap<string, SchemaCheck | string>(KEPT_MAX);
 
 /**
- * What is wrong with a value by a schema of somebody else; undefined: nothing. A schema that can
- * not be read, or takes too long, fits nothing. Never throws.
+ * What is wrong with a value by a schema of somebody else; undefined: nothing. A schema that
+ * cannot be read, or takes too long, fits nothing. Never throws.
  */
 export const schemaComplaint = async (
   schema: Record<string, unknown>,
@@ -29,7 +29,7 @@ export const schemaComplaint = async (
 ): Promise<string | undefined> => {
   const text = JSON.stringify(schema);
   const check = kept.get(text) ?? (await keep(text, schema));
-  if (typeof check === 'string') return `the schema can not be read: ${check}`;
+  if (typeof check === 'string') return `the schema cannot be read: ${check}`;
   try {
     const errors = check(value);
     return errors.length === 0 ? undefined : describeErrors(errors);

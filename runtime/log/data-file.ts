@@ -82,7 +82,7 @@ const choose = (boot: bigint, a: Meta, b: Meta | undefined): Meta => {
   return !later.unflushed || (later.boot !== 0n && later.boot === boot) ? later : earlier;
 };
 
-/** As LMDB reads it; 0 where it can not be told. */
+/** As LMDB reads it; 0 where it cannot be told. */
 const bootOfMachine = (): bigint => {
   if (process.platform !== 'linux') return 0n;
   try {

@@ -1,7 +1,7 @@
 /**
  * Folder lock: at most one process uses a data folder. The kernel holds the lock and frees it when
  * the process ends in any way, kill -9 included, so there is no stale lock to detect: a lock file
- * that names a pid can not tell a reused pid, nor pid 1 of one container from pid 1 of another.
+ * that names a pid cannot tell a reused pid, nor pid 1 of one container from pid 1 of another.
  *
  * Node has no flock(2), so:
  *  - where the `flock` program is (Linux: util-linux, busybox), it locks a file descriptor that it

@@ -80,7 +80,7 @@ export class GroupCommit {
     if (this.#broken === undefined) return;
     throw new TroupeError(
       'UNAVAILABLE',
-      `the store failed in a way it can not go on from (${String(this.#broken.cause)}): check the disk ` +
+      `the store failed in a way it cannot go on from (${String(this.#broken.cause)}): check the disk ` +
         'and start again; what was answered is safe',
       { details: { reason: 'STORE_BROKEN' }, cause: this.#broken.cause },
     );

@@ -67,7 +67,7 @@ const CELL = Buffer.from('cell');
 /**
  * Opens the store of a folder, or makes it.
  * @throws TroupeError UNAVAILABLE (details.reason LOCKED, pid) when another process has the folder;
- * INTERNAL (CORRUPT) when its data can not be trusted; INTERNAL (FORMAT) when it is of a newer
+ * INTERNAL (CORRUPT) when its data cannot be trusted; INTERNAL (FORMAT) when it is of a newer
  * format
  */
 export const openLmdbStore = async (options: LmdbStoreOptions): Promise<LmdbStore> => {
@@ -131,7 +131,7 @@ const readDescription = (path: string): Description | undefined => {
   try {
     read = JSON.parse(readFileSync(file, 'utf8')) as Partial<Description> | null;
   } catch (error) {
-    throw corrupt(path, `${STORE_FILE} can not be read`, error);
+    throw corrupt(path, `${STORE_FILE} cannot be read`, error);
   }
   const { cell, formatVersion } = read ?? {};
   if (typeof cell !== 'string' || typeof formatVersion !== 'number') {
@@ -159,7 +159,7 @@ const openRows = (options: LmdbStoreOptions, exists: boolean): LmdbRows => {
   } catch (error) {
     const { code } = error as { code?: unknown };
     if (typeof code === 'number' && code > 0) throw unreadable(path, error); // errno; LMDB's are below 0
-    throw corrupt(path, `LMDB can not read it (${String(error)})`, error);
+    throw corrupt(path, `LMDB cannot read it (${String(error)})`, error);
   }
 };
 

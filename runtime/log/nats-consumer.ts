@@ -120,7 +120,7 @@ export class NatsConsumer {
     if (!this.#ended && this.#left === 0) this.#o.onIdle();
   }
 
-  /** What the server says of a pull: that it still waits, that it ended, or that it can not be. */
+  /** What the server says of a pull: that it still waits, that it ended, or that it cannot be. */
   #status({ subject, headers }: Msg): void {
     const code = headers?.code ?? 0;
     const text = headers?.description ?? '';

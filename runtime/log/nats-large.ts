@@ -46,7 +46,7 @@ export class LargeEntries {
 }
 
 export const corruptEntry = (subject: string, position: number, why: string): TroupeError =>
-  new TroupeError('INTERNAL', `entry ${position} of ${subject} can not be read: ${why}`, {
+  new TroupeError('INTERNAL', `entry ${position} of ${subject} cannot be read: ${why}`, {
     details: { reason: 'CORRUPT', subject, position },
   });
 

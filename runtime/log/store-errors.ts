@@ -1,7 +1,7 @@
 /** Errors of opening the embedded store: what happened, where, and what to do. */
 import { TroupeError } from '../../protocols/errors.ts';
 
-/** The data can not be trusted. Never repaired silently: a person decides what is lost. */
+/** The data cannot be trusted. Never repaired silently: a person decides what is lost. */
 export const corrupt = (path: string, why: string, cause?: unknown): TroupeError =>
   new TroupeError(
     'INTERNAL',
@@ -13,7 +13,7 @@ export const corrupt = (path: string, why: string, cause?: unknown): TroupeError
 export const unreadable = (path: string, cause: unknown): TroupeError =>
   new TroupeError(
     'UNAVAILABLE',
-    `the data folder ${path} can not be opened: ${String(cause)}. ` +
+    `the data folder ${path} cannot be opened: ${String(cause)}. ` +
       'It must be a folder on a local disk that this user may write.',
     { details: { reason: 'UNREADABLE', path }, cause },
   );

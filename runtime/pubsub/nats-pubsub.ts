@@ -43,7 +43,7 @@ export class NatsPubsub implements Pubsub {
 
   /**
    * Lost while there is no connection.
-   * @throws TroupeError INVALID_ARGUMENT for a subject or a header that can not be sent,
+   * @throws TroupeError INVALID_ARGUMENT for a subject or a header that cannot be sent,
    * PAYLOAD_TOO_LARGE, UNAVAILABLE when it is closed
    */
   publish(subject: string, bytes: Uint8Array, headers: Headers = {}): void {
@@ -169,7 +169,7 @@ function headersOf(fields: Headers): MsgHdrs | undefined {
   try {
     for (const name of names) headers.set(name, fields[name]!);
   } catch (cause) {
-    throw new TroupeError('INVALID_ARGUMENT', 'a header can not be sent over NATS', { cause });
+    throw new TroupeError('INVALID_ARGUMENT', 'a header cannot be sent over NATS', { cause });
   }
   return headers;
 }

@@ -198,7 +198,7 @@ class CellKeys {
     }
     const decided = await this.digests();
     if (decided) return decided;
-    throw new TroupeError('UNAVAILABLE', "the record of the cell's keys can not be read back");
+    throw new TroupeError('UNAVAILABLE', "the record of the cell's keys cannot be read back");
   }
 
   async #own(): Promise<Texts> {
@@ -220,7 +220,7 @@ class CellKeys {
 }
 
 const refusal = (reason: KeysRefusal, cause?: unknown) =>
-  new TroupeError('UNAUTHORIZED', `the keys of the cell can not be used here: ${reason}`, {
+  new TroupeError('UNAUTHORIZED', `the keys of the cell cannot be used here: ${reason}`, {
     details: { reason },
     cause,
   });

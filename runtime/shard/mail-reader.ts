@@ -50,7 +50,7 @@ export class MailReader {
     lane: 'm' | 'c';
     from: Position;
     onInputs: () => void;
-    /** an entry cannot be read for good: nothing may be skipped */
+    /** an entry cannot be read permanently: nothing may be skipped */
     onCorrupt: (error: unknown) => void;
   }) {
     this.#clock = options.clock;

@@ -33,7 +33,7 @@ export type MailboxInputOptions = Timing & {
   readonly parts: ShardParts;
   readonly time: ShardTime;
   readonly onInputs: () => void;
-  /** a mailbox entry cannot be read for good */
+  /** a mailbox entry cannot be read permanently */
   readonly onCorrupt: (error: unknown) => void;
 };
 

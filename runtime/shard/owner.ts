@@ -366,7 +366,7 @@ export class ShardOwner {
     this.#end(isPassing ? 'lost' : 'quarantined', message);
   }
 
-  /** A cache that can not be cleared now is found damaged again by whoever loads it. */
+  /** A cache that cannot be cleared now is found damaged again by whoever loads it. */
   async #clearCache(): Promise<void> {
     try {
       await this.#o.state.clear(this.shard);

@@ -147,7 +147,7 @@ export class CorruptRecord extends Error {
 
 /**
  * A decoded array whose positions are known by its first element, or by who wrote it. Checksums and
- * the cell guard it; a type can not.
+ * the cell guard it; a type cannot.
  */
 type Packed = any[];
 

@@ -7,7 +7,7 @@ import type { Clock } from '../clock/clock.ts';
 import { sortable } from './actor-row.ts';
 import { type Fold, TABLE } from './fold.ts';
 
-/** A timer that is due and can not be taken yet is looked at again so soon. */
+/** A timer that is due and cannot be taken yet is looked at again so soon. */
 const SOONEST_MS = 1;
 /**
  * After a sleep of this at most it looks at the time again: a suspend or a set clock skips time.

@@ -215,7 +215,7 @@ function ignored(
 
 /**
  * The first message itself is not applied, but the actor's first state asks for something: it is
- * created all the same. Answers false when it can not be, and the message is refused.
+ * created all the same. Answers false when it cannot be, and the message is refused.
  */
 function bear(
   t: TurnContext,

@@ -37,7 +37,7 @@ export function checkMessage(event: unknown): asserts event is Message {
 /** @throws TroupeError INVALID_ARGUMENT unless the value comes back from a store as it went in */
 export function checkValue(value: unknown, what: string): void {
   const unfit = unfitValue(value, what);
-  if (unfit) throw invalid(`${unfit}, which can not be stored: send JSON values or bytes`);
+  if (unfit) throw invalid(`${unfit}, which cannot be stored: send JSON values or bytes`);
 }
 
 /** @throws TroupeError INVALID_ARGUMENT */

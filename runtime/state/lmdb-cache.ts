@@ -47,7 +47,7 @@ const MAP_SIZE_BYTES_DEFAULT = 2 ** 30;
 const BOOT_FILE = '/proc/sys/kernel/random/boot_id';
 
 /**
- * Opens the cache of a folder, emptied if it can not be trusted.
+ * Opens the cache of a folder, emptied if it cannot be trusted.
  * @throws TroupeError UNAVAILABLE (details.reason LOCKED, pid) when another process has the folder,
  * (UNREADABLE) when nothing can be kept there
  */
@@ -88,7 +88,7 @@ const openTables = (options: StateCacheOptions): Opened => {
     const tables = new CacheTables({ path, mapSizeBytes, noSync: true });
     return { tables, emptied: undefined };
   } catch (error) {
-    return { tables: begin(), emptied: `it can not be read (${String(error)})` };
+    return { tables: begin(), emptied: `it cannot be read (${String(error)})` };
   }
 };
 
@@ -100,7 +100,7 @@ const whyForeign = (path: string, wanted: Record<string, unknown>): string | und
   try {
     found = JSON.parse(readFileSync(join(path, CACHE_FILE), 'utf8')) as typeof found;
   } catch (error) {
-    return `${CACHE_FILE} can not be read (${String(error)})`;
+    return `${CACHE_FILE} cannot be read (${String(error)})`;
   }
   const other = Object.keys(wanted).find((name) => found?.[name] !== wanted[name]);
   return other && `it is of another ${other} (${String(found?.[other])})`;

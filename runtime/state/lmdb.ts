@@ -1,6 +1,6 @@
 /**
  * LmdbState: State on the rows of an LMDB environment. In the embedded store writes go through the
- * same group commit as the journal's, so a `clear` can not overtake or split the append before it;
+ * same group commit as the journal's, so a `clear` cannot overtake or split the append before it;
  * a cache commits each at once.
  */
 import { TroupeError } from '../../protocols/errors.ts';

@@ -17,7 +17,7 @@ const SHARD_MAX = 0xffff;
 const CRC_BYTES = 4;
 
 /**
- * Refuses what can not be a row's address: two texts must never share a row, and no text may reach
+ * Refuses what cannot be a row's address: two texts must never share a row, and no text may reach
  * into another table.
  * @throws TroupeError INVALID_ARGUMENT
  */
@@ -36,7 +36,7 @@ export const checkAddress = (shard: number, table: string, key: string): void =>
     refuse(`key ${JSON.stringify(key)} in table ${table} is no valid Unicode`);
 };
 
-/** @throws TroupeError INVALID_ARGUMENT for the first put whose address can not be stored */
+/** @throws TroupeError INVALID_ARGUMENT for the first put whose address cannot be stored */
 export const checkPuts = (puts: readonly Put[]): void => {
   for (const put of puts) checkAddress(put.shard, put.table, put.key);
 };

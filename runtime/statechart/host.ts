@@ -32,7 +32,7 @@ export type * from './live.ts';
 /**
  * A new machine in its first state. Its entry actions see the event `xstate.init` with `input`; it
  * has no `meta`, timers count from `meta.now`.
- * @throws TroupeError INTERNAL when the first state can not be made
+ * @throws TroupeError INTERNAL when the first state cannot be made
  */
 export function initialState(
   machine: AnyStateMachine,
@@ -45,7 +45,7 @@ export function initialState(
   if (snapshot.status === 'error') {
     throw new TroupeError(
       'INTERNAL',
-      `${machine.id} can not begin: ${errorData(snapshot.error).message}`,
+      `${machine.id} cannot begin: ${errorData(snapshot.error).message}`,
       {
         cause: snapshot.error,
       },
@@ -55,7 +55,7 @@ export function initialState(
   if (unfit)
     throw new TroupeError(
       'INTERNAL',
-      `${machine.id} can not begin: its ${unfit}, which can not be stored`,
+      `${machine.id} cannot begin: its ${unfit}, which cannot be stored`,
     );
   const draft: Draft = {
     seq: 0,
@@ -109,7 +109,7 @@ export function step(machine: AnyStateMachine, live: Live, cause: Cause, now: nu
 /** @throws TroupeError INTERNAL when the machine holds what would not come back from its row */
 function assertStorable({ context, output }: AnyMachineSnapshot, before: unknown): void {
   const unfit = unfitChange(context, before) ?? unfitValue(output, 'output');
-  if (unfit) throw new TroupeError('INTERNAL', `its ${unfit}, which can not be stored`);
+  if (unfit) throw new TroupeError('INTERNAL', `its ${unfit}, which cannot be stored`);
 }
 
 /** The row to persist. It shares context and tables with `live`: encode it, do not change it. */
@@ -149,7 +149,7 @@ export function load(machine: AnyStateMachine, row: MachineRow): Live {
     const { message } = errorData(cause);
     throw new TroupeError(
       'INTERNAL',
-      `${machine.id} can not go on from a stored state: ${message}`,
+      `${machine.id} cannot go on from a stored state: ${message}`,
       { cause },
     );
   }
@@ -223,7 +223,7 @@ function inertScope(): AnyActorScope {
   const refuse = (): never => {
     throw new TroupeError(
       'INTERNAL',
-      'a machine can not send to or spawn by a reference: use the action tell, or invoke an effect',
+      'a machine cannot send to or spawn by a reference: use the action tell, or invoke an effect',
     );
   };
   Object.assign(self, { id: 'self', sessionId: 'self', send: refuse });

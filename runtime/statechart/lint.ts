@@ -3,7 +3,7 @@
  * names that nothing stands behind (a misspelled delay fires at once), and machines may start work
  * that no host can keep durable. Both are refused here, with the state's name and what to do.
  *
- * What lint can not see, a function that calls `spawn` or sends under another name, fails in the
+ * What lint cannot see, a function that calls `spawn` or sends under another name, fails in the
  * step.
  */
 import { type AnyStateMachine, type AnyStateNode, StateMachine } from 'xstate';
@@ -63,7 +63,7 @@ function machineProblems(machine: AnyStateMachine, tell: Tell): void {
     );
   }
   const unfit = typeof context === 'function' ? undefined : unfitValue(context);
-  if (unfit) tell(`the initial context can not be stored: ${unfit}; keep JSON values only`);
+  if (unfit) tell(`the initial context cannot be stored: ${unfit}; keep JSON values only`);
   if (typeof context === 'function' && SPAWNS.test(String(context))) tell(SPAWNED);
   for (const [name, delay] of Object.entries(machine.implementations.delays as Named)) {
     if (typeof delay === 'function' || (typeof delay === 'number' && delay >= 0)) continue;
@@ -75,7 +75,7 @@ function machineProblems(machine: AnyStateMachine, tell: Tell): void {
 
 const SPAWNS = /\bspawn\s*\(/;
 const SPAWNED =
-  'it spawns an actor into context, a live reference that can not be stored: invoke an effect';
+  'it spawns an actor into context, a live reference that cannot be stored: invoke an effect';
 const ENQUEUES = /\.\s*(spawnChild|stopChild|sendTo|sendParent|emit)\s*\(/;
 const ASKS = `the host's actions (${Object.keys(hostActions).join(', ')})`;
 
@@ -95,7 +95,7 @@ const INSTEAD: Readonly<Record<string, string>> = {
   'xstate.sendParent': 'an actor has no live parent: use the action tell with its address',
   'xstate.emit': 'it emits to listeners that an actor does not have: use the action publish',
   'xstate.log': 'a machine is pure and does not log: use the action publish or append',
-  'xstate.spawnChild': 'it spawns an actor, which can not be stored: invoke an effect',
+  'xstate.spawnChild': 'it spawns an actor, which cannot be stored: invoke an effect',
   'xstate.stopChild': 'it stops a child: leave the state that invokes it',
 };
 

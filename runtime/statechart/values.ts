@@ -3,7 +3,7 @@
  * fields.
  */
 
-/** Where and why a value can not be stored, as `path is a Map`; undefined when it can. */
+/** Where and why a value cannot be stored, as `path is a Map`; undefined when it can. */
 export const unfitValue = (value: unknown, path = 'context'): string | undefined =>
   isFit(value, 0) ? undefined : fault(value, path, 0);
 

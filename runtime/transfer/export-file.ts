@@ -212,6 +212,6 @@ const damaged = (path: string, why: string, cause?: unknown): TroupeError =>
   new TroupeError('INVALID_ARGUMENT', `${path} is damaged: ${why}. Export again.`, { cause });
 
 const unusable = (done: string, path: string, cause: unknown): TroupeError =>
-  new TroupeError('UNAVAILABLE', `${path} can not be ${done}: ${errorData(cause).message}`, {
+  new TroupeError('UNAVAILABLE', `${path} cannot be ${done}: ${errorData(cause).message}`, {
     cause,
   });

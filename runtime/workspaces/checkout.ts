@@ -128,7 +128,7 @@ function unlessGone(error: unknown): void {
 const within = (folder: Buffer, name: Buffer): Buffer =>
   Buffer.concat([folder, Buffer.from('/'), name]);
 
-/** What can not be read, or holds more than it may, is no beginning: it is emptied. */
+/** What cannot be read, or holds more than it may, is no beginning: it is emptied. */
 async function readOrEmpty(root: string, limits: WorkspaceLimits): Promise<Tree> {
   try {
     return await readTree(root, limits);

@@ -33,7 +33,7 @@ export type FolderWorkspacesOptions = {
   readonly cell: string;
   /**
    * Makes the folder and its marker, at the first opening, when there is no marker. Only for a
-   * folder that can not be an empty mount point, or once by hand; default false
+   * folder that cannot be an empty mount point, or once by hand; default false
    */
   readonly create?: boolean;
   readonly limits?: Partial<WorkspaceLimits>;

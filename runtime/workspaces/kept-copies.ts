@@ -33,7 +33,7 @@ export class KeptCopies {
     this.#names.delete(name);
   }
 
-  /** After a place with a copy was left. A copy that can not be removed is no longer counted. */
+  /** After a place with a copy was left. A copy that cannot be removed is no longer counted. */
   async add(name: string): Promise<void> {
     const names = (this.#names ??= new Set());
     names.delete(name);

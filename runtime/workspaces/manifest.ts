@@ -50,7 +50,7 @@ export const encodeManifest = (manifest: Manifest): Uint8Array => {
 };
 
 /**
- * Read, and believed only where restoring it can not write outside of its folder. @throws
+ * Read, and believed only where restoring it cannot write outside of its folder. @throws
  * TroupeError UNAVAILABLE, details.reason CORRUPT
  */
 export const decodeManifest = (bytes: Uint8Array, expected: Partial<Manifest>): Manifest => {

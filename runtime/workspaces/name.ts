@@ -36,7 +36,7 @@ export const reaching = async <T>(
     if (signal?.aborted) throw signal.reason;
     if (error instanceof TroupeError) throw error;
     const { message } = error as Error;
-    throw new TroupeError('UNAVAILABLE', `${what} can not be reached: ${message}`, {
+    throw new TroupeError('UNAVAILABLE', `${what} cannot be reached: ${message}`, {
       cause: error,
     });
   }

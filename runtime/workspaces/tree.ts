@@ -134,7 +134,7 @@ const specialKind = (found: Stats): string => {
   return found.isSocket() ? 'socket' : 'device';
 };
 
-/** Whether a link at `path` (relative to the root) can not lead out; see the file's head. */
+/** Whether a link at `path` (relative to the root) cannot lead out; see the file's head. */
 export function staysInside(path: string, target: string): boolean {
   if (target === '' || posix.isAbsolute(target)) return false;
   const steps = target.split('/').filter((step) => step !== '' && step !== '.');

@@ -6,7 +6,7 @@
  *  - what one opener saved is what the next one finds, on any worker: bytes, file modes, links
  *    that may be saved, empty folders, deletions. Not kept: owners, times, modes of folders, and
  *    that two names were one file;
- *  - a workspace that can not be reached is UNAVAILABLE (retryable), never an empty folder in its
+ *  - a workspace that cannot be reached is UNAVAILABLE (retryable), never an empty folder in its
  *    place. An actor that never saved has an empty one, version 0;
  *  - one opener at a time per machine (for a shared volume: per volume, where it has locks): the
  *    next one waits until the first has closed or its process has ended;
@@ -27,7 +27,7 @@ export interface Workspaces {
    * Resolves when the folder is there with all that was saved; waits for the opener before.
    * `signal` ends the wait with its reason; it does not end the workspace.
    *
-   * @throws TroupeError UNAVAILABLE when it can not be reached
+   * @throws TroupeError UNAVAILABLE when it cannot be reached
    */
   open(actor: Address, options: { readonly signal: AbortSignal }): Promise<Workspace>;
   /**
@@ -37,7 +37,7 @@ export interface Workspaces {
    * has replaced. `before`: what the last look answered; the same object when nothing changed.
    *
    * @param paths of files, relative; one step may be `*`: every folder there
-   * @throws TroupeError UNAVAILABLE when it can not be reached
+   * @throws TroupeError UNAVAILABLE when it cannot be reached
    */
   peek(actor: Address, paths: readonly string[], before?: Peeked): Promise<Peeked>;
   /** Labels of the workers that can open it; left out, or `{}`: every worker can. */

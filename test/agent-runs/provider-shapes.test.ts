@@ -74,7 +74,7 @@ const CASES: Readonly<Record<string, Case>> = {
     stops: ['tools', 'end'],
     results: ['42'],
   },
-  'a refusal': { plans: [shapes.refusal], reply: 'I can not', stops: ['refusal'] },
+  'a refusal': { plans: [shapes.refusal], reply: 'I cannot', stops: ['refusal'] },
   'the end of its tokens': { plans: [shapes['max tokens']], stops: ['length'] },
   'an overload, and then an answer': { plans: [shapes.overload, text] },
   'an overload in the stream, and then an answer': {

@@ -87,7 +87,7 @@ function checkTranscript(told: Told): void {
   expect(all(told, 'run.end')).toEqual([entries.at(-1)]);
   expect(entries.at(-1)).toMatchObject({ type: 'run.end', status: row.status });
   const texts = answers.map(({ text }) => text);
-  // a call that failed for good has deltas and no answer
+  // a call that failed permanently has deltas and no answer
   const whole = row.status === 'ok' ? watched : watched.slice(0, texts.length);
   expect(padded(whole, texts.length), 'the deltas make up the answers').toEqual(texts);
   for (const { calls = [] } of answers) {

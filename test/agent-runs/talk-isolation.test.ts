@@ -120,7 +120,7 @@ it('works on its parent’s files where the parent says so', async () => {
   expect(readFileSync(join(troupe.workspace(), 'pears.txt'), 'utf8')).toBe('two');
 });
 
-it('may not write by default, and can not call what it was not given', async () => {
+it('may not write by default, and cannot call what it was not given', async () => {
   const child: Script = ({ results }) => {
     if (results.length > 0) return says(JSON.stringify(results));
     return wants(
@@ -138,5 +138,5 @@ it('may not write by default, and can not call what it was not given', async () 
   const last = turns().findLast(({ isSubagent }) => isSubagent);
   expect(last?.results).toHaveLength(3);
   for (const { text } of last!.results)
-    expect(text).toMatch(/can not be used here|not available|there is no/i);
+    expect(text).toMatch(/cannot be used here|not available|there is no/i);
 });

@@ -183,7 +183,7 @@ describe('an agent that looks things up', () => {
     expect(told.results[0]?.result).toContain('About green tea');
     expect(told.results[1]?.result).toContain('Green tea is drunk hot.');
     expect(site.asked).toEqual([expect.stringContaining('/search?q=green'), 'GET /tea']);
-    // what was found can not close the envelope that it comes in
+    // what was found cannot close the envelope that it comes in
     const seen = lastAsked(server);
     expect(seen.split('</tool_result>')).toHaveLength(1 + told.results.length);
     expect(seen).toContain('‹/tool_result>');

@@ -115,7 +115,7 @@ describe('what a person gets wrong', () => {
     [['limits', '--loud'], "Unknown option '--loud'"],
     [['limits', '--repeats', 'many'], '--repeats is a whole number'],
     [['limits', '--gate', 'fast'], '--gate is written scenario.figure=number'],
-    [['limits', '--baseline', '/nowhere.json'], 'the baseline /nowhere.json can not be read'],
+    [['limits', '--baseline', '/nowhere.json'], 'the baseline /nowhere.json cannot be read'],
   ])('%j ends with exit code 2 before anything is measured', async (args, why) => {
     const { code, stderr } = await bench(...args, '--smoke');
     expect(code).toBe(2);

@@ -152,7 +152,7 @@ export function follow(options: Exploration, script: readonly string[], probe?: 
     const deed = deeds.find((one) => one.name === name);
     if (!deed) {
       throw new Error(
-        `${name} can not happen after ${place.path.join(', ')}; only ${deeds.map((one) => one.name).join(', ')}`,
+        `${name} cannot happen after ${place.path.join(', ')}; only ${deeds.map((one) => one.name).join(', ')}`,
       );
     }
     place = advance(options, place, deed, place.ledger, probe);

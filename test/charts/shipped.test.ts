@@ -1,4 +1,4 @@
-/** What holds for every type that ships, so that a new one can not be forgotten. */
+/** What holds for every type that ships, so that a new one cannot be forgotten. */
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -30,7 +30,7 @@ const statesOf = (machine: AnyStateMachine) =>
 describe.each(shippedActors().map((actor) => [actor.type, actor] as const))('%s', (type, actor) => {
   const { machine, effects } = actor;
 
-  it('has nothing that a host can not keep', () => {
+  it('has nothing that a host cannot keep', () => {
     expect(lintMachine(machine, { effects: Object.keys(effects) })).toEqual([]);
   });
 

@@ -127,7 +127,7 @@ describe('troupe chat, when its session says something by itself', () => {
 });
 
 describe('troupe agent', () => {
-  it('sends images along, and says which file it can not read', async () => {
+  it('sends images along, and says which file it cannot read', async () => {
     const { url, system } = await runGateway({ echo: true });
     const file = join(scratchFolder(), 'dot.png');
     writeFileSync(file, Buffer.concat([Buffer.from('89504e470d0a1a0a', 'hex'), Buffer.alloc(9)]));

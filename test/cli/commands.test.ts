@@ -312,7 +312,7 @@ describe('troupe doctor', () => {
     const taken = await runProgram(['doctor', '--json', '--port', String(port)]);
     expect(taken.code).toBe(1);
     expect(statusOf(taken.stdout).of('port')).toMatchObject([
-      { status: 'fail', message: `${port} can not be listened on (EADDRINUSE)` },
+      { status: 'fail', message: `${port} cannot be listened on (EADDRINUSE)` },
     ]);
   });
 

@@ -197,7 +197,7 @@ describe('troupe doctor, in contact with the bucket', () => {
     expect(await failed()).toEqual([expect.stringContaining(message)]);
   });
 
-  it('refuses settings that it can not read, and names the permissions', async () => {
+  it('refuses settings that it cannot read, and names the permissions', async () => {
     server.settings.readable = false;
     const remedies = (await doctor()).flatMap(({ remedy }) => remedy ?? []);
     expect(remedies).toEqual([
@@ -212,7 +212,7 @@ describe('troupe doctor, in contact with the bucket', () => {
     expect(statuses).toEqual(['ok', 'warn', 'warn', 'ok', 'ok']);
   });
 
-  it('reports a store that it can not reach once, without its secret', async () => {
+  it('reports a store that it cannot reach once, without its secret', async () => {
     await server.close();
     const findings = await doctor({ secretAccessKey: 'never-shown' });
     expect(findings).toMatchObject([{ status: 'fail' }]);

@@ -227,7 +227,7 @@ describe('a lost connection', () => {
     await expect(client.ready()).rejects.toMatchObject({ code: 'UNAVAILABLE' });
   });
 
-  it('closes for good when the gateway comes back and refuses', async () => {
+  it('closes permanently when the gateway comes back and refuses', async () => {
     const { url, gateway } = await runGateway();
     let answers = 0;
     const client = await clientOf(url);

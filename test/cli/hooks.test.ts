@@ -17,7 +17,7 @@ const dataOf = (files: Readonly<Record<string, string>>): string => {
 };
 
 describe('troupe hooks', () => {
-  it('lists what is loaded, and fails for what can not be', async () => {
+  it('lists what is loaded, and fails for what cannot be', async () => {
     const data = dataOf({ 'sign.mjs': sign, 'bad.ts': 'export default {' });
     const listed = await runProgram(['hooks', 'list', '--data', data]);
     expect(listed.code).toBe(1);

@@ -36,7 +36,7 @@ it('troupe subagents lists, counts, tells and ends', { timeout: 60_000 }, async 
   expect(JSON.parse(json.stdout)).toMatchObject({ counts: { killed: 1 }, open: [], overdue: 0 });
 });
 
-it('troupe subagents kill wants a reason, and knows whom it can not find', async () => {
+it('troupe subagents kill wants a reason, and knows whom it cannot find', async () => {
   const door = await openSubagents();
   expect(await subagents(door, 'kill', 'x')).toMatchObject({
     code: 2,

@@ -161,7 +161,7 @@ describe.skipIf(!server)(`agents of a cluster${leftOut}`, () => {
     expect(await reply).toContain('allowed');
   }, 20_000);
 
-  it('do not ask again on another worker what was allowed for good', async () => {
+  it('do not ask again on another worker what was allowed permanently', async () => {
     const asked = new Promise<{ id: string }>((resolve) =>
       first.on('exec.approval.requested', resolve),
     );

@@ -145,7 +145,7 @@ describe.skipIf(missing)(`links of sandboxed commands in a cluster${leftOut}`, (
     expect(existsSync('/usr/share/troupe-escaped')).toBe(false);
     expect(await exec('bob', 'cat own')).toContain('kept');
     const shown = client.request('agents.files.get', { agentId: 'main', name: 'AGENTS.md' });
-    await expect(shown).rejects.toThrow('can not be shown');
+    await expect(shown).rejects.toThrow('cannot be shown');
   }, 60_000);
 
   it('a folder that takes the place of a saved link is written as a folder', async () => {

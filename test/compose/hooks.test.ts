@@ -182,7 +182,7 @@ describe('hooks of an installation', () => {
     expect(new Set(told.map(({ sessionId }) => sessionId)).size).toBe(4);
   });
 
-  it('that can not be loaded stop nothing, unless they are required', async () => {
+  it('that cannot be loaded stop nothing, unless they are required', async () => {
     const files = { 'bad.mjs': 'export default {' };
     const troupe = await startTroupe(configOf(files).config);
     await troupe.stop();

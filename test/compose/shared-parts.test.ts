@@ -51,10 +51,10 @@ it('tells both sides of a process whose files are elsewhere, once', async () => 
   await enter('bob', { folder: join(folder, 'own') });
   await eventually(() => {
     expect(heard['ann']).toEqual([
-      expect.stringMatching(/can not read the files of bob: .*signature/),
+      expect.stringMatching(/cannot read the files of bob: .*signature/),
     ]);
     expect(heard['bob']).toEqual([
-      expect.stringMatching(/can not read the files of ann: .*a2a.artifacts/),
+      expect.stringMatching(/cannot read the files of ann: .*a2a.artifacts/),
     ]);
   });
   await enter('eve', { folder });
@@ -81,7 +81,7 @@ it('tells both sides of two keys for sensitive payloads', async () => {
   });
 });
 
-it('says that a bucket can not be used, and what others say is not believed blindly', async () => {
+it('says that a bucket cannot be used, and what others say is not believed blindly', async () => {
   const bus = new InProcessBus();
   onTestFinished(() => bus.close());
   const said: string[] = [];
@@ -94,6 +94,6 @@ it('says that a bucket can not be used, and what others say is not believed blin
   await new SharedParts({ ...parts, onDifference: (what) => void said.push(what) }).open();
   for (const nonsense of [null, 'x', {}, { node: 1, name: 'b' }]) bus.publish('parts', nonsense);
   await eventually(() =>
-    expect(said).toEqual([expect.stringMatching(/bucket of files can not be used.*look at a2a/)]),
+    expect(said).toEqual([expect.stringMatching(/bucket of files cannot be used.*look at a2a/)]),
   );
 });

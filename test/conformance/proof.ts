@@ -28,7 +28,7 @@ export const quickChecks = ({ breaks }: Breaker) => allBut([...SLOW, ...ALONE], 
 export const sociableChecks = ({ breaks }: Breaker) => allBut(ALONE, breaks);
 
 /**
- * The rules that the suite finds broken, or can not ask for. What it finds besides the one that is
+ * The rules that the suite finds broken, or cannot ask for. What it finds besides the one that is
  * broken is asked once more, by itself: on a busy machine an answer may be late.
  *
  * @param only ids of the checks to make; default all

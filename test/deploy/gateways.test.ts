@@ -77,7 +77,7 @@ describe.skipIf(!server)(`two gateways of one cell${leftOut}`, () => {
     expect(await statusOf(first.port, own)).toBe(401);
 
     await eventually(() => {
-      expect(worker.stderr).toContain('can not read the files of second');
+      expect(worker.stderr).toContain('cannot read the files of second');
       expect(worker.stderr).toContain('second has another key for sensitive payloads');
     });
     expect(worker.stderr).not.toContain('files of first');

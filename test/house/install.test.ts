@@ -46,7 +46,7 @@ describe('what is missing in node_modules', () => {
     expect(missingPackages({ dev: true, folder })).toEqual([a]);
   });
 
-  test('an optional package that this machine can not have is not missing', () => {
+  test('an optional package that this machine cannot have is not missing', () => {
     given({ [a]: { version: '1', optional: true } }, {});
     expect(missingPackages({ dev: true, folder })).toEqual([]);
   });

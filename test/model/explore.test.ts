@@ -1,4 +1,4 @@
-/** The explorer itself: a search that can not fail proves nothing. */
+/** The explorer itself: a search that cannot fail proves nothing. */
 import { describe, expect, test } from 'vitest';
 import { explore, type Model, type Violation } from './explore.ts';
 

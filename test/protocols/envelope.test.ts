@@ -198,7 +198,7 @@ describe('an envelope as a message', () => {
     );
   });
 
-  it('can not be made without the version of its schema', () => {
+  it('cannot be made without the version of its schema', () => {
     expect(() => messageToEnvelope({ type: 'a.b_c' }, good)).toThrow(/schema_version/);
   });
 });

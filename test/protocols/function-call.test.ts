@@ -103,7 +103,7 @@ describe('a call', () => {
     });
   });
 
-  it('can not choose the version of its own schema', () => {
+  it('cannot choose the version of its own schema', () => {
     const { payload } = envelopeOfCall(call('{"schema_version":"1.0"}'), head, [hello]);
     expect(payload.schema_version).toBe('1.10');
   });

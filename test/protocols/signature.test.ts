@@ -229,7 +229,7 @@ describe('a key', () => {
     expect(ed25519Jwk(mine)).not.toHaveProperty('d');
   });
 
-  it('signs no value that JSON can not say, and none that is nested without end', async () => {
+  it('signs no value that JSON cannot say, and none that is nested without end', async () => {
     const deep: unknown = JSON.parse(`${'['.repeat(50_000)}${']'.repeat(50_000)}`);
     for (const value of [{ n: Number.NaN }, deep])
       await expect(signEnvelope(value, mine)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });

@@ -143,7 +143,7 @@ describe('the Verifier agent', () => {
 });
 
 describe('two processes on one document', () => {
-  it('leave to a person what one can not undo without losing the other’s words', async () => {
+  it('leave to a person what one cannot undo without losing the other’s words', async () => {
     const [first, second] = await Promise.all(
       ['one', 'two'].map((content) =>
         stage.run(PUBLISH, { ...order, content, notify: { to: 'ada' } }, content),

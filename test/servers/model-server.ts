@@ -34,7 +34,7 @@ export const shapes = {
     calls: [call(1), call(2), call(3)],
   },
   'tool call split over events': { kind: 'answer', calls: [call(1)], pieces: 40 },
-  refusal: { kind: 'answer', deltas: ['I can not '], stop: 'refusal' },
+  refusal: { kind: 'answer', deltas: ['I cannot '], stop: 'refusal' },
   'max tokens': { kind: 'answer', deltas, stop: 'length' },
   'slow bytes': { kind: 'answer', deltas, calls: [call(1)], bytesAtOnce: 3 },
   overload: { kind: 'refuse', status: 503, type: 'overloaded_error', message: 'Overloaded' },

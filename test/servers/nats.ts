@@ -110,7 +110,7 @@ const writeConfig = (folder: string, { port = -1, config = '' }: NatsServerOptio
 
 const portsFolder = (folder: string): string => join(folder, 'ports');
 
-/** The first of what the server says: its version, and why it can not start. */
+/** The first of what the server says: its version, and why it cannot start. */
 const logOf = (child: ChildProcess): (() => string) => {
   let text = '';
   // read to the end of its life, or the full pipe would stop the server

@@ -240,7 +240,7 @@ export class Auditor {
   /** Rule 3: what a turn may do to its actor's row. */
   #step({ turn, taken, before, after }: TurnView): void {
     if (after === null) {
-      // Done and forgotten: what it did last can not be read any more.
+      // Done and forgotten: what it did last cannot be read any more.
       this.#steps.add(`${turn.actor} ${(tallyOf(before)?.n ?? 0) + 1} ${taken.seen}`);
       return;
     }

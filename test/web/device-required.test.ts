@@ -162,7 +162,7 @@ test('bug: a browser that denies storage showed an empty page', async () => {
   expect(await devices()).toEqual([]);
 });
 
-test('bug: a damaged key in the browser kept the page out for good', async () => {
+test('bug: a damaged key in the browser kept the page out permanently', async () => {
   await serve();
   const page = await open(withToken(gateway.url));
   await online(page);

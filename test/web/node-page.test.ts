@@ -229,7 +229,7 @@ test('where nobody is let in by itself the page waits, and the devices panel dec
   await serve({ auth: { mode: 'token', token: TOKEN, allowLocal: false } });
   const context = await newContext();
   const first = await context.newPage();
-  // A browser that can not film yet.
+  // A browser that cannot film yet.
   await first.addInitScript(() => Reflect.deleteProperty(globalThis, 'MediaRecorder'));
   await first.goto(`${gateway.url}node.html#token=${TOKEN}`);
   await first.getByText('troupe devices approve').waitFor();

@@ -218,7 +218,7 @@ export class NodeHost {
     } catch (thrown) {
       return { ok: false, error: failureOf(thrown) };
     } finally {
-      // What the browser was asked may have been answered for good.
+      // What the browser was asked may have been answered permanently.
       void this.look();
     }
   }

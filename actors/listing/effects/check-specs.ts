@@ -104,7 +104,7 @@ function refuseOutside(spec: ActionSpec, announced: readonly Sunset[], now: numb
   const { action, action_version, sensitive, sunset_at } = spec;
   if (sensitive)
     throw invalid(
-      `${action}: payloads are sealed to this cell, so that an agent outside can not offer a sensitive action`,
+      `${action}: payloads are sealed to this cell, so that an agent outside cannot offer a sensitive action`,
     );
   if (sunset_at === undefined || Date.parse(sunset_at) >= now + DEPRECATION_MS) return;
   const isKnown = announced.some(

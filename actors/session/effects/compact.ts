@@ -36,7 +36,7 @@ const ROOM_TOKENS_MIN = 1_000;
 
 export const compact: EffectDefinition<CompactInput, CompactOutput> = {
   class: 'keyed',
-  // it saves the workspace itself: one that can not be kept must not stop every conversation
+  // it saves the workspace itself: one that cannot be kept must not stop every conversation
   workspace: 'discard',
   placement: (input) => ({ workspacesOf: [ownerOf(input)] }),
   async run(input, context) {
@@ -132,7 +132,7 @@ async function transcriptFrom(start: number, context: EffectContext): Promise<Tr
 
 // ---- the summary
 
-/** Characters of one part of it: what a small window can not hold would be summed up for ever. */
+/** Characters of one part of it: what a small window cannot hold would be summed up for ever. */
 const partMax = ({ room }: Parts, most: number): number => Math.min(most, Math.floor(room / 2));
 
 /** Piece by piece, each with the summary so far; smaller pieces when they are too long. */
@@ -227,7 +227,7 @@ async function isWritten(
   }
 }
 
-/** What can not be written there stays in the summary. */
+/** What cannot be written there stays in the summary. */
 async function writeDown(
   text: string,
   parts: Parts,

@@ -41,7 +41,7 @@ export const TRIES_MAX = 8;
 /**
  * @param mayRepeat the calls may be made again. A conflict gives up all that they did to the
  * workspace, so also calls may that do nothing else and may not run twice
- * @throws TroupeError CONFLICT when others saved at each try, UNAVAILABLE when it can not be saved
+ * @throws TroupeError CONFLICT when others saved at each try, UNAVAILABLE when it cannot be saved
  * for now; never where the calls may not be made again
  */
 export async function keepingWorkspace(

@@ -19,7 +19,7 @@ import type { EndSessionInput, Joined, SessionContext } from '../types.ts';
 
 export const abortsAll = on('session.abort', ({ event }): boolean => event.runId === undefined);
 
-/** Also one that has joined it: it can not be taken out again. */
+/** Also one that has joined it: it cannot be taken out again. */
 export const abortsTheRun = on('session.abort', (at): boolean => {
   const { run } = at.context;
   if (!run) return false;

@@ -112,7 +112,7 @@ export function shorten({ context, event: outcome }: ActionArgs): ActionResult {
 const CAN_NOT: ErrorData = {
   code: 'INVALID_ARGUMENT',
   message:
-    'the conversation is too long for the model and can not be shortened: send a shorter message, or begin anew with /new',
+    'the conversation is too long for the model and cannot be shortened: send a shorter message, or begin anew with /new',
   details: { reason: 'context_length' },
 };
 
@@ -145,7 +145,7 @@ export const answerNothing = ({ event: asked }: ActionArgs): ActionResult => ({
 
 export const refuse = ({ context, event: asked }: ActionArgs): ActionResult => {
   const doing = context.run ? 'it answers a message' : 'it is being shortened or waits for a run';
-  const message = `the session ${context.sessionKey} can not be shortened while ${doing}; try again when it is idle`;
+  const message = `the session ${context.sessionKey} cannot be shortened while ${doing}; try again when it is idle`;
   return { answer: { to: metaOf(asked).reply, error: { code: 'CONFLICT', message } } };
 };
 

@@ -4,7 +4,7 @@
  *
  * Invariants: a report is in `reports` from the turn that takes the end in until the turn that
  * writes it into the transcript, so it is told once; findings are quoted as material from outside,
- * in an envelope that they can not close.
+ * in an envelope that they cannot close.
  */
 import type { Lineage } from '../../../protocols/lineage.ts';
 import type { MessageOrigin, Usage } from '../../../protocols/session.ts';

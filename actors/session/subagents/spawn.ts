@@ -2,7 +2,7 @@
  * Spawn: a call of the run asks for a subagent. Pure.
  *
  * Invariants: all ceilings are asked in one turn, and the grant is taken from the books in the
- * same, so spawns that come together can not pass one; the same call made again starts nothing;
+ * same, so spawns that come together cannot pass one; the same call made again starts nothing;
  * what is refused changes nothing but its row, and says which limit, and how much it is.
  */
 import { sessionKey as keys } from '../../../protocols/session-key.ts';

@@ -41,7 +41,7 @@ async function undo(input: CompensateInput, context: EffectContext): Promise<voi
 /**
  * Agents outside undo their work themselves when they are asked to cancel it: all that may have
  * had an attempt, at the door where they had it, whatever the registry says of them by now. One
- * that never began has nothing to undo; one that can not be asked any more leaves it to a person.
+ * that never began has nothing to undo; one that cannot be asked any more leaves it to a person.
  */
 async function undoOutside(input: CompensateInput, context: EffectContext): Promise<void> {
   const { agents, envelope, idempotencyKey } = input;

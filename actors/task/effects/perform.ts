@@ -1,7 +1,7 @@
 /**
  * perform, performOnce: one attempt of a task's work: a function of this code, or an agent outside.
- * What the work throws is tried again by the task as its code allows; what is known for good comes
- * back as an Outcome.
+ * What the work throws is tried again by the task as its code allows; what is known permanently
+ * comes back as an Outcome.
  */
 import { errorData, TroupeError } from '../../../protocols/errors.ts';
 import { ETA_SEC_MAX } from '../../../protocols/task.ts';

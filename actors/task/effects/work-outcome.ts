@@ -65,7 +65,7 @@ export async function outcomeOf(
 
 /**
  * Of sensitive work: sealed with its links, too small for a file, and with no word of what
- * is wrong with it. A word of its caller would not be sealed: it can not ask for one.
+ * is wrong with it. A word of its caller would not be sealed: it cannot ask for one.
  */
 async function sealedOutcomeOf(
   { envelope, terms, value }: Returned,

@@ -142,5 +142,5 @@ function failureOf(cause: Error, { origin }: Pick<URL, 'origin'>): TroupeError {
   if (cause.name === 'TimeoutError' || cause.name === 'AbortError')
     return new TroupeError('DEADLINE_EXCEEDED', `${origin} did not answer in time`, { cause });
   const why = cause.message;
-  return new TroupeError('UNAVAILABLE', `${origin} can not be reached: ${why}`, { cause });
+  return new TroupeError('UNAVAILABLE', `${origin} cannot be reached: ${why}`, { cause });
 }

@@ -75,7 +75,7 @@ const en: Words = {
     `I have no tool named ${name} here. ${tools.length ? `I have: ${tools.join(', ')}.` : 'I have none.'}`,
   heard: (text, words) =>
     `I read ${words} ${words === 1 ? 'word' : 'words'}: "${text}". I am the offline model of troupe and ` +
-    'can not think about them. Set ANTHROPIC_API_KEY or OPENAI_API_KEY for real answers, or say "help".',
+    'cannot think about them. Set ANTHROPIC_API_KEY or OPENAI_API_KEY for real answers, or say "help".',
   thinking: (words) =>
     `The message has ${words} words. I look for a rule that fits and answer by it.`,
   agentSaid: (agent, reply) => `${agent} answered: ${reply}`,

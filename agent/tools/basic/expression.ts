@@ -180,7 +180,7 @@ const tokensOf = (expression: string): Token[] => {
     const match = pattern.exec(text);
     if (!match)
       throw new ExpressionError(
-        `Can not read "${text.slice(from, from + 10).trim()}" at ${from + 1}`,
+        `Cannot read "${text.slice(from, from + 10).trim()}" at ${from + 1}`,
       );
     const [whole, number, name, sign = ''] = match;
     const at = match.index + whole.length - (number ?? name ?? sign).length;

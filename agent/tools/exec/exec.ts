@@ -144,7 +144,7 @@ class ExecCall {
     }
   }
 
-  /** @throws PathRefused for what can not go to the background, before anything runs */
+  /** @throws PathRefused for what cannot go to the background, before anything runs */
   #checkBackground(): void {
     const { background, yieldMs, timeoutSec = 0 } = this.#args;
     const mayStay = background === true || yieldMs !== undefined;
@@ -261,7 +261,7 @@ class ExecCall {
   }
 }
 
-/** bash where there is one: models write for it. What can not be written to has no input. */
+/** bash where there is one: models write for it. What cannot be written to has no input. */
 const shell = (background = false): string => {
   const input = background ? '' : ' </dev/null';
   return (

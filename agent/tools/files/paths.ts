@@ -10,15 +10,15 @@
  * the file is then opened without following a link (O_NOFOLLOW) and, once open, is asked by its
  * descriptor where it is. What another process changes in between is therefore seen: a folder that
  * became a link is found by the second look, before a byte was read or written. Where there is no
- * /proc, only the first look is taken. A hard link is the file itself, and can not be told from
- * it: the sandbox can not make one to a file that it does not see.
+ * /proc, only the first look is taken. A hard link is the file itself, and cannot be told from
+ * it: the sandbox cannot make one to a file that it does not see.
  */
 import { constants } from 'node:fs';
 import { type FileHandle, mkdir, open, readlink, realpath, stat } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join, normalize, relative, resolve, sep } from 'node:path';
 import { WORKSPACE } from '../../../protocols/sandbox-paths.ts';
 
-/** The path can not be used; the message is for the model. */
+/** The path cannot be used; the message is for the model. */
 export class PathRefused extends Error {
   override readonly name = 'PathRefused';
 }

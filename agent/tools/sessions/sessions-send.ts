@@ -133,7 +133,7 @@ const notYet = (sessionKey: string, { status }: SubagentRow): Target => {
   return refusal({ status: 'not_found', sessionKey, error });
 };
 
-/** The first check: what the session decides afterwards it can not know of. */
+/** The first check: what the session decides afterwards it cannot know of. */
 function allowed(
   sessionKey: string,
   agentId: string,

@@ -103,7 +103,7 @@ async function asked(
         'DEADLINE_EXCEEDED',
         `the search provider ${id} did not answer in time`,
       );
-    const why = error instanceof SyntaxError ? 'its answer is no JSON' : 'it can not be reached';
+    const why = error instanceof SyntaxError ? 'its answer is no JSON' : 'it cannot be reached';
     throw new TroupeError(
       'UNAVAILABLE',
       `the search provider ${id} at ${url.origin} failed: ${why}`,

@@ -42,7 +42,7 @@ export async function readKeyFile(path: string): Promise<readonly AnyJwk[]> {
   try {
     text = await readSecretFile(path);
   } catch (cause) {
-    throw new TroupeError('UNAVAILABLE', `the key file ${path} can not be read`, { cause });
+    throw new TroupeError('UNAVAILABLE', `the key file ${path} cannot be read`, { cause });
   }
   if (text === undefined) throw new TroupeError('NOT_FOUND', `there is no key file ${path}`);
   return jwksIn(text, path);
@@ -73,7 +73,7 @@ export async function writeKeyFile(path: string, key: AnyJwk): Promise<void> {
     made = await writeSecretFile(path, JSON.stringify(key));
   } catch (cause) {
     if (cause instanceof TroupeError) throw cause;
-    throw new TroupeError('UNAVAILABLE', `can not write the key file ${path}`, { cause });
+    throw new TroupeError('UNAVAILABLE', `cannot write the key file ${path}`, { cause });
   }
   if (!made) throw new TroupeError('CONFLICT', `the file ${path} is there already`);
 }

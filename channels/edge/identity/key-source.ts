@@ -30,7 +30,7 @@ type SourceOptions = {
   /** path of a file, or an http(s) URL */
   readonly jwks: string;
   readonly clock: Clock;
-  /** what a person should hear: a file that can not be read */
+  /** what a person should hear: a file that cannot be read */
   readonly warn: (what: string) => void;
 };
 

@@ -80,7 +80,7 @@ export class Tokens {
     return sum;
   }
 
-  /** @throws TroupeError UNAUTHORIZED; UNAVAILABLE when the issuer's keys can not be had */
+  /** @throws TroupeError UNAUTHORIZED; UNAVAILABLE when the issuer's keys cannot be had */
   async verify(token: string): Promise<Verified> {
     const issuer = this.#issuers.get(issuerOf(token));
     if (!issuer) throw unauthorized('its issuer is not known here');

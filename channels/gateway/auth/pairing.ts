@@ -61,7 +61,7 @@ type Client = Omit<ConnectingClient, 'rowIn'> & {
   readonly row: DeviceRow | undefined;
 };
 
-/** @throws TroupeError when the device actor can not be asked or refuses */
+/** @throws TroupeError when the device actor cannot be asked or refuses */
 export const admit = async (
   scope: PairingScope,
   auth: GatewayAuth,

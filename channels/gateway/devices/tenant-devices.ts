@@ -154,7 +154,7 @@ export class TenantDevices {
     return keepPayload(payloads, tenant, text);
   }
 
-  /** The text of an answer. @throws TroupeError UNAVAILABLE when its file can not be read */
+  /** The text of an answer. @throws TroupeError UNAVAILABLE when its file cannot be read */
   async text(payload: Payload): Promise<string> {
     const { tenant, payloads } = this.#parts;
     return readPayload(payloads, tenant, payload);

@@ -81,7 +81,7 @@ export class AuditTrail {
 
   /**
    * Before something is done. Resolves when it may be.
-   * @throws TroupeError UNAVAILABLE when what must be noted first can not be
+   * @throws TroupeError UNAVAILABLE when what must be noted first cannot be
    */
   async begin(scope: GatewayMethod['scope'], who: Client, asked: RequestFrame): Promise<void> {
     if (!needsRecordBefore(scope, asked.method)) return;

@@ -231,7 +231,7 @@ export class HealthReport {
         if (connection.client?.role === 'operator') connection.event(head);
       }
     } catch {
-      // the rows can not be read now: `health` says so to who asks
+      // the rows cannot be read now: `health` says so to who asks
     }
   }
 }

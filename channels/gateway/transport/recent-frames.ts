@@ -3,7 +3,7 @@
  * another connection can be told again what it missed.
  *
  * What is held of an event is shared by all connections and may be forgotten at any time: then it
- * can not be told again, and whoever asks for it hears of the hole.
+ * cannot be told again, and whoever asks for it hears of the hole.
  */
 import type { EventHead, StoredEvent } from './event-head.ts';
 import { REPLAY_FRAMES_MAX } from '../limits.ts';

@@ -173,7 +173,7 @@ export class TroupeClient {
 
   /**
    * Waits until a task has ended, or asks for input. Goes on through a restart of the other side.
-   * @throws TroupeRefusal when it can not be looked at for `patienceMs`; it goes on all the same
+   * @throws TroupeRefusal when it cannot be looked at for `patienceMs`; it goes on all the same
    */
   async finished(task: Task, { signal }: Cancellable = {}): Promise<Task> {
     let now = task;
@@ -325,7 +325,7 @@ export class TroupeClient {
         if (failures++ === 0) sinceMs = performance.now();
         if (performance.now() - sinceMs > (this.#o.patienceMs ?? PATIENCE_MS)) {
           const { code, status, message } = error;
-          const told = `the task ${taskId} goes on, but can not be followed: ${message}`;
+          const told = `the task ${taskId} goes on, but cannot be followed: ${message}`;
           throw new TroupeRefusal(
             { code, message: told, details: { task_id: taskId } },
             status,

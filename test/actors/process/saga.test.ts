@@ -325,7 +325,7 @@ it('runs five hundred at once, each to its own end', async () => {
   expect(new Set(shop.shelf.values()).size).toBe(500);
 }, 120_000);
 
-describe('a process that can not be right is refused', () => {
+describe('a process that cannot be right is refused', () => {
   const shop = new Shop();
   const base = { action: SELL, version: '1.0.0', description: 'x', payload: Type.Object({}) };
   const register = (step: Step<unknown>) =>

@@ -163,7 +163,7 @@ describe('a job on a running system', () => {
     });
   });
 
-  it('whose message the session can not take says so and goes on', async () => {
+  it('whose message the session cannot take says so and goes on', async () => {
     const { clock, world } = await scheduled({ kind: 'every', everyMs: HOUR });
     await world.restart({ actors: actors.slice(0, 1) });
     clock.shift(HOUR);

@@ -219,7 +219,7 @@ describe('a job', () => {
   });
 
   it.each([
-    [{ kind: 'cron', expression: 'every day' }, /every day.*can not be read/],
+    [{ kind: 'cron', expression: 'every day' }, /every day.*cannot be read/],
     [{ kind: 'cron', expression: '0 9 * * *', timeZone: 'Mars/Base' }, /Mars\/Base/],
     [{ kind: 'cron', expression: '0 0 30 2 *' }, /never comes/],
     [{ kind: 'at', at: START - 1 }, /has passed/],

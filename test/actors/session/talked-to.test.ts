@@ -45,7 +45,7 @@ describe('a message of an agent', () => {
     expect(session.context.run).toMatchObject({ runId: 'm1', origin });
   });
 
-  it('comes from an actor: a door can not speak in its name', () => {
+  it('comes from an actor: a door cannot speak in its name', () => {
     const session = new Driven();
     const begun = session.receive('r1', { ...ofAgent, channel: 'irc' });
     expect(begun.entries[0]).not.toHaveProperty('origin');

@@ -228,7 +228,7 @@ describe('work that fails', () => {
     });
   });
 
-  it('and can not be undone goes to a person, loudly, who has it tried again', async () => {
+  it('and cannot be undone goes to a person, loudly, who has it tried again', async () => {
     const desk = await openDesk(({ undo }) => ({ compensate: undo.run }));
     const job = desk.job();
     await job.view();
@@ -244,7 +244,7 @@ describe('work that fails', () => {
     expect(viewIn(await cancelled)).toMatchObject({ state: 'COMPENSATED' });
   });
 
-  it('and can not be undone may be left as it is, by a person who says why', async () => {
+  it('and cannot be undone may be left as it is, by a person who says why', async () => {
     const desk = await openDesk(({ undo }) => ({ compensate: undo.run }));
     const job = desk.job();
     await job.view();

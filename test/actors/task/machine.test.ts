@@ -78,13 +78,13 @@ describe('what an operator decides', () => {
     again: ['submit once', 'lost', 'decide again'],
     done: ['submit once', 'lost', 'decide done'],
     failed: ['submit once', 'lost', 'decide failed'],
-    'again, of an undo': ['submit compensable', 'cancel', 'can not be undone', 'decide again'],
-    'done, of an undo': ['submit compensable', 'cancel', 'can not be undone', 'decide done'],
-    'accept, of an undo': ['submit compensable', 'cancel', 'can not be undone', 'decide accept'],
+    'again, of an undo': ['submit compensable', 'cancel', 'cannot be undone', 'decide again'],
+    'done, of an undo': ['submit compensable', 'cancel', 'cannot be undone', 'decide done'],
+    'accept, of an undo': ['submit compensable', 'cancel', 'cannot be undone', 'decide accept'],
     'accept, of an undo after a failure': [
       'submit compensable',
-      'failed for good',
-      'can not be undone',
+      'failed permanently',
+      'cannot be undone',
       'decide accept',
     ],
   };

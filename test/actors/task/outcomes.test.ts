@@ -221,7 +221,7 @@ describe('work that an agent outside does', () => {
     ]);
   });
 
-  it('goes to a person where the one that was asked can not be asked to undo it', async () => {
+  it('goes to a person where the one that was asked cannot be asked to undo it', async () => {
     const desk = await openDesk();
     await desk.register({ deaf: 'live' });
     const job = desk.job();

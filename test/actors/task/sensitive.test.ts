@@ -63,7 +63,7 @@ describe('the result of sensitive work', () => {
     });
   });
 
-  it('can not be evidence, which everybody is shown, and its work can not ask for input', async () => {
+  it('cannot be evidence, which everybody is shown, and its work cannot ask for input', async () => {
     expect(() =>
       defineAction({
         action: 'demo.do_thing',

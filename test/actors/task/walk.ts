@@ -122,7 +122,7 @@ const OUTCOMES: Readonly<Record<string, Outcome>> = {
   'wants input': { kind: 'input', for: 'input', prompt: 'which one?', schema: { type: 'string' } },
   lost: { kind: 'lost', why: 'the worker was lost' },
   'came too late': { kind: 'expired' },
-  'failed for good': { kind: 'failed', error: failure('INTERNAL'), final: true },
+  'failed permanently': { kind: 'failed', error: failure('INTERNAL'), final: true },
 };
 
 const ERRORS: Readonly<Record<string, ErrorData>> = {
@@ -182,8 +182,8 @@ const laterMoves = (): Move[] => [
   { name: 'nobody can be chosen', job: 'choose', error: failure('UNAVAILABLE') },
   ...['perform', 'performOnce', 'check'].flatMap(jobMoves),
   { name: 'undone', job: 'compensate', output: null },
-  { name: 'can not be undone now', job: 'compensate', error: failure('UNAVAILABLE') },
-  { name: 'can not be undone', job: 'compensate', error: failure('NOT_FOUND') },
+  { name: 'cannot be undone now', job: 'compensate', error: failure('UNAVAILABLE') },
+  { name: 'cannot be undone', job: 'compensate', error: failure('NOT_FOUND') },
   replyOf('actor done', { result: { ok: true } }),
   replyOf('actor failed', { error: failure('UNAVAILABLE') }),
   replyOf('actor stopped', { error: failure('CANCELLED') }),

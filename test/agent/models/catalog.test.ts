@@ -131,7 +131,7 @@ describe('secrets of the catalog', () => {
     },
   };
 
-  it('can not be read from it or its providers', () => {
+  it('cannot be read from it or its providers', () => {
     const catalog = createModelCatalog(settings, { clock, env: { ANTHROPIC_API_KEY: secret } });
     for (const one of [catalog, ...catalog.providers]) {
       expect(JSON.stringify(one)).not.toContain(secret);

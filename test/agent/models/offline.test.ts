@@ -66,7 +66,7 @@ describe('the offline model’s words', () => {
     expect(answerTo('repeat hello there')).toBe('hello there');
   });
 
-  it('admits that it can not think about anything else', () => {
+  it('admits that it cannot think about anything else', () => {
     expect(answerTo('Explain monads')).toMatch(/2 words.*offline model/s);
   });
 

@@ -47,7 +47,7 @@ const expected: Readonly<Record<Shape, Record<string, unknown>>> = {
     stop: 'tools',
     calls: calls('tool call split over events'),
   },
-  refusal: { text: 'I can not ', stop: 'refusal', calls: [] },
+  refusal: { text: 'I cannot ', stop: 'refusal', calls: [] },
   'max tokens': { text, stop: 'length', calls: [] },
   'slow bytes': { text, stop: 'tools', calls: calls('slow bytes') },
   overload: { text: '', error: 'UNAVAILABLE' },

@@ -94,7 +94,7 @@ describe('a call', () => {
     expect(planned).toMatchObject({ name: 'reed', class: 'repeatable' });
   });
 
-  it('of a tool that can not run here is told why', async () => {
+  it('of a tool that cannot run here is told why', async () => {
     expect((await plan('browser', {})).refused).toContain('there is no Chromium');
   });
 
@@ -118,7 +118,7 @@ describe('a call', () => {
     'that policy refuses is told the rule and its place: %j in %s',
     async (given, sessionKey, why) => {
       const planned = await plan('exec', { command: 'ls' }, { settings: given, sessionKey });
-      expect(planned.refused).toContain(`exec can not be used here: `);
+      expect(planned.refused).toContain(`exec cannot be used here: `);
       expect(planned.refused).toContain(why);
       expect(planned.question).toBeUndefined();
     },
@@ -167,7 +167,7 @@ describe('a hook before a call', () => {
     });
   });
 
-  it('can not make arguments that the schema refuses', async () => {
+  it('cannot make arguments that the schema refuses', async () => {
     const hooks = { before_tool_call: () => ({ args: { file: 'x' } }) };
     const planned = await plan('read', { path: 'x' }, { hooks });
     expect(planned.refused).toMatch(/a hook of this installation changed the call.*path: /);
@@ -236,7 +236,7 @@ describe('a command on the host', () => {
     expect(await question('ls && git push', both)).toBeDefined();
   });
 
-  it('is always asked about where the policy says so, and never allowed for good', async () => {
+  it('is always asked about where the policy says so, and never allowed permanently', async () => {
     const given = { settings: asks({ ask: 'always', allow: ['ls'] }), allowed: ['ls'] };
     expect(await question('ls', given)).toMatchObject({ pattern: '' });
   });

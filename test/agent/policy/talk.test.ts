@@ -1,7 +1,7 @@
 /**
  * Who may do what with the sessions of other agents: generated configurations against the table of
  * docs/agent-talk.md. The table itself decides here: its rows in its order, its marks in its
- * columns; this file knows only what each row means. So code and docs can not drift apart.
+ * columns; this file knows only what each row means. So code and docs cannot drift apart.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

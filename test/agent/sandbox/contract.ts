@@ -10,7 +10,7 @@ import type { Boundary } from '../../../agent/sandbox/boundary.ts';
 import { eventually } from '../../runtime/eventually.ts';
 import { commandOf, runIn } from './run.ts';
 
-/** `skip`: why it can not run here. */
+/** `skip`: why it cannot run here. */
 export function describeBoundary(
   name: string,
   create: () => Boundary,

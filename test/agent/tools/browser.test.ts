@@ -158,7 +158,7 @@ describe.skipIf(chromiumPath === undefined)('a page in the browser', { timeout: 
     expect((await on({ action: 'evaluate', text: 'document.title' })).text).toContain('"Form"');
   });
 
-  it('that can not be acted on says what is wrong', async () => {
+  it('that cannot be acted on says what is wrong', async () => {
     const site = await openSite({ '/': html(FORM) });
     const run = openBrowser([site.host]);
     await run({ action: 'open', url: site.url });

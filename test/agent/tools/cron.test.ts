@@ -92,7 +92,7 @@ describe('cron', () => {
     [{ action: 'add', text: 'x', at: '2030-01-01T00:00:00Z', cron: '* * * * *' }, /only one of/],
     [{ action: 'add', text: 'x', at: '2030-01-01T00:00:00' }, /ISO 8601 with an offset/],
     [{ action: 'add', text: 'x', at: '2001-01-01T00:00:00Z' }, /has passed/],
-    [{ action: 'add', text: 'x', cron: 'at nine' }, /at nine.*can not be read/],
+    [{ action: 'add', text: 'x', cron: 'at nine' }, /at nine.*cannot be read/],
     [{ action: 'add', everySeconds: 60 }, /needs `text`/],
     [{ action: 'remove' }, /jobId is missing/],
   ])('says what is wrong with %j', async (args, words) => {

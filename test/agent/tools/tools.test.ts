@@ -169,12 +169,12 @@ describe('calculate', () => {
     ['2 +', 'the end'],
     ['(1', 'Expected ")"'],
     ['1 2', 'Did not expect "2" at 3'],
-    ['process.exit()', 'Can not read ".exit()"'],
+    ['process.exit()', 'Cannot read ".exit()"'],
     ['constructor(1)', 'Unknown name "constructor"'],
     ['toString', 'Unknown name'],
     ['sqrt(1, 2)', 'takes one number'],
-    ['2 $ 3', 'Can not read "$ 3"'],
-    ['1;2', 'Can not read'],
+    ['2 $ 3', 'Cannot read "$ 3"'],
+    ['1;2', 'Cannot read'],
     ['()', 'Did not expect ")"'],
   ])('refuses %s and says why', async (expression, why) => {
     const result = await run('calculate', { expression });

@@ -109,7 +109,7 @@ describe('what a page says', () => {
     [
       'a cut answer is told so',
       (_, response) => void response.socket?.destroy(),
-      /can not be reached/,
+      /cannot be reached/,
     ],
   ])('%s', async (_, page, words) => {
     const site = await openSite({ '/': page });

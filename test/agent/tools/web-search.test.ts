@@ -116,8 +116,8 @@ describe('the tool', () => {
     expect(text).not.toContain('3. t2');
   });
 
-  it('can not be reached: said so', async () => {
+  it('cannot be reached: said so', async () => {
     const { text } = await run({ provider: 'searxng', baseUrl: 'http://127.0.0.1:9' });
-    expect(text).toMatch(/searxng at http:\/\/127\.0\.0\.1:9 failed: it can not be reached/);
+    expect(text).toMatch(/searxng at http:\/\/127\.0\.0\.1:9 failed: it cannot be reached/);
   });
 });

@@ -43,7 +43,7 @@ describe('people', () => {
     await client.close();
   });
 
-  test('without a scope can not grant it, and only admins make nodes', async () => {
+  test('without a scope cannot grant it, and only admins make nodes', async () => {
     const gateway = await open();
     const device = await asking(gateway, { scopes: ['operator.admin'] });
     const clerk = await operator(gateway, ['operator.pairing', 'operator.read']);

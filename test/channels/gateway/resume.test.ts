@@ -156,7 +156,7 @@ describe('events.resume', () => {
   });
 });
 
-test('a node is told nothing of runs and of who is there, and can not ask for it', async () => {
+test('a node is told nothing of runs and of who is there, and cannot ask for it', async () => {
   const { path, remove } = dataFolder();
   onTestFinished(remove);
   const system = await openRealSystem(path, 1_000);

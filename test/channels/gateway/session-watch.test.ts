@@ -9,7 +9,7 @@ test('a client that could not begin to follow a session may try again, and is to
   const { client, system } = await openAll({ echo: true });
   const last = system.transcripts.last.bind(system.transcripts);
   system.transcripts.last = () =>
-    Promise.reject(new TroupeError('UNAVAILABLE', 'the transcripts can not be read now'));
+    Promise.reject(new TroupeError('UNAVAILABLE', 'the transcripts cannot be read now'));
   const follow = { key: MAIN };
   expect((await client.call('sessions.messages.subscribe', follow)).error).toMatchObject({
     code: 'UNAVAILABLE',

@@ -205,7 +205,7 @@ describe('POST /v1/envelopes', () => {
 });
 
 describe('/v1/tasks/{id}', () => {
-  it('cancels, with or without a reason, and says what can not be cancelled', async () => {
+  it('cancels, with or without a reason, and says what cannot be cancelled', async () => {
     const { id } = await held();
     const cancelled = await post(`/v1/tasks/${id}/cancel`, { reason: 'no need' });
     expect(cancelled.status).toBe(200);

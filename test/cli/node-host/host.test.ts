@@ -196,7 +196,7 @@ test('a command that was cut off by the end of the host is told as unknown and n
   expect(new Answers(place).begin('two')).toEqual({ ok: true, payloadJSON: '1' });
 });
 
-test('a command that can not be noted on the disk is not begun, and the node lives', async () => {
+test('a command that cannot be noted on the disk is not begun, and the node lives', async () => {
   const nodeId = await serve({ mode: 'allow', allow: [] });
   const mark = join(folder, 'mark');
   rmSync(join(folder, 'answers'), { recursive: true });

@@ -170,7 +170,7 @@ describe('the conformance agent', () => {
     expect(deadLetters).toBe(before + 1);
   });
 
-  it('fails at once with a code that is for good', async () => {
+  it('fails at once with a permanent code', async () => {
     expect(await call('fail_always', { code: 'FORBIDDEN' })).toMatchObject({
       state: 'FAILED',
       attempt: 1,

@@ -45,7 +45,7 @@ export const signatureOf = ({ headers }: Asked): string | undefined => headers['
 export const bears = ({ headers }: Asked, token: string): boolean =>
   headers['authorization'] === `Bearer ${token}`;
 
-/** Changes envelopes on their way in, but for signed ones, which can not be changed. */
+/** Changes envelopes on their way in, but for signed ones, which cannot be changed. */
 export const incoming =
   (change: (envelope: Envelope, asked: Asked) => object): Fault =>
   (asked, pass) => {

@@ -46,7 +46,7 @@ export const errorBreakers = breakersOf({
     () => ends((view) => ({ ...view, attempt: Math.min(view.attempt, 4) })),
   ],
   'errors.not-retried': [
-    'tries again what was refused for good',
+    'tries again what was refused permanently',
     () => ends((view) => (view.error?.code === 'FORBIDDEN' ? { ...view, attempt: 7 } : undefined)),
   ],
   'errors.taxonomy': [

@@ -149,7 +149,7 @@ export const cancelBreakers = breakersOf({
     },
   ],
   'cancel.unknown': [
-    'calls a task that it can not cancel INVALID_ARGUMENT',
+    'calls a task that it cannot cancel INVALID_ARGUMENT',
     () => recoded('NOT_FOUND', 'INVALID_ARGUMENT', ({ action }) => action.endsWith('.cancel')),
   ],
 });

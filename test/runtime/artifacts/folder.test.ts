@@ -198,7 +198,7 @@ describe('a folder of artifacts', () => {
     expect((await moved.get('acme', hash)).artifact.bytes).toBe(3);
   });
 
-  it('says which place can not be used', async () => {
+  it('says which place cannot be used', async () => {
     const path = scratch();
     await writeFile(join(path, 'file'), '');
     await expect(openFolderArtifacts(optionsOf(join(path, 'file')))).rejects.toMatchObject({

@@ -80,7 +80,7 @@ it('a reader that asks for rows of now waits until they are here, and no longer'
   await gateway.caughtUp(puppet('nobody wrote to it'));
 });
 
-it('says so when the log can not tell what is new', async () => {
+it('says so when the log cannot tell what is new', async () => {
   const held = new HeldLog();
   await world.worker('a');
   const gateway = await world.gateway('g', { around: held.around });

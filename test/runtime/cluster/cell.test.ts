@@ -55,7 +55,7 @@ it('waits for an import no longer than the signal says', async () => {
   await expect(entering).rejects.toMatchObject({ code: 'CANCELLED' });
 });
 
-it('refuses a record that is none of a cluster, and counts that can not be', async () => {
+it('refuses a record that is none of a cluster, and counts that cannot be', async () => {
   await log.append('cell.e', encode({ shards: 8, createdAt: 1 }));
   await expect(enterCell(log, { env: 'e', shards: 8, onAlarm })).rejects.toMatchObject({
     code: 'INTERNAL',

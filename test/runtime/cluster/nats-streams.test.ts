@@ -114,7 +114,7 @@ onEveryNats('the streams of a cell', (path, version) => {
     });
   });
 
-  it('are refused with replicas that the server can not keep, or not keep apart', async () => {
+  it('are refused with replicas that the server cannot keep, or not keep apart', async () => {
     await expect(openStreams(nc, { env, replicas: 3 })).rejects.toMatchObject({
       code: 'INVALID_ARGUMENT',
       message: expect.stringContaining(version.startsWith('2.9') ? 'before 2.11' : 'replicas'),

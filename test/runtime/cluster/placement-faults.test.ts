@@ -171,7 +171,7 @@ describe('workers that come and go', () => {
   });
 });
 
-describe('a shard that can not be taken', () => {
+describe('a shard that cannot be taken', () => {
   it('is left alone as long as the one that found it so lives', async () => {
     const cluster = new SimCluster(64);
     cluster.journals.corrupt.add(7);

@@ -131,7 +131,7 @@ it('says so when a journal is damaged, and does not show what comes after', asyn
   store.log.appendNow(journalSubject('r', 0), Buffer.from('damage'));
   await replicas.release(0);
   replicas.keep(0);
-  await eventually(() => expect(alarms.join()).toMatch(/shard 0 can not be read here/));
+  await eventually(() => expect(alarms.join()).toMatch(/shard 0 cannot be read here/));
   expect(rowsOf(copy, 0)).toEqual(before);
 });
 

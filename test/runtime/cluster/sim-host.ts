@@ -14,7 +14,7 @@ export class SimJournals {
   #position = 0;
   /** how often a shard was taken */
   takes = 0;
-  /** shards that can not be read */
+  /** shards that cannot be read */
   readonly corrupt = new Set<number>();
 
   epochOf(shard: number): number {

@@ -72,7 +72,7 @@ describe('layers', () => {
     ]);
   });
 
-  it('gives a configuration that can not be changed', () => {
+  it('gives a configuration that cannot be changed', () => {
     const { config } = load("{ agents: { agents: [{ id: 'a' }] } }");
     expect(() => Object.assign(config.gateway, { port: 1 })).toThrow(TypeError);
     expect(() => Object.assign(config.agents.agents[0] ?? {}, { id: 'x' })).toThrow(TypeError);

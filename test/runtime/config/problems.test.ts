@@ -80,7 +80,7 @@ describe('a report', () => {
     expect(() => loadConfig({ env: {}, file })).toThrow(ConfigError);
     expect(() => loadConfig({ env: {}, file })).toThrow(/there is no such file/);
     expect(() => loadConfig({ env: {}, file: scratchFolder() })).toThrow(
-      /can not be read \(EISDIR\)/,
+      /cannot be read \(EISDIR\)/,
     );
   });
 
@@ -115,7 +115,7 @@ describe('a secret in a problem', () => {
     expect(JSON.stringify(problems)).not.toContain('hush-hush');
   });
 
-  it('that can not be resolved says which variable, file or command failed and how', () => {
+  it('that cannot be resolved says which variable, file or command failed and how', () => {
     const messages = [
       "{ env: 'NOT_SET' }",
       "{ file: 'none.txt' }",
@@ -124,7 +124,7 @@ describe('a secret in a problem', () => {
     ].map((reference) => problemsOf(`{ gateway: { auth: { token: ${reference} } } }`)[0]);
     expect(messages.map((problem) => problem?.path)).toEqual(Array(4).fill('gateway.auth.token'));
     expect(messages[0]?.message).toBe('the environment variable NOT_SET is not set');
-    expect(messages[1]?.message).toMatch(/none\.txt can not be read \(ENOENT\)$/);
+    expect(messages[1]?.message).toMatch(/none\.txt cannot be read \(ENOENT\)$/);
     expect(messages[2]?.message).toBe('the command sh failed (exit code 3)');
     expect(messages[3]?.message).toBe('the command /no/such/program failed (ENOENT)');
   });

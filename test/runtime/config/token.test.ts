@@ -37,7 +37,7 @@ it('makes none when one is configured, or when the mode needs none', () => {
   expect(existsSync(tokenFile(open.home))).toBe(false);
 });
 
-it('says which folder can not be written', () => {
+it('says which folder cannot be written', () => {
   const home = scratchFolder();
   const file = write(home, 'in-the-way', '');
   expect(() => ensureToken(loadAt(home, { TROUPE_HOME: join(file, 'data') }))).toThrow(
@@ -52,6 +52,6 @@ it.skipIf(process.getuid?.() === 0)(
     const data = join(home, 'data');
     mkdirSync(data);
     chmodSync(data, 0o500);
-    expect(() => ensureToken(loadAt(home, { TROUPE_HOME: data }))).toThrow(/can not write a token/);
+    expect(() => ensureToken(loadAt(home, { TROUPE_HOME: data }))).toThrow(/cannot write a token/);
   },
 );

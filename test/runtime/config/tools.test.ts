@@ -69,7 +69,7 @@ describe('the tools', () => {
     ]);
   });
 
-  it('need what a search provider can not do without', () => {
+  it('need what a search provider cannot do without', () => {
     const search = (text: string) => paths(`{ tools: { web: { search: ${text} } } }`);
     expect(search("{ provider: 'searxng' }")).toEqual(['tools.web.search.baseUrl']);
     expect(search("{ provider: 'tavily' }")).toEqual(['tools.web.search.apiKey']);

@@ -170,7 +170,7 @@ describe('a tenant at its own limit', () => {
     expect(runner.running).toBe(0);
   });
 
-  it('is never passed over for good, however many others wait for the limit of all', async () => {
+  it('is never passed over permanently, however many others wait for the limit of all', async () => {
     for (let n = 0; n < 6; n++) run('a', `a${n}`);
     for (const tenant of ['b', 'c', 'd']) for (let n = 0; n < 50; n++) run(tenant, tenant + n);
     await end(40);

@@ -4,7 +4,7 @@ import { compileSchema } from '../../../runtime/json-schema/compile-schema.ts';
 import { TroupeError } from '../../../protocols/errors.ts';
 
 const text = (pattern: string) => ({ properties: { text: { type: 'string', pattern } } });
-const TOO_LONG = [{ path: '', message: expect.stringContaining('can not be checked in time') }];
+const TOO_LONG = [{ path: '', message: expect.stringContaining('cannot be checked in time') }];
 
 /** Thrown by it. */
 const codeOf = (work: () => unknown): string => {

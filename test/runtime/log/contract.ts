@@ -336,7 +336,7 @@ const atomicContract = (under: () => LogUnderTest): void => {
       expect(await log.last('mail')).toBe(0);
     });
 
-    it('refuses a row that can not be stored before it stores anything', async (context) => {
+    it('refuses a row that cannot be stored before it stores anything', async (context) => {
       const { log, state } = under();
       if (!log.atomic || state === undefined) return context.skip('this log is not atomic');
       const key = 'k'.repeat(5000);

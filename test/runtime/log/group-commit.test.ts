@@ -1,5 +1,5 @@
 /**
- * Failures that a disk can have and a test can not cause: the rows under the group commit are made
+ * Failures that a disk can have and a test cannot cause: the rows under the group commit are made
  * to fail.
  */
 import { describe, expect, it } from 'vitest';

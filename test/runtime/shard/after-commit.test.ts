@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { systemClock } from '../../../runtime/clock/clock.ts';
 import { type AfterCommitsOptions, AfterCommits } from '../../../runtime/shard/after-commit.ts';
 
-test('a held answer that can not be sent raises an alarm and holds no later one', async () => {
+test('a held answer that cannot be sent raises an alarm and holds no later one', async () => {
   const said: string[] = [];
   const alarms: string[] = [];
   const outside = {

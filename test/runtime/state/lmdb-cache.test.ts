@@ -84,7 +84,7 @@ describe('a state cache is emptied', () => {
     expect((await opened()).emptied).toMatch(/another format/);
   });
 
-  it('when what describes it can not be read', async () => {
+  it('when what describes it cannot be read', async () => {
     await written();
     await writeFile(join(path, 'cache.json'), '{"cell":');
     expect((await opened()).emptied).toMatch(/cache\.json/);
@@ -93,9 +93,9 @@ describe('a state cache is emptied', () => {
   it('when its file is cut, and when it is no LMDB file at all', async () => {
     await written();
     await truncate(join(path, 'data.mdb'), 9_000);
-    expect((await opened()).emptied).toMatch(/can not be read/);
+    expect((await opened()).emptied).toMatch(/cannot be read/);
     await writeFile(join(path, 'data.mdb'), 'no such thing'.repeat(10_000));
-    expect((await opened()).emptied).toMatch(/can not be read/);
+    expect((await opened()).emptied).toMatch(/cannot be read/);
   });
 });
 

@@ -103,14 +103,14 @@ describe('a machine that fails', () => {
     expect(send(maze, begin(maze), { type: 'loop' }).error?.message).toContain('Infinite loop');
   });
 
-  it('is not born when its first state can not be made, or its context can not be stored', () => {
+  it('is not born when its first state cannot be made, or its context cannot be stored', () => {
     const thrower = setup({}).createMachine({
       id: 'm',
       context: () => {
         throw new Error('no name');
       },
     });
-    expect(() => initialState(thrower, input, meta)).toThrow(/m can not begin: no name/);
+    expect(() => initialState(thrower, input, meta)).toThrow(/m cannot begin: no name/);
     const dated = setup({}).createMachine({ id: 'm', context: { at: { day: new Date(0) } } });
     expect(() => initialState(dated, input, meta)).toThrow(/context\.at\.day is a Date/);
   });

@@ -255,7 +255,7 @@ describe('a stored machine', () => {
   it('that no machine can have is refused', () => {
     const row = save(begin(order));
     expect(() => load(order, { ...row, snap: { ...row.snap, v: 'gone' } })).toThrow(
-      /order can not go on/,
+      /order cannot go on/,
     );
     const past = { ...row.snap, h: { 'order.gone': ['order.waiting', 'order.lost'] } };
     expect(() => load(order, { ...row, snap: past })).toThrow(/no state 'order.lost'/);

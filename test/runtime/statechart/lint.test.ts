@@ -205,9 +205,9 @@ describe('lint', () => {
       /m: options\.maxIterations is Infinity/,
     ],
     [
-      'a context that can not be stored',
+      'a context that cannot be stored',
       loose({}, { context: { at: new Map() } }),
-      /m: the initial context can not be stored: context\.at is a Map/,
+      /m: the initial context cannot be stored: context\.at is a Map/,
     ],
     [
       'a deferral that is no list',

@@ -27,7 +27,7 @@ async function expectSound(world: World): Promise<void> {
   }
 }
 
-describe.each(PLACES)('a value that can not be stored, in %s,', (where) => {
+describe.each(PLACES)('a value that cannot be stored, in %s,', (where) => {
   it.each(ODD)('crashes its actor and not the shard: %s', async (what) => {
     const world = await openWorld({ shards: 1 });
     expect(await world.ask(a, { type: 'do', n: 'odd', odd: { what, where } })).toMatchObject({
@@ -42,20 +42,17 @@ describe.each(PLACES)('a value that can not be stored, in %s,', (where) => {
   });
 });
 
-it.each(ODD)(
-  'the input of an effect that can not be stored crashes its actor: %s',
-  async (what) => {
-    const world = await openWorld({ shards: 1 });
-    const odd = { what, where: 'input' };
-    expect(await world.ask(a, { type: 'work', odd })).toMatchObject({
-      error: { code: 'INTERNAL' },
-    });
-    expect(world.system.inspect(a)?.value).toBe('open');
-    await expectSound(world);
-  },
-);
+it.each(ODD)('the input of an effect that cannot be stored crashes its actor: %s', async (what) => {
+  const world = await openWorld({ shards: 1 });
+  const odd = { what, where: 'input' };
+  expect(await world.ask(a, { type: 'work', odd })).toMatchObject({
+    error: { code: 'INTERNAL' },
+  });
+  expect(world.system.inspect(a)?.value).toBe('open');
+  await expectSound(world);
+});
 
-it('an error whose details can not be stored is kept without them, and not at full length', async () => {
+it('an error whose details cannot be stored is kept without them, and not at full length', async () => {
   const world = await openWorld({ shards: 1 });
   await world.ask(a, { type: 'do', throws: 'odd error' });
   const [letter] = await world.letters(1);

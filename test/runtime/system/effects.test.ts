@@ -108,7 +108,7 @@ describe('a result', () => {
     ]);
   });
 
-  it.each(ODD)('that can not be stored is a failure: %s', async (what) => {
+  it.each(ODD)('that cannot be stored is a failure: %s', async (what) => {
     const { world, stage } = await working('repeatable');
     stage.runs[0]!.done(oddOf(what));
     expect(await told(world, 1)).toMatchObject([{ type: 'failed', error: { code: 'INTERNAL' } }]);
@@ -116,7 +116,7 @@ describe('a result', () => {
   });
 
   it.each(ODD)(
-    'that is an error with details that can not be stored is told without: %s',
+    'that is an error with details that cannot be stored is told without: %s',
     async (what) => {
       const { world, stage } = await working('repeatable');
       const details = { what: oddOf(what) };

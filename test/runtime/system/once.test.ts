@@ -139,14 +139,14 @@ describe('a reconcile hook', () => {
     expect(await told(world, 1)).toMatchObject([{ output: 1 }]);
   });
 
-  it('whose outcome can not be stored leaves it to a person, who is told', async () => {
+  it('whose outcome cannot be stored leaves it to a person, who is told', async () => {
     const { world } = await lost('asking', () => ({ outcome: new Map([[{}, 1]]) }));
-    await eventually(() => expect(world.alarms.join()).toContain('can not be stored'));
+    await eventually(() => expect(world.alarms.join()).toContain('cannot be stored'));
     await unknown(world);
   });
 });
 
-it('a decision that can not be stored is refused', async () => {
+it('a decision that cannot be stored is refused', async () => {
   const { world } = await lost('once');
   const { id } = await unknown(world);
   const output = new Map([[{}, 1]]);

@@ -145,7 +145,7 @@ const setupPuppet = setup({
 
 type Enqueue = (action: { type: string; params: unknown }) => void;
 
-/** Asks with a value in it that can not be stored. */
+/** Asks with a value in it that cannot be stored. */
 function doOdd(enqueue: Enqueue, self: Address, { what, where }: NonNullable<Do['odd']>): void {
   const value = oddOf(what);
   const event = { type: 'hear', value };

@@ -83,7 +83,7 @@ const unfit: [string, ActorDefinition[]][] = [
       v2({
         migrate: {
           1: () => {
-            throw new Error('can not migrate');
+            throw new Error('cannot migrate');
           },
         },
       }),

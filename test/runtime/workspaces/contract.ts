@@ -375,7 +375,7 @@ export function workspacesContract(
     });
 
     it(
-      'can not be saved when closed, and may be closed twice',
+      'cannot be saved when closed, and may be closed twice',
       withWorkspaces(async (under) => {
         const workspace = await under.worker().open(a, patient);
         const saving = workspace.save();

@@ -90,7 +90,7 @@ const note = (text: string) => (path: string) => writeFile(join(path, 'note'), t
 const isManifest = (call: string) => call.includes('/m/');
 const isChunk = (call: string) => call.includes('/f/');
 
-it('an opener that was overtaken can not save, and what the other saved stands', async () => {
+it('an opener that was overtaken cannot save, and what the other saved stands', async () => {
   const gate = new Gate(blobs);
   const [one, two] = [worker({ blobs: gate }), worker()];
   const first = await one.open(a, patient);

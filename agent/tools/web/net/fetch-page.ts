@@ -139,5 +139,5 @@ function failureOf(error: unknown, { origin }: URL): TroupeError {
   if (cause instanceof TroupeError) return cause;
   if (name === 'TimeoutError' || /Timeout/.test(name))
     return new TroupeError('DEADLINE_EXCEEDED', `${origin} did not answer in time`);
-  return new TroupeError('UNAVAILABLE', `${origin} can not be reached: ${message}`);
+  return new TroupeError('UNAVAILABLE', `${origin} cannot be reached: ${message}`);
 }

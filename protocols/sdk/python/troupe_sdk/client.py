@@ -338,7 +338,7 @@ class _Patience:
             self._since = time.monotonic()
         self._failures += 1
         if time.monotonic() - self._since > self._client._patience_sec:
-            told = "the task %s goes on, but can not be followed: %s" % (self._task_id, refusal)
+            told = "the task %s goes on, but cannot be followed: %s" % (self._task_id, refusal)
             error = {"code": refusal.code, "message": told, "details": {"task_id": self._task_id}}
             raise TroupeRefusal(error, refusal.status) from refusal
         time.sleep(self._client._pause_sec(self._failures, refusal.retry_after_sec))

@@ -231,7 +231,7 @@ describe.each(remotes)('compaction through the SDK of $name', (remote) => {
   );
 
   it(
-    'shortens where the workspace can not be kept, and keeps the notes in the summary as well',
+    'shortens where the workspace cannot be kept, and keeps the notes in the summary as well',
     withServer(async (server) => {
       const { shorten, inWorkspace, end } = await onStage({ models: modelsAt(remote, server) });
       const tooDeep = 'deep/'.repeat(40);
@@ -303,7 +303,7 @@ describe.each(remotes)('compaction through the SDK of $name', (remote) => {
   );
 
   it(
-    'fails so that it is tried again when the model can not be asked now',
+    'fails so that it is tried again when the model cannot be asked now',
     withServer(async (server) => {
       const { shorten, memory, end } = await onStage({ models: modelsAt(remote, server) });
       server.otherwise({ kind: 'refuse', status: 529, type: 'overloaded_error', message: 'busy' });

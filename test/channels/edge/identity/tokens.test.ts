@@ -246,7 +246,7 @@ describe('the keys of an issuer', () => {
     expect(jwks.asked).toBe(1);
   });
 
-  it('that can not be fetched make it UNAVAILABLE, asked for once in 5 s whatever comes', async () => {
+  it('that cannot be fetched make it UNAVAILABLE, asked for once in 5 s whatever comes', async () => {
     const clock = clockAt();
     const jwks = await serveJwks(ed.publicJwk);
     jwks.status = 500;

@@ -67,13 +67,13 @@ test('a client that never finishes its goodbye does not keep the gateway from cl
   socket.destroy();
 });
 
-test('a client whose device can not be looked up is told to try again, and the gateway lives', async () => {
+test('a client whose device cannot be looked up is told to try again, and the gateway lives', async () => {
   const system = new FakeSessionSystem();
   const gateway = await openGateway(system);
   const rows = system.index;
   const get = rows.get.bind(rows);
   system.index.get = () => {
-    throw new TroupeError('UNAVAILABLE', 'the rows can not be read now');
+    throw new TroupeError('UNAVAILABLE', 'the rows cannot be read now');
   };
   const client = await openStranger(gateway);
   const params = connectParams({ auth: { deviceToken: 'some' } });
