@@ -10,11 +10,12 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   throw error;
 });
 
-const program = buildProgram((code) => {
+const finish = (code: number): void => {
   process.exitCode = code;
-});
+};
 
 try {
+  const program = await buildProgram(finish, process.argv.slice(2));
   await program.parseAsync();
 } catch (error) {
   process.exitCode =

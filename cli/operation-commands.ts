@@ -16,15 +16,18 @@ import {
 } from './command-parts.ts';
 import type { TenantClientOptions } from './options.ts';
 
-/**
- * Adds the commands of a resource.
- * @param addOthers adds commands of the same group that are more than one operation
- */
+export type GroupOptions = {
+  readonly description: string;
+  /** adds commands of the same group that are more than one operation */
+  readonly addOthers?: ((group: Command, finish: Finish) => void) | undefined;
+};
+
+/** Adds the commands of a resource. */
 export function addResourceCommands(
   program: Command,
   finish: Finish,
-  { name, description, operations }: Resource,
-  addOthers?: (group: Command, finish: Finish) => void,
+  { name, operations }: Resource,
+  { description, addOthers }: GroupOptions,
 ): void {
   const isGroup =
     addOthers !== undefined || operations.some(({ cli }) => cli?.command.includes(' '));

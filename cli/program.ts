@@ -3,16 +3,6 @@
  * it runs, so that `troupe --help` and the start of any one command load nothing of the others.
  */
 import { Argument, Command, Option } from 'commander';
-import { approvals } from '../operations/approvals.ts';
-import { conversations } from '../operations/conversations.ts';
-import { deadLetters } from '../operations/dead-letters.ts';
-import { decisions } from '../operations/decisions.ts';
-import { keys } from '../operations/keys.ts';
-import type { Resource } from '../operations/operation.ts';
-import { schedules } from '../operations/schedules.ts';
-import { slo } from '../operations/slo.ts';
-import { subagents } from '../operations/subagents.ts';
-import { usage } from '../operations/usage.ts';
 import type { AgentOptions } from './chat/agent.ts';
 import { addAgentPrompt, addAgentWorkspace } from './agents/agent-prompt-command.ts';
 import { addAgentsCommands } from './agents/agents-commands.ts';
@@ -32,18 +22,19 @@ import {
 import { addConformance } from './conformance/conformance-commands.ts';
 import { addDevicesCommands } from './devices/devices-commands.ts';
 import { addHooksCommands } from './hooks/hooks-commands.ts';
-import { addRedriveCommand } from './dlq.ts';
-import { addNewKeyCommands, addTokenCommand } from './keys/keys-commands.ts';
+import { addTokenCommand } from './keys/keys-commands.ts';
 import { addNodesCommands } from './devices/nodes-commands.ts';
 import type { CommonOptions } from './options.ts';
 import { addSdkCommand } from './sdk-commands.ts';
 import type { SessionDeleteOptions, SessionsOptions } from './sessions.ts';
 import { addTraceCommand } from './trace-commands.ts';
 import { addTransferCommands } from './transfer/transfer-commands.ts';
-import { addResourceCommands } from './operation-commands.ts';
+import { operationGroup } from './operation-groups.ts';
 import { version } from './version.ts';
 
-export function buildProgram(finish: Finish): Command {
+/** @param args of the command line: definitions of operations are loaded for the commands in it */
+export async function buildProgram(finish: Finish, args: readonly string[]): Promise<Command> {
+  const operations = operationGroup(args);
   const program = new Command('troupe')
     .description('Durable multi-agent runtime: agents that go on after a kill.')
     .version(version, '-V, --version', 'print the version')
@@ -52,44 +43,46 @@ export function buildProgram(finish: Finish): Command {
     .showSuggestionAfterError()
     .exitOverride()
     .addHelpText('after', exitCodeHelp);
-  for (const add of [
+  const parts: readonly ((parent: Command, end: Finish) => void | Promise<void>)[] = [
     addStart,
     addClusterCommands,
     addTransferCommands,
     addChat,
     addAgent,
     addSessions,
-    resource(usage),
+    operations('usage', 'tokens and costs of agents and sessions'),
     addTraceCommand,
     addAgentsCommands,
-    resource(deadLetters, addRedriveCommand),
-    resource(approvals),
+    operations(
+      'dlq',
+      'dead letters: messages that could not be delivered or processed',
+      async () => (await import('./dlq.ts')).addRedriveCommand,
+    ),
+    operations('approvals', 'questions that wait for an operator'),
     addDevicesCommands,
     addNodesCommands,
     addAuditCommands,
-    resource(schedules),
-    resource(conversations),
-    resource(subagents),
-    resource(decisions),
-    resource(keys, addNewKeyCommands),
+    operations('cron', 'messages that agents receive at later times'),
+    operations('conversations', 'messages between agents, with their answers and replies'),
+    operations('subagents', 'agents that work for other agents'),
+    operations('decisions', 'tasks with an unknown outcome, or whose compensation failed'),
+    operations(
+      'keys',
+      'keys with which external programs sign their envelopes (A2A-External)',
+      async () => (await import('./keys/keys-commands.ts')).addNewKeyCommands,
+    ),
     addTokenCommand,
     addHooksCommands,
-    resource(slo),
+    operations('slo', 'whether the cell meets its service level objectives'),
     addConformance,
     addSdkCommand,
     addCharts,
     addConfig,
     addDoctor,
-  ]) {
-    add(program, finish);
-  }
+  ];
+  for (const add of parts) await add(program, finish);
   return program;
 }
-
-const resource =
-  (one: Resource, addOthers?: (group: Command, finish: Finish) => void) =>
-  (program: Command, finish: Finish): void =>
-    addResourceCommands(program, finish, one, addOthers);
 
 const exitCodeHelp = `
 Exit codes: 0 done, 1 failed, 2 wrong arguments or configuration, 3 no gateway answers,

@@ -107,7 +107,6 @@ const answer = defineOperation({
 
 export const approvals: Resource = {
   name: 'approvals',
-  description: 'questions that wait for an operator',
   operations: [list, answer],
 };
 

@@ -1,7 +1,9 @@
-/** The one place where the answer of an actor becomes the result or the error of an operation. */
+/**
+ * Sends messages of operations to actors. It loads the runtime when it runs, because the command
+ * line imports the definitions of operations for its help.
+ */
 import type { Address } from '../protocols/address.ts';
 import { defined } from '../protocols/defined.ts';
-import { TroupeError } from '../protocols/errors.ts';
 import type { Message } from '../protocols/statechart.ts';
 import type { OperationContext } from './operation.ts';
 
@@ -27,12 +29,11 @@ export async function askActor<T>(
   message: Message,
   { name, roles = OPERATOR_ROLES, key }: AskOptions,
 ): Promise<T> {
-  const answer = await system.ask(to, message, {
+  const { askOrThrow } = await import('../runtime/index.ts');
+  return askOrThrow<T>(system, to, message, {
     principal: { sub: caller.sub, roles: [...roles] },
     timeoutMs: ANSWER_MS,
+    timedOut: `${name} did not answer; look at the list`,
     ...defined({ key }),
   });
-  if (answer.kind === 'answered') return answer.result as T;
-  if (answer.kind === 'refused') throw TroupeError.from(answer.error);
-  throw new TroupeError('DEADLINE_EXCEEDED', `${name} did not answer; look at the list`);
 }

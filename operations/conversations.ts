@@ -110,7 +110,6 @@ const end = defineOperation({
 
 export const conversations: Resource = {
   name: 'conversations',
-  description: 'messages between agents, with their answers and replies',
   operations: [list, show, end],
 };
 

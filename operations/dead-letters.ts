@@ -221,7 +221,6 @@ const drop = defineOperation({
 
 export const deadLetters: Resource = {
   name: 'dlq',
-  description: 'dead letters: messages that could not be delivered or processed',
   operations: [listDeadLetters, show, redriveDeadLetter, drop],
 };
 

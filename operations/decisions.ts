@@ -118,7 +118,6 @@ async function decide(
 
 export const decisions: Resource = {
   name: 'decisions',
-  description: 'tasks with an unknown outcome, or whose compensation failed',
   operations: [list, answer],
 };
 

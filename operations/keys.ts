@@ -153,7 +153,6 @@ const askKeyring = (
 
 export const keys: Resource = {
   name: 'keys',
-  description: 'keys with which external programs sign their envelopes (A2A-External)',
   operations: [list, addKey, rotateKey, revoke],
 };
 

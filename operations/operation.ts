@@ -119,8 +119,6 @@ export type Operation<P extends TObject = TObject, R extends TSchema = TSchema> 
 export type Resource = {
   /** name of the command group */
   readonly name: string;
-  /** for help of the command group */
-  readonly description: string;
   readonly operations: readonly Operation[];
 };
 

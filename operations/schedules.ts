@@ -275,7 +275,6 @@ const runs = defineOperation({
 
 export const schedules: Resource = {
   name: 'cron',
-  description: 'messages that agents receive at later times',
   operations: [list, set, remove, fire, runs],
 };
 

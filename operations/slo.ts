@@ -38,7 +38,6 @@ const report = defineOperation({
 
 export const slo: Resource = {
   name: 'slo',
-  description: 'service level objectives',
   operations: [report],
 };
 

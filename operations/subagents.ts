@@ -179,7 +179,6 @@ const steer = defineOperation({
 
 export const subagents: Resource = {
   name: 'subagents',
-  description: 'agents that work for other agents',
   operations: [list, census, kill, steer],
 };
 

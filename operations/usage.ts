@@ -58,7 +58,6 @@ const report = defineOperation({
 
 export const usage: Resource = {
   name: 'usage',
-  description: 'tokens and costs',
   operations: [report],
 };
 

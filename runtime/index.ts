@@ -24,6 +24,7 @@ export {
   type WorkLabels,
 } from './observe/metrics.ts';
 export { chatSpan, inSpan, recordServed, toolSpan, usageAttributes } from './observe/spans.ts';
+export { askOrThrow } from './ask-or-throw.ts';
 export { LruMap } from './lru-map.ts';
 export { schemaCheck, type SchemaCheck, schemaComplaint } from './json-schema/outside-schemas.ts';
 export type { PlacementEvent } from './cluster/placement.ts';

@@ -21,7 +21,7 @@ import type {
   Usage,
 } from '../../protocols/session.ts';
 import type { SessionSet } from '../../protocols/session-settings.ts';
-import type { Principal, System } from '../../runtime/index.ts';
+import { askOrThrow, type Principal, type System } from '../../runtime/index.ts';
 import { modelChoiceProblem, type ModelRules } from '../../protocols/model-choice.ts';
 import { type Command, helpText } from './parse.ts';
 
@@ -133,15 +133,12 @@ const ask = async <Result>(
 ): Promise<Result> => {
   const { system, tenant, sessionKey, principal, key } = place;
   const to = address(tenant, 'session', sessionKey);
-  const answer = await system.ask(to, message, { principal, key: `command:${key}`, timeoutMs });
-  if (answer.kind === 'refused') throw TroupeError.from(answer.error);
-  if (answer.kind === 'timeout') {
-    throw new TroupeError(
-      'DEADLINE_EXCEEDED',
-      'the session has the command, but has not answered yet: look at /status later',
-    );
-  }
-  return answer.result as Result;
+  return askOrThrow<Result>(system, to, message, {
+    principal,
+    key: `command:${key}`,
+    timeoutMs,
+    timedOut: 'the session stored the command, but has not answered yet: read /status later',
+  });
 };
 
 /** Changes nothing and says what is set. */

@@ -1,5 +1,5 @@
 /** `exec.approval.*`: commands that require approval. The first decision counts. */
-import type { Clock } from '../../../../runtime/index.ts';
+import { askOrThrow, type Clock } from '../../../../runtime/index.ts';
 import { randomUUID } from 'node:crypto';
 import {
   APPROVAL_MS_DEFAULT,
@@ -66,18 +66,21 @@ export const approvalResolve = async (
   const who = reviewer
     ? `${reviewer.channel}:${reviewer.senderId}`
     : (by?.displayName ?? by?.id ?? 'a client');
-  const answer = await context.system.ask(
-    approvalAddress(context.tenant, id),
-    { type: 'approval.answer', decision, why: `answered by ${who}` },
-    { principal: principalOf(request), timeoutMs: ACCEPT_TIMEOUT_MS },
-  );
-  context.approvals.refresh();
-  if (answer.kind === 'refused') throw decided(context, id, TroupeError.from(answer.error));
-  if (answer.kind === 'timeout') {
-    throw new TroupeError(
-      'DEADLINE_EXCEEDED',
-      `approval ${id} has not answered: list the approvals to see its state`,
+  try {
+    await askOrThrow(
+      context.system,
+      approvalAddress(context.tenant, id),
+      { type: 'approval.answer', decision, why: `answered by ${who}` },
+      {
+        principal: principalOf(request),
+        timeoutMs: ACCEPT_TIMEOUT_MS,
+        timedOut: `approval ${id} has not answered: list the approvals to see its state`,
+      },
     );
+  } catch (error) {
+    throw error instanceof TroupeError ? decided(context, id, error) : error;
+  } finally {
+    context.approvals.refresh();
   }
   return { ok: true };
 };

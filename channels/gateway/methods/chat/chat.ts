@@ -3,7 +3,6 @@ import type { ChatCommands } from '../../tenant/chat-commands.ts';
 import type { TenantScope } from '../../tenant/tenant-scope.ts';
 import { address } from '../../../../protocols/address.ts';
 import { defined } from '../../../../protocols/defined.ts';
-import { TroupeError } from '../../../../protocols/errors.ts';
 import type {
   ChatAbortParams,
   ChatAbortResult,
@@ -29,6 +28,7 @@ import {
   applyRunSettings,
 } from './run.ts';
 import { sessionNamed, sessionRow } from '../sessions/session-row.ts';
+import { askOrThrow } from '../../../../runtime/index.ts';
 
 /** What sending a chat message and reading the history need. */
 export type ChatContext = AcceptContext &
@@ -168,19 +168,17 @@ export const abortRuns = async (
   runId: string | undefined,
 ): Promise<string[]> => {
   const { system, tenant } = request.context;
-  const answer = await system.ask(
+  const { aborted } = await askOrThrow<{ aborted: string[] }>(
+    system,
     address(tenant, 'session', sessionKey),
     { type: 'session.abort', ...defined({ runId }) },
-    { principal: principalOf(request), timeoutMs: ACCEPT_TIMEOUT_MS },
+    {
+      principal: principalOf(request),
+      timeoutMs: ACCEPT_TIMEOUT_MS,
+      timedOut: 'the session has not answered yet, but will still abort the run',
+    },
   );
-  if (answer.kind === 'refused') throw TroupeError.from(answer.error);
-  if (answer.kind === 'timeout') {
-    throw new TroupeError(
-      'DEADLINE_EXCEEDED',
-      'the session has not answered yet, but will still abort the run',
-    );
-  }
-  return (answer.result as { aborted: string[] }).aborted;
+  return aborted;
 };
 
 export const chatTable: MethodTable<ChatContext> = [

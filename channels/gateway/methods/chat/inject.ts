@@ -10,6 +10,7 @@ import {
 } from '../../../../protocols/session-settings.ts';
 import { ACCEPT_TIMEOUT_MS } from '../../limits.ts';
 import { principalOf, type Request } from '../request.ts';
+import { askOrThrow } from '../../../../runtime/index.ts';
 
 /**
  * Adds the note once per key, also after a restart.
@@ -31,16 +32,12 @@ export const injectOnce = async (
     );
   }
   const message: SessionInject = { type: 'session.inject', ...note };
-  const answer = await system.ask(address(tenant, 'session', sessionKey), message, {
+  await askOrThrow(system, address(tenant, 'session', sessionKey), message, {
     principal: principalOf(request),
     key,
     timeoutMs: ACCEPT_TIMEOUT_MS,
+    timedOut: `the session ${sessionKey} has stored it, but has not answered yet: repeat the request with the same idempotencyKey`,
   });
-  if (answer.kind === 'refused') throw TroupeError.from(answer.error);
-  if (answer.kind === 'timeout') {
-    const text = `the session ${sessionKey} has stored it, but has not answered yet: repeat the request with the same idempotencyKey`;
-    throw new TroupeError('DEADLINE_EXCEEDED', text);
-  }
   const notice: SessionNotice = { sessionKey, reason: 'inject' };
   system.bus.publish(sessionNoticesTopic(tenant), notice);
 };

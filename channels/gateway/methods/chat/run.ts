@@ -2,7 +2,7 @@
  * Sends a message to a session and waits for the result of its run. `agent`, `agent.wait` and
  * `chat.send` share it.
  */
-import type { Clock } from '../../../../runtime/index.ts';
+import { askOrThrow, type Clock } from '../../../../runtime/index.ts';
 import type { SessionScope, TenantScope } from '../../tenant/tenant-scope.ts';
 import type { OnMessage } from '../../sessions/message-hook.ts';
 import type { RunBlocks } from '../../streams/run-blocks.ts';
@@ -67,24 +67,19 @@ export const accept = async (
     );
   }
   const text = await callMessageHook(context, sessionKey, message);
-  const answer = await context.system.ask(
+  return askOrThrow<RunAccepted>(
+    context.system,
     address(context.tenant, 'session', sessionKey),
     { type: 'session.receive', ...message, text },
     {
       principal: principalOf(request),
       key: runId,
       timeoutMs: ACCEPT_TIMEOUT_MS,
+      timedOut:
+        'the message is stored, but its session has not answered yet: send it again with the same idempotencyKey',
       ...defined({ traceId }),
     },
   );
-  if (answer.kind === 'refused') throw TroupeError.from(answer.error);
-  if (answer.kind === 'timeout') {
-    throw new TroupeError(
-      'DEADLINE_EXCEEDED',
-      'the message is stored, but its session has not answered yet: send it again with the same idempotencyKey',
-    );
-  }
-  return answer.result as RunAccepted;
 };
 
 /**

@@ -4,7 +4,7 @@
  * Invariants: a client grants only scopes that it has; a device without the admin scope manages
  * only itself, and only its role `operator`.
  */
-import type { Clock } from '../../../../runtime/index.ts';
+import { askOrThrow, type Clock } from '../../../../runtime/index.ts';
 import type { DeviceGuard } from '../../auth/device-guard.ts';
 import type { TenantScope } from '../../tenant/tenant-scope.ts';
 import type { Presence } from '../../tenant/presence.ts';
@@ -242,16 +242,11 @@ const askDevice = async <Result>(
   message: DeviceApprove | DeviceReject | DeviceRemove | DeviceRename | DeviceToken | DeviceRevoke,
 ): Promise<Result> => {
   const { system, tenant } = request.context;
-  const answer = await system.ask(deviceAddress(tenant, deviceId), message, {
+  return askOrThrow<Result>(system, deviceAddress(tenant, deviceId), message, {
     principal: principalOf(request),
     timeoutMs: ACCEPT_TIMEOUT_MS,
+    timedOut: 'the device has not answered yet: list the devices to see its state',
   });
-  if (answer.kind === 'answered') return answer.result as Result;
-  if (answer.kind === 'refused') throw TroupeError.from(answer.error);
-  throw new TroupeError(
-    'DEADLINE_EXCEEDED',
-    'the device has not answered yet: list the devices to see its state',
-  );
 };
 
 export const deviceTable: MethodTable<DeviceContext> = [

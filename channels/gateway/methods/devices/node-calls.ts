@@ -31,6 +31,7 @@ import {
 } from '../approvals/request-approval.ts';
 import { type MethodTable, published } from '../method.ts';
 import { principalOf, type Request } from '../request.ts';
+import { askOrThrow } from '../../../../runtime/index.ts';
 
 /** What requests that nodes send need. */
 export type NodeCallContext = ApprovalScope & {
@@ -211,14 +212,12 @@ const approvalAsk = async (request: Request<NodeCallContext>, params: NodeApprov
 
 const askDevice = async (request: Request<NodeCallContext>, event: Message): Promise<unknown> => {
   const { context } = request;
-  const answer = await context.system.ask(deviceAddress(context.tenant, selfOf(request)), event, {
+  return askOrThrow(context.system, deviceAddress(context.tenant, selfOf(request)), event, {
     principal: principalOf(request),
     repeatable: true,
     timeoutMs: ACCEPT_TIMEOUT_MS,
+    timedOut: 'the device did not answer in time: try again',
   });
-  if (answer.kind === 'answered') return answer.result;
-  if (answer.kind === 'refused') throw TroupeError.from(answer.error);
-  throw new TroupeError('DEADLINE_EXCEEDED', 'the device did not answer in time: try again');
 };
 
 export const nodeCallTable: MethodTable<NodeCallContext> = [

@@ -29,7 +29,7 @@ import type {
 } from '../../../../protocols/gateway/index.ts';
 import { plainName } from '../../../../protocols/plain-text.ts';
 import type { Message } from '../../../../protocols/statechart.ts';
-import { schemaComplaint } from '../../../../runtime/index.ts';
+import { askOrThrow, schemaComplaint } from '../../../../runtime/index.ts';
 import { ACCEPT_TIMEOUT_MS, INVOKE_GRACE_MS } from '../../limits.ts';
 import {
   isNode,
@@ -222,18 +222,13 @@ const askDevice = async (
   timeoutMs = ACCEPT_TIMEOUT_MS,
 ): Promise<unknown> => {
   const { context, traceId } = request;
-  const answer = await context.system.ask(deviceAddress(context.tenant, deviceId), event, {
+  return askOrThrow(context.system, deviceAddress(context.tenant, deviceId), event, {
     principal: principalOf(request),
     repeatable: true,
     timeoutMs,
+    timedOut: `device ${deviceId} did not answer ${event.type} within ${timeoutMs} ms`,
     ...defined({ traceId }),
   });
-  if (answer.kind === 'answered') return answer.result;
-  if (answer.kind === 'refused') throw TroupeError.from(answer.error);
-  throw new TroupeError(
-    'DEADLINE_EXCEEDED',
-    `device ${deviceId} did not answer ${event.type} within ${timeoutMs} ms`,
-  );
 };
 
 export const nodeTable: MethodTable<NodeContext & NodeCallContext> = [

@@ -32,6 +32,7 @@ import { type MethodTable, published } from '../method.ts';
 import { principalOf, type Request } from '../request.ts';
 import { refuseStale, sessionNamed } from './session-row.ts';
 import { SESSIONS_PATH } from './sessions.ts';
+import { askOrThrow } from '../../../../runtime/index.ts';
 
 /** What changing the settings of a session needs. */
 export type SessionSettingContext = SessionScope & {
@@ -125,15 +126,11 @@ export const askSession = async <Result>(
 ): Promise<Result> => {
   const { system, tenant } = request.context;
   const to = address(tenant, 'session', sessionKey);
-  const answer = await system.ask(to, message, { principal: principalOf(request), timeoutMs });
-  if (answer.kind === 'refused') throw TroupeError.from(answer.error);
-  if (answer.kind === 'timeout') {
-    throw new TroupeError(
-      'DEADLINE_EXCEEDED',
-      'the session stored the request, but has not answered yet: it will still execute it',
-    );
-  }
-  return answer.result as Result;
+  return askOrThrow<Result>(system, to, message, {
+    principal: principalOf(request),
+    timeoutMs,
+    timedOut: 'the session stored the request, but has not answered yet: it will still execute it',
+  });
 };
 
 export const sessionSettingTable: MethodTable<SessionSettingContext> = [

@@ -1,0 +1,41 @@
+/**
+ * Groups of commands that are derived from operations. The definitions of a group are loaded only
+ * when the command line names it, so that other commands start without them.
+ */
+import type { Command } from 'commander';
+import type { Resource } from '../operations/operation.ts';
+import { type Finish, withClient, withJson } from './command-parts.ts';
+
+const LOADERS = {
+  approvals: async () => (await import('../operations/approvals.ts')).approvals,
+  conversations: async () => (await import('../operations/conversations.ts')).conversations,
+  cron: async () => (await import('../operations/schedules.ts')).schedules,
+  decisions: async () => (await import('../operations/decisions.ts')).decisions,
+  dlq: async () => (await import('../operations/dead-letters.ts')).deadLetters,
+  keys: async () => (await import('../operations/keys.ts')).keys,
+  slo: async () => (await import('../operations/slo.ts')).slo,
+  subagents: async () => (await import('../operations/subagents.ts')).subagents,
+  usage: async () => (await import('../operations/usage.ts')).usage,
+} satisfies Readonly<Record<string, () => Promise<Resource>>>;
+
+/** Adds commands of the same group that are more than one operation. */
+type AddOthers = (group: Command, finish: Finish) => void;
+
+/**
+ * Adds a group, or the one command of that name.
+ * @param description what `troupe --help` prints about it
+ */
+export const operationGroup =
+  (args: readonly string[]) =>
+  (name: keyof typeof LOADERS, description: string, others?: () => Promise<AddOthers>) =>
+  async (program: Command, finish: Finish): Promise<void> => {
+    if (!args.includes(name)) {
+      const command = program.command(name).description(description);
+      // As `--help` shows the command itself.
+      if (name === 'slo' || name === 'usage') withJson(withClient(command));
+      return;
+    }
+    const { addResourceCommands } = await import('./operation-commands.ts');
+    const addOthers = await others?.();
+    addResourceCommands(program, finish, await LOADERS[name](), { description, addOthers });
+  };
