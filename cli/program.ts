@@ -154,7 +154,7 @@ function addSessions(program: Command, finish: Finish): void {
   const sessions = withJson(withClient(program.command('sessions')))
     .description('list the sessions, newest first')
     .option('--agent <id>', 'only those of one agent')
-    .option('--limit <n>', 'so many at most', wholeNumber)
+    .option('--limit <n>', 'maximum number', wholeNumber)
     .addHelpText('after', examples('troupe sessions', 'troupe sessions --json --limit 10'))
     .action(async (options: SessionsOptions) => {
       finish(await (await import('./sessions.ts')).sessions(options));

@@ -15,7 +15,11 @@ export function addTraceCommand(program: Command, finish: Finish): void {
     .description('what a run led to: messages, subagents, tools, across sessions and workers')
     .argument('<run>', 'id of the run; `troupe agent --json` and `troupe sessions --json` tell it')
     .option('--mermaid', 'a sequence diagram, for Markdown')
-    .option('--depth <n>', 'follow so many messages and spawns, 1 to 8; default 8', wholeNumber)
+    .option(
+      '--depth <n>',
+      'maximum distance of followed messages and spawns, 1 to 8; default 8',
+      wholeNumber,
+    )
     .addHelpText('after', examples('troupe trace review-42', 'troupe trace review-42 --mermaid'))
     .action(async (run: string, options: TraceOptions) => {
       finish(await (await import('./trace.ts')).trace(run, options));

@@ -141,7 +141,7 @@ const changedMeanwhile = (baseHash: string | undefined): TroupeError =>
   baseHash === undefined || baseHash === ''
     ? new TroupeError(
         'INVALID_ARGUMENT',
-        '/baseHash is missing: send the hash that config.get answers, so that nobody’s change is lost',
+        '/baseHash is missing: send the hash that config.get answers, so that no other change is lost',
       )
     : new TroupeError(
         'CONFLICT',

@@ -320,7 +320,7 @@ export const discoveryPaths = (): Schema => ({
     }),
   },
   '/openapi.json': ownDocument('getOpenApi', 'This document'),
-  '/asyncapi.json': ownDocument('getAsyncApi', 'The same door over NATS'),
+  '/asyncapi.json': ownDocument('getAsyncApi', 'The same requests over NATS'),
   ...functionPaths(),
 });
 

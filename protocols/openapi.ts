@@ -54,7 +54,7 @@ export function openApi({ version, url = '/', specs, paths }: OpenApiOptions): S
           type: 'http',
           scheme: 'bearer',
           bearerFormat: 'JWT',
-          description: 'aud names this door (RFC 8707); sub, tenant and roles are the principal',
+          description: 'aud names this gateway (RFC 8707); sub, tenant and roles are the principal',
         },
       },
       schemas: { ...spoken, ...payloadTable(specs), ArtifactRef },

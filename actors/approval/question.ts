@@ -183,7 +183,7 @@ export const refused = (args: Args): Reply => {
     return refusal(
       args,
       'FORBIDDEN',
-      `approval ${context.id} is decided by a person with the role ${APPROVER_ROLE}`,
+      `approval ${context.id} is decided by a principal with the role ${APPROVER_ROLE}`,
     );
   }
   const names = context.row!.options.map(({ name }) => name);
@@ -202,7 +202,7 @@ export const late = (args: Args): Reply => {
   const { state, decided_by: by, decided_at: at, decision } = row!;
   const message =
     state === 'expired'
-      ? `approval ${id} expired at ${at}: nobody had answered by then`
+      ? `approval ${id} expired at ${at}: it was not decided in time`
       : `approval ${id} was decided already: ${decision} by ${by} at ${at}`;
   return refusal(args, 'CONFLICT', message, { ...decisionOf(row!) });
 };

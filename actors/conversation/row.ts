@@ -77,7 +77,7 @@ export const forbidden = ({ context, event }: ActionArgs): Reply => ({
   to: metaOf(event).reply,
   error: {
     code: 'FORBIDDEN',
-    message: `conversation ${context.id} is ended by a person with the role ${OPERATOR}`,
+    message: `conversation ${context.id} can be ended by a principal with the role ${OPERATOR}`,
   },
 });
 export const unknown = ({ context, event }: ActionArgs): Reply => ({

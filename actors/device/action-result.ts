@@ -58,7 +58,7 @@ export const forbidden = (at: ActionArgs): ActionResult =>
   refuse(
     at,
     'FORBIDDEN',
-    `what becomes of device ${at.context.deviceId} is decided by a person with the role ` +
+    `what becomes of device ${at.context.deviceId} is decided by a principal with the role ` +
       APPROVER_ROLE,
   );
 

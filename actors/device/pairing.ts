@@ -61,7 +61,7 @@ const checkAsk = checker(DeviceAskSchema);
 const problemOf = ({ context, event: { meta, ...ask } }: ActionArgs): string | undefined => {
   const checked = checkAsk(ask);
   if (!checked.ok) return describeErrors(checked.errors);
-  if (meta.from !== undefined) return 'only a door lets devices in';
+  if (meta.from !== undefined) return 'only a gateway can approve devices';
   return deviceIdOf(checked.value.publicKey) === context.deviceId
     ? undefined
     : '/publicKey is not the key of this device';
@@ -302,7 +302,8 @@ export const onToken = on('device.token', (at): ActionResult => {
   if (replace && !isByOperator(at)) return forbidden(at);
   const grant = grantOf(context, role);
   if (grant === undefined) return refuseRole(at, role);
-  if (!HASH.test(hash)) return refuse(at, 'INVALID_ARGUMENT', 'a token is told by its SHA-256');
+  if (!HASH.test(hash))
+    return refuse(at, 'INVALID_ARGUMENT', 'send the SHA-256 of a token, not the token');
   if (scopes && !scopes.every((scope) => includes(grant.scopes, scope)))
     return refuse(at, 'FORBIDDEN', `the token would do more than the role ${role} of the device`);
   if (grant.tokenHash !== undefined && !replace)

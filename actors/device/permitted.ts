@@ -46,7 +46,7 @@ const unapproved = ({ approved, request }: NodeFacts, command: string): ErrorDat
   const remedy = request
     ? `let it with \`troupe nodes approve ${request.requestId}\``
     : 'connect the node again and approve what it offers';
-  return { code: 'FORBIDDEN', message: `${command} waits for a person's approval: ${remedy}` };
+  return { code: 'FORBIDDEN', message: `${command} requires approval: ${remedy}` };
 };
 
 /** It is the first part of a command's name; one name of OpenClaw's differs. */

@@ -39,7 +39,7 @@ const Summary = Type.Object(
     envelope_versions: Type.Array(Type.String()),
     url: Type.Optional(Type.String()),
   },
-  { additionalProperties: false, description: 'the agent as it stands in the registry' },
+  { additionalProperties: false, description: 'the agent as the registry has it' },
 );
 
 type Own = Pick<ActionDefinition, 'action' | 'description' | 'schemas'>;
@@ -60,14 +60,14 @@ export const registryActions = (): readonly ActionDefinition[] => [
   action({
     action: 'registry.register_agent',
     description:
-      'Registers an agent outside with its door and its actions, or replaces what it offers. It must send a heartbeat every five minutes.',
+      'Registers an external agent with its URL and actions, or replaces them. It must send a heartbeat every five minutes.',
     schemas: payload({
       agent_id: AgentId,
       version: SemanticVersion,
       url: Type.String({
         pattern: '^https?://[^\\s/@?#]+(/[^\\s?#]*)?$',
         maxLength: 2_048,
-        description: 'its door; envelopes are sent to {url}/v1/envelopes',
+        description: 'its URL; envelopes are sent to {url}/v1/envelopes',
       }),
       actions: Type.Array(ActionSpecSchema, { maxItems: AGENT_ACTIONS_MAX }),
     }),

@@ -12,7 +12,7 @@ import { assign, setup } from 'xstate';
 import { JOB_RETENTION_MS } from '../../protocols/schedule.ts';
 import { type ActorInput, effect, hostActions } from '../../protocols/statechart.ts';
 import * as job from './job.ts';
-import * as told from './told.ts';
+import * as messages from './messages.ts';
 import type { Looked, LookInput, ScheduleContext, ScheduleEvent } from './job.ts';
 
 export const scheduleMachine = setup({
@@ -60,22 +60,31 @@ export const scheduleMachine = setup({
             target: 'idle',
             actions: [
               'take',
-              { type: 'reply', params: told.tellRow },
-              { type: 'publish', params: told.sayPut },
+              { type: 'reply', params: messages.tellRow },
+              { type: 'publish', params: messages.sayPut },
             ],
           },
-          { target: 'forgotten', actions: { type: 'reply', params: told.unfit } },
+          { target: 'forgotten', actions: { type: 'reply', params: messages.unfit } },
         ],
         'schedule.enable': {
           target: 'forgotten',
-          actions: { type: 'reply', params: told.unknown },
+          actions: { type: 'reply', params: messages.unknown },
         },
-        'schedule.run': { target: 'forgotten', actions: { type: 'reply', params: told.unknown } },
-        'schedule.runs': { target: 'forgotten', actions: { type: 'reply', params: told.unknown } },
-        'schedule.get': { target: 'forgotten', actions: { type: 'reply', params: told.unknown } },
+        'schedule.run': {
+          target: 'forgotten',
+          actions: { type: 'reply', params: messages.unknown },
+        },
+        'schedule.runs': {
+          target: 'forgotten',
+          actions: { type: 'reply', params: messages.unknown },
+        },
+        'schedule.get': {
+          target: 'forgotten',
+          actions: { type: 'reply', params: messages.unknown },
+        },
         'schedule.remove': {
           target: 'forgotten',
-          actions: { type: 'reply', params: told.unknown },
+          actions: { type: 'reply', params: messages.unknown },
         },
       },
     },
@@ -89,18 +98,18 @@ export const scheduleMachine = setup({
             target: '.planning',
             actions: [
               'take',
-              { type: 'reply', params: told.tellRow },
-              { type: 'publish', params: told.sayUpdated },
+              { type: 'reply', params: messages.tellRow },
+              { type: 'publish', params: messages.sayUpdated },
             ],
           },
-          { actions: { type: 'reply', params: told.unfit } },
+          { actions: { type: 'reply', params: messages.unfit } },
         ],
         'schedule.enable': {
           target: '.planning',
           actions: [
             'enable',
-            { type: 'reply', params: told.tellRow },
-            { type: 'publish', params: told.sayUpdated },
+            { type: 'reply', params: messages.tellRow },
+            { type: 'publish', params: messages.sayUpdated },
           ],
         },
         'schedule.run': [
@@ -110,22 +119,22 @@ export const scheduleMachine = setup({
             actions: [
               'fireNow',
               { type: 'tell', params: job.startAnew },
-              { type: 'reply', params: told.tellRun },
+              { type: 'reply', params: messages.tellRun },
             ],
           },
-          { target: 'running', actions: ['fireNow', { type: 'reply', params: told.tellRun }] },
+          { target: 'running', actions: ['fireNow', { type: 'reply', params: messages.tellRun }] },
         ],
-        'schedule.runs': { actions: { type: 'reply', params: told.tellRuns } },
+        'schedule.runs': { actions: { type: 'reply', params: messages.tellRuns } },
         'schedule.get': {
           actions: [
-            { type: 'project', params: told.row },
-            { type: 'project', params: told.runsRow },
-            { type: 'reply', params: told.tellRow },
+            { type: 'project', params: messages.row },
+            { type: 'project', params: messages.runsRow },
+            { type: 'reply', params: messages.tellRow },
           ],
         },
         'schedule.remove': {
           target: 'removed',
-          actions: { type: 'reply', params: told.tellRemoved },
+          actions: { type: 'reply', params: messages.tellRemoved },
         },
       },
       states: {
@@ -140,7 +149,7 @@ export const scheduleMachine = setup({
         },
         waiting: {
           description: 'The time of the next run is known.',
-          entry: { type: 'project', params: told.row },
+          entry: { type: 'project', params: messages.row },
           after: {
             untilDue: [
               { guard: 'isDue', target: 'due' },
@@ -156,8 +165,8 @@ export const scheduleMachine = setup({
               target: 'planning',
               actions: [
                 'skip',
-                { type: 'project', params: told.runsRow },
-                { type: 'publish', params: told.sayFinished },
+                { type: 'project', params: messages.runsRow },
+                { type: 'publish', params: messages.sayFinished },
               ],
             },
             {
@@ -170,11 +179,11 @@ export const scheduleMachine = setup({
         },
         off: {
           description: 'The job is disabled.',
-          entry: { type: 'project', params: told.row },
+          entry: { type: 'project', params: messages.row },
         },
         over: {
           description: 'The job has no further times; it stays visible for a while.',
-          entry: { type: 'project', params: told.row },
+          entry: { type: 'project', params: messages.row },
           after: { retention: '#schedule.removed' },
         },
       },
@@ -183,8 +192,8 @@ export const scheduleMachine = setup({
       description: 'The session has the message; waits for the run to start.',
       entry: [
         { type: 'tell', params: job.receive },
-        { type: 'project', params: told.row },
-        { type: 'publish', params: told.sayStarted },
+        { type: 'project', params: messages.row },
+        { type: 'publish', params: messages.sayStarted },
       ],
       initial: 'resting',
       on: {
@@ -193,48 +202,48 @@ export const scheduleMachine = setup({
             guard: 'isValid',
             actions: [
               'take',
-              { type: 'project', params: told.row },
-              { type: 'reply', params: told.tellRow },
-              { type: 'publish', params: told.sayUpdated },
+              { type: 'project', params: messages.row },
+              { type: 'reply', params: messages.tellRow },
+              { type: 'publish', params: messages.sayUpdated },
             ],
           },
-          { actions: { type: 'reply', params: told.unfit } },
+          { actions: { type: 'reply', params: messages.unfit } },
         ],
         'schedule.enable': {
           actions: [
             'enable',
-            { type: 'project', params: told.row },
-            { type: 'reply', params: told.tellRow },
-            { type: 'publish', params: told.sayUpdated },
+            { type: 'project', params: messages.row },
+            { type: 'reply', params: messages.tellRow },
+            { type: 'publish', params: messages.sayUpdated },
           ],
         },
         'schedule.get': {
           actions: [
-            { type: 'project', params: told.row },
-            { type: 'reply', params: told.tellRow },
+            { type: 'project', params: messages.row },
+            { type: 'reply', params: messages.tellRow },
           ],
         },
-        'schedule.run': { actions: { type: 'reply', params: told.runsAlready } },
-        'schedule.runs': { actions: { type: 'reply', params: told.tellRuns } },
+        'schedule.run': { actions: { type: 'reply', params: messages.runsAlready } },
+        'schedule.runs': { actions: { type: 'reply', params: messages.tellRuns } },
         'schedule.remove': {
           target: 'removed',
-          actions: { type: 'reply', params: told.tellRemoved },
+          actions: { type: 'reply', params: messages.tellRemoved },
         },
         reply: {
           guard: 'isRefusal',
           target: 'idle',
           actions: [
             'noteRefused',
-            { type: 'project', params: told.runsRow },
-            { type: 'publish', params: told.sayFinished },
+            { type: 'project', params: messages.runsRow },
+            { type: 'publish', params: messages.sayFinished },
           ],
         },
         refused: {
           target: 'idle',
           actions: [
             'noteRefused',
-            { type: 'project', params: told.runsRow },
-            { type: 'publish', params: told.sayFinished },
+            { type: 'project', params: messages.runsRow },
+            { type: 'publish', params: messages.sayFinished },
           ],
         },
       },
@@ -259,8 +268,8 @@ export const scheduleMachine = setup({
                 target: '#schedule.idle',
                 actions: [
                   { type: 'noteEnd', params: ({ event }) => ({ looked: event.output }) },
-                  { type: 'project', params: told.runsRow },
-                  { type: 'publish', params: told.sayFinished },
+                  { type: 'project', params: messages.runsRow },
+                  { type: 'publish', params: messages.sayFinished },
                 ],
               },
               {
@@ -268,8 +277,8 @@ export const scheduleMachine = setup({
                 target: '#schedule.idle',
                 actions: [
                   'noteLost',
-                  { type: 'project', params: told.runsRow },
-                  { type: 'publish', params: told.sayFinished },
+                  { type: 'project', params: messages.runsRow },
+                  { type: 'publish', params: messages.sayFinished },
                 ],
               },
               { target: 'resting' },
@@ -282,9 +291,9 @@ export const scheduleMachine = setup({
     removed: {
       description: 'The job was removed, or it is finished and its retention time is over.',
       entry: [
-        { type: 'project', params: told.noRow },
-        { type: 'project', params: told.noRunsRow },
-        { type: 'publish', params: told.sayRemoved },
+        { type: 'project', params: messages.noRow },
+        { type: 'project', params: messages.noRunsRow },
+        { type: 'publish', params: messages.sayRemoved },
       ],
       type: 'final',
     },

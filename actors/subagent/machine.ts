@@ -8,7 +8,7 @@
  */
 import * as life from './life.ts';
 import { subagentSetup } from './setup.ts';
-import * as told from './told.ts';
+import * as messages from './messages.ts';
 
 export const subagentMachine = subagentSetup.createMachine({
   id: 'subagent',
@@ -26,39 +26,39 @@ export const subagentMachine = subagentSetup.createMachine({
         ],
         'subagent.kill': {
           target: 'forgotten',
-          actions: { type: 'reply', params: told.unknown },
+          actions: { type: 'reply', params: messages.unknown },
         },
         'subagent.steer': {
           target: 'forgotten',
-          actions: { type: 'reply', params: told.unknown },
+          actions: { type: 'reply', params: messages.unknown },
         },
         'subagent.report': {
           target: 'forgotten',
-          actions: { type: 'reply', params: told.unknown },
+          actions: { type: 'reply', params: messages.unknown },
         },
         'subagent.move': {
           target: 'forgotten',
-          actions: { type: 'reply', params: told.unknown },
+          actions: { type: 'reply', params: messages.unknown },
         },
       },
     },
     reserved: {
       description: 'The subagent has its grant and waits for a slot of its parent.',
-      entry: { type: 'project', params: told.row },
+      entry: { type: 'project', params: messages.row },
       after: { placePatience: { target: 'over.killed', actions: 'giveUpWaiting' } },
       on: {
         'subagent.go': 'working',
         'subagent.move': {
           actions: [
-            { type: 'project', params: told.noRow },
+            { type: 'project', params: messages.noRow },
             'move',
-            { type: 'project', params: told.row },
+            { type: 'project', params: messages.row },
           ],
         },
-        'subagent.steer': { actions: { type: 'reply', params: told.notRunning } },
+        'subagent.steer': { actions: { type: 'reply', params: messages.notRunning } },
         'subagent.kill': {
           target: 'over.killed',
-          actions: ['kill', { type: 'reply', params: told.killed }],
+          actions: ['kill', { type: 'reply', params: messages.killed }],
         },
       },
     },
@@ -69,15 +69,15 @@ export const subagentMachine = subagentSetup.createMachine({
       on: {
         'subagent.move': {
           actions: [
-            { type: 'project', params: told.noRow },
+            { type: 'project', params: messages.noRow },
             'move',
-            { type: 'project', params: told.row },
+            { type: 'project', params: messages.row },
           ],
         },
-        'subagent.steer': { actions: { type: 'reply', params: told.notRunning } },
+        'subagent.steer': { actions: { type: 'reply', params: messages.notRunning } },
         'subagent.kill': {
           target: 'ending',
-          actions: ['kill', { type: 'reply', params: told.killed }],
+          actions: ['kill', { type: 'reply', params: messages.killed }],
         },
       },
       initial: 'starting',
@@ -86,8 +86,8 @@ export const subagentMachine = subagentSetup.createMachine({
           description: 'The task was sent. A run end that arrives before the reply is deferred.',
           meta: { defer: ['run.ended'] },
           entry: [
-            { type: 'tell', params: told.task },
-            { type: 'project', params: told.row },
+            { type: 'tell', params: messages.task },
+            { type: 'project', params: messages.row },
           ],
           on: {
             reply: [
@@ -108,14 +108,14 @@ export const subagentMachine = subagentSetup.createMachine({
         running: {
           description: 'The session works, or waits for subagents that it started.',
           entry: [
-            { type: 'publish', params: told.startEvent },
-            { type: 'project', params: told.row },
+            { type: 'publish', params: messages.startEvent },
+            { type: 'project', params: messages.row },
           ],
           on: {
             'run.ended': [
               {
                 guard: 'goesOn',
-                actions: ['count', { type: 'project', params: told.row }],
+                actions: ['count', { type: 'project', params: messages.row }],
               },
               { guard: 'endsOk', target: '#subagent.over.completed', actions: 'count' },
               {
@@ -139,11 +139,11 @@ export const subagentMachine = subagentSetup.createMachine({
                 guard: 'isSaying',
                 actions: [
                   'countSteer',
-                  { type: 'tell', params: told.steer },
-                  { type: 'reply', params: told.delivered },
+                  { type: 'tell', params: messages.steer },
+                  { type: 'reply', params: messages.delivered },
                 ],
               },
-              { actions: { type: 'reply', params: told.unsaid } },
+              { actions: { type: 'reply', params: messages.unsaid } },
             ],
           },
         },
@@ -151,19 +151,19 @@ export const subagentMachine = subagentSetup.createMachine({
     },
     ending: {
       description:
-        'The session and all subagents below it were told to stop; waits for their usage.',
+        'The session and all subagents below it were asked to stop; waits for their usage.',
       entry: [
-        { type: 'tell', params: told.abort },
-        { type: 'tell', params: told.killBelow },
-        { type: 'project', params: told.row },
+        { type: 'tell', params: messages.abort },
+        { type: 'tell', params: messages.killBelow },
+        { type: 'project', params: messages.row },
       ],
       after: {
         stopPatience: {
           description: 'Stops everything that was started in the session in the meantime.',
           target: 'over',
           actions: [
-            { type: 'tell', params: told.abort },
-            { type: 'tell', params: told.killBelow },
+            { type: 'tell', params: messages.abort },
+            { type: 'tell', params: messages.killBelow },
           ],
         },
       },
@@ -172,20 +172,20 @@ export const subagentMachine = subagentSetup.createMachine({
           { guard: 'isLast', target: 'over', actions: 'count' },
           {
             guard: 'isItsRun',
-            actions: ['count', { type: 'tell', params: told.abort }],
+            actions: ['count', { type: 'tell', params: messages.abort }],
           },
         ],
         reply: { guard: 'taskIsRefused', target: 'over' },
         refused: { guard: 'taskIsRefused', target: 'over' },
         'subagent.move': {
           actions: [
-            { type: 'project', params: told.noRow },
+            { type: 'project', params: messages.noRow },
             'move',
-            { type: 'project', params: told.row },
+            { type: 'project', params: messages.row },
           ],
         },
-        'subagent.steer': { actions: { type: 'reply', params: told.notRunning } },
-        'subagent.kill': { actions: { type: 'reply', params: told.killed } },
+        'subagent.steer': { actions: { type: 'reply', params: messages.notRunning } },
+        'subagent.kill': { actions: { type: 'reply', params: messages.killed } },
       },
     },
     over: {
@@ -230,22 +230,22 @@ export const subagentMachine = subagentSetup.createMachine({
     reporting: {
       description: 'Reports the end to the parent, which answers how its agent receives it.',
       entry: [
-        { type: 'publish', params: told.endEvent },
-        { type: 'project', params: told.row },
+        { type: 'publish', params: messages.endEvent },
+        { type: 'project', params: messages.row },
       ],
       after: { hearingPatience: { target: 'reported', actions: 'noteUnheard' } },
       on: {
-        'subagent.kill': { actions: { type: 'reply', params: told.killedNothing } },
+        'subagent.kill': { actions: { type: 'reply', params: messages.killedNothing } },
         'subagent.move': {
           guard: 'isMoved',
           target: '.addressing',
           actions: [
-            { type: 'project', params: told.noRow },
+            { type: 'project', params: messages.noRow },
             'move',
-            { type: 'project', params: told.row },
+            { type: 'project', params: messages.row },
           ],
         },
-        'subagent.steer': { actions: { type: 'reply', params: told.notRunning } },
+        'subagent.steer': { actions: { type: 'reply', params: messages.notRunning } },
       },
       initial: 'addressing',
       states: {
@@ -258,7 +258,7 @@ export const subagentMachine = subagentSetup.createMachine({
         },
         telling: {
           description: 'The end was sent to the parent.',
-          entry: { type: 'tell', params: told.end },
+          entry: { type: 'tell', params: messages.end },
           on: {
             'subagent.heard': [
               { guard: 'isTooEarly', target: 'pausing', actions: 'waitForAdoption' },
@@ -266,7 +266,7 @@ export const subagentMachine = subagentSetup.createMachine({
             ],
             'subagent.report': {
               guard: 'isByParent',
-              actions: { type: 'tell', params: told.endAgain },
+              actions: { type: 'tell', params: messages.endAgain },
             },
             refused: [
               { guard: 'mayPass', target: 'pausing' },
@@ -287,25 +287,25 @@ export const subagentMachine = subagentSetup.createMachine({
     },
     reported: {
       description: 'The report was delivered; how the agent received it may still change.',
-      entry: { type: 'project', params: told.row },
+      entry: { type: 'project', params: messages.row },
       on: {
         'subagent.heard': {
           guard: 'isByParent',
-          actions: ['hear', { type: 'project', params: told.row }],
+          actions: ['hear', { type: 'project', params: messages.row }],
         },
         'subagent.report': {
           guard: 'isByParent',
-          actions: { type: 'tell', params: told.endAgain },
+          actions: { type: 'tell', params: messages.endAgain },
         },
-        'subagent.kill': { actions: { type: 'reply', params: told.killedNothing } },
+        'subagent.kill': { actions: { type: 'reply', params: messages.killedNothing } },
         'subagent.move': {
           actions: [
-            { type: 'project', params: told.noRow },
+            { type: 'project', params: messages.noRow },
             'move',
-            { type: 'project', params: told.row },
+            { type: 'project', params: messages.row },
           ],
         },
-        'subagent.steer': { actions: { type: 'reply', params: told.notRunning } },
+        'subagent.steer': { actions: { type: 'reply', params: messages.notRunning } },
       },
       initial: 'choosing',
       states: {
@@ -316,7 +316,10 @@ export const subagentMachine = subagentSetup.createMachine({
         readable: {
           description: 'The session can be read and can receive messages from authorized sessions.',
           after: {
-            readableTime: { target: 'remembered', actions: { type: 'tell', params: told.close } },
+            readableTime: {
+              target: 'remembered',
+              actions: { type: 'tell', params: messages.close },
+            },
           },
         },
         remembered: {
@@ -327,7 +330,7 @@ export const subagentMachine = subagentSetup.createMachine({
     },
     removed: {
       description: 'The retention time is over.',
-      entry: { type: 'project', params: told.noRow },
+      entry: { type: 'project', params: messages.noRow },
       type: 'final',
     },
     forgotten: { description: 'The subagent never existed.', type: 'final' },

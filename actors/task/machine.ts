@@ -190,7 +190,7 @@ export const taskMachine = taskSetup.createMachine({
     },
     unknown: {
       description:
-        'The outcome is unknown: an operator decides, unless the actor that was told to stop still answers.',
+        'The outcome is unknown: an operator decides, unless the stopped actor still answers.',
       entry: ['awaitDecision', { type: 'project', params: view.row }],
       on: {
         reply: [
@@ -228,7 +228,7 @@ export const taskMachine = taskSetup.createMachine({
       ],
     },
     withdrawing: {
-      description: 'The performing actor was told to stop and to undo its work.',
+      description: 'The performing actor was asked to stop and to undo its work.',
       entry: [
         'beginUndoing',
         { type: 'project', params: view.row },

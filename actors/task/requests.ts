@@ -116,7 +116,7 @@ export function deadUndoing({ context }: Args): DeadLetterAsk {
   return {
     domain: parseAction(envelope.action).domain,
     reason: 'COMPENSATION_FAILED',
-    error: error ?? { code: 'INTERNAL', message: 'nobody knows why' },
+    error: error ?? { code: 'INTERNAL', message: 'the reason is unknown' },
     to: context.self,
     event: decide,
   };

@@ -323,7 +323,7 @@ class SchemaChecks {
 
 const noSuchAction = (action: string): ErrorData => ({
   code: 'NOT_FOUND',
-  message: `nobody offers the action ${action}: GET /mcp/capabilities lists those on offer`,
+  message: `no agent offers the action ${action}: GET /mcp/capabilities lists those on offer`,
 });
 
 const noSuchVersion = (

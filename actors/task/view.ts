@@ -203,7 +203,7 @@ export function cancelAnswer(context: TaskContext, to: ReplyRef | undefined): Re
   if (state === 'CANCELLED' || state === 'COMPENSATED') return viewTo(context, to);
   const why = isFinal(state)
     ? 'it ended before the cancel came'
-    : 'nobody knows whether its work was done, and a person decides';
+    : 'it is unknown whether its work was done, and an operator decides';
   const message = `the task ${task_id} is ${state}: ${why}`;
   return refused(to, 'CONFLICT', message, { details: { state, task_id } });
 }

@@ -309,7 +309,7 @@ export const countUndoFailure = ({ context, event }: Args): Change =>
 
 export function stick(args: Args): Change {
   const { error } = workOf(args.context);
-  const prompt = `undoing the work of this task failed: ${error?.message ?? 'nobody knows why'}. Decide: again, done when you undid it by hand, or accept to leave it as it is`;
+  const prompt = `undoing the work of this task failed: ${error?.message ?? 'the reason is unknown'}. Decide: again, done when you undid it by hand, or accept to leave it as it is`;
   const waiting = { for: 'decision', prompt, state: 'RUNNING' } as const;
   return { view: view.waitingView(viewOf(args), waiting, nowOf(args)) };
 }

@@ -87,7 +87,7 @@ const planOf = async (call: ToolCall, context: PlanContext): Promise<PlannedCall
 };
 
 const tooLongToAsk = (length: number): string =>
-  `Not run: a person would be asked about it, and has to see all of it; ${length} characters are ` +
+  `Not run: it requires approval, and an operator has to see all of it; ${length} characters are ` +
   `too many (${DETAIL_CHARACTERS_MAX}). Write it to a file of the workspace and run that.`;
 
 const refused = (call: ToolCall, context: PlanContext, why: string): PlannedCall => ({

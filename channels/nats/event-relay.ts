@@ -204,7 +204,10 @@ export class EventRelay {
       pubsub.publish(doorSubject('out', domain, env, tenant), bytes, headers);
     } catch (error) {
       const { code, message } = errorData(error);
-      log.warn({ code, tenant, domain, event_id: id }, `nats: an event is not told: ${message}`);
+      log.warn(
+        { code, tenant, domain, event_id: id },
+        `nats: an event was not published: ${message}`,
+      );
     }
   }
 

@@ -34,7 +34,7 @@ const noticeOf = ({ id, request, expiresAtMs }: ExecApproval): string => {
   const [first = 'allow-once', ...others] = request.allowedDecisions;
   const until = new Date(expiresAtMs).toISOString();
   return [
-    `a command waits for a person until ${until}:  ${request.command}`,
+    `a command waits for approval until ${until}:  ${request.command}`,
     `  answer in the page, in troupe chat, or: troupe approvals answer ${id} ${first} --why TEXT`,
     ...(others.length > 0 ? [`  (or ${others.join(', ')})`] : []),
   ].join('\n');

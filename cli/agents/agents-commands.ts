@@ -25,7 +25,9 @@ export function addAgentsCommands(program: Command, finish: Finish): void {
   withTenantOf(withJson(withConfig(agents.command('policy'))))
     .argument('[from]', 'the acting agent; default each of them')
     .argument('[to]', 'the other agent; default each of them')
-    .description('who may find, read, write to and start whom, and which key says no; asks nobody')
+    .description(
+      'which agents may find, read, write to and start each other, and which setting refuses it; works without a gateway',
+    )
     .option('--session <name>', 'last part of the acting session’s key; default the main one')
     .addHelpText(
       'after',

@@ -39,7 +39,7 @@ export class ChatApprovals {
       const at = this.#open.findIndex((each) => each.id === id);
       if (at < 0) return;
       this.#open.splice(at, 1);
-      this.#note(decision === null ? 'nobody answered in time' : `${decision} by ${resolvedBy}`);
+      this.#note(decision === null ? 'not decided in time' : `${decision} by ${resolvedBy}`);
       if (at === 0) this.#ask();
     });
     void this.listAgain();

@@ -100,7 +100,7 @@ function addActors(program: Command, finish: Finish): void {
   const load = () => import('./actors.ts');
   withJson(withNats(withConfig(actors.command('list'))))
     .option('--type <type>', 'only actors of this type')
-    .option('--limit <n>', 'so many at most; default 1000', wholeNumber)
+    .option('--limit <n>', 'maximum number; default 1000', wholeNumber)
     .description('list the actors, by address')
     .addHelpText('after', examples('troupe actors list --type session'))
     .action(async (options: ListOptions) => finish(await (await load()).list(options)));
@@ -113,7 +113,7 @@ function addActors(program: Command, finish: Finish): void {
     });
   withJson(withNats(withConfig(actors.command('watch'))))
     .argument('<address>', 'tenant/type/key')
-    .option('--turns <n>', 'end after so many turns', wholeNumber)
+    .option('--turns <n>', 'end after this number of turns', wholeNumber)
     .description('print each message that an actor takes, and its state after it, as it happens')
     .addHelpText('after', examples('troupe actors watch default/session/agent:main:main'))
     .action(async (address: string, options: WatchOptions) => {

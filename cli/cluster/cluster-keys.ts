@@ -19,7 +19,7 @@ export type ResetKeysOptions = CommonOptions & {
 const LISTEN_MS = 1_000;
 
 const LOST =
-  'without the former keys, nobody can open its sealed payloads and the files of its bucket, and ' +
+  'without the former keys, its sealed payloads cannot be opened and the files of its bucket, and ' +
   'URLs of files that were signed before are refused';
 
 /**

@@ -35,7 +35,7 @@ export function addDevicesCommands(program: Command, finish: Finish): void {
     );
   command('rename')
     .argument('<device>', 'its id, the first 6 characters of it or more, or its name')
-    .argument('<name>', 'what people call it, at most 64 characters')
+    .argument('<name>', 'display name, at most 64 characters')
     .description('give a device a name')
     .addHelpText('after', examples('troupe devices rename b90aec desk'))
     .action(async (device: string, name: string, options: DevicesOptions) =>

@@ -53,7 +53,7 @@ export function addNodesCommands(program: Command, finish: Finish): void {
   }
   withJson(withClient(nodes.command('rename')))
     .argument('<node>', 'its id, the beginning of it, or its name')
-    .argument('<name>', 'how people shall call it')
+    .argument('<name>', 'display name')
     .description('give it a name')
     .action(async (node: string, name: string, options: ClientOptions) => {
       finish(await (await load()).rename(node, name, options));
@@ -70,12 +70,15 @@ function addNodeHost(program: Command, finish: Finish): void {
   const node = program.command('node').description('this machine as a node of a gateway');
   node.action(() => node.help());
   withClient(node.command('run'))
-    .description('connect, and carry out what people and agents ask for')
-    .option('--display-name <name>', 'what people call it; default the host name')
+    .description('connect, and execute commands of operators and agents')
+    .option('--display-name <name>', 'display name; default the host name')
     .option('--root <folder>', 'offer the files of a folder: path, path:ro or path:rw', list)
     .option('--allow <pattern>', "commands that run without a question, as 'git status'", list)
     .addOption(
-      new Option('--exec <mode>', 'commands that no --allow covers: ask a person, or else')
+      new Option(
+        '--exec <mode>',
+        'commands that no --allow covers: ask an operator, or another mode',
+      )
         .choices(['ask', 'deny', 'allow', 'off'])
         .default('ask'),
     )

@@ -211,7 +211,8 @@ export class NodeHost {
     const until = performance.now() + forMs;
     const params = { id, command: command.slice(0, 8_192), detail: detail.slice(0, 4_096) };
     for (;;) {
-      if (signal.aborted) throw new TroupeError('CANCELLED', 'nobody waits for the command');
+      if (signal.aborted)
+        throw new TroupeError('CANCELLED', 'the caller no longer waits for the command');
       try {
         const client = this.#client;
         await client?.ready(signal);
@@ -221,13 +222,17 @@ export class NodeHost {
           { timeoutMs: 0, signal },
         );
         if (answer.decision === 'allow-once' || answer.decision === 'allow-always') return;
-        const why = answer.decision === null ? 'nobody allowed it in time' : 'a person said no';
+        const why =
+          answer.decision === null ? 'it was not decided in time' : 'an operator denied it';
         throw new TroupeError('FORBIDDEN', `${why}: nothing ran`);
       } catch (error) {
         const { code } = errorData(error);
         if (code !== 'UNAVAILABLE') throw error;
         if (performance.now() > until)
-          throw new TroupeError('FORBIDDEN', 'nobody could be asked in time: nothing ran');
+          throw new TroupeError(
+            'FORBIDDEN',
+            'approval could not be requested in time: nothing ran',
+          );
         await pause(500, signal);
       }
     }

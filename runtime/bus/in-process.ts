@@ -62,7 +62,7 @@ export class InProcessBus implements Bus {
   ): Promise<unknown> {
     this.#assertOpen();
     if (this.#receivers(subject).length === 0) {
-      throw new TroupeError('UNAVAILABLE', `nobody listens on ${subject}`, {
+      throw new TroupeError('UNAVAILABLE', `no subscriber listens on ${subject}`, {
         details: { subject },
       });
     }
@@ -73,7 +73,7 @@ export class InProcessBus implements Bus {
         finish();
       };
       const fail = (error: TroupeError) => settle(() => reject(error));
-      const late = `nobody answered on ${subject} within ${timeoutMs} ms`;
+      const late = `no subscriber answered on ${subject} within ${timeoutMs} ms`;
       const cancel = this.#clock.after(timeoutMs, () => {
         fail(new TroupeError('DEADLINE_EXCEEDED', late, { details: { subject, timeoutMs } }));
       });

@@ -209,7 +209,8 @@ export class NatsBus implements Bus {
     const prefix = createInbox();
     const subscription = this.#listen(`${prefix}.*`, (message, answer) => {
       const request = this.#requests.get(message.subject);
-      if (message.headers?.code === NO_RESPONDERS) request?.fail(unavailable('nobody listens'));
+      if (message.headers?.code === NO_RESPONDERS)
+        request?.fail(unavailable('no subscriber listens'));
       else request?.resolve(answer);
     });
     return { prefix, subscription };
@@ -285,9 +286,13 @@ const checkSubject = (subject: string): void => {
 };
 
 const tooLate = (subject: string, timeoutMs: number): TroupeError =>
-  new TroupeError('DEADLINE_EXCEEDED', `nobody answered on ${subject} within ${timeoutMs} ms`, {
-    details: { subject, timeoutMs },
-  });
+  new TroupeError(
+    'DEADLINE_EXCEEDED',
+    `no subscriber answered on ${subject} within ${timeoutMs} ms`,
+    {
+      details: { subject, timeoutMs },
+    },
+  );
 
 const unavailable = (why: string): TroupeError => new TroupeError('UNAVAILABLE', why);
 

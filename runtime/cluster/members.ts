@@ -267,7 +267,7 @@ export class Members {
     if (listening !== this.#listening || this.#known.get(node) !== known) return;
     if (!isGone) known.heardAtMs = clock.monotonicMs();
     else if (bus.connected && known.heardAtMs === heardAtMs)
-      this.#end(known, 'died', 'nobody listens at its subject');
+      this.#end(known, 'died', 'no process listens at its subject');
   }
 
   #heard(beat: Beat): void {

@@ -51,7 +51,7 @@ export class Layers {
   findings(): Finding[] {
     const findings: Finding[] = (this.#positions?.repeated ?? []).map((pointer) => ({
       pointer,
-      message: 'stands here a second time; JSON5 would silently ignore the first',
+      message: 'is set a second time; JSON5 would silently ignore the first',
     }));
     for (const pointer of this.#positions?.at.keys() ?? []) {
       // As a key it would change the object's prototype and be gone.

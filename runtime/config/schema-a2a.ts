@@ -71,12 +71,13 @@ const agentOutside = record('agents outside under one URL', {
   url: Type.String({
     pattern: '^https?://[^\\s/@?#]+(/[^\\s?#]*)?$',
     'x-allowed': 'an http:// or https:// URL',
-    description: 'where their doors are: this URL, or a path below it',
+    description: 'base of their URLs: this URL, or a path below it',
   }),
   tenant: Type.String({
     minLength: 1,
     default: 'default',
-    description: 'for whose tasks; whoever registers agents there can have these doors asked',
+    description:
+      'tenant of the tasks; a client that registers agents there can make this gateway call these URLs',
   }),
   token: secret('token that they are asked with; a JWT’s `sub`, `tenant` and `roles` are who asks'),
 });
@@ -166,7 +167,7 @@ const artifacts = section('files that are too large for an envelope, and evidenc
     maximum: 36_500,
     default: 90,
     description:
-      'days after which a file leaves a folder or a cluster that nobody stored or signed; 0: never. Evidence names its files for 30 days. Of a store: by its lifecycle rules',
+      'days after which a file is removed unless it was stored or signed again; 0: never. Evidence names its files for 30 days. Of a store: by its lifecycle rules',
   }),
   mimeTypes: Type.Array(Type.String({ pattern: '^[a-z0-9.+-]+/[a-z0-9.+*-]+$' }), {
     minItems: 1,
@@ -187,62 +188,66 @@ const artifacts = section('files that are too large for an envelope, and evidenc
   }),
 });
 
-export const a2aSection = section('the door for other programs: envelopes over HTTP and NATS', {
-  enabled: Type.Boolean({ default: true, description: 'whether there is one' }),
-  resource: Type.String({
-    minLength: 1,
-    default: 'urn:troupe:a2a',
-    description: 'what this door is called in tokens (`aud`, RFC 8707)',
-  }),
-  publicUrl: Type.Optional(
-    Type.String({
-      pattern: '^https?://[^\\s/]+(/[^\\s]*)?$',
-      'x-allowed': 'an http:// or https:// URL',
-      description: 'where others reach this gateway. Left out: where it listens',
+export const a2aSection = section(
+  'the entry point for other programs: envelopes over HTTP and NATS',
+  {
+    enabled: Type.Boolean({ default: true, description: 'whether there is one' }),
+    resource: Type.String({
+      minLength: 1,
+      default: 'urn:troupe:a2a',
+      description: 'name of this entry point in tokens (`aud`, RFC 8707)',
     }),
-  ),
-  issuers: Type.Array(issuer, {
-    default: [],
-    description:
-      'whose tokens are believed, besides the gateway’s own token and those that `troupe token` makes',
-  }),
-  locality: Type.Optional(
-    text(
-      'where this process is, as `asia-southeast1`; envelopes for a place that is not among these are refused',
+    publicUrl: Type.Optional(
+      Type.String({
+        pattern: '^https?://[^\\s/]+(/[^\\s]*)?$',
+        'x-allowed': 'an http:// or https:// URL',
+        description: 'where others reach this gateway. Left out: where it listens',
+      }),
     ),
-  ),
-  localities: Type.Array(Type.String({ minLength: 1 }), {
-    default: [],
-    description:
-      'further places whose data this cell may take; the work for one runs on workers with that `a2a.locality`',
-  }),
-  quota,
-  outstanding,
-  artifacts,
-  sealingKeyFile: Type.Optional(
-    text(
-      'private key (JWK) that sensitive payloads are sealed to. Left out: one in the data folder, the cluster’s in a cluster',
-    ),
-  ),
-  signingKeyFile: Type.Optional(
-    text(
-      'private key (JWK, Ed25519) that envelopes to agents outside are signed with. Left out: one in the data folder, the cluster’s in a cluster',
-    ),
-  ),
-  agentsOutside: Type.Array(agentOutside, {
-    default: [],
-    description: 'how agents outside that want to know who comes are asked',
-  }),
-  agents: Type.Array(oneOf(['factory', 'conformance'], { description: 'a set of them' }), {
-    default: ['factory', 'conformance'],
-    description:
-      'shipped agents that serve: `factory` (Process, Data, Verifier, Notifier) and `conformance` (called by `troupe conformance`; offered to the tenant `conformance` only)',
-  }),
-  metricsPort: Type.Optional(
-    Type.Integer({
-      minimum: 1,
-      maximum: 65_535,
-      description: 'port on which a worker serves `/metrics`; a gateway serves it beside its door',
+    issuers: Type.Array(issuer, {
+      default: [],
+      description:
+        'whose tokens are believed, besides the gateway’s own token and those that `troupe token` makes',
     }),
-  ),
-});
+    locality: Type.Optional(
+      text(
+        'where this process is, as `asia-southeast1`; envelopes for a place that is not among these are refused',
+      ),
+    ),
+    localities: Type.Array(Type.String({ minLength: 1 }), {
+      default: [],
+      description:
+        'further places whose data this cell may take; the work for one runs on workers with that `a2a.locality`',
+    }),
+    quota,
+    outstanding,
+    artifacts,
+    sealingKeyFile: Type.Optional(
+      text(
+        'private key (JWK) that sensitive payloads are sealed to. Left out: one in the data folder, the cluster’s in a cluster',
+      ),
+    ),
+    signingKeyFile: Type.Optional(
+      text(
+        'private key (JWK, Ed25519) that envelopes to agents outside are signed with. Left out: one in the data folder, the cluster’s in a cluster',
+      ),
+    ),
+    agentsOutside: Type.Array(agentOutside, {
+      default: [],
+      description: 'how agents outside that want to know who comes are asked',
+    }),
+    agents: Type.Array(oneOf(['factory', 'conformance'], { description: 'a set of them' }), {
+      default: ['factory', 'conformance'],
+      description:
+        'shipped agents that serve: `factory` (Process, Data, Verifier, Notifier) and `conformance` (called by `troupe conformance`; offered to the tenant `conformance` only)',
+    }),
+    metricsPort: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 65_535,
+        description:
+          'port on which a worker serves `/metrics`; a gateway serves it on its own port',
+      }),
+    ),
+  },
+);

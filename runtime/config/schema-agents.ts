@@ -100,7 +100,7 @@ const agent = record('one agent', {
     Type.String({ description: 'what it is for, in words; part of its system prompt' }),
   ),
   identity: Type.Optional(
-    record('how people see it; nothing of it reaches a model', {
+    record('display settings; none of them reaches a model', {
       name: Type.Optional(Type.String({ minLength: 1, description: 'instead of its id' })),
       emoji: Type.Optional(Type.String({ minLength: 1, description: 'beside its name' })),
       avatar: Type.Optional(

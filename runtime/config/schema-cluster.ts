@@ -87,6 +87,6 @@ export const clusterSection = section('this process among the others of a cluste
     minimum: 1,
     maximum: 3_600,
     default: 25,
-    description: 'how long a worker that is told to stop may hand its shards over',
+    description: 'how long a stopping worker may hand its shards over',
   }),
 });

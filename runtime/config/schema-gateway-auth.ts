@@ -19,7 +19,9 @@ const trustedProxy = record('a reverse proxy in front of the gateway', {
     description: 'header in which the proxy names the person, of mode `trusted-proxy`',
   }),
   requiredHeaders: texts('headers that must be there as well', []),
-  allowUsers: Type.Optional(texts('people who may come in. Left out: everybody the proxy names')),
+  allowUsers: Type.Optional(
+    texts('users who may connect. Left out: every user that the proxy names'),
+  ),
 });
 
 const rateLimit = section('wrong secrets', {
@@ -28,7 +30,7 @@ const rateLimit = section('wrong secrets', {
     maximum: 10_000,
     default: 10,
     description:
-      'so many wrong secrets of one account (an address, or an approved device) within `windowMs` lock it: ' +
+      'number of wrong secrets of one account (an address, or an approved device) within `windowMs` that lock it: ' +
       'its attempts are judged one at a time then; a right secret is still admitted',
   }),
   windowMs: Type.Integer({

@@ -21,7 +21,10 @@ const price = record('what it costs; left out: the list price where it is known,
   ...tokenPrices,
   above: Type.Optional(
     record('what holds for the whole call when its input is longer', {
-      inputTokens: Type.Integer({ minimum: 1, description: 'longer than so many tokens' }),
+      inputTokens: Type.Integer({
+        minimum: 1,
+        description: 'prompts longer than this number of tokens',
+      }),
       ...tokenPrices,
     }),
   ),
@@ -104,6 +107,6 @@ export const modelsSection = section('where models run', {
   providers: Type.Record(Type.String({ pattern: '^[a-z0-9][a-z0-9_-]{0,62}$' }), provider, {
     default: {},
     additionalProperties: false,
-    description: 'by the name that stands before the slash in `provider/model`',
+    description: 'by the name before the slash in `provider/model`',
   }),
 });

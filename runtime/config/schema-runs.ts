@@ -67,7 +67,7 @@ export const blockStreaming = {
       'the model has ended its message',
   }),
   blockStreamingChunk: section('where a block ends', {
-    minChars: characters(1, 800, 'a block has at least so many characters, but for the last'),
+    minChars: characters(1, 800, 'minimum number of characters of a block, except the last one'),
     maxChars: characters(1, 1_200, 'a block ends here at the latest'),
     breakPreference: oneOf(['paragraph', 'newline', 'sentence'], {
       default: 'paragraph',
@@ -115,7 +115,7 @@ export const limits = (description: string) =>
         minimum: 2,
         maximum: 100,
         description:
-          'identical tool calls in a row after which the model is told; twice as many end the run. Left out: 4',
+          'identical tool calls in a row after which the model receives a warning; twice as many end the run. Left out: 4',
       }),
     ),
   });
@@ -145,10 +145,10 @@ export const verbose = oneOf(['off', 'on', 'full'], {
 const names = (description: string) => Type.Array(Type.String({ minLength: 1 }), { description });
 const askModes = ['off', 'on-miss', 'always'] as const;
 const askText =
-  'whether a person is asked before a command runs on the host: never, when no pattern allows it, ' +
+  'whether a command on the host requires approval: never, when no pattern allows it, ' +
   'always. Sandboxed commands are never asked about';
 const allowText = 'patterns of commands that run on the host without a question';
-const askForText = 'how long a person has to answer, minutes; then it is denied';
+const askForText = 'time to decide, minutes; then it is denied';
 const ASK_FOR = { minimum: 1, maximum: 43_200 } as const;
 const patterns = { maxItems: 500 } as const;
 const pattern = Type.String({ minLength: 1, maxLength: 8_192 });

@@ -46,7 +46,7 @@ export const agentToAgentExchange = section('agents that write to each other', {
     maximum: 10_000,
     default: 200,
     description:
-      'messages between agents that may follow from one message of a person, however they branch',
+      'maximum number of messages between agents that follow from one message of a user, however they branch',
   }),
 });
 
@@ -131,7 +131,7 @@ export const spawnDefaults = section('agents that other agents start', {
     maximum: 1_000_000,
     default: 100,
     description:
-      'agents that one session and all below it may start until a person speaks to it again',
+      'agents that one session and all below it may start until a user writes to it again',
   }),
   maxTokensPerTree: Type.Integer({
     minimum: 1_000,
@@ -149,7 +149,7 @@ export const spawnDefaults = section('agents that other agents start', {
     description:
       'what becomes of the children of a session that is reset or deleted: they are ended, their ' +
       'results go to the session that begins anew (of a deleted one: to its agent’s main session), or ' +
-      'they end by themselves and nobody is told',
+      'they end by themselves without a report',
     default: 'cascade',
   }),
 });

@@ -25,7 +25,7 @@ const tenant = section('one tenant: its sessions, files, devices, jobs and budge
     secret('who shows it to a gateway is an operator of this tenant, and of no other'),
   ),
   principals: names(
-    'people and devices as a gateway authenticates them: `tailscale:LOGIN`, `proxy:USER`, `device:ID`',
+    'users and devices as a gateway authenticates them: `tailscale:LOGIN`, `proxy:USER`, `device:ID`',
   ),
   channelAccounts: names('accounts of channels, as `telegram:NAME`'),
   agents: own('agents', agentsSection, 'its agents instead of those of the installation'),
@@ -66,7 +66,7 @@ export const tenantsSection = Type.Record(
     default: {},
     additionalProperties: false,
     description:
-      'tenants beside `default`, by name; whoever is named nowhere belongs to `default`. A section that ' +
+      'tenants in addition to `default`, by name; principals that none of them names belong to `default`. A section that ' +
       'a tenant has replaces the one of the installation as a whole; a section that it leaves out is ' +
       'the one of the installation',
   },

@@ -17,7 +17,7 @@ import { agentToAgentExchange } from './schema-talk.ts';
 import { tenantsSection } from './schema-tenants.ts';
 import { hooksSection, skillsSection, toolsSection } from './schema-tools.ts';
 
-const gateway = section('the door for clients: WebSocket and HTTP on one port', {
+const gateway = section('the entry point for clients: WebSocket and HTTP on one port', {
   port: Type.Integer({
     minimum: 0,
     maximum: 65_535,

@@ -122,7 +122,7 @@ export class EffectRunner {
     const effect = this.#effectOf(intent);
     if (!effect?.reconcile)
       return this.#o.alarm(
-        `${intent.actor}: the outcome of '${intent.src}' is unknown (${id}); a person must decide`,
+        `${intent.actor}: the outcome of '${intent.src}' is unknown (${id}); an operator must decide`,
       );
     const running = { abort: new AbortController(), attempt: intent.attempt };
     this.#running.set(id, running);

@@ -45,7 +45,8 @@ export class NatsClient {
       return { bytes: reply.data, headers: Object.fromEntries(entries) as Headers };
     } catch (cause) {
       const nobody = cause instanceof Error && cause.name === 'NoRespondersError';
-      if (nobody) throw new TroupeError('UNAVAILABLE', `nobody listens on ${subject}`, { cause });
+      if (nobody)
+        throw new TroupeError('UNAVAILABLE', `no subscriber listens on ${subject}`, { cause });
       const message = `no answer on ${subject} within ${timeoutMs} ms`;
       throw new TroupeError('DEADLINE_EXCEEDED', message, { cause });
     }

@@ -47,14 +47,14 @@ export class NatsPubsub implements Pubsub {
    * PAYLOAD_TOO_LARGE, UNAVAILABLE when it is closed
    */
   publish(subject: string, bytes: Uint8Array, headers: Headers = {}): void {
-    if (this.#closed) throw new TroupeError('UNAVAILABLE', 'the pub/sub door is closed');
+    if (this.#closed) throw new TroupeError('UNAVAILABLE', 'the pub/sub connection is closed');
     checkSubject(subject, { pattern: false });
     this.#send(subject, bytes, headers);
   }
 
   /** `onMessage` answers its own failures: what it rejects with ends the process. */
   serve(pattern: string, queue: string, handlers: Handlers): () => Promise<void> {
-    if (this.#closed) throw new TroupeError('UNAVAILABLE', 'the pub/sub door is closed');
+    if (this.#closed) throw new TroupeError('UNAVAILABLE', 'the pub/sub connection is closed');
     checkSubject(pattern, { pattern: true });
     const intake = new DeliveryQueue(handlers);
     const subscription = this.#nc.subscribe(pattern, {

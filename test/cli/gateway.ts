@@ -44,7 +44,7 @@ export async function clientOf(
   return client;
 }
 
-/** A port that nobody listens on now. */
+/** A port that no subscriber listens on now. */
 export function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const server = createServer();

@@ -44,7 +44,7 @@ export class SimBus implements Bus {
     { timeoutMs }: { timeoutMs: number },
   ): Promise<unknown> {
     return new Promise((resolve, reject) => {
-      const late = new TroupeError('DEADLINE_EXCEEDED', `nobody answered on ${subject}`);
+      const late = new TroupeError('DEADLINE_EXCEEDED', `no subscriber answered on ${subject}`);
       this.#clock.after(timeoutMs, () => reject(late));
       this.#clock.after(this.#random.whole(0, 5), () =>
         this.#deliver({ subject, payload, respond: resolve }),

@@ -162,7 +162,9 @@ export class NodeHost {
     if (event === 'node.invoke.request') void this.#invoke(payload as Invocation);
     else if (event === 'node.invoke.cancel') {
       const { invokeId } = payload as { invokeId: string };
-      this.#running.get(invokeId)?.abort(new DOMException('nobody waits any more', 'AbortError'));
+      this.#running
+        .get(invokeId)
+        ?.abort(new DOMException('the caller no longer waits', 'AbortError'));
     }
   }
 

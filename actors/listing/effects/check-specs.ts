@@ -69,7 +69,7 @@ async function refuseInvalid(
       await refuseSchemas(spec);
     }
     const name = `${spec.action} ${majorOf(spec.action_version)}`;
-    if (seen.has(name)) throw invalid(`${name} stands there twice: one version of each MAJOR`);
+    if (seen.has(name)) throw invalid(`${name} is listed twice: list one version of each MAJOR`);
     seen.add(name);
   }
 }

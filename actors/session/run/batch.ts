@@ -303,8 +303,8 @@ export const deny = on('reply', (at): ActionResult => {
 });
 
 function denialOf({ result, error }: Answer): string {
-  if (error) return `Not run: nobody could be asked: ${error.message}`;
+  if (error) return `Not run: no approval could be requested: ${error.message}`;
   const { state, decided_by: by, why } = result as ApprovalDecision;
-  if (state === 'expired') return 'Not run: nobody answered in time whether it may.';
-  return `Not run: ${by ?? 'a person'} denied it${why ? `: ${why}` : ''}. Do not try it in another way.`;
+  if (state === 'expired') return 'Not run: no operator decided in time.';
+  return `Not run: ${by ?? 'an operator'} denied it${why ? `: ${why}` : ''}. Do not try it in another way.`;
 }

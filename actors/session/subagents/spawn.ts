@@ -77,7 +77,7 @@ function refusalOf(context: SessionContext, asked: Asked, books: BudgetLedger): 
     [
       hopOf(context, asked).hops > limits.hopsMax,
       'hops',
-      `it is ${limits.hopsMax} messages and spawns from what a person said, which is the limit (session.agentToAgent.maxHops)`,
+      `it is ${limits.hopsMax} messages and spawns away from a message of a user, which is the limit (session.agentToAgent.maxHops)`,
     ],
     [
       books.started >= limits.perSessionMax,
@@ -87,7 +87,7 @@ function refusalOf(context: SessionContext, asked: Asked, books: BudgetLedger): 
     [
       left.spawns < 1,
       'perTree',
-      `of the ${context.terms?.spawns ?? limits.perTreeMax} subagents that may follow from one message of a person (agents.spawnDefaults.maxSpawnsPerTree) none is left here`,
+      `of the ${context.terms?.spawns ?? limits.perTreeMax} subagents that one message of a user may start (agents.spawnDefaults.maxSpawnsPerTree), none is left here`,
     ],
     [
       isFull && waiting >= SPAWNS_WAITING_MAX,

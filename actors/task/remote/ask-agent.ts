@@ -90,7 +90,7 @@ class RemoteTask {
   ): Promise<RemoteTask> {
     const { agent_id, url } = agent;
     if (!URL.canParse(url))
-      throw new TroupeError('UNAVAILABLE', `the agent ${agent_id} has no door of its own`);
+      throw new TroupeError('UNAVAILABLE', `the agent ${agent_id} has no URL of its own`);
     return new RemoteTask(options, agent, url, (await options.token?.(agent, envelope)) ?? {});
   }
 
@@ -193,7 +193,7 @@ function resultOf(view: TaskView, { agent_id }: RemoteAgent): Answer {
 /** Its work was done before the cancel came. @throws TroupeError CONFLICT, else as it ended */
 function undoneOf(view: TaskView, agent: RemoteAgent): Answer {
   if (view.state !== 'SUCCEEDED') return resultOf(view, agent);
-  const message = `the agent ${agent.agent_id} had done the work of ${view.task_id} before it was told to cancel it`;
+  const message = `the agent ${agent.agent_id} had done the work of ${view.task_id} before it received the cancellation`;
   throw new TroupeError('CONFLICT', message, { details: { state: view.state } });
 }
 

@@ -26,7 +26,9 @@ const Parameters = Type.Object(
           'wait: until it ends; write: to its input; kill: end it',
       },
     ),
-    id: Type.Optional(Type.String({ maxLength: 64, description: 'as exec told; not for list' })),
+    id: Type.Optional(
+      Type.String({ maxLength: 64, description: 'id that exec returned; not for list' }),
+    ),
     offset: Type.Optional(
       Type.Integer({ minimum: 0, description: 'log: first byte of output; default 0' }),
     ),
@@ -97,7 +99,7 @@ async function act(
 
 const unknownId = (id: string | undefined): string =>
   id === undefined
-    ? 'Which one? Give its id, as exec told it or list tells it.'
+    ? 'Which one? Give its id, as exec or list returned it.'
     : `This worker knows no process ${JSON.stringify(id)} of this session. Background commands end ` +
       'with the worker that started them: after a restart or a move, start it again if it is needed.';
 

@@ -79,7 +79,7 @@ export const createNodeTools = (options: NodeToolsOptions): readonly Tool[] => [
     name: 'nodes',
     groups: ['automation'],
     description:
-      'Devices that people let in (machines, phones, browser pages): lists them, and has one do what it offers, as camera.snap, location.get, system.notify or system.run.',
+      'Approved devices (machines, phones, browser pages): lists them, or runs a command of one, such as camera.snap, location.get, system.notify or system.run.',
     parameters: Parameters,
     class: 'keyed',
     parallel: true,

@@ -15,7 +15,7 @@ export const messageTool = defineTool({
   name: 'message',
   groups: ['messaging'],
   description:
-    'Text for people. Without `to` it appears in this conversation at once, as a message of its own; do not repeat it in your answer. With `to` that person is notified at once.',
+    'Text for users. Without `to` it appears in this conversation at once, as a message of its own; do not repeat it in your answer. With `to` that user is notified at once.',
   parameters: Type.Object(
     {
       text: Type.String({ minLength: 1, maxLength: 16_384 }),
@@ -23,7 +23,7 @@ export const messageTool = defineTool({
         Type.String({
           minLength: 1,
           maxLength: 256,
-          description: 'who is notified, by name; default the people of this conversation',
+          description: 'name of the notified user; default the users of this conversation',
         }),
       ),
     },

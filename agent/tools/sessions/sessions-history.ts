@@ -124,7 +124,7 @@ async function summaryOf(row: SessionRow, transcript: TranscriptReader): Promise
     if (++looked > SUMMARY_ENTRIES_MAX) break;
     if (entry.type === 'user' && asked.length < QUOTES_MAX)
       asked.unshift(
-        `${isoOf(entry.at)} ${entry.origin ? `${entry.origin.sessionKey} wrote` : 'a person wrote'}: ${quoted(entry.text)}`,
+        `${isoOf(entry.at)} ${entry.origin ? `${entry.origin.sessionKey} wrote` : 'a user wrote'}: ${quoted(entry.text)}`,
       );
     if (entry.type === 'assistant' && answer === undefined && entry.text.trim() !== '')
       answer = `${isoOf(entry.at)} the last answer: ${quoted(entry.text)}`;

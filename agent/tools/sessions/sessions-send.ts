@@ -182,10 +182,10 @@ async function converse(
 
 /** What a model does about a refusal that only its own session can make. */
 const REFUSALS: Readonly<Record<string, string>> = {
-  loop: 'that session has led to this run, or is this one: whoever asked you hears your reply, answer by it',
-  hops: 'this run is too many messages and spawns away from a person (session.agentToAgent.maxHops): answer with what you know',
+  loop: 'that session led to this run, or is this one: your reply reaches it, so answer in your reply',
+  hops: 'this run is too many messages and spawns away from a message of a user (session.agentToAgent.maxHops): answer with what you know',
   messages:
-    'what follows from one message of a person has no messages left (session.agentToAgent.maxMessages): answer with what you know',
+    'the messages that may follow one message of a user are used up (session.agentToAgent.maxMessages): answer with what you know',
   conversations: `one run begins at most ${CONVERSATIONS_PER_RUN_MAX} conversations: answer with what you know`,
   'run-ended': 'the run that asked has ended',
 };

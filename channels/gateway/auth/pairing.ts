@@ -246,7 +246,7 @@ const whyFull = async (
   if (all >= DEVICES_MAX) return 'there are too many devices: remove some, see troupe devices';
   if (!isStranger) return undefined;
   return waiting >= STRANGERS_MAX || ofAddress >= STRANGERS_PER_IP_MAX
-    ? 'too many devices wait for a person already: answer them, see troupe devices'
+    ? 'too many devices wait for approval: decide them, see troupe devices'
     : undefined;
 };
 

@@ -310,7 +310,7 @@ export class TenantDevices {
       return undefined;
     } catch (error) {
       const shown = errorData(error);
-      log.warn({ deviceId, event: event.type, error: shown }, 'gateway: no device was told');
+      log.warn({ deviceId, event: event.type, error: shown }, 'gateway: a device was not notified');
       return NO_ANSWER;
     }
   }

@@ -166,8 +166,8 @@ export const actions = (client: TroupeClient) => ({
         ...options,
       }),
     /**
-     * Registers an agent outside with its door and its actions, or replaces what it offers. It must
-     * send a heartbeat every five minutes.
+     * Registers an external agent with its URL and actions, or replaces them. It must send a
+     * heartbeat every five minutes.
      */
     registerAgent: (payload: RegistryRegisterAgent, options: CallOptions = {}): Promise<Task> =>
       client.call('registry.register_agent', { ...payload }, {

@@ -2312,7 +2312,7 @@ export interface RegistryRegisterAgent {
   agent_id: string;
   version: string;
   /**
-   * its door; envelopes are sent to {url}/v1/envelopes
+   * its URL; envelopes are sent to {url}/v1/envelopes
    */
   url: string;
   /**

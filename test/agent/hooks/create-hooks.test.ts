@@ -233,7 +233,7 @@ describe('a hook that is late', () => {
     expect(await running).toBeUndefined();
     expect(signal?.aborted).toBe(true);
     expect(told[0]?.why).toBe('it took longer than 5000 ms');
-    fail(new Error('nobody listens'));
+    fail(new Error('no subscriber listens'));
   });
 
   it('again and again is set aside, and has another chance afterwards', async () => {
@@ -293,7 +293,9 @@ describe('the hook that is asked before a result is written', () => {
 
   it('has to answer at once: a promise is a failure, and so the result is not written', () => {
     const { hooks } = watched([
-      module('a', { tool_result_persist: () => Promise.reject(new Error('nobody listens')) }),
+      module('a', {
+        tool_result_persist: () => Promise.reject(new Error('no subscriber listens')),
+      }),
     ]);
     expect(() => hooks.persisted(RESULT, about)).toThrow('it returned a promise');
   });

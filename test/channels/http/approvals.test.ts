@@ -104,7 +104,7 @@ describe('POST /v1/approvals/{id}', () => {
     await eventually(async () => expect(await listed(door, '?state=expired')).toHaveLength(1));
     expect(await call(door, '/a', { decision: 'allow', why: 'x' })).toMatchObject({
       status: 409,
-      body: { error: { message: expect.stringContaining('nobody had answered by then') } },
+      body: { error: { message: expect.stringContaining('it was not decided in time') } },
     });
   });
 

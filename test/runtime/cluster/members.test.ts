@@ -82,7 +82,7 @@ describe('members', () => {
     b.process.kill();
     await after(450);
     expect([a.sees, c.sees]).toEqual(['a c', 'a c']);
-    expect(a.heard('died')).toMatchObject([{ why: 'nobody listens at its subject' }]);
+    expect(a.heard('died')).toMatchObject([{ why: 'no process listens at its subject' }]);
   });
 
   it('miss one that is frozen after a second, and not before', async () => {

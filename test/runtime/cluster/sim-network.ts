@@ -56,7 +56,7 @@ export class SimNetwork {
       if (!from.connected) return fail('UNAVAILABLE', 'there is no connection');
       this.travel(from, from, () => {
         const [to] = this.#listening(subject);
-        if (!to) return fail('UNAVAILABLE', `nobody listens on ${subject}`);
+        if (!to) return fail('UNAVAILABLE', `no subscriber listens on ${subject}`);
         const respond = (answer: unknown) =>
           this.travel(to.link, from, () => process.enter(() => resolve(answer)));
         this.travel(from, to.link, () =>

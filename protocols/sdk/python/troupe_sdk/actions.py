@@ -141,7 +141,7 @@ class Registry:
         return self._client.call("registry.deprecate_action", payload, **options)
 
     def register_agent(self, payload: Union[RegistryRegisterAgent, Mapping[str, Any]], **options: Any) -> Task:
-        """Registers an agent outside with its door and its actions, or replaces what it offers. It must send a heartbeat every five minutes."""
+        """Registers an external agent with its URL and actions, or replaces them. It must send a heartbeat every five minutes."""
         options = {"version": "1.0.0", "schema_version": "1.0", **options}
         return self._client.call("registry.register_agent", payload, **options)
 

@@ -312,7 +312,7 @@ class RegistryRegisterAgent:
     actions: List[ActionSpec]
     agent_id: str
     url: str
-    """its door; envelopes are sent to {url}/v1/envelopes"""
+    """its URL; envelopes are sent to {url}/v1/envelopes"""
 
     version: str
     subject: Optional[str] = None

@@ -225,6 +225,6 @@ export const unsaid = ({ event }: Args): Reply => ({
 /** Nobody in its session would hear it. */
 export const notRunning = ({ context, event }: Args): Reply => {
   const state = context.stop && !context.outcome ? 'being stopped' : statusOf(context);
-  const message = `subagent ${context.id} is ${state}: only one that runs can be told something`;
+  const message = `subagent ${context.id} is ${state}: only a running subagent can receive messages`;
   return { to: event.meta.reply, error: { code: 'CONFLICT', message, details: { state } } };
 };
