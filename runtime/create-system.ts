@@ -1,6 +1,6 @@
 /**
- * createSystem: wires ports, registered types and shards into a running System. One
- * process that owns every shard is the embedded form; the shards do not know.
+ * createSystem: connects ports, registered types and shards to a running System. In the embedded
+ * form one process owns every shard.
  */
 import { randomBytes } from 'node:crypto';
 import { type Address, shardOf } from '../protocols/address.ts';
@@ -52,20 +52,20 @@ export type SystemOptions = {
   /** first token of every subject; default `local` */
   readonly env?: string;
   /**
-   * number of shards of a new cell, fixed for its life: 1 to 65,536, default 8; of a node of a
-   * cluster the cell's own number, as `openNats` says it
+   * number of shards of a new cell, fixed permanently: 1 to 65,536, default 8; for a node of a
+   * cluster the number of the cell, from `openNats`
    */
   readonly shards?: number;
-  /** told of crashes of actors that have no supervisor of their own */
+  /** receives the crashes of actors that have no supervisor of their own */
   readonly supervisor?: Address;
   /** handed to every effect as `context.services` */
   readonly services?: unknown;
   readonly limits?: Partial<Limits>;
-  /** what a person should know: lost shards, unknown effects, failed trims */
+  /** receives what an operator should see: lost shards, unknown effects, failed trims */
   readonly onAlarm?: (what: string) => void;
   /**
-   * told of each message that a machine of a shard held here gave up, when it is committed; not
-   * again after a crash. Must not throw
+   * receives each message that a machine of a local shard gave up, after the commit, but not again
+   * after a crash. Must not throw
    */
   readonly onDeadLetter?: (letter: DeadLetterAsk) => void;
   readonly journalTail?: number;
@@ -89,7 +89,7 @@ const UNTOLD = {
   message: 'the message was applied, but its answer cannot be told: it is too large',
 } as const;
 
-/** What runs when a node of a cluster stops may end for so long. */
+/** How long running effects may finish when a node of a cluster stops. */
 const DRAIN_MS = 20_000;
 
 /** Names this process among all that ever were: the shards' EPOCH records hold it. */
@@ -114,7 +114,7 @@ export async function createSystem(options: SystemOptions): Promise<System> {
   return system;
 }
 
-/** The cell's shard count: written once, since actors live where the hash over it says. */
+/** The number of shards of the cell, written once, because the hash of an address depends on it. */
 async function openCell({
   store,
   env = 'local',
@@ -290,7 +290,7 @@ class RunningSystem implements System {
     clearInterval(this.#alive);
   }
 
-  /** Aborts what runs; only then the door closes, which those that wait for answers notice. */
+  /** Aborts running effects, then closes the message client, which ends waiting asks. */
   #endEffects(): void {
     this.#dispatch.close();
     this.#effects.stop();
@@ -333,7 +333,7 @@ class RunningSystem implements System {
     });
   }
 
-  /** What the log's clock shows, as the owner of the actor's shard says. */
+  /** The log's clock, as the owner of the actor's shard knows it. */
   #logClockMs(actor: Address): number {
     const { clock, shards } = this.#o;
     const status = this.#hosting.statusOf(shardOf(actor, shards));
@@ -343,7 +343,7 @@ class RunningSystem implements System {
 
   get #outside(): Outside {
     return {
-      // None of these may throw: what they tell of is committed.
+      // None of these may throw: what they report is committed.
       respond: (inbox, answer) => {
         const { id, at } = answer;
         if (!this.#publish(inbox, answer))
@@ -364,7 +364,7 @@ class RunningSystem implements System {
     };
   }
 
-  /** False when the bus does not take it: it is too large, or its subject is none. */
+  /** False if the bus refuses it: it is too large, or the subject is not valid. */
   #publish(subject: string, payload: unknown): boolean {
     try {
       this.bus.publish(subject, payload);

@@ -1,11 +1,11 @@
 /**
- * DeadLetterLog: messages that could not be applied or got done, with their reason, and what people
- * did about them (I9). The letters of a domain lie in a log without an owner; audits of all
- * domains in one beside them.
+ * DeadLetterLog: messages that could not be applied, with the reason, and what operators did about
+ * them (I9). The letters of a domain are in a log without an owner; the audits of all domains are
+ * in one further log.
  *
- * Invariants: a letter that nobody has dealt with is never removed; one that somebody has dealt
- * with leaves 30 days later, its audits with it, once those before it have left. A list reads each
- * audit once, and no letter that lies before the first open one.
+ * Invariants: a letter that is neither redriven nor dropped is never removed. Other letters are
+ * removed after 30 days, together with their audits, in the order of the log. A list reads each
+ * audit once, and no letter before the first open one.
  */
 import type { Address } from '../protocols/address.ts';
 import { encode } from '../protocols/codec.ts';
@@ -29,7 +29,7 @@ import type {
   RedriveAnswer,
 } from './system.ts';
 
-/** Where it is kept what people did about dead letters. Its `-` keeps it apart from all domains. */
+/** Name of the log of audits. Its `-` distinguishes it from all domains. */
 export const auditSubject = (env: string): string =>
   deadLetterSubject(`${DEAD_LETTER_DOMAIN}-audit`, env);
 
@@ -37,7 +37,7 @@ const OPERATOR = { sub: 'operator', roles: ['operator'] };
 const LIST_MAX = 1_000;
 /** Of a letter in a list: its reason and its error's words, characters; its details, as JSON. */
 const HEAD_MAX = { words: 1_024, details: 2_048 };
-/** What was dealt with is kept so long, and looked for so often, milliseconds. */
+/** How long resolved letters are kept, and how often they are removed, milliseconds. */
 const KEPT_MS = 30 * 24 * 3_600_000;
 const TIDY_MS = 3_600_000;
 /** Within this the receiver certainly remembers the key of a message that was sent again. */
@@ -99,11 +99,11 @@ export class DeadLetterLog implements DeadLetters {
   }
 
   /**
-   * The audit is written first: a message sent again without a name and a reason does not exist.
-   * A second one takes it back when the door refused the message, which then stays in the list. A
-   * letter that was redriven before is not sent as new: while its key is remembered the same
-   * message goes out once more, for a process that died between audit and message, and its receiver
-   * drops a repeat.
+   * Writes the audit first, so every message that is sent again has a name and a reason. If the
+   * message is refused, a second audit revokes the first, and the letter stays in the list. A
+   * letter that was redriven before is not sent as a new message: while its key is stored, the same
+   * message is sent again, for a process that ended between audit and message; the receiver drops a
+   * repeat.
    */
   async redrive(position: number, audit: Audit, domain?: string): Promise<RedriveAnswer> {
     const letter = await this.get(position, domain);
@@ -182,7 +182,7 @@ export class DeadLetterLog implements DeadLetters {
       }
       await this.#dealt.trim((domain) => firsts.get(domain));
     } catch {
-      // A log that is away says so to whoever lists.
+      // An unavailable log is reported to the caller of the list.
     }
   }
 

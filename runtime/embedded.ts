@@ -1,4 +1,4 @@
-/** openEmbedded: every port of a system in this process, on one folder; no server needed. */
+/** openEmbedded: all ports of a system in this process, in one folder, without a server. */
 import { join } from 'node:path';
 import type { Blobs } from './blobs/blobs.ts';
 import { openFileBlobs } from './blobs/files.ts';

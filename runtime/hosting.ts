@@ -1,7 +1,7 @@
 /**
- * Hosting: which shards this process holds, and what is known of the others. Two forms: a process
- * that holds them all (embedded), and a node of a cluster. Doors, effects and reads do not know
- * which.
+ * Hosting: the shards that this process owns, and what it knows about the others. There are two
+ * forms: a process that owns all of them (embedded), and a node of a cluster. Entry points, effects
+ * and reads are independent of the form.
  */
 import type { HandedOver } from './effects/dispatch.ts';
 import type { Floors } from './fairness/admission.ts';
@@ -16,7 +16,7 @@ import type { NodeStatus, ShardStatus } from './system.ts';
 export interface Hosting extends DamageReports {
   /** Resolves when this process takes part: what is its own is held, what it reads can be read. */
   start(): Promise<void>;
-  /** What is known of a shard, whoever holds it; undefined when nobody does. */
+  /** Status of a shard at its owner; undefined without an owner. */
   statusOf(shard: number): ShardStatus | undefined;
   status(): readonly ShardStatus[];
   nodes(): readonly NodeStatus[];
@@ -43,7 +43,7 @@ export interface Hosting extends DamageReports {
    * @throws TroupeError UNAVAILABLE when that takes too long
    */
   catchesUp(shard: number): Promise<void>;
-  /** Lets every shard go in order, to whoever comes next; takes none any more. */
+  /** Hands over every shard in order, and accepts none any more. */
   release(): Promise<void>;
   /** The last thing: nothing of it is heard of any more. */
   close(): Promise<void>;
@@ -53,7 +53,7 @@ export interface Hosting extends DamageReports {
 export class EmbeddedHosting implements Hosting {
   readonly #shards: Shards;
 
-  /** @param onFloors told how far a shard has come, after each of its records */
+  /** @param onFloors receives the progress of a shard after each of its records */
   constructor(
     options: Omit<ShardsOptions, 'onCommitted'>,
     onFloors: (shard: number, floors: Floors) => void,

@@ -1,4 +1,4 @@
-/** The runtime's public door: what actors, channels and the composition root may use of it. */
+/** The public interface of the runtime for actors, channels and the composition root. */
 export { defineActor, type ActorDefinition, type ActorOptions } from './actor/define-actor.ts';
 export type { EffectContext, EffectDefinition, TranscriptReader } from './actor/effect.ts';
 export { type Peeked, peekFolder } from './workspaces/peek.ts';

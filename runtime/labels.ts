@@ -1,9 +1,9 @@
-/** Labels: what a worker says of its place, and what an effect or a workspace requires of one. */
+/** Labels: describe where a worker runs; effects and workspaces may require them. */
 
 /** For example `{ disk: 'fast', locality: 'asia-southeast1' }`; empty: nothing is required. */
 export type Labels = Readonly<Record<string, string>>;
 
-/** The label that says where a worker is; compared without regard to case. */
+/** The label for the locality of a worker; compared without regard to case. */
 export const LOCALITY_LABEL = 'locality';
 
 /** Whether a worker with these labels meets every requirement. */

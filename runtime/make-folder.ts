@@ -1,5 +1,5 @@
 /**
- * Makes a folder and those above it. Instead of `mkdir` with `recursive`, which never returns where
+ * Creates a folder and its parents. `mkdir` with `recursive` is not used: it never returns where
  * the operating system answers ENOENT although the parent exists (below `/proc`; Node 20 to 24).
  */
 import { mkdirSync, type Stats, statSync } from 'node:fs';

@@ -220,8 +220,8 @@ export class MessageClient {
   }
 
   /**
-   * F1: an unknown append is sent again where somebody knows a repeat: the key, or the receiver.
-   * Else it may not be, since it could be applied twice.
+   * F1: an unknown append is repeated only if a repeat can be recognized: by the key, or by the
+   * receiver. Otherwise the message could be applied twice.
    */
   async #append(shard: number, lane: Lane, bytes: Uint8Array, again: boolean): Promise<Position> {
     const { log, env, clock } = this.#o;
@@ -281,8 +281,8 @@ export class MessageClient {
   }
 
   /**
-   * The log's time, as its shard's owner knows it: of this process's wall clock only so much is
-   * used as nobody knows better (H1, I6).
+   * The log's time, as the owner of the shard knows it. This process's wall clock is used only if
+   * no better source exists (H1, I6).
    */
   #logTimeMs(shard: number): number {
     const { clock, log, statusOf } = this.#o;

@@ -1,6 +1,6 @@
 /**
- * Reads: committed state for lists, pages and tools without waking an actor. Embedded they
- * are never stale, since rows are written in the transaction of the journal record that made them.
+ * Reads: committed state for lists, pages and tools, without activating an actor. Embedded reads
+ * are never stale, because rows are written in the transaction of their journal record.
  */
 import { type Address, shardOf } from '../protocols/address.ts';
 import { decode } from '../protocols/codec.ts';

@@ -1,9 +1,9 @@
 /**
- * Shards: the shards that this process holds. Makes an owner for each one that it is told to take,
- * and remembers the last one's status.
+ * Shards: the shards of this process. It creates an owner for each shard that it is asked to take,
+ * and keeps the status of the last one.
  *
- * Boundary: which shards to take, and what to do about one that was lost, is decided elsewhere: in
- * one process all of them and always (`holdAll`), in a cluster by placement.
+ * Boundary: other code decides which shards to take and how to react to a lost one: embedded all of
+ * them, always (`holdAll`); in a cluster placement decides.
  */
 import type { Address } from '../protocols/address.ts';
 import type { TroupeError } from '../protocols/errors.ts';
@@ -60,12 +60,12 @@ export class Shards {
     return this.#take(shard);
   }
 
-  /** Commits what is built and lets the shard go to `node`. */
+  /** Commits open turns and hands the shard over to `node`. */
   async handOff(shard: number, node = ''): Promise<void> {
     await this.#owners.get(shard)?.handOff(node);
   }
 
-  /** Lets all go, in order; takes no more. */
+  /** Hands over all shards in order, and accepts none any more. */
   async close(): Promise<void> {
     this.#closed = true;
     await Promise.all([...this.#owners.values()].map((owner) => owner.handOff()));

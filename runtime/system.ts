@@ -1,6 +1,6 @@
 /**
- * System: the runtime's public door. Doors (gateway, CLI, tests) reach actors by messages only, and
- * read committed state by indexes and transcripts without waking anybody.
+ * System: the public interface of the runtime. Entry points (gateway, CLI, tests) reach actors by
+ * messages only, and read committed state from indexes and transcripts without activating an actor.
  */
 import type { Address } from '../protocols/address.ts';
 import type { ErrorData } from '../protocols/errors.ts';
@@ -18,9 +18,9 @@ export type SendOptions = {
    */
   readonly key?: string;
   /**
-   * the receiver itself knows a message that comes twice: like with a key it is sent again while it
-   * is not known to be stored, and an ask while it is not answered; but nothing is remembered for
-   * it, and of several answers the first counts
+   * the receiver itself recognizes a repeated message. As with a key, the message is sent again
+   * until it is known to be stored, and an ask until it is answered; but no result is stored, and
+   * the first of several answers counts
    */
   readonly repeatable?: true;
   /** default `data` */
@@ -62,9 +62,9 @@ export interface Index {
     options?: { prefix?: string; after?: string; limit?: number },
   ): readonly IndexRow<V>[];
   /**
-   * Shows `visit` the fields that are asked for of every row, in no order: for looking at very many
-   * rows to keep a few. Others are given way to between pieces of it, so what is written meanwhile
-   * may be seen or not; a row is shown at most once. Memory does not grow with the rows.
+   * Calls `visit` with the requested fields of every row, in no order: for finding a few among very
+   * many rows. Other work runs between slices, so concurrent writes may or may not be visible; each
+   * row is visited at most once. Memory does not grow with the rows.
    */
   scan<V, F extends keyof V & string>(
     index: string,
@@ -94,7 +94,7 @@ export interface Transcripts {
 }
 
 export type DeadLetter = {
-  /** `actors`: of the runtime itself; else as the machine said that gave the message up */
+  /** `actors` for letters of the runtime itself; otherwise named by the machine that gave it up */
   readonly domain: string;
   /** in its domain: rises, with gaps */
   readonly position: number;
@@ -118,7 +118,7 @@ export type RedriveAnswer =
   | TellAnswer
   | { readonly kind: 'already'; readonly at: number; readonly who: string };
 
-/** What a person did about a dead letter; `refused` follows a redrive that the door refused. */
+/** What an operator did about a dead letter; `refused` follows a redrive that was refused. */
 export type AuditEntry = Audit & {
   readonly domain: string;
   readonly position: number;
@@ -135,9 +135,9 @@ export interface DeadLetters {
   /** Every domain that ever had a letter, sorted; `actors` always. */
   domains(): Promise<readonly string[]>;
   /**
-   * Letters that nobody has dealt with, of one domain by position, of all by time. From position
-   * `from` on, default the first; of all domains `from` holds for each. `limit` defaults to 1,000.
-   * `dealtWith: true`: those that somebody has dealt with, too, while they are kept: 30 days.
+   * Letters that are neither redriven nor dropped: of one domain by position, of all by time.
+   * `from` is the first position, default 1; with all domains it applies to each. `limit` defaults
+   * to 1,000. `dealtWith: true` includes resolved letters, which are kept for 30 days.
    */
   list(options?: {
     domain?: string;
@@ -158,7 +158,7 @@ export interface DeadLetters {
   drop(position: number, audit: Audit, domain?: string): Promise<void>;
 }
 
-/** One shard, as its holder says. */
+/** One shard, as its owner reports it. */
 export type ShardStatus = {
   readonly shard: number;
   readonly state: 'loading' | 'owned' | 'lost' | 'quarantined' | 'stopped';
@@ -171,7 +171,7 @@ export type ShardStatus = {
   readonly ctlFloor: number;
   /** mailbox entries that wait for their turn */
   readonly lag: number;
-  /** shard time, milliseconds: the log's clock as its owner knows it */
+  /** shard time, milliseconds: the log's clock as the owner knows it */
   readonly now: number;
   /** how far `now` is ahead of the log's clock, which was set back; absent as a rule */
   readonly clockAheadMs?: number;
@@ -182,7 +182,7 @@ export type ShardStatus = {
   readonly why?: string;
 };
 
-/** One process of a cluster, as it said of itself `ageMs` ago. */
+/** One process of a cluster, as it reported `ageMs` ago. */
 export type NodeStatus = {
   /** unique per process */
   readonly node: string;
@@ -243,7 +243,8 @@ export interface System {
     options: SendOptions & { timeoutMs: number },
   ): Promise<AskAnswer>;
   /**
-   * Committed state of one actor for inspection; undefined when it does not exist. Wakes nobody.
+   * Committed state of one actor for inspection; undefined if it does not exist. Activates no
+   * actor.
    */
   inspect(
     actor: Address,
@@ -259,8 +260,7 @@ export interface System {
   /** Every process of the cell; [] where there is one only. */
   nodes(): readonly NodeStatus[];
   /**
-   * Effects whose outcome is unknown: only a person or a reconcile hook can say what became of
-   * them.
+   * Effects with an unknown outcome: only an operator or a reconcile hook can decide about them.
    */
   unknownEffects(): readonly UnknownEffect[];
   /**

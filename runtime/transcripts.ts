@@ -1,7 +1,6 @@
 /**
- * Transcripts: append-only conversations, read by effects and doors. Entries never change,
- * so what was read stays in a bounded cache: a long conversation is decoded once, not once per
- * model call.
+ * Transcripts: append-only conversations, read by effects and entry points. Entries never change,
+ * so they are cached within bounds: a long conversation is decoded once, not once per model call.
  */
 import type { Address } from '../protocols/address.ts';
 import type { Message } from '../protocols/statechart.ts';
@@ -37,8 +36,7 @@ export class LogTranscripts implements Transcripts {
   async read(actor: Address, { from = 1, limit = READ_MAX } = {}): Promise<TranscriptEntry[]> {
     const cached = this.#use(actor);
     const found = () => cached.entries.slice(firstFrom(cached.entries, from)).slice(0, limit);
-    // Beginning far behind what is cached, a page is read by itself: nobody pays for what lies
-    // between.
+    // A page far before the cached entries is read alone, without what lies between.
     if (from > cached.next + READ_MAX) return this.#page(actor, from, limit);
     while (found().length < limit) {
       const page = await this.#log.read(transcriptSubject(this.#env, actor), cached.next, {

@@ -1,7 +1,7 @@
 /**
- * The actors of one shard that are in memory: a cache over the fold. An actor that is not in memory
- * is loaded from its row (activation); one that was not used for a while is dropped (passivation)
- * and costs no memory. A row is checked against the machine before it is used.
+ * The actors of one shard that are in memory, as a cache over the fold. A message for an actor that
+ * is not in memory loads its row (activation); an idle actor is removed (passivation) and then uses
+ * no memory. Every row is checked against the machine before it is used.
  */
 import { type Address, parseAddress, shardOf } from '../../protocols/address.ts';
 import { errorData, TroupeError } from '../../protocols/errors.ts';

@@ -1,5 +1,5 @@
 /**
- * ActorRow: what is persisted of one actor: its machine's row and what the host keeps beside it.
+ * ActorRow: the stored form of one actor: the machine's snapshot, and what the host stores with it.
  * Bytes: msgpack of a positional array.
  */
 import type { Address } from '../../protocols/address.ts';

@@ -1,7 +1,7 @@
 /**
- * AfterCommits: does what committed turns ask of the world (I2): answers, watchers, effects,
- * timers. Holds the volatile side of intents: which Start must be committed before a `once` effect
- * may begin (G3), and which of a dead owner's are unknown now (G4).
+ * AfterCommits: executes what committed turns request (I2): answers, published events, effects and
+ * timers. It also tracks intents in memory: which Start must be committed before a `once` effect
+ * starts (G3), and which intents of a former owner are unknown (G4).
  */
 import type { RemoteDispatch } from '../effects/dispatch.ts';
 import { type ErrorData, errorData } from '../../protocols/errors.ts';
@@ -14,7 +14,10 @@ import { type Intent, decodeIntent, encodeIntent } from './intents.ts';
 import type { RowPut } from './records.ts';
 import type { TimerQueue } from './timer-queue.ts';
 
-/** What a client is told; `at` is the record that holds the turn: who reads further sees it. */
+/**
+ * The answer for a client. `at` is the position of the record with the turn: a reader of that
+ * position or later sees its rows.
+ */
 export type ClientAnswer = {
   readonly id: string;
   readonly result?: unknown;
@@ -30,18 +33,18 @@ export type Outside = {
   run(id: string, intent: Intent): void;
   /** undefined, or left out: this process may run it; else another one must */
   elsewhere?(id: string, intent: Intent): RemoteDispatch | undefined;
-  /** asks the effect's reconcile hook what became of it; without one a person decides */
+  /** asks the effect's reconcile hook for the outcome; without a hook an operator decides */
   reconcile(id: string, intent: Intent): void;
   abort(id: string): void;
   /**
-   * Calls once for every intent that no live worker runs (any more): at once where it is known. A
-   * runner whose owner was replaced goes on and reports to the next one (A4, G6). Returns how to
-   * stop asking.
+   * Calls once for every intent that no live worker runs, at once if that is known. A runner whose
+   * owner was replaced continues and reports to the next owner (A4, G6).
+   * @returns a function that ends the calls
    */
   adopt(ids: readonly string[], orphaned: (id: string) => void): () => void;
   /** a machine gave a message up, and it lies in the dead letters of its domain */
   abandoned?(letter: DeadLetterAsk): void;
-  /** something that a person should know */
+  /** something that an operator should see */
   alarm(what: string): void;
 };
 
@@ -62,7 +65,9 @@ export class AfterCommits {
   #starts: string[] = [];
   /** intents started under an earlier epoch, to be declared unknown in the next record */
   #lost: string[] = [];
-  /** intents whose Start was committed when the owner had let go: they certainly did not begin */
+  /**
+   * intents whose Start was committed while the owner was stopping: they certainly did not start
+   */
   #unbegun: string[] = [];
   readonly #waiters = new Map<string, { inbox: string; id: string }[]>();
   /** steps that wait for transcripts, in the order of their records */
@@ -93,8 +98,8 @@ export class AfterCommits {
   }
 
   /**
-   * Nobody runs it: it begins again, or only a hook or a person knows what became of it (G2, G4).
-   * What was decided about it since then goes its own way.
+   * No process runs the effect: it starts again, or a hook or an operator determines its outcome
+   * (G2, G4). A decision that was made in the meantime takes precedence.
    */
   #orphaned(id: string, found: Intent): void {
     const intent = this.#closed ? undefined : this.#intent(id);
@@ -129,7 +134,7 @@ export class AfterCommits {
 
   /**
    * @param position of the record that counts
-   * @param ready resolves when what the record said can be read; undefined when it can already
+   * @param ready resolves when readers can see the record; undefined if they already can
    */
   run(after: readonly AfterCommit[], position: Position, ready?: Promise<void>): void {
     for (const step of after) if (step.kind === 'arm') this.#o.timers.arm(step.due, step.timer);
@@ -145,7 +150,7 @@ export class AfterCommits {
     this.#held = held;
   }
 
-  /** Resolves when everything that committed records promise has been done, or after so long. */
+  /** Resolves when everything that committed records request is done, or after a timeout. */
   async done(clock: Clock, withinMs: number): Promise<void> {
     let late = false;
     const timeout = new Promise<void>((resolve) =>
@@ -158,8 +163,8 @@ export class AfterCommits {
   }
 
   /**
-   * Begins nothing any more; what the last records promise is still said. What runs goes on and
-   * reports by mailbox to whoever owns the shard then (A4, G6).
+   * Starts nothing more; outputs of the last records are still sent. Running effects continue and
+   * report by mailbox to the next owner of the shard (A4, G6).
    */
   close(): void {
     this.#closed = true;
@@ -224,7 +229,7 @@ export class AfterCommits {
   /** Another worker runs it: should that one end first, it is begun again by its class. */
   #watch(id: string): void {
     const intent = this.#closed ? undefined : this.#intent(id);
-    // What is unknown is asked about once: the answer may be that a person must decide.
+    // Asks the hook once per unknown outcome; its answer may be that an operator must decide.
     if (!intent || intent.state === 'unknown') return;
     this.#o.outside.adopt([id], () => this.#orphaned(id, intent));
   }

@@ -1,7 +1,6 @@
 /**
- * Alongside: what an atomic log stores in one transaction with the journal record: the rows it
- * changes and the messages it sends, per target shard and lane one mailbox entry (rule D is settled
- * by the commit).
+ * Alongside: what an atomic log stores in the same transaction as the journal record: changed rows,
+ * and one mailbox entry per target shard and lane. The commit settles rule D.
  */
 import type { Lane } from '../../protocols/statechart.ts';
 import { mailboxSubject } from '../../protocols/subjects.ts';

@@ -1,8 +1,7 @@
 /**
- * Asks: what a machine asks of its host, carried into the turn as rows and messages (I5). Jobs
- * become intents, timers become timer rows, host actions become messages, answers, transcript
- * entries and index rows. Nothing happens here; what must happen is a row, and `after` names what
- * to do once it is committed.
+ * Asks: turns the requests of a machine into rows and messages of the turn (I5). Invoked effects
+ * become intents, delays become timer rows, host actions become messages, answers, transcript
+ * entries and index rows. Nothing is executed here: `after` lists what to do after the commit.
  */
 import { type Address, isAddress, parseAddress } from '../../protocols/address.ts';
 import { encode } from '../../protocols/codec.ts';
@@ -225,7 +224,7 @@ function tell(t: TurnContext, resident: ActivatedActor, p: Tell, origin: Origin 
 
 const REASON_CHARACTERS_MAX = 64;
 
-/** What the machine gives up: it is to be found where its domain's people look for it. */
+/** A message that the machine gives up becomes a dead letter of its domain. */
 function abandon(
   t: TurnContext,
   { address: from }: ActivatedActor,
@@ -259,7 +258,7 @@ function checkRoom({ draft, world }: TurnContext): void {
   throw new LimitExceeded('RATE_LIMIT_EXCEEDED', `the turn sends more than ${outMax} messages`);
 }
 
-/** Closes everything the actor waits for: it ended, was stopped or is born again. */
+/** Closes everything the actor waits for: it ended, was stopped, or starts again. */
 export function dropPending(t: TurnContext, resident: ActivatedActor): void {
   const { address, actor, live } = resident;
   for (const job of Object.values(live.jobs))

@@ -1,6 +1,7 @@
 /**
- * Context: what one turn has at hand, and the ways it may end and speak. Every way to refuse,
- * answer, tell back or dead-letter is here, so that nothing is ever just gone (I9).
+ * Context: the state of one turn, and every way in which the turn can end or send something. All
+ * refusals, answers, notices to senders and dead letters pass here, so no message is lost silently
+ * (I9).
  */
 import type { Address } from '../../protocols/address.ts';
 import { ERRORS, isErrorData, type ErrorCode, type ErrorData } from '../../protocols/errors.ts';
@@ -22,7 +23,7 @@ export type TurnWorld = {
   readonly shards: number;
   readonly registry: Registry;
   readonly limits: Limits;
-  /** told of crashes of actors that have no other supervisor */
+  /** receives the crashes of actors that have no other supervisor */
   readonly supervisor?: Address;
 };
 
@@ -83,7 +84,7 @@ export type TurnContext = {
   readonly turnNo: number;
 };
 
-/** Why a machine is stepped, beside the event: which job or timer it settles. */
+/** In addition to the event: the effect or timer that this step settles. */
 export type Settles = Pick<Cause, 'job' | 'timer'>;
 
 /** What all turns of one owner share. */
@@ -110,8 +111,8 @@ export type Refusal = {
 };
 
 /**
- * Ends the turn without touching the actor; whoever sent the message is told, or it becomes a dead
- * letter.
+ * Ends the turn without changing the actor. The sender receives an error; without a sender the
+ * message becomes a dead letter.
  */
 export function refuse(t: TurnContext, item: OutItem, input: string, refusal: Refusal): void {
   const { result, code, message, resident, kept = false } = refusal;
@@ -123,8 +124,8 @@ export function refuse(t: TurnContext, item: OutItem, input: string, refusal: Re
 }
 
 /**
- * Tells the asking client or the sending actor; false where nobody can be told. A client that told
- * with a key does not wait: the key keeps the error, but nobody hears it.
+ * Sends the error to the asking client or the sending actor. Returns false if there is no receiver.
+ * A client that used `tell` with a key does not wait: the key stores the error.
  */
 export function tellSender(t: TurnContext, item: OutItem, error: ErrorData): boolean {
   if (item.reply) {
@@ -138,7 +139,7 @@ export function tellSender(t: TurnContext, item: OutItem, error: ErrorData): boo
   return true;
 }
 
-/** A message that was accepted and will not be applied after all: kept, and its sender is told. */
+/** An accepted message that will not be applied: it is stored, and its sender receives an error. */
 export function giveUp(t: TurnContext, item: OutItem, reason: string, error: ErrorData): void {
   deadLetter(t, item, reason, error);
   tellSender(t, item, error);

@@ -1,7 +1,7 @@
 /**
- * Expiry: rows that leave by themselves: idempotency keys, and index rows that were put with a time
- * to be kept. By the time of the log as mail shows it, not by a worker's clock (F4), in hourly
- * order, some with each record.
+ * Expiry: rows that are removed by time: idempotency keys, and index rows with an expiry time. The
+ * time is the log's, as mail shows it, not a worker's clock (F4). Each record removes some, in
+ * hourly order.
  */
 import { sortable } from './actor-row.ts';
 import { type Fold, TABLE } from './fold.ts';

@@ -1,10 +1,9 @@
 /**
- * Fold: the state of one shard as it follows from its journal, plus what is built and not yet
- * committed.
+ * Fold: the state of one shard, derived from its journal, and changes that are not committed yet.
  *
- * Rows live in the State port (disk when embedded); rows written by records not yet known to count
- * lie over them in memory. An owner that loses its shard throws its Fold away whole (A4). Scalars
- * (`Scalars`) are one row, written with every record.
+ * Committed rows are in the State port (on disk when embedded); uncommitted rows overlay them in
+ * memory. An owner that loses its shard discards its Fold completely (A4). `Scalars` are one row
+ * that is written with every record.
  */
 import { decode, encode } from '../../protocols/codec.ts';
 import type { Position } from '../log/log.ts';
@@ -58,7 +57,7 @@ export type Scalars = {
   handedOff: boolean;
   /** input -> TRY records without its Turn (K2) */
   tries: Record<string, number>;
-  /** what the last SNAPSHOT record says; absent before the first, and where the log is atomic */
+  /** of the last SNAPSHOT record; absent before the first one, and where the log is atomic */
   snapshot?: SnapshotMark;
   /** journal after that record, or from the beginning */
   since: { records: number; bytes: number };
@@ -94,7 +93,7 @@ const newScalars = (cell: string): Scalars => ({
   since: { records: 0, bytes: 0 },
 });
 
-/** Whether this is the row that says up to where the others of its shard are folded. */
+/** Whether this row stores the position up to which the other rows of its shard are folded. */
 export const isHead = (table: string, key: string): boolean =>
   table === TABLE.scalars && key === SCALARS_KEY;
 

@@ -1,7 +1,6 @@
 /**
- * Group: the turns that will go into one journal record (group commit), and what may happen once
- * that record counts and not before (C1, I2). `Draft` collects one turn; a draft that is dropped
- * leaves no trace.
+ * Group: the turns of the next journal record (group commit), and the actions that may run only
+ * after that record counts (C1, I2). `Draft` collects one turn; a dropped draft leaves no trace.
  */
 import type { Address } from '../../protocols/address.ts';
 import type { DeadLetterAsk, Lane, Message } from '../../protocols/statechart.ts';

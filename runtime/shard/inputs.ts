@@ -1,8 +1,7 @@
 /**
- * Inputs: what a shard takes in, each as exactly one turn (B2): entries of its mailbox lanes,
- * timers that are due, and messages that waited in a stash. Here everything is deduplicated: link
- * items by their number (E1), clients by key (F3), outcomes by their open intent (E4), timers by
- * their row (H2).
+ * Inputs: everything that a shard processes, each as exactly one turn (B2): mailbox entries, due
+ * timers and stashed messages. All deduplication is here: link items by number (E1), client
+ * messages by key (F3), outcomes by their open intent (E4), timers by their row (H2).
  */
 import type { Meta } from '../../protocols/statechart.ts';
 import { isWorkTimer, missedPolicy } from '../actor/define-actor.ts';
@@ -165,7 +164,7 @@ export function takeOutcome(
     resident = parts.residents.find(intent.actor);
   } catch (error) {
     if (!(error instanceof UnreadableRow)) throw error;
-    // The row stays: a worker that knows this version runs or reconciles the effect again.
+    // The row stays: a worker with this version runs or reconciles the effect later.
     return end(t, {
       input,
       actor: intent.actor,

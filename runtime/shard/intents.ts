@@ -1,6 +1,6 @@
 /**
- * Intents: the rows of calls that actors wait for (rule G). The row is the call's identity: an
- * outcome whose row is gone, or whose attempt is not the current one, changes nothing (E4).
+ * Intents: the rows of effects that actors wait for (rule G). The row identifies the call: an
+ * outcome without a row, or of an older attempt, changes nothing (E4).
  */
 import type { Address } from '../../protocols/address.ts';
 import { decode, encode } from '../../protocols/codec.ts';

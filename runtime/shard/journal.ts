@@ -1,7 +1,6 @@
 /**
- * Journal: the one appender of a shard's journal while it is owned (rules C and A4). One append is
- * unanswered at most; an answer that did not come is found out by reading the last record, never
- * guessed.
+ * Journal: the only appender of a shard's journal while the shard is owned (rules C and A4). At
+ * most one append is unanswered. The result of a lost answer is read from the log, never guessed.
  */
 import { errorData } from '../../protocols/errors.ts';
 import {
@@ -18,7 +17,7 @@ export type Committed =
   | { readonly kind: 'committed'; readonly position: Position }
   | { readonly kind: 'lost'; readonly why: string };
 
-/** Short: after an outage nothing of the shard goes on before the next try. */
+/** Short, because the shard stands still after an outage until the next try. */
 const BACKOFF_MS = { first: 50, max: 500 };
 
 export class Journal {
@@ -29,7 +28,7 @@ export class Journal {
   readonly #onTrouble: (what: string) => void;
   /** why the log has not taken the present record although it was asked more than once */
   trouble: string | undefined;
-  /** position of the last record this owner knows to count */
+  /** position of the last record that this owner knows to count */
   last: Position;
   /** the last record whose append was answered, and when */
   #stored: { readonly position: Position; readonly atMs: number } | undefined;
@@ -42,7 +41,7 @@ export class Journal {
     last: Position;
     /** the log's time of a record that was answered at `atMs` of the monotonic clock */
     onLogTime: (logTimeMs: number, atMs: number) => void;
-    /** told once when records are not taken, and once when they are again */
+    /** called once when the log refuses records, and once when it accepts them again */
     onTrouble: (what: string) => void;
   }) {
     this.#log = options.log;
@@ -87,8 +86,8 @@ export class Journal {
   }
 
   /**
-   * Reads what the log's clock said at our last record (H1). Waits for the log; does nothing when
-   * that record is not the last one any more.
+   * Reads the log's clock at this owner's last record (H1). Waits for the log. Does nothing if
+   * another record follows.
    */
   async measureTime(): Promise<void> {
     for (
@@ -106,7 +105,7 @@ export class Journal {
     }
   }
 
-  /** Time of our own last record, where the log did not tell it with its answer (H1). */
+  /** Time of this owner's last record, if the answer of the log did not contain it (H1). */
   learnTime({ position, logTimeMs }: LogEntry): void {
     if (position !== this.last) return;
     // One whose answer was lost was stored at some time before now.
@@ -129,8 +128,7 @@ export class Journal {
   }
 
   /**
-   * `absent`: the last record is still the one before ours, so the identical bytes may be sent
-   * again.
+   * `absent`: the last record is still the previous one, so the identical bytes may be sent again.
    */
   async #find(recId: string): Promise<Committed | { kind: 'absent' }> {
     let entry: Awaited<ReturnType<Log['readLast']>>;

@@ -1,8 +1,7 @@
 /**
- * Keys: the idempotency keys of messages from outside (rule F). A key's row lies beside its actor
- * and is written by the turn that applied the message, so a repeated request finds its first result
- * whatever died in between. Rows expire by the time of the log, not by a worker's clock (F4), in
- * hourly order.
+ * Keys: idempotency keys of messages from outside (rule F). The turn that applies a message also
+ * writes its key, so a repeated request finds the first result after any crash. Keys expire by the
+ * log's time, not by a worker's clock (F4), in hourly order.
  */
 import { decode, encode } from '../../protocols/codec.ts';
 import { TroupeError } from '../../protocols/errors.ts';

@@ -1,12 +1,12 @@
 /**
- * Load: from what is stored to the state of a shard (A2). The base is what the State port holds,
- * where the journal confirms it, else the latest snapshot, else nothing; every record that counts
- * after the base is folded on it, and the chain must be unbroken. Nothing is ever skipped: what
- * does not add up quarantines the shard with the reason CORRUPT.
+ * Load: derives the state of a shard from stored data (A2). The base is the State port if the
+ * journal confirms it, else the latest snapshot, else nothing. All later records that count are
+ * folded onto it; their chain must be unbroken. Nothing is skipped: an inconsistency quarantines
+ * the shard with the reason CORRUPT.
  *
- * Where the log is not atomic State is a cache (T6): what is wrong with it is no damage, it is
- * cleared and folded again, and what is folded goes to it in slices, each with its head, so that it
- * is a fold at some position at every moment and a load of a large shard stops nobody.
+ * Where the log is not atomic, State is a cache (T6): a damaged one is cleared and folded again.
+ * Rows are written in slices, each with its position, so the cache is a valid fold at every moment
+ * and loading a large shard does not block the event loop.
  */
 import { TroupeError } from '../../protocols/errors.ts';
 import type { Blobs } from '../blobs/blobs.ts';
@@ -60,7 +60,7 @@ class Hole extends Error {}
 
 /**
  * @throws TroupeError INTERNAL with details.reason CORRUPT when the shard must be quarantined;
- * UNAVAILABLE when a port does not answer, or `isWanted` says no
+ * UNAVAILABLE when a port does not answer, or `isWanted` returns false
  */
 export async function loadShard(from: LoadFrom): Promise<Loaded> {
   for (let attempt = 1; ; attempt++) {
@@ -160,7 +160,7 @@ function notVoid(stored: readonly Stored[]): Stored[] {
   return stored.filter(({ record }, i) => i === 0 || record.prev >= stored[i - 1]!.position);
 }
 
-/** @throws CorruptRecord for an imported shard: its journal does not tell how it began */
+/** @throws CorruptRecord for an imported shard, whose journal does not contain its beginning */
 function fromNothing(from: LoadFrom, stored: readonly Stored[]): Base {
   for (const { record } of stored) {
     if (record.t === 'SNAPSHOT' && record.covers === 0)

@@ -1,6 +1,6 @@
 /**
- * MailReader: one mailbox lane as a queue of single inputs in log order (B1). Asks the log for more
- * when the queue runs low, so that a long backlog stays in the log.
+ * MailReader: one mailbox lane as a queue of single inputs in log order (B1). It reads ahead only a
+ * little, so a long backlog stays in the log.
  */
 import { TroupeError } from '../../protocols/errors.ts';
 import type { Clock } from '../clock/clock.ts';
@@ -24,7 +24,7 @@ export type MailInput = {
   readonly body: MailBody;
 };
 
-/** A read that failed is tried again after so long. */
+/** Wait after a failed read. */
 const RETRY_MS = 200;
 const LOW_WATER = 64;
 

@@ -126,7 +126,7 @@ export class MailboxInput {
     return group.turns.length < groupTurnsMax && group.bytes < groupBytesMax;
   }
 
-  /** The next of a lane, or what its receiver's stash has let go by then: it was there before. */
+  /** The next input of a lane, or an earlier message that its receiver's stash releases by then. */
   #takeMail(group: Group, reader: MailReader): boolean {
     const input = reader.peek();
     if (!input) return false;

@@ -1,4 +1,4 @@
-/** OwnerOptions: what a shard's owner is given: its world, its ports, and its bounds. */
+/** OwnerOptions: the environment, ports and bounds of a shard's owner. */
 import type { Blobs } from '../blobs/blobs.ts';
 import type { Clock } from '../clock/clock.ts';
 import type { Log } from '../log/log.ts';

@@ -1,12 +1,12 @@
 /**
- * ShardOwner: the process that believes it owns a shard. It folds the journal, writes its EPOCH,
- * and then turns inputs into records: turns run into an open group while the record before is being
- * stored, and the group is sealed when its answer came (one record in flight, C2). What a record
- * promises is done only when it counts (C1, I2). On any sign of another owner everything is dropped
+ * ShardOwner: a process that considers itself the owner of a shard. It folds the journal, writes
+ * its EPOCH, and then processes inputs into records. Turns run into an open group while the
+ * previous record is being stored; the answer seals the group (one record in flight, C2). Outputs
+ * leave only after their record counts (C1, I2). On any sign of another owner it drops everything
  * (A4, I1).
  *
- * Life: `loading` → `owned` → `lost` | `stopped` | `quarantined`. An owner is used once; whoever
- * wants to try again makes a new one.
+ * States: `loading` → `owned` → `lost` | `stopped` | `quarantined`. An owner is used once; another
+ * attempt needs a new one.
  */
 import { randomBytes } from 'node:crypto';
 import { errorData } from '../../protocols/errors.ts';
@@ -99,7 +99,7 @@ export class ShardOwner {
     this.#close();
   }
 
-  /** What is committed is said, as far as transcripts can be written within five seconds. */
+  /** Waits until outputs of committed records are sent; for transcripts at most five seconds. */
   async #said(): Promise<void> {
     await this.#answersCame();
     await this.#after.done(this.#o.clock, 5_000);
@@ -181,7 +181,7 @@ export class ShardOwner {
     }
   }
 
-  /** The shard is ours: takes up what the fold says is pending, and begins to read. */
+  /** Resumes what the fold has pending, and starts to read inputs. */
   #open(): void {
     const { log, clock, env, world, outside } = this.#o;
     const fold = this.#fold;
@@ -249,8 +249,8 @@ export class ShardOwner {
   }
 
   /**
-   * A snapshot's record goes between two groups: sealed beside an open one it would write that
-   * one's rows to State as if they were committed. So no group is opened until it is on its way.
+   * A snapshot record is written between two groups. Next to an open group it would write the rows
+   * of that group to State before they are committed. So no group is opened until it is in flight.
    */
   #holdsForSnapshot(): boolean {
     if (!this.#snapshot || this.#group?.dirty) return false;
@@ -275,7 +275,7 @@ export class ShardOwner {
       if (verdict === 'poison') input!.run(group, asPoison(this.#careful.tries(input!.ref)));
       this.#careful.count(group.turns.length);
       this.#seal();
-      // A repeat leaves nothing to store: nobody would wake the shard for the next input.
+      // A repeat leaves nothing to store, so no commit would wake the shard for the next input.
       if (!input) return;
     }
   }
@@ -327,7 +327,7 @@ export class ShardOwner {
       const { record, puts } = this.#fold.seal();
       const alongside = log.atomic ? alongsideOf(body, puts, env, this.shard) : undefined;
       const answer = await this.#journal.append(body.recId, bytes, alongside);
-      // State may be another owner's by now: what it holds is not ours to write.
+      // State may belong to another owner by now.
       if (this.#isEnded() || this.#abandoned) return 'lost';
       if (answer.kind === 'lost') {
         if (body.t !== 'EPOCH') this.#end('lost', answer.why);
@@ -355,8 +355,8 @@ export class ShardOwner {
   }
 
   /**
-   * A store that does not answer may answer the next owner, and damaged rows that are only a cache
-   * are made anew by it (T6); all else needs a person.
+   * A store that does not answer may answer the next owner, and damaged rows of a cache are folded
+   * again (T6). Everything else needs an operator.
    */
   fail(error: unknown): void {
     const { code, message } = errorData(error);
@@ -366,7 +366,7 @@ export class ShardOwner {
     this.#end(isPassing ? 'lost' : 'quarantined', message);
   }
 
-  /** A cache that cannot be cleared now is found damaged again by whoever loads it. */
+  /** If the cache cannot be cleared now, the next load finds the damage again. */
   async #clearCache(): Promise<void> {
     try {
       await this.#o.state.clear(this.shard);

@@ -1,7 +1,7 @@
 /**
- * Poison: an input that killed the process too often ends without running its machine (K2): a dead
- * letter, a notice to the sender, and a crash of the actor for its supervisor. It is deduplicated
- * and closes what it settles as any other input does.
+ * Poison: an input that ended the process too often is completed without running its machine (K2):
+ * it becomes a dead letter, the sender receives an error, and the actor crashes for its supervisor.
+ * It is deduplicated and settles what it closes, as any other input.
  */
 import type { ErrorData } from '../../protocols/errors.ts';
 import { deadLetter, end, tellSender } from './context.ts';

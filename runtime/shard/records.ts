@@ -1,11 +1,11 @@
 /**
- * Records: what a shard writes and reads, and its exact bytes. Journal records are the only truth
- * of a shard: its state is the fold of those that count (docs/commit-protocol.md, section 2). A
- * turn carries its state change as row puts, so that folding runs no user code (K4) and is the same
- * code at commit, at take-over and in a cache.
+ * Records: what a shard writes and reads, and the exact bytes. The state of a shard is the fold of
+ * the journal records that count (docs/commit-protocol.md, section 2). A turn contains its state
+ * change as row puts, so folding runs no user code (K4): commit, take-over and caches use the same
+ * fold.
  *
- * Bytes: msgpack of a positional array (names cost bytes on the hottest path); journal records end
- * with a CRC-32 of all before it.
+ * Bytes: msgpack of a positional array, because field names cost bytes on the hottest path. Journal
+ * records end with a CRC-32 of all preceding bytes.
  */
 import { crc32 } from 'node:zlib';
 import { type Address, isAddress } from '../../protocols/address.ts';
@@ -18,7 +18,7 @@ import type { Position } from '../log/log.ts';
 /** Where a link ends: a shard's mailbox, or a log without an owner (D6). */
 export type LinkTarget = number | 'dlq' | 'transcript';
 
-/** One message on its way: what the sender's committed turn says about it. */
+/** One message in transit, as the committed turn of its sender describes it. */
 export type OutItem = {
   readonly to: Address;
   readonly id: string;
@@ -71,7 +71,7 @@ export type Outcome =
   | { readonly kind: 'failed'; readonly error: ErrorData }
   /** the effect certainly did not begin (G8): it may be started again */
   | { readonly kind: 'notStarted' }
-  /** a person's or the reconcile hook's decision about an unknown one: try again (G5) */
+  /** decision of an operator or the reconcile hook about an unknown outcome: try again (G5) */
   | { readonly kind: 'again' };
 
 export type TurnResult =

@@ -1,8 +1,8 @@
 /**
- * Relay: sends committed messages on where the log cannot store them with the journal record (rule
- * D). Per link one flight at a time (W = 1): a contiguous batch of items as one mailbox entry; for
- * logs without an owner (D6) those of different transcripts side by side, those of one one after
- * the other. No attempt limit and no expiry: a link has no gap (D7).
+ * Relay: sends committed messages where the log cannot store them with the journal record (rule D).
+ * One flight per link at a time (W = 1): a contiguous batch of items as one mailbox entry. Flights
+ * to logs without an owner (D6) run in parallel for different transcripts, in sequence for the same
+ * one. There is no limit of attempts and no expiry, because a link has no gap (D7).
  */
 import { deadLetterSubject, mailboxSubject, transcriptSubject } from '../../protocols/subjects.ts';
 import type { Lane } from '../../protocols/statechart.ts';
@@ -116,8 +116,8 @@ export class Relay {
   }
 
   /**
-   * Resolves when every transcript entry added so far can be read; undefined when that is so
-   * already. Whoever is told of a turn may read at once what it said.
+   * Resolves when every transcript entry added so far can be read; undefined if it already can. A
+   * subscriber that is notified of a turn may read its entries at once.
    */
   transcriptsKept(): Promise<void> | undefined {
     const open = [...this.#links.values()].filter(

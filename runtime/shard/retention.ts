@@ -1,11 +1,11 @@
 /**
- * Retention: what a shard no longer needs is trimmed, never before it is covered (rule I). Where
- * the log is atomic the state rows cover every committed record; elsewhere snapshots do, one
- * generation behind.
+ * Retention: trims what a shard no longer needs, never before it is covered (rule T). Where the log
+ * is atomic, the state rows cover every committed record; elsewhere snapshots do, one generation
+ * behind.
  *
- * A snapshot is worth its bytes when a load without it would fold as much journal: it is due after
- * so many records or bytes, and not before the journal since the last one is half as large as that
- * one was. So what is written for snapshots is at most twice the journal, however large the shard.
+ * A snapshot is due after a number of records or bytes, but not before the journal since the last
+ * snapshot is half as large as that snapshot. So snapshots write at most twice the bytes of the
+ * journal, however large the shard is.
  */
 import { errorData } from '../../protocols/errors.ts';
 import { journalSubject, mailboxSubject } from '../../protocols/subjects.ts';

@@ -1,10 +1,10 @@
 /**
- * ShardTime: what an owner knows of time (rule H1). Shard time follows the log's clock and never
- * falls; records, timers and deadlines use it. The log's clock itself may be set, and dates that
- * come from outside are compared with it: `aheadMs` says how far shard time is ahead of it then.
+ * ShardTime: the time of a shard (rule H1). It follows the log's clock and never falls; records,
+ * timers and deadlines use it. The log's clock may be set back; `aheadMs` is how far shard time is
+ * ahead of it, for comparisons with dates from outside.
  *
- * Where the log is atomic its clock is this process's. Elsewhere it is the server's, measured by
- * records of our own and continued by the monotonic clock: no wall clock of a worker is used.
+ * Where the log is atomic, its clock is this process's. Elsewhere it is the server's, measured with
+ * records of this owner and continued by the monotonic clock. No wall clock of a worker is used.
  */
 import type { Clock } from '../clock/clock.ts';
 import { type ForwardJump, LogTime } from '../log/log-time.ts';
@@ -55,7 +55,7 @@ export class ShardTime {
     this.#offsetMs = logTimeMs - atMs;
   }
 
-  /** What passed until now passed while nobody owned the shard; it is no jump of a clock. */
+  /** Time that passed while the shard had no owner is no jump of a clock. */
   began(): void {
     this.now();
     this.#jumps = [];

@@ -1,6 +1,6 @@
 /**
- * Bounds of what one shard takes and makes (I8, J1, C6), and a cheap estimate of a value's encoded
- * size.
+ * Bounds of the inputs and outputs of one shard (I8, J1, C6), and a cheap estimate of a value's
+ * encoded size.
  */
 export type Limits = {
   /** turns per journal record */
@@ -37,12 +37,12 @@ export type Limits = {
 const HOUR_MS = 3_600_000;
 
 /**
- * A group is closed when it has so many bytes; the turn that filled it is in it (C6). A broker
- * carries a megabyte in one message; a record beyond that, which only a large message can make,
- * travels by reference (`log/nats-large.ts`).
+ * A group is closed at this size; it includes the turn that exceeds it (C6). A broker message
+ * carries one megabyte. A larger record, which only a large message can make, is stored by
+ * reference (`log/nats-large.ts`).
  */
 const GROUP_BYTES_MAX = 450_000;
-/** The largest message, as it goes on to a transcript and waits in a stash. */
+/** The largest message, as it is stored in a transcript or a stash. */
 const TURN_BYTES_MAX = 12 * 2 ** 20;
 
 export const DEFAULT_LIMITS: Limits = {

@@ -1,10 +1,11 @@
 /**
- * Snapshot: the rows of a shard at a committed position as one immutable blob (T1), for logs whose
- * state is not stored with the journal. Written and read back before the SNAPSHOT record names it.
+ * Snapshot: the rows of a shard at a committed position as one immutable blob (T1), for logs that
+ * do not store the state with the journal. It is written and read back before the SNAPSHOT record
+ * names it.
  *
  * Bytes: a version, then pages: length u32, little-endian · msgpack of `[table, key, value, table,
- * key, value, …]`. Pages are made, hashed and read one per turn of the event loop, so a large shard
- * stops nobody: a page costs about a millisecond.
+ * key, value, …]`. One page is processed per turn of the event loop and takes about a millisecond,
+ * so a large shard blocks nothing.
  */
 import { createHash, type Hash } from 'node:crypto';
 import { decode, encode } from '../../protocols/codec.ts';
@@ -66,7 +67,7 @@ export class RowsWriter {
 const VERSION = Buffer.from([1]);
 const LENGTH_BYTES = 4;
 const PAGE_BYTES = 128 * 1024;
-/** Counted per row beside its value. */
+/** Overhead that is counted per row. */
 const ROW_BYTES = 64;
 /** Hashed in one go. */
 const HASH_BYTES = 2 ** 20;
@@ -97,9 +98,9 @@ export async function writeSnapshot(
 }
 
 /**
- * Makes the rows of an empty shard those of a snapshot that was found whole and of a known layout.
- * The row that says up to where they are folded is written last: rows without it are nobody's, and
- * are cleared by who loads.
+ * Replaces the rows of an empty shard by those of a complete snapshot with a known layout. The row
+ * with the folded position is written last: rows without it are incomplete, and the next load
+ * clears them.
  * @param write stores puts in State
  */
 export async function restoreRows(

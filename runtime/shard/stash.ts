@@ -1,7 +1,7 @@
 /**
- * Stash: messages an actor cannot take yet (B3): its state defers them, or it is suspended after a
- * crash. Rows beside the actor, in order, bounded by the type's mailbox policy; the mailbox
- * itself is no waiting room, so one slow actor never holds the shard's floor.
+ * Stash: messages that an actor cannot process yet (B3), because its state defers them or it is
+ * suspended after a crash. They are ordered rows, bounded by the mailbox policy of the type.
+ * Messages do not wait in the mailbox itself, so a slow actor never holds the floor of its shard.
  */
 import { decode, encode } from '../../protocols/codec.ts';
 import type { Message } from '../../protocols/statechart.ts';
@@ -18,7 +18,7 @@ import {
   type Waiting,
 } from './context.ts';
 
-/** Policy `defer` keeps so many times the capacity before it refuses, too. */
+/** Policy `defer` stores this multiple of the capacity before it refuses as well. */
 export const DEFER_FACTOR = 10;
 
 export type Stashed =
@@ -60,7 +60,7 @@ export function takeOut(t: TurnContext, resident: ActivatedActor, at: number): S
   return stashed;
 }
 
-/** Keeps a message for later, or does what the mailbox policy says when the stash is full. */
+/** Stores a message for later; applies the mailbox policy when the stash is full. */
 export function stashMessage(
   t: TurnContext,
   resident: ActivatedActor,
@@ -121,7 +121,7 @@ function dropOldest(t: TurnContext, resident: ActivatedActor): void {
   });
 }
 
-/** `coalesce`: a newer message of a type that already waits takes the place of the older one. */
+/** `coalesce`: a newer message replaces a waiting message of the same type. */
 function replaceSameType(
   t: TurnContext,
   resident: ActivatedActor,

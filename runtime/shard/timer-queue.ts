@@ -1,7 +1,7 @@
 /**
- * TimerQueue: the timers of a shard that come due soon, in memory as a binary heap; the others stay
- * rows until the horizon reaches them, so a million timers of idle actors cost no memory. The heap
- * only says when to look: whether a timer fires is decided by its row, in the turn (H2).
+ * TimerQueue: timers of a shard that are due soon, in memory as a binary heap. Other timers stay
+ * rows until the horizon reaches them, so a million timers of idle actors use no memory. The heap
+ * only determines when to look; the row decides in the turn whether a timer fires (H2).
  */
 import type { Clock } from '../clock/clock.ts';
 import { sortable } from './actor-row.ts';
@@ -41,8 +41,8 @@ export class TimerQueue {
   }
 
   /**
-   * Reads the rows up to the horizon; a second copy of one in the heap is harmless, since its row
-   * is gone when it fired.
+   * Reads the rows up to the horizon. A second entry for a timer is harmless: its row is removed
+   * when it fires.
    */
   load(): void {
     const horizon = this.#now() + HORIZON_MS;
@@ -62,10 +62,7 @@ export class TimerQueue {
     this.#schedule();
   }
 
-  /**
-   * Ids of timers that are due at `now`, the time of the group that takes them, oldest first, at
-   * most `max`.
-   */
+  /** Ids of timers that are due at `now`, the time of the group, oldest first, at most `max`. */
   takeDue(max: number, now: number): string[] {
     if (this.#horizon <= now) this.load();
     const due: string[] = [];

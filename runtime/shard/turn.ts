@@ -1,7 +1,7 @@
 /**
- * One turn (rule B): an input and the actor's state in, the actor's next state and its asks out.
- * Pure but for the fold it reads: nothing here waits, starts or sends. Every input ends as exactly
- * one Turn with a result (I9), also when it is refused, expired, stashed or crashed.
+ * One turn (rule B): from an input and the actor's state to its next state and requests. It is pure
+ * except for reading the fold: it does not wait, start or send anything. Every input ends as
+ * exactly one Turn with a result (I9), also when it is refused, expired, stashed or crashed.
  */
 import { parseAddress } from '../../protocols/address.ts';
 import { type ErrorData, errorData } from '../../protocols/errors.ts';
@@ -74,7 +74,7 @@ const hopsOf = ({ event: { type } }: OutItem, { hopsMax }: Limits): number =>
 /** An answer may be one past the limit, the request made of it two, and its refusal three. */
 const NOTICE_HOPS = 3;
 
-/** Where an existing actor's status decides what becomes of a message. */
+/** Decides by the status of an existing actor how a message is handled. */
 function admit(t: TurnContext, resident: ActivatedActor, item: OutItem, input: string): void {
   const { status, why } = resident.actor;
   if (status === 'suspended') return stashMessage(t, resident, item, input);
@@ -147,18 +147,13 @@ export function applyCause(
   end(t, { input, actor: resident.address, machine: resident.actor.machine, result: 'applied' });
 }
 
-/**
- * The trace of what an outcome causes is that of the effect; nobody asked for it, so nobody else.
- */
+/** Messages caused by an outcome have the trace of the effect. */
 function originOf({ event }: Cause): Origin | undefined {
   const { traceId } = (event as { meta?: Meta }).meta ?? {};
   return traceId === undefined ? undefined : { hops: 0, traceId };
 }
 
-/**
- * What stood in the draft and beside the machine before it was stepped: the input itself is
- * consumed.
- */
+/** The draft and the machine's surroundings before the step; the input itself is consumed. */
 type Undo = { readonly puts: readonly RowPut[]; readonly actor: ActivatedActor['actor'] };
 type Failure = {
   readonly event: Message;
@@ -167,7 +162,7 @@ type Failure = {
   readonly input: string;
 };
 
-/** A turn past a limit is refused to its sender; where nobody sent it, the actor crashes. */
+/** A turn past a limit is refused to its sender; without a sender the actor crashes. */
 function undone(t: TurnContext, resident: ActivatedActor, undo: Undo, failure: Failure): void {
   const { address, definition } = resident;
   const { event, item, error, input } = failure;
@@ -241,8 +236,8 @@ function keepTaken(t: TurnContext, resident: ActivatedActor): void {
 }
 
 /**
- * Writes the row of an actor that goes on or is kept; one that is done and not kept is forgotten
- * as soon as nothing waits in its stash.
+ * Writes the row of an actor that is active or kept. A finished actor that is not kept is removed
+ * when its stash is empty.
  */
 export function keepActor(t: TurnContext, resident: ActivatedActor): void {
   const forgets = isDone(resident.live) && resident.definition.whenDone === 'forget';

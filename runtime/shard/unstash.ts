@@ -1,6 +1,4 @@
-/**
- * Unstash: messages that waited are taken, oldest first, as soon as their actor can take them (B3).
- */
+/** Unstash: processes stashed messages, oldest first, as soon as their actor accepts them (B3). */
 import { defers, isDone } from '../statechart/host.ts';
 import type { Address } from '../../protocols/address.ts';
 import {
@@ -20,8 +18,8 @@ import { type Stashed, stashKey, takeOut, waitingOf } from './stash.ts';
 import { keepActor } from './turn.ts';
 
 /**
- * Takes what an actor's stash lets go; answers whether there may be more. A row that only another
- * worker can read keeps its stash for that one.
+ * Processes what the stash of an actor releases; returns whether there may be more. A stashed row
+ * that only another worker can read stays for that worker.
  */
 export function takeStashedOf(
   parts: ShardParts,
@@ -127,7 +125,7 @@ function unwanted(t: TurnContext, resident: ActivatedActor, stashed: Stashed, in
   });
 }
 
-/** An outcome or a timer that nobody waits for any more. */
+/** An outcome or a timer that the machine no longer waits for. */
 function leave(t: TurnContext, resident: ActivatedActor, input: string, why: string): void {
   keepActor(t, resident);
   const { address, actor } = resident;

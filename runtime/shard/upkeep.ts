@@ -1,7 +1,6 @@
 /**
- * Upkeep: what an owner does by the clock: it finds out that it was replaced although it has
- * nothing to write (A7), lets idle actors go, and has settled marks written that no record
- * carries (D5).
+ * Upkeep: periodic work of an owner. It detects that it was replaced although it has nothing to
+ * write (A7), passivates idle actors, and writes settled marks that no record carries (D5).
  */
 import { Calls } from '../clock/calls.ts';
 import type { Clock } from '../clock/clock.ts';
@@ -27,10 +26,7 @@ export type UpkeepOptions = {
 };
 
 const PASSIVATE_EVERY_MS = 10_000;
-/**
- * Settled items wait so long for a record that carries their mark before one is written for them
- * (D5).
- */
+/** How long settled items wait for a record that carries their mark before one is written (D5). */
 const SETTLED_LAG_MS = 10_000;
 
 const wallAheadMs = (clock: Clock): number => clock.wallMs() - clock.monotonicMs();
@@ -74,7 +70,7 @@ export class Upkeep {
   }
 
   /**
-   * A worker's wall clock is never used as a time; that it jumped says that more time may have
+   * A worker's wall clock is never used as a time. Its jump only shows that more time may have
    * passed than the monotonic clock counted.
    */
   #watchClock(): void {

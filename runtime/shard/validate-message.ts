@@ -8,13 +8,13 @@ import { type ErrorData, TroupeError } from '../../protocols/errors.ts';
 import type { Lane, Message } from '../../protocols/statechart.ts';
 import { unfitValue } from '../statechart/values.ts';
 
-/** Event types are at most so long: they are part of the rows of idempotency keys. */
+/** Maximum length of event types: they are part of the rows of idempotency keys. */
 export const EVENT_TYPE_BYTES_MAX = 200;
 
 /** Control characters would tear apart what is made of it, and lone surrogates have no UTF-8. */
 const UNFIT = /[\u0000-\u001f\u007f]|\p{Surrogate}/u;
 
-/** @throws TroupeError INVALID_ARGUMENT that says what is wrong */
+/** @throws TroupeError INVALID_ARGUMENT with the reason */
 export function checkMessage(event: unknown): asserts event is Message {
   if (typeof event !== 'object' || event === null)
     throw invalid(`a message is an object with a type, not ${JSON.stringify(event) ?? 'nothing'}`);
@@ -34,7 +34,7 @@ export function checkMessage(event: unknown): asserts event is Message {
   }
 }
 
-/** @throws TroupeError INVALID_ARGUMENT unless the value comes back from a store as it went in */
+/** @throws TroupeError INVALID_ARGUMENT unless the store returns the value unchanged */
 export function checkValue(value: unknown, what: string): void {
   const unfit = unfitValue(value, what);
   if (unfit) throw invalid(`${unfit}, which cannot be stored: send JSON values or bytes`);
@@ -46,7 +46,7 @@ export function checkTtl(ttlMs: number | undefined): void {
     throw invalid(`ttlMs is ${ttlMs}, it must be a whole number of milliseconds`);
 }
 
-/** @throws TroupeError INVALID_ARGUMENT: nobody reads another lane */
+/** @throws TroupeError INVALID_ARGUMENT for another lane, which has no reader */
 export function checkLane(lane: Lane | undefined): void {
   if (lane !== undefined && lane !== 'data' && lane !== 'control')
     throw invalid(`the lane is ${JSON.stringify(lane)}, it must be data or control`);
@@ -55,8 +55,8 @@ export function checkLane(lane: Lane | undefined): void {
 const DOMAIN = /^[a-z][a-z0-9_]{0,127}$/;
 
 /**
- * A domain of dead letters, as of an action's name: what the runtime keeps beside them has a `-` in
- * its name, so it is none. @throws TroupeError INVALID_ARGUMENT
+ * A domain of dead letters, as in the name of an action. Names of the runtime's own logs contain a
+ * `-`, so they are no domains. @throws TroupeError INVALID_ARGUMENT
  */
 export function checkDomain(domain: unknown): asserts domain is string {
   if (typeof domain !== 'string' || !DOMAIN.test(domain))
