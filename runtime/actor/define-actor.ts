@@ -73,7 +73,7 @@ const withTimeout = (effect: EffectDefinition): EffectDefinition => ({
 const refusal = (type: unknown, version: unknown, problems: readonly string[]): string =>
   `the actor type ${String(type)}@${String(version)} is refused:\n${problems.map((problem) => `  - ${problem}`).join('\n')}`;
 
-/** What to do with a timer of an actor that came due while nobody ran it; `timerId` as in `Ask`. */
+/** How to handle a timer that was due while the actor had no owner; `timerId` as in `Ask`. */
 export const missedPolicy = (
   { machine, missedTimers }: ActorDefinition,
   timerId: string,

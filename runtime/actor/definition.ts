@@ -7,12 +7,11 @@ import type { MachineRow } from '../statechart/live.ts';
 import type { Effects, EffectsOf } from './effect.ts';
 
 /**
- * What becomes of a message that has to wait while the actor's stash is full:
- *  - `reject` (default): its sender is told RATE_LIMIT_EXCEEDED;
+ * What happens to a message that must wait while the actor's stash is full:
+ *  - `reject` (default): its sender receives RATE_LIMIT_EXCEEDED;
  *  - `defer`: ten times the capacity may wait, then as `reject`;
- *  - `coalesce`: at any time a message takes the place of a waiting one of its type; full, as
- *    `reject`;
- *  - `dropOldest`: the oldest waiting message goes to the dead letters.
+ *  - `coalesce`: at any time a message replaces a waiting one of its type; when full, as `reject`;
+ *  - `dropOldest`: the oldest waiting message becomes a dead letter.
  */
 export type WhenFull = 'reject' | 'defer' | 'coalesce' | 'dropOldest';
 
@@ -23,9 +22,9 @@ export type MailboxPolicy = {
 };
 
 /**
- * What happens after a turn threw and was rolled back: `supervisor` (default) suspends the
- * actor until its supervisor decides, `resume` goes on with the next message, `quarantine` takes no
- * more.
+ * What happens after a turn threw and was rolled back: `supervisor` (default) suspends the actor
+ * until its supervisor decides, `resume` continues with the next message, `quarantine` stops
+ * deliveries.
  */
 export type OnThrow = 'supervisor' | 'resume' | 'quarantine';
 
@@ -51,14 +50,14 @@ export type Migrate = (row: MachineRow) => MachineRow;
 export type ActorOptions<Machine extends AnyStateMachine> = {
   /** 1 to 63 of a-z, 0-9, _ and -, as in an address */
   readonly type: string;
-  /** whole number from 1; raise it with every change that a stored state could notice */
+  /** integer from 1; raise it with every change that affects stored state */
   readonly version: number;
   readonly machine: Machine;
   readonly mailbox?: Partial<MailboxPolicy>;
   readonly supervision?: { readonly onThrow?: OnThrow };
   /** by the version that wrote the row, directly to this one */
   readonly migrate?: Readonly<Record<number, Migrate>>;
-  /** idle for so long the actor leaves memory; default 60,000, 0 to 86,400,000 */
+  /** idle time after which the actor leaves memory; default 60,000, 0 to 86,400,000 */
   readonly idleMs?: number;
   readonly whenDone?: WhenDone;
   /** by delay name (or the id of a delayed `raise`) */
@@ -80,7 +79,7 @@ type EffectsOption<Machine extends AnyStateMachine> =
 export type ActorDefinition = {
   readonly type: string;
   readonly version: number;
-  /** `type@version`, which stands in every row of its actors */
+  /** `type@version`, which every row of its actors contains */
   readonly name: string;
   readonly machine: AnyStateMachine;
   /** of the chart's states and transitions: two builds with one version and other hashes differ */

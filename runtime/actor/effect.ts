@@ -10,14 +10,14 @@ import type { Peeked, Workspace } from '../workspaces/workspaces.ts';
 
 /**
  * How often the work may happen:
- *  - `repeatable`: again as often as it takes, it changes nothing outside;
- *  - `keyed`: again under the same `id`, the other side knows it by that key;
- *  - `once`: a lost outcome is UNKNOWN; it is reconciled or a person is asked, never silently run
- *    twice.
+ *  - `repeatable`: any number of times, because it changes nothing outside;
+ *  - `keyed`: again under the same `id`, by which the other side recognizes it;
+ *  - `once`: a lost outcome is UNKNOWN; it is reconciled, or an operator decides. It never runs
+ *    twice silently.
  */
 export type EffectClass = 'repeatable' | 'keyed' | 'once';
 
-/** What an effect is given beside its input. */
+/** What an effect receives in addition to its input. */
 export type EffectContext = {
   /** idempotency key: the same for all attempts of one intent */
   readonly id: string;
@@ -37,18 +37,18 @@ export type EffectContext = {
   /** Committed transcript of an actor; default the effect's own. */
   transcript(actor?: Address): TranscriptReader;
   /**
-   * Committed rows of the whole cell. On a worker of a cluster the first effect that asks
-   * makes the worker keep a copy of all rows from then on, and waits until it can be read. What
-   * others own may be a little behind there; the rows of the actor that is named are as new as this
-   * call.
+   * Committed rows of the whole cell. On a worker of a cluster, the first effect that uses it makes
+   * the worker keep a copy of all rows from then on, and waits until the copy is readable. Rows of
+   * other owners may lag a little; the rows of the named actor are as new as this call.
    *
    * @throws TroupeError UNAVAILABLE when the journals cannot be read in time
    */
   index(asNewAs?: Address): Promise<Index>;
   /**
-   * The folder of files of an actor, default the effect's own; asked again, the same one, or a
-   * fresh one when the effect has closed that. What becomes of it: `EffectDefinition.workspace`. An
-   * effect that opens two waits for both; take them in one order everywhere.
+   * The folder with the files of an actor, default the effect's own actor. A repeated call returns
+   * the same folder, or a new one after the effect closed it. `EffectDefinition.workspace` says
+   * what happens to it. An effect that opens two waits for both; always open them in the same
+   * order.
    *
    * @throws TroupeError UNAVAILABLE when it cannot be reached, or none are configured
    */
@@ -73,8 +73,8 @@ export type TranscriptReader = {
 };
 
 /**
- * `again` runs the effect once more with the next attempt, `ask` leaves it UNKNOWN until a person
- * decides.
+ * `again` runs the effect once more with the next attempt; `ask` leaves it UNKNOWN until an
+ * operator decides.
  */
 export type Reconciled<Output> = { readonly outcome: Output } | 'again' | 'ask';
 
@@ -86,8 +86,8 @@ export type EffectDefinition<Input = unknown, Output = unknown> = {
    */
   run(input: Input, context: EffectContext): Promise<Output>;
   /**
-   * For `once`: finds out what became of an attempt whose outcome was lost. Without it a person is
-   * asked.
+   * For `once`: determines the outcome of an attempt whose result was lost. Without it an operator
+   * decides.
    */
   reconcile?(input: Input, context: EffectContext): Promise<Reconciled<Output>>;
   /** one attempt, milliseconds; default 600,000, 1 to 86,400,000 */

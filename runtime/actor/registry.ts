@@ -1,7 +1,6 @@
 /**
- * Registry: the actor types of one worker. Two versions of a type may stand side by side during a
- * rolling deploy: new actors get the highest, stored ones go on with the version that wrote
- * them.
+ * Registry: the actor types of one worker. Two versions of a type may coexist during a rolling
+ * deployment: new actors get the highest version, stored actors keep the version that wrote them.
  */
 import { TroupeError } from '../../protocols/errors.ts';
 import type { ActorDefinition } from './definition.ts';

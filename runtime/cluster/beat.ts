@@ -16,9 +16,9 @@ export type Beat = {
   readonly seq: number;
   readonly startedAtMs: number;
   readonly version: string;
-  /** share of the shards against the other workers'; 0 takes none */
+  /** weight for shards relative to other workers; 0 takes none */
   readonly weight: number;
-  /** hands its shards over and takes no more */
+  /** hands its shards over and accepts no more */
   readonly draining: boolean;
   /** the last beat of this node */
   readonly leaving: boolean;
@@ -48,20 +48,20 @@ export type Prepared = { readonly ok: boolean; readonly why?: string };
 
 export type Timings = {
   readonly beatMs: number;
-  /** a node that was silent for so long is dead, though its connection may be up */
+  /** silence after which a node counts as dead, even if its connection is up */
   readonly deadAfterMs: number;
-  /** a node must have been a member for so long before shards are moved to it */
+  /** minimum membership of a node before shards are moved to it */
   readonly joinSettleMs: number;
-  /** a shard stays for so long before it is moved on */
+  /** minimum time before a shard is moved again */
   readonly minStayMs: number;
-  /** a shard that its living holder let go is left to whom it was given for so long */
+  /** how long a shard that its live owner released is reserved for the chosen worker */
   readonly givenMs: number;
-  /** a shard nobody takes is tried by the next best worker after so long, and so on */
+  /** time after which the next best worker tries to take a shard without an owner, and so on */
   readonly nextBestMs: number;
   readonly prepareMs: number;
-  /** a move that failed is tried again after so long */
+  /** wait after a failed move */
   readonly moveAgainMs: number;
-  /** a drain ends after so long, whatever is left */
+  /** maximum duration of a drain, whatever is left */
   readonly drainMs: number;
 };
 

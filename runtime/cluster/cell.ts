@@ -16,7 +16,7 @@ export type CellRecord = {
   readonly cell: string;
   readonly shards: number;
   readonly createdAt: number;
-  /** an import is under way: nobody may use the cell yet */
+  /** an import is running: no process may use the cell yet */
   readonly importing?: boolean;
 };
 
@@ -35,10 +35,10 @@ const RETRY_MS = { first: 50, max: 1_000 };
 const SHARDS_MAX = 65_536;
 
 /**
- * The record, written if there is none; waits while the log does not answer or an import is under
- * way. Any number of processes may do it at once: all get the same.
- * @throws TroupeError INVALID_ARGUMENT for a shard count that cannot be; CANCELLED when `signal`
- * ends the wait; INTERNAL when the record is none of a cluster
+ * Reads the record, or writes it if there is none. Waits while the log does not answer or an import
+ * is running. Concurrent processes receive the same record.
+ * @throws TroupeError INVALID_ARGUMENT for an invalid number of shards; CANCELLED when `signal`
+ * ends the wait; INTERNAL when the record is not that of a cluster
  */
 export async function enterCell(log: Log, options: EnterOptions): Promise<CellRecord> {
   const { env, shards, create = true, onAlarm, signal } = options;

@@ -36,7 +36,7 @@ export type ClusterOptions = {
   readonly version: string;
   /** share of the shards against the other workers', above 0; default 1 */
   readonly weight?: number;
-  /** what runs may end for so long when the node stops; default 20,000 */
+  /** how long running effects may finish when the node stops; default 20,000 */
   readonly drainMs?: number;
   readonly onEvent?: (event: PlacementEvent) => void;
   /** the same on every node of a cell; a server on the same machine allows shorter ones */
@@ -50,7 +50,7 @@ export type ClusterNodeOptions = Omit<ShardsOptions, 'onEnd' | 'onCommitted'> &
     readonly labels: Labels;
     /** of an effect that another node hands over: whether this one has the labels for it */
     readonly mayRun: (intent: Intent) => boolean;
-    /** this process's door is told how far a shard has come */
+    /** receives the progress of each shard, for the message client of this process */
     readonly onFloors: (shard: number, floors: Floors) => void;
     /** called after shards got a new owner */
     readonly onOwnersChanged: () => void;
@@ -59,11 +59,11 @@ export type ClusterNodeOptions = Omit<ShardsOptions, 'onEnd' | 'onCommitted'> &
     readonly onAlarm: (what: string) => void;
   };
 
-/** A node that starts waits so long for its first shards and copies. */
+/** How long a starting node waits for its first shards and copies. */
 const START_MS = 30_000;
-/** A copy that was made for a hand-over which did not come is given up after so long. */
+/** How long a copy for a hand-over is kept when the hand-over does not happen. */
 const PREPARED_MS = 30_000;
-/** A reader that wants rows of now waits so long for them. */
+/** How long a reader waits for current rows. */
 const CATCH_UP_MS = 15_000;
 const CATCH_UP_LOOK_MS = 20;
 
@@ -196,7 +196,7 @@ export class ClusterNode implements Hosting {
     return this.#runners.handTo(node, id, intent);
   }
 
-  /** Another node owns the shard; what becomes of it is reported to the mailbox. */
+  /** Another node owns the shard; the outcome is reported to the mailbox. */
   #runFor(id: string, intent: Intent): boolean {
     const { effects, mayRun, role } = this.#o;
     if (role !== 'worker' || this.#draining || !mayRun(intent)) return false;
@@ -220,7 +220,7 @@ export class ClusterNode implements Hosting {
     const { log, env, clock } = this.#o;
     const last = await log.last(journalSubject(env, shard));
     const untilMs = clock.monotonicMs() + CATCH_UP_MS;
-    // The shard may come and go meanwhile: whoever keeps its rows here has to reach the record.
+    // The shard may change its owner meanwhile: a copy of its rows here has to reach the record.
     while (this.#readableUpTo(shard) < last) {
       if (clock.monotonicMs() >= untilMs)
         throw new TroupeError(
@@ -256,7 +256,7 @@ export class ClusterNode implements Hosting {
     await this.#replicas.close();
   }
 
-  /** What placement asks of this process. */
+  /** The requests of placement to this process. */
   #host(): ShardHost {
     return {
       shards: this.#o.shards,
@@ -301,7 +301,7 @@ export class ClusterNode implements Hosting {
     this.#prepared.delete(shard);
   }
 
-  /** Copies the shard from now on, unless it is ours. */
+  /** Copies the shard from now on, unless this process owns it. */
   #keep(shard: number): boolean {
     if (this.#taking.has(shard) || this.#isHeld(shard)) return false;
     this.#replicas.keep(shard);

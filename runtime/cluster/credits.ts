@@ -1,7 +1,7 @@
 /**
- * Credits: owners tell all doors how far they have come (J2), so that a door lets no more into a
- * mailbox than its owner takes out. A hint: a credit that is lost or late holds a door up for a
- * moment, and no message is lost by it.
+ * Credits: owners publish their progress (J2), so that message clients add no more to a mailbox
+ * than its owner processes. A credit is a hint: a lost or late one delays a client for a moment and
+ * loses no message.
  */
 import type { Bus } from '../bus/bus.ts';
 import type { Clock } from '../clock/clock.ts';
@@ -13,11 +13,11 @@ export type CreditsOptions = {
   readonly clock: Clock;
   /** of a shard that this process owns */
   readonly statusOf: (shard: number) => ShardStatus | undefined;
-  /** this process's door is told, of its own shards and of all others' */
+  /** receives the credits of this process's own shards and of all others */
   readonly onFloors: (shard: number, floors: Floors) => void;
 };
 
-/** Floors that moved within so long are told together. */
+/** Floors that moved within this time are published together. */
 const TELL_MS = 20;
 const SUBJECT = 'cluster.credit';
 

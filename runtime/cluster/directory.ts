@@ -1,9 +1,9 @@
 /**
- * Directory: who holds which shard, from what the nodes say of themselves; what this process says
- * of its own shards is asked of it afresh.
+ * Directory: the owner of each shard, from the heartbeats of the nodes, and for this process's own
+ * shards from this process itself.
  *
- * Where several claim one shard, the highest epoch is believed, and no claim below an epoch that
- * was ever heard of: who makes it was fenced and does not know yet (A1).
+ * Of several claims for one shard the highest epoch wins. Claims below a known epoch are ignored:
+ * such a node was fenced and does not know it yet (A1).
  */
 import type { ShardStatus } from '../system.ts';
 import type { Beat } from './beat.ts';
@@ -20,7 +20,7 @@ export class Directory {
   /** highest epoch by shard, ever */
   readonly #epochs: number[] = [];
   readonly #onChange = new Set<() => void>();
-  /** the others' best claim by shard; undefined when it must be made anew */
+  /** the best claim of other nodes by shard; undefined when it must be computed again */
   #others: Holder[] | undefined;
 
   /** @param held what this process holds, at present */
@@ -55,12 +55,12 @@ export class Directory {
     );
   }
 
-  /** The highest epoch that was ever heard of for a shard; 0 when none was. */
+  /** The highest known epoch of a shard; 0 if none is known. */
   epochOf(shard: number): number {
     return this.#epochs[shard] ?? 0;
   }
 
-  /** Calls when another node took a shard or let it go. Returns unsubscribe. */
+  /** Calls when another node took or released a shard. Returns unsubscribe. */
   onChange(call: () => void): () => void {
     this.#onChange.add(call);
     return () => void this.#onChange.delete(call);

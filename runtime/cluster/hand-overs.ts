@@ -1,9 +1,9 @@
 /**
- * HandOvers: gives shards of this node to others without a gap: the next owner first loads what it
- * will need, then this one commits what is under way and lets go, then the other is told.
+ * HandOvers: transfers shards of this node to others without a gap. The next owner first loads what
+ * it needs; then this node commits, releases the shard, and notifies the next owner.
  *
- * Boundary: whether and to whom is decided elsewhere. A hand-over that fails half-way leaves the
- * shard with this node, or with nobody, and then placement's rule for such shards applies.
+ * Boundary: other code decides whether and to which node. A hand-over that fails leaves the shard
+ * with this node, or without an owner; then placement's rule for such shards applies.
  */
 import { TroupeError, errorData } from '../../protocols/errors.ts';
 import type { Bus } from '../bus/bus.ts';
@@ -15,7 +15,7 @@ export type HandOverEvent =
   | {
       readonly kind: 'handed off';
       readonly shard: number;
-      /** '': to whoever takes it */
+      /** '': to any node */
       readonly to: string;
       readonly tookMs: number;
     }
@@ -40,7 +40,7 @@ export type HandOversOptions = {
 export class HandOvers {
   readonly #o: HandOversOptions;
   readonly #running = new Map<number, Promise<boolean>>();
-  /** nodes that are asked to prepare, and how that ends before they answer */
+  /** nodes that were asked to prepare, and how to end the wait for their answers */
   readonly #asked = new Set<{ readonly node: string; readonly fail: (why: TroupeError) => void }>();
 
   constructor(options: HandOversOptions) {
@@ -56,9 +56,9 @@ export class HandOvers {
   }
 
   /**
-   * Resolves with whether the shard went. One that is under way is waited for instead.
+   * Resolves with whether the shard was transferred. A running hand-over is awaited instead.
    *
-   * @param stillWanted asked when the other is ready; never when `to` is ''
+   * @param stillWanted called when the other node is ready; never when `to` is ''
    */
   give(shard: number, to: string, stillWanted: () => boolean): Promise<boolean> {
     const running = this.#running.get(shard);
@@ -71,7 +71,7 @@ export class HandOvers {
     return given;
   }
 
-  /** This node has ended: what it was asked is not answered any more. */
+  /** This node has stopped: open requests are not answered any more. */
   left(node: string): void {
     for (const asked of this.#asked)
       if (asked.node === node) asked.fail(new TroupeError('UNAVAILABLE', 'it has ended'));

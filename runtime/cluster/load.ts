@@ -1,6 +1,4 @@
-/**
- * Load: how busy this process is, measured since the last time somebody asked, at least a second.
- */
+/** Load: how busy this process is since the last measurement, over at least a second. */
 import { performance } from 'node:perf_hooks';
 import type { Clock } from '../clock/clock.ts';
 import type { NodeLoad } from '../system.ts';

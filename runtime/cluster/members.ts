@@ -1,12 +1,12 @@
 /**
- * Members: which nodes live. Every node beats; one that falls silent is asked, and is dead when
- * nobody listens at its subject any more (the process ended) or when it stays silent (it is frozen
- * or cut off).
+ * Members: which nodes are alive. Every node sends heartbeats. A silent node is asked; it counts as
+ * dead when no process listens at its subject (it ended) or when it stays silent (it is frozen or
+ * cut off).
  *
- * Boundary: says who lives, not who may write; a node that is wrongly thought dead is fenced by the
- * journal (I1, I6). To be wrong rarely, a node judges nobody while it cannot hear: when the bus is
- * down or does not bring back its own beats, when it stood still itself, and until it has listened
- * anew.
+ * Boundary: this determines liveness, not who may write; the journal fences a node that is wrongly
+ * considered dead (I1, I6). To be wrong rarely, a node judges no other while it cannot hear: when
+ * the bus is down or does not return its own heartbeats, when the process itself stood still, and
+ * until it has listened for a full period again.
  */
 import { TroupeError } from '../../protocols/errors.ts';
 import type { Bus, BusMessage } from '../bus/bus.ts';
@@ -35,7 +35,7 @@ export type MemberEvent =
   | { readonly kind: 'died'; readonly beat: Beat; readonly why: string }
   /** its weight, or whether it drains */
   | { readonly kind: 'changed'; readonly beat: Beat }
-  /** this process stood still for so long, and judges nobody until it has listened anew */
+  /** stall of this process after which it judges no node until it has listened again */
   | { readonly kind: 'stalled'; readonly lateMs: number }
   | { readonly kind: 'settled' };
 
@@ -51,7 +51,7 @@ type Known = {
   beat: Beat;
   readonly joinedAtMs: number;
   heardAtMs: number;
-  /** heard of since listening began: until then it has the whole time to be heard */
+  /** heard since listening began; until then the node has the full time */
   heard: boolean;
   probing: boolean;
 };
@@ -64,7 +64,7 @@ const DEAF_SHARE = 0.75;
 const SILENT_BEATS = 1.5;
 const TICKS_PER_BEAT = 4;
 const PROBE_MS = 500;
-/** Changes within so long go into one beat. */
+/** Changes within this time are sent in one heartbeat. */
 const COALESCE_MS = 20;
 /** Ended nodes whose late beats are known as such. */
 const ENDED_MAX = 1_000;
@@ -84,11 +84,11 @@ export class Members {
   #self: Beat | undefined;
   #seq = 0;
   #startedAtMs = 0;
-  /** undefined while it cannot hear */
+  /** undefined while this node cannot hear */
   #listeningSinceMs: number | undefined;
   /** when its own beat last came back to it */
   #echoedAtMs = 0;
-  /** counts the times that listening began: what was asked before does not count after */
+  /** number of times that listening began; earlier questions do not count */
   #listening = 0;
   #settled = false;
   #running = false;
@@ -116,7 +116,7 @@ export class Members {
     this.#tick();
   }
 
-  /** Says goodbye and is gone. May be repeated. */
+  /** Announces the end of this node and stops. May be repeated. */
   leave(): void {
     if (!this.#running) return;
     this.#publish(true);
@@ -196,13 +196,13 @@ export class Members {
     if (this.#settled) for (const known of this.#known.values()) this.#judge(known);
   }
 
-  /** Who does not hear itself is cut off, whatever the connection says. */
+  /** A node that does not hear itself is cut off, whatever the connection reports. */
   #isDeaf(nowMs: number): boolean {
     const heardMs = Math.max(this.#echoedAtMs, this.#listeningSinceMs ?? -Infinity);
     return nowMs - heardMs >= DEAF_SHARE * this.#timings.deadAfterMs;
   }
 
-  /** How late its own timer is tells how long this process stood still. */
+  /** The delay of its own timer shows how long this process stood still. */
   get #lateMs(): number {
     return this.#running ? this.#o.clock.monotonicMs() - this.#tickDueMs : 0;
   }
@@ -211,7 +211,7 @@ export class Members {
     return this.#lateMs > this.#timings.deadAfterMs / 2;
   }
 
-  /** What was not heard while this process stood still means nothing. */
+  /** Silence during a stall of this process means nothing. */
   #checkStall(): void {
     if (!this.#isStalled) return;
     const lateMs = this.#lateMs;

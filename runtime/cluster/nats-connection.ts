@@ -1,12 +1,13 @@
 /**
- * The connection to NATS: with settings that notice a dead one within seconds and never give it up,
- * and one place where what the client says becomes words for a person.
+ * The connection to NATS: settings that detect a dead connection within seconds and reconnect
+ * without limit, and the one place where the client's events become texts for operators.
  *
- * At the start a server that is not there yet is waited for; what no waiting mends (an address,
- * credentials, a certificate) is an error at once. Once connected, everything is waited for, also a
- * server that refuses the credentials: they may be right again after its next change.
+ * At the start it waits for a server that is not there yet; errors that waiting cannot resolve (an
+ * address, credentials, a certificate) are reported at once. Once connected, it waits for
+ * everything, also for a server that refuses the credentials: they may be valid after the server's
+ * next change.
  *
- * No text made here holds a secret.
+ * No text made here contains a secret.
  */
 import { readFile } from 'node:fs/promises';
 import {
@@ -45,7 +46,10 @@ export type NatsOptions = {
    * subjects that answers come to; default of the client. A tenant may have inboxes of its own only
    */
   readonly inboxPrefix?: string;
-  /** told what happens to the connection, in plain words; waits at most once in ten seconds */
+  /**
+   * receives the state of the connection in plain words; waits are reported at most once in ten
+   * seconds
+   */
   readonly onStatus?: (what: string) => void;
   /** ends the wait for the first connection, and nothing after it */
   readonly signal?: AbortSignal;
@@ -169,7 +173,7 @@ async function dial(settings: ConnectionOptions, signal?: AbortSignal): Promise<
 
 const ended = (): TroupeError => new TroupeError('CANCELLED', 'the wait for NATS was ended');
 
-/** @throws TroupeError for what no waiting will mend */
+/** @throws TroupeError for errors that waiting cannot resolve */
 function reasonToWait(error: unknown, { tls }: NatsOptions): string {
   if (error instanceof TroupeError) throw error;
   const why = textOf(error);

@@ -45,7 +45,7 @@ export type NatsPorts = {
   readonly shards: number;
 };
 
-/** A drain that takes longer is cut short. */
+/** Maximum duration of a drain. */
 const DRAIN_MS = 2_000;
 const SWEEP_MS = 6 * 3_600_000;
 

@@ -1,14 +1,14 @@
 /**
- * The streams of a cell on JetStream: made when they are absent, and checked, since what the log
- * promises rests on how they are configured.
+ * The streams of a cell on JetStream. Absent streams are created; existing ones are checked,
+ * because the guarantees of the log depend on their configuration.
  *
  *   mail     mbx.{env}.>                             mailboxes: many writers, trimmed often
  *   journal  jrn.{env}.>                             journals: fenced appends
- *   kept     trn.{env}.>  cell.{env}  a2a.*.{env}.dlq  what no trim of a shard ever takes along
+ *   kept     trn.{env}.>  cell.{env}  a2a.*.{env}.dlq  never trimmed together with a shard
  *   blobs    blb.{env}.>                             snapshots and large payloads
  *
- * Streams and not one: a purge holds its stream, so trimming mail must not hold up journals, and
- * with replicas each has its own leader.
+ * There are several streams because a purge blocks its stream: trimming mail must not delay
+ * journals. With replicas, each stream also has its own leader.
  */
 import {
   DiscardPolicy,
@@ -35,7 +35,7 @@ export type StreamsOptions = {
   readonly maxBytes?: number;
   /** false: only use streams that are there; default true */
   readonly create?: boolean;
-  /** told why it waits, at most once in ten seconds */
+  /** receives the reason for a wait, at most once in ten seconds */
   readonly onStatus?: (what: string) => void;
   /** ends the wait for JetStream to be ready */
   readonly signal?: AbortSignal;
@@ -46,11 +46,11 @@ export type Streams = {
   readonly journal: string;
   readonly kept: string;
   readonly blobs: string;
-  /** name of the stream that holds a subject; undefined: none of this cell's */
+  /** name of the stream with a subject; undefined for a subject outside this cell */
   streamOf(subject: string): string | undefined;
 };
 
-/** Without `%`: 2.9 takes a stream's name for a format (printf) when it makes delivery subjects. */
+/** Without `%`: 2.9 uses a stream's name as a printf format when it creates delivery subjects. */
 const streamName = (token: string, kind: string): string =>
   `troupe-${token.replaceAll('%', '=')}-${kind}`;
 
@@ -64,8 +64,8 @@ const API_TIMEOUT_MS = 2_000;
 const ANSWERED_WITHIN_MS = 6_000;
 const DUPLICATES_NANOS = 120 * 1e9;
 /**
- * The name is in use (10058). Where two make a stream at once, 2.9 may tell one of them that its
- * subjects overlap (10065): with those of that very stream.
+ * The name is in use (10058). When two processes create a stream at once, 2.9 may answer one of
+ * them that its subjects overlap (10065): with those of that same stream.
  */
 const IS_THERE: ReadonlySet<number> = new Set([10_058, 10_065]);
 
@@ -134,7 +134,7 @@ const FIRM = [
   'deny_purge',
 ] as const;
 
-/** Fields that must not be there at all: what is stored is what was sent, by us, under its name. */
+/** Fields that must be absent, so that the stream stores exactly what this cell sends. */
 const ABSENT = ['mirror', 'sources', 'subject_transform'] as const;
 
 type Wanted = typeof PROMISES & Pick<StreamConfig, 'name' | 'subjects' | 'num_replicas'>;
@@ -167,7 +167,7 @@ async function findStream(manager: JetStreamManager, wanted: Wanted, env: string
   }
 }
 
-/** For who only looks: nobody has ever started this cluster. */
+/** For readers: this cluster was never started. */
 export const noCluster = (env: string, cause?: unknown): TroupeError =>
   new TroupeError('NOT_FOUND', `there is no cluster ${env} on these NATS servers`, { cause });
 
@@ -232,7 +232,7 @@ async function whenReady(
   }
 }
 
-/** A request that the client forgot when its connection broke is asked again, too. */
+/** Also repeats a request that the client dropped when its connection broke. */
 async function answered<T>(asked: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
@@ -245,7 +245,7 @@ async function answered<T>(asked: Promise<T>): Promise<T> {
   }
 }
 
-/** @throws what no waiting will mend */
+/** @throws errors that waiting cannot resolve */
 function reasonToWait(nc: NatsConnection, stream: string, error: unknown): string {
   if (error instanceof TroupeError) throw error;
   const message = error instanceof Error ? error.message : String(error);

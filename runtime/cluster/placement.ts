@@ -1,16 +1,16 @@
 /**
- * Placement: which shards this worker holds. Every worker decides for itself by the same rule, from
- * what the nodes say of themselves:
+ * Placement: which shards this worker owns. Every worker decides for itself by the same rule, from
+ * the heartbeats of the nodes:
  *
- *  - a shard that nobody holds is taken by the worker that rendezvous hashing names, and if that
- *    one does not, after a while by the next best;
- *  - a shard of this worker that another should hold is handed over, when both have been where they
- *    are for long enough;
- *  - a worker that ends hands over everything.
+ *  - a shard without an owner is taken by the worker that rendezvous hashing selects, and after a
+ *    while by the next best;
+ *  - a shard of this worker that another should own is handed over, when both have been members for
+ *    long enough;
+ *  - a worker that stops hands over everything.
  *
- * Boundary: decides who tries and when. Two workers that see the cluster differently may both try;
- * the journal lets one of them in (A1, I1). Nothing is taken or moved while this node cannot tell
- * who lives.
+ * Boundary: decides who tries and when. Two workers with different views may both try; the journal
+ * admits one of them (A1, I1). Nothing is taken or moved while this node cannot tell which nodes
+ * are alive.
  */
 import { errorData } from '../../protocols/errors.ts';
 import type { Bus, BusMessage } from '../bus/bus.ts';
@@ -29,7 +29,7 @@ import { type HandOverEvent, HandOvers } from './hand-overs.ts';
 import type { MemberEvent, Members } from './members.ts';
 import { type TakeoverEvent, ShardTakeovers } from './shard-takeovers.ts';
 
-/** What placement asks of whoever runs the shards of this process. */
+/** What placement requests from the code that runs the shards of this process. */
 export interface ShardHost {
   /** shards of the cell */
   readonly shards: number;
@@ -37,7 +37,7 @@ export interface ShardHost {
   status(): readonly ShardStatus[];
   /** Resolves when the shard is owned, lost or quarantined; at once when it is owned. */
   take(shard: number): Promise<void>;
-  /** Commits what is under way and lets the shard go. @param toNode '': to whoever takes it */
+  /** Commits open turns and releases the shard. @param toNode '': to any node */
   handOff(shard: number, toNode: string): Promise<void>;
   /** Loads what a take will need, without owning. */
   prepare(shard: number): Promise<void>;
@@ -58,7 +58,7 @@ export type PlacementOptions = {
 const LOOK_MS = { every: 100, afterChange: 10 };
 const MOVES_AT_ONCE = { balancing: 4, draining: 8 };
 const PREPARES_AT_ONCE = 16;
-/** A draining node asks so many others whether they are ready, then lets the shard go. */
+/** Number of other nodes that a draining node asks for readiness before it releases the shard. */
 const SUCCESSORS_ASKED = 2;
 const HAND_OFFS_TRIED = 3;
 
@@ -109,8 +109,8 @@ export class Placement {
   }
 
   /**
-   * Resolves when every shard has a holder and those of this worker are ready, or after
-   * `timeoutMs`: it goes on by itself.
+   * Resolves when every shard has an owner and those of this worker are ready, or after
+   * `timeoutMs`; placement continues by itself.
    */
   async start(timeoutMs: number): Promise<void> {
     this.#state = 'running';
@@ -132,8 +132,8 @@ export class Placement {
   }
 
   /**
-   * Hands every shard to the worker that should have it next. Resolves when this one holds none,
-   * when nobody takes the rest, or after `drainMs`. Its beats must say `draining` from before.
+   * Hands every shard to the worker that should own it next. Resolves when this worker owns none,
+   * when no worker accepts the rest, or after `drainMs`. Its heartbeats must say `draining` before.
    */
   async drain(): Promise<void> {
     if (this.#state === 'closed') return;
@@ -193,8 +193,8 @@ export class Placement {
   }
 
   /**
-   * A living holder that let go has told the next one, who is given time; the shard of one that
-   * died is taken at once. By the best; if that one has trouble, by the next.
+   * A live owner that released the shard notified the next one, which has some time. A shard of a
+   * dead node is taken at once, by the best worker; if that one fails, by the next.
    */
   #unheld(shard: number, nowMs: number): void {
     const { members } = this.#o;

@@ -48,7 +48,7 @@ export class Replica {
     return new Promise((resolve) => this.#waiting.push({ position, resolve }));
   }
 
-  /** Resolves when it writes no more. */
+  /** Resolves when it writes nothing more. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#follow?.close();

@@ -8,13 +8,13 @@ import { Replica, type ReplicaOptions } from './replica.ts';
 
 export type ReplicasOptions = Omit<ReplicaOptions, 'shard'>;
 
-/** Whoever asked is answered without its own write after so long. */
+/** After this time a reader gets the rows without its own write. */
 const SEEN_WITHIN_MS = 1_000;
 
 export class Replicas {
   readonly #o: ReplicasOptions;
   readonly #replicas = new Map<number, Replica>();
-  /** copies that are not yet made again: none of their rows may be read */
+  /** copies that are being rebuilt: none of their rows may be read */
   readonly #rebuilding = new Set<number>();
   #closed = false;
 

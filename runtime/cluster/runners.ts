@@ -1,11 +1,11 @@
 /**
- * Runners: finds out which effects of a shard that changed its owner still run somewhere (G2, G4).
- * A runner outlives its owner: it goes on and reports to the mailbox (A4, G6). So a new owner asks
- * every live node before it begins an effect again, and asks on: once no live node runs it, it is
- * orphaned.
+ * Runners: finds which effects of a shard with a new owner still run elsewhere (G2, G4). A runner
+ * outlives its owner: it continues and reports to the mailbox (A4, G6). So a new owner asks every
+ * live node before it starts an effect again, and repeats the question: an effect that no live node
+ * runs is orphaned.
  *
- * What it relies on is a hint: `repeatable` and `keyed` effects may run twice, and a `once` effect
- * that had started is never started here (rule G).
+ * The answers are hints: `repeatable` and `keyed` effects may run twice, and a `once` effect that
+ * had started is never started again here (rule G).
  */
 import { escapeToken } from '../../protocols/subjects.ts';
 import type { Bus } from '../bus/bus.ts';
@@ -24,18 +24,18 @@ export type RunnersOptions = {
   readonly abort: (id: string) => void;
   /** Begins it here for another node; false: this one may not, or not any more. */
   readonly run: (id: string, intent: Intent) => boolean;
-  /** a node that is thought alive and says nothing is waited for so long; default 2,000 */
+  /** how long to wait for a silent node that counts as alive; default 2,000 */
   readonly graceMs?: number;
 };
 
 const GRACE_MS = 2_000;
 const ASK_AGAIN_MS = 200;
-/** Effects that run elsewhere are asked about so often. */
+/** How often to ask about effects that run elsewhere. */
 const CHECK_MS = 2_000;
 /** An outcome that was just reported is on its way through the mailbox. */
 const REPORTED_MS = { atTakeOver: 100, seenRunning: 1_000 };
 const IDS_PER_QUESTION = 500;
-/** A worker that is asked to run an effect answers within this time, or is looked for later. */
+/** A worker that is asked to run an effect answers within this time, or is asked again later. */
 const HAND_OVER_MS = 2_000;
 
 type Handed = { readonly id: string; readonly intent: Intent };
@@ -107,7 +107,7 @@ export class Runners {
     }
   }
 
-  /** Tells the node that runs it, whichever that is, that nobody wants the outcome any more. */
+  /** Notifies the node that runs the effect that its outcome is no longer needed. */
   abortElsewhere(id: string): void {
     if (this.#o.others().length > 0) this.#o.bus.publish('runners.abort', id);
   }
@@ -151,7 +151,7 @@ export class Runners {
       bus.publish('runners.ask', { from: node, ids: ids.slice(at, at + IDS_PER_QUESTION) });
   }
 
-  /** Lets go of what is known to run nowhere; asks again about the rest. */
+  /** Releases effects that run nowhere; asks again about the rest. */
   #decide(): void {
     const { clock, others, isRunning } = this.#o;
     const alive = new Set(others());

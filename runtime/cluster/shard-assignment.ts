@@ -18,7 +18,7 @@ export class ShardAssignment {
     this.#shards = shards;
   }
 
-  /** Computes all shards anew if the candidates or their weights have changed. */
+  /** Recomputes all shards if the candidates or their weights have changed. */
   among(candidates: readonly Candidate[]): this {
     const key = candidates
       .map(({ node, weight }) => `${node} ${weight}`)
@@ -41,14 +41,14 @@ export class ShardAssignment {
   }
 }
 
-/** Who may take a shard that nobody holds: whoever has proved itself, or else whoever is there. */
+/** Candidates for a shard without an owner: proven nodes, or else any node. */
 export function takeoverCandidates(members: Members): readonly Candidate[] {
   const all = members.alive().filter(({ beat }) => isWorking(beat));
   const proven = all.filter((member) => isProven(members, member));
   return (proven.length > 0 ? proven : all).map(toCandidate);
 }
 
-/** To whom shards of this node may be moved, this node among them (M1). */
+/** Candidates for moving shards of this node, including this node (M1). */
 export function moveCandidates(members: Members, { joinSettleMs }: Timings): readonly Candidate[] {
   const { node, types } = members.self;
   return members
@@ -63,7 +63,7 @@ export function moveCandidates(members: Members, { joinSettleMs }: Timings): rea
     .map(toCandidate);
 }
 
-/** Who takes a shard when this node ends; it asks less of them the fewer there are. */
+/** Candidates for the shards of a stopping node; the fewer there are, the weaker the conditions. */
 export function successor(
   members: Members,
   timings: Timings,
@@ -77,7 +77,7 @@ export function successor(
   );
 }
 
-/** Whether a node holds shards at all. */
+/** Whether a node can own shards. */
 export const isWorking = ({ role, weight, draining, leaving }: Beat): boolean =>
   role === 'worker' && weight > 0 && !draining && !leaving;
 

@@ -45,7 +45,7 @@ export class ShardTakeovers {
     this.#next();
   }
 
-  /** Takes a shard that nobody holds; does nothing while there is no room, or too early. */
+  /** Takes a shard without an owner; does nothing while there is no room, or too early. */
   tryTake(shard: number): void {
     const { atMs } = this.#again.get(shard) ?? { atMs: 0 };
     if (this.#running.size >= AT_ONCE || this.#running.has(shard)) return;
@@ -61,7 +61,7 @@ export class ShardTakeovers {
     this.#again.delete(shard);
   }
 
-  /** Begins no more; resolves when none is under way. */
+  /** Starts no more; resolves when none is running. */
   async close(): Promise<void> {
     this.#given.clear();
     await Promise.all(this.#running.values());

@@ -1,10 +1,10 @@
 /**
- * Dispatch: where an effect runs. Most run in the process that owns their shard. One that requires
- * labels which this process does not have is handed to a worker that has them, while its shard
- * stays where it is; the outcome comes back through the mailbox like any other.
+ * Dispatch: selects where an effect runs. Most run in the process that owns their shard. An effect
+ * that requires labels which this process does not have is sent to a worker with them, while its
+ * shard stays; the outcome returns through the mailbox like any other.
  *
- * Invariants: an effect is never begun on a worker without the required labels; while there is no
- * such worker it waits without having started, and after WAIT_MS its outcome is UNAVAILABLE.
+ * Invariants: an effect never starts on a worker without the required labels. While there is no
+ * such worker it waits without having started; after WAIT_MS its outcome is UNAVAILABLE.
  */
 import { parseAddress } from '../../protocols/address.ts';
 import { TroupeError } from '../../protocols/errors.ts';

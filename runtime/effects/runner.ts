@@ -1,11 +1,11 @@
 /**
- * EffectRunner: runs the effects that committed intents ask for (rule G) and reports what became of
- * them as mailbox entries, until the log has answered (G6). Several at once; past the limit they
- * wait, and tenants take turns by their weights.
+ * EffectRunner: runs the effects that committed intents request (rule G), and reports their
+ * outcomes as mailbox entries until the log has answered (G6). Several run at once; past the limit
+ * they wait, and tenants take turns by weight.
  *
- * Boundary: it knows nothing of shards' state. An effect that is running twice (two owners, a
- * restart) is the classes' concern: `repeatable` and `keyed` allow it, `once` was Started by one
- * owner only (G3).
+ * Boundary: it knows nothing about the state of shards. Effect classes handle an effect that runs
+ * twice (two owners, a restart): `repeatable` and `keyed` allow it; a `once` effect was Started by
+ * one owner only (G3).
  */
 import { type Address, parseAddress } from '../../protocols/address.ts';
 import { encode } from '../../protocols/codec.ts';
@@ -64,7 +64,7 @@ const REPORT_BACKOFF_MS = { first: 50, max: 5_000 };
 type Running = {
   readonly abort: AbortController;
   readonly attempt: number;
-  /** none while it is only asked what became of it */
+  /** absent while only its outcome is being determined */
   slot?: Slot;
 };
 
@@ -91,7 +91,7 @@ export class EffectRunner {
     return this.#running.has(id);
   }
 
-  /** Resolves when nothing runs any more and every outcome is stored, or after so long. */
+  /** Resolves when nothing runs any more and every outcome is stored, or after a timeout. */
   async finished(withinMs: number): Promise<void> {
     const { clock } = this.#o;
     const until = clock.monotonicMs() + withinMs;
@@ -114,8 +114,8 @@ export class EffectRunner {
   }
 
   /**
-   * Asks the effect what became of an attempt whose outcome was lost (G5). One that still runs here
-   * is not lost: only its owner was, and it reports to the next one.
+   * Asks the effect for the outcome of an attempt whose result was lost (G5). An attempt that still
+   * runs here is not lost: only its owner was replaced, and it reports to the next one.
    */
   reconcile(id: string, intent: Intent): void {
     if (this.#running.get(id)?.attempt === intent.attempt) return;
@@ -158,7 +158,7 @@ export class EffectRunner {
     this.#running.delete(id);
   }
 
-  /** Aborts everything and reports nothing more: the next owner goes on from the intents. */
+  /** Aborts everything and reports nothing more: the next owner continues from the intents. */
   stop(): void {
     this.#stopped = true;
     for (const { abort } of this.#running.values())

@@ -1,13 +1,12 @@
 /**
- * Slots: which effects may run now, of all together and of each tenant. Past the limit
- * of all they wait in one fair queue; past that of its tenant an effect waits with its tenant only,
- * so that others never stand behind it.
+ * Slots: which effects may run now, in total and per tenant. Past the total limit, effects wait in
+ * one fair queue; past the limit of its tenant, an effect waits with its tenant only and does not
+ * delay others.
  *
- * Boundary: it knows no effects; who takes a slot gives it back, once it has begun.
+ * Boundary: it knows no effects; the holder of a slot releases it.
  *
- * Invariants: no limit is ever passed; a tenant that waits for its own limit holds so many slots,
- * or places in the fair queue, as that limit says, each of which is given back some time: so nobody
- * starves.
+ * Invariants: no limit is exceeded. A tenant that waits for its own limit holds that many slots, or
+ * places in the fair queue, and each is released eventually, so no tenant starves.
  */
 import { TroupeError } from '../../protocols/errors.ts';
 import { FairQueue, type Place } from '../fairness/fair-queue.ts';
@@ -20,7 +19,7 @@ export type SlotsOptions = {
   readonly weightOf: (tenant: string) => number;
 };
 
-/** What waits or runs. Opaque to whoever took it. */
+/** A waiting or running effect; opaque to its holder. */
 export type Slot = {
   readonly tenant: string;
   readonly actor: string;

@@ -1,9 +1,9 @@
 /**
- * Asks: turns the actions of one XState transition into what the host is asked for, and keeps the
- * tables of open jobs and armed timers with it. A draft lives for one step.
+ * Asks: translates the actions of one XState transition into requests to the host, and keeps the
+ * tables of open jobs and armed timers. A draft lives for one step.
  *
- * Invariants: a table and its asks never disagree; what is begun and ended in one step is never
- * asked; a machine that is not active holds nothing (I5, I8).
+ * Invariants: a table and its requests never disagree. What starts and ends in one step is never
+ * requested. A machine that is not active holds nothing (I5, I8).
  */
 import type { AnyMachineSnapshot, AnyStateMachine, EventObject } from 'xstate';
 import { TroupeError } from '../../protocols/errors.ts';
@@ -41,7 +41,9 @@ export function expire(draft: Pick<Draft, 'timers'>, id: string): void {
   else draft.timers = { ...draft.timers, [id]: { ...draft.timers[id]!, fired: true } };
 }
 
-/** Turns XState's actions into asks, in order, and keeps the tables of jobs and timers. */
+/**
+ * Translates XState's actions into requests, in order, and updates the tables of jobs and timers.
+ */
 export function fold(machine: AnyStateMachine, draft: Draft, actions: readonly Action[]): void {
   for (let n = 0; n < actions.length; n++) {
     const { type, params } = actions[n]!;
@@ -84,7 +86,7 @@ function openJob(
   if (draft.jobs[id]) closeJob(draft, id);
   draft.jobs = { ...draft.jobs, [id]: { src, key } };
   draft.asks.push({ kind: 'start', id, src, key, input });
-  // The snapshot keeps a stand-in of two fields for XState's actor, which would hold the input in
+  // The snapshot keeps a stand-in with two fields for XState's actor, which would hold the input in
   // memory.
   if (draft.snapshot.children[id] === actorRef) draft.snapshot.children[id] = stub(id, src);
 }
@@ -136,8 +138,8 @@ function armTimer(draft: Draft, key: string, { event, id = `raise.${key}`, delay
 }
 
 /**
- * Never earlier than asked: a fraction counts as a whole millisecond; NaN and what is negative as
- * none.
+ * Never earlier than requested: a fraction counts as a whole millisecond; NaN and negative values
+ * count as zero.
  */
 const dueAt = (now: number, delay: number): number =>
   delay > 0 ? Math.min(now + Math.ceil(delay), Number.MAX_SAFE_INTEGER) : now;
@@ -152,7 +154,7 @@ function cancelTimer(draft: Draft, id: string): void {
   else annul(draft, timer.key);
 }
 
-/** Asked and taken back within one step: nobody needs to know. */
+/** Requested and cancelled within one step: the host does not see it. */
 function annul({ asks }: Draft, key: string): void {
   asks.splice(
     asks.findIndex((ask) => (ask.kind === 'start' || ask.kind === 'timer') && ask.key === key),

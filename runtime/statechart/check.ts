@@ -1,7 +1,7 @@
 /**
- * Check: whether a stored row fits a machine. XState restores much that it should not: it
- * fills in regions that are new without entering them, and takes a state whose invoke has another
- * name. A row that passes here means the same as when it was written; any other needs a migration.
+ * Check: whether a stored row is valid for a machine. XState restores invalid rows: it fills in new
+ * regions without entering them, and accepts a state whose invoke was renamed. A row that passes
+ * here means the same as when it was written; any other needs a migration.
  */
 import { createHash } from 'node:crypto';
 import type { AnyStateMachine, AnyStateNode } from 'xstate';

@@ -14,7 +14,7 @@ import { type BuiltIn, creatorOf, isBuiltIn, type Part } from './parts.ts';
 export { exportMermaid } from './mermaid.ts';
 
 /**
- * The machine's config as JSON text that `createMachine` takes. A function is `{ "$expr": source
+ * The machine's config as JSON text that `createMachine` accepts. A function is `{ "$expr": source
  * }`; an inline `assign`, `raise` or guard is its name with its arguments as params.
  */
 export const exportJson = (machine: AnyStateMachine): string =>

@@ -1,6 +1,5 @@
 /**
- * Facts: what the host must know of a machine at every step, found once per machine and kept with
- * it.
+ * Facts: what the host needs to know about a machine at every step, computed once per machine.
  * Boundary: reads the machine's nodes, never a snapshot.
  */
 import type { AnyStateMachine, AnyStateNode } from 'xstate';
@@ -27,7 +26,7 @@ export function factsOf(machine: AnyStateMachine): MachineFacts {
 }
 
 /**
- * The node of exactly this id. (XState's own look-up takes an id apart at its dots.)
+ * The node with exactly this id. (XState's own lookup splits an id at its dots.)
  * @throws TroupeError INTERNAL when the machine has none
  */
 export function nodeById(machine: AnyStateMachine, id: string): AnyStateNode {

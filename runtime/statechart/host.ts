@@ -1,14 +1,13 @@
 /**
- * Host: runs an XState machine as a pure function. `step` takes a machine in memory and
- * one cause and answers the next machine and what it asks for; nothing is started, timed or sent
- * here.
+ * Host: runs an XState machine as a pure function. `step` receives a machine in memory and one
+ * cause, and returns the next machine and its requests; nothing is started, timed or sent here.
  *
- * Owns: the only call into XState's transitions, and which causes may reach it. Boundary: no I/O,
- * no clock, no store; the shard commits what `save` gives and then carries the asks out.
+ * Owns the only call into XState's transitions, and decides which causes reach it. Boundary: no
+ * I/O, no clock, no store; the shard commits what `save` returns and then executes the requests.
  *
  * Invariants:
- *  - I5 an outcome or a timer that is not open any more (wrong key, settled, swept) never reaches
- *    the machine;
+ *  - I5 an outcome or a timer that is no longer open (wrong key, settled, swept) never reaches the
+ *    machine;
  *  - I7 the machine sees only its snapshot and the event; sending or spawning by reference fails
  *    the step.
  */
@@ -106,7 +105,7 @@ export function step(machine: AnyStateMachine, live: Live, cause: Cause, now: nu
   }
 }
 
-/** @throws TroupeError INTERNAL when the machine holds what would not come back from its row */
+/** @throws TroupeError INTERNAL when the machine holds a value that its row cannot restore */
 function assertStorable({ context, output }: AnyMachineSnapshot, before: unknown): void {
   const unfit = unfitChange(context, before) ?? unfitValue(output, 'output');
   if (unfit) throw new TroupeError('INTERNAL', `its ${unfit}, which cannot be stored`);
@@ -191,7 +190,7 @@ export function postponed(live: Live, { timer }: Cause, due: number, at: number)
   return { ...live, timers: { ...live.timers, [timer.id]: { ...armed, due, at } } };
 }
 
-/** The machine reached its final state: it takes no more events. */
+/** The machine reached its final state and accepts no more events. */
 export const isDone = (live: Live): boolean => live.snapshot.status === 'done';
 
 /** The output of a machine that is done; undefined before. */

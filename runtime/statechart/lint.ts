@@ -1,10 +1,9 @@
 /**
- * Lint: what a machine may hold to be hosted, checked once at registration. XState accepts
- * names that nothing stands behind (a misspelled delay fires at once), and machines may start work
- * that no host can keep durable. Both are refused here, with the state's name and what to do.
+ * Lint: what a hosted machine may contain, checked once at registration. XState accepts undefined
+ * names (a misspelled delay fires at once), and machines may start work that the host cannot keep
+ * durable. Both are refused here, with the state's name and a remedy.
  *
- * What lint cannot see, a function that calls `spawn` or sends under another name, fails in the
- * step.
+ * Lint cannot see a function that calls `spawn` or sends under another name; such a step fails.
  */
 import { type AnyStateMachine, type AnyStateNode, StateMachine } from 'xstate';
 import { hostActions, isEffect, type StateMeta } from '../../protocols/statechart.ts';
@@ -79,10 +78,7 @@ const SPAWNED =
 const ENQUEUES = /\.\s*(spawnChild|stopChild|sendTo|sendParent|emit)\s*\(/;
 const ASKS = `the host's actions (${Object.keys(hostActions).join(', ')})`;
 
-/**
- * Actions that fold into the snapshot or into the tables of timers; every other one asks for
- * something.
- */
+/** Actions that only change the snapshot or the tables of timers; every other one is a request. */
 const ALLOWED = new Set([
   'xstate.assign',
   'xstate.raise',

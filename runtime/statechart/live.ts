@@ -1,7 +1,4 @@
-/**
- * Live: the types of a hosted machine: in memory, as it is stored, what happens to it and what it
- * asks for.
- */
+/** Live: the types of a hosted machine: in memory, as stored, its causes and its requests. */
 import type { AnyMachineSnapshot, EventObject } from 'xstate';
 import type { ErrorData } from '../../protocols/errors.ts';
 import type { HostActionName, Message } from '../../protocols/statechart.ts';
@@ -57,7 +54,9 @@ export type Live = {
   readonly timers: Readonly<Record<string, ArmedTimer>>;
 };
 
-/** What a step asks of the host, in the machine's order. Keys are unique in a machine's life. */
+/**
+ * What a step requests from the host, in the machine's order. Keys are unique in a machine's life.
+ */
 export type Ask =
   | { kind: 'start'; id: string; src: string; key: string; input: unknown }
   | { kind: 'stop'; id: string; key: string }
@@ -77,12 +76,12 @@ export type Cause = {
 
 /**
  * How a step ended:
- *  - `moved`: another snapshot; `unchanged`: the same snapshot, yet something was asked or settled,
- *    or a transition was taken that changes nothing. Both: commit `live` and carry out `asks`;
- *  - `ignored`: the machine takes no such event now (with `error`: it may never be sent);
- *  - `stale`: the job or the timer is not open any more;
- *  - `failed`: the machine threw or went to status `error`.
- * After the last three `live` is the one that was given and `asks` is empty.
+ *  - `moved`: another snapshot; `unchanged`: the same snapshot, but something was requested or
+ *    settled, or a transition without changes was taken. Both: commit `live` and execute `asks`;
+ *  - `ignored`: the machine accepts no such event now (with `error`: it may never be sent);
+ *  - `stale`: the job or the timer is no longer open;
+ *  - `failed`: the machine threw or reached status `error`.
+ * After the last three, `live` is unchanged and `asks` is empty.
  */
 export type Step = {
   readonly live: Live;

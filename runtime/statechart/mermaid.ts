@@ -1,11 +1,11 @@
 /**
- * Mermaid: a machine as a stateDiagram-v2. Every state and every transition is in it; params
- * and the bodies of functions are not.
+ * Mermaid: a machine as a stateDiagram-v2, with every state and transition, without params and
+ * function bodies.
  *
  * Mermaid draws a state where an arrow last named it, fails on an arrow from a state to one inside
- * of it, and keeps one loop per state. So an arrow joins two states of one block, its label says
- * which deeper states it means; a state with states has an inner stand-in `any`; the loops of a
- * state are one.
+ * it, and keeps one loop per state. So an arrow connects two states of one block, and its label
+ * names the deeper states; a state with substates has an inner stand-in `any`; the loops of a state
+ * are merged.
  */
 import type { AnyStateMachine, AnyStateNode, AnyTransitionDefinition } from 'xstate';
 import { nodesOf } from './facts.ts';
@@ -28,7 +28,7 @@ export function exportMermaid(machine: AnyStateMachine): string {
 type Arrow = { readonly from: string; readonly to: string; readonly label: string };
 type Diagram = {
   readonly names: Map<AnyStateNode, string>;
-  /** by the state whose block they stand in */
+  /** by the state that contains their block */
   readonly arrows: Map<AnyStateNode, Arrow[]>;
 };
 

@@ -1,6 +1,6 @@
 /**
- * Parts: how actions and guards lie in a machine's nodes. XState's types leave most of it open, so
- * the knowledge of its shapes stands here once; lint, check and export build on it.
+ * Parts: the shapes of actions and guards in a machine's nodes. XState's types leave most of it
+ * open, so this file is the only one that knows them; lint, check and export build on it.
  */
 import {
   type AnyStateMachine,

@@ -1,15 +1,12 @@
-/**
- * Values: whether a value comes back from the store as it went in: JSON values, bytes, undefined
- * fields.
- */
+/** Values: whether the store returns a value unchanged: JSON values, bytes, undefined fields. */
 
 /** Where and why a value cannot be stored, as `path is a Map`; undefined when it can. */
 export const unfitValue = (value: unknown, path = 'context'): string | undefined =>
   isFit(value, 0) ? undefined : fault(value, path, 0);
 
 /**
- * Every message, row and answer is asked, most of them several times: nothing is allocated here,
- * and the path is made only for a value that has a fault.
+ * Every message, row and answer is checked, most of them several times: nothing is allocated here,
+ * and the path is built only for an invalid value.
  */
 function isFit(value: unknown, depth: number): boolean {
   if (typeof value !== 'object' || value === null) return unfitPrimitive(value) === undefined;
