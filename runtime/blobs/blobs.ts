@@ -5,11 +5,11 @@
  */
 export interface Blobs {
   /**
-   * Resolves when the bytes are durable and will be read back whole. @throws TroupeError CONFLICT
-   * on other bytes under this name
+   * Resolves when the bytes are durable and can be read back completely. @throws TroupeError
+   * CONFLICT if the name has other bytes
    */
   put(name: string, bytes: Uint8Array): Promise<void>;
-  /** undefined when there is none of that name */
+  /** undefined if there is no blob with that name */
   get(name: string): Promise<Uint8Array | undefined>;
   delete(name: string): Promise<void>;
   /** Names that start with the prefix, sorted. */

@@ -1,6 +1,6 @@
 /**
- * A file written so that after a crash it is whole or absent, and after the answer it survives
- * power loss.
+ * Writes a file that is complete or absent after a crash. Once the write is answered, the file
+ * survives power loss.
  */
 import { randomBytes } from 'node:crypto';
 import { open, rename, rm } from 'node:fs/promises';
@@ -10,10 +10,10 @@ import { dirname } from 'node:path';
 export const TEMPORARY_PREFIX = '~';
 
 /**
- * Writes beside the target, flushes, renames over it, flushes the folder. Replaces what was there.
- *
- * @param bytes whole, or parts that are written one after the other
- * @param drafts folder of the same file system to write in instead
+ * Writes a draft, flushes it, renames it over the target, and flushes the folder. Replaces an
+ * existing file.
+ * @param bytes all bytes, or parts that are written in sequence
+ * @param drafts folder on the same file system for the draft
  */
 export const writeFileDurably = async (
   path: string,
@@ -25,7 +25,7 @@ export const writeFileDurably = async (
   try {
     const file = await open(temporary, 'wx', 0o600);
     try {
-      // Each goes on where the one before has ended.
+      // Each part continues where the previous one ended.
       for (const part of bytes instanceof Uint8Array ? [bytes] : bytes) await file.writeFile(part);
       await file.sync();
     } finally {

@@ -1,8 +1,8 @@
 /**
  * FileBlobs: blobs as files of a folder. A blob `a/b/c` is the file `=c` in `a/b`: the mark, which
- * no name contains, keeps the blob `a/b` apart from the folder of `a/b/c`.
+ * no name contains, distinguishes the blob `a/b` from the folder of `a/b/c`.
  *
- * A file appears under its name only when it is whole and flushed, so a crash leaves either the
+ * A file appears under its name only when it is complete and flushed, so a crash leaves either the
  * blob or nothing. The folder belongs to one process (its lock is the data folder's).
  */
 import { readdir, readFile, rm, unlink } from 'node:fs/promises';

@@ -1,13 +1,14 @@
 /**
  * NatsBlobs: Blobs on a JetStream stream. A blob is the message that names it: small bytes are in
- * that message, many are chunks that were stored before it (nats-chunks.ts).
+ * that message, larger ones are chunks that were stored before it (nats-chunks.ts).
  *
  * Invariants: the naming message is stored only if the name has none (the fence of its subject, so
- * one writer wins) and only after all chunks of its put. Chunks belong to one put, and nobody else
- * removes those of a put that may be under way. So what has a name is whole; what is read is proved
- * by its hash. A put that died leaves chunks that nobody sees: an hour later the next put or delete
- * of the name removes them, or `sweep`. Nothing rests on sequence numbers over a restart of the
- * server: one of 2.9 may count from one again.
+ * one writer wins), and only after all chunks of its put. Chunks belong to one put, and other
+ * processes never remove chunks of a put that may be running. So a named blob is complete; a hash
+ * verifies every read. An interrupted put leaves invisible chunks: an hour later the next put or
+ * delete of the name removes them, or `sweep`. Nothing depends on sequence numbers across a restart
+ * of the server: version
+ * 2.9 may start from one again.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import {
@@ -107,7 +108,7 @@ export class NatsBlobs implements Blobs {
     const parts = await chunks.read(meta.chunks, filter, subjectOf);
     const there = parts.filter((part) => part !== undefined);
     if (there.length === meta.chunks) return whole(name, meta, there);
-    // It may have been deleted meanwhile; then it is gone and not damaged.
+    // It may have been deleted in the meantime, which is no damage.
     if ((await this.#find(name))?.meta.put !== meta.put) return this.get(name);
     throw corrupt(name, `${meta.chunks - there.length} of its ${meta.chunks} chunks are gone`);
   }
@@ -116,7 +117,7 @@ export class NatsBlobs implements Blobs {
     checkBlobName(name);
     const found = await this.#find(name);
     if (found) {
-      // first, so that nobody sees a blob whose chunks are going
+      // first, so that no reader sees a blob whose chunks are being removed
       await this.#unname(name, found);
       if (found.meta.chunks > 0)
         await this.#purge(this.#subjects.chunksOfPut(name, found.meta.put));
@@ -149,8 +150,8 @@ export class NatsBlobs implements Blobs {
         await client.publish(this.#subjects.named(name), payload, { headers: header, expect });
         return meta;
       } catch (error) {
-        // Refused or unanswered: what is stored tells. If nothing is, the same fence may be tried
-        // again: of this attempt and the next only one can be stored.
+        // Refused or unanswered: the stored message decides. If there is none, the same fence may
+        // be tried again: only one of both attempts can be stored.
         const holder = await this.#find(name);
         if (holder) return holder.meta;
         throw error;
@@ -164,7 +165,7 @@ export class NatsBlobs implements Blobs {
       try {
         await manager.streams.deleteMessage(this.#stream, seq, false);
       } catch (error) {
-        // unanswered, or another deleted it: what is stored tells
+        // unanswered, or another process deleted it: the stored message decides
         if ((await this.#find(name))?.meta.put === meta.put) throw error;
       }
     });
@@ -188,7 +189,7 @@ export class NatsBlobs implements Blobs {
     );
   }
 
-  /** Subjects that have a message, of those a filter takes. The client asks page by page. */
+  /** Subjects with a message that match a filter. The client requests page by page. */
   async #stored(filter: string): Promise<string[]> {
     const { manager } = await this.#open();
     const { state } = await answered(`list ${filter}`, () =>
@@ -197,7 +198,7 @@ export class NatsBlobs implements Blobs {
     return Object.keys(state.subjects ?? {});
   }
 
-  /** Of the chunks that a filter takes: puts without the name whose chunks are old. */
+  /** Of the chunks that match a filter: puts without a name whose chunks are old. */
   async #dropAbandoned(filter: string): Promise<void> {
     const puts = new Map<string, string>();
     for (const subject of await this.#stored(filter)) {

@@ -18,7 +18,7 @@ const HEADER_BYTES = 2_048;
 const IN_FLIGHT = 8;
 /** Messages of one pull: 8 MB, far below what makes a server take a client for a slow one. */
 const PULL_MESSAGES = 32;
-/** A pull that brings nothing for so long has lost its server, or its consumer. */
+/** A pull without messages for this time has lost its server or its consumer. */
 const PULL_MS = 1_000;
 /** Fewer are read one by one: a consumer costs more. */
 const PULL_FROM = 4;
@@ -38,7 +38,7 @@ export class NatsChunks {
     this.#stream = stream;
   }
 
-  /** Bytes that one message holds: 256 KiB, or what the server takes. */
+  /** Maximum bytes of one message: 256 KiB, or less if the server allows less. */
   get bytesMax(): number {
     const payload = this.#nc.info?.max_payload ?? CHUNK_BYTES + HEADER_BYTES;
     return Math.max(1, Math.min(CHUNK_BYTES, payload - HEADER_BYTES));
@@ -59,7 +59,7 @@ export class NatsChunks {
   }
 
   /**
-   * Those that are there, by index. @param filter takes just the subjects of `subjectOf`
+   * The stored chunks, by index. @param filter matches exactly the subjects of `subjectOf`
    * @throws TroupeError UNAVAILABLE
    */
   async read(
@@ -69,7 +69,7 @@ export class NatsChunks {
   ): Promise<(Uint8Array | undefined)[]> {
     const found = new Array<Uint8Array | undefined>(count);
     if (count >= PULL_FROM) await this.#pull(filter, found).catch(() => {});
-    // What was lost on the way, or the pull as a whole, is asked for one by one.
+    // Chunks that were lost in transit, or a failed pull, are requested one by one.
     await inLanes(count, async (index) => {
       found[index] ??= await this.#one(subjectOf(index));
     });

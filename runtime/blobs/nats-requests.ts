@@ -8,7 +8,7 @@ import { TroupeError } from '../../protocols/errors.ts';
 
 /** Of one attempt. */
 export const ATTEMPT_MS = 3_000;
-/** After so long without an answer it is an error. */
+/** Time without an answer after which a request fails. */
 const GIVE_UP_MS = 30_000;
 const RETRY_MS = { first: 20, max: 1_000 };
 
@@ -41,7 +41,7 @@ export const answered = async <T>(what: string, call: () => Promise<T>): Promise
   }
 };
 
-/** Nothing is known of what was asked for, or it may be asked for again. */
+/** The outcome of the request is unknown, or the request may be repeated. */
 const isNoAnswer = (error: unknown): boolean => {
   if (error instanceof JetStreamApiError) return NOT_YET.has(error.code);
   return !(

@@ -1,12 +1,11 @@
 /**
- * Subjects of blobs on JetStream. A name's tokens are tokens of the subject, so that the server
- * finds the names below a prefix by itself:
- *
+ * Subjects of blobs on JetStream. The tokens of a name are tokens of the subject, so the server
+ * itself finds the names below a prefix:
  *   blb.{env}.m.{name}              the message that names a blob
  *   blb.{env}.c.{name}.{put}.{i}    chunk i of one put of the name
  *
- * A subject of chunks has just two tokens more than its name, so the filter of one name's chunks,
- * with `*` for both, never takes those of a name below it.
+ * A subject of chunks has exactly two tokens more than its name, so the filter of one name's
+ * chunks, with `*` for both, never matches those of a name below it.
  */
 import { escapeToken, unescapeToken } from '../../protocols/subjects.ts';
 
@@ -61,7 +60,7 @@ export class BlobSubjects {
 
 const tokensOf = (name: string): string => name.split('/').map(escapeToken).join('.');
 
-/** The whole tokens of a prefix, as the beginning of a subject. */
+/** The complete tokens of a prefix, as the beginning of a subject. */
 const folderOf = (prefix: string): string => {
   const slash = prefix.lastIndexOf('/');
   return slash < 0 ? '' : `${tokensOf(prefix.slice(0, slash))}.`;

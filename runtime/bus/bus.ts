@@ -1,12 +1,12 @@
 /**
- * Bus: ephemeral publish, subscribe and request. At most once: a message may be lost, doubled or
- * late, so nothing that matters rests on it alone (I2, I5). Subjects are dot-separated tokens; in a
- * subscription `*` stands for one token and a last `>` for one or more.
+ * Bus: ephemeral publish, subscribe and request. Delivery is at most once: a message may be lost,
+ * duplicated or late, so nothing important depends on it alone (I2, I5). Subjects are dot-separated
+ * tokens; in a subscription `*` matches one token and a last `>` one or more.
  */
 export type BusMessage = {
   readonly subject: string;
   readonly payload: unknown;
-  /** answers a request; does nothing when nobody asked */
+  /** answers a request; does nothing for a message that is no request */
   readonly respond: (payload: unknown) => void;
 };
 
@@ -20,8 +20,8 @@ export interface Bus {
    */
   subscribe(pattern: string, onMessage: (message: BusMessage) => void): () => void;
   /**
-   * @throws TroupeError DEADLINE_EXCEEDED when nobody answered in time, UNAVAILABLE when nobody
-   * listens
+   * @throws TroupeError DEADLINE_EXCEEDED without an answer in time, UNAVAILABLE without a
+   * subscriber
    */
   request(subject: string, payload: unknown, options: { timeoutMs: number }): Promise<unknown>;
   close(): Promise<void>;

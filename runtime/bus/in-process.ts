@@ -119,8 +119,8 @@ export class InProcessBus implements Bus {
   }
 
   /**
-   * What handlers publish waits for the next turn. A handler that throws stops nobody else's
-   * message.
+   * Messages that handlers publish wait for the next turn. A handler that throws does not affect
+   * the messages of others.
    */
   #deliver(): void {
     const queue = this.#queue;

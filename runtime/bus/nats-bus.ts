@@ -1,10 +1,10 @@
 /**
- * NatsBus: the Bus over core NATS, between all processes of a cell. Subjects stand behind
- * `bus.{env}.`; payloads are MessagePack; one that is larger than the server takes travels in
- * parts, which a header tells apart (`Troupe-Part: id index count`).
+ * NatsBus: the Bus over core NATS, between all processes of a cell. Subjects have the prefix
+ * `bus.{env}.`; payloads are MessagePack. A payload that exceeds the server's limit is sent in
+ * parts, which a header identifies (`Troupe-Part: id index count`).
  *
- * Requests have an inbox of their own and not the client's, whose requests end with the first
- * message of an answer. The connection belongs to who made it: `close` ends what is the bus's.
+ * Requests use an inbox of the bus, because requests of the client end with the first message of an
+ * answer. The creator owns the connection: `close` ends only what the bus created.
  */
 import { randomUUID } from 'node:crypto';
 import {
@@ -56,7 +56,7 @@ export class NatsBus implements Bus {
   #hasHeard = false;
   #closed = false;
 
-  /** @param env names the cell: a bus hears only those of the same */
+  /** @param env name of the cell: a bus receives only messages of the same cell */
   constructor(nc: NatsConnection, { env }: { env: string }) {
     this.#nc = nc;
     this.#prefix = `bus.${escapeToken(env)}.`;
@@ -93,7 +93,10 @@ export class NatsBus implements Bus {
     };
   }
 
-  /** @throws also UNAVAILABLE as soon as the connection is lost: nobody knows who heard it then */
+  /**
+   * @throws also UNAVAILABLE as soon as the connection is lost, because it is unknown who received
+   * it
+   */
   async request(
     subject: string,
     payload: unknown,
@@ -181,7 +184,7 @@ export class NatsBus implements Bus {
     if (!this.#nc.isClosed()) subscription.unsubscribe();
   }
 
-  /** Undefined before the last part, and for bytes that none of us sent. */
+  /** Undefined before the last part, and for bytes that no bus sent. */
   #received(receiver: number, message: Msg): { payload: unknown } | undefined {
     try {
       const header = message.headers?.get(PART);
@@ -230,7 +233,7 @@ export class NatsBus implements Bus {
     }
   }
 
-  /** A bus may be made while its connection is down, and that is told nobody again. */
+  /** A bus may be created while its connection is down; no later event would report that. */
   async #probe(): Promise<void> {
     try {
       await this.#nc.rtt();

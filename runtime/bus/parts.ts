@@ -1,12 +1,12 @@
 /**
- * Messages larger than a server takes, as parts: made here, and put together again. What misses a
- * part is given up after a while, and all that waits is bounded, so that no loss and no sender can
- * fill the memory.
+ * Splits messages that exceed the server's limit into parts, and joins them again. A message with a
+ * missing part is dropped after a while, and waiting parts are bounded, so neither losses nor a
+ * sender can fill the memory.
  */
 
 /** Bytes of all messages that wait for parts, and so of any one of them: 64 MiB. */
 export const PARTS_BYTES_MAX = 64 * 1024 * 1024;
-/** After its first part a message waits so long for the last. */
+/** How long a message waits for its last part after the first. */
 export const PARTS_WAIT_MS = 30_000;
 
 export type Part = {
@@ -47,8 +47,9 @@ export class Assemblies {
   }
 
   /**
-   * The whole message with its last part; parts come in any order, a double is nothing. The bytes
-   * are copied. @param receiver of those that get the same message, each puts it together alone
+   * Returns the complete message with its last part. Parts arrive in any order; duplicates are
+   * ignored. The bytes are copied. @param receiver each receiver of the same message joins it
+   * separately
    */
   add(receiver: number, part: Part, nowMs: number): Buffer | undefined {
     this.drop(nowMs);

@@ -26,7 +26,7 @@ export function clockStatus(shards: readonly ShardStatus[], wallMs: number): Clo
   return { aheadMs, offMs: Math.abs(offMs) > OFF_MS_MAX ? offMs : 0 };
 }
 
-/** What is wrong with the clocks, for a person; undefined when nothing is. */
+/** A problem of the clocks, as text for operators; undefined without a problem. */
 export function clockFault({ aheadMs, offMs }: ClockStatus): string | undefined {
   const faults = [
     ...(aheadMs > 0

@@ -1,14 +1,14 @@
 /**
- * Admission: the fair way into the shards' mailboxes (J2, J4). A mailbox is one queue for all
- * tenants, in which fairness cannot be made; so every door keeps it short, and lets what must wait
- * wait here: one window of entries on their way per shard and lane, and a fair queue before each.
+ * Admission: fair access to the mailboxes of the shards (J2, J4). A mailbox is one queue for all
+ * tenants, which cannot be fair. So every message client keeps it short and lets messages wait
+ * here: one window of entries in transit per shard and lane, and a fair queue before each.
  *
- * Boundary: one per door, that is per process; several doors share a shard by each having a window.
- * It never sees a payload. Outcomes of effects and messages between actors do not come by here:
- * they are never refused (J3).
+ * Boundary: one per process; several processes share a shard, each with its own window. It never
+ * sees a payload. Outcomes of effects and messages between actors do not pass here: they are never
+ * refused (J3).
  *
- * Invariants: an entry is admitted or refused within `waitMs`, never lost; no timer runs while
- * nobody waits; the control lane never waits behind data; its windows and queues have bounds (I8).
+ * Invariants: an entry is admitted or refused within `waitMs`, never lost. No timer runs while
+ * nothing waits. The control lane never waits behind data. Windows and queues are bounded (I8).
  */
 import type { Address } from '../../protocols/address.ts';
 import { TroupeError } from '../../protocols/errors.ts';
@@ -20,7 +20,7 @@ import { type Arrival, Gate } from './gate.ts';
 import type { Ticket } from './window.ts';
 
 export type AdmissionLimits = {
-  /** this door's data entries of one shard that may be on their way */
+  /** maximum data entries of one shard in transit from this process */
   readonly windowEntries: number;
   readonly windowBytes: number;
   readonly controlEntries: number;
@@ -32,11 +32,11 @@ export type AdmissionLimits = {
   /** that may wait per shard and lane */
   readonly shardEntries: number;
   readonly shardBytes: number;
-  /** entries of all doors in one mailbox, past which data is refused at once */
+  /** entries of all processes in one mailbox, above which data is refused at once */
   readonly lagMax: number;
   /** longest wait of a caller, milliseconds */
   readonly waitMs: number;
-  /** a shard that says nothing for so long is taken to have applied what it got, milliseconds */
+  /** silence of a shard after which its entries count as applied, milliseconds */
   readonly staleMs: number;
 };
 
@@ -77,7 +77,7 @@ export type AdmissionRequest = {
 export type Floors = {
   readonly mailFloor: Position;
   readonly ctlFloor?: Position;
-  /** entries of all doors that wait in the mailbox */
+  /** waiting entries of all processes in the mailbox */
   readonly lag: number;
 };
 
@@ -109,7 +109,7 @@ export class Admission {
 
   /**
    * Resolves when the entry may be appended, in the order of the calls for one actor and lane. The
-   * ticket must be told how the append ended.
+   * caller reports the end of the append to the ticket.
    * @throws TroupeError RATE_LIMIT_EXCEEDED with retryAfterMs when too many wait, or it waited too
    * long; CANCELLED by the signal; UNAVAILABLE after close
    */
@@ -127,8 +127,8 @@ export class Admission {
   }
 
   /**
-   * What the shard's owner is known to have applied. May be called as often as it is heard; older
-   * news than known do no harm. Moves on whoever waits.
+   * Reports what the shard's owner has applied. May be called any number of times; reports older
+   * than a known one do no harm. Admits waiting entries.
    */
   floors(shard: number, { mailFloor, ctlFloor, lag }: Floors): void {
     const gates = this.#shards.get(shard);
@@ -158,7 +158,7 @@ export class Admission {
     if (lag > this.#limits.lagMax) gates.lagAt = this.#clock.monotonicMs();
   }
 
-  /** A lag that nobody has confirmed for a while refuses nothing. */
+  /** A lag that was not confirmed for a while refuses nothing. */
   #lagging(shard: number, { lag, lagAt }: Shard): TroupeError | undefined {
     const { staleMs, lagMax } = this.#limits;
     if (this.#clock.monotonicMs() - lagAt > staleMs) return undefined;

@@ -1,10 +1,10 @@
 /**
- * DrainRate: how many waiting items leave per second while any wait, to tell whoever is refused
- * when to come again. Time in which nothing waits does not count; older observations weigh less.
+ * DrainRate: how many waiting items leave per second while any wait, to compute retry times for
+ * refused callers. Time in which nothing waits does not count; older observations weigh less.
  */
 import type { Clock } from '../clock/clock.ts';
 
-/** After so long what was observed before counts half. */
+/** Half-life of observations. */
 const HALF_LIFE_MS = 2_000;
 const RETRY_MS = { min: 100, unknown: 1_000, max: 30_000 };
 
@@ -32,7 +32,7 @@ export class DrainRate {
     this.#since = undefined;
   }
 
-  /** Milliseconds, 100 to 30,000, until so many have left at a `share` of the rate. */
+  /** Milliseconds, 100 to 30,000, until this number has left at a `share` of the rate. */
   retryAfterMs(waiting: number, share = 1): number {
     this.#observe();
     if (this.#ms === 0) return RETRY_MS.unknown;

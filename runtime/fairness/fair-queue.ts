@@ -1,13 +1,13 @@
 /**
  * FairQueue: waiting items of many tenants, served by deficit round robin (Shreedhar, Varghese:
- * Efficient Fair Queueing using Deficit Round Robin, 1995) over the tenants, and inside a tenant
- * over its actors, so that neither a flooding tenant nor one hot actor makes its neighbours wait
- * for more than a round.
+ * Efficient Fair Queueing using Deficit Round Robin, 1995) over the tenants, and within a tenant
+ * over its actors. So neither a flooding tenant nor one hot actor delays others by more than a
+ * round.
  *
- * Boundary: it knows no time and wakes nobody; who waits, for how long and for what is its user's.
+ * Boundary: it has no clock and resumes no caller; its user decides about waits and their end.
  *
- * Invariants: items of one actor leave in the order they came; credit is only held by who waits, so
- * having been idle gives none; no bound is ever passed (I8).
+ * Invariants: items of one actor leave in order. Only waiting flows hold credit, so idle time gives
+ * none. No bound is exceeded (I8).
  */
 import { TroupeError } from '../../protocols/errors.ts';
 import { Flow, Ring } from './ring.ts';
@@ -98,7 +98,7 @@ export class FairQueue<T> {
     return place;
   }
 
-  /** The item that `shift` takes next, if none comes or goes before. */
+  /** The item that `shift` returns next, unless items are added or removed before. */
   peek(): T | undefined {
     return this.#ring.next()?.head?.item;
   }
@@ -143,7 +143,7 @@ export class FairQueue<T> {
     if (tenant.load.items > 0) return;
     this.#tenants.delete(tenant.name);
     this.#ring.delete(tenant);
-    // Sums of fractions drift: nobody waits is exactly 0.
+    // Sums of fractions drift: without waiting items it is exactly 0.
     this.#weights = this.#tenants.size === 0 ? 0 : this.#weights - tenant.weight;
     if (this.size === 0) this.#load.cost = 0;
   }

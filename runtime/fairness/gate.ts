@@ -1,9 +1,9 @@
 /**
- * Gate: one lane of one shard as one door sees it: a window of entries that may be on their way,
- * and a fair queue before it. Nobody waits while the window has room; nobody passes who came later,
- * but by its tenant's or actor's turn.
+ * Gate: one lane of one shard as one process sees it: a window of entries in transit, and a fair
+ * queue before it. Nothing waits while the window has room. Later items pass earlier ones only by
+ * the turn of their tenant or actor.
  *
- * Invariant: while anybody waits, the window is full, and a timer ends each wait.
+ * Invariant: while anything waits, the window is full, and a timer ends each wait.
  */
 import { TroupeError } from '../../protocols/errors.ts';
 import type { Clock } from '../clock/clock.ts';
@@ -23,7 +23,7 @@ export type GateOptions = {
   readonly totalMax: Bound;
   /** longest wait of a caller, milliseconds */
   readonly waitMs: number;
-  /** with an owner and no news for so long, what is appended counts as applied; milliseconds */
+  /** silence of an owner after which appended entries count as applied; milliseconds */
   readonly staleMs: number;
   readonly isOwned: () => boolean;
 };
@@ -38,7 +38,7 @@ export type Arrival = {
   readonly signal?: AbortSignal | undefined;
 };
 
-/** What a message of no bytes takes: it is a turn all the same, and memory while it waits. */
+/** Cost of a message without bytes: it is a turn, and uses memory while it waits. */
 export const ENTRY_COST = 1_024;
 /** Two short messages, or a part of a long one, per round and weight 1. */
 const QUANTUM = 4_096;
@@ -64,7 +64,7 @@ export class Gate {
     return this.#queue.size;
   }
 
-  /** Entries of this door that are on their way. */
+  /** Entries of this process in transit. */
   get inFlight(): number {
     return this.#window.entries;
   }

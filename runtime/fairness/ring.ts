@@ -1,11 +1,11 @@
 /**
- * Ring: the flows that have something waiting, in a circle, and whose turn it is: the deficit round
- * robin itself. A visit gives a flow credit by its weight, it is served while its credit covers its
- * next item, and then the turn moves on; what is left of the credit stays for the next round. A
- * flow that leaves loses its credit, one that comes is visited last.
+ * Ring: the flows with waiting items, in a circle, and the current one: the deficit round robin
+ * itself. A visit gives a flow credit by its weight. It is served while its credit covers its next
+ * item; then the next flow is visited. The rest of the credit stays for the next round. A flow that
+ * leaves loses its credit; a new flow is visited last.
  *
- * `next` is O(1) while items cost no more than a visit gives; else an item needs cost / (weight x
- * quantum) visits.
+ * `next` is O(1) while items cost no more than the credit of a visit; otherwise an item needs cost
+ * / (weight x quantum) visits.
  */
 export abstract class Flow {
   readonly weight: number;
@@ -19,7 +19,7 @@ export abstract class Flow {
     this.weight = weight;
   }
 
-  /** Cost of its next item; asked only of flows in a ring. */
+  /** Cost of its next item; called only for flows in a ring. */
   abstract get headCost(): number;
 }
 

@@ -1,7 +1,7 @@
 /**
- * Window: this door's entries in one mailbox that are being appended, or are appended and not yet
- * known to be applied. Keeping it short keeps the shard's one queue short, and with it the wait of
- * whoever comes next.
+ * Window: entries of this process in one mailbox that are being appended, or are appended and not
+ * known to be applied. A short window keeps the shard's queue short, and so the wait of later
+ * messages.
  *
  * Invariant: `entries` and `bytes` are those of the tickets that are neither failed nor released.
  */
@@ -10,13 +10,13 @@ import type { Position } from '../log/log.ts';
 export type WindowBound = { readonly entries: number; readonly bytes: number };
 
 /**
- * Leave to append one entry. Whoever holds it tells, once, how the append ended; what comes
- * afterwards is ignored.
+ * Permission to append one entry. Its holder reports once how the append ended; later reports are
+ * ignored.
  */
 export interface Ticket {
   /** The log answered: the entry counts until a floor has passed it. */
   appended(position: Position): void;
-  /** Nothing was stored, or nobody knows: the entry counts no more. */
+  /** Nothing was stored, or that is unknown: the entry no longer counts. */
   failed(): void;
 }
 
@@ -56,7 +56,7 @@ export class Window {
     return this.#release(floor);
   }
 
-  /** Counts what is appended as applied, since nobody tells. Returns how many that were. */
+  /** Counts appended entries as applied, because no report arrives. Returns their number. */
   presumeApplied(): number {
     return this.#release(Number.POSITIVE_INFINITY);
   }

@@ -1,12 +1,12 @@
 /**
- * Schemas of agents and devices outside, as checks: JSON Schema 2020-12 with the usual formats.
- * What TypeBox compiles is ours; these come from others, so they are never loaded from elsewhere
- * and share nothing with each other.
+ * Compiles schemas of external agents and devices: JSON Schema 2020-12 with the usual formats.
+ * TypeBox compiles troupe's own schemas; external schemas are never loaded from elsewhere and share
+ * nothing.
  *
- * Invariant: no check holds the process for long. A pattern may backtrack for years (ReDoS),
- * `uniqueItems` compares all with all: so a check runs as a script with a time limit, which V8
- * keeps inside of a pattern, too. That costs 50 µs; a schema that takes too long then rests, so
- * that it has a twentieth of the process at most.
+ * Invariant: no check blocks the process for long. A pattern may backtrack for years (ReDoS), and
+ * `uniqueItems` compares all pairs. So a check runs as a script with a time limit, which V8
+ * enforces inside a pattern as well. That costs 50 µs. A schema that exceeds the limit is
+ * suspended, so that it uses at most a twentieth of the process.
  */
 import { Script, createContext } from 'node:vm';
 import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js';
@@ -16,9 +16,9 @@ import { TroupeError } from '../../protocols/errors.ts';
 
 export type SchemaCheck = (value: unknown) => readonly CheckError[];
 
-// The first error only: looking for all of them lets a payload choose how long that takes. The code
-// of a check grows as its schema does: copies of what is referred to would grow with their product,
-// and to make it shorter takes longer than all else.
+// Only the first error: with all errors, a payload could choose how long the check takes. The code
+// of a check grows with its schema; inlined references would grow with their product, and code
+// optimization takes longer than everything else.
 const OPTIONS = {
   strict: false,
   allErrors: false,
@@ -27,7 +27,7 @@ const OPTIONS = {
   code: { optimize: false },
 } as const;
 
-/** Knows what a schema is, which takes long to learn, and keeps none. */
+/** Contains the compiled meta-schema, which takes long to compile, and no other schema. */
 const draft = new Ajv2020(OPTIONS);
 addFormats.default(draft);
 
@@ -40,7 +40,10 @@ function freshAjv(): Ajv2020 {
 
 /** Hundreds of fields take half as long on a slow machine. */
 const COMPILE_MS = 1_000;
-/** The first check of a large schema takes 100 ms on a slow machine: V8 reads its code then. */
+/**
+ * The first check of a large schema takes 100 ms on a slow machine, because V8 parses its code
+ * then.
+ */
 const CHECK_MS = 250;
 const REST_MS = 20 * CHECK_MS;
 
@@ -93,7 +96,7 @@ const resting = (leftMs: number): TroupeError =>
 const sandbox = createContext({ work: undefined });
 const runWork = new Script('work()');
 
-/** What the work answers. @throws what it throws; Error when it takes longer */
+/** The result of the work. @throws what it throws; Error when it takes longer */
 function within<T>(ms: number, work: () => T): T {
   sandbox['work'] = work;
   try {

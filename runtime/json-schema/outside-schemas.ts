@@ -1,6 +1,6 @@
 /**
- * Schemas from outside, for whoever checks values by them: agents that register, devices that offer
- * commands. Ajv is loaded when the first one comes.
+ * Checks values against external schemas: of registered agents and of commands of devices. Ajv is
+ * loaded with the first schema.
  */
 import { describeErrors } from '../../protocols/check.ts';
 import { errorData } from '../../protocols/errors.ts';
@@ -20,8 +20,8 @@ const KEPT_MAX = 200;
 const kept = new LruMap<string, SchemaCheck | string>(KEPT_MAX);
 
 /**
- * What is wrong with a value by a schema of somebody else; undefined: nothing. A schema that
- * cannot be read, or takes too long, fits nothing. Never throws.
+ * The problem of a value by an external schema; undefined without a problem. An unreadable or slow
+ * schema accepts nothing. Never throws.
  */
 export const schemaComplaint = async (
   schema: Record<string, unknown>,

@@ -1,10 +1,10 @@
 /**
- * Data file: proves LMDB's file sound before LMDB maps it into memory. LMDB trusts its file: a page
- * that is missing is SIGBUS, a page of garbage an assertion or worse, and either ends the process.
- * So what can be known from the file is read here first, and an error says what to do.
+ * Data file: verifies LMDB's file before LMDB maps it into memory. LMDB trusts its file: a missing
+ * page is SIGBUS, a page of garbage an assertion or worse, and either ends the process. So the file
+ * is checked here first, and an error says what to do.
  *
  * Format: lmdb-js 3 on 64-bit little-endian machines (mdb.c: MDB_page_header, MDB_meta, MDB_db,
- * MDB_node). Offsets are in bytes. Three headers ("metas") stand at 0, at half a page and at one
+ * MDB_node). Offsets are in bytes. Three headers ("metas") are at 0, at half a page and at one
  * page.
  */
 import { closeSync, fstatSync, openSync, readFileSync, readSync } from 'node:fs';
@@ -73,8 +73,8 @@ const readMeta = (file: number, at: number): Meta | undefined => {
 };
 
 /**
- * Which of two metas LMDB opens at (mdb_pick_meta with MDB_PREVSNAPSHOT): the later, unless the
- * machine was started anew since and the later was not flushed.
+ * The meta at which LMDB opens (mdb_pick_meta with MDB_PREVSNAPSHOT): the later one, unless the
+ * machine was restarted since and the later one was not flushed.
  */
 const choose = (boot: bigint, a: Meta, b: Meta | undefined): Meta => {
   if (b === undefined || b.transaction === 0n) return a;
@@ -82,7 +82,7 @@ const choose = (boot: bigint, a: Meta, b: Meta | undefined): Meta => {
   return !later.unflushed || (later.boot !== 0n && later.boot === boot) ? later : earlier;
 };
 
-/** As LMDB reads it; 0 where it cannot be told. */
+/** As LMDB reads it; 0 if it cannot be determined. */
 const bootOfMachine = (): bigint => {
   if (process.platform !== 'linux') return 0n;
   try {

@@ -1,18 +1,18 @@
 /**
- * Folder lock: at most one process uses a data folder. The kernel holds the lock and frees it when
- * the process ends in any way, kill -9 included, so there is no stale lock to detect: a lock file
- * that names a pid cannot tell a reused pid, nor pid 1 of one container from pid 1 of another.
+ * Folder lock: at most one process uses a data folder. The kernel holds the lock and releases it
+ * when the process ends in any way, kill -9 included, so there are no stale locks: a lock file with
+ * a pid could not detect a reused pid, or distinguish pid 1 of two containers.
  *
  * Node has no flock(2), so:
- *  - where the `flock` program is (Linux: util-linux, busybox), it locks a file descriptor that it
- *    shares with this process. A flock belongs to the open file, not to who asked for it (man 2
- *    flock), so it stays when the program ends and goes when this process does. It holds across
- *    containers;
+ *  - where the `flock` program exists (Linux: util-linux, busybox), it locks a file descriptor that
+ *    it shares with this process. A flock belongs to the open file, not to the process that
+ *    requested it (man 2 flock), so it remains when the program ends and is released when this
+ *    process ends. It works across containers;
  *  - macOS and the BSDs take the same lock by a flag of open(2);
  *  - elsewhere a listening socket is the lock: an abstract socket (Linux) or a named pipe (Windows)
- *    named by the folder's identity. Exclusive per host, on Linux per network namespace.
+ *    named by the folder's identity. It is exclusive per host, on Linux per network namespace.
  *
- * The lock file's text only names the holder in the refusal; it decides nothing.
+ * The text of the lock file only names the holder in the error; it decides nothing.
  */
 import { spawnSync } from 'node:child_process';
 import { closeSync, ftruncateSync, openSync, readFileSync, statSync, writeSync } from 'node:fs';

@@ -24,7 +24,7 @@ class ReadingFollow implements Follow {
   readonly #subject: string;
   readonly #unwatch: () => void;
   #next: Position;
-  /** appends were heard of since the last read began */
+  /** appends were reported since the last read began */
   #heard = false;
   #closed = false;
   #wake: (() => void) | undefined;

@@ -1,8 +1,7 @@
 /**
- * Group commit: turns many small requests into few transactions. While one transaction is under way
- * all later requests wait and become the next one together, so the cost of a commit is shared by
- * whoever asks meanwhile (DeWitt et al., "Implementation techniques for main memory database
- * systems", 1984).
+ * Group commit: combines many small requests into few transactions. While one transaction runs, all
+ * later requests wait and form the next one, so they share the cost of a commit (DeWitt et al.,
+ * "Implementation techniques for main memory database systems", 1984).
  *
  * Invariants:
  *  - requests take effect in the order of `submit`; a request is built only after every earlier
@@ -22,8 +21,8 @@ export const TRANSACTION_WRITES_MAX = 20_000;
 export const COMMIT_DEADLINE_MS = 120_000;
 
 /**
- * What is known of a transaction whose commit failed: nothing of it is stored; all of it is, though
- * maybe not durably; or nothing can be told.
+ * What is known about a transaction whose commit failed: nothing is stored; everything is, but
+ * maybe not durably; or unknown.
  */
 export type AppendOutcome = 'absent' | 'present' | 'unknown';
 
@@ -43,7 +42,7 @@ export interface CommitRequest {
 }
 
 export type GroupCommitOptions = {
-  /** called after the requests of a transaction have been told how it ended */
+  /** called after the requests of a transaction received their results */
   readonly onSettled: () => void;
   /** durability `power`: a commit that is visible but not flushed counts for nothing */
   readonly mustFlush: boolean;
@@ -203,10 +202,7 @@ export class GroupCommit {
     }
   }
 
-  /**
-   * Log keys are never used twice: whether the last one is there tells it for the whole
-   * transaction.
-   */
+  /** Log keys are never reused: the last one shows whether the complete transaction is stored. */
   #fateOf(writes: readonly RowWrite[]): AppendOutcome {
     if (this.broken) return 'unknown';
     const probe = writes.findLast((write) => write.table === 'log' && write.value !== null);

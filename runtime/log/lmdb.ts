@@ -49,15 +49,15 @@ export type LmdbStore = {
   /** 128-bit hex name made when the store was; never changes (E5) */
   readonly cell: string;
   readonly formatVersion: number;
-  /** Commits what was asked for, then closes log, state and folder. May be repeated. */
+  /** Commits open requests, then closes log, state and folder. May be repeated. */
   close(): Promise<void>;
 };
 
 /** Of the rows' layout. A store of a newer format is refused, never guessed at. */
 export const FORMAT_VERSION = 1;
 /**
- * Names the store beside LMDB's file, so that a lost or emptied file is not mistaken for a new
- * store.
+ * A file next to LMDB's file names the store, so a lost or emptied data file is not mistaken for a
+ * new store.
  */
 export const STORE_FILE = 'store.json';
 export const DATA_FILE = 'data.mdb';
@@ -106,7 +106,7 @@ const assemble = (
   const close = async () => {
     await commits.close();
     await Promise.all([log.close(), state.close()]);
-    // A commit that was never answered may still be writing: the folder stays ours until we end.
+    // An unanswered commit may still be writing: the folder stays locked until the process ends.
     if (commits.broken) return;
     await rows.close();
     await release();
@@ -163,7 +163,9 @@ const openRows = (options: LmdbStoreOptions, exists: boolean): LmdbRows => {
   }
 };
 
-/** The store's cell stands in LMDB and beside it; a data file of another store is refused. */
+/**
+ * The store's cell is in LMDB and in a file next to it; a data file of another store is refused.
+ */
 const agreeOnCell = async (
   path: string,
   rows: LmdbRows,
@@ -199,7 +201,7 @@ class LmdbRows extends LmdbTables implements Rows {
   async commit(writes: readonly RowWrite[]): Promise<void> {
     const committed = this.root.batch(() => {
       for (const { table, key, value } of writes) {
-        // the batch's promise stands for all of its writes
+        // the batch's promise covers all of its writes
         if (value === null) void this.tables[table].remove(key as Buffer);
         else void this.tables[table].put(key as Buffer, value as Buffer);
       }

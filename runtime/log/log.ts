@@ -24,11 +24,11 @@ export type LogEntry = {
 };
 
 export type AppendAnswer =
-  /** `logTimeMs` only where the log says it with its answer; `readLast` always tells */
+  /** `logTimeMs` only if the log includes it in its answer; `readLast` always does */
   | { readonly kind: 'stored'; readonly position: Position; readonly logTimeMs?: number }
   | { readonly kind: 'refused'; readonly last: Position };
 
-/** Stored in one transaction with the append, or not at all. Only where `Log.atomic` is true. */
+/** Stored in one transaction with the append, or not stored. Only where `Log.atomic` is true. */
 export type AtomicAppends = {
   readonly entries: readonly { readonly subject: string; readonly bytes: Uint8Array }[];
   readonly puts: readonly Put[];
@@ -44,7 +44,7 @@ export type ReadOptions = {
   /** most entries to answer; default READ_LIMIT_DEFAULT */
   readonly limit?: number;
   /**
-   * stop once so many bytes are read (at least one entry is answered); default READ_BYTES_DEFAULT
+   * stop after this number of bytes (at least one entry is returned); default READ_BYTES_DEFAULT
    */
   readonly bytesMax?: number;
 };

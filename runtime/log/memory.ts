@@ -1,6 +1,6 @@
 /**
- * The store in memory: the whole contract of Log and State without a disk. For tests, the simulator
- * and throw-away runs; everything is gone with the process.
+ * The store in memory: the complete contract of Log and State without a disk. For tests, the
+ * simulator and temporary runs; all data is lost with the process.
  */
 import { randomBytes } from 'node:crypto';
 import { TroupeError } from '../../protocols/errors.ts';

@@ -1,14 +1,14 @@
 /**
- * NatsAppends: publishes with an answer. Many are in flight over the one connection, none waits for
- * another; the window only keeps a burst from lying in the connection's buffer, where its time
- * limit would run out before it is sent.
+ * NatsAppends: publishes and waits for answers. Many appends are in flight on one connection, and
+ * none waits for another; the window only keeps a burst out of the connection's buffer, where its
+ * time limit would expire before it is sent.
  *
  * Invariants:
- *  - messages are published in the order they were asked for, and each at most once: a retry is the
- *    caller's, who knows whether its expectation makes a second copy impossible (C3);
- *  - no broker message id: its window answers for copies that were never stored, and after a
- *    fail-over differently than before;
- *  - an append ends when the connection does, as unknown: it may still land (P1).
+ *  - messages are published in the order of the calls, each at most once: the caller repeats,
+ *    because it knows whether its expectation makes a second copy impossible (C3);
+ *  - no broker message id: its window answers for copies that were never stored, and differently
+ *    after a fail-over;
+ *  - an append ends with the connection, as unknown: it may still be stored (P1).
  */
 import type { JetStreamClient } from '@nats-io/jetstream';
 import type { MsgHdrs } from '@nats-io/transport-node';
@@ -25,7 +25,7 @@ export type Publish = {
   readonly headers: MsgHdrs | undefined;
 };
 
-/** More in flight brings no more per second, only longer waits (measured: 64 to 256). */
+/** More appends in flight only wait longer and raise no throughput (measured: 64 to 256). */
 const IN_FLIGHT_MAX = 256;
 const IN_FLIGHT_BYTES_MAX = 16 * 2 ** 20;
 

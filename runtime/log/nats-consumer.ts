@@ -1,12 +1,12 @@
 /**
- * NatsConsumer: the life of one JetStream consumer, from the first pull to the first thing that is
- * not as it should be. It carries the pull protocol (NATS ADR-13, ADR-37; delivery subjects of
- * ADR-15): one pull is open at a time, so that nothing comes that was not asked for.
+ * NatsConsumer: the life of one JetStream consumer, from the first pull to the first anomaly. It
+ * implements the pull protocol (NATS ADR-13, ADR-37; delivery subjects of ADR-15): one pull is open
+ * at a time, so only requested entries arrive.
  *
- * Invariant: what `onEntry` is told is a gapless run of what the consumer delivered. Whatever else
- * happens (a delivery number left out, a heartbeat that knows of more, silence, the connection
- * lost) ends it: `onAnomaly` is called once and nothing after it. It repairs nothing; its reader
- * begins again with another consumer.
+ * Invariant: `onEntry` receives a gapless sequence of what the consumer delivered. Anything else (a
+ * skipped delivery number, a heartbeat that reports more, silence, a lost connection) ends it:
+ * `onAnomaly` is called once, and nothing after it. It repairs nothing; its reader starts another
+ * consumer.
  */
 import { createInbox, type Msg, type Subscription } from '@nats-io/transport-node';
 import type { Position } from './log.ts';
@@ -30,12 +30,12 @@ export type NatsConsumerOptions = {
   readonly onAnomaly: (why: string) => void;
 };
 
-/** A pull waits so long at the server, which sends heartbeats meanwhile. */
+/** How long a pull waits at the server, which sends heartbeats in the meantime. */
 const EXPIRES_MS = 30_000;
 const HEARTBEAT_MS = 2_000;
 /** Two heartbeats and a half are missing. */
 const SILENCE_MS = 5_000;
-/** The server forgets a consumer from which nobody pulls. */
+/** The server removes a consumer without pulls after this time. */
 export const INACTIVE_MS = 60_000;
 const NANOS = 1_000_000;
 
@@ -75,7 +75,7 @@ export class NatsConsumer {
     return this.#left > 0;
   }
 
-  /** Asks for at most so many entries; the pull ends before it would bring more bytes. */
+  /** Requests at most this number of entries; the pull ends before it would exceed the bytes. */
   pull(entriesMax: number, bytesMax: number): void {
     if (this.#ended) return;
     const now = performance.now();
@@ -99,7 +99,7 @@ export class NatsConsumer {
     }
   }
 
-  /** Nothing is told any more. May be repeated. */
+  /** Ends all calls. May be repeated. */
   end(): void {
     this.#ended = true;
     clearInterval(this.#watchdog);
@@ -135,7 +135,7 @@ export class NatsConsumer {
       code === STATUS.pullEnded ||
       (code === STATUS.conflict && /maxbytes|batch completed/i.test(text));
     if (!ended) return this.#anomaly(`the server says ${code} ${text}`);
-    // Newer servers say so too of a pull that brought all it asked for, when the next is open.
+    // Newer servers also report a pull that delivered everything, when the next one is open.
     if (subject !== `${this.#inbox}.${this.#pulls}`) return;
     this.#left = 0;
     this.#o.onIdle();

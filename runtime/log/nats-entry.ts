@@ -14,7 +14,7 @@ export type StoredEntry = {
   /** empty where there is a reference */
   readonly bytes: Uint8Array;
   readonly reference: Reference | undefined;
-  /** bytes of the entry once it is whole */
+  /** bytes of the complete entry */
   readonly size: number;
 };
 

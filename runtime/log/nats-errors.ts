@@ -39,7 +39,7 @@ export const appendFailure = (
       break;
     }
     case CODE.storeFailed:
-      // The same code stands for a failed disk, and then nobody knows.
+      // The same code means a failed disk; then the outcome is unknown.
       if (/^maximum .* exceeded/.test(cause.message))
         return unavailable(`the stream ${stream} is full (${cause.message}): ${NO_ROOM}`);
       break;

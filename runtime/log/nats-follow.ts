@@ -49,13 +49,13 @@ export class NatsFollow implements Follow {
     this.#onClose();
   }
 
-  /** Ends it because the log is closed: whoever waits for `next` is told. */
+  /** Ends it because the log is closed: a waiting `next` fails. */
   refuse(refusal: TroupeError): void {
     this.#refusal = refusal;
     this.#reader.close();
   }
 
-  /** An entry leaves the reader when it is whole; what fails is there again at the next call. */
+  /** A complete entry leaves the reader; after a failure it is there at the next call. */
   async #next(): Promise<readonly LogEntry[]> {
     for (;;) {
       await this.#reader.some();

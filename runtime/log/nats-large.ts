@@ -1,10 +1,11 @@
 /**
- * LargeEntries: the bytes of entries that no message can carry, as blobs under
- * `big/{subject}/{random}`, the subject as a hash. The entry names its blob, length and SHA-256.
+ * LargeEntries: the bytes of entries that exceed a message, as blobs under
+ * `big/{subject}/{random}`, with the subject as a hash. The entry contains the blob's name, length
+ * and SHA-256.
  *
- * Invariants: a blob is whole before the entry that names it is appended, and removed after that
- * entry is. A blob is never shared: an append that is asked for again makes another one. What an
- * append leaves that nobody knows the fate of stays: no clock could tell when it is safe to remove.
+ * Invariants: a blob is complete before the entry that names it is appended, and removed after that
+ * entry. A blob is never shared: a repeated append creates another one. A blob of an append with an
+ * unknown outcome stays, because no clock shows when it is safe to remove.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { TroupeError } from '../../protocols/errors.ts';

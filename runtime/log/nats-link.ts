@@ -1,9 +1,9 @@
 /**
- * NatsLink: whether the connection to NATS is up, for everybody who waits for an answer over it.
- * The client tells at once that a connection is lost, but lets every request in flight wait out its
- * time limit all the same; here they end when the connection does.
+ * NatsLink: whether the connection to NATS is up, for all code that waits for an answer. The client
+ * reports a lost connection at once, but lets every request in flight run into its time limit; here
+ * requests end with the connection.
  *
- * Boundary: says nothing about what became of a request whose connection was lost.
+ * Boundary: it does not know the outcome of a request whose connection was lost.
  */
 import type { NatsConnection } from '@nats-io/transport-node';
 
@@ -56,7 +56,7 @@ export class NatsLink {
     return () => this.#watchers.delete(onChange);
   }
 
-  /** Nothing is told or ended any more; the connection itself stays open. */
+  /** Ends all notifications; the connection itself stays open. */
   close(): void {
     this.#closed = true;
     this.#watchers.clear();

@@ -2,13 +2,13 @@
  * NatsLog: the Log of a cell on JetStream. A subject of the log is a subject of one of the cell's
  * streams, and a position is the sequence number in that stream: rising, with gaps.
  *
- * How the contract is kept, on servers from 2.9 on:
- *  - P1, P2: `Nats-Expected-Last-Subject-Sequence`, decided by the stream's leader; what its
- *    answers mean stands in `nats-errors.ts`, and the order of publishing in `nats-appends.ts`;
- *  - P3: the last entry of a subject is asked of the leader (never by direct get, which a replica
- *    may answer); a read goes on until it has that entry;
+ * How it meets the contract, on servers from 2.9 on:
+ *  - P1, P2: `Nats-Expected-Last-Subject-Sequence`, decided by the stream's leader;
+ *    `nats-errors.ts` interprets the answers, `nats-appends.ts` keeps the order of publishing;
+ *  - P3: the last entry of a subject is requested from the leader (never by direct get, which a
+ *    replica may answer); a read continues until it has that entry;
  *  - P4: a trim purges below a sequence that stays. A subject, and so a stream, is never emptied:
- *    an empty one would forget its fence, and 2.9 would count from one again after a crash;
+ *    an empty one would lose its fence, and 2.9 would start from one again after a crash;
  *  - P5: the server's time of storing.
  * It is not atomic: nothing is stored alongside.
  */
@@ -38,11 +38,11 @@ import { NatsLink } from './nats-link.ts';
 import { NatsReader } from './nats-reader.ts';
 
 export type NatsLogOptions = {
-  /** which stream a subject belongs to; undefined: to none of ours */
+  /** the stream of a subject; undefined for a subject of another cell */
   readonly streams: { streamOf(subject: string): string | undefined };
   /** holds what no message can carry */
   readonly blobs: Blobs;
-  /** an append without an answer is unknown after so long; default 2,000 */
+  /** time after which an unanswered append is unknown; default 2,000 */
   readonly publishTimeoutMs?: number;
   /** put before every subject, as its first token and with a dot; default none */
   readonly prefix?: string;
@@ -186,9 +186,7 @@ export class NatsLog implements Log {
     return (info?.max_payload ?? PAYLOAD_BYTES_DEFAULT) - HEADER_BYTES_MAX;
   }
 
-  /**
-   * @throws TroupeError UNAVAILABLE once closed; INVALID_ARGUMENT for a subject that is not ours
-   */
+  /** @throws TroupeError UNAVAILABLE once closed; INVALID_ARGUMENT for a subject of another cell */
   #place(name: string): Place {
     if (this.#closing) throw closed();
     const subject = (this.#o.prefix ?? '') + name;
@@ -321,7 +319,7 @@ export class NatsLog implements Log {
   }
 }
 
-/** Tokens as the server takes them in a message's subject. */
+/** Tokens in the form that the server accepts in a message's subject. */
 const SUBJECT = /^[^\s.*>]+(?:\.[^\s.*>]+)*$/;
 
 const invalid = (why: string): TroupeError => new TroupeError('INVALID_ARGUMENT', why);

@@ -1,15 +1,15 @@
 /**
  * NatsReader: all entries of one subject from a position on, in order, whatever happens to the
  * server, the connection or the consumer. The client library's ordered consumer is not used: it can
- * stall after a reconnect, when entries went into the dying connection and nothing came after them.
+ * stall after a reconnect, when entries were sent into the dying connection and none followed.
  *
- * How: it remembers the last position it has. At the slightest doubt the consumer is thrown away
- * and another one is made behind that position (`nats-consumer.ts` finds the doubts). So order and
- * completeness rest on the stream's own numbers and not on any consumer's memory.
+ * It keeps the last position that it has. At any doubt the consumer is dropped and another one is
+ * created behind that position (`nats-consumer.ts` detects doubts). So order and completeness
+ * depend on the stream's own numbers, not on a consumer's memory.
  *
- * Invariants: positions in the buffer rise and continue those taken; the buffer is bounded (I8). A
- * stream that ends before the position read last was emptied or made anew behind our back: that is
- * said (reason CORRUPT), never skipped over.
+ * Invariants: positions in the buffer rise and continue the returned ones; the buffer is bounded
+ * (I8). A stream that ends before the last read position was emptied or recreated: that is reported
+ * (reason CORRUPT), never skipped.
  */
 import { AckPolicy, DeliverPolicy, type JetStreamManager } from '@nats-io/jetstream';
 import { TroupeError } from '../../protocols/errors.ts';
@@ -25,7 +25,10 @@ export type NatsReaderOptions = {
   readonly subject: string;
   /** the first position wanted; 1 or above */
   readonly from: Position;
-  /** a short read of so many entries at most, ended with the connection; default without end */
+  /**
+   * a short read of at most this number of entries, which ends with the connection; default
+   * unlimited
+   */
   readonly entriesMax?: number;
 };
 
@@ -34,14 +37,15 @@ const BUFFER_ENTRIES_MAX = 2_000;
 const BUFFER_BYTES_MAX = 8 * 2 ** 20;
 const PULL_ENTRIES_MAX = 500;
 const PULL_BYTES_MAX = 4 * 2 ** 20;
-/** What the server counts beside headers and payload: subjects. */
+/** What the server counts in addition to headers and payload: subjects. */
 const PULL_OVERHEAD_BYTES = 64 * 2 ** 10;
 
 const BACKOFF_MS = { first: 50, max: 1_000 };
-/** A consumer that lived so long was well: the backoff begins anew. */
+/** A consumer that lived this long was healthy: the backoff restarts. */
 const WELL_AFTER_MS = 1_000;
 /**
- * A leader that was just deposed may answer from its past: it is asked so often before we believe.
+ * A deposed leader may answer with old data: it is asked this number of times before it is
+ * believed.
  */
 const RESET_CHECKS = 4;
 const RESET_CHECK_MS = 500;
@@ -53,7 +57,7 @@ export class NatsReader {
   #bytes = 0;
   /** position of the last entry that came, or of the one before `from` */
   #last: Position;
-  /** entries that may still be asked for */
+  /** entries that may still be requested */
   #wanted: number;
   /** entries stored behind the last one, as its delivery said */
   #behind = 0;

@@ -14,7 +14,7 @@ const HEADER_BYTES = 24;
 const NODE_HEADER_BYTES = 8;
 const BRANCH = 0x01;
 const LEAF = 0x02;
-/** data stands on pages of its own: page u64 · transaction u64 · pages u64 */
+/** data is on pages of its own: page u64 · transaction u64 · pages u64 */
 const BIG_DATA = 0x01;
 const BIG_DATA_BYTES = 24;
 /** data is a tree: 40 bytes, then its root u64 */

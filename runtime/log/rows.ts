@@ -31,8 +31,8 @@ export interface RowsRead {
   /** Copies, in key order; read while iterating, so finish within the tick. */
   range(table: TableName, range: RowRange): Iterable<KeyedRow>;
   /**
-   * The rows of a range of `state`, in key order, each as it lies in the store: it is gone at the
-   * next step. For those who look at many rows and keep few: a copy costs more than all else.
+   * The rows of a range of `state`, in key order, as views into the store that are valid until the
+   * next step. For readers of many rows that keep few: a copy would cost more than everything else.
    */
   passing(range: RowRange): Iterable<KeyedRow>;
   /**

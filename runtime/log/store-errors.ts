@@ -1,7 +1,7 @@
 /** Errors of opening the embedded store: what happened, where, and what to do. */
 import { TroupeError } from '../../protocols/errors.ts';
 
-/** The data cannot be trusted. Never repaired silently: a person decides what is lost. */
+/** The data cannot be trusted. It is never repaired silently: an operator decides what is lost. */
 export const corrupt = (path: string, why: string, cause?: unknown): TroupeError =>
   new TroupeError(
     'INTERNAL',

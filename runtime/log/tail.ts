@@ -1,10 +1,9 @@
 /**
- * Tails: the newest entries of each subject in memory, so that whoever reads right after an append
- * (the owner of a mailbox, mostly) needs no disk. Only a cache: entries are as stored, a subject's
+ * Tails: the newest entries of each subject in memory, so that a read right after an append (mostly
+ * by the owner of a mailbox) needs no disk. It is only a cache: entries are as stored, a subject's
  * tail has no gaps and ends with its last entry, and any of it may be dropped at any time.
  *
- * Bounded (I8) per subject and in all; the subject that was appended to longest ago is dropped
- * first.
+ * Bounded (I8) per subject and in total; the subject with the oldest append is dropped first.
  */
 import type { LogEntry, Position } from './log.ts';
 
@@ -12,7 +11,7 @@ export const TAIL_ENTRIES_MAX = 1024;
 export const TAIL_BYTES_MAX = 4 * 2 ** 20;
 export const TAILS_BYTES_MAX = 32 * 2 ** 20;
 
-/** Counted per entry beside its bytes: the object and its buffer's header. */
+/** Counted per entry in addition to its bytes: the object and its buffer's header. */
 const ENTRY_OVERHEAD_BYTES = 160;
 
 class Tail {

@@ -1,6 +1,6 @@
 /**
- * Watchers: who wants to know of appends to which subject. Calls run as microtasks, after the code
- * that stored the entries, once per watcher however many entries came meanwhile.
+ * Watchers: subscriptions to appends by subject. Calls run as microtasks, after the code that
+ * stored the entries, once per watcher however many entries were stored.
  */
 export class Watchers {
   readonly #calls = new Map<string, Set<Watcher>>();

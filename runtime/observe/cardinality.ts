@@ -11,7 +11,7 @@
  */
 export const OTHER = 'other';
 
-/** The first so many values of a label. */
+/** The number of distinct values of a label that are kept. */
 export class Vocabulary {
   readonly #known = new Set<string>();
   readonly #max: number;

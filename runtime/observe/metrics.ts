@@ -1,11 +1,10 @@
 /**
- * Metrics: what one process counts, in Prometheus' text format. The four of the law of
- * communication with the labels action, tenant, principal, status and error_code, their number of
- * series bounded (cardinality.ts); the process's own; and what the runtime says of itself when it
- * is asked.
+ * Metrics: the counters of one process in Prometheus' text format: the four of the communication
+ * rules with the labels action, tenant, principal, status and error_code, whose number of series is
+ * bounded (cardinality.ts); those of the process; and what the runtime reports on request.
  *
- * Every process counts what it did itself: requests at the gateway that answered them, retries and
- * dead letters at the worker that ran the task. What is told again after a crash may count twice.
+ * Every process counts its own work: requests at the gateway that answered them, retries and dead
+ * letters at the worker that ran the task. Reports that are repeated after a crash may count twice.
  */
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { ERRORS } from '../../protocols/errors.ts';
@@ -13,7 +12,7 @@ import { TASK_STATES } from '../../protocols/task.ts';
 import type { System } from '../system.ts';
 import { type Labels, OTHER, SeriesBound, Vocabulary } from './cardinality.ts';
 
-/** What became of one envelope, as the door that answered it knows. */
+/** The outcome of one envelope, at the entry point that answered it. */
 export type RequestFacts = {
   /** absent when it could not be read */
   readonly action?: string | undefined;
@@ -32,7 +31,7 @@ export type RequestFacts = {
   readonly quotaUsed?: number | undefined;
 };
 
-/** Of what became of a task's work. */
+/** The outcome of a task's work. */
 export type WorkLabels = {
   readonly action: string;
   readonly tenant: string;
@@ -43,7 +42,7 @@ export type WorkLabels = {
 export type AckTimes = {
   /** answers that were measured */
   readonly count: number;
-  /** milliseconds; within the bucket that holds it, by interpolation; 10,000: at least so many */
+  /** milliseconds; interpolated within its bucket; 10,000 means at least that */
   readonly p95Ms: number;
   /** epoch milliseconds: what came before is not in it */
   readonly since: number;
@@ -64,7 +63,7 @@ export interface Metrics {
 }
 
 export type MetricsOptions = {
-  /** whether anybody offers the action; one that nobody offers is `other`. Default: all */
+  /** whether an agent offers the action; other actions are counted as `other`. Default: all */
   readonly isOffered?: (action: string) => boolean;
   /** epoch milliseconds */
   readonly now?: () => number;
@@ -149,7 +148,7 @@ class Counters {
     // Who is not known to be somebody may not use up the names of those who are.
     const learn = errorCode !== 'UNAUTHORIZED' && errorCode !== 'FORBIDDEN';
     const labels = {
-      // nor may names that nobody offers
+      // nor may names of actions that no agent offers
       action: this.#action(facts.action, learn && errorCode !== 'NOT_FOUND'),
       tenant: this.#tenants.fold(facts.tenant, { learn }),
       principal: this.#principals.fold(facts.principal, { learn }),
@@ -196,7 +195,7 @@ class BoundedCounter {
   }
 }
 
-/** Without labels, so that one number can be said of the whole process. */
+/** Without labels, so that one number describes the whole process. */
 class AckHistogram {
   readonly #since: number;
   /** how many fell into each bucket; the last holds what is beyond them */

@@ -1,19 +1,18 @@
 /**
- * Spans: what the program tells an OpenTelemetry tracer, every name and attribute of it in
- * this one file. Only the API is used: until somebody registers an SDK there are no spans.
- *
+ * Spans: what the program reports to an OpenTelemetry tracer; every name and attribute is in this
+ * one file. Only the API is used: without a registered SDK there are no spans.
  *  - `a2a.submit {action}`: one envelope at an Edge, child of the caller's span
- *  - `effect {actor type}.{effect}`: one attempt of work outside a turn; turns have no spans, they
- *    are too many and too short
+ *  - `effect {actor type}.{effect}`: one attempt of work outside a turn; turns have no spans,
+ *    because they are too many and too short
  *  - `chat {model}`, `execute_tool {tool}`: calls of models and tools, as the semantic conventions
  *    for generative AI name them (v1.37 and later)
  *
- * What crosses mailboxes and restarts is the trace id, not a span: work that an envelope caused is
- * in its trace, beside the Edge's span and not under it. Its parent is a span id made of the trace
- * id, which nobody records.
+ * The trace id crosses mailboxes and restarts, a span does not: work that an envelope caused is in
+ * its trace, next to the Edge's span and not below it. Its parent is a span id derived from the
+ * trace id, which is never recorded.
  *
- * Invariant: no span holds a payload, a prompt, a token or an error's text; errors are told by
- * code.
+ * Invariant: no span contains a payload, a prompt, a token or an error's text; errors are reported
+ * by code.
  */
 import {
   type Attributes,
@@ -62,10 +61,7 @@ const NAME = 'troupe';
 const tracer = (): Tracer => trace.getTracer(NAME);
 const UNRECORDED = trace.wrapSpanContext(INVALID_SPAN_CONTEXT);
 
-/**
- * Whether a tracer is registered: what a span is made of costs several microseconds, also when
- * nobody takes it.
- */
+/** Whether a tracer is registered: creating a span costs several microseconds even without one. */
 const isTraced = (): boolean => {
   const provider = trace.getTracerProvider();
   if (!(provider instanceof ProxyTracerProvider)) return true;
@@ -73,8 +69,8 @@ const isTraced = (): boolean => {
 };
 
 /**
- * Tells the tracer of an envelope that was answered. Afterwards, with its times, because the trace
- * it belongs to stands in the envelope, which is read on the way.
+ * Reports an answered envelope to the tracer, afterwards and with its times, because the envelope,
+ * which is read on the way, contains its trace.
  */
 export function recordServed(served: ServedEnvelope): void {
   if (!isTraced()) return;
@@ -159,9 +155,9 @@ export const toolSpan = (call: { readonly name: string; readonly id: string }): 
 });
 
 /**
- * Runs the work inside a span, which is the active one for whatever the work does (where the SDK
- * follows contexts). Ends with the work; what it throws is told by its code and thrown on.
- * @param parent default the span that is active now
+ * Runs the work inside a span, which is active for everything the work does (where the SDK follows
+ * contexts). The span ends with the work; errors are reported by code and thrown on.
+ * @param parent default the active span
  */
 export function inSpan<T>(
   { name, kind, attributes }: SpanSpec,
@@ -186,7 +182,7 @@ export function inSpan<T>(
 export const parentOf = (traceId: string | undefined): Context =>
   traceId === undefined ? ROOT_CONTEXT : remote(inTrace(traceId));
 
-/** The span that nobody records: the same for all that is known of a trace by its id only. */
+/** The span that is never recorded: the same one for every trace of which only the id is known. */
 const inTrace = (traceId: string): TraceContext => {
   const low = traceId.slice(16);
   const spanId = /^0+$/.test(low) ? traceId.slice(0, 16) : low;

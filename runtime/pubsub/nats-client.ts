@@ -21,12 +21,12 @@ export class NatsClient {
     return new NatsClient(await connectNats(options));
   }
 
-  /** the largest message that the server takes; undefined before it said so */
+  /** the largest message that the server accepts; undefined before it reported it */
   get bytesMax(): number | undefined {
     return this.#nc.info?.max_payload;
   }
 
-  /** @throws TroupeError UNAVAILABLE when nobody listens, DEADLINE_EXCEEDED */
+  /** @throws TroupeError UNAVAILABLE without a subscriber, DEADLINE_EXCEEDED */
   async request(
     subject: string,
     bytes: Uint8Array,
@@ -62,7 +62,7 @@ export class NatsClient {
     return () => subscription.unsubscribe();
   }
 
-  /** Resolves when the server has heard everything said before. */
+  /** Resolves when the server has received everything sent before. */
   flush(): Promise<void> {
     return this.#nc.flush();
   }

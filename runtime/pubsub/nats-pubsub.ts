@@ -1,14 +1,15 @@
 /**
- * NatsPubsub: the public side of a broker over core NATS. Plain bytes on plain
- * subjects, so that any NATS client can talk to it.
+ * NatsPubsub: the public side of a broker over core NATS: plain bytes on plain subjects, so that
+ * any NATS client can use it.
  *
- * Boundary: the connection belongs to who made it; `close` ends what is the adapter's own.
+ * Boundary: the creator owns the connection; `close` ends what belongs to the adapter.
+ *
  * Invariants:
- *  1. Nothing is kept for later: what is sent while there is no connection is lost, because the
- *     client would keep it without a bound.
- *  2. With a subscriber are never more messages or bytes than it said; a message that would go
- *     beyond is answered at once and held by nobody.
- *  3. A subscription that ends is drained: what the server had sent already is still answered.
+ *  1. Nothing is stored for later: a message sent without a connection is lost, because the client
+ *     would store it without a bound.
+ *  2. A subscriber never holds more messages or bytes than it declared; a message beyond that is
+ *     answered at once and not stored.
+ *  3. A subscription that ends is drained: messages that the server had sent are still answered.
  */
 import {
   headers as newHeaders,
@@ -24,7 +25,7 @@ import type { PublicMessage, Pubsub } from './pubsub.ts';
 const SUBJECT_CHARACTERS_MAX = 3_500;
 /** Of a server that has not said its own yet. */
 const PAYLOAD_BYTES_MAX = 1024 * 1024;
-/** A drain that takes longer is cut short. */
+/** Maximum duration of a drain. */
 const DRAIN_MS = 5_000;
 
 type Handlers = Parameters<Pubsub['serve']>[2];

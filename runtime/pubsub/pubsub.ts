@@ -11,8 +11,8 @@ export type PublicMessage = {
   /** by lower-case name; of a repeated one the first */
   readonly headers: Readonly<Record<string, string>>;
   /**
-   * where `respond` sends to, as whoever asked named it; not checked by the server: it may be any
-   * subject, and is written to with our rights
+   * where `respond` sends to, as the requester named it; the server does not check it: it may be
+   * any subject, and is written with this process's rights
    */
   readonly replyTo?: string;
   /** undefined: fire and forget */

@@ -231,7 +231,7 @@ const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')
 const digestsIn = (text: string): readonly string[] =>
   materialIn(text).map((key) => sha256(`troupe key of a cell\0${key}`));
 
-/** The private part of each JWK, or the whole text. */
+/** The private part of each JWK, or the complete text. */
 function materialIn(text: string): readonly string[] {
   if (!text.trimStart().startsWith('{')) return [text.trim()];
   const jwk = JSON.parse(text) as { d?: string; keys?: readonly { d?: string }[] };

@@ -102,7 +102,7 @@ function readCost(file: Buffer): Cost {
 
 const deriveKey = (passphrase: string, header: Buffer, { log2N, r, p }: Cost): Promise<Buffer> => {
   const salt = header.subarray(SALT_AT, NONCE_AT);
-  // scrypt also allocates p * 128 * r bytes and some more beside its table.
+  // scrypt also allocates p * 128 * r bytes and some more in addition to its table.
   const cost = { N: 2 ** log2N, r, p, maxmem: 2 * MEMORY_MAX };
   return new Promise((resolve, reject) => {
     // One passphrase, however a keyboard composes its characters.

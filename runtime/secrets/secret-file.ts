@@ -1,8 +1,8 @@
 /**
  * Secret files: small texts such as keys, readable by their owner only.
  *
- * Invariant: a file is there whole or not at all, and is never replaced: processes that write one
- * at once end with the same text.
+ * Invariant: a file is complete or absent, and is never replaced: processes that write one at the
+ * same time end with the same text.
  */
 import { randomBytes } from 'node:crypto';
 import { link, open, readFile, rm } from 'node:fs/promises';
@@ -33,7 +33,7 @@ export async function writeSecretFile(path: string, text: string): Promise<boole
   try {
     await file.writeFile(`${text}\n`);
     await file.sync();
-    // A link is made whole or not at all, and never over one that is there.
+    // A link is created completely or not at all, and never over an existing one.
     await link(draft, path);
     await syncFolder(dirname(path));
     return true;

@@ -1,10 +1,9 @@
 /**
- * Fields: reads a few fields of an encoded map and passes over the rest, for those who look at many
- * rows and keep few. An order of magnitude cheaper than to decode the whole, and nothing is made
- * that is not asked for.
+ * Fields: reads a few fields of an encoded map and skips the rest, for readers of many rows that
+ * keep few. It is an order of magnitude cheaper than a complete decode, and creates only what is
+ * requested.
  *
- * Boundary: MessagePack as `protocols/codec.ts` writes it; values come out as its `decode` gives
- * them.
+ * Boundary: MessagePack as `protocols/codec.ts` writes it; values are as its `decode` returns them.
  */
 import { decode } from '../../protocols/codec.ts';
 import { TroupeError } from '../../protocols/errors.ts';

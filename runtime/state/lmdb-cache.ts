@@ -1,11 +1,11 @@
 /**
- * State cache: State beside a log that is kept elsewhere, in an LMDB environment of its own. It is
- * only a cache (T6): whatever is wrong with it, it is emptied, and filled again from the journal.
+ * State cache: State for a log that is stored elsewhere, in its own LMDB environment. It is only a
+ * cache (T6): a damaged one is emptied and filled again from the journal.
  *
- * A write is one synchronous transaction and nothing is flushed, so it costs tens of microseconds:
- * what was answered survives kill -9, since the kernel has it, and power loss may leave anything.
- * So a file beside it names the boot of the machine under which it was written; under another boot,
- * for another cell or of another format it is emptied before LMDB sees it.
+ * A write is one synchronous transaction without a flush and costs tens of microseconds. Answered
+ * writes survive kill -9, because the kernel has them; power loss may leave anything. So a file
+ * next to it names the boot of the machine under which it was written; under another boot, for
+ * another cell or another format it is emptied before LMDB reads it.
  */
 import { randomUUID } from 'node:crypto';
 import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -74,7 +74,7 @@ const openTables = (options: StateCacheOptions): Opened => {
   const { path, cell, boot = bootOfMachine(), mapSizeBytes = MAP_SIZE_BYTES_DEFAULT } = options;
   const description = { cell, format: FORMAT, boot };
   const begin = (): CacheTables => {
-    // The description goes first and comes last: what is between is nobody's.
+    // The description is removed first and written last: rows without it are invalid.
     for (const file of [CACHE_FILE, ...DATA_FILES]) rmSync(join(path, file), { force: true });
     const tables = new CacheTables({ path, mapSizeBytes, noSync: true });
     writeFileSync(join(path, CACHE_FILE), `${JSON.stringify(description)}\n`, { mode: 0o600 });

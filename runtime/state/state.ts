@@ -35,9 +35,9 @@ export interface State {
   get(shard: number, table: string, key: string): Uint8Array | undefined;
   range(shard: number, table: string, options?: RangeOptions): readonly Row[];
   /**
-   * Shows `visit` the values of a range in key order, without copies: the bytes are gone when it
-   * returns, and it must not read the state. Answers the last key when there were as many rows as
-   * `limit` says, from which to go on; else undefined.
+   * Calls `visit` with the values of a range in key order, without copies: the bytes are valid
+   * until it returns, and it must not read the state. Returns the last key when `limit` rows were
+   * read, so that the caller can continue there; else undefined.
    */
   scan(
     shard: number,
