@@ -1,4 +1,4 @@
-/** The door for other programs, as a configuration says: the Edge and the routes on it. */
+/** The entry point for other programs: the Edge and its HTTP routes, by configuration. */
 import { DEFAULT_TENANT } from '../protocols/address.ts';
 import { withOpenedResults } from '../channels/edge/opened-results.ts';
 import { createEdge } from '../channels/edge/create-edge.ts';
@@ -49,7 +49,7 @@ export type A2a = {
   readonly identity: Identity;
   readonly offers: Offers;
   readonly routes: readonly Route[];
-  /** Ends every wait and stream; what was accepted goes on. */
+  /** Ends every wait and stream; accepted work continues. */
   close(): Promise<void>;
 };
 
@@ -114,7 +114,7 @@ export function openA2a(parts: Parts, transports: readonly Transport[]): A2a {
   return { edge, identity, offers, routes, close };
 }
 
-/** What operators change over HTTP stands in the audit of their tenant. */
+/** Changes by operators over HTTP are recorded in the audit of their tenant. */
 const openTrails = ({
   system,
   processServices: { log },
@@ -178,7 +178,7 @@ type Served = Parts & {
   readonly transports: readonly Transport[];
   readonly edge: Edge;
   readonly identity: Identity;
-  /** the same, which takes each from the quota of envelopes, and from that of reads */
+  /** the same, counting each call against the quota of envelopes, or of reads */
   readonly writer: Pick<Identity, 'authenticate'>;
   readonly reader: Pick<Identity, 'authenticate'>;
   readonly offers: Offers;

@@ -1,6 +1,6 @@
 /**
- * The keys that this process shares with the others of its cell: where its data folder or its
- * configuration has each of them, and what a person reads when they cannot be used.
+ * The keys that this process shares with the others of its cell: where the data folder or the
+ * configuration has each of them, and the error when they cannot be used.
  */
 import { randomBytes } from 'node:crypto';
 import { rm } from 'node:fs/promises';

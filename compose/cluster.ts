@@ -46,7 +46,10 @@ export type Node = {
   readonly name: string;
   /** of a gateway's page, without a secret */
   readonly url?: string;
-  /** In order: a gateway tells its clients, a worker hands its shards over. May be repeated. */
+  /**
+   * Stops in order: a gateway notifies its clients, a worker hands its shards over. May be
+   * repeated.
+   */
   stop(): Promise<void>;
 };
 
@@ -56,7 +59,7 @@ export type NodeOptions = {
   readonly file?: string | undefined;
   /** gives up a start that waits */
   readonly signal: AbortSignal;
-  /** told why NATS is waited for */
+  /** receives the reason for waiting for NATS */
   readonly onWait: (what: string) => void;
 };
 
@@ -64,8 +67,8 @@ export type NodeOptions = {
 const NAMESAKES_MAX = 100;
 
 /**
- * A worker of a cluster: shards, turns and effects, and no port. Resolves when it takes shards.
- * @throws TroupeError when NATS refuses it, or what `signal` aborted
+ * A worker of a cluster: shards, turns and effects, and no port. Resolves when it accepts shards.
+ * @throws TroupeError when NATS refuses it; the reason with which `signal` aborted
  */
 export async function startWorker(config: Config, options: NodeOptions): Promise<Node> {
   const processServices = await withHooks(
@@ -96,9 +99,9 @@ export async function startWorker(config: Config, options: NodeOptions): Promise
 }
 
 /**
- * A gateway of a cluster: a door for clients and copies of what they read, and no shard.
- * Resolves when the door is open: in a new cluster after a worker has come.
- * @throws TroupeError as startWorker, or when the port cannot be taken
+ * A gateway of a cluster: the entry point for clients, with copies of the rows that they read, and
+ * without shards. Resolves when it accepts clients: in a new cluster, after a worker has joined.
+ * @throws TroupeError as startWorker, or when the port is in use
  */
 export async function startClusterGateway(
   config: Config,
@@ -271,7 +274,7 @@ function compareParts(
   void parts.open();
 }
 
-/** The log, and whoever else wants to know. */
+/** Writes to the log and to the other receivers. */
 const heardBy =
   (log: ProcessServices['log'], onEvent?: (event: PlacementEvent) => void) =>
   (event: PlacementEvent) => {
@@ -289,7 +292,7 @@ function note(log: ProcessServices['log'], event: PlacementEvent): void {
   log.info({ node, role, weight, draining, ...more }, `cluster: ${beat.name} ${kind}`);
 }
 
-/** The copies of rows in the data folder; who finds its name taken there takes the next one. */
+/** The copies of rows in the data folder; if another process uses that name, the next free one. */
 async function takeCache(config: Config, role: string, cell: string) {
   const first = nodeName(config);
   for (let n = 1; ; n++) {

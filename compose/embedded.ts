@@ -18,11 +18,14 @@ export type Troupe = {
   /** of the page, without a secret */
   readonly url: string;
   readonly system: System;
-  /** Tells clients, takes nothing new, commits what runs, closes the stores. May be repeated. */
+  /**
+   * Notifies clients, accepts nothing new, commits running turns, closes the stores. May be
+   * repeated.
+   */
   stop(): Promise<void>;
 };
 
-/** Where a configuration was read; people change it there through the gateway. */
+/** The file of the configuration, which operators change through the gateway. */
 export type ConfigOrigin = { readonly file?: string | undefined };
 
 /**
@@ -62,9 +65,9 @@ export async function startTroupe(
     await closeProcessServices(processServices);
   };
   try {
-    // Before doors open: a first message must find its agent configured. A root that is out of
-    // service is no reason to stay away: doors say what is wrong, and what does not need it goes
-    // on.
+    // Before entry points open, because a first message must find its agent configured. A root that
+    // is out of service does not prevent the start: entry points report the problem, and everything
+    // that does not need the root works.
     await startRoot(system, agents, START_MS).catch((error: unknown) =>
       log.error({ alarm: true }, errorData(error).message),
     );

@@ -1,9 +1,9 @@
-/** `gateway.auth` of a configuration, as the gateway takes it; secrets are revealed here. */
+/** `gateway.auth` of a configuration in the gateway's form; secrets are revealed here. */
 import { defined } from '../protocols/defined.ts';
 import type { GatewayAuth } from '../channels/index.ts';
 import type { Config } from '../runtime/config/index.ts';
 
-/** Tailscale forwards from this machine, and says for whom. */
+/** Tailscale forwards from this machine and names the client. */
 const TAILSCALE = ['127.0.0.1', '::1'];
 
 export function gatewayAuth({ gateway }: Config): GatewayAuth {
@@ -18,9 +18,8 @@ export function gatewayAuth({ gateway }: Config): GatewayAuth {
 }
 
 /**
- * Where Tailscale publishes the gateway, visitors are told apart by the addresses that it forwards
- * for. Not in mode `trusted-proxy`: there a proxy says who a person is, too, which Tailscale does
- * not.
+ * Where Tailscale publishes the gateway, the forwarded addresses distinguish clients. Not in mode
+ * `trusted-proxy`: there a proxy also identifies users, which Tailscale does not.
  */
 function proxyOf({ auth, tailscale }: Config['gateway']): GatewayAuth['trustedProxy'] {
   const { mode, trustedProxy } = auth;

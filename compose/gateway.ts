@@ -1,4 +1,4 @@
-/** The gateway of a process, and what it needs to know of the agents. */
+/** The gateway of a process, and the data about agents that it needs. */
 import { DEFAULT_TENANT } from '../protocols/address.ts';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -21,7 +21,7 @@ import type { TaskParts } from './task-parts.ts';
 import { tenancyOf } from './tenants.ts';
 import packageJson from '../package.json' with { type: 'json' };
 
-/** The gateway with the door for other programs on it, which closes first. */
+/** The gateway with the entry point for other programs, which closes first. */
 export async function openGateway(
   config: Config,
   system: System,
@@ -97,7 +97,7 @@ function listen(
   });
 }
 
-/** What the gateway shows and asks for one tenant. */
+/** The data and requests of the gateway for one tenant. */
 function faceOf(processServices: GatewayServices, tenant: string): TenantOptions {
   const { config, agents, fallbackModel, services } = partsFor(processServices, tenant);
   const configured = agents.map(({ id, model }) => ({ id, model: model ?? fallbackModel }));
@@ -153,7 +153,7 @@ export async function closeAll(gateway: Gateway, stopSystem: () => Promise<void>
   await stopSystem();
 }
 
-/** The same promise for whoever calls it. */
+/** Returns the same promise to every caller. */
 export function once(stop: () => Promise<void>): () => Promise<void> {
   let stopping: Promise<void> | undefined;
   return () => (stopping ??= stop());

@@ -92,7 +92,7 @@ export const messageHooks = (
   }),
 });
 
-/** The gateway, whose start hooks are told of now, and its end before clients are. */
+/** Calls the start hooks of the gateway now, and the stop hooks before clients are notified. */
 export async function withGatewayHooks(
   hooks: Hooks,
   tenant: string,

@@ -8,7 +8,10 @@
  */
 import { type DestinationStream, type Logger, pino } from 'pino';
 
-/** Fields whose values never stand in a log, at the top of a line's facts or one to three below. */
+/**
+ * Fields whose values never appear in a log, at the top of a line's fields or up to three levels
+ * below.
+ */
 const SECRET_FIELDS = [
   'authorization',
   'cookie',

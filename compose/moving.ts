@@ -1,6 +1,6 @@
 /**
- * Moving an installation: what `troupe export` takes beside the store, what it leaves behind, and
- * what `troupe import` proves afterwards.
+ * Moving an installation: what `troupe export` includes in addition to the store, what it leaves
+ * out, and what `troupe import` verifies.
  */
 import { readdir, readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';

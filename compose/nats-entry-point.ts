@@ -9,7 +9,7 @@ import type { ProcessServices } from './process-services.ts';
 import { gatewayAuth } from './gateway-auth.ts';
 import { tenancyOf } from './tenants.ts';
 
-/** What a process of a cluster has beside what every process has. */
+/** What a process of a cluster has in addition to the parts of every process. */
 export type ClusterBroker = {
   readonly pubsub: Pubsub;
   /** this process among `system.nodes()` */

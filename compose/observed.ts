@@ -1,4 +1,4 @@
-/** What becomes of envelopes and their work is counted, and told to the tracer. */
+/** Counts outcomes of envelopes and their work, and reports them to the tracer. */
 import type { EdgeFacts } from '../channels/edge/facts.ts';
 import type { Envelope } from '../protocols/envelope.ts';
 import { parseAddress } from '../protocols/address.ts';

@@ -1,4 +1,4 @@
-/** What people may look at and change through the gateway of a process, put together. */
+/** Settings that operators may read and change through the gateway of a process. */
 import { DEFAULT_TENANT } from '../protocols/address.ts';
 import type { Setup } from '../channels/index.ts';
 import { TroupeError } from '../protocols/errors.ts';

@@ -1,19 +1,19 @@
 /**
- * SharedParts: finds out whether the processes of a cluster have in common what they must: one
- * bucket of files, sealed alike, and one key for sensitive payloads. Without it a gateway cannot
- * read what a worker stored, and a worker cannot open what a gateway let in; and each of them by
- * itself looks well.
+ * SharedParts: checks that the processes of a cluster share what they must: one bucket of files
+ * with the same encryption, and one key for sensitive payloads. Without it a gateway cannot read
+ * what a worker stored, and a worker cannot open what a gateway accepted, while each process alone
+ * looks healthy.
  *
- * A process that comes puts a file into its bucket and tells the others its signed address and
- * which key it publishes; they fetch the file as they would any other, and tell theirs. Who cannot
- * fetch it says so in its log. Nothing rests on it: a message may be lost, and nobody is refused.
+ * A process that joins puts a file into its bucket, and publishes its signed address and the key
+ * that it uses. The others fetch the file and publish theirs. A process that cannot fetch it logs
+ * that. It is a diagnosis only: a message may be lost, and nothing is refused.
  */
 import { DEFAULT_TENANT } from '../protocols/address.ts';
 import { type ErrorData, errorData } from '../protocols/errors.ts';
 import type { Bus } from '../runtime/bus/bus.ts';
 import type { Artifacts } from '../runtime/index.ts';
 
-/** What a process tells of itself. */
+/** What a process publishes about itself. */
 type Parts = {
   readonly node: string;
   readonly name: string;
@@ -23,7 +23,7 @@ type Parts = {
   readonly file: string;
   /** where a gateway listens; workers write it into the URLs of files that they sign */
   readonly url?: string;
-  /** the others shall tell theirs */
+  /** requests the same from the others */
   readonly asks: boolean;
 };
 
@@ -39,7 +39,7 @@ export type SharedPartsOptions = {
   readonly url?: () => string;
   /** of a worker: receives where each gateway listens */
   readonly onGateway?: (url: string) => void;
-  /** told once of each process and each difference */
+  /** called once per process and difference */
   readonly onDifference: (what: string) => void;
 };
 
@@ -52,7 +52,7 @@ export class SharedParts {
     this.#o = options;
   }
 
-  /** Listens as long as there is a bus. Resolves when the others were told; never rejects. */
+  /** Listens while the bus exists. Resolves when the others were notified; never rejects. */
   async open(): Promise<void> {
     this.#o.bus.subscribe(SUBJECT, ({ payload }) => {
       if (isParts(payload) && payload.node !== this.#o.node) void this.#hear(payload);

@@ -1,9 +1,9 @@
 /**
- * The gateway published by Tailscale: `tailscale serve` inside the tailnet, `tailscale
- * funnel` to the internet, both to the loopback port of this gateway. What was published stays when
- * troupe stops, unless `resetOnExit` is set.
+ * The gateway published by Tailscale: `tailscale serve` inside the tailnet, `tailscale funnel` to
+ * the internet, both to the loopback port of this gateway. A publication remains when troupe stops,
+ * unless `resetOnExit` is set.
  *
- * A publication that fails does not stop the gateway, which goes on for this machine; the log says
+ * A failed publication does not stop the gateway, which still serves this machine; the log says
  * what to do.
  */
 import { execFile } from 'node:child_process';

@@ -23,10 +23,12 @@ import { gatewayUrl, openArtifacts } from './artifacts.ts';
 import type { ProcessServices } from './process-services.ts';
 import { createAskAgent } from '../actors/task/remote/ask-agent.ts';
 
-/** Where nobody else comes to, agents of this machine may be asked. */
+/** Without access by other machines, agents of this machine may be called. */
 const LOOPBACK = ['127.0.0.1', '::1', 'localhost'];
 
-/** What is one's own, beside what ships: the same in every process of a cell. */
+/**
+ * Parts of an application in addition to the built-in ones: the same in every process of a cell.
+ */
 export type OwnAgents = {
   readonly actions?: readonly ActionDefinition[];
   readonly processes?: readonly ProcessDefinition[];
@@ -38,7 +40,7 @@ export type TaskParts = {
   readonly services: TaskServices & SagaServices;
   readonly sealer: Sealer;
   readonly signer: Signer;
-  /** where others reach this cell's door, without a slash at its end */
+  /** base URL of this cell for other programs, without a final slash */
   readonly publicUrl: () => string;
   /** Tells where the gateway of this process listens, when that was not known before. */
   readonly onListen: (url: string) => void;

@@ -44,7 +44,7 @@ export type TenantParts = {
 
 export type PartsOptions = {
   readonly clustered: boolean;
-  /** tools of the application, beside those that ship */
+  /** tools of the application, in addition to the built-in ones */
   readonly ownTools: readonly Tool[];
   /** where devices' long answers are */
   readonly bucket: LateBucket;
@@ -121,7 +121,7 @@ const catalogOf = (config: Config, tenant?: string): ModelCatalog =>
     ...offlinePace(process.env['TROUPE_OFFLINE_TOKENS_PER_SECOND']),
   });
 
-/** What agents are told of sessions that the rows do not say. */
+/** What agents learn about sessions that is not in the rows. */
 function sessionFacts(catalog: ModelCatalog, agents: readonly ResolvedAgent[]): SessionFacts {
   const settings = new Map(agents.map((agent) => [agent.id, settingsOf(agent)]));
   return {

@@ -1,4 +1,4 @@
-/** The tenants of a configuration, as doors go by them. */
+/** The tenants of a configuration, in the form that entry points use. */
 import { Tenancy } from '../channels/tenancy.ts';
 import { TroupeError } from '../protocols/errors.ts';
 import type { Config } from '../runtime/config/index.ts';

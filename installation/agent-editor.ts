@@ -1,12 +1,12 @@
 /**
- * Agents of a running troupe, made, changed and retired by people (`agents.*`).
+ * Creates, changes and retires agents of a running troupe for operators (`agents.*`).
  *
- * Where one process is all of troupe, its configuration file says what agents there are, at every
- * start: a change is written there first and then told to the root. In a cluster the root's
- * journaled settings say it, and files only seed them: there the root alone is told. Either way the
- * change is there after a restart, and nothing else overwrites it.
+ * In a single process the configuration file determines the agents at every start: a change is
+ * written there first and then sent to the root. In a cluster the root's journaled settings
+ * determine them, and files only seed them: there the change is sent to the root only. Either way
+ * the change survives a restart, and nothing else overwrites it.
  *
- * One desk per tenant. A tenant that inherits the agents of the installation sees them here and
+ * One editor per tenant. A tenant that inherits the agents of the installation sees them here and
  * cannot change them (`channels/gateway/methods/setup.ts` refuses it).
  */
 import { isDeepStrictEqual } from 'node:util';
@@ -252,7 +252,7 @@ export class AgentEditor implements Omit<AgentSetup, 'files' | 'file' | 'write'>
 }
 
 /**
- * A problem elsewhere in the file is not for the people of a tenant.
+ * A problem elsewhere in the file is not shown to operators of a tenant.
  * @throws TroupeError always
  */
 const throwFor = (tenant: string, error: unknown): never => {
@@ -302,7 +302,7 @@ const refuseWorkspace = ({ workspace }: { readonly workspace?: string }): void =
   );
 };
 
-/** What people see of it stands under `identity`; an empty text takes it away. */
+/** Its display settings are in `identity`; an empty text removes one. */
 const entryOf = (
   entry: Entry,
   { name, model, emoji, avatar }: Omit<AgentsUpdateParams, 'agentId'>,

@@ -1,11 +1,11 @@
 /**
- * AgentFolders: the files of an agent's workspace that are part of its prompt, for people who look
- * at them and write them from afar (`agents.files.*`).
+ * AgentFolders: the files of an agent's workspace that are part of its prompt, for operators who
+ * read and write them remotely (`agents.files.*`).
  *
  * Invariants:
  *  1. Only files of AGENT_FILES, at the top of the workspace: no path comes from a client.
- *  2. A file that is written waits for a tool that works in the folder, and is saved as a tool's
- *     would be: in a cluster every worker finds it.
+ *  2. A write waits for a tool that works in the folder, and is saved as a tool's write: in a
+ *     cluster every worker finds it.
  */
 import { constants } from 'node:fs';
 import { mkdir, open, rename, rm, stat } from 'node:fs/promises';
@@ -45,7 +45,7 @@ export class AgentFolders implements Pick<AgentSetup, 'files' | 'file' | 'write'
     this.#o = options;
   }
 
-  /** What people are told of where it is: a folder of this machine, or whose it is in the store. */
+  /** The location that operators see: a folder of this machine, or the owner in the store. */
   nameOf(agentId: string): string {
     return this.#folderOf(agentId) ?? `workspace of ${agentId}`;
   }
@@ -80,7 +80,7 @@ export class AgentFolders implements Pick<AgentSetup, 'files' | 'file' | 'write'
     return this.file(agentId, name);
   }
 
-  /** Puts the folder where a person may take it back from. Never throws. */
+  /** Moves the folder to a place from which a user can restore it. Never throws. */
   async discard(agentId: string): Promise<RemovedFiles> {
     const path = this.#folderOf(agentId);
     if (path === undefined) {

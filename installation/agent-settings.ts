@@ -45,7 +45,7 @@ export function settingsOf(agent: ResolvedAgent): AgentSettings {
   };
 }
 
-/** Always said whole: nobody should take silence for no sandbox. */
+/** Always set completely, so that an absent value never means no sandbox. */
 const sandboxOf = ({ sandbox }: ResolvedAgent): SandboxPolicy => ({
   mode: sandbox.mode,
   workspaceAccess: sandbox.workspaceAccess,
@@ -72,7 +72,7 @@ const listed = (list: readonly string[]) => (list.length > 0 ? list : undefined)
 const filled = <T extends object>(value: T): T | undefined =>
   Object.keys(value).length > 0 ? value : undefined;
 
-/** Without the keys that nobody gave. */
+/** Without the keys that were not set. */
 const given = <T extends object>(value: T): { [Key in keyof T]?: NonNullable<T[Key]> } =>
   Object.fromEntries(Object.entries(value).filter(([, part]) => part !== undefined)) as {
     [Key in keyof T]?: NonNullable<T[Key]>;

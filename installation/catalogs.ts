@@ -1,6 +1,6 @@
 /**
- * Catalogs: the models, tools and skills of this installation, for people who look at them
- * (`models.*`, `tools.*`, `skills.status`).
+ * Catalogs: lists the models, tools and skills of this installation for operators (`models.*`,
+ * `tools.*`, `skills.status`).
  */
 import { basename, dirname, join } from 'node:path';
 import type { ModelCatalog } from '../agent/models/catalog.ts';
@@ -146,7 +146,7 @@ const groupsOf = (tools: readonly Tool[]): readonly ToolGroup[] => {
 type Place = { readonly workspace: string; readonly shared: string };
 const NOTHING = { bins: [], anyBins: [], env: [], config: [], os: [] };
 
-/** As the model is told of it, where it really is. */
+/** As the model sees it, with its real location. */
 const realPath = (path: string, { workspace, shared }: Place): string =>
   path.startsWith(`${SHARED_SKILLS_PATH}/`)
     ? join(shared, path.slice(SHARED_SKILLS_PATH.length + 1))

@@ -1,7 +1,7 @@
 /**
- * Config of a process, for people at a gateway (`config.*`): what stands in the file, without its
- * secrets, and changes of it. A change of what agents are holds at once where this process alone
- * says what they are; everything else waits for the next start, and the answer says so.
+ * Reads and changes the configuration of a process for operators at a gateway (`config.*`): the
+ * content of the file without its secrets. A change of agents applies at once where this process
+ * alone determines them; every other change applies at the next start, and the answer says so.
  */
 import JSON5 from 'json5';
 import { defined } from '../protocols/defined.ts';
@@ -146,7 +146,7 @@ const documentOf = (raw: string): Document => {
       return value as Document;
     }
   } catch (error) {
-    // json5 tells where, and one character of the text.
+    // json5 reports the position and one character of the text.
     const why = (error as Error).message.replace(/^JSON5: /, '');
     throw new TroupeError('INVALID_ARGUMENT', `/raw is no valid JSON5: ${why}`);
   }
@@ -164,7 +164,7 @@ const withoutSecrets = (config: Config): Document => {
   return shown;
 };
 
-/** Every place where the two differ, as a person writes it; lists are compared as a whole. */
+/** Every path at which the two differ, as a user writes it; lists are compared as a whole. */
 const changedPaths = (before: Document, after: Document): string[] => {
   const pointers = new Set(
     [...leaves(before), ...leaves(after)].map(([pointer]) => listOf(pointer)),

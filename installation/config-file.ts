@@ -1,15 +1,14 @@
 /**
- * ConfigFile: the configuration file of this process, read and replaced for people (`config.*`).
+ * ConfigFile: reads and replaces the configuration file of this process (`config.*`).
  *
  * Invariants:
- *  1. A file that the loader refuses never takes the place of one: the text is checked beside it
- *     first, as it would be at a start.
- *  2. The file is the old one or the new one, whenever the process dies; the old one stays beside
- *     it as `.bak`.
- *  3. Nobody's change is lost: who replaces the file names the text that they saw (`baseHash`).
- *     Within this process changes follow one another.
+ *  1. The loader never sees a file that it would refuse: a new text is checked before it replaces
+ *     the file, as at a start.
+ *  2. After a crash the file is the old one or the new one; the old one remains as `.bak`.
+ *  3. No change is lost: a client that replaces the file sends the hash of the text that it read
+ *     (`baseHash`). Changes within this process are serial.
  *
- * Boundary: what a change means for the running process is setup/config.ts's.
+ * Boundary: config-editor.ts decides what a change means for the running process.
  */
 import { createHash, randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';

@@ -14,8 +14,8 @@ import { childSchema, childSchemas, isNotYetUsed, isSecret } from '../runtime/co
 import { configSchema } from '../runtime/config/index.ts';
 
 /**
- * What of a path's change holds without a start: what runs are told of their agent. The parts that
- * were made of it at the start (who may talk to whom, what is on offer to other programs) wait.
+ * Which changes apply without a restart: running agents receive their new settings. Parts that were
+ * derived at the start (which agents may reach each other, actions for other programs) wait.
  */
 const HOT =
   /^(tenants\.[^.]+\.)?(agents\.(agents|defaults\b|maxConcurrent)|messages\.queue\b|budget\b)/;
@@ -79,5 +79,5 @@ const hintOf = (schema: TSchema, path: string): ConfigHint => ({
   ...(isNotYetUsed(schema) ? { advanced: true } : {}),
 });
 
-/** Without what stands below it, which `children` names. */
+/** Without the settings below it, which `children` names. */
 const shallow = ({ properties: _, patternProperties: __, items: ___, ...rest }: TSchema) => rest;

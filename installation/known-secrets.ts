@@ -28,7 +28,7 @@ function loginsIn(text: string): string[] {
   });
 }
 
-/** As a program is given it: `%40` stands for `@`. */
+/** In the form that a program receives: `%40` means `@`. */
 const decoded = (text: string): string => {
   try {
     return decodeURIComponent(text);

@@ -1,12 +1,11 @@
 /**
- * LogRing: the last lines of this process's log, for people who look at it through the gateway
- * (`logs.tail`). What must not be read later is not in it: it is given what the log writes, after
- * its censor.
+ * LogRing: the last lines of this process's log, for operators who read it through the gateway
+ * (`logs.tail`). It receives the lines after the redaction of secrets.
  *
  * Invariants:
- *  1. It keeps at most RING_BYTES_MAX; the oldest lines leave.
- *  2. A cursor counts the bytes that were written since the process began, so it never means
- *     another line.
+ *  1. It keeps at most RING_BYTES_MAX; the oldest lines are dropped.
+ *  2. A cursor counts the bytes written since the process started, so it always means the same
+ *     line.
  */
 import type { LogsTailParams, LogsTailResult } from '../protocols/gateway/index.ts';
 

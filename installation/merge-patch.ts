@@ -9,10 +9,9 @@ const haveIds = (list: readonly unknown[]): boolean =>
   list.length > 0 && list.every((one) => typeof idOf(one) === 'string');
 
 /**
- * `target` changed by `patch`: null removes a key. A list takes the place of a list, but where all
- * entries of both have an `id`, entries are merged by it and new ones added at the end.
- *
- * @param replaced dotted paths of lists that are replaced in any case
+ * `target` changed by `patch`: null removes a key. A list replaces a list, unless all entries of
+ * both have an `id`: then entries are merged by id, and new ones appended.
+ * @param replaced dotted paths of lists that are always replaced
  */
 export const mergePatch = (
   target: Json,

@@ -1,10 +1,10 @@
 /**
- * Redaction: what stands in a configuration file without its secrets, and back.
+ * Redaction: removes the secrets from the text of a configuration file, and restores them.
  *
- * A secret is what the schema calls one, written out as a text, and the login in any address.
- * References (`{ env: "NAME" }`) say where a secret is and are shown.
+ * A secret is a text that the schema marks as one, and the login in any address. References
+ * (`{ env: "NAME" }`) name the location of a secret and are not redacted.
  *
- * Invariant: no value that is redacted stands in what is shown, in its own place or elsewhere.
+ * Invariant: a redacted value does not occur in the result, in its own place or elsewhere.
  */
 import type { TSchema } from '@sinclair/typebox';
 import JSON5 from 'json5';
@@ -44,8 +44,8 @@ export const redact = (schema: TSchema, document: unknown): unknown =>
   replaced(schema, document, () => CONFIG_REDACTED);
 
 /**
- * The file's text for a client: as it is written where no secret is in it, with each one replaced
- * where that can be told for sure, else written anew.
+ * The file's text for a client: unchanged without secrets; with each secret replaced where its
+ * place in the text is certain; otherwise written again from its values.
  */
 export const redactText = (schema: TSchema, text: string, document: unknown): string => {
   const secrets = new Set<string>();

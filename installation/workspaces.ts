@@ -65,8 +65,8 @@ function workspacesIn(
 }
 
 /**
- * Whether an agent's folder stays what it is after it was closed, so that a command may go on in it
- * in the background. A synced one is a copy.
+ * Whether an agent's folder persists after it was closed, so that a command may continue in it in
+ * the background. A synchronized folder is a copy.
  */
 export const staysInPlace = ({ runtime: { workspaces } }: Config, clustered: boolean): boolean =>
   providerOf(workspaces, clustered) !== 'synced';

@@ -1,11 +1,11 @@
 /**
- * Routes of files: a program stores one, and gets a signed URL for it; whoever has such a
- * URL may read that one file for a while. Nothing is changed, removed or listed.
+ * Routes of artifacts: a program stores a file and receives a signed URL for it. A client with such
+ * a URL may read that one file for a while. Nothing can be changed, removed or listed.
  *
  * Invariants:
- *  1. What is under way is bounded in bytes over all requests: an upload is read into one piece of
- *     the size it announced, files are read a few at once, and held until they were sent.
- *  2. A file comes as an attachment that no browser runs, whatever it holds.
+ *  1. Bytes in transit are bounded over all requests: an upload is read into one buffer of the
+ *     announced size; files are read a few at a time, and held until they are sent.
+ *  2. A file is served as an attachment that no browser executes, whatever it contains.
  */
 import type { IncomingMessage } from 'node:http';
 import { errorData, TroupeError } from '../../protocols/errors.ts';
@@ -16,11 +16,11 @@ import { header, type Route, type RouteRequest, sendJson } from './route.ts';
 
 export type ArtifactRoutesOptions = {
   readonly artifacts: Artifacts;
-  /** takes an upload from the quota of envelopes */
+  /** counts an upload against the quota of envelopes */
   readonly authenticate: Identity['authenticate'];
-  /** takes a new URL from the quota of reads; default as an upload */
+  /** counts a new URL against the quota of reads; default as an upload */
   readonly authenticateReader?: Identity['authenticate'];
-  /** where signed URLs of this gateway point to; besides it, the host that a client asked for */
+  /** base of signed URLs of this gateway, in addition to the host that a client requested */
   readonly publicUrl: () => string;
 };
 
@@ -30,7 +30,7 @@ const HELD_BYTES_MAX = { all: 4 * ARTIFACT_BYTES_MAX, tenant: 2 * ARTIFACT_BYTES
 const READS_MAX = 4;
 /** Requests that wait for one of these. */
 const READS_WAITING_MAX = 1_000;
-/** A reader that takes nothing for so long is left. */
+/** A reader that accepts nothing for this time is disconnected. */
 const SILENT_READER_MS = 60_000;
 const AGAIN_MS = 2_000;
 
@@ -107,7 +107,7 @@ async function fetchFile(
   }
   const { contents, artifact } = await reads.next(async () => {
     const file = await options.artifacts.get(tenant, hash);
-    // Who left while waiting tells so no more.
+    // A client that left while waiting receives nothing.
     if (response.destroyed) throw new TroupeError('CANCELLED', 'the client left');
     response.once('close', room.take(tenant, file.contents.length));
     return file;
@@ -117,7 +117,7 @@ async function fetchFile(
   response.end(request.method === 'HEAD' ? undefined : contents);
 }
 
-/** A browser asks each time, and the signature is looked at each time. */
+/** The browser revalidates each time, and the signature is checked each time. */
 const CACHE = 'private, no-cache';
 const etagOf = (hash: string) => `"${hash}"`;
 
@@ -186,7 +186,7 @@ async function bodyOf(request: IncomingMessage, bytes: number): Promise<Uint8Arr
   return contents;
 }
 
-/** Reads one after the other, a few beside each other. */
+/** Reads in sequence, with a few reads in parallel. */
 class Reads {
   readonly #waiting: (() => void)[] = [];
   #running = 0;
@@ -199,7 +199,7 @@ class Reads {
     try {
       return await work();
     } finally {
-      // Whoever waits takes this one's place.
+      // The next waiting reader gets this slot.
       const next = this.#waiting.shift();
       if (next) next();
       else this.#running--;

@@ -1,7 +1,7 @@
 /**
- * What this door offers, as documents: `GET /mcp/capabilities` and `GET /acp/capabilities`.
- * Both are made of what the Edge itself goes by, so that they cannot say anything else. Of the
- * caller's tenant.
+ * The offered actions as documents: `GET /mcp/capabilities` and `GET /acp/capabilities`, for the
+ * caller's tenant. Both are derived from the data that the Edge uses, so they cannot differ from
+ * it.
  */
 import { type ActionSpec, type Transport, TRANSPORTS } from '../../protocols/action.ts';
 import type { RouteRequest } from './route.ts';

@@ -1,7 +1,7 @@
 /**
- * The door described by itself: `GET /openapi.json` and `GET /asyncapi.json`, made of the schemas
- * that check what comes in. For everybody, with the actions that this code has; who comes with a
- * token gets those on offer to its tenant, of agents outside too.
+ * `GET /openapi.json` and `GET /asyncapi.json`: descriptions of this entry point, derived from the
+ * schemas that check requests. Without a token they list the built-in actions; with a token, the
+ * actions that are offered to its tenant, including those of external agents.
  */
 import { RESOURCES } from '../../operations/index.ts';
 import { operationPaths } from '../../operations/openapi.ts';
@@ -20,7 +20,7 @@ export type DocumentRoutesOptions = {
   readonly identity: Pick<Identity, 'authenticate'>;
   /** of troupe */
   readonly version: string;
-  /** of the cell, as it stands in its subjects on NATS */
+  /** of the cell, as in its NATS subjects */
   readonly env: string;
   readonly publicUrl: () => string;
 };

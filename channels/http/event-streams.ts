@@ -42,8 +42,8 @@ export class EventStreams {
   }
 
   /**
-   * Sends the events until they end, or the client has gone.
-   * @param who of whom streams are counted
+   * Sends the events until they end, or the client disconnects.
+   * @param who the client whose streams are counted
    * @throws TroupeError RATE_LIMIT_EXCEEDED before anything is sent
    */
   async send(

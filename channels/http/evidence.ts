@@ -1,7 +1,6 @@
 /**
- * `GET /evidence/{job_id}`: what verifiers found out about a job of the caller's tenant,
- * oldest first, as far as the caller may reach the tasks that verified it. Their files can be read:
- * each URL is signed anew.
+ * `GET /evidence/{job_id}`: the findings of verifiers about a job of the caller's tenant, oldest
+ * first, if the caller may reach the tasks that verified it. Each file has a newly signed URL.
  */
 import { TroupeError } from '../../protocols/errors.ts';
 import {

@@ -1,10 +1,9 @@
 /**
- * Function calling: `GET /v1/functions` tells a model what it may call, and
- * `POST /v1/function-calls` carries out what it called: each call is an envelope like any other,
- * with the same answers.
+ * Function calling: `GET /v1/functions` lists what a model may call, and `POST /v1/function-calls`
+ * executes its calls: each call becomes an envelope with the same answers.
  *
- * Envelopes are made here, so that nobody can have signed them: a caller under A2A-External sends
- * envelopes of its own instead.
+ * The envelopes are created here, so they have no signature of the caller: a caller under
+ * A2A-External sends its own envelopes instead.
  */
 import { createHash } from 'node:crypto';
 import { type Static, Type } from '@sinclair/typebox';

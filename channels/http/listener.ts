@@ -1,12 +1,12 @@
 /**
- * Listener: finds the route of a request and answers what the route throws. One table for
- * all: exact paths by a map, patterns by their number of segments.
+ * Listener: finds the route of a request and answers errors that the route throws. One table for
+ * all routes: exact paths in a map, patterns by their number of segments.
  *
  * Invariants:
- *  1. A route never leaves a request without an answer: what it throws is an error of the taxonomy,
- *     and what is no error of ours is INTERNAL and in the log.
- *  2. A page of another host gets nothing: no CORS is allowed, and the gateway refuses foreign
- *     hosts and origins where it asks for no secret.
+ *  1. Every request is answered: a thrown TroupeError by its code, any other error as INTERNAL,
+ *     with a log line.
+ *  2. Pages of other hosts get nothing: no CORS is allowed, and the gateway refuses other hosts and
+ *     origins where it requires no secret.
  */
 import type { IncomingMessage, ServerOptions, ServerResponse } from 'node:http';
 import { type ErrorData, TroupeError } from '../../protocols/errors.ts';
@@ -40,7 +40,7 @@ type Found = {
   readonly params: Readonly<Record<string, string>>;
 };
 
-/** A body that is read whole is there by then. */
+/** A body that is read completely has arrived by then. */
 const BODY_MS = 30_000;
 const NO_PARAMS: Found['params'] = {};
 
@@ -118,7 +118,7 @@ const paramsOf = (
   return params;
 };
 
-/** `{version}.json` is the name and what stands behind it. */
+/** `{version}.json` is the name and its suffix. */
 const nameOf = (segment: string): [string | undefined, string] => {
   const end = segment.indexOf('}');
   return segment.startsWith('{') && end > 0

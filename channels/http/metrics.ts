@@ -1,10 +1,10 @@
 /**
- * `GET /metrics`: what a process counts, for Prometheus.
+ * `GET /metrics`: the counters of a process, for Prometheus.
  *
- * The text names tenants and principals, so it is not for everybody: a gateway gives it to
- * operators (`authorization: credentials_file` in Prometheus), a worker, which has no other door,
- * on a port that is opened for it alone: to direct connections of the same machine, or with the
- * gateway's token, which is guessed there no faster than at the gateway.
+ * The text contains tenants and principals, so it is not public. A gateway serves it to operators
+ * (`authorization: credentials_file` in Prometheus). A worker, which has no other port, serves it
+ * on a port of its own: to direct connections of the same machine, or with the gateway's token,
+ * with the same limit of wrong tokens as at the gateway.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -22,7 +22,7 @@ import { header, type Route, type RouteRequest, sendError } from './route.ts';
 
 export type MetricsRouteOptions = {
   readonly metrics: Pick<Metrics, 'text' | 'contentType'>;
-  /** @throws TroupeError UNAUTHORIZED, FORBIDDEN unless an operator asks */
+  /** @throws TroupeError UNAUTHORIZED, FORBIDDEN unless the caller is an operator */
   readonly operator: (request: RouteRequest) => Promise<unknown>;
 };
 
@@ -40,9 +40,9 @@ export const metricsRoutes = ({ metrics, operator }: MetricsRouteOptions): reado
 export type ServeMetricsOptions = {
   readonly metrics: Pick<Metrics, 'text' | 'contentType'>;
   readonly host: string;
-  /** 0 takes a free one */
+  /** 0 selects a free one */
   readonly port: number;
-  /** asked for as `Bearer`; needed where others than this machine reach the port */
+  /** required as `Bearer` token; needed when other machines reach the port */
   readonly token?: string | undefined;
   readonly clock: Clock;
 };

@@ -1,7 +1,4 @@
-/**
- * What the registry knows, for who asks over HTTP: `GET /v1/agents` and the schemas of
- * payloads. Of the caller's tenant.
- */
+/** `GET /v1/agents` and the schemas of payloads: the registry of the caller's tenant. */
 import { type ActionSpec, AGENTS_INDEX, type AgentRow, majorOf } from '../../protocols/action.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import type { Index } from '../../runtime/index.ts';
@@ -66,7 +63,7 @@ export const registryRoutes = ({
   },
 ];
 
-/** Of the newest MAJOR version, unless one is asked for. @throws TroupeError NOT_FOUND */
+/** Of the newest MAJOR version, unless another is requested. @throws TroupeError NOT_FOUND */
 function schemaOf(
   specs: readonly ActionSpec[],
   action: string,

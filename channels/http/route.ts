@@ -9,10 +9,10 @@ import { type WireRefusal, wireError } from '../../protocols/task.ts';
 export type RouteRequest = {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  /** parts of the path that stand for `{name}`, decoded */
+  /** values of `{name}` segments in the path, decoded */
   readonly params: Readonly<Record<string, string>>;
   readonly query: URLSearchParams;
-  /** aborted when the client is gone */
+  /** aborted when the client disconnects */
   readonly signal: AbortSignal;
   /**
    * Once per request. @throws TroupeError PAYLOAD_TOO_LARGE above `bytesMax`, and the rest is not
@@ -23,7 +23,7 @@ export type RouteRequest = {
 
 export type Route = {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
-  /** as `/v1/tasks/{id}/events`; braces stand for one segment, or for its begin: `{name}.json` */
+  /** as `/v1/tasks/{id}/events`; braces match one segment, or its beginning: `{name}.json` */
   readonly path: string;
   readonly handle: (request: RouteRequest) => Promise<void> | void;
 };
@@ -61,7 +61,7 @@ export const refusalOf = (
   ...(ids.traceId ? { trace_id: ids.traceId } : {}),
 });
 
-/** Headers that an error asks for: when to come again, and how to sign in. */
+/** Headers of an error: when to try again, and how to authenticate. */
 export const errorHeaders = ({ code, retryAfterMs }: ErrorData): Record<string, string> => ({
   ...(retryAfterMs === undefined
     ? {}

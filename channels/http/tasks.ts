@@ -1,4 +1,4 @@
-/** `/v1/tasks`: a task as it is, what it tells, its cancel, its input. */
+/** `/v1/tasks`: reads a task and its events, cancels it, and sends it input. */
 import { type CheckAnswer, checker } from '../../protocols/check.ts';
 import { ENVELOPE_BYTES_MAX } from '../../protocols/envelope.ts';
 import { TroupeError } from '../../protocols/errors.ts';
@@ -55,7 +55,7 @@ const taskAnswers = (edge: Edge): readonly Route[] => [
   },
 ];
 
-/** @param empty stands for a body that was left out */
+/** @param empty value for a missing body */
 const json = async (incoming: RouteRequest, empty?: unknown): Promise<unknown> => {
   const { headers } = incoming.request;
   const isEmpty = !headers['transfer-encoding'] && Number(headers['content-length'] ?? 0) === 0;

@@ -1,8 +1,8 @@
 /**
- * `/v1/runs/{run_id}/trace`: what a run led to, for operators, from committed rows and transcripts.
- * No actor is asked.
+ * `/v1/runs/{run_id}/trace`: what a run caused, for operators, from committed rows and transcripts.
+ * It activates no actor.
  *
- * Boundary: who is an operator is the caller's to say; nothing is read before that is known.
+ * Boundary: the caller authenticates operators; nothing is read before that.
  */
 import { address } from '../../protocols/address.ts';
 import { TroupeError } from '../../protocols/errors.ts';
@@ -12,7 +12,7 @@ import { type Route, type RouteRequest, sendJson } from './route.ts';
 
 export type TraceRouteOptions = {
   readonly system: Pick<System, 'index' | 'transcripts'>;
-  /** @throws TroupeError UNAUTHORIZED, FORBIDDEN unless an operator asks */
+  /** @throws TroupeError UNAUTHORIZED, FORBIDDEN unless the caller is an operator */
   readonly operator: (
     request: RouteRequest,
   ) => Promise<{ readonly sub: string /** default `default` */; readonly tenant?: string }>;
