@@ -1,6 +1,6 @@
 /**
- * Own settings: what people set for one session, until its reset (`session.set`), and notes that
- * they put into its transcript (`session.inject`). Pure.
+ * Own settings: settings of one session until its reset (`session.set`), and notes that clients add
+ * to its transcript (`session.inject`). Pure.
  */
 import {
   INJECTED_CHARACTERS_MAX,

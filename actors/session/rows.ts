@@ -37,8 +37,9 @@ function endOf(context: SessionContext, now: number): Partial<RunRow> {
 }
 
 /**
- * What messages that joined a run are told of its reply: the whole where they are few, its first
- * words where they are many, for the turn that ends a run must never be too large to be written.
+ * What messages that joined a run receive of its reply: the complete text if they are few, its
+ * beginning if they are many, because the turn that ends a run must always be small enough to
+ * store.
  */
 export function replyOfJoined(context: SessionContext): string {
   const { reply = '', joined } = runOf(context);

@@ -1,8 +1,8 @@
 /**
- * Setup: the names that the session's chart is written in: its types, effects, actions, guards and
- * delays. An action is a deed of one of the files beside it: of the run and its queue (run.ts,
- * queue.ts, batch.ts, compaction.ts, abort.ts, own-settings.ts), or of the bonds with other
- * sessions (spawn.ts, children.ts, orphans.ts, waits.ts).
+ * Setup: the names that the session's chart uses: types, effects, actions, guards and delays. Each
+ * action is implemented in one file: of the run and its queue (run.ts, queue.ts, batch.ts,
+ * compaction.ts, abort.ts, own-settings.ts), or of related sessions (spawn.ts, children.ts,
+ * orphans.ts, conversation-waits.ts).
  */
 import { setup } from 'xstate';
 import { type ActorInput, effect, hostActions } from '../../protocols/statechart.ts';

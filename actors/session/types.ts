@@ -63,7 +63,7 @@ export type Pending = {
   readonly origin?: MessageOrigin;
   readonly lineage?: Lineage;
   readonly priority?: 'low' | 'high';
-  /** who is told of its end */
+  /** the actor that receives its end */
   readonly notify?: Address;
 };
 
@@ -110,7 +110,7 @@ export type Run = Omit<Pending, 'images' | 'mode' | 'channel' | 'priority'> & {
   readonly error?: ErrorData;
   /** that its reply ends with: stored choices that mean nothing */
   readonly notices?: readonly string[];
-  /** what is told at its end */
+  /** published at its end */
   readonly reply?: string;
   /** conversations that it began */
   readonly conversations?: readonly Begun[];
@@ -121,7 +121,7 @@ export type Run = Omit<Pending, 'images' | 'mode' | 'channel' | 'priority'> & {
 /** How often the last call was made in a row with one result; digests, not texts. */
 export type Repeats = { readonly call: string; readonly result: string; readonly times: number };
 
-/** What people set for this session; absent: as the agent has it. */
+/** Settings of this session; absent: those of the agent. */
 export type OwnSettings = {
   readonly model?: string;
   readonly thinking?: string;
@@ -160,7 +160,7 @@ export type SessionContext = {
   readonly queue: readonly Pending[];
   readonly folded: readonly Folded[];
   readonly run: Run | null;
-  /** a person asked for it and is answered */
+  /** a user requested it and receives the answer */
   readonly compaction: { readonly reply: ReplyRef | null; readonly instructions?: string } | null;
   readonly reset: {
     readonly reply: ReplyRef | null;
@@ -172,7 +172,7 @@ export type SessionContext = {
 
   // ---- absent until there is one
 
-  /** the door that people came through last */
+  /** the entry point of the last message of a user */
   readonly channel?: string;
   readonly contextTokens?: number;
   /** that answered last; another setting, and a reset, take it away */
@@ -188,7 +188,7 @@ export type SessionContext = {
   readonly waits?: readonly Wait[];
   /** ids of probes that were passed on since the run waits */
   readonly probed?: readonly string[];
-  /** it is deleted when what goes on has ended */
+  /** it is deleted when its activity has ended */
   readonly closing?: { readonly reply: ReplyRef | null; readonly orphans?: OrphanPolicy };
 };
 
@@ -229,12 +229,12 @@ export type CallModelInput = {
   readonly isCompacted: boolean;
   /** number of this call in the run, from 0 */
   readonly call: number;
-  /** it failed before: what watchers were told of it is void */
+  /** it failed before: earlier deltas are void */
   readonly isRepeat?: true;
   /** `provider/model` to ask first; default the catalog's */
   readonly model?: string;
   readonly thinking?: string;
-  /** stands in front of the run's message */
+  /** precedes the run's message */
   readonly prepend?: string;
   readonly settings: AgentSettings;
 };
@@ -276,11 +276,11 @@ export type ToolResult = {
   readonly images?: readonly ImagePart[];
   readonly unknown?: boolean;
   readonly sent?: readonly SentMessage[];
-  /** ids of subagents whose ends it tells: what a hook makes of its text changes nothing of that */
+  /** ids of subagents whose ends it reports: changes of its text by a hook do not affect that */
   readonly ends?: readonly string[];
 };
 
-/** Shows hooks the reply before it is told, and the end. `repeatable`. */
+/** Passes the reply to hooks before it is published, and the end. `repeatable`. */
 export type ReplyInput = {
   readonly tenant: string;
   readonly agentId: string;
@@ -313,7 +313,7 @@ export type AssembleInput = {
   readonly extraSystemPrompt?: string;
   /** digest of the prompt that the transcript holds since the last reset; absent: none */
   readonly digest?: string;
-  /** the session has just begun (a hook is told) */
+  /** the session is new (a hook is called) */
   readonly isFirst: boolean;
   /** a session that ended before its hooks were called at once */
   readonly ended?: EndedSession;
@@ -330,7 +330,7 @@ export type AssembleOutput = {
   readonly prompt?: { readonly system: string; readonly report: PromptReport };
   /** what hooks put in front of the message */
   readonly prepend?: string;
-  /** somebody wants to see the reply before it is told: the chart passes `replying` */
+  /** a hook needs the reply before it is published: the chart passes `replying` */
   readonly replyHooks: boolean;
   readonly endHooks?: boolean;
 };
@@ -364,7 +364,7 @@ export type CompactOutput = {
 export type ReplyFacts = {
   readonly status: RunStatus;
   readonly text: string;
-  /** how the last answer ended: `refusal` and `length` are told when there is no word */
+  /** how the last answer ended: `refusal` and `length` are reported without text */
   readonly stop?: string;
   readonly reasoning?: string;
   readonly showReasoning: boolean;
@@ -374,7 +374,7 @@ export type ReplyFacts = {
   readonly sent: readonly SentMessage[];
   /** another agent began the run: the model may answer that it wants to say nothing */
   readonly mayDecline?: boolean;
-  /** stand behind the answer */
+  /** follow the answer */
   readonly notices?: readonly string[];
   readonly error?: ErrorData;
 };

@@ -1,13 +1,14 @@
 /**
- * Waits: messages to other sessions, and which waits would never end. Pure.
+ * Waits: messages to other sessions for which a call waits, and detection of waits that would never
+ * end. Pure.
  *
- * A session that begins to wait sends a probe along the waits of those it waits for: the algorithm
- * of Chandy, Misra and Haas for requests that all must be answered ("Distributed deadlock
- * detection", 1983). Every circle of waits has an edge that was made last; its probe finds the
- * others in place and comes back, and the wait that closed the circle is answered.
+ * A session that starts to wait sends a probe along the waits of the sessions it waits for: the
+ * algorithm of Chandy, Misra and Haas for requests that all must be answered ("Distributed deadlock
+ * detection", 1983). Every cycle of waits has an edge that was created last; its probe finds the
+ * other edges and returns, and the wait that closed the cycle is answered.
  *
- * Invariants: a probe passes a session once, so there are never more of it than waits; a call is
- * answered once; a wait is gone when its call has a result or its run has ended.
+ * Invariants: a probe passes a session once, so there are never more probes than waits; a call is
+ * answered once; a wait is removed when its call has a result or its run has ended.
  */
 import { type Address, address } from '../../../protocols/address.ts';
 import {
@@ -36,7 +37,7 @@ const PROBED_MAX = 64;
 export const sessionAt = ({ tenant }: SessionContext, sessionKey: string): Address =>
   address(tenant, 'session', sessionKey);
 
-/** Of the run that goes on: one whose end is known begins nothing more. */
+/** Of the active run: a run whose end is decided starts nothing more. */
 export const goesOn = ({ run }: SessionContext, runId: string): boolean =>
   run?.runId === runId && run.status === 'running';
 
@@ -114,7 +115,9 @@ const waitOf = ({ id, target, callId, waitMs, meta }: Delivered<SessionConverse>
   blocks: waitMs > 0,
 });
 
-/** The call was made again: it waits on, or is told that the message has gone. */
+/**
+ * The call was repeated: it continues to wait, or receives the answer that the message was sent.
+ */
 function again(
   context: SessionContext,
   asked: Delivered<SessionConverse>,
@@ -187,7 +190,7 @@ export const waitsOfCalls = (
     ? waitsWithout(context, ({ callId }) => callIds.includes(callId))
     : {};
 
-/** The run has ended: its messages go on without it. */
+/** The run has ended: its messages continue without it. */
 export function waitsAtRunEnd({ waits, probed }: SessionContext): ActionResult {
   if (!waits) return probed ? { change: { probed: undefined } } : {};
   return {
@@ -205,9 +208,9 @@ export function waitsAtRunEnd({ waits, probed }: SessionContext): ActionResult {
 // ---- circles
 
 /**
- * Sessions that this one waits for. A subagent's session ends when all below it have ended, so it
- * waits for each of its subagents; and whoever waits for one that has no place yet waits for those
- * that have the places.
+ * Sessions that this one waits for. A subagent's session ends after all below it, so it waits for
+ * each of its subagents. A session that waits for a queued subagent also waits for those with a
+ * slot.
  */
 function awaitedSessions({ waits = [], children = [], terms }: SessionContext): string[] {
   const targets = waits.filter(({ blocks }) => blocks).map(({ target }) => target);
@@ -228,7 +231,7 @@ const probeOf = (
   return { to: sessionAt(context, to), event };
 };
 
-/** Does anybody here wait for the origin? Else it goes on along our waits. */
+/** Whether this session waits for the origin of the probe. Otherwise the probe is passed on. */
 export const probe = on('session.probe', ({ context, event }): ActionResult => {
   const { origin, id, path } = event;
   const { sessionKey, probed = [] } = context;
@@ -246,7 +249,7 @@ export const probe = on('session.probe', ({ context, event }): ActionResult => {
   };
 });
 
-/** The circle is closed: the conversation answers with what is known, and goes on behind it. */
+/** The cycle is closed: the conversation answers with what is known, and continues afterwards. */
 export const cycle = on('session.cycle', ({ context, event }): ActionResult => {
   const { id } = event;
   const wait = (context.waits ?? []).find((one) => one.id === id && one.blocks);

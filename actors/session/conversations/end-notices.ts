@@ -1,9 +1,9 @@
 /**
- * Ends: what actors are told of the ends of runs and of messages: who sent a message
- * with `notify`, and, of every run of a subagent's session, its subagent. Pure.
+ * End notices: which actors receive the ends of runs and messages: senders of messages with
+ * `notify`, and for every run of a subagent's session its subagent. Pure.
  *
- * Invariants: each message with `notify` has one RunEnded, however it ends; the subagent has one of
- * each run, without the words where they were the answer to another agent.
+ * Invariants: each message with `notify` has one RunEnded, however it ends; the subagent has one
+ * per run, without the text if that was the answer to another agent.
  */
 import type { Address } from '../../../protocols/address.ts';
 import type { RunEnded } from '../../../protocols/session.ts';
@@ -17,7 +17,7 @@ import * as rows from '../rows.ts';
 import { grantorOf } from '../subagents/subagent-limits.ts';
 import type { Joined, SessionContext } from '../types.ts';
 
-/** Of a reply; the whole is in the transcript. */
+/** Of a reply; the transcript has the complete text. */
 const TEXT_CHARACTERS_MAX = 32 * 1024;
 
 // ---- those who watch
@@ -57,7 +57,7 @@ function joinedEnd(context: SessionContext, runId: string, now: number): RunEven
 
 // ---- actors that wait
 
-/** The same for all that are told in one turn. `after`: the session as it goes on. */
+/** The same for all receivers of one turn. `after`: the session after the turn. */
 const stateOf = (after: SessionContext) => ({
   sessionKey: after.sessionKey,
   open: openOf(after),

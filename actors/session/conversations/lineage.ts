@@ -1,9 +1,9 @@
 /**
- * Lineage: what goes with a message, a spawn or a report that a run makes, and what its sender
- * keeps; so that nothing that agents begin among themselves goes on for ever. Pure.
+ * Lineage: limits that a run passes on with a message, a spawn or a report, and what remains with
+ * the sender, so that work that agents start among themselves always ends. Pure.
  *
- * Invariants: messages are divided, never copied: what a sender hands on and what it keeps are
- * together what it had, less the one that it sends. A chain is `hopsMax` long at most.
+ * Invariants: messages are divided, never copied: what a sender passes on and keeps is together
+ * what it had, minus the sent one. A chain has at most `hopsMax` steps.
  */
 import { type Lineage, type LineageLimits, VISITED_MAX } from '../../../protocols/lineage.ts';
 import type { Run } from '../types.ts';
@@ -12,7 +12,7 @@ import type { Run } from '../types.ts';
 const MESSAGE_SHARE = 1 / 4;
 const SPAWN_SHARE = 1 / 2;
 
-/** What a person, a client or a schedule began. */
+/** The lineage of work that a user, a client or a schedule started. */
 const begun = ({ messagesMax }: LineageLimits): Lineage => ({
   hops: 0,
   visited: [],
@@ -27,7 +27,7 @@ const oneMore = ({ hops, visited }: Lineage, self: string, left: number): Lineag
 
 const newest = (visited: readonly string[]): readonly string[] => visited.slice(-VISITED_MAX);
 
-/** What goes with a message to another session, and what the sender's run goes on with. */
+/** The lineage of a message to another session, and the rest for the sender's run. */
 export function onward(
   run: Run | null,
   self: string,
@@ -52,7 +52,7 @@ export function refusalOf(
   return left < 1 ? 'messages' : undefined;
 }
 
-/** Of a run that takes both: the longer way, all sessions on either, the fewer messages. */
+/** Of a run that processes both: the longer chain, all visited sessions, the fewer messages. */
 export function joinedLineage(a?: Lineage, b?: Lineage): Lineage | undefined {
   if (!a || !b) return a ?? b;
   return {

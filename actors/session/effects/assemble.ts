@@ -1,9 +1,9 @@
 /**
- * assemble: puts the prompt of a run together, once, and asks the hooks that may change it.
- * `repeatable`: it changes nothing; hooks that are asked again must bear it.
+ * assemble: builds the prompt of a run once, and calls the hooks that may change it. `repeatable`:
+ * it changes nothing; hooks may be called again.
  *
- * Cheap, for it stands before every run: an unchanged workspace costs a few `stat`, and the prompt
- * that was made of it last is used again.
+ * It precedes every run, so it is cheap: an unchanged workspace costs a few `stat` calls, and its
+ * last prompt is used again.
  */
 import { address } from '../../../protocols/address.ts';
 import { parseSessionKey } from '../../../protocols/session-key.ts';
@@ -102,8 +102,8 @@ const SUBAGENT_FILES: ReadonlySet<string> = new Set(['AGENTS.md', 'TOOLS.md']);
 const ofSubagents = new WeakMap<AgentParts, AgentParts>();
 
 /**
- * What a subagent knows of its agent's files: no persona, no memory, and no skill whose file
- * is in a workspace that it may not see. The same object for the same files.
+ * The files that a subagent sees: no persona, no memory, and no skill in a workspace that it may
+ * not read. Returns the same object for the same files.
  */
 function partsOfSubagent(parts: AgentParts): AgentParts {
   let own = ofSubagents.get(parts);

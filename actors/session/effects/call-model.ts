@@ -1,8 +1,8 @@
 /**
- * callModel: one call of a language model over what the session's transcript shows it,
- * and the plan of the calls that it wants. `repeatable`: it changes nothing outside but the bill;
- * after a crash it runs again under the same run id, and its deltas begin again at offset 0, which
- * tells watchers to replace what they have.
+ * callModel: one request to a language model about the session's transcript, and the plan of the
+ * calls in its answer. `repeatable`: it changes nothing outside except the bill. After a crash it
+ * runs again under the same run id, and its deltas restart at offset 0, so clients replace the
+ * earlier ones.
  */
 import { address } from '../../../protocols/address.ts';
 import type { AgentRow } from '../../../protocols/agent.ts';
@@ -26,7 +26,7 @@ import type { PlannedCall } from '../../../agent/policy/planned-call.ts';
 import type { CallModelInput, CallModelOutput } from '../types.ts';
 import { readConversation } from './transcript.ts';
 
-/** A model that sends nothing for so long is given up. */
+/** Silence of a model after which the request fails. */
 const IDLE_TIMEOUT_MS = 120_000;
 /** Tokens of the window that are kept free for the answer (AgentSettings.reserveTokens). */
 const RESERVE_TOKENS = 16_384;
@@ -172,7 +172,7 @@ class Watchers {
     this.#topic = runEventsTopic(input.tenant, input.sessionKey);
   }
 
-  /** Another model begins, or the call is made again: what was told of it is void. */
+  /** Another model starts, or the request is repeated: earlier deltas are void. */
   restart(): void {
     this.#offset = { assistant: 0, reasoning: 0 };
     this.reasoning = '';

@@ -1,6 +1,7 @@
 /**
- * callOnce: a call that may not run twice. When its worker dies on it, it is not run again, and no
- * person need be asked: the model reads that nobody knows, and looks before it goes on.
+ * callOnce: a call that may not run twice. If its worker dies during the call, it does not run
+ * again and needs no approval: the model receives an unknown outcome and checks before it
+ * continues.
  */
 import type { EffectContext, EffectDefinition } from '../../../runtime/index.ts';
 import { servicesOf } from '../../../agent/services.ts';

@@ -1,8 +1,9 @@
 /**
- * compact: shortens the context of a session: notes worth keeping go to the agent's daily log
- * first, then the older part becomes a summary by the model, or by rule when no model can.
+ * compact: shortens the context of a session: first notes go to the agent's daily log, then the
+ * older part is replaced by a summary, written by the model, or by rule if no model can.
  *
- * `keyed`: a repeat asks the model again, which costs, and writes the log once, by the effect's id.
+ * `keyed`: a repeat requests the model again, which costs, and writes the log once, by the effect's
+ * id.
  */
 import { address, type Address } from '../../../protocols/address.ts';
 import { errorData, TroupeError } from '../../../protocols/errors.ts';
@@ -29,7 +30,7 @@ const KEPT_TOKENS_MAX = 20_000;
 const PIECE_SHARE = 0.6;
 /** Pieces that are smaller by half each time, when the model finds them too long. */
 const HALVINGS_MAX = 3;
-/** Of the person's own words, where the cut is within their turn, and of notes that stay. */
+/** Of the user's own text, if the cut is within their turn, and of notes that stay. */
 const QUESTION_CHARACTERS_MAX = 20_000;
 const NO_NOTES = 'NO_REPLY';
 const ROOM_TOKENS_MIN = 1_000;
@@ -60,7 +61,7 @@ export const compact: EffectDefinition<CompactInput, CompactOutput> = {
     const parts: Parts = { ...before, kept: before.kept, room };
     const notes = await notesOf(parts, input, context, writer);
     const summed = await summaryOf(parts, input, writer);
-    // last, for what fails before it is done again under another id when a run goes on
+    // last, because earlier steps are repeated under another id when a run resumes
     const unwritten = notes === '' ? [] : await writeDown(notes, parts, input, context);
     const summary = [summed, ...questionOf(parts), ...unwritten].join('\n\n');
     const tokensAfter =
@@ -108,7 +109,7 @@ async function conversationAt(
   const first = summary === undefined ? 0 : messagesTokens([summaryMessage(summary)]);
   const systemTokens = tokensOf(system);
   const keep = kept(entries, {
-    // less than there is, for the estimate may be wrong: who asks has been told that it is too long
+    // less than the limit, because the estimate may be wrong: the model already refused the length
     keepTokens: runId === '' ? 0 : Math.min(KEPT_TOKENS_MAX, KEPT_SHARE * Math.min(room, said)),
     turnTokensMax: runId === '' ? Infinity : room / 2,
   });

@@ -5,10 +5,10 @@
 import { cutText } from '../../../agent/tools/registry.ts';
 import type { ToolResult } from '../types.ts';
 
-/** Of the 4 MiB of an outcome; the rest is for names, ids and what was sent to people. */
+/** Of the 4 MiB of an outcome; the rest is for names, ids and text sent to users. */
 const RESULTS_BYTES_MAX = 3 * 2 ** 20;
 
-/** Texts as long as a result may be; images as many as there is room for beside all texts. */
+/** Texts up to their limit; as many images as fit next to all texts. */
 export function fitted(results: readonly ToolResult[]): readonly ToolResult[] {
   const cut = results.map((one) => ({ ...one, result: cutText(one.result) }));
   let room = RESULTS_BYTES_MAX - cut.reduce((sum, one) => sum + Buffer.byteLength(one.result), 0);

@@ -11,7 +11,7 @@ import { cutMiddle } from '../../../agent/context/cut.ts';
 import { servicesOf } from '../../../agent/services.ts';
 import type { ToolResult } from '../types.ts';
 
-/** What a call that may not run again is told of, for nobody makes it again. */
+/** The error for a call that may not run again, because nothing repeats it. */
 const OF_PLACE: ReadonlySet<ErrorCode> = new Set(['CONFLICT', 'UNAVAILABLE']);
 
 type Opening = ReturnType<EffectContext['workspace']>;
@@ -71,8 +71,8 @@ export async function keepingWorkspace(
 }
 
 /**
- * Saves all, and answers what the model reads of those that were not saved whole. One that could
- * not be opened was reported to its call. @throws as `savedOf`
+ * Saves all workspaces, and returns texts for the model about those that were not saved completely.
+ * A workspace that could not be opened was reported to its call. @throws as `savedOf`
  */
 async function saveAll(opened: Iterable<Opening>): Promise<readonly string[]> {
   const notes: string[] = [];

@@ -1,6 +1,4 @@
-/**
- * Outgoing text: what hooks make of a text before people see it, and their notice that it is out.
- */
+/** Outgoing text: hooks change a text before users see it, and are notified when it was sent. */
 import type { HookAbout, Hooks } from '../../../agent/hooks/hooks.ts';
 
 /**

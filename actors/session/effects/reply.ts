@@ -1,6 +1,6 @@
 /**
- * reply: shows hooks the reply before it is told, and the end of the run. Runs only
- * where somebody has such a hook. `repeatable`: hooks that are asked again must bear it.
+ * reply: passes the reply to hooks before it is published, and the end of the run. Runs only if
+ * such a hook exists. `repeatable`: hooks may be called again.
  */
 import type { EffectContext, EffectDefinition } from '../../../runtime/index.ts';
 import type { HookAbout, Hooks } from '../../../agent/hooks/hooks.ts';

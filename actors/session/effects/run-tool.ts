@@ -1,6 +1,6 @@
 /**
- * runTool: one planned call, told to watchers from its beginning to its end. A tool's failure is a
- * result that the model reads, never a failed run.
+ * runTool: one planned call, published to clients from start to end. A tool's failure is a result
+ * for the model, never a failed run.
  */
 import { type Address, address } from '../../../protocols/address.ts';
 import { errorData, TroupeError } from '../../../protocols/errors.ts';
@@ -24,7 +24,7 @@ type Phase<Name> = Omit<
   'runId' | 'sessionKey' | 'at' | 'stream' | 'callId' | 'name'
 >;
 
-/** Tells those who watch the session what becomes of a call. */
+/** Publishes the progress of a call to the clients of the session. */
 export const teller =
   ({ tenant, sessionKey, runId }: CallToolsInput, call: PlannedCall, context: EffectContext) =>
   (event: Phase<'start'> | Phase<'update'> | Phase<'end'>): void => {
@@ -125,7 +125,7 @@ async function outcomeOf(
   }
 }
 
-/** What hooks make of messages into this conversation: people see them as they see replies. */
+/** Hooks change messages into this conversation, which users see as they see replies. */
 async function withMessages(
   { tenant, agentId, sessionKey, runId }: CallToolsInput,
   outcome: Outcome,

@@ -1,13 +1,13 @@
 /**
- * Transcript: what a run may see of its session's conversation, up to what the turn that asked
- * knew. Reads only what lies after the last reset or compaction, and the prompt, wherever it is.
+ * Transcript: what a run may read of its session's conversation, up to the turn that requested it.
+ * Reads only entries after the last reset or compaction, and the prompt.
  */
 import { TroupeError } from '../../../protocols/errors.ts';
 import type { SessionEntry } from '../../../protocols/session.ts';
 import type { EffectContext, TranscriptEntry } from '../../../runtime/index.ts';
 import type { CallModelInput } from '../types.ts';
 
-/** How long the transcript may lag behind the turn that asked (only where messages are relayed). */
+/** How far the transcript may lag behind the requesting turn (only where messages are relayed). */
 const WAIT_MS = 10_000;
 const POLL_MS = 20;
 const PAGE = 1_000;

@@ -1,4 +1,4 @@
-/** Writer: a model that is asked for a text about a text, and what it has used. */
+/** Writer: requests a text about a text from a model, and counts the usage. */
 import type { Usage } from '../../../protocols/session.ts';
 import { chatSpan, type EffectContext, inSpan, usageAttributes } from '../../../runtime/index.ts';
 import { chosenFor } from '../../../agent/models/chosen.ts';
@@ -34,8 +34,8 @@ export class Writer {
   }
 
   /**
-   * '' when the model refuses or has nothing to say. The material and the request are messages of
-   * their own: what is asked for stands last. @throws TroupeError as models do
+   * '' when the model refuses or has nothing to say. Material and request are separate messages,
+   * the request last. @throws TroupeError as models do
    */
   async write(system: string, material: string, request: string): Promise<string> {
     const { catalog } = servicesOf(this.#context);

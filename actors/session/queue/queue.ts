@@ -31,7 +31,7 @@ import { isFull, queueOf } from './waiting-messages.ts';
 /** Messages that end with one run by steering it; more become runs of their own. */
 const JOINED_MAX = 256;
 const DEBOUNCE_MS = 500;
-/** Messages that one turn takes into a run; the others come at the next boundary. */
+/** Messages that one turn adds to a run; the others are added at the next boundary. */
 const STEERED_AT_ONCE = 16;
 const PREVIEW_CHARACTERS = 120;
 
@@ -65,7 +65,7 @@ const isSaid = ({ queue, folded }: SessionContext): boolean => queue.length + fo
 const nextRun = ({ queue }: SessionContext): readonly Pending[] =>
   queue[0]?.mode === 'collect' ? queue.filter(({ mode }) => mode === 'collect') : queue.slice(0, 1);
 
-/** A person is among those who said it: what follows is theirs, and begins a new lineage. */
+/** A user is among the senders: the run belongs to them and starts a new lineage. */
 const isOfPerson = (messages: readonly Pending[], folded: readonly Folded[]): boolean =>
   folded.length > 0 || messages.some(({ origin, lineage }) => !origin && !lineage);
 
@@ -115,7 +115,7 @@ export function begin({ context, event }: ActionArgs): ActionResult {
 const lineageOf = (messages: readonly Pending[], first?: Lineage): Lineage | undefined =>
   messages.reduce((joined, { lineage }) => joinedLineage(joined, lineage), first);
 
-/** It goes on with the messages that the run has left: they are neither more nor fewer for it. */
+/** It continues with the run's remaining messages, whose number does not change. */
 const joining =
   ({ lineage: has }: Run) =>
   (pending: Pending): Pending => {
@@ -196,7 +196,7 @@ const steering = (context: SessionContext): readonly Pending[] =>
 
 export const hasSteering = ({ context }: ActionArgs): boolean => steering(context).length > 0;
 
-/** Also what subagents have reported is heard before the model is called. */
+/** Reports of subagents are also added before the model request. */
 export const hasSteeringOrReports = (at: ActionArgs): boolean =>
   hasSteering(at) || reportsWait(at.context);
 
@@ -260,7 +260,7 @@ const reportHeard = ({ text, origin }: TakenReports) => ({
 export const nextCollects = ({ context }: ActionArgs): boolean =>
   context.queue[0]?.mode === 'collect';
 
-/** What is left of the quiet; none when as many wait as may, or nobody does. */
+/** The rest of the debounce time; none when the queue is full or empty. */
 export function quietMs({ context, event }: ActionArgs): number {
   if (isFull(context)) return 0;
   const last = Math.max(...context.queue.map(({ acceptedAt }) => acceptedAt));

@@ -1,9 +1,8 @@
 /**
- * Waiting: how many messages a session lets wait, in what order, and which of them makes room.
- * Pure.
+ * Waiting: how many messages a session queues, in which order, and which of them makes room. Pure.
  *
- * Invariants: no more than `cap` wait, and FOLDED_MAX that were folded; who sent a message as an
- * agent waits for an answer to it, so it is never folded and folds nobody.
+ * Invariants: at most `cap` messages wait, and FOLDED_MAX that were folded. An agent waits for the
+ * answer to its message, so such a message is never folded and folds no other.
  */
 import type { QueueSettings } from '../../../protocols/agent.ts';
 import type { Priority } from '../../../protocols/conversation.ts';
@@ -16,7 +15,7 @@ const QUEUE_CAP = 20;
 const QUEUE_CAP_MAX = 100;
 /** Folded messages that a run may carry; past it the newest is refused whatever `overflow` says. */
 const FOLDED_MAX = 200;
-/** What waits together; a single message may be as large as doors let in (4 MiB). */
+/** Of all waiting messages; a single one may be as large as entry points accept (4 MiB). */
 const WAITING_BYTES_MAX = 4 * 2 ** 20;
 const LINE_CHARACTERS = 160;
 
@@ -27,7 +26,7 @@ export const capOf = (context: SessionContext): number =>
 
 export const isFull = (context: SessionContext): boolean => context.queue.length >= capOf(context);
 
-/** At least as much as it takes in a row: a character of a text is 3 bytes at most. */
+/** At least the size of the stored row: a character has at most 3 bytes. */
 const bytesOf = ({ text, extraSystemPrompt = '', images = [] }: Sized): number =>
   3 * (text.length + extraSystemPrompt.length) +
   images.reduce((sum, { data }) => sum + data.length, 0);
@@ -83,8 +82,8 @@ const fold = (context: SessionContext, { runId, acceptedAt, text, sender }: Pend
 };
 
 /**
- * The run asks its model now, for the first time. What people said before that is no steering:
- * each message keeps a run, and a reply, of its own. Messages to a subagent steer its one task.
+ * The run sends its first model request now. Messages of users before that are not steering: each
+ * has a run and a reply of its own. Messages to a subagent steer its one task.
  */
 export const unjoined = ({ queue, terms }: SessionContext): readonly Pending[] =>
   terms

@@ -1,4 +1,4 @@
-/** Abort: stopping runs and messages that wait, beginning anew, and being deleted. Pure. */
+/** Abort: stops runs and waiting messages, resets the session, and deletes it. Pure. */
 import type { Project, Tell } from '../../../protocols/statechart.ts';
 import { lastEnd, overBy } from '../subagents/children.ts';
 import {
@@ -103,9 +103,9 @@ export const endInterrupted = ({ context }: ActionArgs): ActionResult => ({
   change: ended(context, 'aborted'),
 });
 
-// ---- beginning anew
+// ---- reset
 
-/** All ends as aborted; the session begins anew when that is done. */
+/** Everything ends as aborted; then the session is reset. */
 export const askReset = on('session.reset', ({ context, event }): ActionResult => {
   const { reply, id } = metaOf(event);
   const { reason } = event;
@@ -146,7 +146,7 @@ export const answerClosing = ({ event }: ActionArgs): ActionResult => ({
 
 export const part = (): ActionResult => ({ change: { ended: null } });
 
-/** Another session id, none of the old words, settings but its name and place, or counts. */
+/** A new session id without the old conversation, settings (except name and channel) and counts. */
 export function renew({ context, event }: ActionArgs): ActionResult {
   const { reply, sessionId, reason } = context.reset!;
   const now = nowOf(event);
@@ -179,7 +179,7 @@ export function renew({ context, event }: ActionArgs): ActionResult {
 
 // ---- being deleted
 
-/** All ends as aborted; the session is gone when that is done. */
+/** Everything ends as aborted; then the session is deleted. */
 export const askClose = on('session.close', ({ context, event }): ActionResult => {
   const { reply } = metaOf(event);
   const { orphans } = event;

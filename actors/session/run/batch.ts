@@ -1,6 +1,6 @@
 /**
- * Batch: the calls that one answer of the model wants, in order: which run next and together, which
- * do not run, what a person said of one, and what became of them. Pure.
+ * Batch: the calls of one model answer, in order: which run next and together, which do not run,
+ * the decision of an operator about one, and their outcomes. Pure.
  *
  * Invariant: every call gets one result, in the order of the calls, unless the run ends before.
  */
@@ -61,7 +61,7 @@ const headOf = (context: SessionContext): PlannedCall | undefined => runOf(conte
 
 // ---- which are next
 
-/** The calls that run now: the first, and those behind it that may run beside it. */
+/** The calls that run now: the first, and the following ones that may run in parallel. */
 export function batchOf(context: SessionContext): readonly PlannedCall[] {
   const { planned } = runOf(context);
   const [first] = planned;
@@ -94,7 +94,7 @@ export const toolsInput = ({ context }: { context: SessionContext }): CallToolsI
 
 // ---- results
 
-/** The first calls have their results, and wait for nobody any more; the others are next. */
+/** The first calls have their results and no longer wait; the others are next. */
 function finish(at: ActionArgs, results: readonly ToolResult[]): ActionResult & { change: object } {
   const { event } = at;
   const bonds = recorded(at.context, results);
@@ -179,13 +179,13 @@ const summaries = (
 export const onResults = (at: ActionArgs): ActionResult =>
   finish(at, outputOf<readonly ToolResult[]>(at.event));
 
-/** Their effect failed: the model reads why, and goes on with what it knows. */
+/** Their effect failed: the model receives the reason and continues. */
 export const onFailure = (at: ActionArgs): ActionResult => {
   const { code, message } = errorOf(at.event);
   return told(at, batchOf(at.context), `The call failed: ${code}: ${message}`);
 };
 
-/** Results of calls that did not run; watchers are told that they ended. */
+/** Results of calls that did not run; clients receive their end. */
 function told(
   at: ActionArgs,
   calls: readonly PlannedCall[],
@@ -213,7 +213,7 @@ export function refuseCall(at: ActionArgs): ActionResult {
 export const skip = (at: ActionArgs): ActionResult =>
   told(at, runOf(at.context).planned, 'Skipped: a message came in');
 
-// ---- a person is asked
+// ---- approvals
 
 const OPTIONS: readonly ApprovalOption[] = [
   { name: 'allow-once', means: 'allowed' },
@@ -262,7 +262,9 @@ export function withdrawal(context: SessionContext, why = 'the run that asked ha
   ];
 }
 
-/** Somebody spoke: the model hears that first, and asks again if it still wants the call. */
+/**
+ * A user sent a message: the model receives it first, and repeats the call if it is still needed.
+ */
 export function withdrawQuestion({ context }: ActionArgs): ActionResult {
   const { asked: _, ...run } = runOf(context);
   return { change: { run }, tells: withdrawal(context, 'a message came in') };
@@ -282,7 +284,7 @@ export const isAllowed = on(
   (at): boolean => isFromAsked(at) && decisionOf(at.event)?.state === 'allowed',
 );
 
-/** The first call may run; with `allow-always` it is not asked about again. */
+/** The first call may run; after `allow-always` it needs no further approval. */
 export const allow = on('reply', ({ context, event }): ActionResult => {
   const { asked: _, ...run } = runOf(context);
   const [head, ...others] = run.planned;

@@ -52,7 +52,7 @@ export const isTooLong = ({ context, event }: ActionArgs): boolean => {
 export const hasShortened = ({ event }: ActionArgs): boolean =>
   outputOf<CompactOutput>(event).compacted;
 
-/** What models see begins later from here on; the prompt lies before it and is made anew. */
+/** From here on the model's view starts later; the prompt lies before it and is built again. */
 function shortened({ context, event }: ActionArgs) {
   const { compacted, summary, keptFrom, tokensBefore, tokensAfter, usage } =
     outputOf<CompactOutput>(event);
@@ -126,7 +126,7 @@ export const fail = ({ context, event: outcome }: ActionArgs): ActionResult => (
   events: [event(context, 'end', false)],
 });
 
-// ---- by a person
+// ---- requested by a user
 
 export const knowsSettings = ({ context }: ActionArgs): boolean => context.settings !== null;
 
@@ -174,7 +174,7 @@ export const onFailure = ({ context, event: outcome }: ActionArgs): ActionResult
   answer: { to: context.compaction?.reply ?? undefined, error: errorOf(outcome) },
 });
 
-/** It was stopped, or the session begins anew. */
+/** It was stopped, or the session is reset. */
 export const cancel = ({ context }: ActionArgs): ActionResult => ({
   answer: {
     to: context.compaction?.reply ?? undefined,

@@ -14,7 +14,7 @@ export const IDENTICAL_CALLS_MAX = 4;
 
 const limitsOf = ({ settings }: SessionContext) => settings?.limits ?? {};
 
-/** The ceiling that stands in the way of another model call, if one does. */
+/** The limit that prevents another model request, if any. */
 export function ceilingOf(context: SessionContext): ErrorData | undefined {
   const { calls, usage } = runOf(context);
   const { turnsMax = TURNS_MAX, ...limits } = limitsOf(context);
@@ -61,7 +61,7 @@ const identicalMax = (context: SessionContext): number =>
 const timesOf = ({ repeats }: Run, call: PlannedCall): number =>
   repeats?.call === callDigest(call) ? repeats.times : 0;
 
-/** It has been made so often in a row, with one result, that it is told so instead of run. */
+/** It was repeated so often with the same result that the model receives a warning instead. */
 export const isIdentical = (context: SessionContext, call: PlannedCall): boolean =>
   timesOf(runOf(context), call) >= identicalMax(context);
 
@@ -97,6 +97,6 @@ export const countRepeats = (
   return repeats;
 };
 
-/** A call that was told so instead of run counts like those before it. */
+/** A call that was answered by a warning counts like those before it. */
 export const countRefusals = (repeats: Repeats | undefined): Repeats | undefined =>
   repeats && { ...repeats, times: repeats.times + 1 };

@@ -1,19 +1,19 @@
 /**
- * Reply: what a run says to people in the end: the reasoning where it is asked for, a line
- * per tool where work is shown, the answer; an error in words when the run failed. Pure.
+ * Reply: the final text of a run for users: the reasoning if requested, a line per tool if work is
+ * shown, the answer; an error text when the run failed. Pure.
  *
- * Invariants: NO_REPLY, alone or at an edge of the answer, is never told, nor are REPLY_SKIP and
- * ANNOUNCE_SKIP, alone, in a run that another agent began; what the tool `message` said into this
- * conversation is there already, and the reply does not repeat it; a run that has nothing to say
- * although a tool failed says so, unless a message was sent; a refusal and an answer that was cut
- * off before its first word are told as what they are.
+ * Invariants: NO_REPLY, alone or at an edge of the answer, is never published, nor are REPLY_SKIP
+ * and ANNOUNCE_SKIP, alone, in a run that another agent started. Text that the tool `message` sent
+ * into this conversation is not repeated. A run without an answer after a failed tool says so,
+ * unless a message was sent. A refusal, and an answer that was cut off before its first word, are
+ * reported as such.
  */
 import { ANNOUNCE_SKIP, REPLY_SKIP } from '../../../protocols/conversation.ts';
 import type { ErrorData } from '../../../protocols/errors.ts';
 import { cutMiddle } from '../../../agent/context/cut.ts';
 import type { ReplyFacts, ToolSummary } from '../types.ts';
 
-/** `silent`: nothing is told; the text is '' then. */
+/** `silent`: nothing is published; then the text is ''. */
 export type ShapedReply = { readonly text: string; readonly silent: boolean };
 
 const SILENT = 'NO_REPLY';
@@ -49,11 +49,11 @@ const told = (parts: readonly string[]): ShapedReply => {
   return { text, silent: text === '' };
 };
 
-/** The token at the beginning and at the end, with what usually stands around it. */
+/** The token at the beginning and the end, with the marks that usually surround it. */
 const AT_START = new RegExp(`^[\\s*_\`"']*${SILENT}(?![\\p{L}\\p{N}_])[\\s*_\`"'.:,-]*`, 'u');
 const AT_END = new RegExp(`(?:^|[\\s*_\`"'(]+)${SILENT}[\\s*_\`"').]*$`, 'u');
 
-/** The answer without the token that stands for silence. */
+/** The answer without the token for silence. */
 export function spoken(text: string): string {
   let rest = text.trim();
   for (;;) {
@@ -63,7 +63,7 @@ export function spoken(text: string): string {
   }
 }
 
-/** To another agent: it wants no further turn, or that people are told nothing. */
+/** To another agent: it wants no further turn, or no announcement to users. */
 const DECLINED = new RegExp(`^[\\s*_\`"'(]*(?:${REPLY_SKIP}|${ANNOUNCE_SKIP})[\\s*_\`"').:,-]*$`);
 
 const declines = ({ status, text, mayDecline }: ReplyFacts): boolean =>
@@ -72,7 +72,7 @@ const declines = ({ status, text, mayDecline }: ReplyFacts): boolean =>
 /** Spaces aside; a mark can change what a text says: `-5` is not `5`. */
 const words = (text: string): string => text.replaceAll(/\s+/g, ' ').trim();
 
-/** '' when the whole was sent; paragraphs that were sent are left out. */
+/** '' when everything was sent; paragraphs that were sent are left out. */
 export function withoutSent(answer: string, { sent }: Pick<ReplyFacts, 'sent'>): string {
   const known = new Set(sent.flatMap(({ text }) => [text, ...text.split(/\n{2,}/)].map(words)));
   known.delete('');
@@ -83,7 +83,7 @@ export function withoutSent(answer: string, { sent }: Pick<ReplyFacts, 'sent'>):
   return left.length === paragraphs.length ? answer : left.join(SEPARATOR).trim();
 }
 
-/** What stands in front of the answer. */
+/** The text before the answer. */
 function shown({ reasoning, showReasoning, verbose, tools }: ReplyFacts): string[] {
   const thought = showReasoning ? (reasoning ?? '').trim() : '';
   const lines = verbose === 'off' ? [] : tools.map((tool) => toolLine(tool, verbose === 'full'));

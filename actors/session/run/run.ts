@@ -1,6 +1,6 @@
 /**
- * Run: one run from its admission to its end: what is asked of the agent, the prompt, the model and
- * hooks, and what their outcomes change. Pure; the chart says when.
+ * Run: one run from its admission to its end: requests to the agent, the prompt, the model and
+ * hooks, and the effects of their outcomes. Pure; the chart decides when.
  */
 import { ERRORS, type ErrorData } from '../../../protocols/errors.ts';
 import type { RunStatus, SessionEntry } from '../../../protocols/session.ts';
@@ -97,7 +97,7 @@ export const askAdmission = ({ context }: ActionArgs): ActionResult => ({
   tells: [admissionOf(context)],
 });
 
-/** The agent's settings as they are now hold for the whole run. */
+/** The agent's current settings apply to the complete run. */
 export const admit = on('agent.admitted', ({ context, event }): ActionResult => {
   const { settings: given, lease } = event;
   const { startedAt, origin } = runOf(context);
@@ -114,7 +114,7 @@ export const admit = on('agent.admitted', ({ context, event }): ActionResult => 
   };
 });
 
-/** It was admitted twice, since it had asked again, or after its end: the slot is another's. */
+/** It was admitted twice, because it had asked again, or after its end: the slot is released. */
 export const returnSlot = on('agent.admitted', ({ context, event }): ActionResult => {
   const { runId, lease } = event;
   return { tells: [{ to: admitterOf(context), event: { type: 'agent.return', runId, lease } }] };
@@ -276,7 +276,7 @@ const showsReasoning = ({ run, own }: SessionContext): boolean =>
 
 // ---- failures that may pass
 
-/** Longest wait that a provider may ask for; a session does not stand still for longer. */
+/** Longest wait that a provider may request. */
 const RETRY_AFTER_MAX_MS = 60_000;
 
 export const mayPass = ({ context, event }: ActionArgs): boolean => {
@@ -289,7 +289,7 @@ export const countAttempt = ({ context, event }: ActionArgs): ActionResult => ({
   change: withRun(context, { attempt: runOf(context).attempt + 1, error: errorOf(event) }),
 });
 
-/** Doubling, or what the provider asked for where that is longer. */
+/** Doubles, or the provider's requested wait if that is longer. */
 export function retryBackoffMs({ context }: { context: SessionContext }): number {
   const { attempt, error } = runOf(context);
   const doubled = Math.min(RETRY_MS.first * 2 ** (attempt - 1), RETRY_MS.max);
@@ -298,7 +298,7 @@ export function retryBackoffMs({ context }: { context: SessionContext }): number
 
 // ---- a run ends
 
-/** Every way to end says how, here; what is told follows from it. */
+/** Every way to end sets its reason here; published texts follow from it. */
 export function ended(
   context: SessionContext,
   status: RunStatus,
@@ -355,7 +355,7 @@ export const onReply = ({ context, event }: ActionArgs): ActionResult => ({
   change: withRun(context, { reply: outputOf<ReplyOutput>(event).text }),
 });
 
-/** A hook that must see the reply did not: nothing of it is told. A run that failed says why. */
+/** A required hook did not see the reply, so nothing is published. A failed run says why. */
 export const withholdReply = ({ context, event }: ActionArgs): ActionResult => {
   const { status } = runOf(context);
   const failed = status === 'ok' ? { status: 'error' as const, error: errorOf(event) } : {};
@@ -365,8 +365,8 @@ export const withholdReply = ({ context, event }: ActionArgs): ActionResult => {
 // ---- the one end
 
 /**
- * It is written down and told to all who wait for it, or for a message that joined it. What its
- * calls waited for goes on without them.
+ * Stores the end and sends it to every actor that waits for the run, or for a message that joined
+ * it. Work that its calls waited for continues without them.
  */
 export function end({ context, event }: ActionArgs): ActionResult {
   const now = nowOf(event);

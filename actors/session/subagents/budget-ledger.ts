@@ -1,11 +1,11 @@
 /**
- * Books: what a session may still grant to subagents, and what came of it. Pure.
+ * Budget ledger: what a session may still grant to subagents, and what was used. Pure.
  *
- * A root's books are filled from the limits of its tree, those of a subagent's session from its own
- * grant. What is granted is taken out; what was not used comes back with the end.
+ * The ledger of a root session is filled from the limits of its tree, that of a subagent's session
+ * from its own grant. A grant is subtracted; what was not used returns with the end.
  *
- * Invariants: nothing in the books is negative; what is left and what children hold is together at
- * most what the books were filled with; so no session of a tree grants what another has granted.
+ * Invariants: no value is negative. The rest and the grants of children are together at most what
+ * the ledger was filled with, so no session of a tree grants what another has granted.
  */
 import type { Usage } from '../../../protocols/session.ts';
 import type { SpawnLimits, SubagentEnded } from '../../../protocols/subagent.ts';
@@ -67,7 +67,7 @@ export function taken(books: BudgetLedger, { tokens, costUsd = 0, spawns }: Gran
   };
 }
 
-/** Its grant comes back, less what it and all below it have used; what was too much is taken. */
+/** Returns its grant, minus what it and all below it used; an excess is subtracted as well. */
 export function settled(
   books: BudgetLedger,
   child: Grant,
@@ -109,8 +109,8 @@ export function heldBelow({ terms, books }: SessionContext): Usage {
 }
 
 /**
- * A person's message begins a run: a new tree, unless a subagent of the old one goes on. A grant
- * is never renewed.
+ * A user's message starts a run: a new tree, unless a subagent of the old one is active. A grant is
+ * never renewed.
  */
 export function renewedLedger(context: SessionContext): Partial<SessionContext> {
   const { books, terms, children = [] } = context;
@@ -124,7 +124,7 @@ export function renewedLedger(context: SessionContext): Partial<SessionContext> 
 /** Its end changes no books any more. */
 export const apart = (child: Child): Child => ({ ...child, apart: true });
 
-/** The session begins anew: a root with a new tree, a subagent's with what is left of its grant. */
+/** The session is reset: a root gets a new tree, a subagent's session the rest of its grant. */
 export function booksAtReset(context: SessionContext): BudgetLedger | undefined {
   const { books, terms, usage, children = [] } = context;
   if (!terms)

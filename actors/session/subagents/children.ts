@@ -1,19 +1,19 @@
 /**
- * Children: the subagents of a session while they go on: who has a place, who waits, and how an end
- * comes back. Pure. How one is started is in spawn.ts, the books are in books.ts, what
- * is read of ends in reports.ts, what a reset or a deletion does in orphans.ts.
+ * Children: the active subagents of a session: which have a slot, which wait, and how ends are
+ * processed. Pure. spawn.ts starts them, budget-ledger.ts keeps the budget, reports.ts reports
+ * ends, and orphans.ts handles a reset or a deletion.
  *
  * Invariants:
- *  1. No more than `concurrentMax` have a place; one that comes free goes to who waits longest.
- *  2. An end is told once. A subagent tells it once, so it comes to one turn, which takes the child
- *     from the list and either answers the call that waits, or keeps a report, or is silent. A
- *     report is read by one run (reports.ts). An answer may be lost with the worker that made the
- *     call: so the child stays in `run.spawned` until the call has a result that tells of it. When
- *     the call is made again, or has another result, or the run ends before, the subagent is asked
- *     to tell its end again, once: who is to hear it is in `awaited`, which the second end leaves.
- *     No end but the first and the awaited one changes anything.
- *  3. In a subagent's session each end is reported, for its own end waits for theirs; unless it is
- *     itself told to stop: then its subagent hears when the last one below has ended.
+ *  1. At most `concurrentMax` have a slot; a free slot goes to the one that waits longest.
+ *  2. An end is processed once. A subagent sends it once, to one turn, which removes the child from
+ *     the list and answers the waiting call, stores a report, or stays silent. One run reads a
+ *     report (reports.ts). An answer may be lost with the worker that made the call: so the child
+ *     stays in `run.spawned` until the call has a result with the end. If the call is repeated, or
+ *     has another result, or the run ends before, the subagent is asked to send its end again,
+ *     once: `awaited` has the receiver until then. Only the first end and the awaited one change
+ *     anything.
+ *  3. In a subagent's session each end is reported, because its own end waits for theirs; unless it
+ *     is stopping itself: then its subagent is notified when the last one below has ended.
  */
 import type { ErrorData } from '../../../protocols/errors.ts';
 import type { RunEnded } from '../../../protocols/session.ts';
@@ -57,7 +57,7 @@ export const toSubagent = (
   event: SubagentGo | SubagentKill | SubagentReport | SubagentHeard,
 ): Tell => ({ to: subagentAddress(tenant, id), event });
 
-/** An absent list is as good as an empty one, and takes no room. */
+/** An absent list means an empty one, and uses no space. */
 const listed = <T>(list: readonly T[]): readonly T[] | undefined =>
   list.length > 0 ? list : undefined;
 
@@ -98,7 +98,7 @@ export function seated(
 
 // ---- an end
 
-/** The end of a subagent: told for the first time, or again since it was asked for. */
+/** The end of a subagent: the first time, or again after a request. */
 export const onSubagentEnded = on('subagent.ended', (at): ActionResult => {
   const { context, event } = at;
   const ended = event;
@@ -141,7 +141,7 @@ function onRepeatedEnd(at: ActionArgs, ended: SubagentEnded, awaited: Awaited): 
   return { ...told, change: { awaited: left, ...told.change } };
 }
 
-/** To the call that waits, to the agent with its next run or in this one, or to nobody. */
+/** Sends it to the waiting call, to the agent with its next or current run, or to no receiver. */
 function delivered(
   { context, event }: ActionArgs,
   ended: SubagentEnded,
@@ -188,13 +188,13 @@ const spawnResultOf = (ended: SubagentEnded): SpawnResult => {
   };
 };
 
-/** A subagent whose session has nothing open ends with what it is told then, and stays ended. */
+/** A subagent whose session has nothing open ends with this message, permanently. */
 export const overBy = (context: SessionContext): Pick<SessionContext, 'isOver'> =>
   context.terms && !context.run && openOf(context) === 0 ? { isOver: true } : {};
 
 /**
- * Nothing of a subagent goes on any more, and no run will say so: it was told to stop, or what it
- * waited for was taken away.
+ * Nothing of a subagent is active any more, and no run will report that: it was stopped, or what it
+ * waited for was removed.
  */
 export function lastEnd(context: SessionContext, now: number, error?: ErrorData): Tell[] {
   const grantor = grantorOf(context);
@@ -255,7 +255,7 @@ const tellsOf = (
   one: Spawned,
 ): boolean => callId === one.callId && ends.includes(one.id);
 
-/** The run has ended: what its calls waited for is told to the next one. */
+/** The run has ended: the next one receives what its calls waited for. */
 export function atRunEnd(context: SessionContext): Loosened {
   const waits = waitsAtRunEnd(context);
   const all = () => true;
@@ -270,7 +270,7 @@ export function atRunEnd(context: SessionContext): Loosened {
   };
 }
 
-/** What a call is told of a subagent that it does not wait for. */
+/** The answer to a call that does not wait for its subagent. */
 export const acceptedOf = ({
   id,
   sessionKey,
@@ -285,8 +285,8 @@ export const acceptedOf = ({
 });
 
 /**
- * The calls of these subagents wait no longer: who goes on reports, and an end that was an answer
- * is asked for again where that was lost.
+ * The calls of these subagents no longer wait: active ones report, and an end that was an answer is
+ * requested again if it was lost.
  */
 function loosen(
   context: SessionContext,
@@ -316,12 +316,12 @@ function loosen(
 const withoutWait = <T extends Pick<Child, 'wait'>>({ wait: _, ...rest }: T): Omit<T, 'wait'> =>
   rest;
 
-// ---- what goes on
+// ---- activity
 
 /**
- * What will begin another run of this session by itself: ends that will be told or have not been
- * read, and messages that wait. Of a subagent's session also the silent ends: its own waits for
- * them, or what they have used would be counted by nobody.
+ * What will start another run of this session by itself: ends that will arrive or were not read,
+ * and waiting messages. In a subagent's session also the silent ends: its own end waits for them,
+ * and counts what they used.
  */
 export function openOf(context: SessionContext): number {
   const { children = [], reports = [], awaited = [], queue, folded, terms } = context;

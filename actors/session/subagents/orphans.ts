@@ -1,8 +1,8 @@
 /**
- * Orphans: what becomes of subagents when their parent is reset or deleted. Pure.
+ * Orphans: what happens to subagents when their parent is reset or deleted. Pure.
  *
- * Invariant: each subagent has one fate: it is killed, or another session hears of its end, or
- * nobody does; one that waits for a place is never left to wait for a parent that is gone.
+ * Invariant: each subagent has one outcome: it is killed, another session receives its end, or no
+ * session does. A subagent that waits for a slot never waits for a parent that no longer exists.
  */
 import { sessionKey as keys } from '../../../protocols/session-key.ts';
 import type { Lineage } from '../../../protocols/lineage.ts';
@@ -20,7 +20,7 @@ import { type ActionResult, nowOf, on } from '../action-result.ts';
 import type { SessionContext } from '../types.ts';
 import { sessionAt } from '../conversations/conversation-waits.ts';
 
-/** Subagents of others that a session takes over; more are told to nobody. */
+/** Subagents of others that a session adopts; the ends of further ones are not reported. */
 const ADOPTED_MAX = 64;
 
 type Fate = { readonly change: Partial<SessionContext>; readonly tells: readonly Tell[] };
@@ -52,7 +52,7 @@ function atReset(context: SessionContext, policy: OrphanPolicy): Fate {
   if (children.length === 0) return { change: fresh, tells: [] };
   if (policy === 'detach')
     return { change: { ...fresh, children: undefined }, tells: detached(context, children) };
-  // A subagent's own end waits for theirs: it hears of them in any case.
+  // A subagent's own end waits for theirs: it receives them in any case.
   const silent = stay.map((one) => ({ ...one, reportBack: terms !== undefined }));
   return { change: { ...fresh, children: silent }, tells: killed(context, children, RESET) };
 }
@@ -84,7 +84,7 @@ function atClose(context: SessionContext, policy: OrphanPolicy): Fate {
 const killed = (context: SessionContext, children: readonly Child[], reason: string): Tell[] =>
   children.map(({ id }) => toSubagent(context, id, { type: 'subagent.kill', reason }));
 
-/** Nobody is told of their ends; those that wait would wait for nobody. */
+/** Their ends are not reported; waiting ones would wait without a parent. */
 const detached = (context: SessionContext, children: readonly Child[]): Tell[] => [
   ...killed(
     context,
@@ -115,7 +115,7 @@ const unreadOf = ({ id, sessionKey }: Report): AdoptedChild => ({
   ended: true,
 });
 
-/** They report here from now on; what they were granted is in the books of nobody. */
+/** They report here from now on; no ledger has their grants. */
 export const adopt = on('session.adopt', ({ context, event }): ActionResult => {
   const { children: given } = event;
   const { children = [], books } = context;
@@ -144,7 +144,7 @@ export const adopt = on('session.adopt', ({ context, event }): ActionResult => {
   };
 });
 
-/** Ends that nobody has read: each is told again, to this session. */
+/** Unread ends: each is sent again, to this session. */
 function unreadEnds(context: SessionContext, given: readonly AdoptedChild[]): Fate {
   const { tenant, sessionKey, awaited = [] } = context;
   const room = Math.max(0, ADOPTED_MAX - awaited.length);

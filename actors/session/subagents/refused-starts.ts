@@ -1,9 +1,9 @@
 /**
- * Refusals: a subagent or a conversation that could not be begun, since the runtime did not apply
- * the first message to it (a type that no worker knows, a dead letter). Pure.
+ * Refused starts: a subagent or a conversation that could not start, because the runtime did not
+ * apply its first message (a type without a worker, a dead letter). Pure.
  *
- * Invariant: what was granted comes back, and the call that waits is answered, as if the other side
- * had refused it itself.
+ * Invariant: the grant returns, and the waiting call is answered, as if the other side had refused
+ * it.
  */
 import { conversationAddress } from '../../../protocols/conversation.ts';
 import { subagentAddress, type SubagentEnded, subagentRunId } from '../../../protocols/subagent.ts';
@@ -14,7 +14,7 @@ import { refusedBegin } from '../conversations/conversation-waits.ts';
 
 type Refused = ArgsOf<'refused'>;
 
-/** Anything else that a session tells is told again by itself, or told too late to matter. */
+/** Any other message is repeated by its sender, or too late to matter. */
 export const onRefusal = on('refused', (at): ActionResult => {
   const { message } = at.event;
   if (message === 'subagent.reserve') return onSpawnRefused(at);

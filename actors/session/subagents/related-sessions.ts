@@ -18,9 +18,9 @@ export type Child = {
   readonly runId: string;
   /** it has a place; else it waits for one */
   readonly going: boolean;
-  /** false: nobody is told of its end */
+  /** false: its end is not reported */
   readonly reportBack: boolean;
-  /** taken from the books while it goes on */
+  /** subtracted from the ledger while it is active */
   readonly tokens: number;
   readonly costUsd?: number;
   readonly spawns: number;
@@ -31,13 +31,13 @@ export type Child = {
   /** shard time after which its place comes free, whatever has become of it */
   readonly until?: number;
   readonly timeoutMs: number;
-  /** its place came free so; its grant did not come back */
+  /** this freed its slot; its grant did not return */
   readonly lost?: true;
   /** it is of a tree that a reset or a deletion has ended: its grant is in no books here */
   readonly apart?: true;
 };
 
-/** What a session may still grant, and what came of it. */
+/** What a session may still grant, and what was used. */
 export type BudgetLedger = {
   /** of all grants together; of a subagent's session less what it uses itself */
   readonly tokens: number;
@@ -50,7 +50,7 @@ export type BudgetLedger = {
   readonly onReset: OrphanPolicy;
   /** of those that have ended, with all below them */
   readonly below: { readonly usage: Usage; readonly spawned: number };
-  /** a person has begun a new tree: the next spawn fills them again */
+  /** a user started a new tree: the next spawn fills the ledger again */
   readonly renewed?: true;
 };
 
@@ -70,7 +70,7 @@ export type Spawned = {
   readonly told?: true;
 };
 
-/** An end that a subagent was asked to tell again. */
+/** An end that a subagent was asked to send again. */
 export type Awaited = {
   readonly id: string;
   readonly lineage: Lineage;
@@ -83,7 +83,7 @@ export type Wait = PendingCall & {
   readonly id: string;
   /** session key */
   readonly target: string;
-  /** whether an answer is waited for, and not only that the target takes it */
+  /** whether the call waits for an answer, and not only for acceptance by the target */
   readonly blocks: boolean;
 };
 

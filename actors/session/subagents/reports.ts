@@ -1,9 +1,9 @@
 /**
- * Reports: ends of subagents that the agent has not read, and the one message that tells of all of
- * them. Pure.
+ * Reports: ends of subagents that the agent has not read, and the one message with all of them.
+ * Pure.
  *
- * Invariants: a report is in `reports` from the turn that takes the end in until the turn that
- * writes it into the transcript, so it is told once; findings are quoted as material from outside,
+ * Invariants: a report is in `reports` from the turn that processes the end until the turn that
+ * writes it into the transcript, so it is reported once. Findings are quoted as external material,
  * in an envelope that they cannot close.
  */
 import type { Lineage } from '../../../protocols/lineage.ts';
@@ -45,7 +45,7 @@ const shortened = (report: Report): Report => {
   return { ...report, findings: `${firstOf(findings, SHORT_CHARACTERS)}${where}` };
 };
 
-/** They wait for others that may end soon: nobody else waits, and other subagents go on. */
+/** They wait for others that may end soon: nothing else waits, and other subagents are active. */
 export const reportsGather = ({ context }: ActionArgs): boolean =>
   reportsWait(context) &&
   context.queue.length === 0 &&

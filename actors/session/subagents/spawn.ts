@@ -1,9 +1,9 @@
 /**
- * Spawn: a call of the run asks for a subagent. Pure.
+ * Spawn: a call of the run requests a subagent. Pure.
  *
- * Invariants: all ceilings are asked in one turn, and the grant is taken from the books in the
- * same, so spawns that come together cannot pass one; the same call made again starts nothing;
- * what is refused changes nothing but its row, and says which limit, and how much it is.
+ * Invariants: all limits are checked in one turn, and the grant is subtracted in the same one, so
+ * concurrent spawns cannot exceed a limit. The same call repeated starts nothing. A refusal changes
+ * nothing except its row, and names the limit and its value.
  */
 import { sessionKey as keys } from '../../../protocols/session-key.ts';
 import type { Project, Reply, Tell } from '../../../protocols/statechart.ts';
@@ -152,7 +152,7 @@ const limitsOf = ({ limits: { hopsMax, messagesMax = MESSAGES_MAX } }: Asked): L
 const hopOf = (context: SessionContext, asked: Asked): Lineage =>
   nextHop(runOf(context).lineage, context.sessionKey, limitsOf(asked));
 
-/** As much as it asks for, as far as there is so much. Without a wish half of the money is left. */
+/** The requested amount, as far as available. Without a request half of the money remains. */
 function grantOf(context: SessionContext, { terms, limits }: Asked, books: BudgetLedger): Grant {
   const left = leftOf(context, books);
   const maySpawn = depthOf(context) + 2 <= limits.depthMax;
@@ -226,7 +226,7 @@ function reserve(
     terms: {
       ...terms,
       ...grant,
-      // what is confined to a workspace of its own starts nobody outside of it
+      // a session that is confined to its own workspace starts no agent outside it
       ...(terms.isolated ? {} : defined({ workspace: workspaceOf(context) })),
       parent: sessionKey,
       root: context.terms?.root ?? sessionKey,

@@ -26,10 +26,10 @@ export function subagentOf(sessionKey: string): string | undefined {
 }
 
 /**
- * Why a message may not begin or join a run here. Terms come with the very first message, from the
- * subagent whose session this is; so nobody else begins such a session, before its subagent does or
- * when it has been deleted: it would be one without a grant. What agents say after the subagent's
- * end is not heard: its grant has gone back, so it would be used twice.
+ * Why a message may not start or join a run here. Limits come with the very first message, from the
+ * subagent whose session this is. So no other sender can start such a session, before its subagent
+ * does or after it was deleted: it would have no grant. Messages of agents after the subagent's end
+ * are refused: its grant has returned and would be used twice.
  */
 export const refusalReason = on('session.receive', ({ context, event }): ErrorData | undefined => {
   const { terms, meta } = event;
@@ -56,7 +56,9 @@ const isOver = ({ sessionKey }: SessionContext): ErrorData => ({
   message: `the subagent of ${sessionKey} has ended: its session can be read, and agents start another one for what is left to do`,
 });
 
-/** The subagent actor that gave the session its terms, and hears of each of its runs. */
+/**
+ * The subagent actor that gave the session its limits, and receives the end of each of its runs.
+ */
 export const grantorOf = ({ tenant, sessionKey, terms }: SessionContext): Address | undefined => {
   const id = terms && subagentOf(sessionKey);
   return id === undefined ? undefined : subagentAddress(tenant, id);
@@ -67,8 +69,8 @@ export const admitterOf = ({ tenant, agentId, terms }: SessionContext): Address 
   address(tenant, 'agent', terms?.admitBy ?? agentId);
 
 /**
- * Asks whether the run may begin. One that another agent's led to takes no slot: that one may be
- * waiting for it, or for one that waits behind it, or for the subagent whose session this is.
+ * Asks whether the run may start. A run that another agent caused uses no slot: that agent may be
+ * waiting for it, for one that waits behind it, or for the subagent whose session this is.
  */
 export const admissionOf = (context: SessionContext): Tell => {
   const { runId } = runOf(context);
