@@ -1,6 +1,6 @@
 /**
- * ActionResult: what an action of the device's chart changes, whom it answers and what it
- * publishes. The row is derived from the context.
+ * ActionResult: what an action of the device's chart changes, answers and publishes. The row is
+ * derived from the context.
  */
 import type { DeviceChanged, DeviceNotice } from '../../protocols/device.ts';
 import type { ErrorCode } from '../../protocols/errors.ts';
@@ -24,12 +24,12 @@ export type ActionResult = {
 
 // ---- who says it
 
-/** People decide, through a door; what an actor tells is no person's word, whoever caused it. */
+/** Operators decide, through an entry point; a message of an actor is never a decision. */
 export const isByOperator = ({ event: { meta } }: ActionArgs): boolean =>
   meta.from === undefined && (meta.principal?.roles.includes(APPROVER_ROLE) ?? false);
 export const personOf = ({ principal }: Meta): string => principal?.sub ?? 'somebody';
 
-// ---- what is told
+// ---- published events
 
 export const answer = ({ event }: ActionArgs, result: unknown): Reply => ({
   to: event.meta.reply,
@@ -53,7 +53,7 @@ export const refusal = (
 /** What somebody sent, short enough for a message. */
 export const shown = (value: unknown): string => String(value).slice(0, 80);
 
-/** It is not for an actor, or for a person without the role, to say. */
+/** Refuses a decision of an actor, or of a principal without the role. */
 export const forbidden = (at: ActionArgs): ActionResult =>
   refuse(
     at,

@@ -1,13 +1,13 @@
 /**
- * Invocations: the pure parts of commands on their way to a node and back.
+ * Invocations: commands on their way to a node and back. Pure.
  *
- * An invocation is told to the gateway of the node's connection, again and again, until that takes
- * it; only then is it handed to the node. So an end with `outcome: none` is never followed by the
- * node's carrying it out, and one that somebody took ends with the node's answer, with `unknown`,
- * or, where the node keeps a book, after it was told again.
+ * An invocation is published to the gateway of the node's connection until that gateway accepts it;
+ * only then does the node receive it. So after an end with `outcome: none` the node never executes
+ * it. An accepted one ends with the node's answer, with `unknown`, or, if the node keeps a record
+ * of its commands, after it was sent again.
  *
- * Invariants: who asked is answered exactly once; the node's first answer counts, and is kept for
- * who asks again; all that is kept is bounded in number, size and time.
+ * Invariants: the caller is answered exactly once; the node's first answer counts, and is kept for
+ * repeats; everything stored is bounded in number, size and time.
  */
 import { checker, describeErrors } from '../../protocols/check.ts';
 import {
@@ -42,7 +42,7 @@ import {
 import { refusalOf } from './permitted.ts';
 import type { DeviceContext, Ended, Invocation } from './types.ts';
 
-// ---- a caller asks
+// ---- requests of callers
 
 const checkInvoke = checker(DeviceInvokeSchema);
 const problemOf = ({ event: { meta: _, ...invoke } }: ActionArgs): string | undefined => {
@@ -59,9 +59,9 @@ const isJson = (text: string): boolean => {
   }
 };
 /**
- * A node host of OpenClaw believes these two words of the parameters, because its own gateway
- * vouches for them. We vouch for nothing, whoever asks: the node's own rules decide, and it asks
- * people when they say.
+ * A node host of OpenClaw trusts these two parameters, because its own gateway verifies them.
+ * troupe verifies neither, so it removes them: the node's own rules decide whether approval is
+ * required.
  */
 const unvouched = ({ command, paramsJson }: DeviceInvoke): string => {
   if (command !== 'system.run') return paramsJson;
@@ -152,9 +152,9 @@ const busy = (
 const charactersOf = (texts: readonly string[]): number =>
   texts.reduce((sum, { length }) => sum + length, 0);
 
-// ---- the node's gateway takes it
+// ---- acceptance by the node's gateway
 
-/** What no connection was told yet is told to the one there is. */
+/** Publishes to the current connection what no connection received yet. */
 export const told = (context: DeviceContext, now: number): ActionResult => {
   const link = context.node?.link ?? null;
   if (link === null) return { change: context };
@@ -206,8 +206,8 @@ const replaced = (
 // ---- the node answers
 
 /**
- * Also one that came over an older connection, or before the word that it was taken; also one for
- * which nobody waits any more.
+ * Also accepts an answer over an older connection, or before the acceptance, or without a waiting
+ * caller.
  */
 export const onResult = on('device.result', (at): ActionResult => {
   const { context } = at;
@@ -248,7 +248,9 @@ const outcomeOf = ({ payload = null, error }: Partial<Ended>): Omit<Reply, 'to'>
 
 // ---- ends
 
-/** It ends, and who asked is told. What surely never reached the node is not remembered. */
+/**
+ * Ends it and answers the caller. A command that certainly never reached the node is not stored.
+ */
 const over = (
   context: DeviceContext,
   invocation: Invocation,
@@ -318,8 +320,8 @@ export const endAll = (at: ActionArgs, message: string): ActionResult =>
 // ---- connections end
 
 /**
- * What becomes of the commands of a connection that has ended, with no other in its place. A node
- * that keeps a book may be asked again when it is back.
+ * Handles the commands of a connection that ended without a successor. A node that keeps a record
+ * of its commands may be asked again when it reconnects.
  */
 export const cutOff = (context: DeviceContext, now: number): ActionResult => {
   const { deviceId, node, invocations } = context;
@@ -339,8 +341,8 @@ const loosened = (context: DeviceContext): DeviceContext => ({
 });
 
 /**
- * Another connection has taken the place of the last one, whose commands are told to it: those that
- * were taken only when both keep a book. `replays`: of the new one.
+ * Another connection replaced the last one: its commands are published to the new one, accepted
+ * ones only if both keep records. `replays`: of the new one.
  */
 export const comeBack = (context: DeviceContext, now: number, replays: boolean): ActionResult => {
   const { deviceId, node, invocations } = context;
@@ -355,7 +357,10 @@ export const comeBack = (context: DeviceContext, now: number, replays: boolean):
 
 // ---- time
 
-/** Whether a gateway did not take what it was told so often: it is gone, and the link with it. */
+/**
+ * Whether a gateway ignored so many publications that it must have ended, and the connection with
+ * it.
+ */
 export const isLost = (context: DeviceContext, now: number): boolean =>
   context.invocations.some(
     (one) => isUntaken(one) && one.tellings >= DELIVERIES_MAX && againAt(one) <= now,
@@ -363,7 +368,7 @@ export const isLost = (context: DeviceContext, now: number): boolean =>
 const isUntaken = ({ connId, taken }: Invocation): boolean => connId !== null && !taken;
 const againAt = ({ toldAt }: Invocation): number => toldAt + DELIVER_AGAIN_MS;
 
-/** Commands past their time end, and what nobody took is told again. */
+/** Ends expired commands, and publishes again what was not accepted. */
 export const sweep = (context: DeviceContext, now: number): ActionResult => {
   const late = context.invocations.filter(({ deadline }) => deadline <= now);
   const { change, answers } = endEach(context, late, now, ({ command }) => ({

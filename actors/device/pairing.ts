@@ -1,9 +1,9 @@
 /**
- * Pairing: the pure parts of a device's trust: which roles and scopes it is let in with, which
- * question waits for a person, and the hashes of its tokens.
+ * Pairing: the trust of a device: its approved roles and scopes, its pending request, and the
+ * hashes of its tokens. Pure.
  *
- * Invariants: the first role may be given by a door that has the right to; every further role,
- * scope, platform and family only by a person; a yes adds and never takes away.
+ * Invariants: an authorized entry point may approve the first role; every further role, scope,
+ * platform and family requires an operator. An approval adds and never removes.
  */
 import { checker, describeErrors } from '../../protocols/check.ts';
 import {
@@ -55,7 +55,7 @@ export const initialContext = ({ key, tenant, now }: ActorInput): DeviceContext 
   waiting: [],
 });
 
-// ---- it asks
+// ---- requests
 
 const checkAsk = checker(DeviceAskSchema);
 const problemOf = ({ context, event: { meta, ...ask } }: ActionArgs): string | undefined => {
@@ -70,7 +70,7 @@ export const isValid = (at: ActionArgs): boolean => problemOf(at) === undefined;
 export const refuseInvalid = (at: ActionArgs): ActionResult =>
   refuse(at, 'INVALID_ARGUMENT', `the device cannot be let in: ${problemOf(at)}`);
 
-/** Why a person has to be asked; undefined when the role is let in with all that it asks for. */
+/** Why an operator has to approve; undefined if the role with all requested scopes is approved. */
 const reasonOf = ({ face, roles }: DeviceContext, ask: DeviceAsk): PairingReason | undefined => {
   const grant = roles[ask.role];
   if (grant === undefined) return isTrusted({ roles }) ? 'role-upgrade' : 'not-paired';
@@ -98,13 +98,13 @@ export const isCovered = on(
   'device.ask',
   (at): boolean => isValid(at) && reasonOf(at.context, at.event) === undefined,
 );
-/** The door may say yes by itself to the first role only. */
+/** An entry point may approve only the first role by itself. */
 export const mayEnter = on(
   'device.ask',
   (at): boolean => isValid(at) && !isTrusted(at.context) && at.event.approved === true,
 );
 
-/** What it says of itself now; what a person has seen of its kind stays. */
+/** What the device reports about itself now; the kind that an operator approved stays. */
 export const faceWith = (before: DeviceFace, said: DeviceFace): DeviceFace => {
   const face = { ...before, ...said, ...pick(before, 'platform'), ...pick(before, 'deviceFamily') };
   return JSON.stringify(face) === JSON.stringify(before) ? before : face;
@@ -131,7 +131,7 @@ export const letIn = on('device.ask', (at): ActionResult => {
   };
 });
 
-/** A person is asked; by the same question again, for as long again. */
+/** Requests approval. The same request again extends the time. */
 export const question = on('device.ask', (at): ActionResult => {
   const { context } = at;
   const ask = at.event;
@@ -188,7 +188,7 @@ const granted = (
   };
 };
 
-// ---- a person decides
+// ---- decisions of operators
 
 type Decision = ArgsOf<'device.approve' | 'device.reject'>;
 

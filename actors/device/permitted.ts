@@ -23,8 +23,9 @@ export const refusalOf = (context: DeviceContext, command: string): ErrorData | 
 };
 
 /**
- * By these a node host of OpenClaw is told what it may run without asking. Whoever may invoke a
- * command could let himself do everything: the owner of the machine says it there.
+ * Commands that determine what a node host of OpenClaw may run without approval. A caller that may
+ * invoke commands could grant itself everything, so only the owner of the machine may set them
+ * there.
  */
 const reserved = (command: string): ErrorData | undefined =>
   command.startsWith('system.execApprovals.')

@@ -1,9 +1,9 @@
 /**
- * Surface: the pure parts of a device as a node: what it offers, which of it people approved, and
- * the connection that it is reached by.
+ * Surface: a device as a node: its offered commands, those that operators approved, and its
+ * connection. Pure.
  *
- * Invariants: what was approved stays approved; a name that nobody approved is never invoked; of
- * several connections the newest counts.
+ * Invariants: an approval persists; a name without approval is never invoked; of several
+ * connections the newest counts.
  */
 import { checker, describeErrors } from '../../protocols/check.ts';
 import {
@@ -87,7 +87,7 @@ export const join = on('device.online', (at): ActionResult => {
 const linked = ({ request }: NodeFacts): DeviceLinked =>
   request ? { surface: 'pending', requestId: request.requestId } : { surface: 'approved' };
 
-/** What it offers now, and whether a person has to be asked about it. */
+/** What the device offers now, and whether that requires approval. */
 const offer = (
   at: ActionArgs,
   { surface, approved: allApproved = false }: DeviceOnline,
@@ -141,7 +141,7 @@ export const replyOtherLink = (at: ActionArgs): ActionResult => ({
   answers: [answer(at, { offline: false })],
 });
 
-/** Without a connection; `ends` says what becomes of what was told to it. */
+/** Without a connection; `ends` says how its commands end. */
 export const unlinked = (
   context: DeviceContext,
   now: number,
@@ -156,7 +156,7 @@ export const unlinked = (
   };
 };
 
-// ---- a person decides
+// ---- decisions of operators
 
 export const isSurfaceAsked = ({ context }: Pick<ActionArgs, 'context'>): boolean =>
   (context.node?.request ?? null) !== null;
@@ -193,7 +193,7 @@ export const approveSurface = (at: ActionArgs): ActionResult => {
     approvedAt: nowOf(at.event),
   });
 };
-/** It asks again when it is connected the next time. */
+/** It requests approval again at its next connection. */
 export const rejectSurface = (at: ActionArgs): ActionResult => decided(at, 'surface-rejected', {});
 
 export const refuseSurface = on(

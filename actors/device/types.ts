@@ -1,4 +1,4 @@
-/** Types: what a device actor keeps and what it hears. */
+/** Types: the context and the messages of a device actor. */
 import type {
   DeviceAck,
   DeviceApprove,
@@ -33,15 +33,15 @@ export type DeviceContext = {
   readonly deviceId: string;
   readonly tenant: string;
   readonly createdAt: number;
-  /** '' before it asked for the first time */
+  /** '' before its first request */
   readonly publicKey: string;
   readonly face: DeviceFace;
-  /** what a person called it */
+  /** the display name that a user set */
   readonly name: string | null;
   readonly roles: { readonly [R in DeviceRole]?: DeviceGrant };
   /** the oldest first, at most one for each role */
   readonly requests: readonly PairingRequest[];
-  /** when it asked last, or a question of it ended */
+  /** time of its last request, or when a request ended */
   readonly askedAt: number;
   /** null: it was never connected as a node */
   readonly node: NodeFacts | null;
@@ -58,7 +58,7 @@ export type NodeFacts = {
   readonly approvedAt: number | null;
   readonly request: NonNullable<NodeState['request']> | null;
   readonly link: NonNullable<NodeState['link']> | null;
-  /** of its last connection: a command that it was told twice it answers from its book */
+  /** of its last connection: the node answers a repeated command from its record */
   readonly replays: boolean;
   readonly lastSeenAt: number;
 };
@@ -67,16 +67,18 @@ export type NodeFacts = {
 export type Invocation = {
   readonly id: string;
   readonly command: string;
-  /** '' once it cannot be told again */
+  /** '' once it cannot be sent again */
   readonly paramsJson: string;
   readonly digest: string;
   readonly sessionKey?: string;
   readonly deadline: number;
   /** who is owed the answer */
   readonly askers: readonly ReplyRef[];
-  /** the connection that it was told to last; null: that has ended, the next one is told */
+  /**
+   * the connection of its last publication; null: that has ended, the next connection receives it
+   */
   readonly connId: string | null;
-  /** how often it was told to that connection, and when last */
+  /** number of publications to that connection, and the time of the last */
   readonly tellings: number;
   readonly toldAt: number;
   /** that connection's gateway took it */
@@ -90,7 +92,7 @@ export type Ended = {
   readonly id: string;
   readonly digest: string;
   readonly endedAt: number;
-  /** the node answered; else `error` says why nobody knows what became of it */
+  /** the node answered; otherwise `error` says why the outcome is unknown */
   readonly answered: boolean;
   readonly payload?: Payload | null;
   readonly error?: ErrorData;

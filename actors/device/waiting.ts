@@ -47,7 +47,7 @@ export const enqueue = on('device.enqueue', (at): ActionResult => {
 const charactersOf = (items: readonly WaitingItem[]): number =>
   items.reduce((sum, { payloadJson = '' }) => sum + payloadJson.length, 0);
 
-/** The gateway of the node's connection is told that there is something. */
+/** Notifies the gateway of the node's connection. */
 export const workFor = ({ deviceId, node, waiting }: DeviceContext): DeviceWork[] =>
   node?.link && waiting.length > 0
     ? [{ type: 'device.work', deviceId, connId: node.link.connId }]

@@ -15,11 +15,11 @@ export const hasWork = ({ context }: Pick<ActionArgs, 'context'>): boolean =>
 export const untilDueMs = ({ context, event }: ActionArgs): number =>
   Math.max(0, Math.min(...times(context)) - event.meta.now);
 
-/** Its gateway took nothing for so long that it must be gone. */
+/** Its gateway accepted nothing for so long that it must have ended. */
 export const isGatewayLost = (at: ActionArgs): boolean =>
   invocations.isLost(at.context, nowOf(at.event));
 
-/** What is past its time ends, and what nobody took is told again. */
+/** Ends expired commands, and publishes again what was not accepted. */
 export const sweep = (at: ActionArgs): ActionResult => {
   const now = nowOf(at.event);
   const rest = waiting.sweep(at.context, now).change!;

@@ -1,6 +1,4 @@
-/**
- * Account: what a process tells: its row, and its last word to who asked for it. Pure.
- */
+/** Account: the row of a process, and its final answer to the requester. Pure. */
 import type { ErrorData } from '../../protocols/errors.ts';
 import { PROCESSES_INDEX, type ProcessRow, type ProcessStep } from '../../protocols/process.ts';
 import type { Project, Reply } from '../../protocols/statechart.ts';
@@ -32,7 +30,7 @@ export const noRow = ({ context }: Args): Project => ({
   value: null,
 });
 
-/** To who asked, when it has ended; the same to who asks again. */
+/** The answer to the requester when the process has ended, and to repeats. */
 export const lastWord = ({ context }: Args): Reply => {
   const to = context.asker ?? undefined;
   if (context.state !== 'succeeded') return { to, error: errorOf(context) };

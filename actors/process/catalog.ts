@@ -1,6 +1,6 @@
 /**
- * ProcessCatalog: the processes of this code with the actions that they ask for, checked together:
- * every action is there, and nobody verifies their own work.
+ * ProcessCatalog: the processes of this code and their actions, checked together: every action
+ * exists, and no agent verifies its own work.
  */
 import { majorOf } from '../../protocols/action.ts';
 import { TroupeError } from '../../protocols/errors.ts';

@@ -1,9 +1,9 @@
 /**
- * defineProcess: a saga as its author writes it down, and the action by which it is asked
- * for. Steps follow one another; each is an action, what verifies it, and what undoes it.
+ * defineProcess: a saga as its author writes it, and the action that requests it. Steps run in
+ * sequence; each has an action, its verification, and its compensation.
  *
  * Boundary: these are definitions. The functions of a definition run in effects (plan.ts) and may
- * be called again with the same arguments: they are pure.
+ * be called again with the same arguments: they must be pure.
  */
 import type { Static, TSchema } from '@sinclair/typebox';
 import { parseAction } from '../../protocols/envelope.ts';
@@ -36,7 +36,7 @@ export type PayloadOf<Input> = (
   about: About,
 ) => Readonly<Record<string, unknown>>;
 
-/** One action that is asked for. */
+/** One requested action. */
 export type Call<Input> = {
   readonly action: string;
   readonly version: string;
@@ -60,7 +60,7 @@ export type Step<Input> = Call<Input> & {
    * Undoes the step, or what may have been done of it: it must bear that there is nothing to undo.
    */
   readonly compensate?: Compensation<Input>;
-  /** seconds that the step counts for in the time of the whole; default 300 */
+  /** seconds that the step adds to the time limit of the process; default 300 */
   readonly etaSec?: number;
 };
 
@@ -121,7 +121,7 @@ export function defineProcess<const Schema extends TSchema>(
     kind: 'process',
     agent,
     schemas: { [schemaVersion]: payload },
-    // The input was checked against `payload` at the door.
+    // The entry point checked the input against `payload`.
     steps: steps,
     ...(result ? { result: result } : {}),
   };

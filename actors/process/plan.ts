@@ -1,6 +1,6 @@
 /**
- * Plan: the effects in which a process's own functions run. What they answer is recorded, so that
- * one step is asked for with one payload, whatever happens to the worker.
+ * Plan: the effects that run a process's own functions. Their results are recorded, so a step is
+ * requested with the same payload even if the worker changes.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { canonicalize } from 'json-canonicalize';
@@ -30,9 +30,9 @@ const processesOf = ({ services }: EffectContext): ProcessCatalog =>
   (services as SagaServices).processes;
 
 /**
- * No door looks at what a process asks for, so it is held to the action's schema here.
- * @throws TroupeError UNAVAILABLE when no worker knows the process; INVALID_ARGUMENT for a payload
- * that does not fit; what its function throws
+ * No entry point checks the requests of a process, so this checks them against the action's schema.
+ * @throws TroupeError UNAVAILABLE when no worker has the process; INVALID_ARGUMENT for an invalid
+ * payload; what its function throws
  */
 export async function plan(input: PlanInput, context: EffectContext): Promise<Planned> {
   const processes = processesOf(context);
@@ -77,7 +77,10 @@ export async function conclude(
   return { result: result ? json(result(order.input, results), 'its result') : results };
 }
 
-/** A worker of another release goes within so long, and this effect with it to one that knows. */
+/**
+ * During a rolling deployment a worker of another release stops within this time, and this effect
+ * moves to one that has the process.
+ */
 const UNKNOWN_WAIT_MS = 300_000;
 
 /**
@@ -131,7 +134,7 @@ function json(value: unknown, what: string): unknown {
 const DAY_SEC = 86_400;
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** A step is asked for by whoever asked for the process, as part of what they asked for. */
+/** A step is requested on behalf of the requester of the process, as a part of that request. */
 function envelopeOf(
   { processId, tenant, order }: PlanInput,
   { action, version }: Call<unknown>,

@@ -45,9 +45,9 @@ export const initialContext = ({ self, tenant, key, now }: ActorInput): ProcessC
   cancelled: false,
 });
 
-// ---- who asks
+// ---- authorization
 
-/** The task of the process asks for it, by the name of its action. */
+/** The task of the process requests it, by the name of its action. */
 export const isOrder = ({ context, event }: Args): boolean => {
   const { type } = event;
   const taskId = 'task_id' in event ? event.task_id : undefined;
@@ -55,7 +55,7 @@ export const isOrder = ({ context, event }: Args): boolean => {
   return context.order === null || context.order.action === type;
 };
 
-/** Any message of the task's action: its fields beside these are the input. */
+/** Any message of the task's action: its other fields are the input. */
 const fieldsOf = (event: ProcessEvent): OrderEvent => event;
 
 export const onOrder = ({ event }: Args): Partial<ProcessContext> => {
@@ -94,7 +94,7 @@ const isEnd = (state: ProcessState): boolean =>
 
 export const cancel = (): Partial<ProcessContext> => ({ cancelled: true });
 
-// ---- what is planned and told
+// ---- planning and requests
 
 const stepOf = ({ steps, at }: ProcessContext): Stage | undefined => steps[at];
 
@@ -138,7 +138,7 @@ const TASK_OF = {
   verifyUndo: 'undo_verify_task_id',
 } as const satisfies Record<Phase, keyof Stage>;
 
-/** The step's task is known from here on, and asked in the same turn. */
+/** The step's task is known from here on, and requested in the same turn. */
 export const keepPlan = (
   { context }: Args,
   { call, phase }: { call: Planned; phase: Phase },
@@ -273,7 +273,7 @@ export const failProof = on(
   }),
 );
 
-/** A function of the definition threw, or what it asks for is not there. */
+/** A function of the definition threw, or the requested action does not exist. */
 export const failPlan = (
   { context }: Args,
   { error, phase }: { error: ErrorData; phase: Failure['phase'] },
@@ -333,7 +333,7 @@ export const keepPlanTrouble = (
   { error }: { error: ErrorData },
 ): Partial<ProcessContext> => ({ trouble: error });
 
-// ---- a person
+// ---- decisions of operators
 
 export const approvalId = ({ processId, questions }: ProcessContext): string =>
   `${processId}.${questions}`;

@@ -8,7 +8,7 @@ import type { Delivered, Meta, ReplyRef } from '../../protocols/statechart.ts';
 import type { TaskCancel, TaskSubmit } from '../../protocols/task.ts';
 import { type ActionArgs, handlersOf } from '../kit/handlers.ts';
 
-/** What a step is asked for. */
+/** The request of a step. */
 export type Phase = 'act' | 'verify' | 'undo' | 'verifyUndo';
 
 /** What of a step its definition has; fixed when the process begins. */
@@ -21,19 +21,19 @@ export type Outline = {
 
 export type Stage = ProcessStep & {
   readonly outline: Outline;
-  /** the work was done, or nobody can say that it was not */
+  /** the work was done, or its outcome is unknown */
   readonly touched?: true;
 };
 
-/** Who asked for what. */
+/** The requester and the request. */
 export type Order = {
   readonly action: string;
-  /** that was asked for: its MAJOR says which definition */
+  /** the requested version: its MAJOR determines the definition */
   readonly version?: string;
   readonly input: Readonly<Record<string, unknown>>;
   readonly principal?: NonNullable<Meta['principal']>;
   readonly traceId?: string;
-  /** `data_locality` of the envelope that asked */
+  /** `data_locality` of the request's envelope */
   readonly locality?: string;
 };
 
@@ -48,7 +48,7 @@ export type ProcessContext = {
   readonly self: Address;
   readonly tenant: string;
   readonly processId: string;
-  /** null before it is asked for */
+  /** null before the request */
   readonly order: Order | null;
   /** of the newest question */
   readonly asker: ReplyRef | null;
@@ -62,25 +62,25 @@ export type ProcessContext = {
   readonly at: number;
   /** of undoing the step, from 0: each is another task */
   readonly round: number;
-  /** questions to people so far */
+  /** number of questions to operators so far */
   readonly questions: number;
   /** the actor whose answer counts now */
   readonly awaiting: Address | null;
-  /** planned, and told in the same turn */
+  /** planned, and requested in the same turn */
   readonly call: Planned | null;
   /** by step, of those whose work succeeded */
   readonly results: Readonly<Record<string, unknown>>;
   /** what the compensation of the step answered, for its verifier */
   readonly undone?: unknown;
   readonly failure: Failure | null;
-  /** why the last attempt to undo failed, for the person who is asked */
+  /** why the last compensation failed, for the operator */
   readonly trouble: ErrorData | null;
   readonly cancelled: boolean;
-  /** of the whole, when it succeeded */
+  /** of the process, when it succeeded */
   readonly result?: unknown;
 };
 
-/** Fields of the payload beside it. */
+/** Fields of the payload next to it. */
 export type OrderEvent = Delivered<{
   readonly type: string;
   readonly task_id?: string;

@@ -10,10 +10,10 @@ import { TroupeError } from '../../protocols/errors.ts';
 import { ETA_SEC_DEFAULT } from '../../protocols/task.ts';
 import type { Artifacts, Index } from '../../runtime/index.ts';
 
-/** What the work of a task is given beside its payload. */
+/** What the work of a task receives in addition to its payload. */
 export type ActionContext = {
   readonly taskId: string;
-  /** the same for all attempts: give it to whoever must do the work once */
+  /** the same for all attempts: pass it to the service that must do the work once */
   readonly idempotencyKey: string;
   /** from 1 */
   readonly attempt: number;
@@ -30,13 +30,13 @@ export type ActionContext = {
   /** the tenant's files; @throws TroupeError UNAVAILABLE where none are configured */
   readonly artifacts: Artifacts;
   /**
-   * committed rows of the whole cell; in a cluster those of others may be a little behind, but for
-   * the rows of the actor that is named, which are as new as this call
+   * committed rows of the whole cell; in a cluster rows of other owners may lag a little, except
+   * those of the named actor, which are as new as this call
    */
   index(asNewAs?: Address): Promise<Index>;
 };
 
-/** Resource links travel beside a result (MCP 2025-06-18). */
+/** Resource links accompany a result (MCP 2025-06-18). */
 export type ActionResult = {
   readonly result: unknown;
   readonly resource_links?: readonly { readonly uri: string; readonly name?: string }[];
@@ -49,7 +49,7 @@ export type InputRequired = {
   readonly prompt: string;
   readonly schema?: Record<string, unknown>;
 };
-/** Returned by the work: it cannot go on without a word of the caller; it is run again with it. */
+/** Returned by the work: it needs input of the caller, and then runs again with it. */
 export const inputRequired = (wanted: Omit<InputRequired, typeof INPUT>): InputRequired => ({
   [INPUT]: true,
   ...wanted,
@@ -71,8 +71,8 @@ export type Perform = (payload: Payload, context: ActionContext) => Promise<unkn
 
 /**
  * Undoes what the work did, or may have done; its own key is `{idempotencyKey}.undo`. `result` is
- * what the work returned when that was not what it declares, else absent: it was not done, or
- * nobody knows.
+ * what the work returned if that was not valid; absent if the work was not done, or its outcome is
+ * unknown.
  */
 export type Compensate = (
   payload: Payload,
@@ -92,8 +92,8 @@ export type ActionOptions = {
   /** the agent it belongs to */
   readonly agent: string;
   /**
-   * `keyed` (default): the work may be tried again under one idempotency key; `once`: work whose
-   * outcome was lost is looked up by `reconcile`, else the task is UNKNOWN and a person decides
+   * `keyed` (default): the work may be tried again under one idempotency key; `once`: `reconcile`
+   * determines a lost outcome, otherwise the task is UNKNOWN and an operator decides
    */
   readonly class?: 'keyed' | 'once';
   /**
@@ -104,23 +104,23 @@ export type ActionOptions = {
    * undid itself.
    */
   readonly perform?: Perform;
-  /** instead of `perform`: the actor that is asked */
+  /** instead of `perform`: the actor that does the work */
   readonly actor?: (envelope: Envelope, taskId: string) => Address;
-  /** the actor is told when the task is cancelled or its time is up, and then still answers */
+  /** the actor is notified when the task is cancelled or expires, and then still answers */
   readonly withdraws?: boolean;
   readonly reconcile?: (
     payload: Payload,
     context: ActionContext,
   ) => Promise<{ readonly result: unknown } | 'again' | 'ask'>;
   readonly compensate?: Compensate;
-  /** whole seconds; default 300 */
+  /** integer, seconds; default 300 */
   readonly etaSec?: number;
   readonly maxPayloadBytes?: number;
   /** the only tenant that it is offered to; default all */
   readonly tenant?: string;
   /**
-   * Whose an idempotency key is: of the caller alone (default), or shared by all callers of the
-   * tenant, so that whoever repeats a request gets the task of the first one.
+   * The scope of an idempotency key: the caller (default), or all callers of the tenant, so that a
+   * repeat by another caller gets the task of the first one.
    */
   readonly keyScope?: 'principal' | 'tenant';
   /**
@@ -134,7 +134,7 @@ export type ActionOptions = {
   readonly backoffMs?: { readonly first: number; readonly max: number };
   /**
    * payloads are accepted sealed only, results are stored sealed, and of an error only its code is
-   * told. Its work cannot ask for input
+   * reported. Its work cannot request input
    */
   readonly sensitive?: boolean;
   /** its result is an Evidence */

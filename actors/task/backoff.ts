@@ -18,7 +18,7 @@ const FINAL: ReadonlySet<ErrorCode> = new Set([
 
 export const isFinalCode = (code: ErrorCode): boolean => FINAL.has(code);
 
-/** A pause that somebody asked for is kept, but not for longer than this. */
+/** A requested pause is kept, up to this limit. */
 const RETRY_AFTER_MS_MAX = 3_600_000;
 
 /** FNV-1a with the finalizer of MurmurHash3: 32 well mixed bits of a text. */

@@ -37,8 +37,8 @@ export class ActionCatalog {
 const keyOf = (action: string, version: string) => `${action}@${majorOf(version)}`;
 
 /**
- * Seconds that a task may take: as its action has it, or more where the payload's `eta_sec` asks
- * for it, up to a day.
+ * Seconds that a task may take: those of its action, or more if the payload's `eta_sec` requests
+ * it, up to a day.
  */
 export function etaSecOf(offered: number, { payload }: Envelope): number {
   const { eta_sec: wanted } = payload;
@@ -46,7 +46,7 @@ export function etaSecOf(offered: number, { payload }: Envelope): number {
   return Math.max(offered, Math.min(wanted, ETA_SEC_MAX));
 }
 
-/** How a task of this action is carried out. @param taskId names the actor that is asked */
+/** How a task of this action is performed. @param taskId names the actor that does the work */
 export function termsOf(
   definition: ActionDefinition,
   envelope: Envelope,

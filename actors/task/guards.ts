@@ -1,4 +1,4 @@
-/** Guards of the task's chart: questions about a task and the event that it takes. Pure. */
+/** Guards of the task's chart: predicates about a task and its event. Pure. */
 import { wallOf } from '../../protocols/statechart.ts';
 import { isFinal } from '../../protocols/task.ts';
 import type { Args, OfEvent, OfTask } from './types.ts';
@@ -48,7 +48,7 @@ export const isFromPerformer = ({ context, event }: Args) =>
 export const isItsResult = ({ context, event }: Args) =>
   isFromPerformer({ context, event }) && event.type === 'reply' && event.error === undefined;
 
-// ---- what came of an attempt
+// ---- outcomes of attempts
 
 export const wantsInput = ({ context }: OfTask) =>
   work.outcomeOf(context)?.kind === 'input' && work.workOf(context).inputs.length < work.INPUTS_MAX;
@@ -69,7 +69,7 @@ export const isWithdrawable = ({ context }: OfTask) =>
 
 export const isUndoable = ({ context }: OfTask) => {
   const { agents, terms, ending } = work.workOf(context);
-  // Outside nothing can have been done before somebody was chosen to be asked.
+  // Before an agent was selected, no work can have been done outside.
   const begun = terms.performer.kind !== 'remote' || agents !== undefined;
   return terms.compensable && begun && !ending?.untouched;
 };
@@ -79,7 +79,7 @@ export const isCancelled = ({ context }: OfTask) =>
 
 export const mayRetryUndoing = work.mayRetryUndoing;
 
-// ---- what a person decided
+// ---- decisions of operators
 
 const decides =
   (decision: 'again' | 'done' | 'failed' | 'accept') =>

@@ -1,6 +1,6 @@
 /**
- * Requests: what a task asks of its effects, of the actor that does its work, and of those who
- * redrive dead letters. Pure.
+ * Requests: what a task requests from its effects, from the actor that does its work, and from
+ * redriven dead letters. Pure.
  */
 import { envelopeToMessage, parseAction } from '../../protocols/envelope.ts';
 import type { DeadLetterAsk, Tell } from '../../protocols/statechart.ts';
@@ -49,8 +49,8 @@ export const compensateInput = ({ context }: OfTask): CompensateInput => {
 };
 
 /**
- * A redriven task goes on under the key of the task it is another try of, so that what was done is
- * not done twice; unless that task's work was undone since.
+ * A redriven task uses the key of the original task, so that its work is not done twice, unless
+ * that work was undone in the meantime.
  */
 function idempotencyKeyOf(context: TaskContext): string {
   const { redriveOf, terms } = workOf(context);
@@ -64,7 +64,7 @@ const nextTryOf = (taskId: string): string =>
 
 // ---- the actor that does the work
 
-/** In the name of who sent the envelope, whoever or whatever made this attempt begin. */
+/** On behalf of the envelope's sender, whatever caused this attempt. */
 export function askActor({ context }: OfTask): Tell {
   const { envelope } = workOf(context);
   const { action_version, principal, data_locality: locality } = envelope;

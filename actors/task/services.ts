@@ -16,13 +16,13 @@ export type TaskServices = {
   readonly open: (envelope: Envelope) => Promise<Envelope>;
   /** Seals what the work of a sensitive envelope returned, to be stored. */
   readonly seal: (value: OpenResult, belongsTo: Envelope) => Promise<SealedResult>;
-  /** Asks an agent outside by its door and waits for the end of its task. */
+  /** Sends work to an external agent and waits for the end of its task. */
   readonly askAgent: (
     agent: RemoteAgent,
     envelope: Envelope,
     signal: AbortSignal,
   ) => Promise<{ readonly result: unknown; readonly resource_links?: readonly unknown[] }>;
-  /** counts for metrics; may be called again for what is told again */
+  /** counts for metrics; repeated events may be counted again */
   readonly count: (what: 'retry', labels: TaskLabels) => void;
 };
 

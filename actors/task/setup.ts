@@ -1,7 +1,7 @@
 /**
- * Setup: the names that the task's chart is written in: its types, effects, actions, guards and
- * delays. Each is one function of work.ts (what changes), view.ts (what is shown and answered),
- * requests.ts (what is asked of others) or guards.ts.
+ * Setup: the names that the task's chart uses: types, effects, actions, guards and delays. Each is
+ * one function of work.ts (changes), view.ts (rows, events and answers), requests.ts (requests to
+ * others) or guards.ts.
  */
 import { assign, enqueueActions, setup } from 'xstate';
 import { type ActorInput, effect, hostActions } from '../../protocols/statechart.ts';

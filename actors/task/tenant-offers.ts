@@ -1,12 +1,11 @@
 /**
- * Offers: what a tenant can ask for: the actions of this code, and those that agents outside have
- * registered. An Edge asks it about every envelope, so it keeps a table per
- * tenant, made again from the registry's rows when it is older than FRESH_MS.
+ * Offers: the actions that a tenant can request: those of this code, and those that external agents
+ * have registered. An Edge reads it for every envelope, so it keeps a table per tenant, rebuilt
+ * from the registry's rows when it is older than FRESH_MS.
  *
- * Who serves: this code before agents outside, those that live before degraded ones, the newest
- * version that is asked for or newer of the same MAJOR. An action of this code is offered whatever
- * its row says: what is accepted waits for a worker. An action of another is served by nobody who
- * may not (actors/listing/rights.ts).
+ * Preference: this code before external agents, live agents before degraded ones, the requested or
+ * a newer version of the same MAJOR. An action of this code is always offered: accepted tasks wait
+ * for a worker. Only authorized agents serve the actions of others (actors/listing/rights.ts).
  */
 import { createHash } from 'node:crypto';
 import type { Offer, Offers } from '../../protocols/offers.ts';
@@ -36,7 +35,9 @@ import {
 
 /** Rows change rarely: a table may be so old, */
 const FRESH_MS = 1_000;
-/** or so many times as old as it took to make it: a large registry costs a twentieth at most. */
+/**
+ * or this multiple of the time to build it: a large registry costs at most a twentieth of the time.
+ */
 const FRESH_SHARE = 20;
 /** Tenants whose tables are kept; the one that was made first goes. */
 const TENANTS_MAX = 1_000;
@@ -49,7 +50,7 @@ export type OffersOptions = {
   readonly system: Pick<System, 'index'>;
   /** what every Edge serves by itself: shown among the offers, never found */
   readonly controls?: readonly ActionSpec[];
-  /** told of each tenant that is asked about, now and then */
+  /** called for each requested tenant, from time to time */
   readonly onTenant?: (tenant: string) => void;
   readonly clock?: Clock;
 };
@@ -268,7 +269,7 @@ class LocalOffer implements Offer {
   }
 }
 
-/** An action of an agent outside: a task of it is carried out by whoever lives by then. */
+/** An action of an external agent: a task of it is performed by an agent that is live then. */
 class RemoteOffer implements Offer {
   readonly spec: ActionSpec;
   readonly #agent: string;
@@ -302,7 +303,7 @@ class RemoteOffer implements Offer {
   });
 }
 
-/** Compiled when first asked for; the same schema of two agents is compiled once. */
+/** Compiled at the first use; the same schema of two agents is compiled once. */
 class SchemaChecks {
   readonly #byDigest = new LruMap<string, SchemaCheck>(COMPILED_MAX);
   readonly #bySchema = new WeakMap<object, SchemaCheck>();
@@ -354,7 +355,7 @@ const noSuchVersion = (
   };
 };
 
-/** Between two heartbeats somebody may come back. */
+/** An agent may return between two heartbeats. */
 const GONE_RETRY_MS = 60_000;
 const allGone = (action: string): ErrorData => ({
   code: 'UNAVAILABLE',

@@ -15,7 +15,7 @@ import type {
 } from '../../protocols/task.ts';
 import { type ActionArgs, handlersOf } from '../kit/handlers.ts';
 
-/** Why a task ends without success, and what is told of it. */
+/** The reason and error of a task that ends without success. */
 export type Ending = {
   readonly outcome: 'FAILED' | 'CANCELLED';
   readonly error: ErrorData;
@@ -38,7 +38,7 @@ export type Work = {
   readonly expiresAt: number;
   /** given to `inputRequired`, oldest first */
   readonly inputs: readonly unknown[];
-  /** failed attempts since the work or its undoing began, or was begun again by a person */
+  /** failed attempts since the work or its compensation started, or an operator restarted it */
   readonly failures: number;
   /** pause before the next attempt, milliseconds */
   readonly pauseMs: number;
@@ -56,7 +56,7 @@ export type Work = {
   readonly time: WorkTime;
 };
 
-/** Milliseconds. The work's time runs while it is `running`, and stands still while it waits. */
+/** Milliseconds. The time of the work runs while it is `running`, and stops while it waits. */
 export type WorkTime = {
   /** of its eta, at `sinceMs` */
   readonly leftMs: number;
@@ -77,11 +77,11 @@ export type TaskContext = {
   readonly work: Work | null;
   /** who is answered at the end */
   readonly waiters: readonly ReplyRef[];
-  /** who asked to cancel and is answered at the end */
+  /** requested the cancellation and is answered at the end */
   readonly cancellers: readonly ReplyRef[];
 };
 
-/** An actor's answer to what the task asked it. */
+/** An actor's answer to the task's request. */
 export type ActorReply = {
   readonly type: 'reply';
   readonly to: string;
@@ -120,7 +120,7 @@ export type Outcome =
       readonly prompt: string;
       readonly schema?: Record<string, unknown>;
     }
-  /** nobody knows whether it was done */
+  /** it is unknown whether it was done */
   | { readonly kind: 'lost'; readonly why: string }
   /** its time was over before it began */
   | { readonly kind: 'expired' }
@@ -156,7 +156,7 @@ export type CheckInput = {
 };
 
 export type CompensateInput = Omit<PerformInput, 'expiresAt' | 'agent'> & {
-  /** outside, all that may have been asked */
+  /** external agents that may have received it */
   readonly agents: readonly RemoteAgent[];
   /** absent when the work returned nothing */
   readonly returned?: { readonly value: unknown };

@@ -1,8 +1,8 @@
 /**
- * View: what a task shows: its row, its events, its answers. Pure.
+ * View: the row, events and answers of a task. Pure.
  *
- * Invariants: events are numbered from 1 without gaps; a final state is set once; what is told of
- * an event shows the task as it was when the event was its newest.
+ * Invariants: events are numbered from 1 without gaps; a final state is set once; an event contains
+ * the task at the time when the event was its newest.
  */
 import type { ErrorData, TroupeErrorOptions } from '../../protocols/errors.ts';
 import type { EventSuffix } from '../../protocols/envelope.ts';
@@ -30,9 +30,9 @@ import {
 } from '../../protocols/task.ts';
 import { type Args, type OfTask, on, type TaskContext, type TaskEventIn } from './types.ts';
 
-/** A view that is told holds no result above this, characters of JSON; readers look at the row. */
+/** Largest result in a published view, characters of JSON; readers use the row for larger ones. */
 export const TOLD_RESULT_MAX = 65_536;
-/** Evidence is kept so long after its task, milliseconds. */
+/** How long evidence is kept after its task, milliseconds. */
 const EVIDENCE_KEPT_MS = 30 * 24 * 3_600_000;
 
 const timeOf = (now: number): string => new Date(now).toISOString();
@@ -78,7 +78,7 @@ function withEvent(view: TaskView, suffix: EventSuffix, now: number): TaskView {
 export const begunView = (view: TaskView, now: number): TaskView =>
   withEvent({ ...view, state: 'RUNNING', attempt: 1, started_at: timeOf(now) }, 'running', now);
 
-/** It goes on with its work, once more. */
+/** Its work starts once more. */
 export function resumedView(view: TaskView): TaskView {
   const { waiting: _, ...rest } = view;
   return { ...rest, state: 'RUNNING', attempt: view.attempt + 1 };
@@ -155,8 +155,8 @@ export function evidenceRow(context: TaskContext, evidence: Evidence): Project {
 }
 
 /**
- * The newest event, to those who watch this task and to the doors, which tell it outside. One that
- * came in the same turn before it (accepted, before running) stands in the view.
+ * The newest event, for watchers of this task and for entry points, which publish it outside. An
+ * earlier one of the same turn (accepted, before running) is in the view.
  */
 export const publishView = ({ context }: OfTask): Publish => ({
   topic: taskTopic(context.tenant, context.taskId),
@@ -179,7 +179,7 @@ function slim(whole: TaskView): TaskView {
 
 // ---- answers
 
-/** Whoever asked, also when another actor handed the message on. */
+/** The requester, also when another actor passed the message on. */
 export const askerOf = (event: TaskEventIn): ReplyRef | undefined =>
   event.type === 'task.submit' && event.replyTo ? event.replyTo : event.meta.reply;
 
@@ -197,7 +197,7 @@ const refused = (
   options: Pick<TroupeErrorOptions, 'details' | 'retryAfterMs'> = {},
 ): Reply => ({ to, error: { code, message, ...options } });
 
-/** What a cancel is answered when the task has ended, or a person has the word. */
+/** The answer to a cancellation when the task has ended, or an operator decides. */
 export function cancelAnswer(context: TaskContext, to: ReplyRef | undefined): Reply {
   const { state, task_id } = viewOf(context);
   if (state === 'CANCELLED' || state === 'COMPENSATED') return viewTo(context, to);
@@ -211,7 +211,7 @@ export function cancelAnswer(context: TaskContext, to: ReplyRef | undefined): Re
 export const cancelAnswered = ({ context, event }: Args): Reply =>
   cancelAnswer(context, event.meta.reply);
 
-/** Of a message that the task takes in another state only. */
+/** Refuses a message that the task accepts in another state only. */
 export function misplaced({ context, event }: Args): Reply {
   const { state, task_id, waiting } = viewOf(context);
   const what = waiting ? `waits for ${waiting.for}` : 'waits for nothing';

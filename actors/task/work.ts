@@ -1,7 +1,7 @@
 /**
  * Work: how a task's context changes, one pure function per action of its chart.
  *
- * Boundary: what a task asks of others is in requests.ts, what it shows in view.ts.
+ * Boundary: requests.ts has the requests to others, view.ts what the task publishes.
  */
 import { epochMsOf } from '../../protocols/check.ts';
 import { errorData, type ErrorData } from '../../protocols/errors.ts';
@@ -32,7 +32,7 @@ export const INPUTS_MAX = 32;
 export const INPUT_MS_MAX = 24 * 3_600_000;
 /** Details of an error beyond this are left out of the view, characters of JSON. */
 const DETAILS_MAX = 16_384;
-/** Attempts to undo the work, before a person is asked. */
+/** Attempts of the compensation before an operator decides. */
 export const UNDO_ATTEMPTS_MAX = 7;
 
 export const initialContext = ({ self, tenant, key }: ActorInput): TaskContext => ({
@@ -95,7 +95,7 @@ export const waitToCancel = ({ context, event }: Args): Change => ({
 
 export const begin = (args: Args): Change => ({ view: view.begunView(viewOf(args), nowOf(args)) });
 
-/** Its time begins anew, all of it. */
+/** Its complete time starts again. */
 const timeAnew = ({ context, event }: Args): WorkTime => {
   const { terms, time } = workOf(context);
   return { ...time, leftMs: terms.etaSec * 1_000, sinceMs: event.meta.now };
@@ -127,7 +127,7 @@ export const onInput = on('task.input', ({ context, event }): Change => {
 
 // ---- its attempts
 
-/** The one actor that the work is asked of. */
+/** The one actor that does the work. */
 export const performerOf = (context: TaskContext) => {
   const { performer } = workOf(context).terms;
   return performer.kind === 'actor' ? performer : undefined;
@@ -143,7 +143,7 @@ export const onReply = on('reply', ({ context, event }): Change => {
   return { work: { ...work, reported: { result } } };
 });
 
-/** The actor that was to stop had been done before: it goes on as if nobody had told it to. */
+/** The actor had finished before it was stopped: the task continues as without the request. */
 export const onLateReply = on('reply', (args): Change => {
   const { work } = onReply(args);
   const { ending: _, ...rest } = work!;
@@ -233,7 +233,7 @@ export const noteDecision = on(
   }),
 );
 
-/** A person says that the work was done. */
+/** An operator decides that the work was done. */
 export const noteDone = on('task.decide', (args): Change => {
   const { result = null } = args.event;
   const { outcome: _, ending: __, asked: ___, ...rest } = workOf(args.context);

@@ -1,6 +1,6 @@
 /**
- * check: a result that came by message (an actor's, or what a person says was the result) is held
- * to what its action declares, as one of an effect is.
+ * check: validates a result that arrived as a message (of an actor, or of an operator) against the
+ * action's declaration, as a result of an effect.
  */
 import { errorData, TroupeError } from '../../../protocols/errors.ts';
 import type { EffectDefinition } from '../../../runtime/index.ts';

@@ -1,8 +1,7 @@
 /**
- * choose: an agent outside that serves an action: those that live before those that were missed,
- * and among them one that is always the same for a task and its attempt, so that a task whose agent
- * fails tries another one next. Nobody is asked who may not serve it
- * (actors/listing/rights.ts).
+ * choose: selects an external agent for an action: live agents before degraded ones, and among them
+ * the same one for a task and its attempt, so that the next attempt tries another agent. Agents
+ * that may not serve the action are never selected (actors/listing/rights.ts).
  */
 import { AGENTS_INDEX, type AgentRow, serves } from '../../../protocols/action.ts';
 import type { Envelope } from '../../../protocols/envelope.ts';
@@ -12,10 +11,10 @@ import { rightsAmong } from '../../listing/rights.ts';
 import { hashOf } from '../backoff.ts';
 import type { RemoteAgent, PerformInput } from '../types.ts';
 
-/** More agents than a registry takes. */
+/** More agents than a registry accepts. */
 const AGENTS_READ_MAX = 10_000;
 
-/** Repeatable: nobody is asked by it. Fails with UNAVAILABLE when nobody serves it now. */
+/** Repeatable: it calls no agent. Fails with UNAVAILABLE when no agent serves the action now. */
 export const choose: EffectDefinition<PerformInput, RemoteAgent> = {
   class: 'repeatable',
   async run({ taskId, attempt, envelope }, context) {

@@ -39,9 +39,9 @@ async function undo(input: CompensateInput, context: EffectContext): Promise<voi
 }
 
 /**
- * Agents outside undo their work themselves when they are asked to cancel it: all that may have
- * had an attempt, at the door where they had it, whatever the registry says of them by now. One
- * that never began has nothing to undo; one that cannot be asked any more leaves it to a person.
+ * External agents undo their work themselves when they receive a cancellation: all that may have
+ * had an attempt, at the URL of that attempt, whatever the registry says by now. An agent that
+ * never started has nothing to undo; an unreachable one leaves the decision to an operator.
  */
 async function undoOutside(input: CompensateInput, context: EffectContext): Promise<void> {
   const { agents, envelope, idempotencyKey } = input;

@@ -1,6 +1,6 @@
 /**
- * What sensitive work throws says no more than its code: its message may hold a piece of the
- * payload, and would be stored, told and logged in clear.
+ * An error of sensitive work is reduced to its code: its message may contain a part of the payload,
+ * and would be stored, published and logged in plain text.
  */
 import { TroupeError } from '../../../protocols/errors.ts';
 import type { CheckInput } from '../types.ts';

@@ -1,7 +1,6 @@
 /**
- * perform, performOnce: one attempt of a task's work: a function of this code, or an agent outside.
- * What the work throws is tried again by the task as its code allows; what is known permanently
- * comes back as an Outcome.
+ * perform, performOnce: one attempt of a task's work: a function of this code, or an external
+ * agent. The task retries errors according to their codes; permanent failures return as an Outcome.
  */
 import { errorData, TroupeError } from '../../../protocols/errors.ts';
 import { ETA_SEC_MAX } from '../../../protocols/task.ts';
@@ -32,8 +31,8 @@ export const perform: EffectDefinition<PerformInput, Outcome> = {
 };
 
 /**
- * Work that is never run twice in silence: when an attempt's outcome is lost, the action's
- * `reconcile` is asked, and where that does not know either, a person.
+ * Work that never runs twice silently: the action's `reconcile` determines the outcome of a lost
+ * attempt; if it cannot, an operator does.
  */
 export const performOnce: EffectDefinition<PerformInput, Outcome> = {
   class: 'once',
@@ -80,8 +79,8 @@ async function work(input: PerformInput, context: EffectContext): Promise<Outcom
 }
 
 /**
- * A TroupeError says that the work was not done, and its code whether to try again. After anything
- * else that is thrown nobody knows what was done.
+ * A TroupeError means that the work was not done, and its code whether to retry. After any other
+ * error the outcome is unknown.
  */
 async function workOnce(input: PerformInput, context: EffectContext): Promise<Outcome> {
   try {

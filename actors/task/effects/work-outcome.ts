@@ -1,7 +1,6 @@
 /**
- * Outcome: what becomes of a result that work returned: it is checked against what its action
- * declares, and kept as a file when it is too large for a view. The same for every
- * performer.
+ * Outcome: checks a result of work against the action's declaration, and stores it as a file when
+ * it is too large for a view. The same for every performer.
  */
 import { checker, describeErrors } from '../../../protocols/check.ts';
 import { ENVELOPE_RESOURCE_LINKS_MAX, EnvelopeSchema } from '../../../protocols/envelope.ts';
@@ -16,7 +15,7 @@ import { mutedText } from './muted.ts';
 const checkEvidence = checker(EvidenceSchema);
 const checkLinks = checker(EnvelopeSchema.properties.resource_links);
 
-/** A failure that trying again would not mend, since the work itself was done. */
+/** A failure that a retry would not resolve, because the work itself was done. */
 export const failed = (error: TroupeError, returned?: { readonly value: unknown }): Outcome => ({
   kind: 'failed',
   error: error.toData(),
@@ -26,7 +25,7 @@ export const failed = (error: TroupeError, returned?: { readonly value: unknown 
 
 type Returned = Pick<CheckInput, 'envelope' | 'terms'> & { readonly value: unknown };
 
-/** What the task is told of a value that its work returned. Does not throw. */
+/** The outcome for a value that the work returned. Does not throw. */
 export async function outcomeOf(
   { envelope, terms, value }: Returned,
   definition: ActionDefinition | undefined,

@@ -1,8 +1,8 @@
 /**
- * AgentRequest: HTTP to the door of an agent outside, whose address somebody registered and which
- * may therefore be anything. It goes to public hosts, and to those that the application allows; the
- * address that a name resolves to is checked as the connection is made, so that no second look-up
- * answers otherwise. Redirects are not followed, and no answer is read beyond ANSWER_BYTES_MAX.
+ * AgentRequest: HTTP requests to external agents, whose registered URLs may be anything. They reach
+ * public hosts and those that the application allows. The resolved address is checked when the
+ * connection is made, so that no second lookup can differ. Redirects are not followed, and no
+ * answer is read beyond ANSWER_BYTES_MAX.
  */
 import { lookup, type LookupAddress, type LookupOptions } from 'node:dns';
 import http from 'node:http';
@@ -32,7 +32,7 @@ export type AgentRequest = (
 ) => Promise<AgentAnswer>;
 
 export type AgentRequestOptions = {
-  /** hosts, as they stand in URLs, that may be of a private network */
+  /** hosts, as in URLs, that may be in a private network */
   readonly allowHosts?: readonly string[];
   /** addresses of this machine; for a gateway that is itself on loopback only. Default false */
   readonly allowLoopback?: boolean;

@@ -1,9 +1,9 @@
 /**
- * Agent credentials: with which token an agent outside is asked, and in whose name: by
- * `a2a.agentsOutside`, for tasks of one tenant and doors under one URL.
+ * Agent credentials: the token for requests to an external agent, and the name in it, from
+ * `a2a.agentsOutside`, for tasks of one tenant and agents below one URL.
  *
- * Invariant: a token goes to the origin that it is configured for and to no other, whatever URL an
- * agent registers.
+ * Invariant: a token is sent only to the origin that it is configured for, whatever URL an agent
+ * registers.
  */
 import { decodeJwt } from 'jose';
 import type { Envelope } from '../../../protocols/envelope.ts';
@@ -31,7 +31,9 @@ function isUnder(url: string, prefix: string): boolean {
   return door.origin === base.origin && `${door.pathname}/`.startsWith(folder);
 }
 
-/** Who a JWT says we are there; of another token nobody knows, and the envelope stays as it is. */
+/**
+ * The principal that a JWT names; unknown for other tokens, and then the envelope stays unchanged.
+ */
 function nameIn(token: string): CallerIdentity {
   try {
     const { sub, tenant, roles } = decodeJwt(token);

@@ -1,10 +1,10 @@
 /**
- * Agents outside, asked by their own door: an envelope of ours goes to
- * `{url}/v1/envelopes`, and its task there is followed until it has ended.
+ * Remote agents: sends an envelope to `{url}/v1/envelopes`, and follows its task there until it
+ * ends.
  *
- * Work is done once, however often it is asked for: every attempt has the idempotency key of our
- * task. When the work is no longer wanted, the task there is cancelled; not when this worker stops,
- * since another one goes on following.
+ * Work is done once, however often it is requested: every attempt has the idempotency key of the
+ * task here. When the work is no longer needed, the remote task is cancelled; not when this worker
+ * stops, because another worker continues to follow it.
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -25,15 +25,15 @@ import type { AgentAnswer, AgentRequest } from './agent-request.ts';
 const LOOK_MS = { first: 100, most: 5_000 };
 /** A number that somebody else used up in between is tried again, so often. */
 const NUMBERS_MAX = 5;
-/** A cancel that nobody waits for. */
+/** A cancellation without a waiting caller. */
 const CANCEL_MS = 5_000;
 
-/** Who we are at an agent's door, where it wants to know. */
+/** How this cell identifies itself to an agent that requires it. */
 export type CallerIdentity = Partial<Pick<Envelope, 'tenant_id' | 'principal'>>;
 
 export type AskAgentOptions = {
   readonly request: AgentRequest;
-  /** `Bearer {JWT}` for this agent and envelope, and the name in it; none for who asks for none */
+  /** `Bearer {JWT}` for this agent and envelope, and the name in it; absent without a token */
   readonly token?: (
     agent: RemoteAgent,
     envelope: Envelope,
@@ -60,7 +60,7 @@ export const createAskAgent =
     }
   };
 
-/** One agent's door, for one task. */
+/** The requests to one agent, for one task. */
 class RemoteTask {
   readonly #o: AskAgentOptions;
   readonly #clock: Clock;
@@ -95,8 +95,8 @@ class RemoteTask {
   }
 
   /**
-   * Numbers of ours rise by the clock, so that they rise over all workers; of two that meet, the
-   * later takes the next number.
+   * Sequence numbers follow the clock, so that they rise across all workers; after a conflict the
+   * later one takes the next number.
    */
   async submit(envelope: Envelope, signal: AbortSignal): Promise<TaskView> {
     let seq = this.#clock.wallMs() * 1_000;
@@ -123,14 +123,14 @@ class RemoteTask {
     return view;
   }
 
-  /** Tells the agent that nobody waits any more; what comes of it is its own matter. */
+  /** Notifies the agent that its result is no longer needed; the outcome is not awaited. */
   async giveUp(envelope: Envelope): Promise<void> {
     const seq = this.#clock.wallMs() * 1_000;
     const cancel = this.#ours(cancelOf(envelope), seq);
     await this.#post(cancel, AbortSignal.timeout(CANCEL_MS)).catch(() => undefined);
   }
 
-  /** A door that is busy or away for a moment is looked at again. */
+  /** Polls again while the agent is busy or temporarily unavailable. */
   async #bear(error: TroupeError, answer: AgentAnswer, signal: AbortSignal): Promise<void> {
     if (error.code !== 'RATE_LIMIT_EXCEEDED' && error.code !== 'UNAVAILABLE') throw error;
     await pause((answer.retryAfterSec ?? 1) * 1_000, undefined, { signal });
@@ -221,7 +221,7 @@ const codeOf = (status: number): ErrorCode => {
   return status === 404 || status >= 500 ? 'UNAVAILABLE' : 'INVALID_ARGUMENT';
 };
 
-/** Ends after which nothing of the work is left, unless a person left it there. */
+/** Final states in which nothing of the work remains, unless an operator accepted the remains. */
 const UNDONE: ReadonlySet<unknown> = new Set<TaskState>([
   'FAILED',
   'CANCELLED',
@@ -230,8 +230,8 @@ const UNDONE: ReadonlySet<unknown> = new Set<TaskState>([
 ]);
 
 /**
- * A cancel of what was never begun, or has already ended without a result, has nothing to undo. Of
- * a task there whose outcome nobody knows, nobody knows that either.
+ * A cancellation of work that never started, or ended without a result, has nothing to undo. If the
+ * outcome of the remote task is unknown, so is this one.
  */
 function isUndone(envelope: Envelope, error: unknown): boolean {
   if (!isCancel(envelope) || !(error instanceof TroupeError)) return false;
