@@ -13,7 +13,7 @@ import { type AgentContext, type Allowed, type Args, on } from './types.ts';
 export const ALLOWED_CHARACTERS_MAX = 65_536;
 const PATTERN_CHARACTERS_MAX = 8_192;
 
-/** A session of the agent, or an operator at a door; no other actor in an operator's name. */
+/** A session of the agent, or an operator at an entry point; no actor on behalf of an operator. */
 export function mayNotAllow({ context, event }: Args): boolean {
   const { from, principal } = event.meta;
   if (from === undefined) return principal?.roles.includes(APPROVER_ROLE) !== true;
@@ -23,7 +23,7 @@ export function mayNotAllow({ context, event }: Args): boolean {
   return !isOwn || sender.tenant !== own.tenant;
 }
 
-/** Told to whom it does not concern. */
+/** The answer to a caller that may not do this. */
 export const forbidden = ({ context, event }: Args): Reply => ({
   to: event.meta.reply,
   error: {
@@ -54,7 +54,7 @@ export const notConfigured = (args: Args): Reply => ({
 function withPattern({ context, event }: Args): readonly Allowed[] {
   if (event.type !== 'agent.allow') return context.allowed;
   const { pattern, by, meta } = event;
-  // An operator is named by the door, whatever the message says.
+  // The entry point names the operator, whatever the message says.
   const name = meta.from ? by : (meta.principal?.sub ?? by);
   const all = [
     ...context.allowed.filter((one) => one.pattern !== pattern),

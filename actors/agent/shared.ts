@@ -1,9 +1,9 @@
 /**
- * Shared: what an agent has together with the others of its tenant: the budget of the day, and
- * places for runs. Pure parts of its chart; the tenant's budget actor is on the other side.
+ * Shared limits: what an agent shares with the other agents of its tenant: the budget of the day,
+ * and slots for runs. Pure parts of its chart; the tenant's budget actor is the other side.
  *
- * A run that waits asks for a place when the agent has a slot for it, ASKED_MAX of them at once; a
- * place that is not needed is given back. Without ceilings of the tenant nobody is asked or told.
+ * A waiting run requests a slot of the tenant when the agent has a slot for it, at most ASKED_MAX
+ * at once; an unused slot is released. Without limits of the tenant no messages are sent.
  */
 import { parseAddress } from '../../protocols/address.ts';
 import type { TenantCeilings } from '../../protocols/agent.ts';
@@ -72,7 +72,7 @@ export const nextMayAsk = ({ context, event }: Args): boolean => {
   return someoneCould && asked < ASKED_MAX && used < context.settings!.runsMax;
 };
 
-/** The first that has not asked yet. */
+/** The first that has not requested a slot yet. */
 export const takes = ({ context }: Args): Tell => {
   const { runId } = context.waiting.find(({ asked }) => !asked)!;
   const forMs = context.settings!.timeoutMs + LEASE_GRACE_MS;
@@ -135,7 +135,7 @@ export const dropAwaited = on(
   }),
 );
 
-/** It waits on, and asks anew when it is its turn. */
+/** It continues to wait, and requests again at its turn. */
 export const unaskAwaited = on(
   ['budget.taken', 'budget.refused'],
   (args): Partial<AgentContext> => ({
@@ -154,7 +154,7 @@ export const awaitedGivenBack = on(
   (args): Tell => givenBack(args.context, runOf(args)),
 );
 
-/** The one that waited longest is to be refused, and has asked for a place. */
+/** The longest waiting run is refused, and has requested a slot. */
 export const firstAsked = ({ context }: Args): boolean => context.waiting[0]?.asked === true;
 export const firstGivenBack = ({ context }: Args): Tell =>
   givenBack(context, context.waiting[0]!.runId);

@@ -16,9 +16,9 @@ import { type AgentContext, type Args, type ArgsOf, on, type Slot } from './type
 export const WAITING_MAX = 1_000;
 /** A slot whose run is past its time by so much was lost with its session. */
 export const LEASE_GRACE_MS = 60_000;
-/** Leases end together: so many ends of them lie within the time of a run, at most. */
+/** Leases end together: at most this number of ends falls within the time of a run. */
 const LEASES_MAX = 16;
-/** A run that waits for one of the tenant's places asks again after so long. */
+/** A run that waits for a slot of the tenant requests again after this time. */
 const ASK_AGAIN_MS = 60_000;
 /** Sessions that one turn answers, well below what a turn may send; the others are next. */
 export const ANSWERS_PER_TURN = 32;
@@ -42,7 +42,7 @@ export function configure({ context, event }: Args): Partial<AgentContext> {
   return { settings, tenantSpent: settings.tenant ? context.tenantSpent : null };
 }
 
-/** Told to the root, which waits for it before doors open. */
+/** The answer to the root, which waits for it before entry points open. */
 export const configured = ({ context, event }: Args): Reply => ({
   to: event.meta.reply,
   result: { agentId: keyOf(context) },
@@ -79,7 +79,7 @@ export function hold(context: AgentContext, now: number): Pick<AgentContext, 'le
   return { leases: [...others, [lease, runs + 1] as const].toSorted(([a], [b]) => a - b) };
 }
 
-/** One less; a lease that has ended by itself is gone already. */
+/** Releases one; an expired lease is already gone. */
 const letGo = (leases: Leases, lease: number | undefined): Leases =>
   leases.flatMap(([until, runs]) => {
     if (until !== lease) return [[until, runs] as const];
@@ -90,8 +90,8 @@ export const hasSlot = ({ context, event }: Args): boolean =>
   held(context, event.meta.now) < context.settings!.runsMax;
 
 /**
- * Until a slot is free at the latest, whatever has become of its session, or until those who asked
- * for a place of the tenant's ask again.
+ * Time until a slot is free at the latest, whatever happened to its session, or until waiting runs
+ * request a slot of the tenant again.
  */
 export const leaseMs = ({ context, event }: Args): number => {
   const { now } = event.meta;
@@ -109,7 +109,7 @@ export function overBudget(context: AgentContext, now: number): ErrorData | unde
   return context.tenantSpent?.day === dayOf(now) ? context.tenantSpent.error : undefined;
 }
 
-/** Runs are admitted to sessions; nobody else could be answered. */
+/** Only sessions request runs; no other caller could be answered. */
 export const isFromNobody = ({ event }: Args): boolean => event.meta.from === undefined;
 
 export const notASession = ({ event }: Args): Reply => ({
@@ -122,7 +122,7 @@ const slotOf = ({ event }: ArgsOf<'agent.admit'>): Slot => {
   return { runId, session: meta.from!, at: meta.now, ...(nested ? { nested } : {}) };
 };
 
-/** It asks again and keeps its place. */
+/** It asks again and keeps its position. */
 export const waitsAlready = on('agent.admit', (args): boolean =>
   args.context.waiting.some(({ runId }) => runId === slotOf(args).runId),
 );
@@ -151,7 +151,7 @@ export const wait = on(
   }),
 );
 
-// ---- one turn answers so many of those who wait
+// ---- one turn answers a bounded number of waiting runs
 
 export const newTurn = (): Partial<AgentContext> => ({ answered: 0 });
 
@@ -182,7 +182,7 @@ export function release({ context, event }: Args): Partial<AgentContext> {
 export const onReturn = ({ context, event }: Args): Partial<AgentContext> =>
   event.type === 'agent.return' ? { leases: letGo(context.leases, event.lease) } : {};
 
-/** The one that waited longest takes the free slot. */
+/** The longest waiting run gets the free slot. */
 export function promote({ context, event }: Args): Partial<AgentContext> {
   const [, ...waiting] = context.waiting;
   return { ...hold(context, event.meta.now), waiting, answered: context.answered + 1 };
@@ -211,7 +211,7 @@ const NO_SLOT = 0;
 
 export const isNested = on('agent.admit', (args): boolean => slotOf(args).nested === true);
 
-/** Told to the one that asks: nobody whom it could wait for may be waiting for it. */
+/** The answer to a new request; a run that it would wait for may be waiting for it. */
 export const admittedWithoutSlot = on(
   'agent.admit',
   (args): Tell => admission(args, slotOf(args), NO_SLOT),
@@ -257,7 +257,7 @@ const OVER_COST: ErrorData = {
   code: 'RATE_LIMIT_EXCEEDED',
   message: "the agent's money of today is spent (agents.agents[].costPerDayUsd)",
 };
-/** Told to the one that asks while the day's budget is spent. */
+/** The answer while the day's budget is exhausted. */
 export const refusedNow = on('agent.admit', (args): Tell => refused(args, spentNow(args)));
 /** Told to the one that waited longest. */
 export const refusedFirstNow = (args: Args): Tell => refusedFirst(args, spentNow(args));

@@ -22,12 +22,12 @@ import type { ErrorData } from '../../protocols/errors.ts';
 import type { Delivered } from '../../protocols/statechart.ts';
 import { type ActionArgs, handlersOf } from '../kit/handlers.ts';
 
-/** A run that asked to begin. */
+/** A run that requested to start. */
 export type Slot = {
   readonly runId: string;
   readonly session: Address;
   readonly at: number;
-  /** it has asked for one of the tenant's places */
+  /** it has requested a slot of the tenant */
   readonly asked?: true;
   /** it needs neither a slot nor a place; it waits only while the agent is paused */
   readonly nested?: true;

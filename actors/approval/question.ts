@@ -1,5 +1,5 @@
 /**
- * Question: the pure parts of the approval's chart: what was asked, who may decide, what is told.
+ * Question: the pure parts of the approval's chart: the question, who may decide, and the answers.
  */
 import {
   ALLOW_OR_DENY,
@@ -26,7 +26,7 @@ import type {
 
 export type ApprovalContext = {
   readonly id: string;
-  /** absent until somebody asked */
+  /** absent until the first request */
   readonly row: ApprovalRow | null;
   readonly forMs: number;
   /** of the newest question */
@@ -76,7 +76,7 @@ export const keepAsker = ({ context, event }: Args): Partial<ApprovalContext> =>
   asker: event.meta.reply ?? context.asker,
 });
 
-/** People decide, through a door; what an actor tells is no person's word, whoever caused it. */
+/** Operators decide, through an entry point; a message of an actor is never a decision. */
 export const isByOperator = ({ event: { meta } }: Args): boolean =>
   meta.from === undefined && (meta.principal?.roles.includes(APPROVER_ROLE) ?? false);
 
@@ -105,7 +105,7 @@ export const decide = (args: Args): Partial<ApprovalContext> => {
 export const expire = ({ context, event }: Args): Partial<ApprovalContext> =>
   context.row ? { row: { ...context.row, state: 'expired', decided_at: iso(event.meta.now) } } : {};
 
-/** Only who asked may take the question back. */
+/** Only the requester may withdraw the question. */
 export const isByAsker = ({ context, event: { meta } }: Args): boolean =>
   meta.from !== undefined && meta.from === context.row?.by;
 
@@ -120,7 +120,7 @@ export const withdraw = (args: Args): Partial<ApprovalContext> => {
 export const unasked = (args: Args): Reply =>
   refusal(args, 'NOT_FOUND', `approval ${args.context.id} was not asked for by you`);
 
-// ---- what is told
+// ---- answers
 
 export const project = ({ context }: Args): Project => ({
   index: APPROVALS_INDEX,
@@ -141,17 +141,17 @@ const decisionOf = (row: ApprovalRow): ApprovalDecision => ({
   ...(row.why === undefined ? {} : { why: row.why }),
 });
 
-/** To who asked. */
+/** To the requester. */
 export const decided = ({ context }: Args): Reply => ({
   to: context.asker ?? undefined,
   result: decisionOf(context.row!),
 });
-/** To the person who decided. */
+/** To the operator who decided. */
 export const taken = ({ context, event }: Args): Reply => ({
   to: event.meta.reply,
   result: context.row,
 });
-/** To who asks when it is decided. */
+/** To a requester after the decision. */
 export const decidedBefore = ({ context, event }: Args): Reply => ({
   to: event.meta.reply,
   result: decisionOf(context.row!),

@@ -25,9 +25,9 @@ import {
 
 /** Runs that may wait for a place; more are refused (I8). */
 export const WAITING_MAX = 1_000;
-/** Agents that hear of the verdict; one more takes the place of the oldest. */
+/** Agents that receive the verdict; one more replaces the oldest. */
 export const AGENTS_MAX = 1_000;
-/** Agents that one turn tells something, well below what a turn may send; the others are next. */
+/** Agents that one turn notifies, well below the limit of a turn; the others follow. */
 export const ANSWERS_PER_TURN = 32;
 const DAY_MS = 86_400_000;
 
@@ -120,7 +120,7 @@ export function release({ context, event }: Args): Partial<BudgetContext> {
 
 // ---- the verdict of the day
 
-/** Every agent is told when it has changed. */
+/** Every agent is notified of a change. */
 export function judge({ context, event }: Args): Partial<BudgetContext> {
   const spent = reached(context, event.meta.now);
   return spent === context.spent ? {} : { spent, untold: context.agents };

@@ -34,7 +34,7 @@ export type BudgetContext = {
   readonly spent: NonNullable<BudgetRow['spent']> | null;
   /** agents that do not know the newest verdict yet */
   readonly untold: readonly Address[];
-  /** agents that the present turn has told something */
+  /** agents that the current turn has notified */
   readonly answered: number;
 };
 

@@ -1,8 +1,8 @@
 /**
- * Caller: what the requester's session is told about the message that it sent, once. Pure.
+ * Caller: the one answer to the requester's session about its message. Pure.
  *
- * Every way out of `asking` answers, and so do the delivery, the caller's patience and its release
- * where they come first; `once` lets the first of them through.
+ * Every way out of `asking` answers, and so do the delivery, the caller's timeout and its release
+ * if they come first; `once` sends only the first of them.
  */
 import { address } from '../../protocols/address.ts';
 import type { ConversationAnswered, ConversationResult } from '../../protocols/conversation.ts';

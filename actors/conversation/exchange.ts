@@ -1,9 +1,9 @@
 /**
- * Exchange: whose turn it is, what each side is told, and what an end of a run means for the next.
- * Pure.
+ * Exchange: which side has the turn, what each side receives, and what an end of a run means for
+ * the next turn. Pure.
  *
- * Invariants: a turn is asked once, after the one before it has ended; an end or a refusal that is
- * not of the awaited turn changes nothing; there are at most `turns` replies and one announcement.
+ * Invariants: a turn is requested once, after the end of the previous one. An end or a refusal of
+ * another turn changes nothing. There are at most `turns` replies and one announcement.
  */
 import {
   ANNOUNCE_SKIP,
@@ -41,7 +41,7 @@ export const initialContext = ({ tenant, key, now }: ActorInput): ConversationCo
   hasAudience: false,
 });
 
-// ---- what is asked
+// ---- requests
 
 type Asked = {
   readonly turn: ConversationTurn['turn'];
@@ -51,7 +51,7 @@ type Asked = {
   readonly lineage: Lineage;
 };
 
-/** A run of its own in that session, whose end is told to this conversation. */
+/** A run of its own in that session, whose end is sent to this conversation. */
 function ask(
   { context, event }: ActionArgs,
   asked: Asked,
@@ -116,7 +116,7 @@ export function askReply(at: ActionArgs): ActionResult {
   return { change: { ...change, lineage: kept }, tells };
 }
 
-/** The target says to its people what came of it, if anything. */
+/** The target announces the result to its users, or stays silent. */
 export function askAnnouncement(at: ActionArgs): ActionResult {
   const { context } = at;
   const { requester, target, text } = aboutOf(context);
@@ -151,7 +151,7 @@ export const targetIsNext = ({ context }: ActionArgs): boolean => goesOn(context
 export const hasToAnnounce = ({ context }: ActionArgs): boolean =>
   context.first !== undefined && context.hasAudience;
 
-// ---- what comes back
+// ---- answers
 
 const awaited = ({ turns }: ConversationContext): ConversationTurn => turns.at(-1)!;
 
@@ -160,15 +160,15 @@ export const isAwaited = on(
   ({ context, event }): boolean => event.runId === awaited(context).runId,
 );
 
-/** The session that is asked has the message. */
+/** The requested session has the message. */
 export const isAcceptance = on(
   'reply',
   ({ context, event }): boolean => event.result?.runId === awaited(context).runId,
 );
 
 /**
- * The session that is asked does not take the message. A refusal ends the exchange, so that one of
- * an earlier turn cannot come.
+ * The requested session refuses the message. A refusal ends the exchange, so one of an earlier turn
+ * cannot arrive later.
  */
 export const isRefusal = on(
   'reply',
@@ -179,7 +179,7 @@ export const isRefusal = on(
 
 export const refusalOf = ({ error }: ReceiveReply): ErrorData => error!;
 
-/** '' where an agent said nothing, or that it wants no more. */
+/** '' if an agent said nothing, or wants no further turn. */
 export function replyOf(text: string): string {
   const word = text.trim();
   return word === REPLY_SKIP || word === ANNOUNCE_SKIP ? '' : text;

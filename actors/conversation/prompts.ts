@@ -1,6 +1,6 @@
 /**
- * Prompts: what the two sides of a conversation are told beside the words of the other: the reply
- * context, the announce context. Pure.
+ * Prompts: what the two sides of a conversation receive in addition to the other's text: the reply
+ * context and the announce context. Pure.
  */
 import { ANNOUNCE_SKIP, CONTEXT_CHARACTERS_MAX, REPLY_SKIP } from '../../protocols/conversation.ts';
 import { firstOf } from '../kit/text.ts';
@@ -13,7 +13,7 @@ const QUOTED_NOTE =
 
 const CUT = '\n…(truncated)…';
 
-/** At most so many characters of a text; a cut is marked. */
+/** Maximum number of characters of a text; a cut is marked. */
 export const cutTo = (characters: number, text: string): string =>
   text.length <= characters ? text : `${firstOf(text, characters - CUT.length)}${CUT}`;
 
@@ -21,8 +21,8 @@ export const cutTo = (characters: number, text: string): string =>
 export const quoted = (text: string): string => cutTo(CONTEXT_CHARACTERS_MAX, text);
 
 /**
- * As it stands in a context, which is part of a system prompt: no line of it can be taken for one
- * of ours.
+ * As it appears in a context, which is part of a system prompt: no line of it can imitate one of
+ * troupe's.
  */
 const inContext = (text: string): string =>
   quoted(text).replaceAll(/\r\n|[\n\r\v\f\u0085\u2028\u2029]/g, '\n> ');

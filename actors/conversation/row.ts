@@ -59,7 +59,7 @@ export const noRow = ({ context }: ActionArgs): Project => ({
 
 // ---- operators
 
-/** A person through a door, never an actor: agents end their exchange by what they reply. */
+/** A user through an entry point, never an actor: agents end their exchange by their replies. */
 export const isByOperator = ({ event }: ActionArgs): boolean => {
   const { from, principal } = metaOf(event);
   return from === undefined && (principal?.roles.includes(OPERATOR) ?? false);

@@ -6,7 +6,9 @@
  */
 import { type Lineage, VISITED_MAX } from '../../protocols/lineage.ts';
 
-/** Of what it was given: kept for what follows the first answer, each of which takes half of it. */
+/**
+ * Share of its messages that is kept for what follows the first answer; each step takes half of it.
+ */
 const KEPT_SHARE = 1 / 4;
 const REPLY_SHARE = 1 / 2;
 

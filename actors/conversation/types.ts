@@ -17,11 +17,11 @@ export type ConversationContext = {
   readonly createdAt: number;
   /** absent until it was begun; `text` is cut to what is quoted of it */
   readonly about?: Omit<ConversationBegin, 'type' | 'lineage'>;
-  /** of the run that is asked next */
+  /** of the next requested run */
   readonly lineage: Lineage;
   /** the target's session has the message */
   readonly delivered: boolean;
-  /** the requester's session has been told: never twice */
+  /** the requester's session has its answer, which is sent once */
   readonly answered: boolean;
   /** the requester waits no longer, and why */
   readonly released?: string;
@@ -31,7 +31,7 @@ export type ConversationContext = {
   readonly first?: string;
   /** the last words that were no silence */
   readonly latest: string;
-  /** people have talked in the target's session */
+  /** users have written to the target's session */
   readonly hasAudience: boolean;
   readonly endedAt?: number;
   readonly end?: NonNullable<ConversationRow['end']>;

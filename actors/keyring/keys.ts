@@ -27,7 +27,7 @@ const SUB_CHARACTERS_MAX = 256;
 
 export const initialContext = (): KeyringContext => ({ keys: {}, changed: [] });
 
-// ---- what is asked
+// ---- requests
 
 /** Why nothing is done about it; undefined when it is fit. */
 export function fault({ context, event }: Args): ErrorData | undefined {
@@ -74,7 +74,7 @@ function faultOfPlace(
 
 export const isInvalid = (args: Args): boolean => fault(args) !== undefined;
 
-// ---- what becomes of the keys
+// ---- changes of keys
 
 export const add = on(
   ['keyring.add', 'keyring.rotate'],
@@ -129,7 +129,7 @@ export const nextEndMs = ({ context, event }: Args): number =>
 
 export const somethingEnds = ({ keys }: KeyringContext): boolean => alive(keys).length > 0;
 
-// ---- what is told
+// ---- answers
 
 export const refused = (args: Args): Reply => ({
   to: args.event.meta.reply,
@@ -179,7 +179,7 @@ const withRows = (context: KeyringContext, rows: readonly KeyRow[]): KeyringCont
   changed: [...context.changed, ...rows.map(({ kid }) => kid)],
 });
 
-/** A key's name may be used again, if at all, when nobody could take it for the old one's. */
+/** A key id may be used again only when it cannot be mistaken for the old key. */
 const oldestOver = (keys: Keys, now: number): KeyRow | undefined =>
   Object.values(keys)
     .filter(({ expires_at }) => Date.parse(expires_at) <= now)

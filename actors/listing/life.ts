@@ -121,7 +121,7 @@ export const markAskedSeen = ({ context }: State): Partial<ListingContext> => ({
   lastSeen: context.asked!.at,
 });
 
-/** Fields stand in one order, in which they are also kept. */
+/** Fields have one order, in which they are also stored. */
 export const isSame = on(
   'registry.register_agent',
   ({ context, event }): boolean =>

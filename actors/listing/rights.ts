@@ -1,17 +1,17 @@
 /**
- * Who may serve an action: its name, with all its MAJOR versions, belongs to who offered it
- * first, so that nobody takes over an action and receives its payloads. Agents of this code own
- * theirs always. An agent outside serves what another owns only where both were registered by the
- * same principal, or where an operator approved it by registering it with that action.
+ * Which agent may serve an action: its name, with all its MAJOR versions, belongs to the agent that
+ * offered it first, so that no other agent takes over an action and receives its payloads. Agents
+ * of this code always own theirs. An external agent serves the action of another only if the same
+ * principal registered both, or an operator approved it by registering it with that action.
  *
- * Boundary: rows only, so that doors and tasks see the same owner, and two registrations that were
- * looked at in the same moment do, too: the earlier one has the name. Pure.
+ * Boundary: rows only, so that entry points and tasks see the same owner, also of two concurrent
+ * registrations: the earlier one has the name. Pure.
  */
 import type { AgentRow } from '../../protocols/action.ts';
 
 /** By what right an agent is offered an action, or not. */
 export type Rights = {
-  /** undefined: nobody offers it */
+  /** undefined: no agent offers it */
   owner(action: string): AgentRow | undefined;
   mayServe(row: AgentRow, action: string): boolean;
 };

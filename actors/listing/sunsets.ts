@@ -1,4 +1,4 @@
-/** The pure parts of announced ends: what goes when, and who is told of it. */
+/** The pure parts of announced ends of versions: what ends when, and who is notified. */
 import { type ActionSpec, DEPRECATION_MS, deprecationOf, majorOf } from '../../protocols/action.ts';
 import { parseAction } from '../../protocols/envelope.ts';
 import { doorEventsTopic } from '../../protocols/task.ts';
@@ -27,7 +27,7 @@ export const isNoOffer = on(
   'registry.deprecate_action',
   ({ context, event }): boolean => !actionsOf(context).some(isOf(askedOf(event))),
 );
-/** Sooner than 30 days from now; also what is no time at all. */
+/** Sooner than 30 days from now, or no valid time. */
 export const isTooSoon = on(
   'registry.deprecate_action',
   ({ event }): boolean =>

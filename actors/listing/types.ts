@@ -1,4 +1,4 @@
-/** What the listing of one agent keeps between turns, and what it is told. */
+/** The context and the messages of the listing of one agent. */
 import type {
   ActionSpec,
   RegistryDeprecate,
@@ -29,9 +29,9 @@ export type Registration = {
 
 /** A registration whose schemas are being looked at, and who waits for the answer. */
 export type Asked = Registration & {
-  /** `sub` of who asked */
+  /** `sub` of the requester */
   readonly owner: string;
-  /** who asked has the role `operator` */
+  /** the requester has the role `operator` */
   readonly byOperator: boolean;
   readonly at: number;
   readonly replyTo?: ReplyRef;
@@ -74,7 +74,7 @@ export type CheckInput = {
   readonly tenant: string;
   /** `sub` of who speaks for it */
   readonly owner: string;
-  /** may be offered, whoever owns them */
+  /** may be offered by any agent */
   readonly approved: readonly string[];
   /** ends that were announced before */
   readonly announced: readonly Sunset[];

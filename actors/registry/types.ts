@@ -1,4 +1,4 @@
-/** What the registry keeps between turns, and what listings tell it. */
+/** The context of the registry, and the messages of listings to it. */
 import type { Delivered } from '../../protocols/statechart.ts';
 
 export type RegistryContext = {

@@ -1,6 +1,6 @@
 /**
- * Cluster: the pure parts of the root's chart: which agents there are, what an actor that failed is
- * told, and what people are shown of it.
+ * Cluster: the pure parts of the root's chart: the configured agents, the directives to failed
+ * actors, and the row that users see.
  */
 import { address, type Address, parseAddress } from '../../protocols/address.ts';
 import type { ActorInput, Project, Reply, Tell } from '../../protocols/statechart.ts';
@@ -27,14 +27,15 @@ export const WAITING_MAX = 200;
 export const ALARMS_MAX = 200;
 
 /**
- * What an actor that failed is told: to go on without the message that did it. Its turn was undone,
- * so its state is the last good one, and nothing else could give that state back: a session born
- * again would not know who waits for an answer, an order would not know that it is paid. Who wants
- * the birth of another state declares a supervisor, whose children are restarted by default. A
- * supervisor itself is told its children again by whoever started it, so it is restarted.
+ * The directive to a failed actor: to continue without the message that caused the failure. Its
+ * turn was rolled back, so its state is the last valid one, and nothing else could restore it: a
+ * restarted session would not know which caller waits for an answer, an order would not know that
+ * it is paid. A type that should restart from its initial state declares a supervisor, whose
+ * children are restarted by default. A supervisor itself receives its children again from its
+ * creator, so it is restarted.
  *
- * In either case the failures count, and past the intensity the actor is quarantined: then it is
- * its state that is broken, and a person decides what to lose.
+ * In both cases the failures count, and past the intensity the actor is quarantined: then its state
+ * is broken, and an operator decides what to lose.
  */
 const actionOf = (child: Address): ChildAction =>
   parseAddress(child).type === 'supervisor' ? 'restart' : 'resume';
@@ -59,7 +60,7 @@ export const initialContext = ({ self, tenant, now }: ActorInput): RootContext =
 export const isSeeded = ({ context, event }: Args): boolean =>
   event.type === 'root.start' && event.seed === true && context.agents.length > 0;
 
-/** Takes over what is configured now: every agent is told, those that are gone retire. */
+/** Applies the configured agents: every agent receives its settings, removed ones retire. */
 export function start(args: Args): Partial<RootContext> {
   const { context, event } = args;
   if (event.type !== 'root.start') return {};
@@ -89,7 +90,7 @@ const configure = (context: RootContext, settings: Settings): Tell => ({
   ask: true,
 });
 
-/** An agent has answered; one that could not take its settings tells whoever asks it for a run. */
+/** An agent has answered; one that refused its settings reports that to requests for runs. */
 export const confirm = ({ context, event }: Args): Partial<RootContext> => ({
   unconfirmed: context.unconfirmed.filter((agent) => agent !== event.meta.from),
 });
@@ -149,7 +150,7 @@ export const noteFailure = on(
   }),
 );
 
-/** The actor goes on after a while; where too many wait already, at once. */
+/** The actor resumes after a while; at once if too many are waiting already. */
 export const plan = on('supervision.down', ({ context, event }): Partial<RootContext> => {
   const order = orderForFailed(event, actionOf(event.child));
   const after = backoffMs(countOf(context.failures, event.child), DEFAULT_LIMITS);
@@ -167,7 +168,7 @@ function carryOut(context: RootContext, { child, order }: Waiting): readonly Tel
 
 export const orderDue = (args: Args): Partial<RootContext> => sendDue(args, carryOut);
 
-/** It failed too often: it takes no more messages, until a person has looked. */
+/** It failed too often: it receives no more messages until an operator has decided. */
 export const giveUp = on('supervision.down', ({ context, event }): Partial<RootContext> => {
   const { child, error } = event;
   return {

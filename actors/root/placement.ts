@@ -1,6 +1,7 @@
 /**
- * Placement: the pure parts of the root's region `placement`: which workers serve the cell, as they
- * and those that miss them have told. It only shows: who owns a shard is decided by its journal.
+ * Placement: the pure parts of the root's region `placement`: the workers of the cell, as reported
+ * by themselves and by others that miss them. It is for display only: the journal decides who owns
+ * a shard.
  */
 import type { Project } from '../../protocols/statechart.ts';
 import type { PlacementRow, WorkerRow } from '../../protocols/supervision.ts';
@@ -20,7 +21,7 @@ const workerOf = ({ context, event }: OfWorker): WorkerRow | undefined =>
 
 /** Unless it is a repetition. */
 export const isNewcomer = on(WORKER, (args): boolean => workerOf(args)?.state !== 'active');
-/** Of a process that was never told of, or was replaced by a new one of its name, comes no news. */
+/** Reports about an unknown process, or one that was replaced under the same name, are ignored. */
 export const isKnownWorker = on(WORKER, (args): boolean => workerOf(args) !== undefined);
 export const isActiveWorker = on(WORKER, (args): boolean => workerOf(args)?.state === 'active');
 export const isServingWorker = on(WORKER, (args): boolean => serves(workerOf(args)));

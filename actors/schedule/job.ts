@@ -1,6 +1,4 @@
-/**
- * Job: the pure parts of the schedule's chart: what is due, what is fired, and what becomes of it.
- */
+/** Job: the pure parts of the schedule's chart: what is due, what fires, and its outcome. */
 import { checker, describeErrors } from '../../protocols/check.ts';
 import type { Address } from '../../protocols/address.ts';
 import { address } from '../../protocols/address.ts';
@@ -52,7 +50,7 @@ export type ScheduleEvent =
   | Delivered<{ type: 'reply'; to: string; result?: unknown; error?: ErrorData }>
   | Delivered<{ type: 'refused'; to: string; message: string; error: ErrorData }>;
 
-/** What the effect `look` is asked, and what it finds; null while the run goes on. */
+/** The input of the effect `look`, and its result; null while the run is active. */
 export type LookInput = {
   readonly tenant: string;
   readonly session: Address;
@@ -73,7 +71,7 @@ export type Args = State & { event: ScheduleEvent };
 /** Most runs of a model take longer; one that does not must not hold up a job of each second. */
 const LOOK_MS_MIN = 250;
 const LOOK_MS_MAX = 30_000;
-/** A run that is not heard of for so long is lost: its row leaves soon after. */
+/** A run without news for this time is lost: its row is removed soon after. */
 const LOST_MS = 86_400_000;
 
 export const initialContext = ({ key, tenant, now }: ActorInput): ScheduleContext => ({
@@ -129,7 +127,7 @@ export function take(args: Args): Partial<ScheduleContext> {
   return planned({ ...context, job, createdAt, updatedAt: now, cursor });
 }
 
-/** When it is turned on again, it goes on with the times to come. */
+/** When it is enabled again, it continues with future times. */
 export function enable({ context, event }: Args): Partial<ScheduleContext> {
   if (event.type !== 'schedule.enable') return {};
   const { now } = event.meta;
@@ -164,7 +162,7 @@ export const isSpent = ({ context }: State): boolean =>
   context.nextAt === null &&
   jobOf(context).deleteAfterRun === true &&
   context.runs[0]?.status === 'ok';
-/** Its session has heard of it before, and is to begin anew. */
+/** Its session received it before, and is to be reset. */
 export const isAnew = ({ context }: State): boolean =>
   jobOf(context).fresh === true && context.fires > 0;
 
@@ -225,7 +223,7 @@ const remembered = (context: ScheduleContext, over: ScheduleFire): ScheduleConte
 export function fire(args: Args): Partial<ScheduleContext> {
   const { context, event } = args;
   const { passed, fireFor = 0 } = dueNow(args);
-  // Times before the one that is fired for have none of their own.
+  // Earlier missed times have no fire of their own.
   const before = passed.indexOf(fireFor) + (passed[0] === context.nextAt ? 0 : 1);
   const cut = planned({ ...context, cursor: fireFor, skipped: context.skipped + before });
   const named = `${context.jobId}.${fireFor}`;
@@ -249,7 +247,7 @@ const fired = (
   fires: context.fires + 1,
 });
 
-// ---- what becomes of it
+// ---- outcomes
 
 export const nameOf = ({ job }: ScheduleContext): string => job!.name ?? job!.text.slice(0, 60);
 
@@ -258,7 +256,7 @@ export const sessionKeyOf = ({ job, jobId }: ScheduleContext): string =>
 const sessionOf = (context: ScheduleContext): Address =>
   address(context.tenant, 'session', sessionKeyOf(context));
 
-/** Its own run, after what goes on in the session: never a word into another's. */
+/** Its own run, after the session's current one: it never steers another run. */
 export function receive({ context }: State): Tell {
   const { text, model, thinking, timeoutMs } = jobOf(context);
   const event: SessionReceive = {

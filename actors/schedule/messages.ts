@@ -1,4 +1,4 @@
-/** Told: the rows that a schedule leaves, what watchers hear of it, and how it answers. Pure. */
+/** Messages: the rows of a schedule, its published events and its answers. Pure. */
 import type { ErrorCode } from '../../protocols/errors.ts';
 import {
   type ScheduleChange,

@@ -5,7 +5,7 @@ import type { ScheduleContext } from './job.ts';
 
 type Migrate = ActorDefinition['migrate'][number];
 
-/** Version 1 did not note where a fire was told: it was where the job is told now. */
+/** Version 1 did not record the session of a fire: it was the session of the job. */
 export const withPlaces: Migrate = (row) => {
   const context = row.snap.c as ScheduleContext;
   const { job, jobId, firing, runs } = context;

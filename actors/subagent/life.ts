@@ -12,15 +12,15 @@ import type { Args, Reserved, Stop, SubagentContext } from './types.ts';
 
 /** For a place of its parent, milliseconds. */
 export const PLACE_MS = 21_600_000;
-/** For the end of a run that was told to stop: then only its usage stays unknown. */
+/** For the end of a stopped run: without it only its usage stays unknown. */
 export const STOP_MS = 30_000;
 /** For the parent's word about the end. */
 export const HEARD_MS = 21_600_000;
-/** Before the end is told again to a parent that could not take it. */
+/** Wait before the end is sent again to a parent that could not process it. */
 export const RETELL_MS = 60_000;
-/** A row stays for so long after the end, or until its session is closed. */
+/** How long a row stays after the end, or until its session is closed. */
 export const ROW_MS = 100_800_000;
-/** Far more than tell of their end twice: a run with `notify` in a session with terms. */
+/** Far more than the senders that report twice: a run with `notify` in a session with limits. */
 const RUNS_KNOWN_MAX = 64;
 
 type State = Pick<Args, 'context'>;
@@ -75,7 +75,7 @@ export const accept = (): Partial<SubagentContext> => ({ isAccepted: true });
 const errorOfRefusal = ({ event }: Args): ErrorData | undefined =>
   event.type === 'reply' || event.type === 'refused' ? event.error : undefined;
 
-/** The session has not taken the task, and will not: a reply, or nobody there to give one. */
+/** The session has not accepted the task, and will not: a refusal, or no session. */
 export const taskIsRefused = (args: Args): boolean => {
   const { context, event } = args;
   if (context.isAccepted || !errorOfRefusal(args)) return false;
@@ -88,7 +88,7 @@ export const noteRefused = (args: Args): Partial<SubagentContext> =>
 
 // ---- what its session says
 
-/** An end of a run, not of a message that joined one; told by its session and by nobody else. */
+/** An end of a run, not of a message that joined one; sent only by its session. */
 const endOf = ({ context, event }: Args): Delivered<RunEnded> | undefined =>
   event.type === 'run.ended' &&
   event.joined === undefined &&
@@ -100,7 +100,7 @@ export const isItsRun = (args: Args): boolean => endOf(args) !== undefined;
 /** Something in its session will begin another run by itself. */
 export const goesOn = (args: Args): boolean => endsAs(args, 'ok') && !isLast(args);
 export const endsOk = (args: Args): boolean => endsAs(args, 'ok') && isLast(args);
-/** It failed, and left something behind that goes on. */
+/** It failed, and left active work behind. */
 export const leavesOthers = (args: Args): boolean => isItsRun(args) && !isLast(args);
 export const endsLate = (args: Args): boolean => endsAs(args, 'timeout');
 export const isLast = (args: Args): boolean => endOf(args)?.open === 0;
@@ -165,12 +165,14 @@ export const conclude = (
   { outcome }: { outcome: SubagentOutcome },
 ): Partial<SubagentContext> => ({ outcome, endedAt: event.meta.now });
 
-// ---- whom its end concerns
+// ---- receivers of its end
 
 export const hasParent = ({ context }: State): boolean => context.parent !== null;
 export const isMoved = ({ context, event }: Args): boolean =>
   event.type === 'subagent.move' && event.parent !== context.parent;
-/** Who asks to be told is whom it concerns; what an earlier parent says came too late. */
+/**
+ * The session that requests the end is its receiver; messages of an earlier parent come too late.
+ */
 export const isByParent = ({ context, event }: Args): boolean =>
   context.parent !== null && event.meta.from === parentAddress(context);
 
@@ -182,7 +184,7 @@ export const move = ({ context, event }: Args): Partial<SubagentContext> =>
         isNewHere: event.parent !== null,
       }
     : {};
-/** The end came to the parent before the word that it takes the subagent over. */
+/** The parent received the end before it learned that it adopted the subagent. */
 export const isTooEarly = (args: Args): boolean =>
   args.event.type === 'subagent.heard' &&
   args.event.how === 'unknown' &&

@@ -39,8 +39,8 @@ export function task({ context }: Args): Tell {
 }
 
 /**
- * Joins the run that goes on; the words are an agent's, so they are never folded into a line. They
- * bring no messages with them: those of the grant went with the task.
+ * Joins the active run; the text is an agent's, so it is never folded. It brings no messages: those
+ * of the grant came with the task.
  */
 export function steer({ context, event }: Args): Tell {
   const { id, steers, shownUnder } = context;
@@ -99,7 +99,7 @@ function endedOf(context: SubagentContext): SubagentEnded {
     ...(startedAt === null ? {} : { startedAt }),
   };
 }
-/** Where it is cut, it says where the whole can be read. */
+/** A cut text says where the complete one can be read. */
 function findingsOf(text: string, sessionKey: string): string {
   if (text.length <= FINDINGS_CHARACTERS_MAX) return text;
   const note = `\n[whole in the transcript of ${sessionKey}]`;
@@ -222,7 +222,7 @@ export const unsaid = ({ event }: Args): Reply => ({
     message: 'say something to the subagent, in at most 32,768 characters',
   },
 });
-/** Nobody in its session would hear it. */
+/** No run in its session would receive it. */
 export const notRunning = ({ context, event }: Args): Reply => {
   const state = context.stop && !context.outcome ? 'being stopped' : statusOf(context);
   const message = `subagent ${context.id} is ${state}: only a running subagent can receive messages`;

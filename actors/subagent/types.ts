@@ -1,4 +1,4 @@
-/** What a subagent keeps between turns, and what it is told. */
+/** The context and the messages of a subagent. */
 import type { ErrorData } from '../../protocols/errors.ts';
 import type { RunAccepted, RunEnded, Usage } from '../../protocols/session.ts';
 import type { Delivered, Meta } from '../../protocols/statechart.ts';
@@ -15,7 +15,10 @@ import type {
 } from '../../protocols/subagent.ts';
 
 export type Reserved = Omit<SubagentReserve, 'type' | 'hold' | 'reportBack'> & {
-  /** who asked for it, as the door knew them: its session is told the task in their name */
+  /**
+   * the requester, as the entry point authenticated it: its session receives the task on behalf of
+   * it
+   */
   readonly principal?: NonNullable<Meta['principal']>;
 };
 
@@ -28,11 +31,11 @@ export type SubagentContext = {
   readonly createdAt: number;
   /** null before the first message */
   readonly reserved: Reserved | null;
-  /** session key of whom its end concerns; null: nobody */
+  /** session key of the receiver of its end; null: none */
   readonly parent: string | null;
-  /** session key that its row and its events stand under: the last parent that it had */
+  /** session key of its row and its events: its last parent */
   readonly shownUnder: string;
-  /** taken over by a parent that may not know of it yet */
+  /** adopted by a parent that may not know it yet */
   readonly isNewHere: boolean;
   readonly startedAt: number | null;
   /** its session has taken the task */

@@ -1,6 +1,6 @@
 /**
- * Children: the pure parts of a supervisor's chart: its list of children, what each is told and
- * when, and what its own supervisor learns.
+ * Children: the pure parts of a supervisor's chart: its list of children, the messages to them, and
+ * the reports to its own supervisor.
  */
 import { type Address, isAddress, parseAddress } from '../../protocols/address.ts';
 import type { ErrorData } from '../../protocols/errors.ts';
@@ -64,7 +64,7 @@ function planOf(event: SupervisorStart): Plan {
   };
 }
 
-// ---- what it is asked to be
+// ---- configuration
 
 const whole = (value: number | undefined, min: number, max: number): boolean =>
   value === undefined || (Number.isInteger(value) && value >= min && value <= max);
@@ -136,7 +136,7 @@ export function adopt({ context, event }: Args): Change {
   };
 }
 
-/** As `adopt`; who is new on the list is created, the others go on. */
+/** As `adopt`; new children are created, the others continue. */
 export function take(args: Args): Change {
   const { event, context } = args;
   if (event.type !== 'supervisor.start') return {};
@@ -204,7 +204,7 @@ export const noteFailure = on(
   (args): Change => ({ failures: failuresWith(args) }),
 );
 
-/** After a while the child goes on, and with it those that the strategy names. */
+/** After a while the child resumes, with those that the strategy names. */
 export const plan = on('supervision.down', ({ context, event }): Change => {
   const { child: failed } = event;
   const order = orderForFailed(event, specOf(context, failed)?.action ?? 'restart');
@@ -221,7 +221,7 @@ export const plan = on('supervision.down', ({ context, event }): Change => {
 
 export const orderDue = (args: Args): Change => sendDue(args, carryOut);
 
-/** A child that is born again is told how to start, again. */
+/** A restarted child receives its start message again. */
 function carryOut(
   context: SupervisorContext,
   { child, order }: Pick<Waiting, 'child' | 'order'>,
@@ -236,7 +236,7 @@ export const quarantineFailed = on(
     put(context, [tellOrder(event.child, 'sys.quarantine', event.error.message)]),
 );
 
-/** It was removed, or the group has been given up: nobody else would ever tell it anything. */
+/** It was removed, or the group gave up: no other actor would ever send it a message. */
 export const endFailed = on('supervision.down', ({ context, event }): Change => {
   const { child, error } = event;
   return put(context, [

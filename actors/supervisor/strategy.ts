@@ -1,10 +1,10 @@
 /**
- * Strategy: the decisions of supervision as pure functions, after Erlang/OTP's supervisor:
- * who is affected by a failure, when there were too many, how long to wait, what to order. Shared
- * by the charts of supervisors and of the root.
+ * Strategy: the decisions of supervision as pure functions, after Erlang/OTP's supervisor: who is
+ * affected by a failure, when there were too many, how long to wait, which directives to send. The
+ * charts of supervisors and of the root share it.
  *
- * Two things differ from OTP, because here a turn that threw is undone and mail is durable:
- *  - `resume` exists: the last committed state is sound, and only the message that crashed is gone;
+ * Two things differ from OTP, because here a turn that threw is rolled back and mail is durable:
+ *  - `resume` exists: the last committed state is valid, and only the failed message is lost;
  *  - siblings are not stopped while a failed child waits: their mail would be refused. They are
  *    restarted together with it.
  */
@@ -27,7 +27,7 @@ export const DEFAULT_LIMITS: Limits = {
 
 export type Failure = { readonly child: Address; readonly at: number };
 
-/** What a child is told: a directive to its host or, where it is a supervisor, a message. */
+/** What a child receives: a directive to its host or, for a supervisor, a message. */
 export type Order = Directive | 'supervisor.restart' | 'supervisor.stop';
 
 /** An order that waits for its backoff. */
@@ -66,7 +66,7 @@ export function affected(
 const isSupervisor = (child: Address): boolean => parseAddress(child).type === 'supervisor';
 
 /**
- * What the child that failed is told. A crashed supervisor keeps its children, which are its state.
+ * The directive to the failed child. A crashed supervisor keeps its children, which are its state.
  */
 export function orderForFailed({ child, escalated }: Down, action: ChildAction): Order {
   if (action === 'quarantine') return 'sys.quarantine';
@@ -74,14 +74,14 @@ export function orderForFailed({ child, escalated }: Down, action: ChildAction):
   return isSupervisor(child) ? 'sys.resume' : `sys.${action}`;
 }
 
-/** What a child is told that did not fail itself. */
+/** The directive to a child that did not fail itself. */
 export const orderToRestart = (child: Address): Order =>
   isSupervisor(child) ? 'supervisor.restart' : 'sys.restart';
 
 export const orderToEnd = (child: Address, how: 'stop' | 'quarantine'): Order =>
   isSupervisor(child) ? 'supervisor.stop' : `sys.${how}`;
 
-/** Whether others must begin anew with it: not where the failed child goes on from its state. */
+/** Whether others must restart with it: not if the failed child resumes from its state. */
 export const concernsOthers = (order: Order): boolean =>
   order === 'sys.restart' || order === 'supervisor.restart';
 

@@ -23,8 +23,8 @@ export const AGENT_ACTIONS_MAX = 200;
 /** Schemas of one action, as JSON. */
 export const ACTION_SCHEMAS_BYTES_MAX = 65_536;
 /**
- * All actions of one agent, as JSON. They stand in memory several times wherever they are offered:
- * a registry that is full costs a gateway 2 GB at this bound.
+ * All actions of one agent, as JSON. Every process that offers them keeps several copies in memory:
+ * at this bound a full registry costs a gateway 2 GB.
  */
 const AGENT_BYTES_MAX = 262_144;
 /** Domains whose actions are the cell's own, each with the agent that offers them. */
@@ -59,7 +59,7 @@ async function refuseInvalid(
   if (bytes > AGENT_BYTES_MAX) throw tooLarge(`the actions have ${bytes} bytes`, AGENT_BYTES_MAX);
   const seen = new Set<string>();
   for (const [at, spec] of actions.entries()) {
-    // A large schema takes as long as a hundred messages: others come in between.
+    // A large schema takes as long as a hundred messages, so other work runs in between.
     await setImmediate();
     const answer = checkSpec(spec);
     if (!answer.ok) throw invalid(`actions[${at}]: ${describeErrors(answer.errors)}`);
