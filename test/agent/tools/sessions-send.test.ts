@@ -141,7 +141,7 @@ describe('sessions_send', () => {
   });
 
   it.each([
-    ['loop', /answer by it/],
+    ['loop', /answer in your reply/],
     ['hops', /session\.agentToAgent\.maxHops/],
     ['messages', /session\.agentToAgent\.maxMessages/],
     ['conversations', /at most 64/],

@@ -88,7 +88,7 @@ describe('a device', () => {
     expect(flood.every(({ requestId }) => requestId !== undefined)).toBe(true);
     const refused = await from('2001:db8::2:9');
     expect(refused.requestId).toBeUndefined();
-    expect(refused.message).toContain('too many devices wait for a person already');
+    expect(refused.message).toContain('too many devices wait for approval');
     expect((await from('198.51.100.7')).requestId, 'of another address').toBeDefined();
     expect((await hello(gateway, newDevice())).frame.ok, 'of this machine').toBe(true);
     const admin = await operator(gateway);
