@@ -4,7 +4,7 @@ import { TroupeError } from '../../protocols/errors.ts';
 
 /**
  * The same text for the same payload, whatever the order of its fields.
- * @throws TroupeError INVALID_ARGUMENT for a number that JSON can write and nobody can hold
+ * @throws TroupeError INVALID_ARGUMENT for a number that JSON allows but a double cannot represent
  */
 export const canonicalOf = (payload: unknown): string => {
   try {

@@ -1,8 +1,8 @@
 /**
- * The checks of an envelope that need nobody else: size, shape, time, place. They throw;
- * the Edge turns what they throw into its answer.
+ * The checks of an envelope that need no other part: size, shape, time, locality. They throw; the
+ * Edge turns errors into its answer.
  *
- * Invariant: no message shows anything of a payload, which may be sensitive.
+ * Invariant: no message contains any part of a payload, which may be sensitive.
  */
 import { type CheckError, describeErrors, epochMsOf } from '../../protocols/check.ts';
 import { checkEnvelope, type Envelope, ENVELOPE_BYTES_MAX } from '../../protocols/envelope.ts';
@@ -11,14 +11,14 @@ import { isSamePlace } from '../../protocols/locality.ts';
 import type { NodeStatus } from '../../runtime/index.ts';
 import type { EdgeRequest } from './edge.ts';
 
-/** Objects and lists in one another: deeper ones would exhaust the stack of whoever walks them. */
+/** Maximum nesting of objects and lists: deeper ones would exhaust the stack of recursive code. */
 const DEPTH_MAX = 64;
-/** A sender's clock may be so far ahead of ours. */
+/** How far a sender's clock may be ahead of this process's. */
 const CLOCK_AHEAD_MS = 60_000;
-/** Longest id that is told back as it came. */
+/** Longest id that an error repeats. */
 const ECHO_CHARACTERS_MAX = 128;
 
-/** A sender that found no worker in a place tries again after so long. */
+/** Time to retry for a sender when no worker is in the requested locality. */
 const NO_WORKER_RETRY_MS = 5_000;
 /** The label of workers that says where they are. */
 const LOCALITY_LABEL = 'locality';
@@ -26,8 +26,8 @@ const LOCALITY_LABEL = 'locality';
 const UTF8 = new TextDecoder('utf-8', { fatal: true });
 
 /**
- * @throws TroupeError PAYLOAD_TOO_LARGE; INVALID_ARGUMENT: no JSON, nested too deep, or with half a
- * character (RFC 7493), which nobody could keep as it came
+ * @throws TroupeError PAYLOAD_TOO_LARGE; INVALID_ARGUMENT: no JSON, nested too deep, or with a lone
+ * surrogate (RFC 7493), which cannot be stored
  */
 export const readJson = (bytes: Uint8Array): unknown => {
   if (bytes.byteLength > ENVELOPE_BYTES_MAX) throw envelopeTooLarge();
@@ -43,7 +43,7 @@ export const readJson = (bytes: Uint8Array): unknown => {
   return value;
 };
 
-/** Without its size: a door may stop reading before it is known. */
+/** Without the size: an entry point may stop reading before it is known. */
 export const envelopeTooLarge = (): TroupeError =>
   new TroupeError(
     'PAYLOAD_TOO_LARGE',
@@ -67,7 +67,7 @@ const faultOf = (value: unknown, depth: number): string | undefined => {
 const LONE_SURROGATE = /\p{Surrogate}/u;
 const HALF_CHARACTER = 'has a text with half a character: a surrogate of UTF-16 without its other';
 
-/** What a refusal tells back, as far as it could be read. */
+/** The ids that a refusal repeats, as far as they could be read. */
 export const idsOf = (value: unknown): { requestId?: string; traceId?: string } => {
   if (typeof value !== 'object' || value === null) return {};
   const { request_id, trace_id } = value as Record<string, unknown>;
@@ -139,8 +139,8 @@ export type Localities = {
 };
 
 /**
- * @throws TroupeError FORBIDDEN: the data may not come here; UNAVAILABLE: nobody said where here
- * is, or no worker is in that place at present
+ * @throws TroupeError FORBIDDEN: the data may not be processed here; UNAVAILABLE: this process has
+ * no configured locality, or no worker is in the requested one
  */
 export const checkLocality = (
   wanted: string | undefined,

@@ -32,7 +32,7 @@ const InputPayload = Type.Object(
   { schema_version: version, task_id: Id, input: Type.Unknown() },
   closed,
 );
-/** Which task: by its id, or by the key it was asked for with. */
+/** A task, named by its id or by the idempotency key of its request. */
 const CancelPayloadSchema = Type.Union([
   Type.Object({ schema_version: version, task_id: Id, reason }, closed),
   Type.Object(
@@ -59,14 +59,17 @@ const controlSpec = (action: string, description: string, schema: TSchema): Acti
   sensitive: false,
 });
 
-/** What every Edge serves beside its offers; `{action}.cancel` follows from each action. */
+/**
+ * Actions that every Edge serves in addition to its offers; `{action}.cancel` follows from each
+ * action.
+ */
 export const CONTROL_SPECS: readonly ActionSpec[] = [
   controlSpec('task.get_status', 'Answers the task as it is now', StatusPayload),
   controlSpec('task.provide_input', 'Gives a task what it waits for', InputPayload),
 ];
 
 type TaskIds = readonly [string, ...string[]];
-/** What a control envelope asks for, of the first of `taskIds` that there is. */
+/** The request of a control envelope, for the first of `taskIds` that exists. */
 export type Control =
   | { readonly kind: 'status'; readonly taskIds: TaskIds }
   | { readonly kind: 'input'; readonly taskIds: TaskIds; readonly input: unknown }
@@ -82,7 +85,7 @@ const checkStatus = checker(StatusPayload, { secret: /./ });
 const checkInput = checker(InputPayload, { secret: /./ });
 const checkCancel = checker(CancelPayloadSchema, { secret: /./ });
 
-/** undefined: the envelope asks for an action on offer. @throws TroupeError INVALID_ARGUMENT */
+/** undefined: the envelope requests an offered action. @throws TroupeError INVALID_ARGUMENT */
 export const controlOf = (envelope: Envelope): Control | undefined => {
   const { action, action_version: wanted, payload } = envelope;
   const spec = CONTROL_SPECS.find((one) => one.action === action);

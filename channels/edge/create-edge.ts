@@ -1,13 +1,13 @@
 /**
- * The Edge: every rule of the door for programs, in one place for all transports.
+ * The Edge: every rule for envelopes, in one place for all transports.
  *
- * Boundary: knows no transport, reaches actors by `System` only, keeps nothing that matters. Who
- * waits here for the end of a task loses nothing when this process dies: the task goes on.
+ * Boundary: it knows no transport, reaches actors by `System` only, and stores nothing. A client
+ * that waits here for the end of a task loses nothing when this process ends: the task continues.
  *
  * Invariants:
- *  1. What is refused here left no trace; what is answered with a task is durable.
- *  2. Whatever comes, the answer is a task or an error of the taxonomy, without a stack and without
- *     a word of the payload.
+ *  1. A refused envelope left no trace; an answer with a task is durable.
+ *  2. Every input is answered by a task or an error of the taxonomy, without a stack and without
+ *     any part of the payload.
  *  3. The order is: size, schema, identity, tenant, roles, idempotency, ttl, quota, seq, append. So
  *     a repeat is recognized whatever its age and number, and never before its roles are checked.
  */
@@ -64,14 +64,14 @@ export type EdgeOptions = {
   readonly offers: Offers;
   readonly identity: Identity;
   readonly quota: Quota;
-  /** of what is asked about tasks that are there; left out: that of envelopes */
+  /** quota of requests about existing tasks; default that of envelopes */
   readonly reads?: Quota;
   readonly clock: Clock;
-  /** where this process is; left out: nobody said */
+  /** locality of this process; absent if not configured */
   readonly locality?: string;
   /** further places whose data may be taken */
   readonly localities?: readonly string[];
-  /** where files are kept; left out: nobody said */
+  /** locality of stored files; absent if not configured */
   readonly artifactsLocality?: string;
   /** default: 5,000 envelopes and 64 MiB of them at once */
   readonly outstanding?: OutstandingLimits;
@@ -90,7 +90,7 @@ export type EdgeOptions = {
   /** the bucket that files of payloads must be in; left out: their work looks itself */
   readonly artifacts?: Pick<Artifacts, 'resolve'>;
   readonly log?: { error(facts: object, message: string): void };
-  /** told of every envelope, after its answer is known; must not throw */
+  /** called for every envelope after its answer is known; must not throw */
   readonly onRequest?: (facts: EdgeFacts) => void;
 };
 
@@ -204,7 +204,8 @@ class RunningEdge implements Edge {
     const control = controlOf(envelope);
     const caller = await this.#identify(request, envelope);
     seen.caller = caller;
-    // Taken here, so that every answer tells what is left; it refuses in its place only.
+    // Counted here, so that every answer contains the rest of the quota; the refusal follows in its
+    // place.
     seen.rate = this.#o.quota.take(caller, request.bytes.byteLength);
     const waitMs = clamp(request.waitMs ?? SYNC_ANSWER_MS);
     const sinceMs = () => this.#o.clock.monotonicMs() - begunMs;
@@ -348,7 +349,10 @@ class RunningEdge implements Edge {
     return this.#desk.cancel(view, control.reason, send, leftMs());
   }
 
-  /** What a caller may know of a failure: errors of ours, and of others that there was one. */
+  /**
+   * What a caller may learn about a failure: a TroupeError as it is; of any other error only that
+   * it happened.
+   */
   #told(thrown: unknown, traceId: string | undefined): ErrorData {
     if (thrown instanceof TroupeError) return thrown.toData();
     this.#o.log?.error({ err: thrown, traceId }, 'edge: an envelope failed');
@@ -360,8 +364,8 @@ class RunningEdge implements Edge {
 }
 
 /**
- * `eta_sec` asks for a longer time and belongs to no action's schema: where the schema refuses it,
- * the payload is checked without it.
+ * `eta_sec` requests a longer time and is part of no action's schema: if the schema refuses it, the
+ * payload is checked without it.
  */
 async function payloadFaults(payload: Payload, offer: Offer): Promise<readonly CheckError[]> {
   const errors = await offer.check(payload);
@@ -376,7 +380,10 @@ async function payloadFaults(payload: Payload, offer: Offer): Promise<readonly C
 
 const clamp = (waitMs: number): number => Math.min(SYNC_ANSWER_MS, Math.max(0, waitMs));
 
-/** Who asks without an envelope. @throws TroupeError UNAUTHORIZED: nothing here can be signed */
+/**
+ * The caller of a request without an envelope. @throws TroupeError UNAUTHORIZED: nothing here can
+ * be signed
+ */
 const unsignedOf = ({ sub, roles, profile }: Caller, action: string): Principal => {
   if (profile === 'A2A-Basic') return { sub, roles };
   throw new TroupeError(

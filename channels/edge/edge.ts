@@ -10,7 +10,7 @@ import type { ErrorData } from '../../protocols/errors.ts';
 import type { TaskEvent, TaskView } from '../../protocols/task.ts';
 import type { Transport } from '../../protocols/action.ts';
 
-/** What came beside an envelope: HTTP headers or NATS headers, by lower-case name. */
+/** Metadata of an envelope: HTTP headers or NATS headers, by lower-case name. */
 export type Credentials = {
   /** `Bearer {JWT}` */
   readonly authorization?: string | undefined;
@@ -60,15 +60,15 @@ export type EdgeAnswer =
 export interface Edge {
   submit(request: EdgeRequest): Promise<EdgeAnswer>;
   /**
-   * One task of the caller's tenant, for who asked for it, who may ask for its action, or an
-   * operator; taken from the quota of reads.
+   * One task of the caller's tenant, for its requester, principals that may request its action, and
+   * operators; counted against the quota of reads.
    * @throws TroupeError UNAUTHORIZED, FORBIDDEN, NOT_FOUND, RATE_LIMIT_EXCEEDED
    */
   task(taskId: string, credentials: Credentials): Promise<TaskView>;
   /**
-   * What the task tells from its event `after` + 1 on, each once and in order, until it has ended
-   * or `signal` aborts. Whoever opens a stream has asked for the task before, so it is not taken
-   * from the quota. @throws as `task`
+   * The events of the task from `after` + 1 on, each once and in order, until it has ended or
+   * `signal` aborts. A client requests the task before it opens a stream, so the stream is not
+   * counted against the quota. @throws as `task`
    */
   events(
     taskId: string,
@@ -91,9 +91,9 @@ export interface Identity {
   /** @throws TroupeError UNAUTHORIZED that says what is wrong, never what would be right */
   authenticate(credentials: Credentials): Promise<Caller>;
   /**
-   * Whether the envelope is the caller's own word: principal and tenant are the token's; under
-   * A2A-External its signature is good, with a key of the caller's, and not too old
-   * (identity/vouching.ts says what becomes of replays).
+   * Verifies that the envelope is the caller's: principal and tenant are the token's; under
+   * A2A-External its signature is valid, with a key of the caller, and not too old
+   * (identity/vouching.ts explains replays).
    * @throws TroupeError UNAUTHORIZED, FORBIDDEN; EXPIRED when the signature is too old
    */
   vouch(caller: Caller, envelope: unknown, credentials: Credentials): Promise<void>;

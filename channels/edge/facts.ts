@@ -1,4 +1,4 @@
-/** Facts: what became of one envelope at the Edge, for metrics, traces and logs. */
+/** Facts: the outcome of one envelope at the Edge, for metrics, traces and logs. */
 import type { Envelope } from '../../protocols/envelope.ts';
 import type { ErrorCode } from '../../protocols/errors.ts';
 import type { TaskState } from '../../protocols/task.ts';
@@ -23,7 +23,7 @@ export type EdgeFacts = {
   readonly requestId: string | undefined;
   readonly taskId: string | undefined;
   readonly traceId: string | undefined;
-  /** W3C trace context, as it came beside the envelope */
+  /** W3C trace context, from the envelope's metadata */
   readonly traceparent: string | undefined;
   readonly tracestate: string | undefined;
   readonly transport: EdgeRequest['transport'];
@@ -44,7 +44,7 @@ export type Seen = {
 export const rateOf = ({ rate }: Seen): Pick<EdgeAnswer, 'rate'> =>
   rate === undefined ? {} : { rate: { limit: rate.limit, remaining: rate.remaining } };
 
-/** What there is to tell of it, after `latencyMs`. */
+/** The facts of an envelope, after `latencyMs`. */
 export const factsOf = (
   { transport, traceparent, tracestate }: EdgeRequest,
   { envelope, caller, isServed, rate, ackMs, requestId, traceId }: Seen,

@@ -1,14 +1,14 @@
 /**
- * Opened results: an Edge that shows the result of sensitive work to who may read its task, and
- * tells no event with it. What is stored stays sealed.
+ * Opened results: an Edge that returns the result of sensitive work to callers that may read its
+ * task, and publishes no event with it. The stored result stays sealed.
  *
- * Boundary: the Edge below has already decided who may read what.
+ * Boundary: the Edge below has already authorized the reader.
  */
 import type { TaskView } from '../../protocols/task.ts';
 import { withoutSealedResult } from '../../protocols/sealed-result.ts';
 import type { Edge } from './edge.ts';
 
-/** @param open shows what is sealed; a view whose result it cannot open comes back as it is */
+/** @param open opens a sealed result; a view whose result it cannot open is returned unchanged */
 export const withOpenedResults = (
   edge: Edge,
   open: (view: TaskView) => Promise<TaskView>,

@@ -1,14 +1,13 @@
 /**
- * Quota: requests per minute of a principal and of a tenant, as token buckets.
- *
- * A bucket holds a minute's worth and is filled evenly. The limits are of all gateways together:
- * each takes its share by the number of those that live, so that no message is needed between them.
+ * Quota: requests per minute of a principal and of a tenant, as token buckets. A bucket holds a
+ * minute's worth and is filled evenly. The limits apply to all gateways together: each takes its
+ * share by the number of live gateways, so no messages are needed between them.
  *
  * Invariants:
- *  1. A bucket leaves only when it is full, which is the same as none: nobody gets a new minute's
- *     worth by sending in new names.
- *  2. Bounded: `NAMES_MAX` principals of a tenant, and as many tenants. Where all are in use, those
- *     who come beyond share one bucket.
+ *  1. A bucket is removed only when it is full, which equals a new one: new names give no further
+ *     minute's worth.
+ *  2. Bounded: `NAMES_MAX` principals of a tenant, and as many tenants. Beyond that, callers share
+ *     one bucket.
  */
 import { TroupeError } from '../../protocols/errors.ts';
 import type { Clock, System } from '../../runtime/index.ts';
@@ -134,7 +133,7 @@ export class TokenQuota implements Quota {
     this.#gateways = Math.max(1, live.length);
   }
 
-  /** Forgets tenants of whom nobody came for a while. */
+  /** Removes tenants without requests for a while. */
   #clear(nowMs: number): void {
     if (nowMs - this.#clearedAtMs < LOOK_MS) return;
     this.#clearedAtMs = nowMs;

@@ -81,7 +81,8 @@ export class TaskCount {
     count.counted = rows + page.length;
     count.added -= addedBefore;
     if (count.counted + count.added === 0) {
-      // Nothing to watch: counted anew when somebody comes, so that tenants do not pile up here.
+      // Without watched tasks it is counted again at the next request, so that tenants do not
+      // accumulate here.
       this.#counts.delete(tenant);
       return;
     }

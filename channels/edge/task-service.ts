@@ -34,9 +34,9 @@ export class TaskService {
   }
 
   /**
-   * The first of these tasks that there is and that the reader may reach, which is the same for
-   * reading, its events, its cancel and its input.
-   * @throws TroupeError NOT_FOUND; UNAVAILABLE when nobody can say
+   * The first of these tasks that exists and that the reader may reach; the same rule applies to
+   * reading, events, cancellation and input.
+   * @throws TroupeError NOT_FOUND; UNAVAILABLE when that cannot be determined
    */
   async read(reader: Reader, ...taskIds: readonly [string, ...string[]]): Promise<TaskView> {
     for (const taskId of taskIds) {
@@ -123,14 +123,13 @@ export class TaskService {
 }
 
 /**
- * Whether the reader may reach a task of its own tenant, and what came of it:
- *
+ * Whether the reader may reach a task of its own tenant, and its outcome:
  * | reader | reaches |
  * | --- | --- |
  * | the caller of the task | yes |
  * | an operator of the tenant | yes |
  * | a holder of one of the roles that the action names | yes |
- * | anybody else | no: as if there were no such task |
+ * | any other | no: as if the task did not exist |
  */
 export const mayReach = (
   offers: Pick<Offers, 'find'>,

@@ -1,6 +1,6 @@
 /**
- * TaskWatch: hears what tasks tell on the Bus, for those at this Edge who wait for it. One
- * subscription for all; the Bus may lose a message, so whoever waits looks at the row as well.
+ * TaskWatch: receives task events from the Bus for the clients that wait at this Edge. One
+ * subscription for all; the Bus may lose a message, so waiting clients also read the row.
  */
 import {
   isFinal,
@@ -47,7 +47,10 @@ export class TaskWatch {
     return this.#o.index.get<TaskRow>(TASKS_INDEX, tenant, taskId);
   }
 
-  /** Returns how to stop. Of a watch that has ended the listener is told so at once. */
+  /**
+   * Returns a function that ends the subscription. After the end of the watch the listener is
+   * called at once.
+   */
   on(taskId: string, listener: Listener): () => void {
     if (this.#closed) {
       listener(undefined);
@@ -66,8 +69,8 @@ export class TaskWatch {
   }
 
   /**
-   * What the task tells from event `after` + 1 on, each once and in order, until it has ended, is
-   * forgotten, or `signal` aborts. An event that was missed comes with the task as it is by then.
+   * The events of the task from `after` + 1 on, each once and in order, until it has ended, was
+   * removed, or `signal` aborts. A missed event is sent with the current task.
    */
   async *follow(
     tenant: string,
@@ -117,7 +120,7 @@ export class TaskWatch {
   }
 }
 
-/** The newest that was heard of one task, by one who follows it. */
+/** The newest known event of one task, for one follower. */
 class News {
   readonly #clock: Clock;
   readonly #signal: AbortSignal;
@@ -139,7 +142,7 @@ class News {
     this.#wake();
   }
 
-  /** undefined: nothing was heard for a while, so look at the row. */
+  /** undefined: no event for a while, so read the row. */
   async next(): Promise<TaskView | 'ended' | undefined> {
     if (this.#view === undefined && !this.#ended) await this.#heard();
     if (this.#ended && this.#view === undefined) return 'ended';

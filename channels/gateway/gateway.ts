@@ -1,9 +1,9 @@
 /**
- * The gateway: the WebSocket door for people and their programs, with health and
- * the web page over HTTP on the same port.
+ * The gateway: the WebSocket entry point for users and their programs, with health and the web page
+ * over HTTP on the same port.
  *
- * Boundary: reaches actors by `System` only and keeps nothing that matters: when it dies no run
- * ends, and a client that connects to the next one finds everything again.
+ * Boundary: it reaches actors by `System` only and stores nothing: its end ends no run, and a
+ * client that connects to the next gateway finds everything again.
  */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
@@ -26,7 +26,10 @@ export type Gateway = {
   readonly port: number;
   /** of the page, without a secret */
   readonly url: string;
-  /** Tells every client why, closes the connections and the port. Runs go on. May be repeated. */
+  /**
+   * Notifies every client of the reason, closes the connections and the port. Runs continue. May be
+   * repeated.
+   */
   close(options?: CloseOptions): Promise<void>;
 };
 
@@ -34,7 +37,7 @@ export type CloseOptions = { readonly reason?: string; readonly restartExpectedM
 
 /** While it stops: between two looks for connections whose answer has ended, */
 const SWEEP_MS = 20;
-/** and until whoever is still sending or reading is left. */
+/** and until clients that still send or read are disconnected. */
 const LAST_ANSWERS_MS = 2_000;
 
 /**
@@ -49,7 +52,7 @@ export const startGateway = async (options: GatewayOptions): Promise<Gateway> =>
   const failures = createAuthFailures(options, clock);
   const proxies = new AddressList(auth.trustedProxy?.proxies);
   const tenants = new TenantGateways(options);
-  // Runs of its tenant are followed from the start on, for whoever comes in their midst.
+  // Follows the runs of its tenant from the start on, for late subscribers.
   tenants.of(options.tenant);
   const sockets = new SocketServer(tenants, failures, proxies, options);
   const page = readPage(options.webRoot);
@@ -71,7 +74,7 @@ export const startGateway = async (options: GatewayOptions): Promise<Gateway> =>
     const payload = { reason, ...defined({ restartExpectedMs }) };
     const head = eventHead('shutdown', payload);
     for (const connection of tenants.connections()) connection.event(head);
-    // First the connections: what their ends tell of is told by tenants that are open.
+    // Connections first: their ends are published by tenants that are open.
     await sockets.close(reason);
     await tenants.close();
     await stopped;
@@ -95,8 +98,8 @@ const listenError = (cause: NodeJS.ErrnoException, host: string, port: number): 
 };
 
 /**
- * Answers that are under way are told to their end, and their connections closed then, which would
- * else stay for the next request. Whoever is still sending or reading after that is left.
+ * Finishes the answers in progress, and then closes their connections, which would otherwise wait
+ * for the next request. Clients that still send or read after that are disconnected.
  */
 const stopListening = (http: Server): Promise<void> =>
   new Promise((resolve) => {

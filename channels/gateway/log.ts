@@ -1,4 +1,4 @@
-/** What the gateway asks of a logger; pino's has it. */
+/** The part of a logger that the gateway uses; pino has it. */
 export type Logger = {
   debug(facts: object, message: string): void;
   info(facts: object, message: string): void;

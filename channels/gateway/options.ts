@@ -13,11 +13,11 @@ import type { Whois } from './auth/tailscale.ts';
 import type { Tenancy } from '../tenancy.ts';
 import type { Setup } from './setup.ts';
 
-/** What a gateway shows and asks for one tenant. */
+/** The data and settings of a gateway for one tenant. */
 export type TenantOptions = AgentNames & {
   /** which models exist, and the thinking levels of each */
   readonly models: ModelRules;
-  /** for people to look at and to change; without it those methods say so */
+  /** settings that operators read and change; without it those methods are refused */
   readonly setup?: Setup;
   /** how answers are cut into blocks, and whether requests that do not say receive them */
   readonly blocks?: BlockSettings;
@@ -30,7 +30,7 @@ export type TenantOptions = AgentNames & {
 /** Its own face is that of `tenant`. */
 export type GatewayOptions = TenantOptions & {
   readonly system: System;
-  /** 0 takes a free one */
+  /** 0 selects a free one */
   readonly port: number;
   readonly host: string;
   readonly auth: GatewayAuth;

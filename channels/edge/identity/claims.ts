@@ -23,7 +23,7 @@ export type ClaimMapping = {
 };
 
 const ROLES_MAX = 64;
-/** Directories write one value for each group of a person. */
+/** Directories write one value for each group of a user. */
 const VALUES_MAX = 1_000;
 const NAME = /^[^\p{Cc}]{1,256}$/u;
 

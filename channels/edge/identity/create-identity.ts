@@ -1,14 +1,14 @@
 /**
- * Identity: who comes, and whether an envelope is their word. Ways in: the gateway's own
- * token, that of a tenant, a JWT of an issuer that the configuration names, and, where
- * `gateway.auth.mode` is "none", no token at all over HTTP, whose listener admits only direct
- * connections from this machine then.
+ * Identity: authenticates callers and verifies that an envelope is the caller's. Credentials: the
+ * gateway's own token, that of a tenant, a JWT of a configured issuer, and, if `gateway.auth.mode`
+ * is "none", no token over HTTP, whose listener then admits only direct connections from this
+ * machine.
  *
- * Work that somebody without a token can cause is bounded: a size limit, one digest, one look into
- * two bounded maps; a token that was refused is refused again without a verification for 5 s.
+ * Work that a caller without a token can cause is bounded: a size limit, one digest, one lookup in
+ * two bounded maps. A refused token is refused again without a verification for 5 s.
  *
- * Invariant: what is believed without a new verification is at most 5 minutes old, not past the
- * token's own end, and verified with keys that are still the issuer's.
+ * Invariant: a cached verification is at most 5 minutes old, not past the token's own expiry, and
+ * made with keys that the issuer still has.
  */
 import { hash, timingSafeEqual } from 'node:crypto';
 import type { Envelope } from '../../../protocols/envelope.ts';
@@ -21,11 +21,11 @@ import { assertOwnWord, assertSigned, type KeyringReader } from './vouching.ts';
 
 export type IdentityOptions = {
   readonly issuers: readonly IssuerOptions[];
-  /** what this door is called in `aud` (RFC 8707); `a2a.resource` */
+  /** name of this entry point in `aud` (RFC 8707); `a2a.resource` */
   readonly resource: string;
-  /** whom the gateway's token is for, and whose operators are the installation's */
+  /** the tenant of the gateway's token, whose operators are the installation's */
   readonly tenant: string;
-  /** the gateway's token or password; undefined: nobody comes in by one */
+  /** the gateway's token or password; undefined: no caller is admitted by one */
   readonly gatewayToken?: string | undefined;
   /** which tenant a token makes its bearer the operator of */
   readonly tenantOfToken?: (token: string) => string | undefined;

@@ -1,9 +1,9 @@
 /**
- * Key files: private keys of an installation (JWK, one or a set) in its data folder, made when they
- * are first needed and readable by their owner only.
+ * Key files: private keys of an installation (JWK, one or a set) in its data folder, created at the
+ * first use and readable by their owner only.
  *
- * Invariant: a file is there whole or not at all, and is never replaced: processes that start at
- * once end with the same key.
+ * Invariant: a file is complete or absent, and is never replaced: processes that start at the same
+ * time end with the same key.
  */
 import { join } from 'node:path';
 import { TroupeError } from '../../../protocols/errors.ts';

@@ -1,12 +1,12 @@
 /**
  * Key source: the public keys of one issuer of tokens, from a file or a URL (JWKS, or one JWK).
  *
- * A file may come later and change: it is looked at once a second at most. A URL is fetched when a
- * key is missing, 30 s after the last success at the soonest, and again after 10 minutes; a failure
- * is not repeated for 5 s, whatever tokens come.
+ * A file may appear later and change: it is checked at most once a second. A URL is fetched when a
+ * key is missing, at the earliest 30 s after the last success, and again after 10 minutes; a
+ * failure is not repeated for 5 s, whatever tokens arrive.
  *
- * Invariant: `epoch` rises with every change of the keys, so that nothing verified with a key that
- * is gone is believed any longer.
+ * Invariant: `epoch` rises with every change of the keys, so that no verification with a removed
+ * key remains valid.
  */
 import { readFileSync, statSync } from 'node:fs';
 import {
@@ -30,7 +30,7 @@ type SourceOptions = {
   /** path of a file, or an http(s) URL */
   readonly jwks: string;
   readonly clock: Clock;
-  /** what a person should hear: a file that cannot be read */
+  /** receives what an operator should see: a file that cannot be read */
   readonly warn: (what: string) => void;
 };
 
@@ -131,7 +131,7 @@ function urlSource({ jwks: url, clock }: SourceOptions): KeySource {
   return { keyOf, epoch: () => epoch };
 }
 
-/** The keys are there and none of them, or no single one, is that of the token. */
+/** There are keys, but none of them, or more than one, matches the token. */
 const isOfToken = (error: unknown): boolean =>
   error instanceof errors.JWKSNoMatchingKey ||
   error instanceof errors.JWKSMultipleMatchingKeys ||

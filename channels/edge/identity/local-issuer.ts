@@ -35,14 +35,14 @@ export type TokenRequest = {
   readonly sub: string;
   readonly tenant: string;
   readonly roles: readonly string[];
-  /** `aud`: the resource of the door that it is for */
+  /** `aud`: the resource of the entry point that accepts it */
   readonly resource: string;
   readonly ttlSec: number;
   /** envelopes under it must be signed */
   readonly external: boolean;
 };
 
-/** A token is good for so long at most. */
+/** Maximum lifetime of a token. */
 const TTL_SEC_MAX = 365 * 86_400;
 
 /**

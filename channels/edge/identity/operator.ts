@@ -1,10 +1,10 @@
 /**
- * Operator: who may turn handles over HTTP: who holds the gateway's token or a tenant's, or one of
- * the installation's own tenant with the role `operator`. A program that must sign its envelopes is
- * none: a request to a route bears no signature.
+ * Operator: which callers may administer over HTTP: holders of the gateway's token or a tenant's,
+ * and principals of the installation's own tenant with the role `operator`. A program that must
+ * sign its envelopes is no operator: a request to a route has no signature.
  *
- * Invariant: an operator of another tenant than the installation's own acts in that one alone; what
- * is of the whole installation (keys, dead letters, metrics) is not for him.
+ * Invariant: an operator of another tenant than the installation's own acts in that tenant only,
+ * and may not access installation-wide data (keys, dead letters, metrics).
  */
 import { TroupeError } from '../../../protocols/errors.ts';
 import { header, type RouteRequest } from '../../http/route.ts';
@@ -27,7 +27,7 @@ export const operatorOf =
     return caller;
   };
 
-/** For what is of the whole installation. */
+/** For installation-wide data. */
 export const installationOperatorOf = (identity: Identity, home: string): Operator => {
   const operator = operatorOf(identity, home);
   return async (incoming) => {

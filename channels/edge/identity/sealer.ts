@@ -1,7 +1,7 @@
 /**
- * Sealer: opens sensitive payloads with the installation's own key: the Edge to check them,
- * a worker to do the work; and seals to it what the work returns. What was opened is never stored:
- * the envelope goes on as it came.
+ * Sealer: opens sensitive payloads with the installation's own key, at the Edge to check them and
+ * at a worker to do the work, and seals results with it. Opened content is never stored: the
+ * envelope stays as it arrived.
  *
  * In a cluster every process needs the same key file.
  */
@@ -89,7 +89,7 @@ const PROBE = {
   principal: { sub: 'probe', roles: [] },
 };
 
-/** Now, and not when the first payload comes that nobody can open. */
+/** Now, and not when the first payload arrives that cannot be opened. */
 async function assertOpens(key: SealingPrivateJwk, file: string): Promise<void> {
   try {
     const sealed = await sealPayload({ schema_version: '1.0' }, key, PROBE);

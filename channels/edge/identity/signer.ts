@@ -1,6 +1,6 @@
 /**
- * Signer: signs envelopes that this installation sends to agents outside, as A2A-External asks for.
- * They know its key by `/.well-known/jwks.json`.
+ * Signer: signs envelopes that this installation sends to external agents, as A2A-External
+ * requires. They read its key from `/.well-known/jwks.json`.
  *
  * In a cluster every worker needs the same key file.
  */
@@ -17,7 +17,7 @@ import { newSigningKey } from './local-issuer.ts';
 import type { PublishedJwk } from './sealer.ts';
 
 export type Signer = {
-  /** what others check with; its `alg` tells it from the keys of tokens */
+  /** the public key for verification; its `alg` distinguishes it from the keys of tokens */
   readonly publicJwk: PublishedJwk;
   /** the detached JWS, for `x-jws-signature` */
   sign(envelope: Envelope): Promise<string>;

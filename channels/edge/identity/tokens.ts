@@ -1,10 +1,10 @@
 /**
- * Tokens: who a JWT says there is: its signature, issuer, audience (RFC 8707), times and
+ * Tokens: verifies a JWT and its principal: signature, issuer, audience (RFC 8707), times and
  * claims (RFC 7519, RFC 8725).
  *
- * Invariants: the issuer is looked up before any key is touched, and its keys alone count; an
- * algorithm outside the list is never tried; a token can ask for the stricter profile, never for
- * the looser one; who runs this installation is nobody a token can name elsewhere.
+ * Invariants: the issuer is looked up before any key is used, and only its keys count. An algorithm
+ * outside the list is never tried. A token can request the stricter profile, never the weaker one.
+ * No external token can name the operator of this installation.
  */
 import { decodeJwt, errors, type JWTPayload, jwtVerify } from 'jose';
 import { TroupeError } from '../../../protocols/errors.ts';
@@ -26,7 +26,7 @@ export type IssuerOptions = ClaimMapping & {
 
 export type TokenOptions = {
   readonly issuers: readonly IssuerOptions[];
-  /** what this door is called in `aud` */
+  /** name of this entry point in `aud` */
   readonly resource: string;
   /** the installation's own tenant: elsewhere the role `operator` means nothing */
   readonly tenant: string;
@@ -39,7 +39,7 @@ export type Verified = { readonly caller: Caller; readonly expiresAt: number };
 
 /** Who holds the gateway's own token. No JWT has this `sub`. */
 export const OPERATOR = 'operator';
-/** Claim with which a token asks to be held to signatures. */
+/** Claim with which a token requires signatures. */
 export const PROFILE_CLAIM = 'a2a_profile';
 /** Clocks may differ by so much. */
 export const SKEW_SEC = 30;
@@ -130,7 +130,7 @@ function callerOf(payload: JWTPayload, issuer: Issuer, own: string): Caller {
   };
 }
 
-/** What is wrong, in words that tell nothing of what would be right. */
+/** What is wrong, without a hint at the right value. */
 function refusalOf(error: unknown): TroupeError {
   if (error instanceof TroupeError) return error;
   if (error instanceof errors.JWTExpired) return unauthorized('it has expired', error);

@@ -1,18 +1,17 @@
 /**
- * Vouching: whether an envelope is its caller's own word.
+ * Verifies that an envelope is its caller's.
  *
- * Everybody: `tenant_id` and `principal.sub` are those of the token, `principal.roles` are among
- * its roles. A2A-External: the envelope is signed with a key of the tenant's keyring that is this
- * principal's and good now.
+ * Always: `tenant_id` and `principal.sub` are those of the token, `principal.roles` are among its
+ * roles. A2A-External: the envelope is signed with a valid key of this principal in the tenant's
+ * keyring.
  *
- * Replays. A signature covers every field of its envelope and is good for `ttl_sec` from its
- * `timestamp`, 300 s at most; after that it is EXPIRED, and who still wants the answer signs anew,
- * with the same idempotency key. Within that time the same signed envelope may come again, since
- * that is how a client resends: it finds the same task, because a task is remembered by its
- * idempotency key for longer than any signature lives. So nothing has to remember signatures, and a
- * replay does nothing a resend would not. Under a token of somebody else, or of another tenant, it
- * is refused, and no other envelope passes under it. A timestamp ahead of time is the Edge's to
- * refuse.
+ * Replays. A signature covers every field of its envelope and is valid for `ttl_sec` from its
+ * `timestamp`, at most 300 s; later it is EXPIRED, and a client that still needs the answer signs
+ * again, with the same idempotency key. Within that time the same signed envelope may arrive again,
+ * because clients resend: it finds the same task, which is stored under its idempotency key for
+ * longer than any signature is valid. So signatures need not be stored, and a replay has no other
+ * effect than a resend. With the token of another principal or tenant it is refused, and no other
+ * envelope is accepted with it. The Edge refuses a timestamp in the future.
  */
 import type { KeyObject } from 'node:crypto';
 import { epochMsOf } from '../../../protocols/check.ts';
@@ -28,9 +27,7 @@ import {
 import { LruMap } from '../../../runtime/index.ts';
 import type { Caller } from '../edge.ts';
 
-/**
- * A signature is good for so long after the envelope's `timestamp`, or its `ttl_sec` if shorter.
- */
+/** Lifetime of a signature after the envelope's `timestamp`, or its `ttl_sec` if shorter. */
 export const SIGNATURE_LIFE_SEC = 300;
 
 export type KeyringReader = (tenant: string, kid: string) => KeyRow | undefined;
@@ -73,7 +70,7 @@ export async function assertSigned(
   });
 }
 
-/** Making a key of a JWK costs a third of a verification. Whether it is good is asked each time. */
+/** Creating a key from a JWK costs a third of a verification. Its validity is checked each time. */
 const made = new LruMap<string, KeyObject>(KEYS_MAX);
 
 function keyOf(jwk: Ed25519Jwk): KeyObject {

@@ -1,8 +1,8 @@
 /**
- * What a gateway is guarded by: its settings and whether they fit the address it listens on,
- * and which web pages may connect at all. Pure; knows neither sockets nor frames.
+ * The protection of a gateway: its settings and whether they are valid for its address, and which
+ * web pages may connect. Pure; it knows neither sockets nor frames.
  *
- * Invariants: a secret is compared in constant time; no answer and no log line carries a secret.
+ * Invariants: a secret is compared in constant time; no answer and no log line contains a secret.
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { isIP } from 'node:net';
@@ -20,22 +20,22 @@ export type GatewayAuth = {
   readonly allowTailscale?: boolean;
   readonly trustedProxy?: TrustedProxy;
   /**
-   * who must prove to be a device: nobody, who is not on this machine, everybody; a node always
+   * which clients must prove to be a device: none, those on other machines, all; a node always
    * must. Default `optional`
    */
   readonly deviceIdentity?: 'optional' | 'remote' | 'always';
   readonly rateLimit?: Partial<RateLimit>;
 };
 
-/** The proxy that has looked who a person is, of mode `trusted-proxy`. */
+/** The proxy that authenticates users, in mode `trusted-proxy`. */
 export type TrustedProxy = {
   /** IP addresses and CIDR ranges of proxies whose forwarding headers count, in every mode */
   readonly proxies: readonly string[];
-  /** header that names the person; default `x-forwarded-user` */
+  /** header with the user's name; default `x-forwarded-user` */
   readonly userHeader?: string;
   /** headers that must be there as well; default none */
   readonly requiredHeaders?: readonly string[];
-  /** default everybody whom the proxy names */
+  /** default every user that the proxy names */
   readonly allowUsers?: readonly string[];
 };
 

@@ -1,10 +1,10 @@
 /**
- * BearerGuesses: a client that guesses the gateway's secret as a Bearer token is counted and slowed
- * down as one that guesses it by `connect`: over HTTP in the same accounts, over NATS and at a
- * worker's port for metrics in accounts of their own. Else a password could be found there.
+ * BearerGuesses: counts and delays wrong Bearer tokens like wrong secrets in `connect`: over HTTP
+ * in the same accounts, over NATS and at a worker's port for metrics in separate ones. Otherwise a
+ * password could be guessed there.
  *
- * Boundary: whom a token admits is for the routes to decide. A signed token (JWT) cannot be
- * guessed: it is neither counted nor delayed, so an old one locks nobody out.
+ * Boundary: routes decide what a token may do. A signed token (JWT) cannot be guessed: it is
+ * neither counted nor delayed, so an expired one locks no client out.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ErrorData } from '../../../protocols/errors.ts';
@@ -48,9 +48,9 @@ export class BearerGuesses {
   }
 
   /**
-   * Milliseconds for which the request is refused; 0: the routes may judge it. A wrong secret is
-   * counted at once, so that many at the same time are no more guesses than one after another.
-   * Resolves at the request's turn where its account is locked, else there is no promise.
+   * Milliseconds for which the request is refused; 0: the routes may decide. A wrong secret is
+   * counted at once, so parallel requests allow no more guesses than serial ones. Returns a promise
+   * only for a locked account; it resolves at the request's turn.
    */
   refusedForMs(request: IncomingMessage, response: ServerResponse): number | Promise<number> {
     const account = accountOf(remoteOf(request, this.#parts.proxies));

@@ -1,10 +1,10 @@
 /**
- * Where a client is, by its socket and by what proxies say of it. Headers are anybody's
- * words: they count only from an address that the configuration names as a proxy, and one that was
- * not asked for takes away, never gives.
+ * The address of a client, from its socket and from the headers of proxies. Any client can send
+ * headers: they count only from an address that the configuration names as a proxy, and unexpected
+ * ones only remove rights, never add any.
  *
- * Invariants: a request that carries a forwarding header is never local; an address that a stranger
- * wrote into a header is never the client's address.
+ * Invariants: a request with a forwarding header is never local; an address that a client wrote
+ * into a header is never used as its address.
  */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import ipaddr from 'ipaddr.js';
@@ -16,7 +16,7 @@ export type Remote = {
   readonly address: string;
   /** of the socket */
   readonly peer: string;
-  /** on this machine, with nobody between */
+  /** on this machine, without a proxy in between */
   readonly isLocal: boolean;
   /** the socket is that of a proxy that the configuration names */
   readonly isProxy: boolean;
@@ -62,8 +62,8 @@ export const remoteOf = (
 
 /**
  * Why a request is not a direct one from this machine to this machine; undefined when it is. The
- * name in `Host` counts because a web page can point a name of its own here (DNS rebinding), and
- * HTTP/1.0 because nginx forwards by it, and adds no header unless it is told to.
+ * name in `Host` counts because a web page can point its own name here (DNS rebinding). HTTP/1.0
+ * counts because nginx forwards with it, and adds no header by default.
  */
 export const whyNotDirect = ({ peer, headers, httpVersion }: Remote): string | undefined => {
   if (!isLoopback(peer)) return 'it comes from another machine';
@@ -76,8 +76,8 @@ export const whyNotDirect = ({ peer, headers, httpVersion }: Remote): string | u
 };
 
 /**
- * The last address that no proxy of ours wrote about another of ours: what stands before it was
- * sent by the client.
+ * The last address that no trusted proxy wrote about another one: what precedes it was sent by the
+ * client.
  */
 const clientOf = (forwardedFor: string | string[] | undefined, proxies: AddressList): string => {
   const chain = String(forwardedFor ?? '')
@@ -107,7 +107,7 @@ export const networkOf = (address: string): string => {
     .join(':')}::/64`;
 };
 
-/** One value of a header, undefined when there is none or several, which is nobody's name. */
+/** The one value of a header; undefined when there is none or several. */
 export const headerOf = (headers: IncomingHttpHeaders, name: string): string | undefined => {
   const value = headers[name.toLowerCase()];
   const text = typeof value === 'string' ? value.trim() : '';

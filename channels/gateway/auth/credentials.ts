@@ -22,7 +22,7 @@ export type Identity = {
   readonly method: AuthMethod;
   /** it belongs to */
   readonly tenant: string;
-  /** whom a proxy or the tailnet knows the client as: `proxy:USER`, `tailscale:LOGIN` */
+  /** the user as a proxy or the tailnet names it: `proxy:USER`, `tailscale:LOGIN` */
   readonly user?: string;
 };
 export type Refusal = {
@@ -47,7 +47,7 @@ export type CredentialRules = {
   readonly whois: Whois;
   /** who is of which tenant; without it everybody is of `home` */
   readonly tenancy: Tenancy | undefined;
-  /** of whom the table does not name */
+  /** for principals that the table does not name */
   readonly home: string;
 };
 
@@ -72,7 +72,7 @@ export const identify = async (
   return secretRefused(auth.mode, params);
 };
 
-/** `name` as the table has it; undefined: nobody in particular. */
+/** `name` as in the table; undefined: no particular principal. */
 const tenantOf = ({ tenancy, home }: CredentialRules, name: string | undefined): string => {
   const tenant = name === undefined ? undefined : tenancy?.ofPrincipal(name);
   return tenant === undefined || tenant === DEFAULT_TENANT ? home : tenant;
@@ -180,8 +180,8 @@ const verifiedIdentity = (ledger: CredentialRules, method: AuthMethod, user: str
 const LOGIN = 'tailscale-user-login';
 
 /**
- * Tailscale Serve forwards from this machine and writes the login beside the address; the daemon
- * says whose address that is.
+ * Tailscale Serve forwards from this machine and adds the login to the address; the daemon says
+ * whose address that is.
  */
 const tailnetIdentity = async (
   ledger: CredentialRules,

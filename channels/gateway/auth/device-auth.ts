@@ -91,7 +91,7 @@ const isWeak = (raw: Buffer): boolean => {
   return WEAK.has(unsigned.toString('hex'));
 };
 
-/** What stands before the raw key in a SubjectPublicKeyInfo of Ed25519 (RFC 8410). */
+/** The prefix of the raw key in a SubjectPublicKeyInfo of Ed25519 (RFC 8410). */
 const SPKI = Buffer.from('302a300506032b6570032100', 'hex');
 
 const keyOf = (raw: Buffer): KeyObject | undefined => {

@@ -1,10 +1,9 @@
 /**
- * DeviceGuard: takes back what was given. Ends the connections of a device that was removed,
- * and those of a role whose token was revoked or replaced, whoever said so through whichever
- * gateway.
+ * DeviceGuard: enforces revocations. It closes the connections of a removed device, and those of a
+ * role whose token was revoked or replaced, through whichever gateway that happened.
  *
- * Guarantee: at once when the word comes over the Bus, within GUARD_INTERVAL_MS when it was lost,
- * because the rows of the devices that are connected are read again then.
+ * Guarantee: at once when the notice arrives over the Bus; within GUARD_INTERVAL_MS if it was lost,
+ * because the rows of connected devices are then read again.
  */
 import {
   type DeviceNotice,
@@ -28,7 +27,7 @@ export type DeviceGuardOptions = {
 export class DeviceGuard {
   readonly #o: DeviceGuardOptions;
   readonly #stopListening: () => void;
-  /** connections that asked for it themselves and are told first; until when */
+  /** connections that requested it themselves and receive the answer first; until when */
   readonly #spared = new Map<Connection, number>();
   #cancelLook: (() => void) | undefined;
   #isClosed = false;
@@ -47,7 +46,7 @@ export class DeviceGuard {
     if (client?.deviceId !== undefined) this.#lookLater();
   }
 
-  /** For a while: it takes rights from itself, and its answer goes first. */
+  /** For a while: it removes its own rights, and its answer is sent first. */
   spare(connection: Connection): void {
     this.#spared.set(connection, this.#o.clock.monotonicMs() + GUARD_SPARES_MS);
   }

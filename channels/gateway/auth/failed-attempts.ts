@@ -1,15 +1,15 @@
 /**
- * AuthFailures: how often an account (an address, or a device that is approved) failed to show a
- * right secret, over WebSocket and HTTP together, and how fast it may go on.
+ * AuthFailures: how often an account (an address, or an approved device) sent a wrong secret, over
+ * WebSocket and HTTP together, and how fast it may continue.
  *
- * An account that failed too often is locked. Its attempts are still judged, because anybody at the
- * same address could lock out the owner otherwise. Where every secret is long and random, guessing
- * is hopeless at any speed, and attempts are judged at once. Else they are judged one at a time and
- * at most one per AUTH_TURN_MS, the newest first: a right secret that comes after a burst of wrong
- * ones does not wait for them, and guessing stays bounded.
+ * An account with too many failures is locked. Its attempts are still checked, because otherwise
+ * any client at the same address could lock out the owner. If every secret is long and random,
+ * guessing is hopeless at any speed, and attempts are checked at once. Otherwise they are checked
+ * one at a time, at most one per AUTH_TURN_MS, the newest first: a right secret after a burst of
+ * wrong ones does not wait for them, and guessing stays bounded.
  *
  * Invariants: while an account is locked, no secret that can be guessed is compared outside a turn;
- * an attempt whose client has left uses no turn.
+ * an attempt of a disconnected client uses no turn.
  */
 import { type Clock, LruMap } from '../../../runtime/index.ts';
 import { isLoopback, type RateLimit } from './access.ts';
@@ -75,7 +75,7 @@ export class AuthFailures {
     return new Promise((settle) => line.push({ ...attempt, settle }));
   }
 
-  /** A wrong secret. While the account is locked, its lock begins anew. */
+  /** A wrong secret. It restarts the lock of a locked account. */
   count(account: string): void {
     const { maxAttempts, windowMs, lockoutMs, exemptLoopback } = this.#limit;
     if (exemptLoopback && isLoopback(account)) return;

@@ -187,7 +187,7 @@ const authorizeClient = async (
   return { ok: true, client, protocol, ...defined({ deviceToken }) };
 };
 
-/** A person whom somebody vouches for, a device, or whoever has the shared secret. */
+/** A user whom a proxy authenticated, a device, or a holder of the shared secret. */
 const principalOf = (
   { user }: Identity,
   role: Client['role'],

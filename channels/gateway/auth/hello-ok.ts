@@ -29,7 +29,7 @@ export type ProcessFacts = {
   readonly clock: Clock;
 };
 
-/** What `hello-ok` tells a client about its gateway. */
+/** What `hello-ok` contains about the gateway. */
 export type HelloFacts = {
   readonly process: ProcessFacts;
   readonly names: AgentNames;

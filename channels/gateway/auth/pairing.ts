@@ -1,11 +1,10 @@
 /**
- * What a client that has shown who it is may do: its scopes, and whether its device is let
- * in. Reads the device's row; where that is not enough the device actor is asked, and a person
- * after it.
+ * Rights of an authenticated client: its scopes, and whether its device is approved. It reads the
+ * device's row; if that is not enough, it asks the device actor, and an operator decides.
  *
- * Invariants: nobody gets a scope that was not granted to the device; at most STRANGERS_MAX
- * strangers wait for a person, and they keep nobody out who needs none; a token is told once, to
- * the device that it was made for.
+ * Invariants: no client gets a scope that its device was not granted. At most STRANGERS_MAX unknown
+ * devices wait for approval, and they never block approved devices. A token is sent once, to its
+ * device.
  */
 import { defined } from '../../../protocols/defined.ts';
 import {
@@ -49,7 +48,7 @@ export type AdmissionRefusal = {
   readonly details?: object;
 };
 
-/** The tenant whose devices are read and asked. */
+/** The tenant of the devices. */
 export type PairingScope = TenantScope & { readonly clock: Clock };
 
 /** The gateway itself, when it speaks for a client that it has just let in. */
@@ -79,7 +78,7 @@ export const admit = async (
     const message = `device identity required: ${who} must sign with the key of its device`;
     return { ok: false, code: 'DEVICE_IDENTITY_REQUIRED', message };
   }
-  // Somebody vouches for the person each time; a paired device would outlive that.
+  // A proxy authenticates the user at each connection; a pairing would outlive that.
   const isVouched = shown.method === 'trusted-proxy' || shown.method === 'tailscale';
   if (role === 'operator' && isVouched)
     return { ok: true, scopes: scopesOrAll(params.scopes, SCOPES) };
@@ -150,14 +149,14 @@ const knownScopes = (scopes: readonly string[]): readonly Scope[] =>
 const includesAll = (granted: readonly string[], wanted: readonly Scope[]): boolean =>
   wanted.every((scope) => includesScope(knownScopes(granted), scope));
 
-/** A person has seen what kind of machine it is. */
+/** An operator approved the kind of machine. */
 const isSameMachine = (seen: DeviceFace, said: DeviceFace): boolean =>
   (['platform', 'deviceFamily'] as const).every(
     (field) =>
       seen[field] === undefined || said[field] === undefined || seen[field] === said[field],
   );
 
-/** A device that has no token for its role gets one, if the actor takes it. */
+/** A device without a token for its role gets one, if the actor stores it. */
 const withToken = async (
   scope: PairingScope,
   id: string,

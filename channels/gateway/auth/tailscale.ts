@@ -4,7 +4,10 @@
  */
 import { type Clock, LruMap } from '../../../runtime/index.ts';
 
-/** The login of who has this address, undefined when it is nobody's. @throws when nobody answers */
+/**
+ * The login that owns this address; undefined if it has no owner. @throws when the daemon does not
+ * answer
+ */
 export type Whois = (ip: string) => Promise<string | undefined>;
 
 const WHOIS_MS = 3_000;

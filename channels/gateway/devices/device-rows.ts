@@ -27,7 +27,7 @@ export const pendingDevice = (
   expiresAtMs: expiresAt,
 });
 
-/** Undefined when nobody let it in. */
+/** Undefined for a device without approval. */
 export const pairedDevice = (row: DeviceRow, connected?: boolean): PairedDevice | undefined => {
   const grants = DEVICE_ROLES.flatMap((role) => {
     const grant = row.roles[role];

@@ -13,10 +13,10 @@ import type {
 } from '../../../protocols/gateway/index.ts';
 import type { Peers } from '../tenant/peers.ts';
 
-/** Commands that run programs: who lets them in must be an admin. */
+/** Commands that run programs: only an admin may approve them. */
 const RUNS_PROGRAMS = /^system\.(run|execApprovals\.)/;
 
-/** Scopes that a person needs to approve what the node offers. */
+/** Scopes that an operator needs to approve what the node offers. */
 export const scopesToApprove = ({ surface }: NodeState) =>
   surface.commands.some(({ name }) => RUNS_PROGRAMS.test(name))
     ? (['operator.pairing', 'operator.admin'] as const)

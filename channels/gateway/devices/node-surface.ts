@@ -22,8 +22,8 @@ const WORD_CHARACTERS_MAX = 200;
 const COMMANDS_CHARACTERS_MAX = SURFACE_CHARACTERS_MAX - 32_768;
 
 /**
- * Caps, commands and permissions of `connect`. What is no name, or too much, is left out: such a
- * command of a foreign client is one that nobody can invoke.
+ * Caps, commands and permissions of `connect`. Invalid names and excess entries are left out: such
+ * a command of a third-party client cannot be invoked.
  */
 export const surfaceOf = (params: ConnectParams): NodeSurface => {
   const claims = claimsOf(params);
@@ -40,7 +40,7 @@ export const surfaceOf = (params: ConnectParams): NodeSurface => {
 
 export const replaysOf = (params: ConnectParams): boolean => claimsOf(params).replays === true;
 
-/** What people are shown of it: texts are made fit for that, and cut to their bounds. */
+/** What users see of it: texts are cleaned for display and cut to their bounds. */
 export const faceOf = ({ client }: ConnectParams, ip: string): DeviceFace => {
   const short = (text: string | undefined, most: number) =>
     text === undefined ? undefined : plainName(text, most) || undefined;
@@ -89,7 +89,7 @@ const permissionsOf = (
   return Object.fromEntries(all.filter(([name]) => name !== '' && name.length <= 64).slice(0, 100));
 };
 
-/** Ours stands in `troupe`; what does not fit counts as not said. */
+/** The fields of troupe are in `troupe`; an invalid value counts as absent. */
 const claimsOf = (params: ConnectParams): NodeClaims => {
   const { troupe } = params as { readonly troupe?: unknown };
   const checked = troupe === undefined ? undefined : checkNodeClaims(troupe);

@@ -45,7 +45,7 @@ type Parts = {
   readonly tenant: string;
   /** name of this run of the gateway */
   readonly gateway: string;
-  /** who may be told: open connections, and those whose clients may come back */
+  /** receivers of notices: open connections, and those whose clients may reconnect */
   readonly connections: Iterable<Connection>;
   readonly clock: Clock;
   readonly log: Logger;
@@ -77,9 +77,9 @@ export class TenantDevices {
   }
 
   /**
-   * A node has said hello. Its device is told what it can do, until it has answered or the node has
-   * left: else a node that came while its shard moved would be there and never be invoked. Never
-   * rejects.
+   * Reports a node after its hello to its device actor, until that has answered or the node has
+   * disconnected. Otherwise a node that connected while its shard moved would never be invoked.
+   * Never rejects.
    */
   async joined(connection: Connection): Promise<void> {
     const { client } = connection;
@@ -147,7 +147,8 @@ export class TenantDevices {
   }
 
   /**
-   * The answer as an actor takes it: a long one is a file. @throws PAYLOAD_TOO_LARGE, UNAVAILABLE
+   * The answer in the form for an actor: a long one becomes a file. @throws PAYLOAD_TOO_LARGE,
+   * UNAVAILABLE
    */
   async keep(text: string): Promise<Payload> {
     const { tenant, payloads } = this.#parts;
@@ -181,7 +182,9 @@ export class TenantDevices {
     else node.connection.event(eventHead('node.pending.available', { nodeId: deviceId }));
   }
 
-  /** Written only when the actor has it that this connection takes it. Never rejects. */
+  /**
+   * Sent to the node only after the actor stored that this connection accepts it. Never rejects.
+   */
   async #deliver(node: ConnectedNode, notice: DeviceDeliver): Promise<void> {
     const { connection, deviceId, delivered } = node;
     const { id, command, paramsJson, timeoutMs } = notice;
