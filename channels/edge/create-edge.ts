@@ -6,8 +6,7 @@
  *
  * Invariants:
  *  1. A refused envelope left no trace; an answer with a task is durable.
- *  2. Every input is answered by a task or an error of the taxonomy, without a stack and without
- *     any part of the payload.
+ *  2. Every input is answered by a task or an error, without a stack and any part of the payload.
  *  3. The order is: size, schema, identity, tenant, roles, idempotency, ttl, quota, seq, append. So
  *     a repeat is recognized whatever its age and number, and never before its roles are checked.
  */
@@ -77,12 +76,9 @@ export type EdgeOptions = {
   readonly outstanding?: OutstandingLimits;
   /** remembered tasks of one tenant; default 5,000,000 */
   readonly tasksMax?: number;
-  /**
-   * Opens a sealed payload to check it against its schema; what is stored stays sealed.
-   * Left out: sensitive actions are refused
-   */
+  /** opens a sealed payload for its check; absent: sensitive actions are refused */
   readonly open?: (envelope: Envelope) => Promise<Envelope>;
-  /** errors of an input against the schema that its task waits for; left out: not looked at */
+  /** errors of an input by the schema of its waiting task; absent: not checked */
   readonly fits?: (
     schema: Record<string, unknown>,
     value: unknown,
@@ -380,10 +376,7 @@ async function payloadFaults(payload: Payload, offer: Offer): Promise<readonly C
 
 const clamp = (waitMs: number): number => Math.min(SYNC_ANSWER_MS, Math.max(0, waitMs));
 
-/**
- * The caller of a request without an envelope. @throws TroupeError UNAUTHORIZED: nothing here can
- * be signed
- */
+/** The caller without an envelope. @throws TroupeError UNAUTHORIZED if it must sign */
 const unsignedOf = ({ sub, roles, profile }: Caller, action: string): Principal => {
   if (profile === 'A2A-Basic') return { sub, roles };
   throw new TroupeError(

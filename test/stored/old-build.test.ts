@@ -69,13 +69,12 @@ it('reads sessions, files, jobs and the audit of an older build, and ends its ru
   const main = JSON.stringify(await history(MAIN));
   expect(main).toContain('Hello, I am Ada.');
   expect(main).toContain('count the planets');
-  // The reply that the kill interrupted is one message with all its words.
+  // The interrupted run has ended once: its time limit passed while the folder was stored.
   const replies = (await history(WORK)).filter(({ role }) => role === 'assistant');
   expect(replies).toHaveLength(1);
-  const [, text = ''] = /"text":"([^"]*)"/.exec(JSON.stringify(replies)) ?? [];
-  expect(text.split(' ')).toHaveLength(150);
   client.close();
 
+  expect(await troupe('agent', '--session', WORK, '-m', 'Hello again.')).toContain('Hello');
   expect(await troupe('agent', '-m', 'call read {"path":"notes.md"}')).toContain(
     'kept by the old build',
   );
