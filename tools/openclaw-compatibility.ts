@@ -1,7 +1,7 @@
 /**
- * docs/openclaw-compatibility.md, made from what is served and from the published protocol, so that
- * it cannot lie: `node tools/run.mjs tools/openclaw-compatibility.ts`. A published method or event
- * that is neither served nor has a reason here makes it fail.
+ * Generates docs/openclaw-compatibility.md from the served methods and the published protocol:
+ * `node tools/run.mjs tools/openclaw-compatibility.ts`. It fails if a published method is neither
+ * served nor has a reason here.
  */
 import { writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -11,53 +11,47 @@ import { GatewayEvents, GatewayMethods } from '../protocols/gateway/index.ts';
 import { clientsRun, differences } from './openclaw-clients.ts';
 import { parameterSection } from './openclaw-parameters.ts';
 
-/** Why troupe does not serve what begins like this; the first that fits. */
+/** Why troupe does not serve methods with such a name; the first match counts. */
 const REASONS: readonly (readonly [RegExp, string])[] = [
   [
     /^(plugin|plugins|mcp|nativeHook)\b/,
     'OpenClaw’s plugins run in its own process and are not loaded here',
   ],
-  [
-    /^openclaw\./,
-    'OpenClaw’s own set-up conversation; `troupe config` and config.* take its place',
-  ],
-  [/^(wizard|onboard)/, 'a set-up dialogue of OpenClaw; troupe starts without one'],
+  [/^openclaw\./, 'OpenClaw’s set-up conversation: use `troupe config` and config.* instead'],
+  [/^(wizard|onboard)/, 'OpenClaw’s set-up dialogue: troupe starts without one'],
   [/^(talk|tts|voicewake|assistant)\b/, 'no voice'],
   [
     /^(board|portal|ui|controlUi|progressCard|themes|desktop|worker|chat\.toolTitles)\b/,
-    'parts of the Control UI that its own server makes',
+    'parts of the Control UI that OpenClaw’s own server generates',
   ],
   [
     /^(users|session\.|sessions\.(assignOwner|viewers|observer)|mentions)/,
-    'no accounts of people: who connects is a token, a device or a proxy’s user',
+    'no user accounts: clients are tokens, devices or users of a proxy',
   ],
-  [/^(taskSuggestions|question)\b/, 'agents do not ask by forms; they ask in the conversation'],
+  [/^(taskSuggestions|question)\b/, 'agents ask questions in the conversation, not by forms'],
   [
     /^(environments|worktrees|projects|fs|terminal|attach|nodes?\.runner|sessions\.(dispatch|reclaim|move|catalog|github|diff|recover)|github)/,
-    'no remote work places, checkouts or terminals: an agent has one workspace',
+    'no remote environments, checkouts or terminals: an agent has one workspace',
   ],
-  [/^(skills)\./, 'skills are folders (docs/skills.md): nothing is bought, installed or proposed'],
+  [
+    /^(skills)\./,
+    'skills are folders (docs/skills.md), without a store, installation or proposals',
+  ],
   [
     /^(update|gateway\.(restart|suspend)|migrations|secrets|doctor)\b/,
-    'the process is started, updated and given secrets by who runs it',
+    'the operator starts and updates the process and provides its secrets',
   ],
   [
     /^(sessions\.(compaction|branches|rewind|fork|goal|groups|companion|files|cleanup|pluginPatch|patchMany|storage|title|search)|conversations)/,
-    'a session is one line of turns with no branches, groups or goals',
+    'a session is a single conversation without branches, groups or goals',
   ],
   [/^(sessions|chat|tasks|agents|agent|artifacts|message|poll|approval)\b/, 'no counterpart'],
-  [
-    /^(push|web|channels|browser|canvas|users)\b/,
-    'no messengers to log in to, and no push service',
-  ],
+  [/^(push|web|channels|browser|canvas|users)\b/, 'no messengers, and no push service'],
   [
     /^(audit|diagnostics|hooks|memory|migrations)\b/,
-    'in troupe by its own commands and HTTP routes (docs/observability.md)',
+    'available as troupe commands and HTTP routes (docs/observability.md)',
   ],
-  [
-    /^(heartbeat|last-heartbeat|set-heartbeats|system-event)/,
-    'no heartbeats: what shall happen again is a job (cron.*)',
-  ],
+  [/^(heartbeat|last-heartbeat|set-heartbeats|system-event)/, 'no heartbeats: use jobs (cron.*)'],
   [
     /^(device|node|exec|gateway|cron|config|models|tools|usage|update|status|logs|health|system|presence|plugin|approval|commands)\b/,
     'no counterpart',
@@ -69,10 +63,10 @@ type Published = {
   readonly methods: Readonly<Record<string, { readonly scope: string }>>;
 };
 
-/** @throws Error for what has neither a place in the table nor a reason */
+/** @throws Error if no reason matches */
 const reasonOf = (name: string): string => {
   const reason = REASONS.find(([like]) => like.test(name))?.[1] ?? '';
-  if (reason === '') throw new Error(`${name} is not served, and no reason says why`);
+  if (reason === '') throw new Error(`${name} is not served, and has no reason`);
   return reason;
 };
 
@@ -91,11 +85,13 @@ export const compatibilityPage = ({ methods }: Published): string => {
   const row = (name: string) =>
     `| \`${name}\` | ${scopes[name]?.scope ?? 'none'} | ${methods[name] ? 'yes' : 'no'} |`;
   return [
-    '# What OpenClaw’s clients find here',
+    '# OpenClaw compatibility',
     '',
-    'This page is made by `node tools/run.mjs tools/openclaw-compatibility.ts`; a test compares it ' +
-      'with what is served. A method that is not served answers `unknown method: NAME` ' +
-      '(INVALID_REQUEST), and does not stand in `features.methods`.',
+    'After reading this page you can connect OpenClaw’s clients to troupe, and you know which methods, ' +
+      'parameters and events of OpenClaw’s protocol are supported. The page is generated by ' +
+      '`node tools/run.mjs tools/openclaw-compatibility.ts`; a test compares it with the served ' +
+      'methods. A method that is not served answers `unknown method: NAME` (INVALID_REQUEST), and ' +
+      'is not in `features.methods`.',
     '',
     clientsRun,
     '',
@@ -116,7 +112,7 @@ export const compatibilityPage = ({ methods }: Published): string => {
       .map((name) => `\`${name}\``)
       .join(', ')}.`,
     '',
-    'Others of the published protocol are of methods that are not served, and are never sent.',
+    'Other events of the published protocol belong to methods that are not served, and are never sent.',
     '',
     `## Not served: ${missing.length} published methods`,
     '',

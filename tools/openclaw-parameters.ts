@@ -1,4 +1,4 @@
-/** Section of docs/openclaw-compatibility.md: parameters that are refused, or change nothing. */
+/** Section of docs/openclaw-compatibility.md: refused parameters, and those without effect. */
 import type { TSchema } from '@sinclair/typebox';
 import { GatewayMethods } from '../protocols/gateway/index.ts';
 
@@ -28,18 +28,19 @@ export const parameterSection = (): string =>
   [
     '## Parameters',
     '',
-    'A method honours each parameter of its schema, or refuses it with `INVALID_REQUEST` and its ' +
-      'name. These are refused. Empty values pass (`null`, `false`, `""`), and so do values that ' +
-      'ask for what happens anyway (`channel: "webchat"`, `promptMode: "full"`):',
+    'A method supports each parameter of its schema, or refuses it with `INVALID_REQUEST` and its ' +
+      'name. The following parameters are refused. Empty values (`null`, `false`, `""`) are ' +
+      'accepted, and so are values that match the only behaviour (`channel: "webchat"`, ' +
+      '`promptMode: "full"`):',
     '',
     ...HEAD,
     ...rowsOf('x-unsupported'),
     '',
-    'These are accepted although they change nothing, since OpenClaw’s clients send them:',
+    'These are accepted without effect, because OpenClaw’s clients send them:',
     '',
     ...HEAD,
     ...rowsOf('x-no-effect'),
     '',
-    'Params of `agents.*`, `config.*`, `models.*`, `skills.*`, `tools.*`, `commands.list` and of ' +
-      'status methods are open: newer clients send hints there, and unknown ones are ignored.',
+    'Unknown parameters of `agents.*`, `config.*`, `models.*`, `skills.*`, `tools.*`, ' +
+      '`commands.list` and of status methods are ignored: newer clients send hints there.',
   ].join('\n');
