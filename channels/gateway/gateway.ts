@@ -1,9 +1,9 @@
 /**
- * The gateway: the WebSocket entry point for users and their programs, with health and the web page
- * over HTTP on the same port.
+ * The gateway: the WebSocket entry point for users and their programs. The same port serves health
+ * and the web page over HTTP.
  *
- * Boundary: it reaches actors by `System` only and stores nothing: its end ends no run, and a
- * client that connects to the next gateway finds everything again.
+ * Boundary: it reaches actors only through `System` and stores nothing. When it stops, runs
+ * continue, and clients find the same state at another gateway.
  */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
@@ -24,10 +24,10 @@ import { readPage } from './web-page.ts';
 
 export type Gateway = {
   readonly port: number;
-  /** of the page, without a secret */
+  /** URL of the page, without a secret */
   readonly url: string;
   /**
-   * Notifies every client of the reason, closes the connections and the port. Runs continue. May be
+   * Notifies clients of the reason, and closes the connections and the port. Runs continue. May be
    * repeated.
    */
   close(options?: CloseOptions): Promise<void>;
@@ -35,9 +35,9 @@ export type Gateway = {
 
 export type CloseOptions = { readonly reason?: string; readonly restartExpectedMs?: number };
 
-/** While it stops: between two looks for connections whose answer has ended, */
+/** While stopping: the interval in which finished connections are closed, */
 const SWEEP_MS = 20;
-/** and until clients that still send or read are disconnected. */
+/** and the time after which clients that still send or read are disconnected. */
 const LAST_ANSWERS_MS = 2_000;
 
 /**
@@ -52,7 +52,7 @@ export const startGateway = async (options: GatewayOptions): Promise<Gateway> =>
   const failures = createAuthFailures(options, clock);
   const proxies = new AddressList(auth.trustedProxy?.proxies);
   const tenants = new TenantGateways(options);
-  // Follows the runs of its tenant from the start on, for late subscribers.
+  // Follows the runs of its tenant from the start, for late subscribers.
   tenants.of(options.tenant);
   const sockets = new SocketServer(tenants, failures, proxies, options);
   const page = readPage(options.webRoot);
@@ -74,7 +74,7 @@ export const startGateway = async (options: GatewayOptions): Promise<Gateway> =>
     const payload = { reason, ...defined({ restartExpectedMs }) };
     const head = eventHead('shutdown', payload);
     for (const connection of tenants.connections()) connection.event(head);
-    // Connections first: their ends are published by tenants that are open.
+    // Connections close first, because open tenants publish their ends.
     await sockets.close(reason);
     await tenants.close();
     await stopped;
@@ -98,8 +98,8 @@ const listenError = (cause: NodeJS.ErrnoException, host: string, port: number): 
 };
 
 /**
- * Finishes the answers in progress, and then closes their connections, which would otherwise wait
- * for the next request. Clients that still send or read after that are disconnected.
+ * Finishes the answers in progress, then closes their keep-alive connections. Clients that still
+ * send or read after that are disconnected.
  */
 const stopListening = (http: Server): Promise<void> =>
   new Promise((resolve) => {

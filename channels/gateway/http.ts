@@ -1,6 +1,6 @@
 /**
- * The gateway's plain HTTP: the routes of `channels/http`, `/healthz`, `/readyz`, the page.
- * Everything else is NOT_FOUND.
+ * The gateway's plain HTTP: the routes of `channels/http`, `/healthz`, `/readyz`, the page. All
+ * other paths are NOT_FOUND.
  */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { defined } from '../../protocols/defined.ts';

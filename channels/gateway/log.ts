@@ -1,4 +1,4 @@
-/** The part of a logger that the gateway uses; pino has it. */
+/** The part of a pino logger that the gateway uses. */
 export type Logger = {
   debug(facts: object, message: string): void;
   info(facts: object, message: string): void;

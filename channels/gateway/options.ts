@@ -15,40 +15,40 @@ import type { Setup } from './setup.ts';
 
 /** The data and settings of a gateway for one tenant. */
 export type TenantOptions = AgentNames & {
-  /** which models exist, and the thinking levels of each */
+  /** the models that exist, with their thinking levels */
   readonly models: ModelRules;
-  /** settings that operators read and change; without it those methods are refused */
+  /** settings that operators read and change; without it their methods are refused */
   readonly setup?: Setup;
-  /** how answers are cut into blocks, and whether requests that do not say receive them */
+  /** how answers are split into blocks, and whether requests receive them by default */
   readonly blocks?: BlockSettings;
-  /** hooks of commands */
+  /** called before each chat command */
   readonly onCommand?: OnCommand;
-  /** hooks of messages */
+  /** called before each message */
   readonly onMessage?: OnMessage;
 };
 
-/** Its own face is that of `tenant`. */
+/** The inherited fields apply to `tenant`. */
 export type GatewayOptions = TenantOptions & {
   readonly system: System;
-  /** 0 selects a free one */
+  /** 0 selects a free port */
   readonly port: number;
   readonly host: string;
   readonly auth: GatewayAuth;
-  /** of who shows the shared secret and is named for no other */
+  /** tenant of clients that no mapping names */
   readonly tenant: string;
-  /** of troupe, told to clients */
+  /** troupe's version, sent to clients */
   readonly version: string;
   /** folder of the built page; without it there is no page */
   readonly webRoot?: string;
-  /** plain HTTP beside the page */
+  /** plain HTTP routes in addition to the page */
   readonly routes?: readonly Route[];
-  /** of another tenant; default: that of `tenant` */
+  /** the options of another tenant; default: those of `tenant` */
   readonly ofTenant?: (tenant: string) => TenantOptions;
-  /** who is of which tenant; default: everybody of `tenant` */
+  /** maps clients to tenants; default: all clients belong to `tenant` */
   readonly tenancy?: Tenancy;
-  /** asks the Tailscale daemon; default by the command `tailscale` */
+  /** queries the Tailscale daemon; default: the command `tailscale` */
   readonly whois?: Whois;
-  /** long answers of nodes; without them an answer has at most PAYLOAD_CHARACTERS_MAX */
+  /** stores long answers of nodes; without it an answer has at most PAYLOAD_CHARACTERS_MAX */
   readonly payloads?: Payloads;
   readonly log: Logger;
   readonly clock: Clock;

@@ -1,9 +1,10 @@
 /**
- * Setup: what a gateway asks of the process that it is a door of: the configuration, the agents,
- * models, tools and skills, the log. The composition root gives it; a gateway without one says so.
+ * The port to the process that the gateway runs in: configuration, agents, models, tools, skills
+ * and the log. The composition root implements it. Without it, the methods that need it are
+ * refused.
  *
- * Boundary: a port. Whoever implements it keeps secrets out of every answer, and checks what it is
- * given: it comes from clients.
+ * Boundary: an implementation returns no secrets, and validates its arguments, which come from
+ * clients.
  */
 import type {
   AgentFile,
@@ -23,7 +24,7 @@ import type {
   ToolGroup,
 } from '../../protocols/gateway/index.ts';
 
-/** An agent as people see it. */
+/** An agent as clients display it. */
 export type AgentCard = {
   readonly id: string;
   /** `provider/model` */
@@ -36,19 +37,19 @@ export type AgentCard = {
   readonly avatar?: string;
 };
 
-/** Changes are journaled, hold at once, and are there after a restart. */
+/** Changes are journaled, effective immediately, and kept across restarts. */
 export type AgentSetup = {
   /** At most a second old. */
   cards(): readonly AgentCard[];
-  /** @throws TroupeError CONFLICT when there is one of that id; INVALID_ARGUMENT */
+  /** @throws TroupeError CONFLICT when the id exists; INVALID_ARGUMENT */
   create(params: AgentsCreateParams): Promise<AgentCard>;
   /** @throws TroupeError NOT_FOUND, INVALID_ARGUMENT */
   update(params: AgentsUpdateParams): Promise<void>;
-  /** Its sessions stay to be read. @throws TroupeError NOT_FOUND; FORBIDDEN for the default one */
+  /** Its sessions stay readable. @throws TroupeError NOT_FOUND; FORBIDDEN for the default agent */
   remove(params: AgentsDeleteParams): Promise<RemovedFiles>;
-  /** The files that are part of its prompt, there or not. @throws TroupeError NOT_FOUND */
+  /** The files of its prompt, whether they exist or not. @throws TroupeError NOT_FOUND */
   files(agentId: string): Promise<{ workspace: string; files: readonly AgentFile[] }>;
-  /** @throws TroupeError NOT_FOUND for another agent or another file */
+  /** @throws TroupeError NOT_FOUND for an unknown agent or file */
   file(agentId: string, name: string): Promise<{ workspace: string; file: AgentFile }>;
   /** @throws TroupeError as `file`; PAYLOAD_TOO_LARGE */
   write(
@@ -64,17 +65,17 @@ export type RemovedFiles = {
 
 export type ConfigSetup = {
   get(): ConfigSnapshot;
-  /** @throws TroupeError CONFLICT when the file is another by now; INVALID_ARGUMENT */
+  /** @throws TroupeError CONFLICT when the file has changed since it was read; INVALID_ARGUMENT */
   set(params: ConfigSetParams): Promise<ConfigWritten>;
   patch(params: ConfigPatchParams): Promise<ConfigWritten>;
   schema(): ConfigSchemaResponse;
-  /** `path`: dotted; `*` for any key or element. @throws TroupeError NOT_FOUND */
+  /** @param path dotted; `*` matches any key or element. @throws TroupeError NOT_FOUND */
   lookup(path: string): ConfigSchemaLookup;
 };
 
 export type ModelProviderState = {
   readonly provider: string;
-  /** keys that it has by name, never their values */
+  /** names of its keys, without their values */
   readonly profiles: readonly string[];
   readonly usable: boolean;
 };
@@ -83,7 +84,7 @@ export type Catalogs = {
   models(view: 'default' | 'configured' | 'provider-config' | 'all'): readonly ModelChoice[];
   providers(): readonly ModelProviderState[];
   tools(): readonly ToolGroup[];
-  /** those that a session has, by policy and by what this machine has */
+  /** the tools of a session, by policy and by what this machine provides */
   toolsOf(agentId: string, sessionKey: string): Promise<readonly ToolGroup['tools'][number][]>;
   /** @throws TroupeError UNAVAILABLE when the workspace cannot be reached */
   skills(agentId: string): Promise<{
@@ -93,15 +94,15 @@ export type Catalogs = {
   }>;
 };
 
-/** What a gateway asks for one tenant. */
+/** What a gateway needs for one tenant. */
 export type Setup = {
-  /** the tenant has agents of its own, which its people may change */
+  /** whether the tenant has its own agents, which its operators may change */
   readonly ownsAgents: boolean;
   readonly agents: AgentSetup;
   readonly config: ConfigSetup;
   readonly catalogs: Catalogs;
-  /** of this process, since it began; bounded */
+  /** log lines of this process since its start; bounded */
   readonly logs: { tail(params: LogsTailParams): LogsTailResult };
-  /** of this process; where its data is */
+  /** facts about this process, and its data folder */
   readonly folder: string;
 };

@@ -1,8 +1,9 @@
 /**
- * The page: the files of one folder, read once and served from memory under a strict policy.
+ * The web page: the files of one folder, read once and served from memory with a strict content
+ * security policy.
  *
- * Invariant: a request chooses among the names that were read, so no path of the disk is ever made
- * from what a client sent.
+ * Invariant: a request selects one of the names that were read. No file path is ever built from
+ * client input.
  */
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
@@ -12,7 +13,7 @@ import { TroupeError } from '../../protocols/errors.ts';
 import { PAGE_BYTES_MAX, PAGE_FILES_MAX } from './limits.ts';
 
 type PageFile = { readonly body: Buffer; readonly type: string; readonly etag: string };
-/** URL path to file. */
+/** From URL path to file. */
 export type Page = ReadonlyMap<string, PageFile>;
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -27,16 +28,16 @@ const TYPES: Readonly<Record<string, string>> = {
   '.woff2': 'font/woff2',
 };
 
-/** Own scripts and styles only, no frames, no forms, and talk to nobody but this gateway. */
+/** Own scripts and styles only, no frames, no forms, and connections only to this gateway. */
 const policyWith = (frames: string): string =>
   `default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; ` +
   `connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; ${frames}`;
 
-/** The page that is a device frames what agents show, and nothing else. */
+/** The node page may frame the content that agents display, and nothing else. */
 const NODE_PAGE = '/node.html';
 /**
- * What agents show is written into this empty page by the one around it: no script runs in it,
- * whatever stands in the text, nothing is fetched, and it leads nowhere.
+ * The node page writes agents' content into this empty page. The policy blocks scripts, requests
+ * and navigation, whatever the content is.
  */
 const CANVAS_PAGE = '/canvas.html';
 
@@ -57,7 +58,7 @@ export const SECURITY_HEADERS: Readonly<Record<string, string>> = {
   'permissions-policy': 'camera=(), display-capture=(), geolocation=(), microphone=()',
 };
 
-/** The device's senses are the node page's alone, and never those of what it frames. */
+/** Only the node page may use the camera, microphone and location; framed content may not. */
 const headersOf = (path: string): Readonly<Record<string, string>> => ({
   ...SECURITY_HEADERS,
   ...(POLICIES[path] ? { 'content-security-policy': POLICIES[path] } : {}),
@@ -71,8 +72,8 @@ const headersOf = (path: string): Readonly<Record<string, string>> => ({
 });
 
 /**
- * Reads a folder. Without one there is no page.
- * @throws TroupeError INVALID_ARGUMENT when it is no folder, or larger than a page may be
+ * Reads a folder. Without a folder there is no page.
+ * @throws TroupeError INVALID_ARGUMENT when it is not a folder, or exceeds the size limits
  */
 export const readPage = (root: string | undefined): Page => {
   const page = new Map<string, PageFile>();
@@ -108,7 +109,7 @@ const filesUnder = (root: string): readonly string[] => {
     .map((entry) => join(entry.parentPath, entry.name));
 };
 
-/** Answers a GET or HEAD of a file; false when there is no such file. */
+/** Serves a file for GET or HEAD; returns false when there is no such file. */
 export const servePage = (
   page: Page,
   path: string,

@@ -1,27 +1,30 @@
 /**
- * The protection of a gateway: its settings and whether they are valid for its address, and which
- * web pages may connect. Pure; it knows neither sockets nor frames.
+ * The protection of a gateway: its settings, whether they are valid for its address, and which web
+ * pages may connect. Pure; independent of sockets and frames.
  *
- * Invariants: a secret is compared in constant time; no answer and no log line contains a secret.
+ * Invariants: secrets are compared in constant time; no answer and no log line contains a secret.
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { isIP } from 'node:net';
 import { TroupeError } from '../../../protocols/errors.ts';
 
-/** `gateway.auth` of the config; what is left out has the default of the config. */
+/** `gateway.auth` of the config. Omitted fields have the config's defaults. */
 export type GatewayAuth = {
-  /** what a client that is no paired device must show */
+  /** the credential that a client without a paired device must present */
   readonly mode: 'token' | 'password' | 'none' | 'trusted-proxy';
   readonly token?: string;
   readonly password?: string;
-  /** a new device on this machine with the right secret is let in at once; default true */
+  /**
+   * approve a new device on this machine automatically if it presents the right secret; default
+   * true
+   */
   readonly allowLocal?: boolean;
-  /** the identity headers of Tailscale Serve count; default false */
+  /** accept the identity headers of Tailscale Serve; default false */
   readonly allowTailscale?: boolean;
   readonly trustedProxy?: TrustedProxy;
   /**
-   * which clients must prove to be a device: none, those on other machines, all; a node always
-   * must. Default `optional`
+   * which clients must prove a device identity: none, clients on other machines, or all. A node
+   * always must. Default `optional`
    */
   readonly deviceIdentity?: 'optional' | 'remote' | 'always';
   readonly rateLimit?: Partial<RateLimit>;
@@ -29,13 +32,13 @@ export type GatewayAuth = {
 
 /** The proxy that authenticates users, in mode `trusted-proxy`. */
 export type TrustedProxy = {
-  /** IP addresses and CIDR ranges of proxies whose forwarding headers count, in every mode */
+  /** IP addresses and CIDR ranges of proxies whose forwarding headers are trusted, in every mode */
   readonly proxies: readonly string[];
   /** header with the user's name; default `x-forwarded-user` */
   readonly userHeader?: string;
-  /** headers that must be there as well; default none */
+  /** other headers that are required; default none */
   readonly requiredHeaders?: readonly string[];
-  /** default every user that the proxy names */
+  /** default: every user that the proxy names */
   readonly allowUsers?: readonly string[];
 };
 
@@ -51,8 +54,8 @@ export type RateLimit = {
 };
 
 /**
- * @throws TroupeError INVALID_ARGUMENT when the secret or the proxy is missing, or a public bind
- * would have neither
+ * @throws TroupeError INVALID_ARGUMENT when the secret or the proxy is missing, or when a public
+ *   bind has neither
  */
 export const assertAuthValid = (auth: GatewayAuth, host: string): void => {
   const { mode } = auth;
@@ -79,7 +82,7 @@ export const assertAuthValid = (auth: GatewayAuth, host: string): void => {
   );
 };
 
-/** Mode `none` refuses every forwarded connection, so a configured forwarder is a mistake. */
+/** Mode `none` refuses forwarded connections, so a configured forwarder is a mistake. */
 const assertNoForwarder = ({ trustedProxy, allowTailscale }: GatewayAuth): void => {
   const key =
     trustedProxy && trustedProxy.proxies.length > 0
@@ -95,17 +98,17 @@ const assertNoForwarder = ({ trustedProxy, allowTailscale }: GatewayAuth): void 
   );
 };
 
-/** What a client reads that mode `none` refuses. */
+/** The error message for a client that mode `none` refuses. */
 export const onlyDirect = (fault: string): string =>
   `gateway.auth.mode is "none", which admits direct connections from this machine only; ${fault}. ` +
   'Set gateway.auth.mode to "token" to admit others';
 
-/** Digests are compared, so that neither length nor content shows in the time. */
+/** Compares digests, so that the time reveals neither length nor content. */
 export const secretsEqual = (a: string, b: string): boolean =>
   timingSafeEqual(digest(a), digest(b));
 const digest = (text: string) => createHash('sha256').update(text).digest();
 
-/** Host names and addresses that only this machine reaches. IPv4 written as IPv6 counts. */
+/** Whether only this machine can reach the host name or address. Accepts IPv4-mapped IPv6. */
 export const isLoopback = (host: string): boolean => {
   const bare = host
     .replace(/^\[|\]$/g, '')
@@ -115,11 +118,13 @@ export const isLoopback = (host: string): boolean => {
 };
 
 /**
- * May a page of this origin connect? No origin: not a browser. Otherwise a page of the same host,
- * or of this machine to this machine. A page of this machine that comes from elsewhere came through
- * a forwarder (a container's port, a tunnel, a proxy) and has to be of the same host. Without a
- * secret the host must be this machine as well: else a page whose name was made to point here (DNS
- * rebinding) would be of the same host.
+ * Whether a page of this origin may connect. Clients that are not browsers send no origin and may.
+ *
+ * - A page may connect to its own host, and a page of this machine to this machine.
+ * - A local page with a remote address came through a forwarder (a container's port, a tunnel, a
+ *   proxy). Its host must match.
+ * - Without a secret, only local pages may connect, and only from this machine. With DNS rebinding,
+ *   a foreign page could otherwise match the host.
  */
 export const originAllowed = (request: {
   readonly origin: string | undefined;

@@ -1,10 +1,10 @@
 /**
- * BearerGuesses: counts and delays wrong Bearer tokens like wrong secrets in `connect`: over HTTP
- * in the same accounts, over NATS and at a worker's port for metrics in separate ones. Otherwise a
- * password could be guessed there.
+ * Counts and delays wrong Bearer tokens like wrong secrets in `connect`; otherwise a password could
+ * be guessed there. HTTP uses the same accounts as `connect`. NATS and a worker's metrics port have
+ * separate accounts.
  *
- * Boundary: routes decide what a token may do. A signed token (JWT) cannot be guessed: it is
- * neither counted nor delayed, so an expired one locks no client out.
+ * Boundary: routes decide what a token may do. A signed token (JWT) cannot be guessed, so it is
+ * neither counted nor delayed. An expired one locks no client out.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ErrorData } from '../../../protocols/errors.ts';
@@ -17,7 +17,7 @@ import { accountOf, type AddressList, remoteOf } from './client-address.ts';
 
 type BearerSecrets = {
   readonly auth: Pick<GatewayAuth, 'token' | 'password' | 'rateLimit'>;
-  /** whose tokens are no guesses either */
+  /** its valid tokens do not count as guesses either */
   readonly tenancy?: Pick<Tenancy, 'ofToken' | 'hasTokens' | 'hasGuessableToken'> | undefined;
 };
 type Parts = BearerSecrets & {
@@ -25,7 +25,7 @@ type Parts = BearerSecrets & {
   readonly proxies: AddressList;
 };
 
-/** Failures of the clients that may show these secrets. */
+/** Failures of the clients that may present these secrets. */
 export const createAuthFailures = (
   { auth, tenancy }: BearerSecrets,
   clock: Clock,
@@ -48,9 +48,9 @@ export class BearerGuesses {
   }
 
   /**
-   * Milliseconds for which the request is refused; 0: the routes may decide. A wrong secret is
-   * counted at once, so parallel requests allow no more guesses than serial ones. Returns a promise
-   * only for a locked account; it resolves at the request's turn.
+   * Returns the milliseconds for which the request is refused; 0 lets the routes decide. A wrong
+   * secret is counted at once, so parallel requests allow no more guesses than serial ones. Returns
+   * a promise only for a locked account; it resolves at the request's turn.
    */
   refusedForMs(request: IncomingMessage, response: ServerResponse): number | Promise<number> {
     const account = accountOf(remoteOf(request, this.#parts.proxies));
@@ -58,7 +58,7 @@ export class BearerGuesses {
     return this.judge(request.headers.authorization, { account, isOpen });
   }
 
-  /** The same for what came by another transport, counted for that account. */
+  /** The same for a request of another transport, counted for that account. */
   judge(
     authorization: string | undefined,
     { account, isOpen }: { readonly account: string; readonly isOpen: () => boolean },
@@ -86,7 +86,7 @@ export class BearerGuesses {
   }
 }
 
-/** What a client reads whose account is locked. */
+/** The error for a client whose account is locked. */
 export const tooManyGuesses = (refusedMs: number): ErrorData => ({
   code: 'RATE_LIMIT_EXCEEDED',
   message: `too many failed attempts: try again in ${Math.ceil(refusedMs / 1_000)} s`,

@@ -1,10 +1,10 @@
 /**
  * The address of a client, from its socket and from the headers of proxies. Any client can send
- * headers: they count only from an address that the configuration names as a proxy, and unexpected
- * ones only remove rights, never add any.
+ * such headers. They are trusted only from an address that the configuration names as a proxy.
+ * Unexpected ones only remove rights.
  *
- * Invariants: a request with a forwarding header is never local; an address that a client wrote
- * into a header is never used as its address.
+ * Invariants: a request with a forwarding header is never local; an address that the client itself
+ * put into a header is never used.
  */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import ipaddr from 'ipaddr.js';
@@ -12,23 +12,23 @@ import { plainName } from '../../../protocols/plain-text.ts';
 import { isLoopback, type TrustedProxy } from './access.ts';
 
 export type Remote = {
-  /** of the client, as far as it is known */
+  /** the client's address, or the nearest known one */
   readonly address: string;
-  /** of the socket */
+  /** the socket's remote address */
   readonly peer: string;
-  /** on this machine, without a proxy in between */
+  /** the client is on this machine, with no proxy in between */
   readonly isLocal: boolean;
-  /** the socket is that of a proxy that the configuration names */
+  /** the socket's peer is a configured proxy */
   readonly isProxy: boolean;
-  /** lower-cased names */
+  /** names in lower case */
   readonly headers: IncomingHttpHeaders;
-  /** of HTTP, as `1.1` */
+  /** such as `1.1` */
   readonly httpVersion: string;
 };
 
 /**
- * Headers that proxies, tunnels and content delivery networks add: the standard ones, names that
- * carry a client's address, and the prefixes of known vendors.
+ * Headers that proxies, tunnels and content delivery networks add: standard ones, names that carry
+ * a client's address, and prefixes of known vendors.
  */
 const FORWARDING: readonly RegExp[] = [
   /(^|[-_])forward(ed|er)?([-_]|$)/,
@@ -39,7 +39,7 @@ const FORWARDING: readonly RegExp[] = [
   /^x[-_](akamai|amz-cf|appengine|arr|azure|envoy|original|traefik|varnish|vercel)([-_]|$)/,
 ];
 
-/** A header that only a forwarder adds; undefined when there is none. */
+/** The first header that only a forwarder adds; undefined when there is none. */
 const forwardingHeader = (headers: IncomingHttpHeaders): string | undefined =>
   Object.keys(headers).find((name) => FORWARDING.some((pattern) => pattern.test(name)));
 
@@ -61,9 +61,9 @@ export const remoteOf = (
 };
 
 /**
- * Why a request is not a direct one from this machine to this machine; undefined when it is. The
- * name in `Host` counts because a web page can point its own name here (DNS rebinding). HTTP/1.0
- * counts because nginx forwards with it, and adds no header by default.
+ * Why a request did not come directly from this machine; undefined when it did. `Host` is checked
+ * because a web page can resolve its own name to this machine (DNS rebinding). HTTP/1.0 is refused
+ * because nginx forwards with it and adds no header by default.
  */
 export const whyNotDirect = ({ peer, headers, httpVersion }: Remote): string | undefined => {
   if (!isLoopback(peer)) return 'it comes from another machine';
@@ -76,8 +76,8 @@ export const whyNotDirect = ({ peer, headers, httpVersion }: Remote): string | u
 };
 
 /**
- * The last address that no trusted proxy wrote about another one: what precedes it was sent by the
- * client.
+ * The last address in the chain that is not a trusted proxy. The client may have sent all addresses
+ * before it.
  */
 const clientOf = (forwardedFor: string | string[] | undefined, proxies: AddressList): string => {
   const chain = String(forwardedFor ?? '')
@@ -88,14 +88,14 @@ const clientOf = (forwardedFor: string | string[] | undefined, proxies: AddressL
 };
 
 /**
- * Whom failures and strangers are counted for. Whoever comes by a forwarder of this machine that
- * the configuration does not name is counted apart from this machine, which could else be locked
- * out, or excused (`exemptLoopback`), by what strangers do.
+ * The account for failed attempts and unauthenticated connections. A local forwarder that the
+ * configuration does not name has an account of its own. Otherwise the attempts of remote clients
+ * could lock out this machine, or `exemptLoopback` would excuse them.
  */
 export const accountOf = ({ address, isLocal }: Remote): string =>
   isLoopback(address) && !isLocal ? `forwarded by ${address}` : networkOf(address);
 
-/** One account per network: an IPv6 client has 2^64 addresses, so its network of 64 bits. */
+/** The network of an address: an IPv6 client has 2^64 addresses, so the account is its /64. */
 export const networkOf = (address: string): string => {
   if (!address.includes(':') || !ipaddr.isValid(address)) return address;
   const parsed = ipaddr.process(address);
@@ -107,21 +107,21 @@ export const networkOf = (address: string): string => {
     .join(':')}::/64`;
 };
 
-/** The one value of a header; undefined when there is none or several. */
+/** The value of a header; undefined when it is absent or repeated. */
 export const headerOf = (headers: IncomingHttpHeaders, name: string): string | undefined => {
   const value = headers[name.toLowerCase()];
   const text = typeof value === 'string' ? value.trim() : '';
   return text === '' ? undefined : text;
 };
 
-/** IPv4 written as IPv6 is the IPv4 address. */
+/** Converts IPv4-mapped IPv6 to IPv4. */
 const plain = (address: string): string => address.replace(/^::ffff:/i, '');
 
-/** Addresses and ranges, as the configuration names them. */
+/** A configured list of addresses and ranges. */
 export class AddressList {
   readonly #ranges: readonly [ipaddr.IPv4 | ipaddr.IPv6, number][];
 
-  /** What is no address is left out: the configuration has been checked. */
+  /** Skips invalid entries: the configuration has been validated. */
   constructor(list: TrustedProxy['proxies'] = []) {
     this.#ranges = list.flatMap((each) => rangeOf(each) ?? []);
   }

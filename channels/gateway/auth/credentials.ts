@@ -1,10 +1,10 @@
 /**
- * What a client shows of who it is, and whether it is true: the shared secret, the token of
- * its device, what a proxy found out, what the tailnet says. The signature of its device is judged
- * apart (device-auth.ts), and what it may then do by pairing.ts.
+ * Checks the credentials of a client: the shared secret, a device token, the user that a proxy
+ * authenticated, or a Tailscale login. device-auth.ts checks the device's signature, and pairing.ts
+ * determines the client's rights.
  *
- * Invariants: every secret is compared in constant time; an identity in a header counts only when a
- * proxy that the configuration names, or the Tailscale daemon of this machine, vouches for it.
+ * Invariants: secrets are compared in constant time. An identity in a header counts only if a
+ * configured proxy sent it, or the Tailscale daemon of this machine confirms it.
  */
 import { isIP } from 'node:net';
 import type { DeviceRole, DeviceRow } from '../../../protocols/device.ts';
@@ -20,16 +20,16 @@ import type { Whois } from './tailscale.ts';
 export type Identity = {
   readonly ok: true;
   readonly method: AuthMethod;
-  /** it belongs to */
+  /** the client's tenant */
   readonly tenant: string;
-  /** the user as a proxy or the tailnet names it: `proxy:USER`, `tailscale:LOGIN` */
+  /** the user that a proxy or the tailnet names: `proxy:USER`, `tailscale:LOGIN` */
   readonly user?: string;
 };
 export type Refusal = {
   readonly ok: false;
   readonly code: ConnectErrorCode;
   readonly message: string;
-  /** what the client may do, for `details` */
+  /** recommended next steps, for the error's `details` */
   readonly hint?: object;
 };
 
@@ -37,17 +37,17 @@ export type ConnectingClient = {
   readonly params: ConnectParams;
   readonly role: DeviceRole;
   readonly remote: Remote;
-  /** of the device that the client says to be, in a tenant */
+  /** the row of the device that the client claims to be, in a tenant */
   readonly rowIn: (tenant: string) => DeviceRow | undefined;
 };
 
-/** What clients are judged by. */
+/** The settings that credentials are checked against. */
 export type CredentialRules = {
   readonly auth: GatewayAuth;
   readonly whois: Whois;
-  /** who is of which tenant; without it everybody is of `home` */
+  /** maps principals and tokens to tenants; without it all clients belong to `home` */
   readonly tenancy: Tenancy | undefined;
-  /** for principals that the table does not name */
+  /** the tenant of principals that are not mapped */
   readonly home: string;
 };
 
@@ -72,7 +72,7 @@ export const identify = async (
   return secretRefused(auth.mode, params);
 };
 
-/** `name` as in the table; undefined: no particular principal. */
+/** @param name the principal; undefined when the credential names none */
 const tenantOf = ({ tenancy, home }: CredentialRules, name: string | undefined): string => {
   const tenant = name === undefined ? undefined : tenancy?.ofPrincipal(name);
   return tenant === undefined || tenant === DEFAULT_TENANT ? home : tenant;
@@ -82,8 +82,8 @@ const deviceName = ({ device }: ConnectParams): string | undefined =>
   device === undefined ? undefined : `device:${device.id}`;
 
 /**
- * The right secret, of the gateway or of a tenant. Beside a proxy it is for this machine only, as a
- * way in when the proxy fails.
+ * Accepts the gateway's secret or a tenant's token. Beside a proxy it is accepted only on this
+ * machine, for access when the proxy fails.
  */
 const sharedSecretIdentity = (
   ledger: CredentialRules,
@@ -104,7 +104,10 @@ const sharedSecretIdentity = (
   return tenant === undefined ? undefined : { ok: true, method: 'token', tenant };
 };
 
-/** The token of the device, in whichever tenant it is let in. Older clients send it as `token`. */
+/**
+ * Accepts the device's token, in any tenant that approved the device. Older clients send it as
+ * `token`.
+ */
 const deviceTokenIdentity = (
   { tenancy, home }: CredentialRules,
   asker: ConnectingClient,
@@ -180,8 +183,8 @@ const verifiedIdentity = (ledger: CredentialRules, method: AuthMethod, user: str
 const LOGIN = 'tailscale-user-login';
 
 /**
- * Tailscale Serve forwards from this machine and adds the login to the address; the daemon says
- * whose address that is.
+ * Tailscale Serve forwards from this machine and adds the address and login. The daemon confirms
+ * which login owns the address.
  */
 const tailnetIdentity = async (
   ledger: CredentialRules,
@@ -189,7 +192,7 @@ const tailnetIdentity = async (
 ): Promise<Identity | Refusal> => {
   const login = headerOf(headers, LOGIN);
   const from = headerOf(headers, 'x-forwarded-for');
-  // What is no address is not given to a program as its argument.
+  // Only a valid address is passed to the program as an argument.
   if (!isLoopback(peer) || from === undefined || isIP(from) === 0) {
     return tailscaleRefused('PROXY_MISSING', 'the identity header did not come by Tailscale Serve');
   }

@@ -1,20 +1,20 @@
 /**
- * Proof of being a device: an Ed25519 signature over who connects, as what, with which
- * secret, when, and the challenge of this very connection. Pure.
+ * Verifies that a client has a device's private key. The Ed25519 signature covers the client, its
+ * role and scopes, the secret, the time, and the connection's challenge. Pure.
  *
- * Invariants: a signature is worth something on one connection, for two minutes, for the role,
- * scopes and secret that it names.
+ * Invariant: a signature is valid on one connection, for two minutes, for the role, scopes and
+ * secret that it covers.
  */
 import { createHash, createPublicKey, type KeyObject, verify } from 'node:crypto';
 import type { ConnectErrorCode, ConnectParams } from '../../../protocols/gateway/index.ts';
 
-/** Between the client's clock and the gateway's. */
+/** The allowed clock difference between client and gateway. */
 export const SIGNATURE_SKEW_MS = 120_000;
 
 export type DeviceFault = { readonly code: ConnectErrorCode; readonly message: string };
 type Device = NonNullable<ConnectParams['device']>;
 
-/** Undefined when the device has proved itself. */
+/** Returns undefined when the proof is valid, else the refusal. */
 export const deviceFault = (
   params: ConnectParams,
   device: Device,
@@ -48,7 +48,7 @@ const fault = (what: string, message: string): DeviceFault => ({
   message: `device identity refused: ${message}`,
 });
 
-/** What may have been signed: version 3, and version 2, which says nothing of the machine. */
+/** The accepted payloads: version 3, and version 2, which does not cover the machine. */
 const signedTexts = (
   { client, role = 'operator', scopes = [], auth }: ConnectParams,
   device: Device,
@@ -61,7 +61,7 @@ const signedTexts = (
   return [['v3', ...common, ...machine].join('|'), ['v2', ...common].join('|')];
 };
 
-/** ASCII only: no locale may change what is signed. */
+/** ASCII only, so that no locale changes the signed text. */
 const lower = (text = ''): string =>
   text.trim().replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase());
 
@@ -72,8 +72,8 @@ const rawKey = (text: string): Buffer | undefined => {
 };
 
 /**
- * Points of small order, by their encodings without the sign (RFC 8032): a signature that is good
- * for one of them can be made by anybody, for whatever text.
+ * Public keys of small order, by their encodings without the sign bit (RFC 8032). Anyone can create
+ * a signature that such a key accepts, for any text.
  */
 const WEAK: ReadonlySet<string> = new Set([
   '0000000000000000000000000000000000000000000000000000000000000000',

@@ -1,9 +1,9 @@
 /**
- * DeviceGuard: enforces revocations. It closes the connections of a removed device, and those of a
- * role whose token was revoked or replaced, through whichever gateway that happened.
+ * Enforces revocations: closes the connections of a removed device, and those of a role whose token
+ * was revoked or replaced. The change may come through any gateway.
  *
- * Guarantee: at once when the notice arrives over the Bus; within GUARD_INTERVAL_MS if it was lost,
- * because the rows of connected devices are then read again.
+ * Guarantee: connections close when the Bus delivers the notice. If it is lost, they close within
+ * GUARD_INTERVAL_MS, when the rows of connected devices are read again.
  */
 import {
   type DeviceNotice,
@@ -19,7 +19,7 @@ import { GUARD_INTERVAL_MS, GUARD_SPARES_MS } from '../limits.ts';
 export type DeviceGuardOptions = {
   readonly system: Pick<System, 'index' | 'bus'>;
   readonly tenant: string;
-  /** those of the tenant that have said hello */
+  /** the tenant's connections that completed the handshake */
   readonly connections: ReadonlySet<Connection>;
   readonly clock: Clock;
 };
@@ -27,7 +27,10 @@ export type DeviceGuardOptions = {
 export class DeviceGuard {
   readonly #o: DeviceGuardOptions;
   readonly #stopListening: () => void;
-  /** connections that requested it themselves and receive the answer first; until when */
+  /**
+   * connections that removed their own rights, with the time until which they may receive the
+   * answer
+   */
   readonly #spared = new Map<Connection, number>();
   #cancelLook: (() => void) | undefined;
   #isClosed = false;
@@ -36,17 +39,17 @@ export class DeviceGuard {
     this.#o = options;
     const { system, tenant } = options;
     this.#stopListening = system.bus.subscribe(devicesTopic(tenant), ({ payload }) =>
-      // The type of what travels on this topic is a contract of protocols/device.ts.
+      // protocols/device.ts defines the payload of this topic.
       this.#heard(payload as DeviceNotice),
     );
   }
 
-  /** A client has said hello. Costs nothing while no device is connected. */
+  /** A client completed the handshake. Starts the periodic check if the client is a device. */
   joined({ client }: Connection): void {
     if (client?.deviceId !== undefined) this.#lookLater();
   }
 
-  /** For a while: it removes its own rights, and its answer is sent first. */
+  /** Keeps a connection that removes its own rights open until it has received the answer. */
   spare(connection: Connection): void {
     this.#spared.set(connection, this.#o.clock.monotonicMs() + GUARD_SPARES_MS);
   }
@@ -75,7 +78,7 @@ export class DeviceGuard {
     }
   }
 
-  /** Looks while a device is connected. */
+  /** Repeats while a device is connected. */
   #lookLater(): void {
     if (this.#isClosed) return;
     this.#cancelLook ??= this.#o.clock.after(GUARD_INTERVAL_MS, () => {
@@ -102,7 +105,7 @@ export class DeviceGuard {
   }
 }
 
-/** Somebody else vouches for the others, each time they connect. */
+/** A proxy or Tailscale authenticates all other clients at each connect. */
 const isPaired = ({ method, role }: Client): boolean =>
   role === 'node' || (method !== 'trusted-proxy' && method !== 'tailscale');
 

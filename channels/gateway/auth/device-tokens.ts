@@ -1,6 +1,6 @@
 /**
- * Tokens of devices: a paired device sends one instead of the shared secret. The gateway creates a
- * token and sends it once; only its SHA-256 is stored, in the device's row.
+ * Tokens of devices: a paired device sends its token instead of the shared secret. The gateway
+ * creates a token and sends it once. Only its SHA-256 is stored, in the device's row.
  */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 

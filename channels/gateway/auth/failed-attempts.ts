@@ -1,15 +1,15 @@
 /**
- * AuthFailures: how often an account (an address, or an approved device) sent a wrong secret, over
- * WebSocket and HTTP together, and how fast it may continue.
+ * Counts how often an account (an address, or an approved device) sent a wrong secret over
+ * WebSocket and HTTP, and limits its further attempts.
  *
- * An account with too many failures is locked. Its attempts are still checked, because otherwise
- * any client at the same address could lock out the owner. If every secret is long and random,
- * guessing is hopeless at any speed, and attempts are checked at once. Otherwise they are checked
- * one at a time, at most one per AUTH_TURN_MS, the newest first: a right secret after a burst of
- * wrong ones does not wait for them, and guessing stays bounded.
+ * An account with too many failures is locked. Its attempts are still checked; otherwise any client
+ * at the same address could lock out the owner. If every secret is long and random, guessing is
+ * hopeless at any speed, and attempts are checked at once. Otherwise one attempt is checked per
+ * AUTH_TURN_MS, the newest first. A right secret thus does not wait behind a burst of wrong ones,
+ * and guessing stays bounded.
  *
- * Invariants: while an account is locked, no secret that can be guessed is compared outside a turn;
- * an attempt of a disconnected client uses no turn.
+ * Invariants: while an account is locked, a guessable secret is compared only in a turn; an attempt
+ * of a disconnected client uses no turn.
  */
 import { type Clock, LruMap } from '../../../runtime/index.ts';
 import { isLoopback, type RateLimit } from './access.ts';
@@ -23,9 +23,9 @@ import {
 } from '../limits.ts';
 
 export type Attempt = {
-  /** false when its client has left */
+  /** false when its client has disconnected */
   readonly isOpen: () => boolean;
-  /** it is not judged at once */
+  /** called when the attempt must wait for a turn */
   readonly onWait?: () => void;
 };
 type WaitingAttempt = Attempt & { readonly settle: (isTurn: boolean) => void };
@@ -34,7 +34,9 @@ export class AuthFailures {
   readonly #failures = new LruMap<string, { times: number[]; lockedUntil: number }>(
     AUTH_ACCOUNTS_MAX,
   );
-  /** attempts that wait for their turn, the newest last; empty: one was just judged */
+  /**
+   * attempts that wait for a turn, the newest last; an empty list means that a turn was just used
+   */
   readonly #lines = new Map<string, WaitingAttempt[]>();
   readonly #limit: RateLimit;
   readonly #clock: Clock;
@@ -52,15 +54,15 @@ export class AuthFailures {
     this.#clock = clock;
   }
 
-  /** Milliseconds until the account is no longer locked; 0 when it is not. */
+  /** Milliseconds until the account is unlocked; 0 when it is not locked. */
   lockedForMs(account: string): number {
     const { lockedUntil = 0 } = this.#failures.get(account) ?? {};
     return Math.max(0, lockedUntil - this.#clock.monotonicMs());
   }
 
   /**
-   * Resolves when an attempt may be judged: at once unless the account is locked. False: its client
-   * has left, or too many newer ones wait; it must not be judged.
+   * Resolves with true when the attempt may be checked: at once unless the account is locked.
+   * Resolves with false when its client has disconnected or too many newer attempts wait.
    */
   turn(account: string, attempt: Attempt): Promise<boolean> {
     const line = this.#lines.get(account);
@@ -75,7 +77,7 @@ export class AuthFailures {
     return new Promise((settle) => line.push({ ...attempt, settle }));
   }
 
-  /** A wrong secret. It restarts the lock of a locked account. */
+  /** Counts a wrong secret. It restarts the lockout of a locked account. */
   count(account: string): void {
     const { maxAttempts, windowMs, lockoutMs, exemptLoopback } = this.#limit;
     if (exemptLoopback && isLoopback(account)) return;

@@ -1,9 +1,9 @@
 /**
- * The handshake: judges a `connect` request and says hello.
+ * The handshake: checks a `connect` request.
  *
- * Order of the tests: shape, protocol version, role, origin, directness (mode `none`), lock-out,
- * credentials, signature of the device, pairing. Whoever fails before pairing leaves nothing behind
- * but a count.
+ * Order of the checks: shape, protocol version, role, origin, directness (mode `none`), lockout,
+ * credentials, device signature, pairing. A client that fails before pairing leaves no state except
+ * a failure count.
  */
 import { describeErrors } from '../../../protocols/check.ts';
 import { defined } from '../../../protocols/defined.ts';
@@ -36,7 +36,7 @@ import { accountOf, whyNotDirect, type Remote } from './client-address.ts';
 /** All clients that present the shared secret without a device act as this principal. */
 export const OPERATOR: Principal = { sub: 'operator', roles: ['operator'] };
 
-/** What a gateway judges clients by. */
+/** What a gateway checks clients against. */
 export type HandshakeContext = CredentialRules & {
   readonly failures: AuthFailures;
   readonly clock: Clock;
@@ -44,10 +44,10 @@ export type HandshakeContext = CredentialRules & {
   readonly log: Logger;
 };
 
-/** How a client came. */
+/** Where a `connect` request came from. */
 export type ConnectOrigin = {
   readonly remote: Remote;
-  /** of the challenge of this connection; good for one connect */
+  /** of this connection's challenge; valid for one connect */
   readonly nonce: string;
 } & Attempt;
 
@@ -56,17 +56,17 @@ export type Accepted = {
   readonly ok: true;
   readonly client: Client;
   readonly protocol: number;
-  /** a new token; this is the only time the client receives it */
+  /** a new token; it is sent only here */
   readonly deviceToken?: string;
 };
 
 export type ConnectResult = Accepted | { readonly ok: false; readonly error: GatewayErrorShape };
 
-/** First event of every connection. */
+/** The first event of every connection. */
 export const challengeFrame = (nonce: string, nowMs: number): string =>
   JSON.stringify({ type: 'event', event: 'connect.challenge', payload: { nonce, ts: nowMs } });
 
-/** Never rejects. A connection that ended meanwhile is the caller's to notice. */
+/** Never rejects. The caller checks whether the connection ended in the meantime. */
 export const handleConnect = async (
   gate: HandshakeContext,
   arrival: ConnectOrigin,
@@ -110,7 +110,7 @@ export const handleConnect = async (
   }
 };
 
-/** Who it is. An account that is locked is judged at its turn. */
+/** Identifies the client. A locked account waits for its turn. */
 const authenticate = async (
   gate: HandshakeContext,
   { remote, nonce, ...attempt }: ConnectOrigin,
@@ -133,13 +133,13 @@ const authenticate = async (
     : refused(shown.code, shown.message, shown.hint);
 };
 
-/** Refusals of clients that have guessed nothing. */
+/** Refusals that do not count as wrong guesses. */
 const NO_CREDENTIALS: ReadonlySet<ConnectErrorCode> = new Set([
   'AUTH_TOKEN_MISSING',
   'AUTH_PASSWORD_MISSING',
 ]);
 
-/** The client says to be a device that somebody has approved: it has failures of its own. */
+/** An approved device has a failure count of its own. */
 const isApprovedDevice = (
   { home, tenancy }: HandshakeContext,
   { params, rowIn }: ConnectingClient,
@@ -149,7 +149,7 @@ const isApprovedDevice = (
     (tenant) => Object.keys(rowIn(tenant)?.roles ?? {}).length > 0,
   );
 
-/** What it may do. @throws TroupeError as `admit` */
+/** Determines the client's rights. @throws TroupeError as `admit` */
 const authorizeClient = async (
   { auth, system, clock }: HandshakeContext,
   { params, role, remote, rowIn }: ConnectingClient,
@@ -187,7 +187,7 @@ const authorizeClient = async (
   return { ok: true, client, protocol, ...defined({ deviceToken }) };
 };
 
-/** A user whom a proxy authenticated, a device, or a holder of the shared secret. */
+/** A user whom a proxy authenticated, a device, or the holder of the shared secret. */
 const principalOf = (
   { user }: Identity,
   role: Client['role'],

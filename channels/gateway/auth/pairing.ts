@@ -1,6 +1,6 @@
 /**
  * Rights of an authenticated client: its scopes, and whether its device is approved. It reads the
- * device's row; if that is not enough, it asks the device actor, and an operator decides.
+ * device's row. If that does not suffice, it asks the device actor, and an operator decides.
  *
  * Invariants: no client gets a scope that its device was not granted. At most STRANGERS_MAX unknown
  * devices wait for approval, and they never block approved devices. A token is sent once, to its
@@ -34,11 +34,11 @@ import { includesScope } from './scopes.ts';
 
 export type Admitted = {
   readonly ok: true;
-  /** none for a node */
+  /** empty for a node */
   readonly scopes: readonly Scope[];
-  /** made now */
+  /** a token that was just created */
   readonly deviceToken?: string;
-  /** of the token that the device has */
+  /** of the device's current token */
   readonly tokenHash?: string;
 };
 export type AdmissionRefusal = {
@@ -51,16 +51,16 @@ export type AdmissionRefusal = {
 /** The tenant of the devices. */
 export type PairingScope = TenantScope & { readonly clock: Clock };
 
-/** The gateway itself, when it speaks for a client that it has just let in. */
+/** The gateway itself, when it sends messages about a client that it has just accepted. */
 const GATEWAY: Principal = { sub: 'gateway', roles: ['operator'] };
 
 type Client = Omit<ConnectingClient, 'rowIn'> & {
   readonly shown: Identity;
-  /** of its device, in the tenant of the client */
+  /** the device's row in the client's tenant */
   readonly row: DeviceRow | undefined;
 };
 
-/** @throws TroupeError when the device actor cannot be asked or refuses */
+/** @throws TroupeError when the device actor does not answer or refuses */
 export const admit = async (
   scope: PairingScope,
   auth: GatewayAuth,
@@ -78,7 +78,7 @@ export const admit = async (
     const message = `device identity required: ${who} must sign with the key of its device`;
     return { ok: false, code: 'DEVICE_IDENTITY_REQUIRED', message };
   }
-  // A proxy authenticates the user at each connection; a pairing would outlive that.
+  // A proxy authenticates the user at each connect; a pairing would outlive that.
   const isVouched = shown.method === 'trusted-proxy' || shown.method === 'tailscale';
   if (role === 'operator' && isVouched)
     return { ok: true, scopes: scopesOrAll(params.scopes, SCOPES) };
@@ -86,7 +86,8 @@ export const admit = async (
 };
 
 /**
- * This machine and the right secret say yes by themselves, unless `gateway.auth.allowLocal` is off.
+ * Clients on this machine with the right secret need no operator, unless `gateway.auth.allowLocal`
+ * is off.
  */
 export const isApprovedAutomatically = (
   { allowLocal = true }: GatewayAuth,
@@ -149,14 +150,16 @@ const knownScopes = (scopes: readonly string[]): readonly Scope[] =>
 const includesAll = (granted: readonly string[], wanted: readonly Scope[]): boolean =>
   wanted.every((scope) => includesScope(knownScopes(granted), scope));
 
-/** An operator approved the kind of machine. */
+/** The approval applies to one platform and device family; a change needs another approval. */
 const isSameMachine = (seen: DeviceFace, said: DeviceFace): boolean =>
   (['platform', 'deviceFamily'] as const).every(
     (field) =>
       seen[field] === undefined || said[field] === undefined || seen[field] === said[field],
   );
 
-/** A device without a token for its role gets one, if the actor stores it. */
+/**
+ * Creates a token if the device has none for its role. It is returned only if the actor stored it.
+ */
 const withToken = async (
   scope: PairingScope,
   id: string,
@@ -195,7 +198,7 @@ const REASONS: Readonly<Record<PairingReason, readonly [message: string, hint: s
   ],
 };
 
-/** Words and details as clients know them. */
+/** The refusal in the form that OpenClaw's clients parse. */
 const pending = (
   { role, row }: Client,
   deviceId: string,
@@ -221,7 +224,10 @@ const pending = (
   };
 };
 
-/** Why there is no room for one more: in all, and for a stranger who waits, from that address. */
+/**
+ * Why no other device can be stored; undefined when one can. Pending devices have their own limits,
+ * in total and per network.
+ */
 const whyFull = async (
   { system, tenant, clock }: PairingScope,
   isStranger: boolean,
@@ -249,7 +255,7 @@ const whyFull = async (
     : undefined;
 };
 
-/** What the client says of itself, fit to be shown and cut to what a row holds. */
+/** The client's description of itself, cleaned for display and truncated for the row. */
 const faceOf = ({ params: { client }, remote }: Client): DeviceFace => {
   const said: [keyof DeviceFace, string | undefined, number][] = [
     ['name', client.displayName, 120],

@@ -1,13 +1,13 @@
-/** What scopes include, for requests and for what is granted to devices. */
+/** Which scopes include which others, for requests and for device grants. */
 import type { Scope } from '../../../protocols/gateway/index.ts';
 
-/** admin may do everything, and who may write may read. */
+/** `admin` includes all scopes, and `write` includes `read`. */
 export const includesScope = (scopes: readonly Scope[], scope: Scope): boolean =>
   scopes.includes(scope) ||
   scopes.includes('operator.admin') ||
   (scope === 'operator.read' && scopes.includes('operator.write'));
 
-/** First of `wanted` that these do not include. */
+/** The first of `wanted` that the scopes do not include. */
 export const scopeMissing = (
   scopes: readonly Scope[],
   wanted: readonly string[],

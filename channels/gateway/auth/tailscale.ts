@@ -1,22 +1,22 @@
 /**
- * Asks the Tailscale daemon of this machine who an address of the tailnet belongs to, so that
- * a header that anybody on the machine could write is never believed alone.
+ * Asks the Tailscale daemon of this machine which login owns a tailnet address. A header alone is
+ * no proof, because any program on the machine can send one.
  */
 import { type Clock, LruMap } from '../../../runtime/index.ts';
 
 /**
- * The login that owns this address; undefined if it has no owner. @throws when the daemon does not
+ * The login that owns the address; undefined if it has no owner. @throws when the daemon does not
  * answer
  */
 export type Whois = (ip: string) => Promise<string | undefined>;
 
 const WHOIS_MS = 3_000;
 const ANSWER_BYTES_MAX = 262_144;
-/** Answers that are remembered, and for how long. A failure is not. */
+/** Number of cached answers, and for how long. Failures are not cached. */
 const KEPT_MAX = 1_000;
 const KEPT_MS = 60_000;
 
-/** By `tailscale whois --json`, run without a shell. */
+/** Runs `tailscale whois --json` without a shell. */
 export const whoisByTailscale = (binary: string, clock: Clock): Whois => {
   const known = new LruMap<string, { readonly login: string | undefined; readonly until: number }>(
     KEPT_MAX,

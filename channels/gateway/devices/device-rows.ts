@@ -1,4 +1,4 @@
-/** Rows of devices in the shapes that clients of the protocol read. Pure. */
+/** Converts device rows to the shapes of the gateway protocol. Pure. */
 import { defined } from '../../../protocols/defined.ts';
 import {
   type DeviceFace,

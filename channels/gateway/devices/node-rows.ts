@@ -1,4 +1,4 @@
-/** Rows of devices in the shapes that clients of the protocol read. Pure. */
+/** Converts rows of nodes to the shapes of the gateway protocol. Pure. */
 import { defined } from '../../../protocols/defined.ts';
 import type {
   DeviceChanged,
@@ -16,19 +16,17 @@ import type { Peers } from '../tenant/peers.ts';
 /** Commands that run programs: only an admin may approve them. */
 const RUNS_PROGRAMS = /^system\.(run|execApprovals\.)/;
 
-/** Scopes that an operator needs to approve what the node offers. */
+/** Scopes that an operator needs to approve the node's commands. */
 export const scopesToApprove = ({ surface }: NodeState) =>
   surface.commands.some(({ name }) => RUNS_PROGRAMS.test(name))
     ? (['operator.pairing', 'operator.admin'] as const)
     : (['operator.pairing'] as const);
 
-/** A device that is let in as a node, or was seen as one. */
+/** Whether the device is approved as a node, or has connected as one. */
 export const isNode = ({ roles, node }: DeviceRow): boolean =>
   roles.node !== undefined || node !== undefined;
 
-/**
- * Who is connected to a gateway that died without a word is not connected, whatever the row says.
- */
+/** A node whose gateway crashed is disconnected, even if its row still has the connection. */
 export const nodeEntry = (row: DeviceRow, peers: Pick<Peers, 'isAlive'>): NodeEntry => {
   const { node, roles } = row;
   const link = node?.link && peers.isAlive(node.link.gateway) ? node.link : undefined;
@@ -82,7 +80,7 @@ const schemasOf = (node: NodeState | undefined) => {
   return { commandSchemas: Object.fromEntries(told.map(({ name, params }) => [name, params!])) };
 };
 
-/** The question about its commands. `row.node.request` is there. */
+/** The pending approval of its commands. Requires `row.node.request`. */
 export const pendingNode = (row: DeviceRow): NodePairPending => {
   const node = row.node!;
   return {
@@ -95,7 +93,7 @@ export const pendingNode = (row: DeviceRow): NodePairPending => {
   };
 };
 
-/** Its approved commands. `row.node` is there. */
+/** Its approved commands. Requires `row.node`. */
 export const pairedNode = (row: DeviceRow): NodePairPaired => {
   const node = row.node!;
   return {
@@ -154,7 +152,7 @@ export const pairResolved = (
   ts: number,
 ) => ({ requestId, deviceId, decision, ts });
 
-/** Payload of `device.pair.changed`: look again. */
+/** Payload of `device.pair.changed`: clients read the devices again. */
 export const pairChange = (deviceId: string, what: DeviceChanged['what'], ts: number) => ({
   deviceId,
   reason: what,

@@ -1,4 +1,4 @@
-/** What a node says of itself at its hello, as its device keeps it. Pure. */
+/** What a node declares in the handshake, in the form that its device actor stores. Pure. */
 import {
   type DeviceFace,
   type NodeCommand,
@@ -18,12 +18,15 @@ const COMMAND = new RegExp(NodeCommandSchema.properties.name.pattern!);
 const COMMANDS_MAX = 200;
 const CAPS_MAX = 64;
 const WORD_CHARACTERS_MAX = 200;
-/** Of all commands with their schemas; the rest of a surface is far below what is left for it. */
+/**
+ * Limit for all commands with their schemas; the rest of a surface is much smaller than the
+ * remaining space.
+ */
 const COMMANDS_CHARACTERS_MAX = SURFACE_CHARACTERS_MAX - 32_768;
 
 /**
- * Caps, commands and permissions of `connect`. Invalid names and excess entries are left out: such
- * a command of a third-party client cannot be invoked.
+ * Caps, commands and permissions of `connect`. Invalid names and excess entries are dropped, so
+ * such a command of a third-party client cannot be invoked.
  */
 export const surfaceOf = (params: ConnectParams): NodeSurface => {
   const claims = claimsOf(params);
@@ -40,7 +43,7 @@ export const surfaceOf = (params: ConnectParams): NodeSurface => {
 
 export const replaysOf = (params: ConnectParams): boolean => claimsOf(params).replays === true;
 
-/** What users see of it: texts are cleaned for display and cut to their bounds. */
+/** The node's face for users: texts are cleaned for display and truncated. */
 export const faceOf = ({ client }: ConnectParams, ip: string): DeviceFace => {
   const short = (text: string | undefined, most: number) =>
     text === undefined ? undefined : plainName(text, most) || undefined;
@@ -66,7 +69,7 @@ const commandOf = (name: string, { commands }: NodeClaims): NodeCommand => {
   };
 };
 
-/** The first that fit; never one without the schema that it came with. */
+/** The first commands that fit. A command is never stored without its declared schema. */
 const fitting = (commands: readonly NodeCommand[]): NodeCommand[] => {
   let left = COMMANDS_CHARACTERS_MAX;
   return commands.filter((command) => {
@@ -89,7 +92,7 @@ const permissionsOf = (
   return Object.fromEntries(all.filter(([name]) => name !== '' && name.length <= 64).slice(0, 100));
 };
 
-/** The fields of troupe are in `troupe`; an invalid value counts as absent. */
+/** Reads troupe's extension fields; an invalid value counts as absent. */
 const claimsOf = (params: ConnectParams): NodeClaims => {
   const { troupe } = params as { readonly troupe?: unknown };
   const checked = troupe === undefined ? undefined : checkNodeClaims(troupe);

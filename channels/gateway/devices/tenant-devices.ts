@@ -1,15 +1,14 @@
 /**
- * The devices of one tenant as this gateway sees them: which of its connections are nodes, what is
- * sent to them, and the device events that are sent to operators.
+ * The devices of one tenant at this gateway: which connections are nodes, the commands sent to
+ * them, and the device events sent to operators.
  *
- * Boundary: lasting state belongs to the device actors. This state is lost with the gateway and
- * rebuilt when its nodes reconnect. device-guard.ts closes the connections of devices that lost a
- * right.
+ * Boundary: device actors own the durable state. This state is lost with the gateway and rebuilt
+ * when its nodes reconnect. device-guard.ts closes the connections of devices that lost a right.
  *
  * Invariants:
  *  1. A command is written to a connection once, however often it is published.
- *  2. It is written only after the device actor recorded that this connection accepts it. So the
- *     answer "the node never received it" is true, however this gateway dies.
+ *  2. It is written only after the device actor recorded that this connection accepts it. If the
+ *     gateway crashes, the answer "the node never received it" is therefore true.
  */
 import { defined } from '../../../protocols/defined.ts';
 import {
@@ -43,9 +42,9 @@ import { pairChange, pairRequested, pairResolved, pendingNode } from './node-row
 type Parts = {
   readonly system: Pick<System, 'index' | 'bus' | 'tell' | 'ask'>;
   readonly tenant: string;
-  /** name of this run of the gateway */
+  /** identifies this run of the gateway */
   readonly gateway: string;
-  /** receivers of notices: open connections, and those whose clients may reconnect */
+  /** receivers of events: open connections, and ended ones that a client may resume */
   readonly connections: Iterable<Connection>;
   readonly clock: Clock;
   readonly log: Logger;
@@ -56,29 +55,29 @@ type ConnectedNode = {
   readonly connection: Connection;
   readonly client: Client;
   readonly deviceId: string;
-  /** commands that were written to it and not answered, oldest first */
+  /** commands that were written to it and have no answer yet, oldest first */
   readonly delivered: Set<string>;
 };
 
 export class TenantDevices {
   readonly #parts: Parts;
-  /** nodes of this gateway, by connection */
+  /** this gateway's nodes, by connection id */
   readonly #nodes = new Map<string, ConnectedNode>();
   readonly #unsubscribe: () => void;
-  /** ends each look for a row that has not come yet */
+  /** cancel functions of scheduled re-reads of rows */
   readonly #looks = new Set<() => void>();
 
   constructor(parts: Parts) {
     this.#parts = parts;
-    // The type of what travels on this topic is a contract of protocols/device.ts.
+    // protocols/device.ts defines the payload of this topic.
     this.#unsubscribe = parts.system.bus.subscribe(devicesTopic(parts.tenant), ({ payload }) =>
       this.#hear(payload as DeviceNotice),
     );
   }
 
   /**
-   * Reports a node after its hello to its device actor, until that has answered or the node has
-   * disconnected. Otherwise a node that connected while its shard moved would never be invoked.
+   * Reports a connected node to its device actor, and retries until the actor answers or the node
+   * disconnects. Otherwise a node that connected while its shard moved would never be invoked.
    * Never rejects.
    */
   async joined(connection: Connection): Promise<void> {
@@ -105,7 +104,7 @@ export class TenantDevices {
     });
   }
 
-  /** Ends with the connection. */
+  /** Ends early when the connection ends. */
   #pause(connection: Connection): Promise<void> {
     return new Promise((resolve) => {
       let release = () => {};
@@ -119,7 +118,6 @@ export class TenantDevices {
     });
   }
 
-  /** A connection has ended. */
   left({ id }: Connection): void {
     const node = this.#nodes.get(id);
     if (node === undefined) return;
@@ -131,7 +129,7 @@ export class TenantDevices {
     return this.#parts.system.index.get<DeviceRow>(DEVICES_INDEX, this.#parts.tenant, deviceId);
   }
 
-  /** Of every device of the tenant, in the order of their ids. */
+  /** All devices of the tenant, ordered by id. */
   *rows(): Generator<DeviceRow> {
     const { system, tenant } = this.#parts;
     let after: string | undefined;
@@ -147,8 +145,8 @@ export class TenantDevices {
   }
 
   /**
-   * The answer in the form for an actor: a long one becomes a file. @throws PAYLOAD_TOO_LARGE,
-   * UNAVAILABLE
+   * Converts an answer for the actor's message; a long one is stored as a file.
+   * @throws TroupeError PAYLOAD_TOO_LARGE, UNAVAILABLE
    */
   async keep(text: string): Promise<Payload> {
     const { tenant, payloads } = this.#parts;
@@ -161,7 +159,7 @@ export class TenantDevices {
     return readPayload(payloads, tenant, payload);
   }
 
-  /** The node has answered: the command may be written to it again. */
+  /** The node has answered the command, so the same id may be written again. */
   answered(connection: Connection, id: string): void {
     this.#nodes.get(connection.id)?.delivered.delete(id);
   }
@@ -182,9 +180,7 @@ export class TenantDevices {
     else node.connection.event(eventHead('node.pending.available', { nodeId: deviceId }));
   }
 
-  /**
-   * Sent to the node only after the actor stored that this connection accepts it. Never rejects.
-   */
+  /** Writes the command after the actor stored that this connection accepts it. Never rejects. */
   async #deliver(node: ConnectedNode, notice: DeviceDeliver): Promise<void> {
     const { connection, deviceId, delivered } = node;
     const { id, command, paramsJson, timeoutMs } = notice;
@@ -218,7 +214,7 @@ export class TenantDevices {
     connection.event(eventHead('node.invoke.cancel', { invokeId: id, nodeId: deviceId }));
   }
 
-  /** In a cluster the word of a question may come before the row that has it. */
+  /** In a cluster the notice of a request may arrive before its row, so the row is read again. */
   #changed(notice: DeviceChanged, looks = 0): void {
     const row = this.row(notice.deviceId);
     if (!hasQuestion(row, notice) && looks < DEVICE_READS_MAX) {
@@ -265,7 +261,10 @@ export class TenantDevices {
     this.#tell('device.pair.changed', pairChange(deviceId, what, ts), PAIRING);
   }
 
-  /** It was too slow to take a command, and the actor counts it as gone: it is there. */
+  /**
+   * The actor marked the node offline because it accepted a command too slowly. If it is still
+   * connected, it is reported again.
+   */
   #rejoin({ connId }: DeviceChanged): void {
     const node = connId === undefined ? undefined : this.#nodes.get(connId);
     if (node !== undefined) void this.joined(node.connection);
@@ -277,7 +276,7 @@ export class TenantDevices {
     if (requestId === undefined) return;
     const payload = { requestId, nodeId: deviceId, decision, ts };
     this.#tell('node.pair.resolved', payload, PAIRING);
-    // The node tries again what it was refused while it waited.
+    // The node repeats requests that were refused while its commands were pending.
     for (const { connection, deviceId: own } of this.#nodes.values())
       if (own === deviceId) connection.event(eventHead('node.pair.resolved', payload));
   }
@@ -292,8 +291,8 @@ export class TenantDevices {
   }
 
   /**
-   * Says it to the actor; a word that does not arrive is logged, and NO_ANSWER. Never rejects;
-   * undefined: it is refused.
+   * Sends the event to the device actor and returns its result. Returns undefined when the actor
+   * refuses, and NO_ANSWER when it does not answer; both are logged. Never rejects.
    */
   async #told(deviceId: string, { principal }: Client, event: Message): Promise<unknown> {
     const { system, tenant, log } = this.#parts;
@@ -321,7 +320,7 @@ export class TenantDevices {
 
 const NO_ANSWER = Symbol('no answer');
 
-/** Whether the row has the question that the notice speaks of; true where it speaks of none. */
+/** Whether the row contains the request that the notice names; true when it names none. */
 const hasQuestion = (row: DeviceRow | undefined, { what, requestId }: DeviceChanged): boolean => {
   if (what === 'requested')
     return row?.requests.some((request) => request.requestId === requestId) ?? false;

@@ -1,6 +1,6 @@
 /**
- * Attachments of a message, as clients of the protocol send them, made into images that models take
- * in; or refused in words that say which one and why. Pure.
+ * Converts the attachments of a message to images for models. An invalid attachment is refused with
+ * its name and the reason. Pure.
  */
 import {
   IMAGE_BYTES_MAX,
@@ -12,7 +12,7 @@ import {
 import { TroupeError } from '../../../protocols/errors.ts';
 import type { Attachment } from '../../../protocols/gateway/index.ts';
 
-/** All images of a message together, in bytes: as base64 they fit into one message (4 MiB). */
+/** Total bytes of a message's images; encoded as base64 they fit into one message (4 MiB). */
 export const IMAGES_BYTES_MAX = 2.75 * 2 ** 20;
 
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;

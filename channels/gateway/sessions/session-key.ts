@@ -1,5 +1,5 @@
 /**
- * Which session a client means: a full key, a short one, or none for the agent's main
+ * Resolves the session that a client names: by a full key, a short key, or the agent's main
  * session.
  */
 import { TroupeError } from '../../../protocols/errors.ts';
@@ -14,13 +14,13 @@ export type AgentNames = {
 export const mainSessionKey = ({ mainKey }: AgentNames, agentId: string): string =>
   keys.main(agentId, mainKey);
 
-/** The agent in a full key; undefined when the key is of another kind. */
+/** The agent in a full key; undefined for other keys. */
 export const agentOf = (sessionKey: string): string | undefined => {
   const parts = parseSessionKey(sessionKey);
   return parts.type === 'other' ? undefined : parts.agentId;
 };
 
-/** @throws TroupeError INVALID_ARGUMENT when a client names another agent than the session's */
+/** @throws TroupeError INVALID_ARGUMENT when `agentId` is not the agent of the session */
 export const refuseOtherAgent = (ofSession: string, agentId: string | undefined): void => {
   if (agentId === undefined || agentId === ofSession) return;
   throw new TroupeError(
@@ -30,10 +30,10 @@ export const refuseOtherAgent = (ofSession: string, agentId: string | undefined)
 };
 
 /**
- * The full key. `main` means the main session, and another short key `k` the session
+ * The full key. `main` is the main session; another short key `k` is the session
  * `agent:<agentId>:k`.
- * @throws TroupeError INVALID_ARGUMENT when nobody knows the agent, key and agent disagree, or the
- *   key is none
+ * @throws TroupeError INVALID_ARGUMENT for an unknown agent, an invalid key, or a key of another
+ *   agent
  */
 export const fullSessionKey = (
   names: AgentNames,

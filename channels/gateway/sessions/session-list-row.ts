@@ -1,11 +1,11 @@
-/** One session as lists, answers and events show it: made of its committed row. */
+/** One session as lists, answers and events show it, from its committed row. */
 import { defined } from '../../../protocols/defined.ts';
 import type { SessionsListRow } from '../../../protocols/gateway/index.ts';
 import type { RunStatus, SessionRow } from '../../../protocols/session.ts';
 import type { LiveRuns } from '../streams/live-runs.ts';
 import { type AgentNames, mainSessionKey } from './session-key.ts';
 
-/** What a client may want beside the rest. */
+/** Optional fields that a client may request. */
 type Wanted = {
   readonly includeLastMessage?: boolean;
   readonly includeDerivedTitles?: boolean;
@@ -23,7 +23,7 @@ export const sessionListRow = (
   return {
     key: row.sessionKey,
     kind,
-    // It has none before its first message.
+    // Absent before the first message.
     ...(row.sessionId === '' ? {} : { sessionId: row.sessionId }),
     agentId: row.agentId,
     ...relationsOf(row),
@@ -43,7 +43,7 @@ export const sessionListRow = (
     inputTokens: row.usage.inputTokens,
     outputTokens: row.usage.outputTokens,
     ...settingsOf(row),
-    // Clients show it against the model's window: what fills the context now.
+    // Tokens in the current context; clients compare them with the model's context window.
     totalTokens: row.contextTokens ?? 0,
     totalTokensFresh: true,
     ...(wanted.includeLastMessage && row.lastMessage
@@ -53,21 +53,21 @@ export const sessionListRow = (
   };
 };
 
-/** What it is called, where its people are, and of a subagent's session who started it. */
+/** Name, channel, and for a subagent's session its parent. */
 const relationsOf = ({ label, channel, spawnedBy }: SessionRow) => ({
   ...(label === undefined ? {} : { label, displayName: label }),
   ...defined({ channel }),
   ...(spawnedBy === undefined ? {} : { spawnedBy, parentSessionKey: spawnedBy }),
 });
 
-/** Where people have put it. */
+/** Flags and category that users set. */
 const placeOf = ({ archived = false, pinned = false, category }: SessionRow) => ({
   archived,
   pinned,
   ...defined({ category }),
 });
 
-/** What it was told to be; what is not here is as its agent has it. */
+/** Settings of the session; missing ones have the agent's values. */
 const settingsOf = ({ thinking, verbose, reasoning, queue }: SessionRow) => ({
   ...defined({ thinkingLevel: thinking, verboseLevel: verbose }),
   ...(reasoning === undefined ? {} : { reasoningLevel: reasoning ? 'on' : 'off' }),
@@ -83,7 +83,7 @@ const STATUSES = {
   timeout: 'timeout',
 } as const satisfies Record<RunStatus, SessionsListRow['status']>;
 
-/** `provider/model` in its two parts. */
+/** Splits `provider/model`. */
 export const modelParts = (
   model: string | undefined,
 ): { modelProvider?: string; model?: string } => {

@@ -1,12 +1,12 @@
-/** The model that answers in a session where a request names none. */
+/** The model of a session when a request names none. */
 import type { SessionRow } from '../../../protocols/session.ts';
 import type { SessionScope } from '../tenant/tenant-scope.ts';
 import { agentOf } from './session-key.ts';
 
 /**
- * The session's own model, else its agent's. A subagent that is in no configuration: the model that
- * answered last. '' where nothing is known yet.
- * @param isCleared the session's own model does not count
+ * The session's own model, else its agent's. For a subagent without configuration, the model that
+ * answered last; '' if none has.
+ * @param isCleared ignore the session's own model
  */
 export const modelNow = (
   { system, tenant, names }: SessionScope,

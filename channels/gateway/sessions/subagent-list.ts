@@ -1,4 +1,4 @@
-/** Subagents of a session as `chat.history` shows them, from committed rows. */
+/** Subagents of a session for `chat.history`, from committed rows. */
 import { defined } from '../../../protocols/defined.ts';
 import type { ChatSubagent } from '../../../protocols/gateway/index.ts';
 import { type SubagentRow, subagentRowKey, SUBAGENTS_INDEX } from '../../../protocols/subagent.ts';
@@ -6,7 +6,7 @@ import type { TenantScope } from '../tenant/tenant-scope.ts';
 import type { LiveRuns } from '../streams/live-runs.ts';
 import { FINDINGS_SHOWN_CHARACTERS, SUBAGENTS_READ_MAX, SUBAGENTS_SHOWN_MAX } from '../limits.ts';
 
-/** The newest first; nothing where there are none. */
+/** Newest first; no field when there are none. */
 export const subagentList = (
   { system, tenant, runs }: TenantScope & { readonly runs: Pick<LiveRuns, 'row'> },
   sessionKey: string,

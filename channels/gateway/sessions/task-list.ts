@@ -1,6 +1,6 @@
 /**
- * Tasks: what goes on beside the talk, as OpenClaw's clients know it: subagents, runs of schedules,
- * and tasks that other agents asked for. From committed rows; nobody is woken.
+ * Background tasks in the shape of OpenClaw's clients: subagents, runs of schedules, and tasks that
+ * other agents requested. Reads committed rows and activates no actor.
  */
 import { defined } from '../../../protocols/defined.ts';
 import type { TaskStatus, TaskSummary } from '../../../protocols/gateway/index.ts';
@@ -26,14 +26,14 @@ import {
 import type { TenantScope } from '../tenant/tenant-scope.ts';
 import { TASKS_READ_MAX } from '../limits.ts';
 
-/** A task, and what is asked to cancel it. */
+/** A task, and the message that cancels it. */
 export type KnownTask = { readonly summary: TaskSummary; readonly of: TaskOrigin };
 export type TaskOrigin =
   | { readonly kind: 'subagent'; readonly row: SubagentRow }
   | { readonly kind: 'cron'; readonly row: ScheduleRow; readonly fire: ScheduleFire }
   | { readonly kind: 'a2a'; readonly view: TaskView };
 
-/** Of each kind at most TASKS_READ_MAX, in no order. */
+/** At most TASKS_READ_MAX of each kind, unordered. */
 export const tasksOf = (scope: TenantScope): readonly KnownTask[] => [
   ...rowsOf<SubagentRow>(scope, SUBAGENTS_INDEX).map(subagentTask),
   ...cronTasks(scope),

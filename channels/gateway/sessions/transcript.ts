@@ -1,5 +1,6 @@
 /**
- * Reading a session's transcript from its end, and its entries as the messages clients show.
+ * Reads a session's transcript from its end, and converts entries to the messages that clients
+ * show.
  */
 import { address } from '../../../protocols/address.ts';
 import type { ImagePart } from '../../../protocols/content.ts';
@@ -12,14 +13,16 @@ import { isMessage, type MessageCounts } from './message-counts.ts';
 import type { RunEnd } from '../streams/live-runs.ts';
 import { clientUsage } from '../streams/run-events.ts';
 
-/** A row's text is cut at 64 KiB of UTF-8 at most: one of so few characters is certainly whole. */
+/**
+ * A row's text is truncated at 64 KiB of UTF-8. A text of fewer characters than this is complete.
+ */
 const ROW_TEXT_SURELY_WHOLE = 16_384;
-/** Where the answer of a run is looked for, from the end of the transcript. */
+/** Number of last entries that are searched for the answer of a run. */
 const ANSWER_WITHIN = 100;
 
 /**
  * The last `count` entries, oldest first. Positions may have gaps, so the window grows until it
- * holds enough or begins at the first.
+ * contains enough entries or reaches the first one.
  */
 export const readLast = async (
   { system, tenant }: TenantScope,
@@ -41,10 +44,7 @@ export type TranscriptScope = TenantScope & { readonly counts: MessageCounts };
 
 type MessagePage = { readonly limit: number; readonly offset: number; readonly maxChars: number };
 
-/**
- * `limit` messages, oldest first, which have `offset` messages after them, and how many there are
- * in all.
- */
+/** The `limit` messages before the last `offset` ones, oldest first, and the total number. */
 export const readMessages = async (
   { system, tenant, counts }: TranscriptScope,
   sessionKey: string,
@@ -68,7 +68,7 @@ export const readMessages = async (
   return { messages: shown.flatMap((entry) => messageOf(entry, maxChars) ?? []), total };
 };
 
-/** The run's answer, from the transcript where the row has only its beginning. */
+/** The run's answer, read from the transcript when the row has only its start. */
 export const wholeText = async (scope: TenantScope, end: RunEnd): Promise<string> => {
   if (end.text.length < ROW_TEXT_SURELY_WHOLE) return end.text;
   const entries = await readLast(scope, end.sessionKey, ANSWER_WITHIN);
@@ -82,10 +82,10 @@ export const wholeText = async (scope: TenantScope, end: RunEnd): Promise<string
   return text.startsWith(end.text) ? text : end.text;
 };
 
-/** How long the transcript may lag behind the end of its run. */
+/** Maximum delay between the end of a run and its transcript entry. */
 const LAG = { tries: 40, waitMs: 50 };
 
-/** The messages that tools of the run sent into the conversation, in order. */
+/** The messages that the run's tools sent to the conversation, in order. */
 export const messagesOf = async (
   scope: TenantScope & { readonly clock: Clock },
   end: RunEnd,
@@ -99,7 +99,7 @@ export const messagesOf = async (
   return [];
 };
 
-/** From the end of the transcript back to the first of them. */
+/** Reads backward from the end of the transcript to the first of them. */
 const sentBy = async (
   { system, tenant }: TenantScope,
   sessionKey: string,
@@ -127,7 +127,7 @@ const sentBy = async (
   return found;
 };
 
-/** One entry as a message; undefined for what is not shown. */
+/** Converts an entry to a message; undefined if clients do not display it. */
 export const messageOf = (
   { position, entry }: TranscriptEntry,
   textCharactersMax: number,
@@ -165,7 +165,7 @@ export const messageOf = (
   }
 };
 
-/** A line between messages, as OpenClaw marks them. */
+/** A divider between messages, in OpenClaw's form. */
 const markerOf = (kind: string, label: string, about: { id: string; timestamp: number }) =>
   ({
     role: 'system',
@@ -174,7 +174,7 @@ const markerOf = (kind: string, label: string, about: { id: string; timestamp: n
     __openclaw: { kind, id: about.id },
   }) as ChatMessage;
 
-/** A message that joined a run is shown under its own id, with the run's beside it. */
+/** A message that joined a run has its own id, and the run's id in addition. */
 const userMessage = (
   said: SessionEntry & { type: 'user' },
   about: object,
@@ -185,19 +185,19 @@ const userMessage = (
     content: [text(said.text), ...(said.images ?? []).map(imageShown)],
     ...about,
     ...(said.of === undefined ? {} : { runId: said.of, joined: said.runId }),
-    // By it a client knows the message that it shows already; a note is nobody's message.
+    // The id by which a client recognizes a message that it already displays; notes have none.
     ...(said.runId === '' ? {} : { idempotencyKey: `${said.of ?? said.runId}:user` }),
     ...(said.sender ? { senderLabel: said.sender } : {}),
     ...(said.origin ? originShown(said.origin) : {}),
   }) as ChatMessage;
 
-/** Who wrote it, where that is no person: `origin` is ours, `provenance` as OpenClaw has it. */
+/** The author, if it is not a user: `origin` is troupe's field, `provenance` is OpenClaw's. */
 const originShown = (origin: MessageOrigin) => ({
   origin,
   provenance: { kind: 'inter_session', sourceSessionKey: origin.sessionKey },
 });
 
-/** Its bytes stay where they are: a history is read often. */
+/** Without the bytes of images, because histories are read often. */
 const imageShown = ({ mimeType, data }: ImagePart) => ({
   type: 'image',
   mimeType,

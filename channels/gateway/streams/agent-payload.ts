@@ -2,7 +2,7 @@
 import type { RunPosition } from './live-runs.ts';
 import { agentOf } from '../sessions/session-key.ts';
 
-/** Takes the run's next number. `ts` is epoch milliseconds. */
+/** Increments the run's sequence number. `ts` is epoch milliseconds. */
 export const agentPayload = (live: RunPosition, ts: number, stream: string, data: object) => ({
   runId: live.runId,
   seq: ++live.seq,

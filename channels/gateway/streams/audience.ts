@@ -1,7 +1,6 @@
 /**
- * Audience: who is told what happens to everybody's runs: operators that may read, and those that
- * lost their connection a moment ago, who get it when they come back (replay.ts). Nodes are not
- * among them.
+ * The receivers of run events: operators with read access, and recently ended connections, whose
+ * clients receive the events when they resume (replay.ts). Nodes are excluded.
  */
 import type { Connection } from '../transport/connection.ts';
 import type { Replay } from './replay.ts';
@@ -20,7 +19,9 @@ export class Audience implements Iterable<Connection> {
     yield* this.#replay.lingering;
   }
 
-  /** All of them, also who may not read: for what has a scope of its own, as approvals have. */
+  /**
+   * Also connections without read access, for events that have their own scope, such as approvals.
+   */
   readonly includingUnprivileged: Iterable<Connection> = {
     [Symbol.iterator]: () => this.#everybody(),
   };

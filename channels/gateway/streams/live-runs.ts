@@ -1,18 +1,18 @@
 /**
- * The live runs of a tenant: the text of their answers so far, who waits for their results, and the
+ * The live runs of a tenant: the text of their answers, the waiters for their results, and the
  * results. Only this class holds text of runs, and only while they are live.
  *
  * Boundary: receives run events from the Bus, which may lose them, and reads committed rows, which
- * are complete. It knows neither connections nor frames, and passes news to one listener.
+ * are complete. It is independent of connections and frames, and notifies one listener.
  *
  * Invariants:
- *  1. At most one final event is passed on per run, however often and from whichever source it
- *     comes.
+ *  1. At most one final event is passed on per run, even if it arrives several times or from
+ *     several sources.
  *  2. Each waiter is called exactly once, even if the Bus lost the final event: rows are polled
  *     once per second.
- *  3. Of a run that ended only its id and its number of events are kept, for a bounded time.
- *  4. The text is that of one model call: a new call, or one that is repeated with a shorter
- *     context, starts with an empty text.
+ *  3. Of an ended run only its id and its number of events are kept, for a bounded time.
+ *  4. The text is that of one model call. A new call, or a repeat with a shorter context, starts
+ *     with an empty text.
  */
 import type { ErrorData } from '../../../protocols/errors.ts';
 import type {
@@ -38,19 +38,19 @@ export type LiveRun = {
   startedAt: number | undefined;
   readonly answer: TextStream;
   readonly reasoning: TextStream;
-  /** model call that the texts are of */
+  /** number of the model call that produced the texts */
   call: number;
-  /** progress of tools that was not told yet, by call id */
+  /** unpublished progress of tools, by call id */
   readonly updates: Map<string, ToolUpdate>;
-  /** ids of the messages that its tools sent into the conversation */
+  /** ids of the messages that its tools sent to the conversation */
   readonly messages: Set<string>;
-  /** as the request said; undefined: it did not */
+  /** as requested; undefined if the request did not set it */
   verbose: Verbosity | undefined;
-  /** who began it, where that is no person; of a subagent's session its parent */
+  /** what started it, if not a user; for a subagent's session its parent */
   begun: { readonly origin?: MessageOrigin; readonly spawnedBy?: string };
-  /** of the events told about this run */
+  /** number of the last published event of this run */
   seq: number;
-  /** monotonic milliseconds: no delta is told before it */
+  /** monotonic milliseconds; no delta is published before */
   quietUntil: number;
   heardAt: number;
 };
@@ -67,35 +67,35 @@ export type RunEnd = {
   readonly error: ErrorData | undefined;
   readonly usage: Usage | undefined;
   readonly model: string | undefined;
-  /** the message was taken into that run, and ended with it */
+  /** the run that the message joined, and with which it ended */
   readonly joined: string | undefined;
-  /** how many messages its tools sent into the conversation */
+  /** number of messages that its tools sent to the conversation */
   readonly messages?: number | undefined;
 };
 
-/** What an event about a run is told under; `seq` is that of the last one. */
+/** The run that an event names; `seq` is that of its last event. */
 export type RunPosition = Pick<LiveRun, 'runId' | 'sessionKey'> & { seq: number };
 
-/** What the book tells. `live` is the run as it is now. */
+/** Receives the changes of live runs. `live` is the current state of the run. */
 export type RunListener = {
   started(live: LiveRun): void;
-  /** its streams have something pending */
+  /** its texts have unpublished changes */
   streamed(live: LiveRun): void;
   tool(live: LiveRun, event: RunEvent & { stream: 'tool' }): void;
-  /** what the model is told was made shorter; the texts were dropped where the call is repeated */
+  /** the model's context was compacted; the texts were dropped if the call is repeated */
   compacted(live: LiveRun, event: RunEvent & { stream: 'compaction' }): void;
-  /** a tool of the run sent a message into the conversation */
+  /** a tool of the run sent a message to the conversation */
   messaged(live: LiveRun, event: RunEvent & { stream: 'message' }): void;
   /** a message joined the run */
   steered(live: LiveRun, event: RunEvent & { stream: 'steer' }): void;
-  /** a subagent of the run began or ended; the run itself may have ended before */
+  /** a subagent of the run started or ended; the run itself may have ended before */
   subagent(run: RunPosition, event: RunEvent & { stream: 'subagent' }): void;
-  /** tells at once what waits to be told */
+  /** publishes all pending changes now */
   flush(live: LiveRun): void;
   ended(live: LiveRun, end: RunEnd): void;
 };
 
-/** The end, or undefined when the run's record is gone before anybody saw its end. */
+/** Receives the end, or undefined when the run's row is gone and no end was received. */
 export type Waiter = (end: RunEnd | undefined) => void;
 
 type Waiting = { readonly waiters: Set<Waiter>; pollsMissing: number };
@@ -125,9 +125,9 @@ export class LiveRuns {
   readonly #listener: RunListener;
   readonly #live = new Map<string, LiveRun>();
   readonly #ended = new Map<string, RunPosition>();
-  /** what requests said of runs that have not begun to be heard */
+  /** requested verbosity of runs that have no event yet */
   readonly #verbose = new Map<string, Verbosity>();
-  /** runs that messages were taken into, by the message's own run id */
+  /** runs that messages joined, by the message's own run id */
   readonly #joined = new Map<string, string>();
   readonly #waiting = new Map<string, Waiting>();
   #cancelPoll: (() => void) | undefined;
@@ -148,15 +148,15 @@ export class LiveRuns {
     return this.#live.get(runId);
   }
 
-  /** How much of its tools the events of a run show; before it begins. */
+  /** Sets the verbosity of a run's tool events, before the run starts. */
   show(runId: string, verbose: Verbosity): void {
     this.#verbose.set(runId, verbose);
     if (this.#verbose.size > LIVE_RUNS_MAX) dropOldest(this.#verbose);
   }
 
   /**
-   * The answer so far of a live run. Everything of it has been told to every watcher by then: what
-   * is told later goes on from this text.
+   * The answer of a live run so far. All of it is published first, so later deltas continue from
+   * this text.
    */
   textOf(runId: string): string {
     const live = this.#live.get(runId);
@@ -165,7 +165,7 @@ export class LiveRuns {
     return live.answer.text;
   }
 
-  /** Takes one event from the Bus. */
+  /** Processes one event from the Bus. */
   onEvent(event: RunEvent): void {
     if (event.stream === 'subagent') return this.#subagent(event);
     if (this.#ended.has(event.runId)) return;
@@ -196,7 +196,7 @@ export class LiveRuns {
     this.#listener.messaged(live, event);
   }
 
-  /** The run may be over for long, or unknown to a gateway that began later. */
+  /** The run may have ended long ago, or have started before this gateway. */
   #subagent(event: RunEvent & { stream: 'subagent' }): void {
     const { runId, sessionKey } = event;
     const told = this.#live.get(runId) ?? this.#ended.get(runId);
@@ -229,8 +229,8 @@ export class LiveRuns {
   }
 
   /**
-   * Calls the waiter once when the run has ended; at once if it has. Returns how to stop waiting.
-   * The run need not exist yet.
+   * Calls the waiter once when the run has ended, or immediately if it already has. Returns a
+   * function that stops waiting. The run need not exist yet.
    */
   wait(runId: string, waiter: Waiter): () => void {
     const row = this.row(runId);
@@ -283,7 +283,7 @@ export class LiveRuns {
 
   #lifecycle(live: LiveRun, event: RunEvent & { stream: 'lifecycle' }): void {
     if (event.phase === 'start') {
-      // A run that another process took over says so by a second start.
+      // After a take-over of the run, its new owner reports a second start.
       if (live.startedAt !== undefined) return;
       live.startedAt = event.startedAt;
       const { origin, spawnedBy } = event;
@@ -326,7 +326,7 @@ export class LiveRuns {
     for (const waiter of waiting.waiters) waiter(end);
   }
 
-  /** Arms the poll unless it is armed or there is nothing to look up. */
+  /** Schedules the poll unless it is scheduled or there is nothing to look up. */
   #poll(): void {
     if (this.#cancelPoll || this.#closed || (this.#waiting.size === 0 && this.#live.size === 0)) {
       return;

@@ -1,15 +1,15 @@
 /**
- * Replay: what clients are told again that lost their connection and came back to the same gateway.
- * An operator's connection that ended lingers: it is told events as before, they are only numbered
- * and remembered. Its client asks with its id and the number of the last event it has, on a new
- * connection, and gets what it missed there.
+ * Resumes clients that lost their connection and reconnect to the same gateway. Events for an
+ * operator's ended connection are numbered and stored for some time. Its client sends the old
+ * connection's id and its last event number on a new connection, and receives the missed events
+ * there.
  *
  * Invariants:
- *  1. Every event is told once and in order, or the client hears that it has a gap and why.
- *  2. Only the same principal, on the same device where it has one, gets the events of a
- *     connection, and only where it still may read all that the old one might.
- *  3. What is held is bounded: events by number and bytes, of each connection by number, and
- *     connections that ended by number and time.
+ *  1. Every event is delivered once and in order, or the client receives the reason for a gap.
+ *  2. A client must have the same principal, and the same device if it has one. It must have all
+ *     scopes and caps of the old connection.
+ *  3. Storage is bounded: events by number and bytes, each connection by number of events, and
+ *     ended connections by number and time.
  */
 import type { EventsResumeParams, EventsResumeResult } from '../../../protocols/gateway/index.ts';
 import type { Clock } from '../../../runtime/index.ts';
@@ -19,7 +19,7 @@ import { REPLAY_BYTES_MAX, REPLAY_EVENTS_MAX, RESUMABLE_MAX, RESUME_WITHIN_MS } 
 import { RecentFrames } from '../transport/recent-frames.ts';
 
 type Refused = Extract<EventsResumeResult, { resumed: false }>;
-/** `missed` are the events to tell, in order. */
+/** `missed` are the events to send, in order. */
 export type Resumed =
   | { readonly from: number; readonly to: number; readonly missed: readonly EventHead[] }
   | Refused;
@@ -28,31 +28,34 @@ export class Replay {
   readonly #clock: Clock;
   readonly #bootId: string;
   readonly #connections: ReadonlySet<Connection>;
-  /** the oldest first */
+  /** oldest first */
   readonly #kept = new Set<StoredEvent & { head: EventHead }>();
   #bytes = 0;
-  /** ended, the longest ago first, with when (monotonic) */
+  /** ended connections with the time of their end (monotonic), earliest first */
   readonly #lingering = new Map<Connection, number>();
   #cancel: (() => void) | undefined;
 
-  /** `bootId` as told at hello; `connections`: those that are open. */
+  /**
+   * @param bootId as sent in `hello-ok`
+   * @param connections the open connections
+   */
   constructor(connections: ReadonlySet<Connection>, clock: Clock, bootId: string) {
     this.#connections = connections;
     this.#clock = clock;
     this.#bootId = bootId;
   }
 
-  /** Ended connections whose clients may come back. */
+  /** Ended connections that a client may resume. */
   get lingering(): Iterable<Connection> {
     return this.#lingering.keys();
   }
 
-  /** A connection has said hello: from now on its events are remembered. A node's are not. */
+  /** Stores the connection's events from now on, unless it has no read access. */
   joined(connection: Connection): void {
     if (connection.mayRead) connection.recent = new RecentFrames(this.#keep);
   }
 
-  /** It has ended. */
+  /** The connection has ended. */
   left(connection: Connection): void {
     if (connection.recent === undefined) return;
     this.#lingering.set(connection, this.#clock.monotonicMs());
@@ -62,8 +65,8 @@ export class Replay {
   }
 
   /**
-   * What `connection` has to be told because it goes on from another one, which is forgotten then,
-   * and closed if it is still open: its client says that it is not there any more.
+   * The events that `connection` missed on an earlier one. The earlier one is dropped, and closed
+   * if it is still open, because its client has replaced it.
    */
   resume(connection: Connection, { connId, seq, bootId }: EventsResumeParams): Resumed {
     if (bootId !== undefined && bootId !== this.#bootId) return refused('another-gateway');
@@ -72,7 +75,7 @@ export class Replay {
     if (seq > old.seq) return refused('gap');
     const [from, to] = [seq + 1, old.seq];
     const all = old.recent.range(from, to);
-    // What it was told since its hello must not come twice.
+    // Events that `connection` has received since its handshake are not sent again.
     const told = connection.recent?.range(1, connection.seq);
     if (all === undefined || told === undefined) return refused('too-old');
     const known = new Set(told);
@@ -118,7 +121,7 @@ export class Replay {
     return kept;
   };
 
-  /** One timer for all: at the end of the one that ended first. */
+  /** One timer for all ended connections, due when the earliest one expires. */
   #arm(): void {
     const first = this.#lingering.values().next();
     if (first.done) return;

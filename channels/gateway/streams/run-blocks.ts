@@ -1,12 +1,12 @@
 /**
- * RunBlocks: answers as blocks, for the connections that asked for them: events of `agent`,
- * stream `block`. Reasoning that the reply shows comes in blocks of its own, before the text.
+ * Sends answers as blocks to the connections that requested them: events of `agent`, stream
+ * `block`. Reasoning is sent in separate blocks before the text.
  *
  * Invariants:
- *  1. What was told in a block is not taken back and not told again: a model call that is made
- *     again goes on behind it. Only when it says other words, blocks begin again, with `replace`.
- *  2. Blocks of one model call never hold text of another.
- *  3. Nothing is held of a run that ended or that nobody asked about.
+ *  1. A published block is neither withdrawn nor repeated. A repeated model call continues after
+ *     it. Only if its text differs do the blocks restart, with `replace`.
+ *  2. A block contains text of one model call only.
+ *  3. No state is kept of ended runs, or of runs whose blocks were not requested.
  */
 import type { Clock } from '../../../runtime/index.ts';
 import {
@@ -19,9 +19,9 @@ import { type Connection, eventHead } from '../transport/connection.ts';
 import { BLOCK_RUNS_MAX } from '../limits.ts';
 import type { LiveRun, RunEnd } from './live-runs.ts';
 
-/** As the configuration has it. */
+/** Block settings of the configuration. */
 export type BlockSettings = BlockStreamOptions & {
-  /** requests that do not say receive blocks */
+  /** send blocks to requests that do not specify it */
   readonly byDefault?: boolean;
 };
 
@@ -39,7 +39,9 @@ export class RunBlocks {
     return this.#settings.byDefault ?? false;
   }
 
-  /** From now on the connection receives the blocks of this run; with `reasoning` also of that. */
+  /**
+   * Sends blocks of this run to the connection from now on; with `reasoning` also its reasoning.
+   */
   subscribe(runId: string, connection: Connection, { reasoning = false } = {}): void {
     const feed = this.#feeds.get(runId) ?? new Feed(this.#clock, this.#settings, reasoning);
     feed.connections.add(connection);
@@ -48,19 +50,19 @@ export class RunBlocks {
     if (this.#feeds.size > BLOCK_RUNS_MAX && !oldest.done) this.#drop(oldest.value);
   }
 
-  /** Who was told on the connection `from` is told on `to` as well. */
+  /** Moves subscriptions: `to` receives the blocks that the connection `from` subscribed to. */
   resumed(from: string, to: Connection): void {
     for (const { connections } of this.#feeds.values()) {
       if ([...connections].some(({ id }) => id === from)) connections.add(to);
     }
   }
 
-  /** The run's text is longer, or another one. */
+  /** The run's text has grown or was replaced. */
   follow(live: LiveRun): void {
     this.#feeds.get(live.runId)?.follow(live);
   }
 
-  /** What the model said so far is all of it: tools run. */
+  /** The model's text is complete, because tools run next. */
   textEnded(live: LiveRun): void {
     this.#feeds.get(live.runId)?.textEnded(live);
   }
@@ -106,7 +108,7 @@ class Feed {
     this.#arm(live);
   }
 
-  /** What was thought comes before what is said: its end is the first word of the answer. */
+  /** Reasoning comes before the text; it ends when the answer starts. */
   #think(live: LiveRun, now: number): void {
     const { text } = live.reasoning;
     if (!this.#reasoning || text === '') return;
@@ -120,7 +122,7 @@ class Feed {
   }
 
   ended(live: LiveRun, { status, text }: RunEnd): void {
-    // A reply that is silent, or not these words, has no more blocks.
+    // No more blocks if the reply is silent, or differs from the published text.
     if (status === 'ok' && text === '') return;
     if (text.startsWith(this.#answer.fed)) this.#tell(live, this.#answer.follow(text, 0));
     this.textEnded(live);

@@ -1,15 +1,15 @@
 /**
- * RunEvents: what a run does, as `agent` and `chat` events to every connected operator.
+ * Publishes the progress of runs as `agent` and `chat` events to every connected operator.
  *
  * Invariants:
- *  1. Per run and connection: `agent` lifecycle start, deltas, exactly one lifecycle end or error,
- *     and exactly one `chat` final, aborted or error, after everything else of the run. A message
- *     that a tool sends has one `chat` final under its own id.
- *  2. Deltas are joined: of one run at most one per interval, whatever the model's rhythm. The last
- *     ones come before the end, so appending every delta gives the whole text.
+ *  1. Per run and connection: `agent` lifecycle start, deltas, exactly one lifecycle end or error.
+ *     After all other events of the run, exactly one `chat` final, aborted or error. A message that
+ *     a tool sends has one `chat` final under its own id.
+ *  2. Deltas are joined: at most one per run and interval. The last ones precede the end, so a
+ *     client that appends all deltas has the complete text.
  *  3. An event is encoded once for all connections.
- *  4. A lagging client misses deltas and progress of tools, never an end; when it keeps up again it
- *     gets the whole text so far. The run never waits for it.
+ *  4. A lagging client misses deltas and progress of tools, never an end. When it catches up, it
+ *     receives the whole text so far. The run never waits for it.
  */
 import { ERRORS } from '../../../protocols/errors.ts';
 import type { ChatEvent } from '../../../protocols/gateway/index.ts';
@@ -28,18 +28,18 @@ import type { LiveRun, RunEnd, RunListener, RunPosition } from './live-runs.ts';
 import { isSilent, mayBeSilent } from './silent-text.ts';
 import { agentOf } from '../sessions/session-key.ts';
 
-/** The text so far, and what of it is new; all of it with `replace`. */
+/** The text so far and its new part; with `replace` the new part is the whole text. */
 type TextChange = { readonly text: string; readonly delta: string; readonly replace: boolean };
 
 export class RunEvents implements RunListener {
   readonly #connections: Iterable<Connection>;
   readonly #clock: Clock;
   readonly #blocks: RunBlocks;
-  /** runs with something to tell that were told something a moment ago */
+  /** runs with pending deltas that wait for the end of their interval */
   readonly #held = new Set<LiveRun>();
   #cancelTimer: (() => void) | undefined;
 
-  /** `connections`: those that get events; the set may change at any time. */
+  /** @param connections the receivers; the set may change at any time */
   constructor(connections: Iterable<Connection>, clock: Clock, blocks: RunBlocks) {
     this.#connections = connections;
     this.#clock = clock;
@@ -57,7 +57,7 @@ export class RunEvents implements RunListener {
     this.#hold(live);
   }
 
-  /** What was said before comes before it; progress is joined as deltas are. */
+  /** Text before the tool call is published first; progress is joined like deltas. */
   tool(live: LiveRun, event: RunEvent & { stream: 'tool' }): void {
     if (event.phase === 'update') {
       const { callId, name, delta } = event;
@@ -76,7 +76,7 @@ export class RunEvents implements RunListener {
     this.#agent(live, 'compaction', { phase, willRetry });
   }
 
-  /** To people it is complete at once: a chat final of its own, while the run goes on. */
+  /** The message is complete at once: it has its own `chat` final while the run continues. */
   messaged(live: LiveRun, { id, text }: RunEvent & { stream: 'message' }): void {
     this.flush(live);
     this.#agent(live, 'message', { id, text });
@@ -93,14 +93,14 @@ export class RunEvents implements RunListener {
     this.#agent(live, 'steer', { of, text });
   }
 
-  /** Told under the run that started it, with the session that it is of, which may have ended. */
+  /** Published under the run that started the subagent, which may have ended. */
   subagent(run: RunPosition, event: RunEvent & { stream: 'subagent' }): void {
     const payload = agentPayload(run, this.#clock.wallMs(), 'subagent', subagentData(event));
     const head = eventHead('agent', payload);
     for (const connection of this.#connections) connection.event(head);
   }
 
-  /** An end that is no run's: what a command was answered. */
+  /** The end of a chat command, which is not a run. */
   sendCommandResult(end: RunEnd, connections: Iterable<Connection>): void {
     const head = eventHead('chat', chatEnd({ ...end, seq: 0 }, end, ''));
     for (const connection of connections) connection.event(head);
@@ -155,7 +155,7 @@ export class RunEvents implements RunListener {
     });
   }
 
-  /** What has come since the last flush, but for an answer that is `withheld`. */
+  /** Publishes what is new since the last flush, except an answer that is `withheld`. */
   flush(live: LiveRun, withheld: typeof mayBeSilent = mayBeSilent): void {
     live.quietUntil = this.#clock.monotonicMs() + intervalFor(live.answer.text.length);
     if (live.reasoning.pending) {
@@ -189,10 +189,7 @@ export class RunEvents implements RunListener {
     return eventHead('agent', agentPayload(live, this.#clock.wallMs(), stream, data));
   }
 
-  /**
-   * `whole` makes the events for a connection that missed some; encoded when the first one needs
-   * them.
-   */
+  /** @param whole encodes the whole text for connections that missed deltas; called at most once */
   #deltas(live: LiveRun, heads: readonly EventHead[], whole?: () => readonly EventHead[]): void {
     let wholeHeads: readonly EventHead[] | undefined;
     for (const connection of this.#connections) {
@@ -221,7 +218,7 @@ export class RunEvents implements RunListener {
 
 const wantsTools = ({ client }: Connection): boolean => client?.caps.has('tool-events') === true;
 
-/** A request that asks for less than everything gets no results, as OpenClaw has it. */
+/** As in OpenClaw, only a request for full verbosity receives results. */
 const showsResults = ({ verbose }: LiveRun): boolean => verbose === undefined || verbose === 'full';
 
 type ToolStep = Exclude<RunEvent & { stream: 'tool' }, { phase: 'update' }>;
@@ -262,7 +259,7 @@ const subagentData = (event: RunEvent & { stream: 'subagent' }): object => {
   return { ...about, endedAt, outcome, ...why };
 };
 
-/** Short texts flow, long ones come in larger steps: each step carries the whole text. */
+/** The interval grows with the text, because each event contains the whole text. */
 const intervalFor = (characters: number): number => {
   const share = Math.min(1, characters / STREAM_LONG_CHARACTERS);
   return STREAM_INTERVAL_MS + share * (STREAM_INTERVAL_LONG_MS - STREAM_INTERVAL_MS);
@@ -295,11 +292,11 @@ const chatDelta = (
 
 const chatEnd = (live: RunPosition, end: RunEnd, streamed: string): ChatEvent => {
   const about = aboutChat(live);
-  // The run that took it in tells the text; telling it here as well would show it twice.
+  // The joined run publishes the text; a second copy would be displayed twice.
   if (end.joined !== undefined && end.status === 'ok') {
     return { ...about, state: 'final', stopReason: 'joined' };
   }
-  // An answer that was cut off is in no transcript: what was streamed of it is all there is.
+  // An interrupted answer is not in the transcript, so the streamed part is sent.
   const text = end.joined === undefined ? end.text || streamed : '';
   const said = text === '' ? {} : { message: message(text, end.endedAt) };
   if (end.status === 'ok') {
@@ -332,7 +329,7 @@ const errorKind = ({ status, error }: RunEnd): ErrorKind => {
   return error && ERRORS[error.code].http === 429 ? 'rate_limit' : 'unknown';
 };
 
-/** Usage as clients of the protocol read it. */
+/** Usage in the shape of the gateway protocol. */
 export const clientUsage = ({ inputTokens, outputTokens, costUsd }: Usage) => ({
   input: inputTokens,
   output: outputTokens,

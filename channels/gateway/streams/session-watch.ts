@@ -1,17 +1,18 @@
 /**
- * SessionWatch: who follows the sessions of a tenant, and what they are told: `sessions.changed` to
- * those that follow all, `session.message` to those that follow the messages of one.
+ * Publishes changes of a tenant's sessions: `sessions.changed` to connections that follow all
+ * sessions, `session.message` to those that follow the messages of one.
  *
- * Boundary: run events and notices of other doors only say where to look; what is told is read from
- * committed rows and transcripts. Runs themselves are told by RunEvents, to everybody.
+ * Boundary: run events and notices of other entry points only indicate which session to read.
+ * Events are built from committed rows and transcripts. RunEvents publishes the runs themselves.
  *
  * Invariants:
- *  1. Changes of one session within SESSION_TOLD_MS are told once, as the row is then.
- *  2. A follower is told of every message that is committed after it began to follow, in order and
- *     once; one that reads too slowly is told when it keeps up again.
- *  3. Rows and transcripts may come after the event that tells of them: a session is looked at
- *     again, SESSION_LOOKS_MS after it. What was told already is not told again.
- *  4. At most SESSIONS_FOLLOWED_MAX sessions per connection; nothing is kept of one that is gone.
+ *  1. Changes of one session within SESSION_CHANGE_DELAY_MS are published once, with the current
+ *     row.
+ *  2. A follower receives every message that is committed after its subscription, in order and
+ *     once. A lagging follower receives them when it catches up.
+ *  3. Rows and transcripts may be visible after their event, so the session is read again after
+ *     each delay of SESSION_REREAD_MS. Nothing is published twice.
+ *  4. At most SESSIONS_FOLLOWED_MAX sessions per connection; no state is kept of ended connections.
  */
 import { address } from '../../../protocols/address.ts';
 import { TroupeError } from '../../../protocols/errors.ts';
@@ -37,14 +38,14 @@ import { agentOf } from '../sessions/session-key.ts';
 import { sessionListRow } from '../sessions/session-list-row.ts';
 import { messageOf } from '../sessions/transcript.ts';
 
-/** What is told of a change, but the row. */
+/** The fields of a change event that do not come from the row. */
 type ChangeDetails = Pick<SessionsChangedEvent, 'reason' | 'phase' | 'runId'>;
-/** A session that is looked at: `looks` of SESSION_LOOKS_MS are to come. */
+/** A session with pending reads; `looks` counts those that are done. */
 type WatchedSession = {
   news: ChangeDetails | undefined;
   looks: number;
   cancel: () => void;
-  /** what was told last, and who read too slowly to be told it */
+  /** the last published change, and the lagging connections that have not received it */
   told: string;
   late: Set<Connection>;
 };
@@ -58,7 +59,7 @@ export type WatchParts = SessionScope & {
 export class SessionWatch {
   readonly #parts: WatchParts;
   readonly #all = new Set<Connection>();
-  /** transcript position up to which each follower of a session was told */
+  /** per session and follower, the transcript position up to which messages were sent */
   readonly #followed = new Map<string, Map<Connection, number>>();
   readonly #looked = new Map<string, WatchedSession>();
   /** sessions whose transcript is being read */
@@ -77,7 +78,7 @@ export class SessionWatch {
     );
   }
 
-  /** From now on the connection is told of changes of all sessions. May be repeated. */
+  /** Sends changes of all sessions to the connection from now on. May be repeated. */
   watch(connection: Connection): void {
     this.#all.add(connection);
     this.#forgetAtEnd(connection);
@@ -88,7 +89,7 @@ export class SessionWatch {
   }
 
   /**
-   * From now on the connection is told of messages of the session. May be repeated.
+   * Sends messages of the session to the connection from now on. May be repeated.
    * @throws TroupeError RATE_LIMIT_EXCEEDED when it follows too many
    */
   async follow(connection: Connection, sessionKey: string): Promise<void> {
@@ -103,7 +104,7 @@ export class SessionWatch {
     }
     const followers = this.#followed.get(sessionKey) ?? new Map<Connection, number>();
     this.#followed.set(sessionKey, followers);
-    // In its place before the transcript is asked: else two requests of one moment would both be.
+    // Stored before the transcript is read; otherwise two concurrent requests would both subscribe.
     followers.set(connection, NEVER);
     this.#forgetAtEnd(connection);
     const actor = address(this.#parts.tenant, 'session', sessionKey);
@@ -111,7 +112,7 @@ export class SessionWatch {
       const last = await this.#parts.system.transcripts.last(actor);
       if (followers.has(connection)) followers.set(connection, last);
     } catch (error) {
-      // Else it would be taken for a follower, and never be told anything.
+      // Otherwise the connection would stay subscribed and never receive a message.
       this.unfollow(connection, sessionKey);
       throw error;
     }
@@ -123,7 +124,7 @@ export class SessionWatch {
     if (followers?.size === 0) this.#followed.delete(sessionKey);
   }
 
-  /** A run event of the tenant. */
+  /** Processes a run event of the tenant. */
   onRunEvent(event: RunEvent): void {
     if (event.stream === 'assistant' || event.stream === 'reasoning') return;
     if (event.stream === 'lifecycle') {
@@ -134,7 +135,7 @@ export class SessionWatch {
     }
   }
 
-  /** A door has changed something of a session: all doors of the tenant tell it. */
+  /** An entry point changed the session: all gateways of the tenant publish the change. */
   publishChange(sessionKey: string, reason: string): void {
     const { system, tenant } = this.#parts;
     system.bus.publish(sessionNoticesTopic(tenant), { sessionKey, reason } satisfies SessionNotice);
@@ -177,7 +178,7 @@ export class SessionWatch {
     });
   }
 
-  /** What was told last is not told again. */
+  /** Publishes the change unless it equals the last published one. */
   #tellChange(sessionKey: string, looked: WatchedSession): void {
     const { news } = looked;
     if (news === undefined || this.#all.size === 0) return;
@@ -228,7 +229,7 @@ export class SessionWatch {
     for (const connection of late) looked?.late.add(connection);
   }
 
-  /** One that reads too slowly is `late` from here on: it misses nothing, and is told later. */
+  /** A lagging follower becomes `late`: it receives this and later messages when it catches up. */
   #tellMessage(
     sessionKey: string,
     entry: TranscriptEntry,
@@ -248,7 +249,7 @@ export class SessionWatch {
     }
   }
 
-  /** undefined: people are not shown it. */
+  /** Undefined if clients do not display the entry. */
   #messageHead(sessionKey: string, entry: TranscriptEntry): EventHead | undefined {
     const message = isMessage(entry.entry as SessionEntry)
       ? messageOf(entry, HISTORY_TEXT_CHARACTERS_MAX)
@@ -267,7 +268,7 @@ export class SessionWatch {
   }
 }
 
-/** Of a follower whose place in the transcript is being asked. */
+/** The position of a follower whose start position is being read. */
 const NEVER = Number.POSITIVE_INFINITY;
-/** While somebody reads too slowly to be told. */
+/** Interval of reads while a follower lags. */
 const LATE_LOOK_MS = 1_000;

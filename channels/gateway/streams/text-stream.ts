@@ -1,15 +1,14 @@
 /**
- * TextStream: the text of an answer so far, put together from deltas that name their own place, and
- * what of it the watchers have not been told yet.
+ * The text of an answer so far, joined from deltas with offsets, and the part of it that was not
+ * taken yet.
  *
  * Invariants:
- *  1. A delta at a lower offset than seen replaces everything from there on (a model call that was
- *     begun again): the next `take` then says `replace`.
- *  2. A watcher that appends every delta and starts again from every `replace` holds exactly
- *     `text`.
- *  3. A delta at a higher offset (the Bus lost one, or this process came late) leaves one '…' in
- *     the hole.
- *  4. `text` never grows beyond its bound; what comes after it is left out.
+ *  1. A delta at a lower offset replaces everything from there on (the model call was repeated).
+ *     The next `take` then returns `replace`.
+ *  2. A receiver that appends every delta, and starts again at every `replace`, has exactly `text`.
+ *  3. A delta at a higher offset (the Bus lost one, or this process started late) leaves one '…' in
+ *     the gap.
+ *  4. `text` never exceeds its bound; further text is dropped.
  */
 import { LIVE_TEXT_CHARACTERS_MAX } from '../limits.ts';
 
@@ -17,10 +16,10 @@ const HOLE = '…';
 
 export class TextStream {
   #text = '';
-  /** characters of `text` that watchers were told */
+  /** characters of `text` that `take` has returned */
   #told = 0;
   #replaced = false;
-  /** characters of the answer that are not in `text`, all of them before `#holeEnd` */
+  /** characters of the answer that are missing in `text`, all of them before `#holeEnd` */
   #skipped = 0;
   #holeEnd = 0;
   readonly #charactersMax: number;
@@ -33,7 +32,7 @@ export class TextStream {
     return this.#text;
   }
 
-  /** True when `take` has something to tell. */
+  /** True when `take` has something to return. */
   get pending(): boolean {
     return this.#replaced || this.#text.length > this.#told;
   }
@@ -46,7 +45,7 @@ export class TextStream {
     if (room > 0) this.#text += delta.length <= room ? delta : delta.slice(0, room);
   }
 
-  /** What is new since the last `take`; the whole text when `replace` is true. */
+  /** The new text since the last `take`; the whole text when `replace` is true. */
   take(): { readonly delta: string; readonly replace: boolean } {
     const replace = this.#replaced;
     const delta = replace ? this.#text : this.#text.slice(this.#told);
@@ -55,7 +54,7 @@ export class TextStream {
     return { delta, replace };
   }
 
-  /** Where in `text` a place of the answer is. */
+  /** Converts an offset in the answer to an index in `text`. */
   #placeOf(offset: number): number {
     const full = this.#text.length >= this.#charactersMax;
     const at = offset - this.#skipped < this.#holeEnd ? offset : offset - this.#skipped;

@@ -1,9 +1,9 @@
 /**
- * WorkFeed: sends watchers what becomes of jobs and tasks (the events `cron` and `task`), and which
- * versions of actions end (`action.deprecation`).
+ * Publishes changes of scheduled jobs and tasks (events `cron` and `task`), and deprecations of
+ * action versions (`action.deprecation`).
  *
- * Boundary: hears changes of schedules and subagents on the Bus, which may lose them; what is true
- * stands in the rows, which clients read again.
+ * Boundary: changes of schedules and subagents arrive on the Bus, which may lose them. The
+ * committed rows are complete, and clients read them again.
  */
 import {
   type ScheduleChange,
@@ -34,7 +34,7 @@ export class WorkFeed {
   constructor(options: WorkFeedOptions) {
     this.#options = options;
     const { system, tenant } = options;
-    // The type of what travels on this topic is a contract of protocols/schedule.ts.
+    // protocols/schedule.ts defines the payload of this topic.
     const unsubscribe = [
       system.bus.subscribe(schedulesTopic(tenant), ({ payload }) =>
         this.#scheduled(payload as ScheduleChange),
@@ -47,7 +47,7 @@ export class WorkFeed {
     this.close = () => unsubscribe.forEach((end) => end());
   }
 
-  /** A subagent of some session began or ended. */
+  /** A subagent of a session started or ended. */
   onSubagentEvent({ sessionKey, id }: RunEvent & { stream: 'subagent' }): void {
     const { system, tenant } = this.#options;
     const key = subagentRowKey(sessionKey, id);

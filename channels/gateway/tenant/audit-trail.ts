@@ -1,11 +1,10 @@
 /**
  * Records in the audit who did what through this gateway. An action that grants or revokes rights
- * is recorded durably before it is executed. Frequent actions are recorded within a second after
- * them.
+ * is recorded durably before it is executed. Frequent actions are recorded up to a second later.
  *
  * Invariants:
- *  1. No action that needs the scope admin, approvals or pairing, and no command of a node, starts
- *     before its record is stored.
+ *  1. Actions with the scope admin, approvals or pairing, and commands of nodes, start only after
+ *     their record is stored.
  *  2. A record contains no message text and no secret: only ids, from a list of allowed names.
  *  3. Refused connections fill at most REFUSALS_PER_MINUTE records; further ones are only counted.
  */
@@ -24,13 +23,13 @@ import type { Client } from '../transport/connection.ts';
 import { ACCEPT_TIMEOUT_MS } from '../limits.ts';
 import type { Logger } from '../log.ts';
 
-/** What is noted later is written at least this often. */
+/** Interval in which queued records are written. */
 const FLUSH_MS = 1_000;
-/** Records that wait to be written; past it the oldest go, and their number is noted. */
+/** Queued records; beyond it the oldest are dropped, and their number is logged. */
 const WAITING_MAX = 10_000;
 const REFUSALS_PER_MINUTE = 100;
 const MINUTE_MS = 60_000;
-/** Parameters that name what something is done to. */
+/** Parameters that identify the target of an action. */
 const NAMES = [
   'sessionKey',
   'key',
@@ -58,7 +57,7 @@ export type AuditTrailOptions = {
   readonly log: Logger;
 };
 
-/** Of one day. */
+/** Records of one day, written with one message. */
 type Batch = { readonly records: readonly AuditRecord[]; readonly key: string };
 
 type About = Pick<AuditRecord, 'action' | 'on' | 'requestId'>;
@@ -66,11 +65,11 @@ type About = Pick<AuditRecord, 'action' | 'on' | 'requestId'>;
 export class AuditTrail {
   readonly #o: AuditTrailOptions;
   #waiting: AuditRecord[] = [];
-  /** what was tried to be written and may be: it is tried again as the same message */
+  /** a batch with an unknown outcome; it is retried under the same key */
   #tried: Batch | undefined;
   #dropped = 0;
   #cancelFlush: (() => void) | undefined;
-  /** one at a time, so that records stand in the order in which they were noted */
+  /** writes run one at a time, so that records are stored in order */
   #flushed: Promise<void> = Promise.resolve();
   #isClosed = false;
   #refusals = { since: -Infinity, count: 0, more: 0 };
@@ -80,8 +79,8 @@ export class AuditTrail {
   }
 
   /**
-   * Before something is done. Resolves when it may be.
-   * @throws TroupeError UNAVAILABLE when what must be noted first cannot be
+   * Called before an action. Resolves when the action may start.
+   * @throws TroupeError UNAVAILABLE when a required record cannot be stored
    */
   async begin(scope: GatewayMethod['scope'], who: Client, asked: RequestFrame): Promise<void> {
     if (!needsRecordBefore(scope, asked.method)) return;
@@ -97,7 +96,7 @@ export class AuditTrail {
     throw new TroupeError('UNAVAILABLE', `${asked.method} was not done: the audit says ${why}`);
   }
 
-  /** After it was done, or was refused; `thrown`: what it threw. */
+  /** Called after the action. @param thrown its error, if it failed or was refused */
   ended(scope: GatewayMethod['scope'], who: Client, asked: RequestFrame, thrown?: unknown): void {
     if (!isRecorded(scope, asked.method)) return;
     const about = aboutOf(asked);
@@ -107,7 +106,7 @@ export class AuditTrail {
     this.#later(this.#record(who, about, { outcome, code }));
   }
 
-  /** An operator asked for a change over plain HTTP. */
+  /** An operator requested a change over plain HTTP. */
   httpRequest(who: string, action: string, ip: string | undefined): void {
     this.#later({
       at: this.#o.clock.wallMs(),
@@ -120,12 +119,12 @@ export class AuditTrail {
     });
   }
 
-  /** A client was let in. */
+  /** A client completed the handshake. */
   connected(who: Client, ip: string): void {
     this.#later(this.#record(who, { action: 'connect' }, { outcome: 'done', ip }));
   }
 
-  /** A stranger was not let in. `who`: what it called itself. */
+  /** A `connect` was refused. @param who the name that the client gave */
   connectRefused(who: string, ip: string, code: string): void {
     const now = this.#o.clock.monotonicMs();
     if (now - this.#refusals.since >= MINUTE_MS) {
@@ -147,7 +146,7 @@ export class AuditTrail {
     });
   }
 
-  /** Writes what waits, as far as it can be written now. May be repeated. */
+  /** Writes the queued records, if the audit accepts them now. May be repeated. */
   async close(): Promise<void> {
     this.#noteMore();
     this.#isClosed = true;
@@ -211,7 +210,7 @@ export class AuditTrail {
     return (this.#flushed = this.#flushed.then(() => this.#writeWaiting()));
   }
 
-  /** Never rejects: what could not be written waits for the next time. */
+  /** Never rejects: records that cannot be written stay queued. */
   async #writeWaiting(): Promise<void> {
     while (this.#tried !== undefined || this.#waiting.length > 0) {
       this.#tried ??= {
@@ -241,7 +240,7 @@ export class AuditTrail {
   }
 }
 
-/** So many from the first on are of its day, as many as go into one message. */
+/** Number of leading records that have the same day and fit into one message. */
 const sameDay = (records: readonly AuditRecord[]): number => {
   const day = auditDay(records[0]!.at);
   const next = records.findIndex(({ at }) => auditDay(at) !== day);
@@ -254,7 +253,7 @@ const aboutOf = ({ method, params, id }: RequestFrame): About => ({
   requestId: id.slice(0, 200),
 });
 
-/** What a request is about, of its parameters: ids only. */
+/** The targets of a request, from its parameters: ids only. */
 const targetsOf = (params: unknown): Pick<AuditRecord, 'on'> => {
   if (typeof params !== 'object' || params === null) return {};
   const found = NAMES.flatMap((name) => {
@@ -264,7 +263,7 @@ const targetsOf = (params: unknown): Pick<AuditRecord, 'on'> => {
   return found.length === 0 ? {} : { on: Object.fromEntries(found) };
 };
 
-/** Reading is not noted, nor is what only follows or reports. */
+/** Reads, waits, and messages of nodes are not recorded. */
 const isRecorded = (scope: GatewayMethod['scope'], action: string): boolean =>
   scope !== null && scope !== 'node' && scope !== 'operator.read' && !WAITING_METHODS.has(action);
 const WAITING_METHODS: ReadonlySet<string> = new Set(['agent.wait', 'exec.approval.waitDecision']);
@@ -274,7 +273,7 @@ const PRIVILEGED_SCOPES: ReadonlySet<GatewayMethod['scope']> = new Set([
   'operator.approvals',
   'operator.pairing',
 ]);
-/** Looking is not grave, whatever scope it needs. */
+/** Read methods need no record in advance, whatever their scope. */
 const READ_METHODS = /\.(list|get|status|schema|lookup|waitDecision)$/;
 const needsRecordBefore = (scope: GatewayMethod['scope'], action: string): boolean =>
   (PRIVILEGED_SCOPES.has(scope) && !READ_METHODS.test(action)) || action === 'node.invoke';

@@ -4,11 +4,10 @@
  * message.
  *
  * Invariants:
- *  1. The same key is the same command: it is executed once, and a client that sends it again
- *     receives the same final event.
+ *  1. A key identifies one command. It is executed once, and a repeat returns the same final event.
  *  2. A connection receives a final event at most once.
- *  3. At most COMMANDS_KEPT_MAX answers are kept. The session also stores the keys of commands that
- *     changed it.
+ *  3. At most COMMANDS_STORED_MAX answers are stored here. The session also stores the keys of
+ *     commands that changed it.
  */
 import { defined } from '../../../protocols/defined.ts';
 import { errorData, TroupeError } from '../../../protocols/errors.ts';
@@ -23,17 +22,16 @@ import type { LiveRuns, RunEnd } from '../streams/live-runs.ts';
 import type { AgentNames } from '../sessions/session-key.ts';
 
 /**
- * Hears of a command before it is carried out; a reply is added to the answer. Does not
- * throw.
+ * Called before a command is executed; a returned reply is appended to the answer. Must not throw.
  */
 export type OnCommand = (
   command: { readonly name: string; readonly args: string; readonly sender?: string },
   about: { readonly tenant: string; readonly agentId: string; readonly sessionKey: string },
 ) => Promise<{ readonly reply?: string } | undefined>;
 
-/** A message as it came. */
+/** The message that contains the command. */
 export type CommandMessage = {
-  /** who gives the command */
+  /** the sender */
   readonly by: Principal;
   readonly runId: string;
   readonly sessionKey: string;
@@ -43,7 +41,7 @@ export type CommandMessage = {
 
 export type AcceptedCommand = {
   readonly acceptedAt: number;
-  /** it was sent before */
+  /** the key was used before */
   readonly isRepeated: boolean;
   readonly end: Promise<RunEnd>;
 };
@@ -52,11 +50,11 @@ type StoredCommand = {
   readonly written: CommandMessage;
   readonly acceptedAt: number;
   readonly end: Promise<RunEnd>;
-  /** connections that were told of the end */
+  /** connections that received the end */
   readonly told: WeakSet<Connection>;
 };
 
-/** What the desk works with. */
+/** What executing chat commands needs. */
 export type ChatCommandsParts = {
   readonly system: Pick<System, 'ask' | 'index'>;
   readonly tenant: string;
@@ -65,9 +63,9 @@ export type ChatCommandsParts = {
   readonly clock: Clock;
   readonly log: Logger;
   readonly runs: Pick<LiveRuns, 'row'>;
-  /** those that get events; the set may change at any time */
+  /** receivers of events; the set may change at any time */
   readonly connections: Iterable<Connection>;
-  /** tells connections of an end */
+  /** publishes an end to connections */
   readonly tell: (end: RunEnd, connections: Iterable<Connection>) => void;
   readonly onCommand?: OnCommand | undefined;
 };
@@ -80,21 +78,21 @@ export class ChatCommands {
     this.#parts = parts;
   }
 
-  /** How the command of this key ended; undefined: it is none that is remembered. */
+  /** The end of the command with this key; undefined if it is unknown. */
   end(runId: string): Promise<RunEnd> | undefined {
     return this.#kept.get(runId)?.end;
   }
 
   /**
-   * Takes the message if it is a command; undefined: it is one for the model. The end is told by
-   * itself, after the returned promise of it has resolved.
+   * Accepts the message if it is a command; returns undefined for a message to the model. The end
+   * is published after the promise `end` has resolved.
    * @throws TroupeError CONFLICT when the key was used for another command
    */
   accept(connection: Connection, written: CommandMessage): AcceptedCommand | undefined {
     const kept = this.#kept.get(written.runId);
     if (kept !== undefined) return this.#repeat(kept, connection, written);
     const read = readCommand(written.text);
-    // A key that a run has is a run's, whatever is sent with it: the session refuses the other.
+    // If a run has the key, the session decides about the repeat.
     if (read.kind === 'text' || this.#parts.runs.row(written.runId) !== undefined) return undefined;
     const acceptedAt = this.#parts.clock.wallMs();
     const text =

@@ -1,11 +1,11 @@
 /**
- * The health of the system behind this gateway. It is computed once for all clients and kept as the
- * text that is sent, so that thousands of clients can request it every second.
+ * The health of the system behind this gateway. It is computed and encoded once for all clients, so
+ * that thousands of clients can request it every second.
  *
  * Invariants:
- *  1. A report is at most COUNT_OLD_MS old, or 600 times as old as computing it takes where that is
- *     more: computing uses at most a three-hundredth of a core, whatever the number of requests.
- *  2. A request waits only when the current report is out of date.
+ *  1. The maximum age of a report is COUNT_EXPIRES_MS, or 600 times its computing time if that is
+ *     longer. Computing thus uses at most 1/300 of a core, whatever the number of requests.
+ *  2. A request waits only when the report has expired.
  *  3. `version` rises, and the event `health` is sent, when readiness or the set of agents changes;
  *     not when a session becomes active.
  */
@@ -16,9 +16,9 @@ import { type Connection, eventHead } from '../transport/connection.ts';
 import { COUNT_REFRESH_MS, COUNT_EXPIRES_MS, HEALTH_CHECK_MS } from '../limits.ts';
 import type { AgentNames } from '../sessions/session-key.ts';
 
-/** Where clients are told the sessions are kept. */
+/** The storage path that clients receive; sessions are not stored as files. */
 const SESSIONS_PATH = 'troupe';
-/** Sessions that are named, of all and of each agent. */
+/** Number of recent sessions listed, in total and per agent. */
 const RECENT = 5;
 const NO_HEARTBEAT = {
   enabled: false,
@@ -35,14 +35,14 @@ export type HealthReportOptions = {
   readonly names: AgentNames;
   readonly clock: Clock;
   readonly version: string;
-  /** who is told */
+  /** receivers of the event */
   readonly audience: Iterable<Connection>;
-  /** called when `version` has risen; answers what events carry */
+  /** called when `version` has risen; returns the state version for the event */
   readonly onChange: (version: number) => StateVersion;
 };
 
 type Active = Pick<SessionRow, 'sessionKey' | 'updatedAt'>;
-/** `recent`: the newest first, at most RECENT. */
+/** `recent`: newest first, at most RECENT. */
 type Tally = { count: number; recent: Active[] };
 type Count = {
   /** wall milliseconds */
@@ -50,12 +50,12 @@ type Count = {
   readonly tookMs: number;
   readonly total: Tally;
   readonly byAgent: ReadonlyMap<string, Tally>;
-  /** answers, made when they are first asked for */
+  /** encoded answers, created on the first request */
   health?: string;
   status?: string;
 };
 
-/** Shards that do not serve; none: the gateway is ready. */
+/** Shards that do not serve. The gateway is ready when there are none. */
 export const shardsNotOwned = (shards: readonly ShardStatus[]): readonly ShardStatus[] =>
   shards.filter(({ state, why }) => state !== 'owned' || why !== undefined);
 
@@ -67,7 +67,7 @@ export class HealthReport {
   #count: Count | undefined;
   #counting: Promise<Count> | undefined;
   #version = 1;
-  /** what `version` stands for */
+  /** the facts of the current `version` */
   #seen: string;
   #cancel: () => void;
 
@@ -81,7 +81,7 @@ export class HealthReport {
     return this.#version;
   }
 
-  /** The part that costs nothing, for every hello. */
+  /** The part that is cheap to compute, for every `hello-ok`. */
   atHello(): Health {
     const { system, clock, names } = this.#o;
     return {
@@ -112,7 +112,8 @@ export class HealthReport {
     if (known === undefined) return this.#again();
     const age = Math.abs(this.#o.clock.wallMs() - known.at);
     if (age > Math.max(COUNT_EXPIRES_MS, 600 * known.tookMs)) return this.#again();
-    // What goes wrong is told to who has to wait for a count.
+    // A failure of the background refresh is ignored; a request that must wait for a count reports
+    // it.
     if (age > Math.max(COUNT_REFRESH_MS, 300 * known.tookMs)) this.#again().catch(() => {});
     return known;
   }
@@ -200,7 +201,7 @@ export class HealthReport {
     };
   }
 
-  /** What a change of makes another version. */
+  /** The facts whose change increments the version. */
   #facts(): string {
     const { system, names } = this.#o;
     const { defaultAgentId, agents } = names;
@@ -217,12 +218,12 @@ export class HealthReport {
     if (facts === this.#seen) return;
     this.#seen = facts;
     const stateVersion = this.#o.onChange(++this.#version);
-    // The next one to ask is told of it too.
+    // The next request computes a new report.
     this.#count = undefined;
     void this.#tell(stateVersion);
   }
 
-  /** A client that is not told now asks, or hears of the next change. */
+  /** Best effort: a client that misses the event can request the report. */
   async #tell(stateVersion: StateVersion): Promise<void> {
     try {
       const payload: unknown = JSON.parse(await this.health());
@@ -231,7 +232,7 @@ export class HealthReport {
         if (connection.client?.role === 'operator') connection.event(head);
       }
     } catch {
-      // the rows cannot be read now: `health` says so to who asks
+      // the rows cannot be read now; a `health` request returns the error
     }
   }
 }

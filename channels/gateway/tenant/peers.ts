@@ -1,32 +1,32 @@
 /**
- * The other gateways of one tenant and their clients. Gateways exchange them over the Bus: each
- * sends heartbeats, and publishes its clients when they change or when another gateway asks.
+ * The other gateways of one tenant and their clients. Each gateway sends heartbeats over the Bus,
+ * and publishes its clients when they change or when another gateway asks.
  *
  * Boundary: the Bus may lose messages, so only presence and reachability depend on it. Heartbeats
- * carry a number that reveals a lost message, which is then requested again.
+ * carry a version that reveals a lost message, which is then requested again.
  *
- * Invariants: a gateway that left, or missed PEER_BEATS_MISSED_MAX heartbeats, has no clients. Only
- * gateways of the same tenant are accepted, at most PEERS_MAX of them.
+ * Invariants: a gateway that left, or missed PEER_HEARTBEATS_MISSED_MAX heartbeats, has no clients.
+ * Only gateways of the same tenant are accepted, at most PEERS_MAX of them.
  */
 import type { PresenceEntry } from '../../../protocols/gateway/index.ts';
 import { escapeToken } from '../../../protocols/subjects.ts';
 import type { Clock, System } from '../../../runtime/index.ts';
 import { PEER_HEARTBEAT_MS, PEER_HEARTBEATS_MISSED_MAX, PEERS_MAX } from '../limits.ts';
 
-/** What a gateway has to tell. */
+/** The clients of one gateway, as published. */
 export type Clients = {
   /** rises with every change */
   readonly version: number;
-  /** how many there are */
+  /** their number */
   readonly total: number;
-  /** the newest of them */
+  /** the newest ones */
   readonly entries: readonly PresenceEntry[];
 };
 
 type PeerMessage =
   | { readonly type: 'gateway.clients'; readonly gateway: string; readonly clients: Clients }
   | { readonly type: 'gateway.beat'; readonly gateway: string; readonly version: number }
-  /** to one, or to all: tell your clients */
+  /** asks one gateway, or all of them, to publish its clients */
   | { readonly type: 'gateway.ask'; readonly gateway: string; readonly whom?: string }
   | { readonly type: 'gateway.left'; readonly gateway: string };
 
@@ -35,15 +35,15 @@ type Peer = { clients: Clients | undefined; heardAt: number };
 export type PeersParts = {
   readonly bus: System['bus'];
   readonly tenant: string;
-  /** names this run of the gateway */
+  /** identifies this run of the gateway */
   readonly gateway: string;
   readonly clock: Clock;
   readonly own: () => Clients;
-  /** another gateway's clients are others */
+  /** called when the clients of another gateway have changed */
   readonly changed: () => void;
 };
 
-/** Every gateway of a tenant speaks and listens here. */
+/** The topic of all gateways of a tenant. */
 const peersTopic = (tenant: string): string => `gateways.${escapeToken(tenant)}`;
 
 const GONE_AFTER_MS = PEER_HEARTBEAT_MS * (PEER_HEARTBEATS_MISSED_MAX + 1);
@@ -72,21 +72,21 @@ export class Peers {
   }
 
   /**
-   * Whether that gateway can be reached, as far as is known; one that has just come knows of nobody
-   * yet and takes everyone for alive.
+   * Whether the gateway is known to be alive. Shortly after its own start this gateway does not
+   * know the others yet, and returns true for all.
    */
   isAlive(gateway: string): boolean {
     if (gateway === this.#parts.gateway || this.#peers.has(gateway)) return true;
     return this.#parts.clock.monotonicMs() - this.#startedAt < GONE_AFTER_MS;
   }
 
-  /** Tells the others of this gateway's clients. */
+  /** Publishes this gateway's clients to the others. */
   publishClients(): void {
     const { gateway, own } = this.#parts;
     this.#publish({ type: 'gateway.clients', gateway, clients: own() });
   }
 
-  /** Says goodbye. */
+  /** Notifies the others that this gateway leaves. */
   close(): void {
     this.#cancelBeat?.();
     this.#unsubscribe();

@@ -1,13 +1,13 @@
 /**
- * Approvals of commands that wait for an operator, and which operators were notified. It reads the
- * committed rows of `approvals`; the approval actor decides.
+ * Approvals of commands that wait for an operator. It notifies operators, and reads the committed
+ * rows of `approvals`; the approval actor decides.
  *
- * Boundary: covers approvals that offer `allow-once`, which runs ask for. Others are answered by
+ * Boundary: covers approvals that offer `allow-once`, which runs request. Others are decided with
  * `troupe approvals`.
  *
  * Invariants: each connected operator is notified once when an approval is requested and once when
- * it ends, whoever answered it and through whichever entry point. While one is pending, the rows
- * are read periodically, so that nothing depends on an event of the Bus.
+ * it ends, whatever the entry point of the decision. While one is pending, the rows are polled, so
+ * that nothing depends on an event of the Bus.
  */
 import {
   type ApprovalRow,
@@ -30,9 +30,9 @@ export class PendingApprovals {
   readonly #tenant: string;
   readonly #clock: Clock;
   readonly #connections: Iterable<Connection>;
-  /** those that operators were told of, by id */
+  /** pending approvals that were published to operators, by id */
   readonly #open = new Map<string, ApprovalRow>();
-  /** heard of, but their row has not come; and how often it was looked for */
+  /** reported approvals without a row yet, with the number of reads */
   readonly #expected = new Map<string, number>();
   #cancelPoll: (() => void) | undefined;
 
@@ -43,14 +43,14 @@ export class PendingApprovals {
     this.#connections = connections;
   }
 
-  /** A run says that it waits for this approval. */
+  /** A run reports that it waits for this approval. */
   onNotice(id: string): void {
     if (this.#open.has(id)) return;
     this.#expected.set(id, 0);
     this.#look();
   }
 
-  /** Those that wait, the longest waiting first. */
+  /** Pending approvals, the oldest first. */
   list(): readonly ExecApproval[] {
     for (const row of this.#readAll()) if (row.state === 'asked') this.#asked(row);
     this.#look();
@@ -64,14 +64,14 @@ export class PendingApprovals {
     return row && isOfRun(row) ? row : undefined;
   }
 
-  /** Questions of a node that wait, as far as their rows have come. */
+  /** Pending approvals of a node, if their rows are committed. */
   ofNode(deviceId: string): readonly ApprovalRow[] {
     return [...this.#open.values()].filter((row) => nodeOf(row) === deviceId);
   }
 
   /**
-   * Resolves when the question is decided, with its row; undefined when there is none, or the
-   * signal says so. Asked of one that was decided, at once.
+   * Resolves with the row when the approval is decided; immediately if it already is. Resolves with
+   * undefined when it does not exist. When the signal aborts, resolves with the current row.
    */
   async decided(id: string, signal: AbortSignal): Promise<ApprovalRow | undefined> {
     this.onNotice(id);
@@ -91,7 +91,7 @@ export class PendingApprovals {
     }
   }
 
-  /** Looks now, because something may have changed. */
+  /** Reads the rows now, because something may have changed. */
   refresh(): void {
     this.#look();
   }
@@ -130,7 +130,7 @@ export class PendingApprovals {
     this.#tell('exec.approval.requested', approvalOf(row));
   }
 
-  /** A row that is gone was decided too long ago to be remembered. */
+  /** A missing row was decided long ago and has been deleted. */
   #resolved(id: string, row: ApprovalRow | undefined): void {
     const asked = this.#open.get(id)!;
     this.#open.delete(id);
@@ -160,7 +160,7 @@ export class PendingApprovals {
   }
 }
 
-/** Questions go to those who may answer them. */
+/** Approvals are published to clients that may decide them. */
 export const mayDecide = ({ client }: Connection): boolean =>
   client !== undefined &&
   client.scopes.some((scope) => scope === 'operator.approvals' || scope === 'operator.admin');
@@ -172,20 +172,22 @@ export const decisionOf = (name: string | undefined): ExecDecision | null =>
   EXEC_DECISIONS.find((each) => each === name) ?? null;
 
 /**
- * A session's question begins with who wants it, which has a field of its own here. A title is cut
- * where it is too long: then the detail has the command, and is shown in its place.
+ * The command of an approval. A session's title starts with the requesting agent, which has its own
+ * field here. If the title is truncated, the detail contains the complete command.
  */
 const commandOf = ({ title, detail }: ApprovalRow): string =>
   title.length < TITLE_CHARACTERS_MAX - 1 ? title.replace(/^\S+ wants to run: /, '') : detail;
 
-/** The device that asks, where it is one: whoever asks for it through a door says so. */
+/**
+ * The id of the requesting device, if a device requested it: the node method sets this principal.
+ */
 export const nodeOf = ({ by }: ApprovalRow): string | undefined =>
   /^node:([0-9a-f]{64})$/.exec(by)?.[1];
 
-/** The name under which a node asks. */
+/** The principal of a node's approval requests. */
 export const nodePrincipal = (deviceId: string): string => `node:${deviceId}`;
 
-/** A row as clients of the protocol read it. */
+/** A row in the shape of the gateway protocol. */
 export const approvalOf = (row: ApprovalRow): ExecApproval => {
   const sessionKey = /^[^/]+\/session\/(.+)$/.exec(row.by)?.[1] ?? null;
   return {

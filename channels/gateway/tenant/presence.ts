@@ -1,13 +1,13 @@
 /**
- * Who is connected to the gateways of one tenant. Changes are published to all clients after a
- * short delay.
+ * The clients that are connected to any gateway of one tenant. Changes are published to all clients
+ * after a short delay.
  *
  * Invariants:
  *  1. At most PRESENCE_ENTRIES_MAX clients are listed, the newest; `total` counts all of them.
- *  2. The cost of publishing does not grow faster than the number of clients: with more clients it
- *     happens less often, and to some of them at a time.
+ *  2. The cost of publishing grows at most linearly with the number of clients: with more clients
+ *     it happens less often, and in batches.
  *  3. The cost of a new client does not depend on how many are connected.
- *  4. `stateVersion` rises with every change, of this gateway's clients and of others'.
+ *  4. `stateVersion` rises with every change of any gateway's clients.
  */
 import { defined } from '../../../protocols/defined.ts';
 import type { PresenceEntry, StateVersion } from '../../../protocols/gateway/index.ts';
@@ -24,30 +24,30 @@ import {
 import { type Clients, Peers } from './peers.ts';
 
 export type PresenceParts = {
-  /** those that have said a good hello */
+  /** connections that completed the handshake */
   readonly connections: ReadonlySet<Connection>;
-  /** those that are told */
+  /** receivers of presence events */
   readonly audience: Iterable<Connection>;
   readonly bus: System['bus'];
   readonly tenant: string;
-  /** names this run of the gateway */
+  /** identifies this run of the gateway */
   readonly gateway: string;
   readonly clock: Clock;
 };
 
 export class Presence {
-  /** set by the HealthBook of the same door */
+  /** set by the HealthReport of the same gateway */
   healthVersion = 1;
   readonly peers: Peers;
   readonly #parts: PresenceParts;
   #version = 1;
-  /** of this gateway's clients alone */
+  /** version of this gateway's clients only */
   #ownVersion = 1;
-  /** the newest of this gateway's clients, in the order in which they came */
+  /** the newest clients of this gateway, in order of their handshakes */
   #own = new Map<Connection, PresenceEntry>();
-  /** one of those named has left, and an older one may be named instead */
+  /** a listed client has left, so an older one may be listed instead */
   #isShort = false;
-  /** entries as JSON: one is told in very many hellos */
+  /** entries as JSON, because many `hello-ok` frames contain the same entry */
   readonly #texts = new WeakMap<PresenceEntry, string>();
   #isOwnTold = true;
   #cancelTelling: (() => void) | undefined;
@@ -77,7 +77,7 @@ export class Presence {
     return total;
   }
 
-  /** The newest of all gateways, the longest there first. */
+  /** The newest clients of all gateways, oldest connection first. */
   entries(): PresenceEntry[] {
     const own = this.#ownEntries();
     const all = [...own, ...[...this.peers.others()].flatMap(({ entries }) => entries)];
@@ -97,7 +97,7 @@ export class Presence {
     return `[${texts.join(',')}]`;
   }
 
-  /** Somebody came to this gateway, and is among its connections as the last one. */
+  /** A client connected; it is already the last of `connections`. */
   joined(connection: Connection): void {
     const entry = entryOf(connection);
     if (entry !== undefined) this.#own.set(connection, entry);
@@ -106,7 +106,7 @@ export class Presence {
     this.#ownChanged();
   }
 
-  /** Somebody left it, and is not among its connections any more. */
+  /** A client disconnected; it is no longer in `connections`. */
   left(connection: Connection): void {
     if (this.#own.delete(connection)) this.#isShort = true;
     this.#ownChanged();
@@ -145,7 +145,7 @@ export class Presence {
     const payload = { presence, ...(total > presence.length ? { total } : {}) };
     const head = eventHead('presence', payload, { stateVersion });
     this.#cancelRest?.();
-    // Those that come meanwhile are told at hello.
+    // Clients that connect in the meantime receive presence in `hello-ok`.
     this.#tellSome(head, [...this.#parts.audience], 0);
   }
 
@@ -171,7 +171,7 @@ export class Presence {
     return [...this.#own.values()];
   }
 
-  /** Connections stand in the order of their hellos. What an entry says does not change. */
+  /** Lists older clients again. Connections are ordered by handshake, and entries are immutable. */
   #nameOlder(): void {
     this.#isShort = false;
     const { connections } = this.#parts;

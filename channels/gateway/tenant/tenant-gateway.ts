@@ -60,7 +60,7 @@ export class TenantGateway {
     if (client.role === 'node') void membership.devices.joined(connection);
   }
 
-  /** Does nothing when the connection is not a member. */
+  /** Does nothing if the connection is not a member. */
   leave(connection: Connection): void {
     const { connections, replay, devices, presence } = this.#parts.membership;
     if (!connections.delete(connection)) return;

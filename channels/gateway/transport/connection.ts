@@ -1,17 +1,17 @@
 /**
- * Connection: one client's WebSocket. Owns the sequence of its events, the order and batching of
- * what is written, and what happens to a client that reads too slowly.
+ * One client's WebSocket. Owns the sequence of its events, the order and batching of writes, and
+ * the policy for slow consumers.
  *
  * Invariants:
  *  1. Events of one connection are numbered 1, 2, 3, … without a gap; the challenge has no number.
- *  2. All frames of one turn of the event loop leave in one write.
- *  3. A client whose unread frames pass the bound is closed with a reason; it never stops the
+ *  2. All frames of one turn of the event loop are sent in one write.
+ *  3. A client whose unread frames exceed the bound is closed with a reason; it never blocks
  *     others.
- *  4. When the connection ends, every wait that was begun for it is given up.
- *  5. A connection that ended goes on numbering the events it is told, for the client that comes
- *     back and asks for them (replay.ts); nothing is written any more.
+ *  4. When the connection ends, all its leases are released.
+ *  5. An ended connection continues to number its events, for a client that resumes them
+ *     (replay.ts); nothing is written any more.
  *
- * There are ten thousand of them: no timers, closures or sets before they are needed.
+ * A gateway has up to ten thousand connections, so timers, closures and sets are created lazily.
  */
 import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
@@ -33,24 +33,24 @@ export { type EventHead, eventHead };
 /** Close codes of RFC 6455 that the gateway uses. */
 export const CLOSE = { policy: 1008, tooBig: 1009, restart: 1012 } as const;
 
-/** Who a connection is, once it has said a good hello. */
+/** The identity of a connection that completed the handshake. */
 export type Client = {
   readonly params: ConnectParams;
   readonly role: DeviceRole;
-  /** of an operator; a node has none */
+  /** of an operator; empty for a node */
   readonly scopes: readonly Scope[];
   readonly tenant: string;
-  /** in whose name its requests are */
+  /** the principal of its requests */
   readonly principal: Principal;
-  /** it has proved to be this device */
+  /** the device whose identity it proved */
   readonly deviceId?: string;
-  /** hex SHA-256 of the token that the device has for this role */
+  /** hex SHA-256 of the device's token for this role */
   readonly tokenHash?: string;
-  /** what let it in */
+  /** the credential that was accepted */
   readonly method: AuthMethod;
-  /** it is on this machine, as far as the socket and no proxy's header says */
+  /** it is on this machine, with no proxy in between */
   readonly isLocal: boolean;
-  /** no person is asked about what it offers as a node */
+  /** a node's commands need no approval of an operator */
   readonly isApprovedAutomatically: boolean;
   readonly caps: ReadonlySet<string>;
   /** epoch milliseconds */
@@ -69,11 +69,11 @@ export class Connection {
   readonly id: string;
   readonly remoteAddress: string;
   client: Client | undefined;
-  /** remembers its events for who comes back; nobody else's are remembered */
+  /** stores its events for a resume; undefined if it cannot be resumed */
   recent: RecentFrames | undefined;
-  /** false when nothing came from the client since the last ping */
+  /** false when nothing was received since the last ping */
   alive = true;
-  /** requests that wait for their answer */
+  /** requests without an answer */
   openRequests = 0;
   #seq = 0;
   #corked = false;
@@ -96,32 +96,34 @@ export class Connection {
     return !this.#ended && this.#ws.readyState === this.#ws.OPEN;
   }
 
-  /** of the last event */
+  /** number of the last event */
   get seq(): number {
     return this.#seq;
   }
 
-  /** It is an operator's that may see what runs do; a node is told what is meant for it. */
+  /**
+   * Whether it is an operator with read access. Nodes receive only events that are sent to them.
+   */
   get mayRead(): boolean {
     return this.client?.role === 'operator' && this.client.scopes.some((scope) => READS.has(scope));
   }
 
-  /** True while the client is too far behind for deltas. */
+  /** True while the client lags too far behind for deltas. */
   get lagging(): boolean {
     return !this.#ended && this.#socket.writableLength > LAGGING_BYTES;
   }
 
-  /** The client reads too slowly to be told the last deltas of this run. */
+  /** Records that the client missed deltas of this run. */
   miss(runId: string): void {
     (this.#missed ??= new Set()).add(runId);
   }
 
-  /** Runs with deltas that the client was not told. */
+  /** Runs of which the client missed deltas. */
   get missed(): Iterable<string> {
     return this.#missed ?? [];
   }
 
-  /** True when it had missed deltas of this run; then it has not any more. */
+  /** Returns whether the client missed deltas of this run, and clears the record. */
   caughtUp(runId: string): boolean {
     return this.#missed !== undefined && this.#missed.delete(runId);
   }
@@ -130,17 +132,17 @@ export class Connection {
     this.send(JSON.stringify({ type: 'res', id, ok: true, payload }));
   }
 
-  /** `payload` is JSON already: what many are given is encoded once. */
+  /** @param payload JSON that was encoded once for many connections */
   respondEncoded(id: string, payload: string): void {
     this.send(`{"type":"res","id":${JSON.stringify(id)},"ok":true,"payload":${payload}}`);
   }
 
-  /** `payload` beside the error is for `agent`, whose failed runs have a result too. */
+  /** @param payload for `agent`, whose failed runs also have a result */
   refuse(id: string, error: GatewayErrorShape, payload?: unknown): void {
     this.send(JSON.stringify({ type: 'res', id, ok: false, payload, error }));
   }
 
-  /** An event made by `eventHead`: one text for all connections, only the number is its own. */
+  /** Sends an event made by `eventHead`: the text is shared, and only the number is its own. */
   event(head: EventHead): void {
     const seq = ++this.#seq;
     this.recent?.add(seq, head);
@@ -150,12 +152,12 @@ export class Connection {
     if (second !== undefined) this.#socket.write(second);
   }
 
-  /** A frame that has no number. */
+  /** Sends a frame without a number. */
   send(frame: string): void {
     if (this.#mayWrite()) this.#socket.write(textFrame(frame));
   }
 
-  /** Begins the one write of this turn of the event loop; a client that reads nothing is closed. */
+  /** Corks the socket until the end of this turn of the event loop; closes a slow consumer. */
   #mayWrite(): boolean {
     if (!this.open) return false;
     if (this.#socket.writableLength > BUFFERED_BYTES_MAX) {
@@ -170,7 +172,7 @@ export class Connection {
     return true;
   }
 
-  /** For `uncorkLater` alone. */
+  /** Only for `uncorkLater`. */
   uncork(): void {
     this.#corked = false;
     this.#socket.uncork();
@@ -181,7 +183,9 @@ export class Connection {
     if (this.open) this.#ws.ping();
   }
 
-  /** Begins the closing handshake; a client that does not answer it loses its socket. */
+  /**
+   * Starts the closing handshake; the socket is destroyed if the client does not answer in time.
+   */
   close(code: number, reason: string): void {
     if (!this.open) return;
     this.#ws.close(code, closeReason(reason));
@@ -194,20 +198,20 @@ export class Connection {
     this.#ws.terminate();
   }
 
-  /** Calls once the socket is closed; at once if it is. */
+  /** Calls `call` once the socket is closed; immediately if it already is. */
   onClosed(call: () => void): void {
     if (this.#ws.readyState === this.#ws.CLOSED) call();
     else this.#ws.once('close', call);
   }
 
-  /** Keeps `giveUp` until the returned function is called; a connection that ends calls it. */
+  /** Calls `giveUp` when the connection ends, unless the returned function was called before. */
   lease(giveUp: () => void): () => void {
     if (this.#ended) giveUp();
     else (this.#leases ??= new Set()).add(giveUp);
     return () => this.#leases?.delete(giveUp);
   }
 
-  /** Gives up every wait. May be repeated. */
+  /** Releases all leases. May be repeated. */
   ended(): void {
     if (this.#ended) return;
     this.#ended = true;
@@ -216,10 +220,10 @@ export class Connection {
   }
 }
 
-/** RFC 6455 allows so many; `ws` throws on more. */
+/** The limit of RFC 6455; `ws` throws on a longer reason. */
 const CLOSE_REASON_BYTES_MAX = 123;
 
-/** Cut between characters: a reason may hold what a stranger wrote. */
+/** Truncates between characters: a reason may contain text of the client. */
 const closeReason = (text: string): Buffer => {
   const bytes = Buffer.from(text);
   let end = Math.min(bytes.length, CLOSE_REASON_BYTES_MAX);

@@ -1,16 +1,16 @@
-/** EventHead: an event as it is encoded once, however many connections are told of it. */
+/** An event, encoded once for all connections that receive it. */
 
 export type EventHead = {
-  /** of the frame, all that follows the number */
+  /** the frame's text after the number */
   readonly rest: Buffer;
-  /** what is remembered of it, once somebody does */
+  /** the stored event, once it is stored */
   kept?: StoredEvent;
 };
 
-/** An event as all connections remember it; `head` is undefined once it is forgotten. */
+/** An event that is stored for all connections; `head` is undefined once it is dropped. */
 export type StoredEvent = { head: EventHead | undefined };
 
-/** Everything of an event frame but its number, which `Connection.event` adds. */
+/** An event frame without its number, which `Connection.event` adds. */
 export const eventHead = (event: string, payload: unknown, more: object = {}): EventHead => {
   const text = JSON.stringify({ type: 'event', event, payload, ...more });
   return { rest: Buffer.from(text.slice(1)) };

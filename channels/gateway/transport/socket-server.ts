@@ -1,11 +1,11 @@
 /**
- * SocketServer: turns HTTP upgrades into connections, leads each through the handshake to the door
- * of its tenant, and hands its requests on. Owns the set of all connections.
+ * Turns HTTP upgrades into connections, performs the handshake of each, and passes its requests to
+ * the gateway of its tenant. Owns the set of all connections.
  *
  * Invariants:
  *  1. Before `hello-ok` a client can make the gateway hold 64 KiB for 15 seconds, and an IP 32
  *     times that.
- *  2. A connection is asked for its secret once: a refused connect ends it.
+ *  2. A connection has one attempt to authenticate: a refused `connect` ends it.
  */
 import { randomUUID } from 'node:crypto';
 import { type IncomingMessage, STATUS_CODES } from 'node:http';
@@ -46,14 +46,16 @@ type SocketOptions = Pick<
   'auth' | 'clock' | 'log' | 'system' | 'tenancy' | 'tenant' | 'whois'
 >;
 
-/** A connection before its hello. */
+/** A connection that has not completed the handshake. */
 type PendingConnection = {
   readonly arrival: Pick<ConnectOrigin, 'remote' | 'nonce'>;
-  /** bounds what it may do; called once its time as a stranger is over */
+  /**
+   * ends the limits of unauthenticated connections; called when it completes the handshake or ends
+   */
   readonly end: () => void;
-  /** others of its address may come in its place: it waits among bounded others (AuthFailures) */
+  /** releases its slot while it waits for a turn of AuthFailures, which bounds the waiting ones */
   readonly leavePlace: () => void;
-  /** what it sent after its connect, while that is judged; the bytes before hello bound it */
+  /** frames received while `connect` is checked; HANDSHAKE_BYTES_MAX bounds them */
   early: [bytes: RawData, isBinary: boolean][] | undefined;
 };
 
@@ -100,8 +102,8 @@ export class SocketServer {
   }
 
   /**
-   * Where all places of the account are taken, its oldest stranger that has not asked for anything
-   * is ended: connections that say nothing keep nobody else of their address out.
+   * Whether the account has a free slot. If not, its oldest connection that has sent nothing is
+   * terminated, so that idle connections do not block other clients of their address.
    */
   #hasPlace(account: string): boolean {
     if ((this.#greeting.get(account) ?? 0) < UNAUTHENTICATED_PER_IP_MAX) return true;
@@ -115,14 +117,14 @@ export class SocketServer {
     return false;
   }
 
-  /** Closes every connection; resolves when all are gone. */
+  /** Closes all connections; resolves when all are closed. */
   async close(reason: string): Promise<void> {
     this.#closing = true;
     const gone = [...this.#all].map(
       (connection) => new Promise<void>((resolve) => connection.onClosed(resolve)),
     );
     for (const connection of this.#all) connection.close(CLOSE.restart, reason);
-    // Also those that were closing before, and never finish it.
+    // Also terminates connections whose closing handshake does not complete.
     const cancel = this.#options.clock.after(CLOSE_GRACE_MS, () => {
       for (const connection of this.#all) connection.terminate();
     });
@@ -154,7 +156,7 @@ export class SocketServer {
     connection.send(challengeFrame(arrival.nonce, clock.wallMs()));
   }
 
-  /** Bounds what a stranger may do; `end` ends that. */
+  /** Limits bytes and time until the handshake is complete; `end` removes the limits. */
   #greetWithin(
     connection: Connection,
     socket: Socket,
@@ -169,7 +171,7 @@ export class SocketServer {
         CLOSE.tooBig,
         `a frame before hello-ok has at most ${HANDSHAKE_FRAME_BYTES_MAX} bytes`,
       );
-      // What it goes on sending is not read.
+      // Further bytes are not read.
       socket.off('data', onData).pause();
     };
     socket.on('data', onData);
@@ -184,7 +186,7 @@ export class SocketServer {
     return { end, leavePlace };
   }
 
-  /** One of the places that an account has before hello; the returned function leaves it, once. */
+  /** Occupies a slot of the account. The returned function releases it and may be repeated. */
   #takePlace(account: string): () => void {
     this.#greeting.set(account, (this.#greeting.get(account) ?? 0) + 1);
     let isLeft = false;
@@ -224,7 +226,7 @@ export class SocketServer {
     const { id, params } = frame;
     const attempt = { isOpen: () => connection.open, onWait: stranger.leavePlace };
     const greeting = await handleConnect(this.#gate, { ...stranger.arrival, ...attempt }, params);
-    // It may have left, or its time may have been over, while it was looked up.
+    // The client may have disconnected, or timed out, during the check.
     if (!connection.open) return;
     if (!greeting.ok) {
       const { error } = greeting;
@@ -243,7 +245,7 @@ export class SocketServer {
     }
   }
 
-  /** What comes after the client was told to go is not done: its rights may have ended. */
+  /** Requests on a closing connection are ignored, because the client may have lost its rights. */
   #request(connection: Connection, bytes: RawData, isBinary: boolean): void {
     if (!connection.open) return;
     const tenant = this.#tenantOf(connection);
@@ -267,7 +269,7 @@ export class SocketServer {
   }
 }
 
-/** What a stranger calls itself, as far as it says so. */
+/** The client id that an unauthenticated client claims. */
 const nameOf = (params: unknown): string => {
   const { client } = (params ?? {}) as { readonly client?: { readonly id?: unknown } | null };
   return typeof client?.id === 'string' ? client.id.slice(0, 64) : 'somebody';
@@ -277,7 +279,7 @@ const reject = (socket: Socket, status: number): void => {
   socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nConnection: close\r\n\r\n`);
 };
 
-/** A refused connect ends the connection, after its answer. */
+/** Answers a refused `connect`, then closes the connection. */
 const refuseConnect = (connection: Connection, id: string, error: GatewayErrorShape): void => {
   connection.refuse(id, error);
   connection.close(CLOSE.policy, error.message);
@@ -287,7 +289,7 @@ type Parsed =
   | { readonly ok: true; readonly value: RequestFrame }
   | { readonly ok: false; readonly id: string; readonly message: string };
 
-/** `id` of a bad frame: its own where it has one, so that the client can tell which it was. */
+/** `id` of an invalid frame: its own if it has one, so that the client can correlate the error. */
 const requestOf = (bytes: RawData, isBinary: boolean): Parsed => {
   if (isBinary) return { ok: false, id: 'invalid', message: 'invalid frame: send JSON text' };
   const text = textOf(bytes);
@@ -311,5 +313,5 @@ const requestOf = (bytes: RawData, isBinary: boolean): Parsed => {
   };
 };
 
-/** `ws` gives one Buffer unless it is asked for another form. */
+/** `ws` returns one Buffer by default. */
 const textOf = (bytes: RawData): string => (bytes as Buffer).toString('utf8');

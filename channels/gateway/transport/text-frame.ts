@@ -1,13 +1,13 @@
 /**
- * Text messages as the bytes a server writes: one frame each, final and unmasked (RFC 6455,
- * section 5.2). Written past the `ws` sender, because an event for many clients is encoded once and
- * only its number differs: what they have in common is one Buffer for all.
+ * Encodes text messages as WebSocket frames: one final, unmasked frame each (RFC 6455, section
+ * 5.2). The frames bypass the `ws` sender: an event is encoded once for many clients, and all of it
+ * except the number is one shared Buffer.
  */
 const FINAL_TEXT = 0x81;
-/** Payload lengths from which on the header has two, and eight, bytes more. */
+/** Payload lengths from which the header is two, and eight, bytes longer. */
 const TWO_BYTES_FROM = 126;
 const EIGHT_BYTES_FROM = 65_536;
-/** An event up to this length is copied behind its number: one write costs less than two. */
+/** An event up to this length is copied after its number: one write is cheaper than two. */
 const COPIED_BYTES_MAX = 4_096;
 
 const headerBytes = (length: number): number => {
@@ -15,7 +15,7 @@ const headerBytes = (length: number): number => {
   return length < EIGHT_BYTES_FROM ? 4 : 10;
 };
 
-/** @returns where the payload begins */
+/** @returns the offset of the payload */
 const writeHeader = (into: Buffer, length: number): number => {
   into[0] = FINAL_TEXT;
   if (length < TWO_BYTES_FROM) {
@@ -41,8 +41,8 @@ export const textFrame = (text: string): Buffer => {
 };
 
 /**
- * The frame of an event: `{"seq":N,` and then `rest`, which is shared. In one piece, or in two that
- * are written one after the other.
+ * The frame of an event: `{"seq":N,` followed by the shared `rest`. Returns one Buffer, or two to
+ * write in sequence.
  */
 export const eventFrame = (seq: number, rest: Buffer): readonly [Buffer, Buffer?] => {
   const number = `{"seq":${seq},`;

@@ -1,13 +1,16 @@
 /**
- * Ticks: `tick` and a ping to every connection once per interval, and the end of those that did not
- * answer the last ping. Spread over the interval, so that ten thousand connections are never
- * written to at once.
+ * Sends `tick` and a ping to every connection once per interval, and terminates those that did not
+ * answer the last ping. The sends are spread over the interval, because there may be ten thousand
+ * connections.
  */
 import type { Clock } from '../../../runtime/index.ts';
 import { type Connection, eventHead } from './connection.ts';
 import { TICK_BATCH } from '../limits.ts';
 
-/** Of connections, all of them in the order in which they came. Returns the end of ticking. */
+/**
+ * @param connections all connections, in order of arrival
+ * @returns a function that stops the ticks
+ */
 export const tickEvery = (
   intervalMs: number,
   clock: Clock,
@@ -15,7 +18,7 @@ export const tickEvery = (
 ): (() => void) => {
   let round: Connection[] = [];
   let cancel = clock.after(intervalMs, begin);
-  /** Those that come in the middle of a round have their first tick in the next one. */
+  /** Connections that arrive during a round have their first tick in the next one. */
   function begin(): void {
     round = [...connections()];
     next(intervalMs / Math.max(1, Math.ceil(round.length / TICK_BATCH)));
