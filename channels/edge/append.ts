@@ -1,10 +1,10 @@
 /**
- * Append: hands an accepted envelope to the actors and waits for their word. The sequence actor of
- * (sender, subject, MAJOR) lets the number pass and forwards to the task; the task's answer means
- * that it is durable.
+ * Sends an accepted envelope to the actors and waits for their answer. The sequence actor of
+ * (sender, subject, MAJOR) checks the number and forwards the envelope to the task. The task's
+ * answer means that it is durable.
  *
- * Nothing but the actors' answer decides about `seq`: a committed row may be ahead of a task whose
- * repeat must find it first.
+ * Only the actors' answer decides about `seq`. A committed row may be newer than the actor's state
+ * that a repeat must be compared with.
  */
 import { majorOf } from '../../protocols/action.ts';
 import type { Address } from '../../protocols/address.ts';
@@ -32,13 +32,11 @@ export type Accepted = {
   readonly terms: TaskTerms;
   readonly transport: 'http' | 'nats';
   readonly principal: Principal;
-  /** what is left of its time to live */
+  /** remaining time to live */
   readonly ttlMs: number;
 };
 
-/**
- * The task as it was accepted, or as an earlier copy of the envelope made it. @throws TroupeError
- */
+/** The new task, or the task that an earlier copy of the envelope created. @throws TroupeError */
 export const append = async (
   system: Pick<System, 'ask'>,
   { envelope, taskId, payloadHash, terms, transport, principal, ttlMs }: Accepted,
@@ -74,8 +72,9 @@ export const append = async (
 const AGAIN = 'send it again with the same idempotency_key';
 
 /**
- * Asks a task or its sequence. undefined: the message was accepted, and no answer came in time.
- * @throws TroupeError what it was refused with
+ * Asks a task or its sequence actor. Returns undefined when the message was accepted and no answer
+ * came in time.
+ * @throws TroupeError the refusal
  */
 export const ask = async (
   system: Pick<System, 'ask'>,
@@ -90,7 +89,7 @@ export const ask = async (
   throw TroupeError.from(soon(answer.error));
 };
 
-/** What may pass by itself says when to come again. */
+/** Adds a retry delay to a temporary failure. */
 const soon = (error: ErrorData): ErrorData =>
   error.code === 'UNAVAILABLE' && error.retryAfterMs === undefined
     ? { ...error, message: `${error.message}: ${AGAIN}`, retryAfterMs: RETRY_MS }

@@ -1,4 +1,4 @@
-/** Canonical JSON of a payload (RFC 8785), by which equal payloads are known. */
+/** Canonical JSON of a payload (RFC 8785), for comparing payloads. */
 import { canonicalize } from 'json-canonicalize';
 import { TroupeError } from '../../protocols/errors.ts';
 

@@ -13,21 +13,21 @@ import type { EdgeRequest } from './edge.ts';
 
 /** Maximum nesting of objects and lists: deeper ones would exhaust the stack of recursive code. */
 const DEPTH_MAX = 64;
-/** How far a sender's clock may be ahead of this process's. */
+/** Maximum lead of a sender's clock over this process's clock. */
 const CLOCK_AHEAD_MS = 60_000;
 /** Longest id that an error repeats. */
 const ECHO_CHARACTERS_MAX = 128;
 
-/** Time to retry for a sender when no worker is in the requested locality. */
+/** Retry delay for a sender when no worker is in the requested locality. */
 const NO_WORKER_RETRY_MS = 5_000;
-/** The label of workers that says where they are. */
+/** The label that contains a worker's locality. */
 const LOCALITY_LABEL = 'locality';
 
 const UTF8 = new TextDecoder('utf-8', { fatal: true });
 
 /**
- * @throws TroupeError PAYLOAD_TOO_LARGE; INVALID_ARGUMENT: no JSON, nested too deep, or with a lone
- * surrogate (RFC 7493), which cannot be stored
+ * @throws TroupeError PAYLOAD_TOO_LARGE; INVALID_ARGUMENT when it is not JSON, is nested too deep,
+ *   or has a lone surrogate (RFC 7493), which cannot be stored
  */
 export const readJson = (bytes: Uint8Array): unknown => {
   if (bytes.byteLength > ENVELOPE_BYTES_MAX) throw envelopeTooLarge();
@@ -35,7 +35,7 @@ export const readJson = (bytes: Uint8Array): unknown => {
   try {
     value = JSON.parse(UTF8.decode(bytes));
   } catch (cause) {
-    // The parser's own message shows a piece of what it read.
+    // The parser's own message would contain a part of the payload.
     throw new TroupeError('INVALID_ARGUMENT', 'the envelope is not JSON in UTF-8', { cause });
   }
   const fault = faultOf(value, DEPTH_MAX);
@@ -43,7 +43,7 @@ export const readJson = (bytes: Uint8Array): unknown => {
   return value;
 };
 
-/** Without the size: an entry point may stop reading before it is known. */
+/** Does not name the size, because an entry point may stop reading before it is known. */
 export const envelopeTooLarge = (): TroupeError =>
   new TroupeError(
     'PAYLOAD_TOO_LARGE',
@@ -67,7 +67,7 @@ const faultOf = (value: unknown, depth: number): string | undefined => {
 const LONE_SURROGATE = /\p{Surrogate}/u;
 const HALF_CHARACTER = 'has a text with half a character: a surrogate of UTF-16 without its other';
 
-/** The ids that a refusal repeats, as far as they could be read. */
+/** The ids that a refusal repeats, if they could be read. */
 export const idsOf = (value: unknown): { requestId?: string; traceId?: string } => {
   if (typeof value !== 'object' || value === null) return {};
   const { request_id, trace_id } = value as Record<string, unknown>;
@@ -86,13 +86,13 @@ export const envelopeOf = (value: unknown): Envelope => {
   throw schemaFault('the envelope is not valid', answer.errors);
 };
 
-/** INVALID_ARGUMENT with `details.errors`: each with the path of the field and what to write. */
+/** INVALID_ARGUMENT with `details.errors`: each has the path of the field and a correction. */
 export const schemaFault = (what: string, errors: readonly CheckError[]): TroupeError =>
   new TroupeError('INVALID_ARGUMENT', `${what}: ${describeErrors(errors)}`, {
     details: { errors },
   });
 
-/** The subject that an envelope came by is its own. @throws TroupeError FORBIDDEN */
+/** Checks that the subject is the one that the envelope names. @throws TroupeError FORBIDDEN */
 export const checkSubject = (
   { action, tenant_id }: Envelope,
   subject: EdgeRequest['subject'],
@@ -111,7 +111,7 @@ export const checkSubject = (
 };
 
 /**
- * What is left of its time to live, milliseconds, above 0.
+ * The remaining time to live in milliseconds, above 0.
  * @throws TroupeError EXPIRED; INVALID_ARGUMENT for a timestamp over 60 s ahead
  */
 export const timeLeftMs = ({ timestamp, ttl_sec }: Envelope, nowMs: number): number => {
@@ -130,17 +130,17 @@ export const timeLeftMs = ({ timestamp, ttl_sec }: Envelope, nowMs: number): num
 };
 
 export type Localities = {
-  /** where this process is */
+  /** locality of this process */
   readonly locality?: string;
-  /** further places whose data this cell may take */
+  /** other localities whose data this cell may process */
   readonly localities?: readonly string[];
-  /** of a cluster; none: this process does the work */
+  /** workers of a cluster; empty if this process does the work */
   readonly nodes: readonly Pick<NodeStatus, 'role' | 'draining' | 'labels'>[];
 };
 
 /**
- * @throws TroupeError FORBIDDEN: the data may not be processed here; UNAVAILABLE: this process has
- * no configured locality, or no worker is in the requested one
+ * @throws TroupeError FORBIDDEN when the data may not be processed here; UNAVAILABLE when this
+ *   process has no configured locality, or no worker is in the requested one
  */
 export const checkLocality = (
   wanted: string | undefined,
@@ -190,7 +190,7 @@ export const checkRoles = (
 
 /** @throws TroupeError PAYLOAD_TOO_LARGE */
 export const checkPayloadSize = (canonical: string, bytesMax: number): void => {
-  // A character has three bytes at most, so that most payloads need not be measured.
+  // A character has at most three bytes, so most payloads need not be measured.
   if (canonical.length * 3 <= bytesMax) return;
   const bytes = Buffer.byteLength(canonical);
   if (bytes <= bytesMax) return;

@@ -1,9 +1,9 @@
 /**
- * Control: the actions that the Edge itself answers, on every transport: `task.get_status`,
+ * Control actions that the Edge itself answers, on every transport: `task.get_status`,
  * `task.provide_input`, and `{action}.cancel`.
  *
- * They speak of a task that is there and make none. Control overtakes data: their `seq` is not
- * checked, and a cancel goes by the control lane. A cancel may be repeated; an input is given once
+ * They refer to an existing task and create none. Control overtakes data: their `seq` is not
+ * checked, and a cancel uses the control lane. A cancel may be repeated. An input is applied once
  * per idempotency key.
  */
 import { type TSchema, Type } from '@sinclair/typebox';
@@ -76,7 +76,7 @@ export type Control =
   | {
       readonly kind: 'cancel';
       readonly taskIds: TaskIds;
-      /** the task's own action: of another it is not found */
+      /** required action of the task; a task of another action is not found */
       readonly action: string;
       readonly reason?: string;
     };
@@ -85,7 +85,10 @@ const checkStatus = checker(StatusPayload, { secret: /./ });
 const checkInput = checker(InputPayload, { secret: /./ });
 const checkCancel = checker(CancelPayloadSchema, { secret: /./ });
 
-/** undefined: the envelope requests an offered action. @throws TroupeError INVALID_ARGUMENT */
+/**
+ * Returns undefined when the envelope requests an offered action. @throws TroupeError
+ * INVALID_ARGUMENT
+ */
 export const controlOf = (envelope: Envelope): Control | undefined => {
   const { action, action_version: wanted, payload } = envelope;
   const spec = CONTROL_SPECS.find((one) => one.action === action);
@@ -122,7 +125,10 @@ const cancelOf = ({ tenant_id: tenant, action, payload, principal }: Envelope): 
   };
 };
 
-/** A key is its caller's own, or shared by the tenant: the caller's own task comes first. */
+/**
+ * An idempotency key belongs to its caller or is shared by the tenant; the caller's own task comes
+ * first.
+ */
 const idsOfKey = (scope: TaskScope, principal: string): TaskIds => [
   taskIdOf({ ...scope, principal }),
   taskIdOf(scope),

@@ -1,14 +1,14 @@
 /**
- * The Edge: every rule for envelopes, in one place for all transports.
+ * The Edge: the rules for envelopes, in one place for all transports.
  *
- * Boundary: it knows no transport, reaches actors by `System` only, and stores nothing. A client
- * that waits here for the end of a task loses nothing when this process ends: the task continues.
+ * Boundary: it is independent of transports, reaches actors only through `System`, and stores
+ * nothing. If this process ends while a client waits for a task, the task continues.
  *
  * Invariants:
- *  1. A refused envelope left no trace; an answer with a task is durable.
- *  2. Every input is answered by a task or an error, without a stack and any part of the payload.
- *  3. The order is: size, schema, identity, tenant, roles, idempotency, ttl, quota, seq, append. So
- *     a repeat is recognized whatever its age and number, and never before its roles are checked.
+ *  1. A refused envelope leaves no state; an answer with a task is durable.
+ *  2. Every input is answered by a task or an error, without a stack or any part of the payload.
+ *  3. The order is: size, schema, identity, tenant, roles, idempotency, ttl, quota, seq, append. A
+ *     repeat is thus recognized whatever its age and number, and only after its roles are checked.
  */
 import { checkArtifactFields, hasArtifact } from '../../protocols/artifact.ts';
 import type { CheckError } from '../../protocols/check.ts';
@@ -68,37 +68,37 @@ export type EdgeOptions = {
   readonly clock: Clock;
   /** locality of this process; absent if not configured */
   readonly locality?: string;
-  /** further places whose data may be taken */
+  /** other localities whose data may be processed */
   readonly localities?: readonly string[];
   /** locality of stored files; absent if not configured */
   readonly artifactsLocality?: string;
-  /** default: 5,000 envelopes and 64 MiB of them at once */
+  /** default: 5,000 concurrent envelopes and 64 MiB of them */
   readonly outstanding?: OutstandingLimits;
-  /** remembered tasks of one tenant; default 5,000,000 */
+  /** maximum number of stored tasks of one tenant; default 5,000,000 */
   readonly tasksMax?: number;
-  /** opens a sealed payload for its check; absent: sensitive actions are refused */
+  /** opens a sealed payload for its check; omitted: sensitive actions are refused */
   readonly open?: (envelope: Envelope) => Promise<Envelope>;
-  /** errors of an input by the schema of its waiting task; absent: not checked */
+  /** validates an input against the schema of its waiting task; omitted: not checked */
   readonly fits?: (
     schema: Record<string, unknown>,
     value: unknown,
   ) => Promise<readonly CheckError[]>;
-  /** the bucket that files of payloads must be in; left out: their work looks itself */
+  /** checks that files in payloads are in this bucket; omitted: the work itself checks them */
   readonly artifacts?: Pick<Artifacts, 'resolve'>;
   readonly log?: { error(facts: object, message: string): void };
   /** called for every envelope after its answer is known; must not throw */
   readonly onRequest?: (facts: EdgeFacts) => void;
 };
 
-/** Of an envelope that is its sender's own word. */
+/** An authenticated envelope. */
 type Known = {
   readonly transport: EdgeRequest['transport'];
   readonly envelope: Envelope;
   readonly caller: Caller;
   readonly rate: QuotaAnswer;
-  /** how long its answer may still wait for the end of the task */
+  /** remaining time in which its answer may wait for the end of the task */
   readonly leftMs: () => number;
-  /** called when its action is known to be one that is served */
+  /** called when its action is known to be served */
   readonly onServed: () => void;
   /** called when it is durable */
   readonly onAck: () => void;
@@ -106,7 +106,7 @@ type Known = {
 
 const OUTSTANDING = { messages: 5_000, bytes: 64 * 2 ** 20 };
 const TASKS_MAX = 5_000_000;
-/** Tasks leave by time, so that a full tenant has room again before long. */
+/** Tasks expire continuously, so a full tenant has room again soon. */
 const FULL_RETRY_MS = 60_000;
 
 export const createEdge = (options: EdgeOptions): Edge => new RunningEdge(options);
@@ -191,7 +191,7 @@ class RunningEdge implements Edge {
     this.#tasks.close();
   }
 
-  /** The checks, in their order. @throws TroupeError the first that fails */
+  /** The checks in order. @throws TroupeError the first that fails */
   async #admit(request: EdgeRequest, seen: Seen, begunMs: number): Promise<TaskView> {
     const value = readJson(request.bytes);
     Object.assign(seen, idsOf(value));
@@ -200,8 +200,8 @@ class RunningEdge implements Edge {
     const control = controlOf(envelope);
     const caller = await this.#identify(request, envelope);
     seen.caller = caller;
-    // Counted here, so that every answer contains the rest of the quota; the refusal follows in its
-    // place.
+    // The quota is counted here, so that every answer contains the rest of it. An exceeded quota is
+    // refused later, in the order of the checks.
     seen.rate = this.#o.quota.take(caller, request.bytes.byteLength);
     const waitMs = clamp(request.waitMs ?? SYNC_ANSWER_MS);
     const sinceMs = () => this.#o.clock.monotonicMs() - begunMs;
@@ -271,8 +271,8 @@ class RunningEdge implements Edge {
   }
 
   /**
-   * The task of the envelope's idempotency key: of its caller alone, unless the action shares keys.
-   * Tasks of earlier versions have an id without the caller: for 28 hours they are found by it.
+   * The task of the envelope's idempotency key. Keys are per caller, unless the action shares them.
+   * Task ids of earlier versions do not contain the caller; for 28 hours they are found too.
    */
   #taskIdOf(envelope: Envelope, offer: Offer | undefined): string {
     const { tenant_id: tenant, action, idempotency_key: key, principal } = envelope;
@@ -283,7 +283,7 @@ class RunningEdge implements Edge {
     return taskIdOf({ tenant, action, subject, key, principal: principal.sub });
   }
 
-  /** @throws TroupeError INVALID_ARGUMENT; FORBIDDEN when it is sealed to another */
+  /** @throws TroupeError INVALID_ARGUMENT; FORBIDDEN when it is sealed to another key */
   async #checkPayload(envelope: Envelope, offer: Offer): Promise<void> {
     let { payload } = envelope;
     if (offer.spec.sensitive) {
@@ -345,10 +345,7 @@ class RunningEdge implements Edge {
     return this.#desk.cancel(view, control.reason, send, leftMs());
   }
 
-  /**
-   * What a caller may learn about a failure: a TroupeError as it is; of any other error only that
-   * it happened.
-   */
+  /** The error that a caller receives: a TroupeError unchanged; any other error without details. */
   #told(thrown: unknown, traceId: string | undefined): ErrorData {
     if (thrown instanceof TroupeError) return thrown.toData();
     this.#o.log?.error({ err: thrown, traceId }, 'edge: an envelope failed');
@@ -376,7 +373,7 @@ async function payloadFaults(payload: Payload, offer: Offer): Promise<readonly C
 
 const clamp = (waitMs: number): number => Math.min(SYNC_ANSWER_MS, Math.max(0, waitMs));
 
-/** The caller without an envelope. @throws TroupeError UNAUTHORIZED if it must sign */
+/** The caller of a request without an envelope. @throws TroupeError UNAUTHORIZED if it must sign */
 const unsignedOf = ({ sub, roles, profile }: Caller, action: string): Principal => {
   if (profile === 'A2A-Basic') return { sub, roles };
   throw new TroupeError(

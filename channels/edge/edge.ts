@@ -1,10 +1,9 @@
 /**
- * Edge: the one way in for envelopes, whatever carried them. A transport hands over
- * bytes and credentials and gets an answer that it only has to spell: the same envelope gets the
- * same answer on HTTP and on NATS.
+ * The Edge accepts envelopes of all transports. A transport passes bytes and credentials, and
+ * encodes the answer: the same envelope gets the same answer over HTTP and NATS.
  *
- * Order of the checks: size, schema, identity, tenant, payload, idempotency, ttl, quota; then the
- * append, where the actors decide about idempotency once more and about seq.
+ * Order of the checks: size, schema, identity, tenant, payload, idempotency, ttl, quota. Then the
+ * append, in which the actors decide about idempotency again and about seq.
  */
 import type { ErrorData } from '../../protocols/errors.ts';
 import type { TaskEvent, TaskView } from '../../protocols/task.ts';
@@ -16,13 +15,13 @@ export type Credentials = {
   readonly authorization?: string | undefined;
   /** detached JWS over the canonical envelope (A2A-External); header `x-jws-signature` */
   readonly signature?: string | undefined;
-  /** what carried them; only HTTP can show that a sender is on this machine */
+  /** the transport; only HTTP can show that a sender is on this machine */
   readonly transport?: Transport;
 };
 
 export type Profile = 'A2A-Basic' | 'A2A-External';
 
-/** Who is there, as the token says. */
+/** The authenticated caller, from its token. */
 export type Caller = {
   readonly sub: string;
   readonly roles: readonly string[];
@@ -36,19 +35,19 @@ export type EdgeRequest = Credentials & {
   /** W3C trace context */
   readonly traceparent?: string | undefined;
   readonly tracestate?: string | undefined;
-  /** domain and tenant of the subject that it came by; both must be those of the envelope */
+  /** domain and tenant of its NATS subject; both must be those of the envelope */
   readonly subject?: { readonly domain: string; readonly tenant: string };
-  /** how long a synchronous answer is waited for; default SYNC_ANSWER_MS, 0 to SYNC_ANSWER_MS */
+  /** wait for a synchronous answer; 0 to SYNC_ANSWER_MS, default SYNC_ANSWER_MS */
   readonly waitMs?: number;
 };
 
-/** Of the quota that the caller is nearest to. */
+/** State of the quota that is nearest to its limit. */
 export type Rate = { readonly limit: number; readonly remaining: number };
 
 export type EdgeAnswer =
-  /** accepted: durable; final when the state is */
+  /** accepted and durable; the answer is final when the state is */
   | { readonly kind: 'task'; readonly view: TaskView; readonly rate?: Rate }
-  /** nothing was accepted */
+  /** not accepted */
   | {
       readonly kind: 'refused';
       readonly error: ErrorData;
@@ -76,19 +75,19 @@ export interface Edge {
     options: { after: number; signal: AbortSignal },
   ): AsyncIterable<TaskEvent>;
   /**
-   * Not for A2A-External, which sends a signed envelope instead, as of `input`; both are taken from
-   * the quota of envelopes.
-   * @throws as `task`; CONFLICT when it has ended otherwise
+   * Not for A2A-External, whose clients send a signed envelope instead; the same applies to
+   * `input`. Both count against the quota of envelopes.
+   * @throws as `task`; CONFLICT when the task has ended with another outcome
    */
   cancel(taskId: string, credentials: Credentials, reason?: string): Promise<TaskView>;
-  /** @throws as `task`; CONFLICT when it waits for nothing */
+  /** @throws as `task`; CONFLICT when the task waits for no input */
   input(taskId: string, credentials: Credentials, input: unknown): Promise<TaskView>;
   close(): void;
 }
 
-/** Tells who comes. */
+/** Authenticates callers and their envelopes. */
 export interface Identity {
-  /** @throws TroupeError UNAUTHORIZED that says what is wrong, never what would be right */
+  /** @throws TroupeError UNAUTHORIZED with the fault, never with the expected value */
   authenticate(credentials: Credentials): Promise<Caller>;
   /**
    * Verifies that the envelope is the caller's: principal and tenant are the token's; under

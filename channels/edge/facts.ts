@@ -4,21 +4,21 @@ import type { ErrorCode } from '../../protocols/errors.ts';
 import type { TaskState } from '../../protocols/task.ts';
 import type { Caller, EdgeAnswer, EdgeRequest, QuotaAnswer } from './edge.ts';
 
-/** What became of one envelope, for metrics and logs. */
+/** The outcome of one envelope, for metrics and logs. */
 export type EdgeFacts = {
-  /** one that is on offer or was; undefined for a name that a caller made up */
+  /** an action that is or was offered; undefined for other names */
   readonly action: string | undefined;
   readonly tenant: string | undefined;
   readonly principal: string | undefined;
   readonly status: TaskState | 'REFUSED';
   readonly errorCode: ErrorCode | undefined;
-  /** it was refused because its `seq` was not above the last one of its sender and subject */
+  /** refused because its `seq` was not above the last one of its sender and subject */
   readonly seqRefused: boolean;
-  /** from its last byte to its answer; a synchronous answer waits for the work */
+  /** time from its last byte to its answer; a synchronous answer includes the work */
   readonly latencyMs: number;
-  /** of it, until it was durable; undefined for a repeat and when nothing was accepted */
+  /** time until it was durable; undefined for a repeat and for a refusal */
   readonly ackMs: number | undefined;
-  /** share of the nearest quota that is used, 0 to 1 */
+  /** used share of the nearest quota, 0 to 1 */
   readonly quotaUsed: number | undefined;
   readonly requestId: string | undefined;
   readonly taskId: string | undefined;
@@ -29,13 +29,13 @@ export type EdgeFacts = {
   readonly transport: EdgeRequest['transport'];
 };
 
-/** What is known of an envelope so far, whatever becomes of it. */
+/** The facts of an envelope that are known before its outcome. */
 export type Seen = {
   requestId?: string;
   traceId?: string;
   envelope?: Envelope;
   caller?: Caller;
-  /** its action is no invention of the caller's */
+  /** its action is or was offered */
   isServed?: true;
   rate?: QuotaAnswer;
   ackMs?: number;

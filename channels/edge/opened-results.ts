@@ -1,6 +1,6 @@
 /**
- * Opened results: an Edge that returns the result of sensitive work to callers that may read its
- * task, and publishes no event with it. The stored result stays sealed.
+ * An Edge that returns unsealed results of sensitive work to callers that may read the task. It
+ * publishes no event with them, and the stored result stays sealed.
  *
  * Boundary: the Edge below has already authorized the reader.
  */

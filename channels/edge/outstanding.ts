@@ -1,12 +1,12 @@
 /**
- * Outstanding: how much may be under way at this Edge at once, in envelopes and in their bytes.
- * What comes beyond is refused at once, so that a flood costs nothing but its refusals.
+ * Limits the concurrent envelopes of this Edge, by number and by bytes. Further ones are refused at
+ * once, so that a flood costs only its refusals.
  */
 import { TroupeError } from '../../protocols/errors.ts';
 
 export type OutstandingLimits = { readonly messages: number; readonly bytes: number };
 
-/** What is under way has mostly been answered by then. */
+/** By then most of the pending envelopes have been answered. */
 const RETRY_MS = 1_000;
 
 export class Outstanding {
@@ -18,10 +18,13 @@ export class Outstanding {
     this.#limits = limits;
   }
 
-  /** The returned function, called once, ends it. @throws TroupeError RATE_LIMIT_EXCEEDED */
+  /**
+   * Counts an envelope until the returned function is called, once. @throws TroupeError
+   * RATE_LIMIT_EXCEEDED
+   */
   begin(bytes: number): () => void {
     const { messages: messagesMax, bytes: bytesMax } = this.#limits;
-    // One that is larger than all may be by itself, as another check has it.
+    // An envelope above the limit may run alone; another check limits its size.
     const tooLarge = this.#bytes > 0 && this.#bytes + bytes > bytesMax;
     if (this.#messages >= messagesMax || tooLarge)
       throw new TroupeError(

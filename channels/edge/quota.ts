@@ -1,11 +1,11 @@
 /**
- * Quota: requests per minute of a principal and of a tenant, as token buckets. A bucket holds a
- * minute's worth and is filled evenly. The limits apply to all gateways together: each takes its
- * share by the number of live gateways, so no messages are needed between them.
+ * Requests per minute of a principal and of a tenant, as token buckets. A bucket holds the requests
+ * of one minute and is refilled evenly. The limits apply to all gateways together: each uses its
+ * share by the number of live gateways, so they exchange no messages.
  *
  * Invariants:
- *  1. A bucket is removed only when it is full, which equals a new one: new names give no further
- *     minute's worth.
+ *  1. A bucket is removed only when it is full, which equals a new one. New names thus give no
+ *     additional requests.
  *  2. Bounded: `NAMES_MAX` principals of a tenant, and as many tenants. Beyond that, callers share
  *     one bucket.
  */
@@ -15,14 +15,14 @@ import type { Caller, Identity, Quota, QuotaAnswer } from './edge.ts';
 
 export type QuotaLimits = {
   readonly principalPerMinute: number;
-  /** of a principal under A2A-External */
+  /** limit of a principal under A2A-External */
   readonly externalPerMinute: number;
   readonly tenantPerMinute: number;
 };
 
-/** Reads, of each quota, for one envelope. */
+/** Number of reads for each envelope of a quota. */
 const READS_PER_ENVELOPE = 10;
-/** The limits of what is read, by those of envelopes. */
+/** The limits of reads, derived from those of envelopes. */
 export const readLimits = (limits: QuotaLimits): QuotaLimits => ({
   principalPerMinute: limits.principalPerMinute * READS_PER_ENVELOPE,
   externalPerMinute: limits.externalPerMinute * READS_PER_ENVELOPE,
@@ -30,8 +30,8 @@ export const readLimits = (limits: QuotaLimits): QuotaLimits => ({
 });
 
 /**
- * Who comes, for a route that is not one for envelopes: each is taken from the quota.
- * @throws TroupeError RATE_LIMIT_EXCEEDED, besides what `authenticate` throws
+ * Authenticates the callers of other routes and counts their requests against the quota.
+ * @throws TroupeError RATE_LIMIT_EXCEEDED, and the errors of `authenticate`
  */
 export const metered =
   (identity: Pick<Identity, 'authenticate'>, quota: Quota): Identity['authenticate'] =>
@@ -41,7 +41,7 @@ export const metered =
     return caller;
   };
 
-/** @throws TroupeError RATE_LIMIT_EXCEEDED with when to come again */
+/** @throws TroupeError RATE_LIMIT_EXCEEDED with a retry delay */
 export function takeOne(quota: Quota, caller: Caller): void {
   const { allowed, limit, retryAfterMs } = quota.take(caller, 0);
   if (allowed) return;
@@ -57,11 +57,11 @@ type Tenant = { readonly all: Bucket; readonly own: Buckets };
 
 const MINUTE_MS = 60_000;
 const NAMES_MAX = 10_000;
-/** How often the gateways are counted, and full buckets looked for. */
+/** Interval in which live gateways are counted and full buckets are removed. */
 const LOOK_MS = 1_000;
-/** Whoever has no bucket of its own: no tenant and no principal is called so. */
+/** The shared bucket; not a valid name of a tenant or principal. */
 const OTHERS = '';
-/** Characters before a principal's name, which keep the two profiles apart. */
+/** Prefixes of principals' names, which separate the two profiles. */
 const PREFIX = 2;
 
 export class TokenQuota implements Quota {
@@ -74,7 +74,7 @@ export class TokenQuota implements Quota {
   #countedAtMs = -LOOK_MS;
   #clearedAtMs = -LOOK_MS;
 
-  /** @param namesMax principals of a tenant, and tenants, that have a bucket of their own */
+  /** @param namesMax principals of a tenant, and tenants, with their own bucket */
   constructor(
     limits: QuotaLimits,
     system: Pick<System, 'nodes'>,
@@ -142,7 +142,7 @@ export class TokenQuota implements Quota {
   }
 }
 
-/** Of the principals of one tenant. */
+/** The buckets of the principals of one tenant. */
 class Buckets {
   readonly #byName = new Map<string, Bucket>();
   readonly #max: number;
@@ -152,7 +152,7 @@ class Buckets {
     this.#max = max;
   }
 
-  /** As full as it is by now. */
+  /** The bucket, refilled to the current time. */
   of(name: string, limit: number, nowMs: number): Bucket {
     const known = this.#byName.get(name);
     if (known) return fill(known, limit, nowMs);
@@ -167,7 +167,7 @@ class Buckets {
     return fresh;
   }
 
-  /** Forgets the full ones, and answers how many are left. */
+  /** Removes the full buckets, and returns the number of the others. */
   clear(nowMs: number): number {
     for (const [name, bucket] of this.#byName) if (isFull(bucket, nowMs)) this.#byName.delete(name);
     return this.#byName.size;
@@ -187,6 +187,6 @@ function fill(bucket: Bucket, limit: number, nowMs: number): Bucket {
   return bucket;
 }
 
-/** Until there is a token. */
+/** Milliseconds until there is a token. */
 const waitMs = ({ tokens, limit }: Bucket): number =>
   tokens >= 1 ? 0 : Math.ceil(((1 - tokens) / limit) * MINUTE_MS);

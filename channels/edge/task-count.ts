@@ -1,10 +1,10 @@
 /**
- * TaskCount: about how many tasks of a tenant are remembered, for the cap that refuses new ones
- * rather than forget old ones.
+ * Estimates the number of stored tasks of a tenant, for the cap that refuses new tasks instead of
+ * deleting old ones.
  *
- * Rows are counted in slices between other work; what this process added since a count began is
- * added to it. The number is too high by what has left since and too low by what other gateways
- * added since, until the next count: every ten minutes, and every minute above half of the cap.
+ * Rows are counted in slices between other work. Tasks that this process added since the start of a
+ * count are added to it. Between counts the number misses tasks that expired or that other gateways
+ * added. A tenant is counted every ten minutes, and every minute above half of the cap.
  */
 import { defined } from '../../protocols/defined.ts';
 import { TASKS_INDEX } from '../../protocols/task.ts';
@@ -17,9 +17,9 @@ export type TaskCountOptions = {
 };
 
 type Count = {
-  /** rows of the last count that is complete */
+  /** rows of the last complete count */
   counted: number;
-  /** added since the last complete count began */
+  /** tasks added since the start of the last complete count */
   added: number;
 };
 
@@ -36,13 +36,13 @@ export class TaskCount {
     this.#o = options;
   }
 
-  /** Whether the tenant has as many as it may. The first call for a tenant begins to count. */
+  /** Whether the tenant has reached the cap. The first call for a tenant starts counting. */
   isFull(tenant: string): boolean {
     const { counted, added } = this.#of(tenant);
     return counted + added >= this.#o.tasksMax;
   }
 
-  /** One more was accepted. */
+  /** Adds an accepted task. */
   add(tenant: string): void {
     this.#of(tenant).added += 1;
   }
@@ -81,8 +81,7 @@ export class TaskCount {
     count.counted = rows + page.length;
     count.added -= addedBefore;
     if (count.counted + count.added === 0) {
-      // Without watched tasks it is counted again at the next request, so that tenants do not
-      // accumulate here.
+      // A tenant without tasks is dropped here, and counted again at its next request.
       this.#counts.delete(tenant);
       return;
     }

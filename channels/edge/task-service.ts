@@ -17,7 +17,7 @@ export type TaskServiceOptions = {
   readonly system: Pick<System, 'ask' | 'caughtUp'>;
   readonly offers: Offers;
   readonly watch: TaskWatch;
-  /** errors of a value against a JSON Schema; left out: an input is not looked at */
+  /** validates a value against a JSON Schema; omitted: inputs are not checked */
   readonly fits?: (
     schema: Record<string, unknown>,
     value: unknown,
@@ -47,10 +47,10 @@ export class TaskService {
   }
 
   /**
-   * Answers when the task has ended, or after `waitMs` with the task as it is then; one that was
-   * cancelled before is answered as it is.
+   * Resolves when the task has ended, or after `waitMs` with the current task. A task that was
+   * cancelled before is returned unchanged.
    * @param view as `read` returned it for this principal
-   * @throws TroupeError CONFLICT when it has ended otherwise
+   * @throws TroupeError CONFLICT when the task has ended with another outcome
    */
   async cancel(
     view: TaskView,
@@ -72,8 +72,8 @@ export class TaskService {
 
   /**
    * @param view as `read` returned it for this principal
-   * @throws TroupeError INVALID_ARGUMENT when it is not what the task waits for; CONFLICT when it
-   *   waits for nothing
+   * @throws TroupeError INVALID_ARGUMENT when the input does not match the request; CONFLICT when
+   *   the task waits for no input
    */
   async input(
     view: TaskView,
@@ -101,10 +101,10 @@ export class TaskService {
   }
 
   /**
-   * A gateway of a cluster may see a row after a caller has received the task: before it reports
-   * that there is none it reads all that was accepted until now. So it does for a task that the
-   * reader may not reach, whose refusal comes as late and fails as often as that of no task.
-   * @throws TroupeError NOT_FOUND for a text that is no task id; UNAVAILABLE
+   * In a cluster, a caller may know a task before this gateway's replica has its row. Before it
+   * reports NOT_FOUND, the gateway therefore catches up with all accepted messages. It does the
+   * same for a task that the reader may not reach, so that timing and failures reveal nothing.
+   * @throws TroupeError NOT_FOUND for a text that is not a task id; UNAVAILABLE
    */
   async #find(reader: Reader, taskId: string): Promise<TaskView | undefined> {
     const { system } = this.#o;
@@ -141,7 +141,7 @@ export const mayReach = (
   return 'offer' in found && found.offer.spec.roles.some((role) => roles.includes(role));
 };
 
-/** @throws TroupeError NOT_FOUND for a text that no task is called */
+/** @throws TroupeError NOT_FOUND for a text that is not a task id */
 function addressOf(tenant: string, taskId: string): Address {
   try {
     return taskAddress(tenant, taskId);

@@ -1,6 +1,6 @@
 /**
- * TaskWatch: receives task events from the Bus for the clients that wait at this Edge. One
- * subscription for all; the Bus may lose a message, so waiting clients also read the row.
+ * Receives task events from the Bus for the clients that wait at this Edge. All share one
+ * subscription. The Bus may lose a message, so waiting clients also poll the row.
  */
 import {
   isFinal,
@@ -12,7 +12,7 @@ import {
 } from '../../protocols/task.ts';
 import type { Clock, Index, System } from '../../runtime/index.ts';
 
-/** The task as it is after an event; undefined when the watch ends. */
+/** Receives the task after an event; undefined when the watch ends. */
 type Listener = (view: TaskView | undefined) => void;
 
 export type WatchOptions = {
@@ -21,7 +21,7 @@ export type WatchOptions = {
   readonly clock: Clock;
 };
 
-/** A row is looked at so often by who waits for events that may be lost. */
+/** Interval in which waiting clients poll a row, because events may be lost. */
 const LOOK_MS = 1_000;
 
 export class TaskWatch {
@@ -39,17 +39,14 @@ export class TaskWatch {
     });
   }
 
-  /**
-   * The task of the tenant, as its row has it, with all of a result that was too large for an
-   * event.
-   */
+  /** The task's row, which contains the complete result, even if it was too large for an event. */
   row(tenant: string, taskId: string): TaskRow | undefined {
     return this.#o.index.get<TaskRow>(TASKS_INDEX, tenant, taskId);
   }
 
   /**
    * Returns a function that ends the subscription. After the end of the watch the listener is
-   * called at once.
+   * called immediately.
    */
   on(taskId: string, listener: Listener): () => void {
     if (this.#closed) {
@@ -63,14 +60,14 @@ export class TaskWatch {
     };
   }
 
-  /** Listens before whatever may end the task is sent. */
+  /** Subscribes to the end of a task. Call it before sending what may end the task. */
   ending(taskId: string): Ending {
     return new Ending(this, this.#o.clock, taskId);
   }
 
   /**
-   * The events of the task from `after` + 1 on, each once and in order, until it has ended, was
-   * removed, or `signal` aborts. A missed event is sent with the current task.
+   * The events of the task from `after` + 1 on, each once and in order. Ends when the task has
+   * ended or was removed, or when `signal` aborts. A missed event is sent with the current task.
    */
   async *follow(
     tenant: string,
@@ -108,7 +105,7 @@ export class TaskWatch {
     this.#listeners.clear();
   }
 
-  /** With its result: the view of an event may have been sent without one that is large. */
+  /** The view with its result: an event may omit a large one. */
   whole(view: TaskView): TaskView {
     if (view.state !== 'SUCCEEDED' || view.result !== undefined) return view;
     const row = this.row(view.tenant_id, view.task_id);
@@ -135,14 +132,14 @@ class News {
     if (signal.aborted) this.#end();
   }
 
-  /** Events may overtake each other. */
+  /** Events may arrive out of order. */
   put(view: TaskView | undefined): void {
     if (view === undefined) this.#ended = true;
     else if (view.events.length >= (this.#view?.events.length ?? 0)) this.#view = view;
     this.#wake();
   }
 
-  /** undefined: no event for a while, so read the row. */
+  /** Resolves with undefined after a while without events, so that the caller reads the row. */
   async next(): Promise<TaskView | 'ended' | undefined> {
     if (this.#view === undefined && !this.#ended) await this.#heard();
     if (this.#ended && this.#view === undefined) return 'ended';
@@ -168,7 +165,7 @@ class News {
   }
 }
 
-/** The end of one task, awaited for a while. */
+/** Waits for the end of one task. */
 class Ending {
   readonly #watch: TaskWatch;
   readonly #clock: Clock;
@@ -188,7 +185,7 @@ class Ending {
     });
   }
 
-  /** The task when it ends, or as it is after `ms`; `known` is what is known of it now. */
+  /** The task when it ends, or its state after `ms`. @param known its last known state */
   async within(ms: number, known: TaskView): Promise<TaskView> {
     if (isFinal(known.state)) return known;
     if (ms <= 0) return known;

@@ -1,7 +1,7 @@
 /**
- * `GET /v1/events`: which versions of actions end (`{action}.deprecation`), for who has no NATS. A
- * stream begins with all that is announced at present, so that a client that was away misses
- * nothing; then each announcement as it is made, at once and daily.
+ * `GET /v1/events`: deprecations of action versions (`{action}.deprecation`), for clients without
+ * NATS. A stream starts with all current announcements, so that a client that was disconnected
+ * misses none. Later ones follow when they are made, and daily.
  */
 import {
   AGENTS_INDEX,
@@ -23,7 +23,7 @@ export type AnnouncementRoutesOptions = {
   readonly clock: Clock;
 };
 
-/** Announcements that wait for a client that does not read; beyond it the oldest are dropped. */
+/** Queued announcements for a client that does not read; beyond it the oldest are dropped. */
 const WAITING_MAX = 1_000;
 
 export const announcementRoutes = (options: AnnouncementRoutesOptions): readonly Route[] => [
@@ -47,7 +47,7 @@ async function* announcements(
 ): AsyncIterable<SentEvent> {
   const waiting: Deprecation[] = [];
   let wake = () => {};
-  // Before the rows are read, so that none is missed between.
+  // Subscribes before the rows are read, so that no announcement is missed.
   const unsubscribe = bus.subscribe(doorEventsTopic(tenant, '*'), ({ payload }) => {
     const { type: _, ...announced } = payload as Deprecation & { readonly type: string };
     if (waiting.push(announced) > WAITING_MAX) waiting.shift();

@@ -64,7 +64,7 @@ async function store(
   incoming: RouteRequest,
 ): Promise<void> {
   const { request, response } = incoming;
-  // Until the body was read: what is not read may not be taken for the next request.
+  // Closes the connection unless the body was read; the rest would be parsed as the next request.
   response.setHeader('connection', 'close');
   const { tenant } = await authenticate(credentialsOf(incoming));
   refuseOtherSites(request);
@@ -107,7 +107,7 @@ async function fetchFile(
   }
   const { contents, artifact } = await reads.next(async () => {
     const file = await options.artifacts.get(tenant, hash);
-    // A client that left while waiting receives nothing.
+    // A client that disconnected while waiting receives nothing.
     if (response.destroyed) throw new TroupeError('CANCELLED', 'the client left');
     response.once('close', room.take(tenant, file.contents.length));
     return file;
@@ -133,8 +133,9 @@ const fileHeaders = ({ hash, contentType, bytes }: Artifact) => ({
 });
 
 /**
- * The file that this request's URL names. A URL is signed with the place it points to, which is
- * this gateway's own, or the one that the client came by: another gateway's on the same bucket.
+ * The file that this request's URL names. A URL is signed with its base. That is this gateway's
+ * own, or the host that the client requested: another gateway with the same bucket may have signed
+ * it.
  */
 async function resolveHere(
   { artifacts, publicUrl }: ArtifactRoutesOptions,
@@ -150,7 +151,7 @@ async function resolveHere(
   }
 }
 
-/** A form of another site's page may send a file without asking; its browser says whose it is. */
+/** Refuses uploads by forms of other sites' pages, which browsers send without a CORS preflight. */
 function refuseOtherSites(request: IncomingMessage): void {
   const { origin, host } = request.headers;
   if (origin === undefined || origin.replace(/^https?:\/\//, '') === host) return;
@@ -178,7 +179,7 @@ async function bodyOf(request: IncomingMessage, bytes: number): Promise<Uint8Arr
   const contents = Buffer.allocUnsafeSlow(bytes);
   let at = 0;
   try {
-    // HTTP's own framing ends the body at the announced size.
+    // HTTP framing ends the body at the announced size.
     for await (const chunk of request) at += (chunk as Buffer).copy(contents, at);
   } catch (cause) {
     throw new TroupeError('CANCELLED', 'the client left before its file was complete', { cause });
@@ -207,7 +208,10 @@ class Reads {
   }
 }
 
-/** Bytes that may be held at once. A tenant that sends slowly leaves room for the others. */
+/**
+ * Limits the bytes that are held at once, in total and per tenant, so that a slow tenant does not
+ * block the others.
+ */
 class Room {
   readonly #bytesMax: typeof HELD_BYTES_MAX;
   readonly #byTenant = new Map<string, number>();
@@ -217,7 +221,7 @@ class Room {
     this.#bytesMax = bytesMax;
   }
 
-  /** What gives them back, once. @throws TroupeError RATE_LIMIT_EXCEEDED */
+  /** Returns a function that releases the bytes. @throws TroupeError RATE_LIMIT_EXCEEDED */
   take(tenant: string, bytes: number): () => void {
     const { all, tenant: own } = this.#bytesMax;
     if (this.#bytes + bytes > all || this.#of(tenant) + bytes > own) throw tooMany();

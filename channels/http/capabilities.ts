@@ -9,10 +9,10 @@ import { credentialsOf } from './envelopes.ts';
 import { type ListedAgent, agentsOf, type RegistryRoutesOptions, schemaUrl } from './registry.ts';
 import { type Route, sendJson } from './route.ts';
 
-/** Versions of the envelope that are understood. */
+/** Supported versions of the envelope. */
 const ENVELOPE_VERSIONS = ['1.0'] as const;
 
-/** What the second document is, since the three letters have several meanings. */
+/** Explains the second document, because ACP has several meanings. */
 const ACP = {
   name: 'ACP',
   meaning: 'Agent Communication Protocol',
@@ -23,9 +23,9 @@ const ACP = {
 } as const;
 
 export type Capability = Omit<ActionSpec, 'schemas' | 'result_schema'> & {
-  /** versions of the action that are served, one of each MAJOR */
+  /** the served versions of the action, one per MAJOR */
   readonly supported_versions: readonly string[];
-  /** URL of the schema by payload.schema_version */
+  /** URL of the schema, by payload.schema_version */
   readonly schemas: Readonly<Record<string, string>>;
 };
 export type Capabilities = {
@@ -36,7 +36,7 @@ export type Capabilities = {
 };
 
 export type CapabilityRoutesOptions = RegistryRoutesOptions & {
-  /** that this cell serves; default all */
+  /** the actions that this cell serves; default all */
   readonly transports?: readonly Transport[];
 };
 

@@ -14,13 +14,13 @@ import { credentialsOf } from './envelopes.ts';
 import { type Route, type RouteRequest, sendJson } from './route.ts';
 
 export type DocumentRoutesOptions = {
-  /** of this code */
+  /** the built-in actions */
   readonly specs: readonly ActionSpec[];
   readonly offers: Pick<Offers, 'all'>;
   readonly identity: Pick<Identity, 'authenticate'>;
-  /** of troupe */
+  /** troupe's version */
   readonly version: string;
-  /** of the cell, as in its NATS subjects */
+  /** the cell's environment, as in its NATS subjects */
   readonly env: string;
   readonly publicUrl: () => string;
 };
@@ -48,7 +48,7 @@ export const documentRoutes = (options: DocumentRoutesOptions): readonly Route[]
   });
 };
 
-/** @throws TroupeError UNAUTHORIZED for a token that is not believed */
+/** @throws TroupeError UNAUTHORIZED for an invalid token */
 async function specsFor(
   { identity, offers }: DocumentRoutesOptions,
   incoming: RouteRequest,
@@ -59,7 +59,7 @@ async function specsFor(
   return offers.all(tenant);
 }
 
-/** Made again when the key changes only: the address is known once the gateway listens. */
+/** Caches a document until its key changes: the address is known only once the gateway listens. */
 function remembered<T>(make: () => T, keyOf: () => string): () => T {
   let last: { readonly key: string; readonly value: T } | undefined;
   return () => {

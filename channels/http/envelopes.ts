@@ -1,4 +1,6 @@
-/** `POST /v1/envelopes`: an envelope and its answer. All rules are the Edge's. */
+/**
+ * `POST /v1/envelopes`: accepts an envelope and returns its answer. The Edge implements all rules.
+ */
 import { ENVELOPE_BYTES_MAX } from '../../protocols/envelope.ts';
 import { ERRORS, TroupeError } from '../../protocols/errors.ts';
 import { isFinal, type TaskView } from '../../protocols/task.ts';
@@ -39,21 +41,21 @@ export const envelopeRoutes = (edge: Pick<Edge, 'submit'>): readonly Route[] => 
   },
 ];
 
-/** @throws TroupeError as over every transport when it is too large */
+/** @throws TroupeError PAYLOAD_TOO_LARGE, as over every transport */
 const bodyOf = (incoming: RouteRequest): Promise<Uint8Array> =>
   jsonBytes(incoming, ENVELOPE_BYTES_MAX).catch((error: unknown) => {
     const isTooLarge = error instanceof TroupeError && error.code === 'PAYLOAD_TOO_LARGE';
     throw isTooLarge ? envelopeTooLarge() : error;
   });
 
-/** What a request says about who sends it. */
+/** The credentials of a request. */
 export const credentialsOf = ({ request }: Pick<RouteRequest, 'request'>): Credentials => ({
   authorization: header(request, 'authorization'),
   signature: header(request, 'x-jws-signature'),
   transport: 'http',
 });
 
-/** 200 when it has ended; else 202, where to look, and when. */
+/** 200 when the task has ended; otherwise 202 with its location and `retry-after`. */
 export const sendTask = (
   response: RouteRequest['response'],
   view: TaskView,

@@ -1,6 +1,6 @@
 /**
- * Event streams: server-sent events (WHATWG HTML, 9.2) over one response, within bounds of how many
- * there are. A client that leaves ends nothing else; one that does not read for two heartbeats is
+ * Server-sent events (WHATWG HTML, 9.2) in one response, with a bounded number of streams. A client
+ * that disconnects affects nothing else. A client that does not read for two heartbeats is
  * disconnected.
  */
 import { once } from 'node:events';
@@ -8,11 +8,13 @@ import type { ServerResponse } from 'node:http';
 import { TroupeError } from '../../protocols/errors.ts';
 import type { RouteRequest } from './route.ts';
 
-/** Between two comments on a quiet stream: proxies close what is silent for a minute. */
+/**
+ * Interval of comments on a quiet stream: proxies close connections that are silent for a minute.
+ */
 const HEARTBEAT_MS = 15_000;
-/** Streams of one gateway at once; those of tasks look at the task's row once a second. */
+/** Maximum number of streams of one gateway; each stream of a task reads its row once a second. */
 const STREAMS_MAX = 10_000;
-/** of them, those of one principal. */
+/** Maximum number of streams of one principal. */
 const OWN_STREAMS_MAX = 1_000;
 const STREAMS_FULL_RETRY_MS = 5_000;
 const STREAM_HEADERS = {
@@ -23,13 +25,13 @@ const STREAM_HEADERS = {
 };
 
 export type SentEvent = {
-  /** a client that comes again sends the last one as `Last-Event-ID`; absent: nothing to resume */
+  /** a client that reconnects sends the last one as `Last-Event-ID`; absent: nothing to resume */
   readonly id?: number;
   readonly event: string;
   readonly data: object;
 };
 
-/** Streams at once, of this gateway and of one principal; default 10,000 and 1,000. */
+/** Maximum number of streams, of this gateway and of one principal; default 10,000 and 1,000. */
 export type StreamsMax = { readonly all: number; readonly own: number };
 
 export class EventStreams {
@@ -68,7 +70,7 @@ export class EventStreams {
     }
   }
 
-  /** Returns how to leave, once. @throws TroupeError RATE_LIMIT_EXCEEDED */
+  /** Returns a function that releases the stream's slot. @throws TroupeError RATE_LIMIT_EXCEEDED */
   #enter(who: string): () => void {
     const own = this.#byPrincipal.get(who) ?? 0;
     const { all: allMax, own: ownMax } = this.#max;
@@ -90,7 +92,7 @@ const tooMany = (why: string): TroupeError =>
     retryAfterMs: STREAMS_FULL_RETRY_MS,
   });
 
-/** Returns how to stop. */
+/** Returns a function that stops the heartbeats. */
 const heartbeat = (response: ServerResponse): (() => void) => {
   let unread = 0;
   const timer = setInterval(() => {

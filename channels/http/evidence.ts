@@ -25,10 +25,10 @@ export type EvidenceRoutesOptions = {
   readonly artifacts: Pick<Artifacts, 'sign'>;
 };
 
-/** A job has few. */
+/** Jobs have few findings. */
 const RECORDS_MAX = 1_000;
 
-/** Of an evidence that an earlier version kept, whose task is forgotten: no principal's. */
+/** An entry of an earlier version whose task has been deleted has no principal. */
 const FORGOTTEN: TaskOwner = { principal: '', action: '', action_version: '' };
 
 export const evidenceRoutes = ({

@@ -1,9 +1,9 @@
 /**
- * Function calling: `GET /v1/functions` lists what a model may call, and `POST /v1/function-calls`
- * executes its calls: each call becomes an envelope with the same answers.
+ * Function calling: `GET /v1/functions` lists the functions that a model may call, and `POST
+ * /v1/function-calls` executes calls. Each call becomes an envelope with the same answers.
  *
- * The envelopes are created here, so they have no signature of the caller: a caller under
- * A2A-External sends its own envelopes instead.
+ * The envelopes are created here, so they have no signature of the caller. A caller under
+ * A2A-External must send its own envelopes instead.
  */
 import { createHash } from 'node:crypto';
 import { type Static, Type } from '@sinclair/typebox';
@@ -26,7 +26,7 @@ import type { Offers } from '../../protocols/offers.ts';
 import { credentialsOf } from './envelopes.ts';
 import { jsonBytes, parseJson, refusalOf, type Route, sendJson } from './route.ts';
 
-/** Calls of one request. */
+/** Maximum number of calls per request. */
 const CALLS_MAX = 32;
 
 export type FunctionRoutesOptions = {
@@ -104,7 +104,7 @@ function callsOf({ call, tool_calls }: Omit<FunctionCalls, 'head'>): readonly Fu
   return calls;
 }
 
-/** Each call is a request of its own; the same call sent again is the same request. */
+/** Derives the ids of a call, so that the same call sent again is the same request. */
 const headOf = (head: CallHead, { id }: FunctionCall, at: number): CallHead => ({
   ...head,
   request_id: at === 0 ? head.request_id : uuidOf(head.request_id, id),
@@ -121,8 +121,8 @@ const uuidOf = (...parts: readonly string[]): string => {
 };
 
 /**
- * One after another until each is accepted, since their numbers rise; then all are waited for
- * together, as long as a synchronous answer is.
+ * Submits the calls in sequence until each is accepted, because their `seq` rises. Then waits for
+ * all of them together, at most as long as for a synchronous answer.
  */
 async function answerCalls(
   edge: FunctionRoutesOptions['edge'],
@@ -142,7 +142,7 @@ async function answerCalls(
       const envelope = envelopeOf(call, at);
       const answer = await submit(envelope, 0);
       const goesOn = 'task_id' in answer && !isFinal(answer.state);
-      // The same envelope again: it finds its task, and waits for the end.
+      // Submits the same envelope again: it finds its task and waits for the end.
       accepted.push(() => (goesOn ? submit(envelope) : Promise.resolve(answer)));
     } catch (error) {
       const refusal = refusalOf(errorData(error));

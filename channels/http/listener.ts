@@ -1,20 +1,20 @@
 /**
- * Listener: finds the route of a request and answers errors that the route throws. One table for
- * all routes: exact paths in a map, patterns by their number of segments.
+ * Finds the route of a request, and answers the errors that routes throw. One table for all routes:
+ * exact paths in a map, patterns by their number of segments.
  *
  * Invariants:
- *  1. Every request is answered: a thrown TroupeError by its code, any other error as INTERNAL,
- *     with a log line.
- *  2. Pages of other hosts get nothing: no CORS is allowed, and the gateway refuses other hosts and
- *     origins where it requires no secret.
+ *  1. Every request is answered: a thrown TroupeError by its code, any other error as INTERNAL with
+ *     a log line.
+ *  2. Pages of other hosts have no access: no CORS is allowed, and without a secret the gateway
+ *     refuses other hosts and origins.
  */
 import type { IncomingMessage, ServerOptions, ServerResponse } from 'node:http';
 import { type ErrorData, TroupeError } from '../../protocols/errors.ts';
 import { type Route, type RouteRequest, sendError } from './route.ts';
 
 /**
- * For the server that the routes are on: who sends slowly is cut off, who comes again may stay.
- * A large file may take as long as `requestTimeout`; `body` allows less.
+ * Options of the HTTP server: slow senders are disconnected, and connections are kept alive. A
+ * large file may take `requestTimeout`; other bodies must arrive within BODY_MS.
  */
 export const SERVER_OPTIONS: ServerOptions = {
   headersTimeout: 15_000,
@@ -28,7 +28,7 @@ export type ListenerOptions = {
   readonly log: { error(facts: object, message: string): void };
 };
 
-/** true: the request was a route's, and is answered. */
+/** Returns true when a route serves the request. */
 export type Listener = (request: IncomingMessage, response: ServerResponse) => boolean;
 
 type Pattern = {
@@ -40,7 +40,7 @@ type Found = {
   readonly params: Readonly<Record<string, string>>;
 };
 
-/** A body that is read completely has arrived by then. */
+/** Timeout for a body that is read completely. */
 const BODY_MS = 30_000;
 const NO_PARAMS: Found['params'] = {};
 
@@ -118,7 +118,7 @@ const paramsOf = (
   return params;
 };
 
-/** `{version}.json` is the name and its suffix. */
+/** Matches `{version}.json`: a parameter and its suffix. */
 const nameOf = (segment: string): [string | undefined, string] => {
   const end = segment.indexOf('}');
   return segment.startsWith('{') && end > 0
@@ -147,7 +147,7 @@ const refuseMethod = (
   }
   const message = `${request.method} is not served here: use ${methods.join(' or ')}`;
   request.resume();
-  // RFC 9110 15.5.6: the one status that the taxonomy has no code of its own for.
+  // RFC 9110 15.5.6: the only status without a code of its own in the taxonomy.
   sendError(response, { code: 'INVALID_ARGUMENT', message }, 405);
 };
 
@@ -164,7 +164,7 @@ const serve = async (
     if (response.headersSent) response.destroy();
     else sendError(response, error);
   }
-  // What was not read of a refused body would be taken for the next request.
+  // The unread rest of a refused body would be parsed as the next request.
   if (!request.complete) {
     if (!response.headersSent) response.setHeader('connection', 'close');
     request.resume();

@@ -40,17 +40,17 @@ export const metricsRoutes = ({ metrics, operator }: MetricsRouteOptions): reado
 export type ServeMetricsOptions = {
   readonly metrics: Pick<Metrics, 'text' | 'contentType'>;
   readonly host: string;
-  /** 0 selects a free one */
+  /** 0 selects a free port */
   readonly port: number;
-  /** required as `Bearer` token; needed when other machines reach the port */
+  /** required as `Bearer` token; mandatory when other machines reach the port */
   readonly token?: string | undefined;
   readonly clock: Clock;
 };
 
 /**
- * A port for `/metrics` alone, where there is no gateway.
- * @throws TroupeError INVALID_ARGUMENT when it would be open to others without a token; CONFLICT
- * when the port is taken; UNAVAILABLE when the address cannot be bound
+ * Opens a port that serves only `/metrics`, for processes without a gateway.
+ * @throws TroupeError INVALID_ARGUMENT for a public bind without a token; CONFLICT when the port is
+ *   taken; UNAVAILABLE when the address cannot be bound
  */
 export async function serveMetrics(
   options: ServeMetricsOptions,
@@ -86,7 +86,7 @@ type AssertMayRead = (request: IncomingMessage, response: ServerResponse) => voi
 
 const NO_PROXIES = new AddressList();
 
-/** @throws TroupeError FORBIDDEN for what was forwarded, or came by the name of a web page */
+/** @throws TroupeError FORBIDDEN for a forwarded request, or one with a foreign `Host` name */
 const assertDirect: AssertMayRead = (request) => {
   const fault = whyNotDirect(remoteOf(request, NO_PROXIES));
   if (fault === undefined) return;

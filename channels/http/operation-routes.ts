@@ -67,9 +67,9 @@ function operationRoute(
 }
 
 /**
- * The tenant of the request, and the parameters without it: `?tenant=`, or the caller's own. In the
- * scope `any-tenant` the body may name it, too; in the scope `tenant` it may not, since the caller
- * was authorized for the tenant of the URL.
+ * The tenant of the request, and the other parameters. The tenant is `?tenant=`, or the caller's
+ * own. In the scope `any-tenant` the body may name it, too. In the scope `tenant` it may not,
+ * because the caller was authorized for the tenant of the URL.
  * @throws TroupeError INVALID_ARGUMENT
  */
 function withTenant(
@@ -83,7 +83,7 @@ function withTenant(
     scope === 'any-tenant' && isObject(given) && typeof given['tenant'] === 'string';
   const { tenant, ...params } = hasTenant ? given : { tenant: fallback };
   const named = String(tenant);
-  // Checks the name.
+  // Validates the tenant's name.
   address(named, 'tenant', 'any');
   return { tenant: named, params: hasTenant ? params : given };
 }
@@ -101,7 +101,7 @@ async function paramsOf(
   if (http.method !== 'POST' || others.length === 0)
     return { ...fromQuery(properties, others, incoming.query), ...fromPath };
   const body = parseJson(await incoming.body(http.bodyBytesMax ?? BODY_BYTES_MAX));
-  // A body that is no object fails the check.
+  // A body that is not an object fails the check.
   return isObject(body) ? { ...body, ...fromPath } : body;
 }
 
@@ -120,7 +120,7 @@ const fromQuery = (
       .map(([name, text, schema]) => [name, valueOf(text ?? '', schema)]),
   );
 
-/** Text that is no value of the type stays text, so that the check refuses it. */
+/** Text that is not a value of the type stays text, so that the check refuses it. */
 function valueOf(text: string, schema: TSchema | undefined): unknown {
   if (schema?.[Kind] === 'Integer' && /^\d{1,15}$/.test(text)) return Number(text);
   if (schema?.[Kind] === 'Boolean' && (text === 'true' || text === 'false')) return text === 'true';

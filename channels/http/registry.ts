@@ -13,7 +13,7 @@ export type RegistryRoutesOptions = {
   readonly identity: Pick<Identity, 'authenticate'>;
 };
 
-/** An agent as it is listed: its actions by name and version. */
+/** A listed agent, with its actions by name and version. */
 export type ListedAgent = Omit<AgentRow, 'actions' | 'claims'> & {
   readonly actions: readonly Pick<
     ActionSpec,
@@ -21,7 +21,7 @@ export type ListedAgent = Omit<AgentRow, 'actions' | 'claims'> & {
   >[];
 };
 
-/** Every agent that the tenant's registry holds, by id. */
+/** All agents in the tenant's registry, by id. */
 export const agentsOf = (index: Pick<Index, 'list'>, tenant: string): readonly ListedAgent[] =>
   index.list<AgentRow>(AGENTS_INDEX, tenant).map(({ value: { actions, claims: _, ...row } }) => ({
     ...row,
@@ -33,7 +33,7 @@ export const agentsOf = (index: Pick<Index, 'list'>, tenant: string): readonly L
     })),
   }));
 
-/** Where the schema of a payload is served; two MAJOR versions may have one of the same name. */
+/** The path of a payload's schema. Schemas of two MAJOR versions may have the same name. */
 export const schemaUrl = ({ action, action_version }: ActionSpec, schemaVersion: string): string =>
   `/v1/schemas/${action.replace('.', '/')}/${schemaVersion}.json?major=${majorOf(action_version)}`;
 

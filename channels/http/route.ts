@@ -1,6 +1,6 @@
 /**
- * Routes: plain HTTP on `node:http`, one table. A route reads a request and answers it; what it
- * throws becomes the error of the taxonomy with its HTTP status, never a stack.
+ * Routes: plain HTTP on `node:http`, in one table. A route reads a request and answers it. Errors
+ * that it throws are sent with the HTTP status of their code, without a stack.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ERRORS, type ErrorData, TroupeError } from '../../protocols/errors.ts';
@@ -15,20 +15,22 @@ export type RouteRequest = {
   /** aborted when the client disconnects */
   readonly signal: AbortSignal;
   /**
-   * Once per request. @throws TroupeError PAYLOAD_TOO_LARGE above `bytesMax`, and the rest is not
-   * read; DEADLINE_EXCEEDED after 30 s; CANCELLED when the client left
+   * May be called once. @throws TroupeError PAYLOAD_TOO_LARGE above `bytesMax`, and the rest is not
+   * read; DEADLINE_EXCEEDED after 30 s; CANCELLED when the client disconnected
    */
   body(bytesMax: number): Promise<Uint8Array>;
 };
 
 export type Route = {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
-  /** as `/v1/tasks/{id}/events`; braces match one segment, or its beginning: `{name}.json` */
+  /**
+   * such as `/v1/tasks/{id}/events`; braces match one segment, or the start of one: `{name}.json`
+   */
   readonly path: string;
   readonly handle: (request: RouteRequest) => Promise<void> | void;
 };
 
-/** A header's one value; of a repeated one the first. */
+/** The value of a header; the first one if it is repeated. */
 export const header = (request: IncomingMessage, name: string): string | undefined => {
   const value = request.headers[name];
   return typeof value === 'string' ? value : value?.[0];
@@ -51,7 +53,7 @@ export const sendJson = (
   response.end(text);
 };
 
-/** The refusal as both transports spell it. */
+/** The body of a refusal, on both transports. */
 export const refusalOf = (
   error: ErrorData,
   ids: { requestId?: string | undefined; traceId?: string | undefined } = {},
@@ -61,7 +63,7 @@ export const refusalOf = (
   ...(ids.traceId ? { trace_id: ids.traceId } : {}),
 });
 
-/** Headers of an error: when to try again, and how to authenticate. */
+/** Headers of an error: when to retry, and how to authenticate. */
 export const errorHeaders = ({ code, retryAfterMs }: ErrorData): Record<string, string> => ({
   ...(retryAfterMs === undefined
     ? {}
@@ -77,7 +79,7 @@ export const sendError = (
 ): void => sendJson(response, status, refusalOf(error), errorHeaders(error));
 
 /**
- * The bytes of a body that says that it is JSON.
+ * The bytes of a body with a JSON content-type.
  * @throws TroupeError INVALID_ARGUMENT for another content-type, else as `body`
  */
 export const jsonBytes = (incoming: RouteRequest, bytesMax: number): Promise<Uint8Array> => {

@@ -70,8 +70,8 @@ const fitting = <T>(check: (value: unknown) => CheckAnswer<T>, body: unknown): T
 };
 
 /**
- * What a task says, until it has ended. `id` is the event's number, so that a client that comes
- * again with `Last-Event-ID` misses none.
+ * The events of a task until it has ended. `id` is the event's number, so that a client that
+ * reconnects with `Last-Event-ID` misses none.
  */
 const eventsOf = ({ edge, identity, streams }: TaskRoutesOptions): Route => ({
   method: 'GET',

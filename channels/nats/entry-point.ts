@@ -32,18 +32,18 @@ import { EventRelay, type EventRelayOptions } from './event-relay.ts';
 export type NatsEntryPointOptions = Omit<EventRelayOptions, 'pubsub'> & {
   readonly edge: Pick<Edge, 'submit'>;
   readonly pubsub: Pick<Pubsub, 'serve' | 'publish'>;
-  /** envelopes that are not answered yet, and bytes of them */
+  /** limit of envelopes without an answer, and of their bytes */
   readonly outstanding: { readonly messages: number; readonly bytes: number };
-  /** slows down a sender that guesses a secret; left out: the identity knows no secret */
+  /** delays senders that guess a secret; omitted if the identity has no secret */
   readonly guesses?: Pick<BearerGuesses, 'judge'>;
 };
 
 export type NatsEntryPoint = {
-  /** Takes nothing new, answers what it took. May be repeated. */
+  /** Accepts no more envelopes, and answers the accepted ones. May be repeated. */
   close(): Promise<void>;
 };
 
-/** One group of all gateways of a cell: the subject tells cells apart. */
+/** The queue group of all gateways. Cells differ in their subjects. */
 const QUEUE = 'troupe-gateways';
 const OVERFLOW: ErrorData = {
   code: 'RATE_LIMIT_EXCEEDED',
@@ -128,7 +128,7 @@ class EntryPoint {
     }
   }
 
-  /** Wrong secrets are counted per tenant: NATS says nothing else of who sent a message. */
+  /** Counts wrong secrets per tenant, because NATS does not identify the sender of a message. */
   #guessedMs(authorization: string | undefined, { tenant }: { tenant: string }) {
     const attempt = { account: `nats ${tenant}`, isOpen: () => true };
     return this.#o.guesses?.judge(authorization, attempt) ?? 0;
@@ -163,7 +163,7 @@ function send(respond: NonNullable<PublicMessage['respond']>, answer: EdgeAnswer
   respond(Buffer.from(JSON.stringify(body)), { ...headers, status: String(status) });
 }
 
-/** As over HTTP, but for what only HTTP has. */
+/** The answer as over HTTP, without the headers that only HTTP has. */
 function spelled(answer: EdgeAnswer): {
   status: number;
   body: unknown;
@@ -181,7 +181,7 @@ function spelled(answer: EdgeAnswer): {
     : { status: 202, body: view, headers: { ...rate, 'retry-after': '1' } };
 }
 
-/** Whether a reply may go where the message says; also when it says nothing. */
+/** Whether the reply subject is allowed; true when there is none. */
 function isInbox({ subject, replyTo }: PublicMessage): boolean {
   if (replyTo === undefined) return true;
   const [root, owner = '', ...rest] = replyTo.split('.');
@@ -189,10 +189,10 @@ function isInbox({ subject, replyTo }: PublicMessage): boolean {
   return /^[0-9A-Za-z]{22}$/.test(owner) || (rest.length > 0 && subject.endsWith(`.${owner}`));
 }
 
-/** Where those hear of it who may hear of its `in`; also of tokens that mean nothing. */
+/** The `out` subject of an `in` subject; also works if its tokens are invalid. */
 const outSubject = (subject: string): string => subject.replace(/\.in(?=\.[^.]*$)/, '.out');
 
-/** @throws TroupeError INVALID_ARGUMENT for a subject with tokens that nobody escapes so */
+/** @throws TroupeError INVALID_ARGUMENT for a subject with invalid tokens */
 function placeOf(text: string): { domain: string; tenant: string } {
   const subject = parseSubject(text);
   if (subject.kind === 'doorIn') return subject;

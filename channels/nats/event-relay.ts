@@ -1,20 +1,21 @@
 /**
- * EventRelay: tells what tasks tell to programs outside, on `a2a.{domain}.{env}.out.{tenant}`.
+ * Publishes task events for external subscribers on `a2a.{domain}.{env}.out.{tenant}`.
  *
- * Every gateway hears every event on the Bus; one of them publishes it, chosen by the task's id
- * among those that live (rendezvous hashing, so that who comes or goes moves its own share only).
+ * Every gateway receives every event on the Bus. Rendezvous hashing of the task's id selects the
+ * live gateway that publishes it. A gateway that joins or leaves thus moves only its own share.
  *
- * What is promised: as long as one gateway lives that heard of a task, each of its events is
- * published, at least once and in order, at most some seconds late:
- *  1. An event that the Bus lost, because the worker died after its commit, is found in the task's
- *     committed row, which holds all events: looked at when a task that is open was silent for
- *     some time, less and less often.
- *  2. When a gateway goes, its heirs tell again what was heard during the time in which nobody
- *     knew of its death.
- *  3. Repeats have the same `event_id`, and the header `Nats-Msg-Id`, by which a JetStream stream
- *     over the subject drops them.
- * What is not: NATS itself gives a message to those who listen at that moment. Who must know sends
- * its envelope again: the answer is the task as it is.
+ * Guarantee: while a gateway is alive that received an event of the task, each event is published
+ * at least once, in order, and at most some seconds late:
+ *  1. If a worker crashes after its commit, the Bus may lose an event. The task's committed row
+ *     contains all events. It is read when an open task was silent for some time, with exponential
+ *     backoff.
+ *  2. When a gateway leaves, its successors publish again the events of the time before its failure
+ *     was detected.
+ *  3. Repeats have the same `event_id` and the same header `Nats-Msg-Id`, with which a JetStream
+ *     stream over the subject deduplicates them.
+ *
+ * NATS itself delivers only to current subscribers. A client that missed events sends its envelope
+ * again: the answer contains the current task.
  */
 import { doorSubject } from '../../protocols/subjects.ts';
 import {
@@ -35,23 +36,23 @@ export type EventRelayOptions = {
   readonly pubsub: Pick<Pubsub, 'publish'>;
   readonly system: Pick<System, 'bus' | 'index' | 'nodes'>;
   readonly env: string;
-  /** this gateway's own among `system.nodes()` */
+  /** this gateway's name in `system.nodes()` */
   readonly node: string;
   readonly clock: Clock;
   readonly log: { warn(facts: object, message: string): void };
 };
 
-/** Tasks that are followed at once; beyond it those that were silent longest are let go. */
+/** Maximum number of followed tasks; beyond it the least recently active are dropped. */
 export const FOLLOWED_MAX = 50_000;
 const LOOK_MS = 1_000;
-/** How long an open task is silent before its row is looked at; doubled each time. */
+/** Silence of an open task before its row is read; doubled each time. */
 const SILENT_MS = { first: 2_000, max: 60_000 };
-/** Longer than it takes until a death is known to all. */
+/** Longer than the time until all gateways have detected a failure. */
 const GONE_MS = 10_000;
 
 type Followed = {
   readonly tenant: string;
-  /** events up to this one were heard, or found */
+  /** number of the last event that was received or read */
   n: number;
   heardAtMs: number;
   silentMs: number;
@@ -61,7 +62,7 @@ type Followed = {
 
 export class EventRelay {
   readonly #o: EventRelayOptions;
-  /** by task id, the one that was heard of last at the end */
+  /** by task id, the most recently active last */
   readonly #followed = new Map<string, Followed>();
   readonly #unsubscribe: () => void;
   #gateways: readonly string[];
@@ -81,14 +82,15 @@ export class EventRelay {
     this.#cancel = options.clock.after(LOOK_MS, () => this.#look());
   }
 
-  /** A task that was accepted here: it is followed also when none of its events is heard. */
+  /** Follows a task that was accepted here, even if none of its events is received. */
   follow({ tenant_id: tenant, task_id: id, state }: TaskView): void {
     if (!this.#followed.has(id)) this.#keep(id, { ...this.#fresh(tenant), final: isFinal(state) });
   }
 
-  /** The last event of a task, once more, for somebody who cannot be answered otherwise. */
+  /** Publishes the last event of a task again, for a sender without a reply subject. */
   tellAgain(view: TaskView): void {
-    // The result may be opened for one reader: it is told where the row has it in clear.
+    // The view's result may have been opened for one reader; it is published only if the row has it
+    // unsealed.
     const { result: _, resource_links: __, ...bare } = view;
     const kept = this.#row(view.tenant_id, view.task_id)?.view.result;
     const isClear = kept !== undefined && !isSealedResult(kept);
@@ -100,7 +102,7 @@ export class EventRelay {
     this.#cancel();
   }
 
-  /** What a domain says of no task. */
+  /** Publishes an event of a domain that is not about a task. */
   #said({ subject, payload }: { subject: string; payload: unknown }): void {
     const [tenant = '', domain = ''] = subject.slice(DOOR_EVENTS_TOPIC.length + 1).split('.');
     const { type: _, ...event } = payload as { readonly type?: string };
@@ -109,8 +111,8 @@ export class EventRelay {
 
   #heard({ event, event_id, n, at, task }: TaskEvent): void {
     const before = this.#followed.get(task.task_id);
-    // A task's first turn tells its second event, too; of one that is heard of later nothing is
-    // told twice.
+    // The first turn of a task can publish two events. For a task that is not followed yet, earlier
+    // events are not repeated.
     const known = before?.n ?? (n <= 2 ? 0 : n - 1);
     this.#keep(task.task_id, {
       ...this.#fresh(task.tenant_id),
@@ -148,7 +150,7 @@ export class EventRelay {
     this.#cancel = clock.after(LOOK_MS, () => this.#look());
   }
 
-  /** What was another's share before a gateway went and is ours now. */
+  /** Publishes the events of tasks that move to this gateway because another one left. */
   #inherit(): void {
     const before = this.#gateways;
     this.#gateways = this.#living();
@@ -162,7 +164,7 @@ export class EventRelay {
     }
   }
 
-  /** Events that are committed and were not heard. */
+  /** Publishes committed events that were not received. */
   #search(now: number): void {
     for (const [id, followed] of this.#followed) {
       if (followed.final && now > followed.heardAtMs + GONE_MS) this.#followed.delete(id);
@@ -171,7 +173,7 @@ export class EventRelay {
       followed.lookAtMs = now + followed.silentMs;
       const view = this.#row(followed.tenant, id)?.view;
       if (view === undefined) {
-        // forgotten after its time, or not in the copy of the rows yet
+        // deleted after its retention, or not in the replica yet
         if (followed.silentMs === SILENT_MS.max) this.#followed.delete(id);
         continue;
       }
@@ -182,7 +184,7 @@ export class EventRelay {
     }
   }
 
-  /** Events of a view behind the first `after` of them. */
+  /** Publishes the events of a view after the first `after`. */
   #tell(task: TaskView, after: number, upTo = task.events.length): void {
     const { domain } = parseAction(task.action);
     for (const { n, event, at } of task.events.slice(Math.max(0, after), upTo))
@@ -215,7 +217,10 @@ export class EventRelay {
     return this.#o.system.index.get<TaskRow>(TASKS_INDEX, tenant, id);
   }
 
-  /** Also when nobody is known, or this gateway itself is not: twice is better than never. */
+  /**
+   * Also true while this gateway does not know itself in the cluster: duplicates are better than
+   * losses.
+   */
   #isMine(id: string): boolean {
     const { node } = this.#o;
     return !this.#gateways.includes(node) || ownerOf(id, this.#gateways) === node;
@@ -229,7 +234,9 @@ export class EventRelay {
   }
 }
 
-/** The gateway with the highest draw for this task; the same at all who see the same gateways. */
+/**
+ * The gateway with the highest hash for this task; equal at all gateways that see the same members.
+ */
 function ownerOf(id: string, gateways: readonly string[]): string | undefined {
   let best: { readonly node: string; readonly score: number } | undefined;
   for (const node of gateways) {
@@ -240,7 +247,7 @@ function ownerOf(id: string, gateways: readonly string[]): string | undefined {
   return best?.node;
 }
 
-/** FNV-1a, 32 bits, and a last mix, since its high bits follow the end of a text slowly. */
+/** FNV-1a, 32 bits, with a finalizer, because the last characters hardly affect its high bits. */
 function draw(text: string): number {
   let hash = 0x811c9dc5;
   for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);

@@ -1,4 +1,4 @@
-/** Durations as people read them. */
+/** Formats durations for users. */
 export const durationText = (ms: number): string =>
   ms < 1_000 ? `${ms} ms` : ms < 60_000 ? `${(ms / 1_000).toFixed(1)} s` : minutes(ms);
 

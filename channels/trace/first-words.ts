@@ -1,4 +1,4 @@
-/** First words of a text, in one line. */
+/** The first words of a text, in one line. */
 import { TRACE_WORDS_CHARACTERS } from '../../protocols/run-trace.ts';
 
 export const firstWords = (text: string, characters = TRACE_WORDS_CHARACTERS): string => {
@@ -7,6 +7,6 @@ export const firstWords = (text: string, characters = TRACE_WORDS_CHARACTERS): s
     .replaceAll(/\s+/g, ' ')
     .trim();
   if (line.length <= characters) return line;
-  // Not in the middle of a character of two units.
+  // Never cuts a surrogate pair.
   return `${line.slice(0, characters - 1).replace(/[\uD800-\uDBFF]$/, '')}…`;
 };

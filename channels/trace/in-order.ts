@@ -1,7 +1,10 @@
-/** One order of the steps of several sessions. */
+/** Merges the steps of several sessions into one order. */
 import type { TraceStep } from '../../protocols/run-trace.ts';
 
-/** A step; what it is behind (`needs`), and what is behind it when it names it (`gives`). */
+/**
+ * A step with the names of its prerequisites (`needs`), and the name under which other steps need
+ * it (`gives`).
+ */
 export type Ordered = {
   readonly step: TraceStep;
   readonly gives?: string;
@@ -9,9 +12,9 @@ export type Ordered = {
 };
 
 /**
- * The lists merged: each keeps its own order, the earliest head goes first unless it needs what is
- * still to come. Needs that nobody gives are none; where all heads wait for each other, the
- * earliest goes.
+ * Merges the lists. Each keeps its own order; the earliest head comes first unless one of its needs
+ * is still ahead. Needs that no step gives are ignored. If all heads wait for each other, the
+ * earliest comes first.
  */
 export function inOrder(lists: readonly (readonly Ordered[])[]): readonly TraceStep[] {
   const open = new Map<string, number>();
@@ -29,7 +32,7 @@ export function inOrder(lists: readonly (readonly Ordered[])[]): readonly TraceS
     }
     const { step, gives } = times[first]!;
     steps.push(step);
-    // The first one that gives is enough: a run makes many calls.
+    // The first step that gives the name suffices: a run makes many calls.
     if (gives) open.delete(gives);
     const head = heads[first]!;
     if (++head.at === head.list.length) heads.splice(first, 1);

@@ -1,18 +1,18 @@
 /**
- * A run trace as a Mermaid sequence diagram: people and sessions are its participants, the time
- * that a session spends on a run is an activation, what a tool did and what was refused is a note.
+ * A run trace as a Mermaid sequence diagram. Users and sessions are participants. The time that a
+ * session spends on a run is an activation. Tool results and refusals are notes.
  *
- * Invariant: whatever a text holds, the diagram is valid: every character that means something to
- * Mermaid or to HTML is written as its entity, and every activation that begins ends.
+ * Invariant: the diagram is valid, whatever the texts contain. Characters with a meaning in Mermaid
+ * or HTML are written as entities, and every activation ends.
  */
 import type { RunTrace, TraceParticipant, TraceStep } from '../../protocols/run-trace.ts';
 import { firstWords } from './first-words.ts';
 import { omissionLines } from './omissions.ts';
 import { durationText } from './durations.ts';
 
-/** Of one arrow or one line of a note. */
+/** Characters of one arrow or of one line of a note. */
 const LABEL_CHARACTERS = 64;
-/** Tools of one session in a row that are named in one note. */
+/** Consecutive tools of one session in one note. */
 const TOOLS_MAX = 4;
 
 export function mermaidOf(trace: RunTrace): string {
@@ -24,7 +24,7 @@ export function mermaidOf(trace: RunTrace): string {
 
 class Drawing {
   readonly #lines: string[] = ['sequenceDiagram', '  autonumber'];
-  /** sessions that work on a run */
+  /** sessions with an active run */
   readonly #active = new Set<string>();
   #tools: { readonly in: string; readonly lines: string[] } | undefined;
 
@@ -128,12 +128,12 @@ const resultText = (step: TraceStep & { kind: 'result' }): string => {
 
 const counted = (results: number): string => (results === 1 ? '1 result' : `${results} results`);
 
-/** Never empty: an arrow without a text is none. */
+/** Never empty: an arrow requires a text. */
 const label = (text: string): string => escaped(firstWords(text, LABEL_CHARACTERS)) || '…';
 
 /**
- * `#` and `;` end a text, `%%{` is a directive, `$$` a formula, `\n` a new line; what stands behind
- * `style` and a colon is taken for a style sheet, `wrap:` in front for an order.
+ * Escapes what Mermaid interprets: `#` and `;` end a text, `%%{` is a directive, `$$` a formula,
+ * `\n` a line break, `style` with a colon a style sheet, and a leading `wrap:` an instruction.
  */
 const escaped = (text: string): string =>
   text

@@ -1,4 +1,4 @@
-/** What a trace does not show, in words; a line each. */
+/** Describes what a trace omits, one line each. */
 import type { RunTrace } from '../../protocols/run-trace.ts';
 
 export const omissionLines = ({ steps, deeper, sessions }: RunTrace['left']): readonly string[] => [

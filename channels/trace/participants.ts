@@ -31,7 +31,7 @@ export class TraceParticipants {
     return id;
   }
 
-  /** The people of a session are one participant, by the first name that is known. */
+  /** The users of a session are one participant, with the first known name. */
   people(sessionKey: string, sender?: string): string {
     const key = `people of ${sessionKey}`;
     const known = this.#parts.get(key);
@@ -42,14 +42,14 @@ export class TraceParticipants {
     return id;
   }
 
-  /** A worker that made a model call of the session. */
+  /** A worker that made one of the session's model calls. */
   ranOn(sessionKey: string, node: string | undefined): void {
     this.session(sessionKey);
     const part = this.#parts.get(sessionKey)!;
     if (node !== undefined && !part.nodes.includes(node)) part.nodes = [...part.nodes, node];
   }
 
-  /** The last answer in the session that says something. */
+  /** The last answer of the session that is not silent. */
   lastSaid(sessionKey: string): string {
     const said = (this.#gathered.sessions.get(sessionKey) ?? []).findLast(
       (entry) => entry.type === 'assistant' && !entry.calls?.length && !isSilence(entry.text),
@@ -57,7 +57,7 @@ export class TraceParticipants {
     return said?.type === 'assistant' ? said.text : '';
   }
 
-  /** Those that the steps name, in the order in which they do. */
+  /** The participants of the steps, in order of appearance. */
   of(steps: readonly TraceStep[]): readonly TraceParticipant[] {
     const byId = new Map([...this.#parts.values()].map((part) => [part.id, part]));
     const named = new Set(steps.flatMap(partsOf));
@@ -77,17 +77,20 @@ export const partsOf = (step: TraceStep): readonly string[] => {
   return [step.in];
 };
 
-/** An answer that says that nothing is said. */
+/** Whether an answer is a silent reply. */
 export const isSilence = (text: string): boolean =>
   ['', REPLY_SKIP, ANNOUNCE_SKIP].includes(text.trim());
 
-/** `agent:work:main` is `work:main`; of a subagent's uuid eight characters. */
+/** Shortens `agent:work:main` to `work:main`, and a subagent's uuid to eight characters. */
 const shortName = (sessionKey: string): string =>
   sessionKey.replace(/^agent:/, '').replace(/(:subagent:[0-9a-f]{8})-[0-9a-f-]+$/, '$1');
 
 export type Announcement = { readonly to?: string; readonly announces?: true };
 
-/** Of a user entry without origin, and of a report in a session that people talk in: its people. */
+/**
+ * The users of the session, for a user entry without origin and for a report in a session with
+ * users.
+ */
 export const announcementOf = (
   cast: TraceParticipants,
   sessionKey: string,

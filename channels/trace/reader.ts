@@ -1,4 +1,4 @@
-/** What a run trace is made of, as committed state has it; nobody is woken. */
+/** Reads the committed state that a run trace is made of. Activates no actor. */
 import { address } from '../../protocols/address.ts';
 import {
   type ConversationRow,
@@ -12,17 +12,17 @@ import type { System } from '../../runtime/index.ts';
 export type TraceReader = {
   run(runId: string): RunRow | undefined;
   session(sessionKey: string): SessionRow | undefined;
-  /** that runs of the session began */
+  /** conversations that runs of the session started */
   conversations(requester: string): readonly ConversationRow[];
   subagents(parent: string): readonly SubagentRow[];
-  /** Entries of the session from `since` on, oldest first; `cut`: there are more in front. */
+  /** Entries of the session from `since` on, oldest first. `cut`: earlier ones are missing. */
   entries(
     sessionKey: string,
     since: number,
   ): Promise<{ readonly entries: readonly SessionEntry[]; readonly cut: boolean }>;
 };
 
-/** Entries of one session that are read for a trace, and rows of its messages and subagents. */
+/** Limit of entries per session, and of rows of its messages and subagents. */
 export const TRACE_ENTRIES_MAX = 5_000;
 const ROWS_MAX = 1_000;
 const WINDOW = 500;

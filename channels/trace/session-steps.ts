@@ -1,4 +1,4 @@
-/** The steps that the transcript of one session tells of. */
+/** The steps that the transcript of one session contains. */
 import { defined } from '../../protocols/defined.ts';
 import type { TraceStep } from '../../protocols/run-trace.ts';
 import type { SessionEntry } from '../../protocols/session.ts';
@@ -12,7 +12,7 @@ import { firstWords } from './first-words.ts';
 import type { TraceData } from './trace-data.ts';
 import type { Ordered } from './in-order.ts';
 
-/** Of a run that goes on: to whom it answers, and what it said last. */
+/** The state of a run that has not ended: its receiver and its last text. */
 type Open = Announcement & { said: string };
 type Of<Type extends SessionEntry['type']> = SessionEntry & { type: Type };
 
@@ -37,7 +37,7 @@ class SessionWalk {
   readonly #cast: TraceParticipants;
   readonly #key: string;
   readonly #open = new Map<string, Open>();
-  /** conversations whose first message is drawn */
+  /** conversations whose first message is a step already */
   readonly #begun = new Set<string>();
 
   constructor(gathered: TraceData, cast: TraceParticipants, sessionKey: string) {
@@ -78,7 +78,7 @@ class SessionWalk {
       const from = this.#cast.people(this.#key, entry.sender);
       return { step: { ...message, ...joins, from, origin: 'person' } };
     }
-    // Later turns are what the reply before them said.
+    // Later turns repeat the preceding reply.
     if (origin.kind === 'announce' || !this.#isFirst(origin.ids[0])) return undefined;
     const from = this.#cast.session(origin.sessionKey);
     const step: TraceStep = { ...message, ...joins, from, origin: origin.kind };
@@ -127,7 +127,7 @@ class SessionWalk {
     };
   }
 
-  /** The run that had the turn before, in an exchange. */
+  /** The run of the previous turn of the conversation. */
   #turnBefore(runId: string): string | undefined {
     for (const { turns } of this.#gathered.conversations.values()) {
       const at = turns.findIndex((turn) => turn.runId === runId);
@@ -159,12 +159,12 @@ class SessionWalk {
 }
 
 const REFUSALS: ReadonlySet<string> = new Set(['refused', 'forbidden', 'not_found', 'invalid']);
-/** Of a subagent that was waited for: it was started, and its end is drawn. */
+/** Final statuses of a subagent that was waited for: its end is a step of its own. */
 const ENDS: ReadonlySet<string> = new Set(['completed', 'failed', 'timedOut', 'killed']);
 type Answer = { readonly status: string; readonly reason: string; readonly delivered: boolean };
 const NO_ANSWER: Answer = { status: '', reason: '', delivered: false };
 
-/** Status and reason of what these tools answer, which is JSON. */
+/** Status and reason in the JSON answers of these tools. */
 function answerOf(result: string): Answer {
   try {
     const { status, reason, rule, error, delivered } = JSON.parse(result) as Record<

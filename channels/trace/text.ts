@@ -1,6 +1,6 @@
 /**
- * A run trace for a terminal: one line a step with the time since the run began, indented by how
- * far its session is from where the run began.
+ * A run trace for a terminal: one line per step with the time since the start of the run, indented
+ * by the session's distance from the run.
  */
 import type { RunTrace, TraceParticipant, TraceStep } from '../../protocols/run-trace.ts';
 import { omissionLines } from './omissions.ts';
@@ -24,11 +24,11 @@ const TIME_COLUMNS = 10;
 const nameOf = ({ name, label, nodes }: TraceParticipant): string =>
   `${label === undefined ? name : `${label} (${name})`}${nodes.map((node) => ` @${node}`).join('')}`;
 
-/** The participant in whose place of the tree a step stands. */
+/** The participant that determines the indentation of a step. */
 const placeOf = (step: TraceStep): string =>
   step.kind === 'message' ? step.to : step.kind === 'result' ? step.from : step.in;
 
-/** A session that was first written to by another is one deeper than that. */
+/** The depth of a session is one more than that of the session that first wrote to it. */
 function depthsOf(steps: readonly TraceStep[]): ReadonlyMap<string, number> {
   const depths = new Map<string, number>();
   for (const step of steps) {
@@ -80,5 +80,5 @@ function endLine(step: TraceStep & { kind: 'end' }, name: (id: string) => string
     : `${name(own)} ⇢ ${name(to)}  ${how}: ${text}`;
 }
 
-/** What agents say does not steer the terminal. */
+/** Removes terminal control sequences from texts of agents. */
 const printable = (text: string): string => text.replaceAll(/[^\P{Cc}\n]/gu, '�');

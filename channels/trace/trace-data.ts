@@ -13,19 +13,19 @@ import type { TraceReader } from './reader.ts';
 
 export type TraceData = {
   readonly run: RunRow;
-  /** what was read of each session, those that the walk came to first before the others */
+  /** entries read per session, in the order of the search */
   readonly sessions: ReadonlyMap<string, readonly SessionEntry[]>;
-  /** of each run the place in its session's entries where it begins to belong to the trace */
+  /** per run, the index in its session's entries from which it belongs to the trace */
   readonly runs: ReadonlyMap<string, number>;
   readonly conversations: ReadonlyMap<string, ConversationRow>;
   readonly subagents: ReadonlyMap<string, SubagentRow>;
-  /** messages and subagents that lie deeper */
+  /** messages and subagents beyond the depth */
   readonly deeper: number;
   /** sessions with more entries than were read */
   readonly cut: readonly string[];
 };
 
-/** Clocks of two workers may differ by so much: entries are looked for from so long before. */
+/** Maximum clock difference of two workers; the search for entries starts this much earlier. */
 const CLOCKS_APART_MS = 60_000;
 
 type UserEntry = SessionEntry & { type: 'user' };
@@ -41,7 +41,7 @@ export async function gather(
   return walk;
 }
 
-/** The run itself, or the one that its message was taken into. @throws TroupeError NOT_FOUND */
+/** The run itself, or the run that its message joined. @throws TroupeError NOT_FOUND */
 function runOf(reader: TraceReader, runId: string): RunRow {
   const row = reader.run(runId);
   if (!row)
@@ -108,7 +108,7 @@ class Walk implements TraceData {
     }
   }
 
-  /** The runs of these sessions that entries of the conversation or subagent belong to. */
+  /** The runs of these sessions with entries of the conversation or subagent. */
   async #follow(id: string, sessionKeys: readonly string[], depth: number): Promise<void> {
     for (const sessionKey of sessionKeys) {
       const entries = await this.#entries(sessionKey);

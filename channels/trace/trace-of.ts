@@ -1,9 +1,9 @@
 /**
- * traceOf: the steps of all that a run led to, in one order.
+ * The steps of everything that a run caused, in one order.
  *
- * The order is that of the times, within a session that of its transcript; and what waits for
- * something is behind it whatever the clocks say: a message behind the call that sends it, a report
- * behind the results that it tells of, a turn of an exchange behind the turn before it.
+ * Steps are ordered by time, and within a session by its transcript. Causal order overrides clocks.
+ * A message follows the call that sends it. A report follows the results that it contains. A turn
+ * of a conversation follows the previous turn.
  */
 import type { ConversationRow } from '../../protocols/conversation.ts';
 import { defined } from '../../protocols/defined.ts';
@@ -22,8 +22,8 @@ import type { TraceReader } from './reader.ts';
 import { sessionSteps } from './session-steps.ts';
 
 /**
- * @param depth messages and spawns away from the run, default and at most TRACE_DEPTH_MAX
- * @throws TroupeError NOT_FOUND when there is no such run, or not any more
+ * @param depth maximum distance from the run, in messages and spawns; at most TRACE_DEPTH_MAX
+ * @throws TroupeError NOT_FOUND when the run does not exist, or has been deleted
  */
 export async function traceOf(
   reader: TraceReader,
@@ -48,7 +48,7 @@ export async function traceOf(
   };
 }
 
-/** Ends of subagents, each a list of its own: the child's transcript does not hold them. */
+/** Ends of subagents, each in its own list: the child's transcript does not contain them. */
 const results = (
   { subagents }: TraceData,
   cast: TraceParticipants,
@@ -76,14 +76,14 @@ const usageOf = ({ usage, startedAt, endedAt }: SubagentRow) => ({
   ...(startedAt === undefined || endedAt === undefined ? {} : { durationMs: endedAt - startedAt }),
 });
 
-/** Messages and tasks that are in no transcript yet, or were not taken. */
+/** Messages and tasks that are not in a transcript yet, or were refused. */
 function unheard(gathered: TraceData, cast: TraceParticipants): readonly (readonly Ordered[])[] {
   const { conversations, subagents } = gathered;
   const heard = new Set<string>();
   for (const entries of gathered.sessions.values()) {
     for (const entry of entries) {
       if (entry.type !== 'user' || entry.origin === undefined) continue;
-      // A report tells of the end: of a subagent that was killed early it is all there is.
+      // A report names an ended subagent; if it was killed early, its task is in no transcript.
       if (entry.origin.kind === 'subagents') continue;
       for (const id of entry.origin.ids) heard.add(id);
     }

@@ -1,6 +1,6 @@
 /**
- * Claims: the tenant and the roles of a token's bearer, from what its issuer writes and what the
- * configuration says about that issuer (`a2a.issuers`). Pure; the token is verified before.
+ * Derives tenant and roles from a verified token and the configuration of its issuer
+ * (`a2a.issuers`). Pure.
  *
  * Invariant: a claim that is missing, has another type or is not in the map never grants anything.
  */
@@ -8,26 +8,26 @@ import type { JWTPayload } from 'jose';
 import { TroupeError } from '../../../protocols/errors.ts';
 
 export type ClaimMapping = {
-  /** of all tokens of the issuer; else a claim names it */
+  /** tenant of all tokens of the issuer; else a claim names it */
   readonly tenant?: string | undefined;
   /** default `tenant`; see `claimAt` */
   readonly tenantClaim?: string | undefined;
   /** tenant by value of the claim; other values are refused. Default: the value is the name */
   readonly tenantMap?: Readonly<Record<string, string>> | undefined;
-  /** of all tokens of the issuer; else a claim names them */
+  /** roles of all tokens of the issuer; else a claim names them */
   readonly roles?: readonly string[] | undefined;
-  /** default `roles`: a list of texts, or one with spaces between; see `claimAt` */
+  /** default `roles`: a list of strings, or one string separated by spaces; see `claimAt` */
   readonly rolesClaim?: string | undefined;
   /** roles by value of the claim; other values grant none. Default: the values are the roles */
   readonly rolesMap?: Readonly<Record<string, readonly string[]>> | undefined;
 };
 
 const ROLES_MAX = 64;
-/** Directories write one value for each group of a user. */
+/** Maximum number of values: directories write one for each group of a user. */
 const VALUES_MAX = 1_000;
 const NAME = /^[^\p{Cc}]{1,256}$/u;
 
-/** Whether a text may be a subject or a role. */
+/** Whether a text is valid as a subject or role. */
 export const isName = (text: unknown): text is string =>
   typeof text === 'string' && NAME.test(text);
 
@@ -54,9 +54,8 @@ export function rolesOf(payload: JWTPayload, mapping: ClaimMapping): readonly st
 }
 
 /**
- * A claim by its name, which may have dots (`https://id.test/roles`); else by the path that the
- * dots make (`realm_access.roles`). An address counts only when its issuer has verified it.
- *
+ * A claim by its name, which may contain dots (`https://id.test/roles`), else by the path of its
+ * dotted parts (`realm_access.roles`). An email address counts only if its issuer has verified it.
  * @throws TroupeError UNAUTHORIZED
  */
 function claimAt(payload: JWTPayload, name: string): unknown {
@@ -68,7 +67,7 @@ function claimAt(payload: JWTPayload, name: string): unknown {
     : whole;
 }
 
-/** Some issuers write it as a text. */
+/** Some issuers write it as a string. */
 const isTrue = (value: unknown): boolean => value === true || value === 'true';
 
 function ownValue<Value>(of: Readonly<Record<string, Value>>, name: string): Value | undefined;

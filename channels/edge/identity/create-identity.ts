@@ -1,14 +1,14 @@
 /**
- * Identity: authenticates callers and verifies that an envelope is the caller's. Credentials: the
- * gateway's own token, that of a tenant, a JWT of a configured issuer, and, if `gateway.auth.mode`
- * is "none", no token over HTTP, whose listener then admits only direct connections from this
+ * Authenticates callers and verifies that an envelope is the caller's. Credentials: the gateway's
+ * own token, a tenant's token, or a JWT of a configured issuer. If `gateway.auth.mode` is "none",
+ * HTTP requests need no token, because the listener admits only direct connections from this
  * machine.
  *
- * Work that a caller without a token can cause is bounded: a size limit, one digest, one lookup in
- * two bounded maps. A refused token is refused again without a verification for 5 s.
+ * The work that an unauthenticated caller can cause is bounded: a size limit, one digest, one
+ * lookup in two bounded maps. A refused token is refused again without verification for 5 s.
  *
- * Invariant: a cached verification is at most 5 minutes old, not past the token's own expiry, and
- * made with keys that the issuer still has.
+ * Invariant: a cached verification is at most 5 minutes old, not past the token's expiry, and made
+ * with current keys of the issuer.
  */
 import { hash, timingSafeEqual } from 'node:crypto';
 import type { Envelope } from '../../../protocols/envelope.ts';
@@ -25,11 +25,11 @@ export type IdentityOptions = {
   readonly resource: string;
   /** the tenant of the gateway's token, whose operators are the installation's */
   readonly tenant: string;
-  /** the gateway's token or password; undefined: no caller is admitted by one */
+  /** the gateway's token or password; undefined if there is none */
   readonly gatewayToken?: string | undefined;
-  /** which tenant a token makes its bearer the operator of */
+  /** maps a token to the tenant of which its holder is an operator */
   readonly tenantOfToken?: (token: string) => string | undefined;
-  /** `gateway.auth.mode` is "none": an HTTP request without a token is the operator's */
+  /** `gateway.auth.mode` is "none": an HTTP request without a token acts as the operator */
   readonly open?: boolean;
   /** rows of the index `keys` */
   readonly keys: KeyringReader;
@@ -58,7 +58,7 @@ class TokenIdentity implements Identity {
   readonly #own: Buffer | undefined;
   readonly #verified = new LruMap<string, Believed>(VERIFIED_MAX);
   readonly #refused = new LruMap<string, Refused>(REFUSED_MAX);
-  /** verifications under way: the same token at once is verified once */
+  /** running verifications, so that concurrent requests with one token share one */
   readonly #pending = new Map<string, Promise<Caller>>();
   #epoch = 0;
 
@@ -90,7 +90,7 @@ class TokenIdentity implements Identity {
     envelope: unknown,
     { signature }: { signature?: string | undefined },
   ): Promise<void> {
-    // The Edge vouches for envelopes whose shape it has checked.
+    // The Edge passes only envelopes whose shape it has checked.
     const claimed = envelope as Envelope;
     assertOwnWord(caller, claimed);
     if (caller.profile === 'A2A-Basic') return;
@@ -118,7 +118,7 @@ class TokenIdentity implements Identity {
     try {
       const verified = await this.#tokens.verify(token);
       this.#forgetIfKeysChanged();
-      // Keys that changed meanwhile may not be those it was verified with: next time again, then.
+      // If the keys changed in the meantime, the result may be outdated and is not cached.
       if (epoch === this.#epoch)
         this.#verified.set(key, { ...verified, until: clock.monotonicMs() + VERIFIED_MS });
       return verified.caller;

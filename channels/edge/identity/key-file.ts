@@ -1,9 +1,9 @@
 /**
- * Key files: private keys of an installation (JWK, one or a set) in its data folder, created at the
- * first use and readable by their owner only.
+ * Private keys of an installation (JWK, one or a set) as files in its data folder. They are created
+ * at the first use and readable only by their owner.
  *
- * Invariant: a file is complete or absent, and is never replaced: processes that start at the same
- * time end with the same key.
+ * Invariant: a file is complete or absent, and is never replaced. Processes that start at the same
+ * time use the same key.
  */
 import { join } from 'node:path';
 import { TroupeError } from '../../../protocols/errors.ts';
@@ -11,22 +11,20 @@ import { readSecretFile, writeSecretFile } from '../../../runtime/config/index.t
 
 export type AnyJwk = Readonly<Record<string, unknown>>;
 
-/** What an installation signs tokens with (`troupe token`). */
+/** Signs tokens (`troupe token`). */
 export const issuerKeyFile = (home: string): string => join(home, 'a2a', 'issuer.jwk');
-/** What payloads are sealed to, unless the configuration names another file. */
+/** Decrypts sealed payloads, unless the configuration names another file. */
 export const sealingKeyFile = (home: string): string => join(home, 'a2a', 'sealing.jwk');
-/**
- * What envelopes to agents outside are signed with, unless the configuration names another file.
- */
+/** Signs envelopes to external agents, unless the configuration names another file. */
 export const signingKeyFile = (home: string): string => join(home, 'a2a', 'signing.jwk');
 
-/** The keys in a text that is a JWK or a JWKS. @throws TroupeError INVALID_ARGUMENT */
+/** Parses a JWK or a JWKS. @throws TroupeError INVALID_ARGUMENT */
 export function jwksIn(text: string, where: string): readonly AnyJwk[] {
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch {
-    // said below; the parser's own words could show a piece of a private key
+    // refused below; the parser's own message could contain a part of a private key
   }
   const { keys = [value] } = (value ?? {}) as { keys?: unknown };
   if (Array.isArray(keys) && keys.length > 0 && keys.every(isJwk)) return keys;
@@ -48,7 +46,7 @@ export async function readKeyFile(path: string): Promise<readonly AnyJwk[]> {
   return jwksIn(text, path);
 }
 
-/** The keys of the file, which is made with a new one when there is none. @throws as readKeyFile */
+/** The keys of the file; creates it with a new key if it does not exist. @throws as readKeyFile */
 export async function keepKeyFile(
   path: string,
   newKey: () => Promise<AnyJwk>,
@@ -66,7 +64,7 @@ export async function keepKeyFile(
   return readKeyFile(path);
 }
 
-/** A new file. @throws TroupeError CONFLICT when there is one of that name, UNAVAILABLE */
+/** Creates a file. @throws TroupeError CONFLICT when it exists, UNAVAILABLE */
 export async function writeKeyFile(path: string, key: AnyJwk): Promise<void> {
   let made: boolean;
   try {

@@ -1,9 +1,9 @@
 /**
- * Key source: the public keys of one issuer of tokens, from a file or a URL (JWKS, or one JWK).
+ * The public keys of one issuer of tokens, from a file or a URL (JWKS, or one JWK).
  *
- * A file may appear later and change: it is checked at most once a second. A URL is fetched when a
- * key is missing, at the earliest 30 s after the last success, and again after 10 minutes; a
- * failure is not repeated for 5 s, whatever tokens arrive.
+ * A file may be created later and may change: it is checked at most once a second. A URL is fetched
+ * when a key is missing, at the earliest 30 s after the last success, and again after 10 minutes. A
+ * failed fetch is not repeated for 5 s, whatever tokens arrive.
  *
  * Invariant: `epoch` rises with every change of the keys, so that no verification with a removed
  * key remains valid.
@@ -21,7 +21,7 @@ import type { Clock } from '../../../runtime/index.ts';
 import { type AnyJwk, jwksIn } from './key-file.ts';
 
 export type KeySource = {
-  /** Finds the key of a token. @throws TroupeError UNAVAILABLE, or an error of jose's */
+  /** Finds the key of a token. @throws TroupeError UNAVAILABLE, or an error of jose */
   readonly keyOf: JWTVerifyGetKey;
   epoch(): number;
 };
@@ -30,7 +30,7 @@ type SourceOptions = {
   /** path of a file, or an http(s) URL */
   readonly jwks: string;
   readonly clock: Clock;
-  /** receives what an operator should see: a file that cannot be read */
+  /** receives warnings for operators: a file cannot be read */
   readonly warn: (what: string) => void;
 };
 
@@ -40,7 +40,7 @@ const COOLDOWN_MS = 30_000;
 const KEYS_AGE_MS = 600_000;
 const QUIET_MS = 5_000;
 
-/** @throws TroupeError INVALID_ARGUMENT when it begins like a URL and is none */
+/** @throws TroupeError INVALID_ARGUMENT for an invalid URL */
 export function openKeySource(options: SourceOptions): KeySource {
   const { jwks } = options;
   if (!/^https?:\/\//i.test(jwks)) return fileSource(options);
@@ -63,7 +63,8 @@ function fileSource({ jwks: path, clock, warn }: SourceOptions): KeySource {
       keys = createLocalJWKSet({ keys: found === '' ? [] : publicKeys(path) });
       epoch += 1;
     } catch (error) {
-      // Keys that were good stay: the file may be half written. It is said once per change of it.
+      // The last valid keys stay in use, because the file may be half written. Logged once per
+      // change of the file.
       warn(`keys of tokens are not renewed: ${(error as Error).message}`);
     }
     stamp = found;
@@ -74,20 +75,20 @@ function fileSource({ jwks: path, clock, warn }: SourceOptions): KeySource {
   };
 }
 
-/** Another text when the file is another; empty when there is none. */
+/** A fingerprint that changes with the file; empty when there is no file. */
 function stampOf(path: string): string {
   const stats = statSync(path, { throwIfNoEntry: false });
   return stats ? `${stats.ino}:${stats.size}:${stats.mtimeMs}:${stats.ctimeMs}` : '';
 }
 
-/** Without the private parts that a file of `troupe token` has. */
+/** Drops the private parts, which a file of `troupe token` contains. */
 const publicKeys = (path: string): JSONWebKeySet['keys'] =>
   jwksIn(readFileSync(path, 'utf8'), path)
     .filter(({ kty }) => kty !== 'oct')
     .map((jwk) => publicPartOf(jwk) as JSONWebKeySet['keys'][number]);
 
 const PUBLIC = ['kty', 'crv', 'x', 'y', 'n', 'e', 'kid', 'use', 'alg', 'key_ops'];
-/** Of a JWK what everybody may see. */
+/** The public members of a JWK. */
 export const publicPartOf = (jwk: AnyJwk): AnyJwk =>
   Object.fromEntries(Object.entries(jwk).filter(([name]) => PUBLIC.includes(name)));
 
@@ -117,21 +118,21 @@ function urlSource({ jwks: url, clock }: SourceOptions): KeySource {
       noteChange();
     }
   };
-  /** While the URL does not answer: with the keys there are, as long as they are not too old. */
+  /** While the URL does not answer, the cached keys are used until they are too old. */
   const kept: JWTVerifyGetKey = async (header, token) => {
     const set = remote.fresh ? remote.jwks() : undefined;
     if (!set) throw unavailable(url);
     try {
       return await createLocalJWKSet(set)(header, token);
     } catch (error) {
-      // The key may be one of those that could not be fetched.
+      // The key may be a new one that could not be fetched.
       throw error instanceof errors.JWKSNoMatchingKey ? unavailable(url) : error;
     }
   };
   return { keyOf, epoch: () => epoch };
 }
 
-/** There are keys, but none of them, or more than one, matches the token. */
+/** None of the keys matches the token, or several do. */
 const isOfToken = (error: unknown): boolean =>
   error instanceof errors.JWKSNoMatchingKey ||
   error instanceof errors.JWKSMultipleMatchingKeys ||

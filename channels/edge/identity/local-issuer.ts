@@ -1,7 +1,7 @@
 /**
- * Local issuer: tokens that `troupe token` makes, signed with a key of the data folder. The gateway
- * of the same data folder believes them; another one does when its configuration names the issuer
- * and the key (`/.well-known/jwks.json` shows it).
+ * Tokens of `troupe token`, signed with a key of the data folder. The gateway of the same data
+ * folder accepts them. Another gateway accepts them if its configuration names the issuer and the
+ * key (`/.well-known/jwks.json` has it).
  */
 import { generateKeyPairSync } from 'node:crypto';
 import { importJWK, SignJWT } from 'jose';
@@ -14,13 +14,13 @@ import { faultOfName, type IssuerOptions, PROFILE_CLAIM } from './tokens.ts';
 
 export const LOCAL_ISSUER = 'urn:troupe:local';
 
-/** The issuer of a data folder, for `createIdentity`. Its key file may come later. */
+/** The issuer of a data folder, for `createIdentity`. Its key file may be created later. */
 export const localIssuer = (home: string): IssuerOptions => ({
   issuer: LOCAL_ISSUER,
   jwks: issuerKeyFile(home),
 });
 
-/** Its public key; [] when no token was made yet. @throws TroupeError as of `readKeyFile` */
+/** Its public key; [] before the first token. @throws TroupeError as `readKeyFile` */
 export async function localIssuerKeys(home: string): Promise<readonly PublishedJwk[]> {
   try {
     const keys = await readKeyFile(issuerKeyFile(home));
@@ -38,7 +38,7 @@ export type TokenRequest = {
   /** `aud`: the resource of the entry point that accepts it */
   readonly resource: string;
   readonly ttlSec: number;
-  /** envelopes under it must be signed */
+  /** require signed envelopes */
   readonly external: boolean;
 };
 
@@ -46,8 +46,8 @@ export type TokenRequest = {
 const TTL_SEC_MAX = 365 * 86_400;
 
 /**
- * A signed token. The key is made when there is none. @throws TroupeError INVALID_ARGUMENT when no
- * gateway would believe it, or as of `keepKeyFile`
+ * Creates a signed token, and the key if it does not exist.
+ * @throws TroupeError INVALID_ARGUMENT when no gateway would accept it; else as `keepKeyFile`
  */
 export async function issueToken(
   home: string,
@@ -77,7 +77,7 @@ const newIssuerKey = (): Promise<AnyJwk> => {
   return Promise.resolve({ ...jwk, kid: kidOf(jwk), use: 'sig' });
 };
 
-/** A fresh Ed25519 pair. */
+/** A new Ed25519 key pair. */
 export const newSigningKey = (): Ed25519PrivateJwk => {
   const jwk = generateKeyPairSync('ed25519').privateKey.export({ format: 'jwk' });
   return { ...ed25519Jwk(jwk), d: jwk.d! };

@@ -1,20 +1,20 @@
 /**
- * Operator: which callers may administer over HTTP: holders of the gateway's token or a tenant's,
- * and principals of the installation's own tenant with the role `operator`. A program that must
- * sign its envelopes is no operator: a request to a route has no signature.
+ * Determines which callers may administer over HTTP. These are holders of the gateway's token or a
+ * tenant's, and principals of the installation's own tenant with the role `operator`. A program
+ * that must sign its envelopes is excluded, because a request to a route has no signature.
  *
- * Invariant: an operator of another tenant than the installation's own acts in that tenant only,
- * and may not access installation-wide data (keys, dead letters, metrics).
+ * Invariant: an operator of another tenant than the installation's own acts only in that tenant. It
+ * may not access installation-wide data (keys, dead letters, metrics).
  */
 import { TroupeError } from '../../../protocols/errors.ts';
 import { header, type RouteRequest } from '../../http/route.ts';
 import type { Caller, Identity } from '../edge.ts';
 import { OPERATOR } from './tokens.ts';
 
-/** Answers who it is. @throws TroupeError UNAUTHORIZED; FORBIDDEN when it is no operator */
+/** Returns the caller. @throws TroupeError UNAUTHORIZED; FORBIDDEN when it is not an operator */
 export type Operator = (request: Pick<RouteRequest, 'request'>) => Promise<Caller>;
 
-/** @param home the installation's own tenant, whose operators look after every one */
+/** @param home the installation's own tenant, whose operators administer all tenants */
 export const operatorOf =
   (identity: Identity, home: string): Operator =>
   async ({ request }) => {
@@ -40,6 +40,6 @@ export const installationOperatorOf = (identity: Identity, home: string): Operat
   };
 };
 
-/** Those that `?tenant=` names. */
+/** The tenants that `?tenant=` names. */
 const tenantsIn = ({ url = '/' }: RouteRequest['request']): readonly string[] =>
   new URLSearchParams(url.split('?').slice(1).join('?')).getAll('tenant');

@@ -1,7 +1,7 @@
 /**
- * Sealer: opens sensitive payloads with the installation's own key, at the Edge to check them and
- * at a worker to do the work, and seals results with it. Opened content is never stored: the
- * envelope stays as it arrived.
+ * Opens sensitive payloads with the installation's key, at the Edge to check them and at a worker
+ * to do the work, and seals results with it. Opened content is never stored: the stored envelope
+ * stays sealed.
  *
  * In a cluster every process needs the same key file.
  */
@@ -27,27 +27,30 @@ import {
 import type { TaskView } from '../../../protocols/task.ts';
 import { type AnyJwk, keepKeyFile } from './key-file.ts';
 
-/** A key as `/.well-known/jwks.json` shows it. */
+/** A public key in `/.well-known/jwks.json`. */
 export type PublishedJwk = AnyJwk & { readonly kid: string; readonly use: 'sig' | 'enc' };
 
 export type Sealer = {
-  /** what to seal to: the first key of the file */
+  /** the public key that senders use: the first key of the file */
   readonly publicJwk: PublishedJwk;
   /**
-   * The envelope with its payload opened. @throws TroupeError INVALID_ARGUMENT when it came
-   * unsealed, which says where the key is; FORBIDDEN as of `openPayload`
+   * The envelope with its payload opened.
+   * @throws TroupeError INVALID_ARGUMENT for an unsealed payload, with the location of the key;
+   *   FORBIDDEN as `openPayload`
    */
   open(envelope: Envelope): Promise<Envelope>;
-  /** What the work of an envelope returned, as it is stored. */
+  /** Seals the result of an envelope for storage. */
   seal(value: OpenResult, belongsTo: SealedFor): Promise<SealedResult>;
-  /** The view with its result opened; as it is where nothing is sealed, or to another key. */
+  /** The view with its result opened; unchanged if it is not sealed, or sealed to another key. */
   openResult(view: TaskView): Promise<TaskView>;
 };
 
 export type SealerOptions = {
-  /** private keys; made when there is none. All open, the first is published */
+  /**
+   * file of private keys, created if it does not exist. All of them open; the first is published
+   */
   readonly file: string;
-  /** where others find the public key, for errors */
+  /** location of the public key, for error messages */
   readonly jwksUrl: () => string;
 };
 
@@ -89,7 +92,7 @@ const PROBE = {
   principal: { sub: 'probe', roles: [] },
 };
 
-/** Now, and not when the first payload arrives that cannot be opened. */
+/** Fails at the start instead of at the first payload that cannot be opened. */
 async function assertOpens(key: SealingPrivateJwk, file: string): Promise<void> {
   try {
     const sealed = await sealPayload({ schema_version: '1.0' }, key, PROBE);

@@ -1,6 +1,6 @@
 /**
- * Signer: signs envelopes that this installation sends to external agents, as A2A-External
- * requires. They read its key from `/.well-known/jwks.json`.
+ * Signs envelopes that this installation sends to external agents, as A2A-External requires. The
+ * agents read its key from `/.well-known/jwks.json`.
  *
  * In a cluster every worker needs the same key file.
  */
@@ -24,8 +24,8 @@ export type Signer = {
 };
 
 /**
- * @param file private key (JWK); made when there is none. Of a set the first signs
- * @throws TroupeError INVALID_ARGUMENT when it is no private Ed25519 key, UNAVAILABLE
+ * @param file private key (JWK), created if it does not exist; of a set, the first key signs
+ * @throws TroupeError INVALID_ARGUMENT when it is not a private Ed25519 key; UNAVAILABLE
  */
 export async function openSigner(file: string): Promise<Signer> {
   const [first] = await keepKeyFile(file, () => Promise.resolve(newSigningKey()));

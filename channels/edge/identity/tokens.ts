@@ -1,6 +1,6 @@
 /**
- * Tokens: verifies a JWT and its principal: signature, issuer, audience (RFC 8707), times and
- * claims (RFC 7519, RFC 8725).
+ * Verifies a JWT and its principal: signature, issuer, audience (RFC 8707), times and claims (RFC
+ * 7519, RFC 8725).
  *
  * Invariants: the issuer is looked up before any key is used, and only its keys count. An algorithm
  * outside the list is never tried. A token can request the stricter profile, never the weaker one.
@@ -14,11 +14,13 @@ import { type ClaimMapping, isName, rolesOf, tenantOf, unauthorized } from './cl
 import { type KeySource, openKeySource } from './key-source.ts';
 
 export type IssuerOptions = ClaimMapping & {
-  /** its `iss` */
+  /** the issuer's `iss` */
   readonly issuer: string;
-  /** its public keys: a file (JWKS or one JWK; it may come later), or an http(s) URL of a JWKS */
+  /**
+   * its public keys: a file (JWKS or one JWK; may be created later), or an http(s) URL of a JWKS
+   */
   readonly jwks: string;
-  /** its `aud`, or several of which a token must name one; default the resource */
+  /** accepted `aud` values, of which a token must have one; default the resource */
   readonly audience?: string | readonly string[] | undefined;
   /** default A2A-Basic */
   readonly profile?: Profile | undefined;
@@ -28,24 +30,24 @@ export type TokenOptions = {
   readonly issuers: readonly IssuerOptions[];
   /** name of this entry point in `aud` */
   readonly resource: string;
-  /** the installation's own tenant: elsewhere the role `operator` means nothing */
+  /** the installation's own tenant, the only one in which tokens may have the role `operator` */
   readonly tenant: string;
   readonly clock: Clock;
   readonly warn: (what: string) => void;
 };
 
-/** A caller and until when the token says so, epoch milliseconds. */
+/** A caller, and the expiry of its token in epoch milliseconds. */
 export type Verified = { readonly caller: Caller; readonly expiresAt: number };
 
-/** Who holds the gateway's own token. No JWT has this `sub`. */
+/** The principal of the gateway's own token. No JWT has this `sub`. */
 export const OPERATOR = 'operator';
 /** Claim with which a token requires signatures. */
 export const PROFILE_CLAIM = 'a2a_profile';
-/** Clocks may differ by so much. */
+/** Allowed clock difference. */
 export const SKEW_SEC = 30;
 
 const ALGORITHMS = ['EdDSA', 'Ed25519', 'ES256', 'RS256', 'PS256'];
-/** What no gateway would believe of a token; undefined when it would. */
+/** Why no gateway would accept the token; undefined when one would. */
 export const faultOfName = ({ sub, tenant }: { sub: string; tenant: string }) => {
   if (!isName(sub)) return 'its sub is no fit name';
   if (sub === OPERATOR) return 'its sub is a reserved name';
@@ -54,7 +56,9 @@ export const faultOfName = ({ sub, tenant }: { sub: string; tenant: string }) =>
 };
 
 const TENANT = /^[a-z0-9][a-z0-9_-]{0,62}$/;
-/** Everybody may have answers sent to such an inbox: below `_INBOX` no tenant may be called so. */
+/**
+ * Random inboxes of NATS clients: replies to them are always allowed, so no tenant has such a name.
+ */
 const RANDOM_INBOX = /^[0-9A-Za-z]{22}$/;
 
 type Issuer = IssuerOptions & { readonly source: KeySource };
@@ -73,14 +77,14 @@ export class Tokens {
     );
   }
 
-  /** Rises when the keys of any issuer change. */
+  /** Rises when the keys of an issuer change. */
   epoch(): number {
     let sum = 0;
     for (const { source } of this.#issuers.values()) sum += source.epoch();
     return sum;
   }
 
-  /** @throws TroupeError UNAUTHORIZED; UNAVAILABLE when the issuer's keys cannot be had */
+  /** @throws TroupeError UNAUTHORIZED; UNAVAILABLE when the issuer's keys cannot be fetched */
   async verify(token: string): Promise<Verified> {
     const issuer = this.#issuers.get(issuerOf(token));
     if (!issuer) throw unauthorized('its issuer is not known here');
@@ -130,7 +134,7 @@ function callerOf(payload: JWTPayload, issuer: Issuer, own: string): Caller {
   };
 }
 
-/** What is wrong, without a hint at the right value. */
+/** The fault, without a hint at the expected value. */
 function refusalOf(error: unknown): TroupeError {
   if (error instanceof TroupeError) return error;
   if (error instanceof errors.JWTExpired) return unauthorized('it has expired', error);

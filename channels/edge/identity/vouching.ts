@@ -32,7 +32,7 @@ export const SIGNATURE_LIFE_SEC = 300;
 
 export type KeyringReader = (tenant: string, kid: string) => KeyRow | undefined;
 
-/** What is read of an envelope here; the Edge has checked its shape. */
+/** The fields of an envelope that are read here; the Edge has checked its shape. */
 type Claimed = Pick<Envelope, 'tenant_id' | 'principal' | 'timestamp' | 'ttl_sec'>;
 
 /** @throws TroupeError FORBIDDEN */
@@ -65,7 +65,7 @@ export async function assertSigned(
     );
   await verifySignature(signature, envelope, (kid) => {
     const row = keys(tenant, kid);
-    // One answer for a key that is unknown, over, or somebody else's.
+    // The same answer for a key that is unknown, expired, or another principal's.
     return row?.sub === sub && isGoodKey(row, nowMs) ? keyOf(row.publicJwk) : undefined;
   });
 }
