@@ -12,7 +12,7 @@ import type { Ask, Cause, Live } from '../statechart/host.ts';
 import type { ActorRow } from './actor-row.ts';
 import { encode } from '../../protocols/codec.ts';
 import { type Fold, TABLE } from './fold.ts';
-import { Draft, type Group, type TurnFacts } from './group.ts';
+import { Draft, type Group, type Verdict } from './group.ts';
 import type { OutItem, RowPut, TurnResult } from './records.ts';
 import type { Limits } from './size.ts';
 
@@ -80,7 +80,8 @@ export type TurnContext = {
   readonly fold: Fold;
   readonly group: Group;
   readonly residents: ActivatedActorStore;
-  readonly draft: Draft;
+  /** replaced when the turn is rolled back */
+  draft: Draft;
   readonly turnNo: number;
 };
 
@@ -90,15 +91,23 @@ export type Settles = Pick<Cause, 'job' | 'timer'>;
 /** What all turns of one owner share. */
 export type ShardParts = Pick<TurnContext, 'world' | 'fold' | 'residents'>;
 
-export function beginTurn({ world, fold, residents }: ShardParts, group: Group): TurnContext {
-  return { world, fold, group, residents, draft: new Draft(), turnNo: group.nextTurnNo };
+/** Runs one input and writes its turn into the group: the only place that does (B2). */
+export function writeTurn(
+  { world, fold, residents }: ShardParts,
+  group: Group,
+  input: string,
+  run: (t: TurnContext) => Verdict,
+): void {
+  const { nextTurnNo: turnNo } = group;
+  const t: TurnContext = { world, fold, group, residents, draft: new Draft(), turnNo };
+  const ended = run(t);
+  group.finish(t.draft, { input, ...ended });
 }
 
-/** The same turn from where its draft held only these rows. */
-export function again(t: TurnContext, puts: readonly RowPut[]): TurnContext {
-  const fresh: TurnContext = { ...t, draft: new Draft() };
-  for (const put of puts) fresh.draft.put(...put);
-  return fresh;
+/** Discards what the turn has drafted, except these rows. */
+export function rollBack(t: TurnContext, puts: readonly RowPut[]): void {
+  t.draft = new Draft();
+  for (const put of puts) t.draft.put(...put);
 }
 
 export type Refusal = {
@@ -111,16 +120,16 @@ export type Refusal = {
 };
 
 /**
- * Ends the turn without changing the actor. The sender receives an error; without a sender the
- * message becomes a dead letter.
+ * Does not change the actor. The sender receives an error; without a sender the message becomes a
+ * dead letter.
  */
-export function refuse(t: TurnContext, item: OutItem, input: string, refusal: Refusal): void {
+export function refuse(t: TurnContext, item: OutItem, refusal: Refusal): Verdict {
   const { result, code, message, resident, kept = false } = refusal;
   if (resident?.unsaved) t.residents.drop(resident.address);
   const error = { code, message };
   if (!tellSender(t, item, error) && !kept) deadLetter(t, item, 'REFUSED', error);
   const machine = resident?.actor.machine ?? '';
-  end(t, { input, actor: item.to, machine, result, why: `${code}: ${message}` });
+  return { actor: item.to, machine, result, why: `${code}: ${message}` };
 }
 
 /**
@@ -233,6 +242,14 @@ export function metaOf(t: TurnContext, item: OutItem): Meta {
   return meta;
 }
 
-export function end(t: TurnContext, facts: TurnFacts): void {
-  t.group.finish(t.draft, facts);
-}
+/** The verdict on an input for this actor. */
+export const verdict = (
+  { address, actor }: ActivatedActor,
+  result: TurnResult,
+  why?: string,
+): Verdict => ({
+  actor: address,
+  machine: actor.machine,
+  result,
+  ...(why === undefined ? {} : { why }),
+});

@@ -12,19 +12,20 @@ import type { Message } from '../../protocols/statechart.ts';
 import { DIRECTIVES, type Directive, type Down } from '../../protocols/supervision.ts';
 import { carryAsks, dropPending } from './asks.ts';
 import { storableError } from './validate-message.ts';
+import type { Verdict } from './group.ts';
 import type { OutItem } from './records.ts';
 import { initialStateOf } from './activated-actors.ts';
 import {
-  again,
   deadLetter,
-  end,
   outId,
   refuse,
   reply,
+  rollBack,
   type ActivatedActor,
   sendTo,
   tellSender,
   type TurnContext,
+  verdict,
 } from './context.ts';
 
 /** Without a supervisor an actor that crashed this often within the period is quarantined. */
@@ -41,9 +42,8 @@ export function crash(
   event: Message,
   item: OutItem | undefined,
   thrown: ErrorData,
-  input: string,
   poison = false,
-): void {
+): Verdict {
   const error = storableError(thrown);
   const crashes = [...resident.actor.crashes, t.group.now].slice(-CRASHES_KEPT);
   const { status, supervisor } = afterCrash(t, resident, crashes);
@@ -68,13 +68,7 @@ export function crash(
     sendTo(t, { to: supervisor, id: outId(t), event: down, from: resident.address, hops: 0 });
   }
   t.draft.unstash = resident.address;
-  end(t, {
-    input,
-    actor: resident.address,
-    machine: resident.actor.machine,
-    result: poison ? 'poison' : 'crashed',
-    why: error.message,
-  });
+  return verdict(resident, poison ? 'poison' : 'crashed', error.message);
 }
 
 /** An actor that is out of service stays so: only an input that is found guilty late gets here. */
@@ -95,10 +89,10 @@ function afterCrash(t: TurnContext, resident: ActivatedActor, crashes: readonly 
 
 const bare = ({ meta: _, ...event }: Message): Message => event;
 
-/** Carries out a supervisor's or an operator's directive. */
-export function obey(t: TurnContext, resident: ActivatedActor, item: OutItem, input: string): void {
+/** Executes a directive of a supervisor or an operator. */
+export function onDirective(t: TurnContext, resident: ActivatedActor, item: OutItem): Verdict {
   if (!mayDirect(t, resident, item)) {
-    return refuse(t, item, input, {
+    return refuse(t, item, {
       result: 'refused',
       code: 'FORBIDDEN',
       message: `only the supervisor of ${item.to} or an operator may send ${item.event.type}`,
@@ -106,14 +100,14 @@ export function obey(t: TurnContext, resident: ActivatedActor, item: OutItem, in
     });
   }
   if (resident.unsaved)
-    return refuse(t, item, input, {
+    return refuse(t, item, {
       result: 'refused',
       code: 'NOT_FOUND',
       message: `${item.to} does not exist`,
       resident,
     });
   if (resident.actor.status === 'stopped' && item.event.type === 'sys.resume')
-    return refuse(t, item, input, {
+    return refuse(t, item, {
       result: 'refused',
       code: 'CONFLICT',
       message: `${item.to} was stopped, and what it waited for is gone: send sys.restart`,
@@ -121,28 +115,27 @@ export function obey(t: TurnContext, resident: ActivatedActor, item: OutItem, in
     });
   const puts = [...t.draft.puts.values()];
   try {
-    follow(t, resident, item);
-    obeyed(t, resident, item, input);
+    execute(t, resident, item);
+    return afterDirective(t, resident, item);
   } catch (error) {
-    const fresh = again(t, puts);
+    rollBack(t, puts);
     t.residents.drop(resident.address);
     const before = t.residents.find(resident.address)!;
     const why = storableError(errorData(error));
     before.actor = { ...before.actor, status: 'quarantined', why };
-    t.residents.save(fresh, before);
-    obeyed(fresh, before, item, input);
+    t.residents.save(t, before);
+    return afterDirective(t, before, item);
   }
 }
 
-function obeyed(t: TurnContext, resident: ActivatedActor, item: OutItem, input: string): void {
-  const { address, actor } = resident;
-  const { status, machine } = actor;
+function afterDirective(t: TurnContext, resident: ActivatedActor, item: OutItem): Verdict {
+  const { status } = resident.actor;
   if (item.reply) reply(t, item.to, item.reply, { result: { status } });
-  t.draft.unstash = address;
-  end(t, { input, actor: address, machine, result: 'applied', why: item.event.type });
+  t.draft.unstash = resident.address;
+  return verdict(resident, 'applied', item.event.type);
 }
 
-function follow(t: TurnContext, resident: ActivatedActor, item: OutItem): void {
+function execute(t: TurnContext, resident: ActivatedActor, item: OutItem): void {
   const { why: _, ...actor } = resident.actor;
   switch (item.event.type as Directive) {
     case 'sys.resume':

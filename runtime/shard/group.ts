@@ -50,8 +50,8 @@ export class Draft {
   }
 }
 
-/** Everything about a turn that its draft does not hold. */
-export type TurnFacts = Pick<Turn, 'input' | 'actor' | 'machine' | 'result' | 'why'>;
+/** How an input ended. Every input has exactly one (B2, I9). */
+export type Verdict = Pick<Turn, 'actor' | 'machine' | 'result' | 'why'>;
 
 /** The time of one record: it does not pass while its turns run. */
 export type GroupTime = Pick<ShardTime, 'now' | 'aheadMs' | 'stampLagMs'>;
@@ -118,7 +118,7 @@ export class Group {
   /**
    * Ends a turn: numbers its output links (D1) and makes its rows visible to the turns that follow.
    */
-  finish(draft: Draft, facts: TurnFacts): void {
+  finish(draft: Draft, facts: Verdict & Pick<Turn, 'input'>): void {
     const out = draft.out.map(
       ({ target, lane, item }) => [target, lane, this.#number(target, lane), item] as const,
     );

@@ -8,23 +8,15 @@ import type { Address } from '../../protocols/address.ts';
 import { mailboxSubject } from '../../protocols/subjects.ts';
 import type { Clock } from '../clock/clock.ts';
 import type { Log, Position } from '../log/log.ts';
-import type { ShardParts } from './context.ts';
+import { type ShardParts, writeTurn } from './context.ts';
+import { findDueTimer, onTimer, type Timing } from './due-timers.ts';
 import { TABLE } from './fold.ts';
 import type { Group } from './group.ts';
 import type { ShardTime } from './shard-time.ts';
-import {
-  byMachine,
-  type Carrier,
-  takeClient,
-  takeLinkItem,
-  takeOutcome,
-  takeTimer,
-  takeUnreadable,
-  type Timing,
-} from './inputs.ts';
+import { acceptLinkItem, byMachine, type InputHandlers, onMail } from './inputs.ts';
 import { type MailInput, MailReader } from './mail-reader.ts';
 import { TimerQueue } from './timer-queue.ts';
-import { nextStashed, takeStashedOf } from './unstash.ts';
+import { nextStashed, type NextStashed, onStashed } from './unstash.ts';
 
 export type MailboxInputOptions = Timing & {
   readonly log: Log;
@@ -40,7 +32,7 @@ export type MailboxInputOptions = Timing & {
 /** One input by its name, to be carried out by its machine or as poison. */
 export type Candidate = {
   readonly ref: string;
-  run(group: Group, by: Carrier): void;
+  run(group: Group, by: InputHandlers): void;
 };
 
 const CONTROL_FIRST = 64;
@@ -78,7 +70,7 @@ export class MailboxInput {
     // Careful mode may have ended between the announcement of a timer and its turn.
     if (this.#dueTimer !== undefined) due.unshift(this.#dueTimer);
     this.#dueTimer = undefined;
-    for (const id of due) takeTimer(this.#o.parts, group, id, this.#o, byMachine);
+    for (const id of due) this.#runTimer(group, id, byMachine);
     while (this.#room(group)) {
       if (!this.#takeUnstash(group) && !this.#takeMail(group, this.#data)) break;
     }
@@ -132,8 +124,7 @@ export class MailboxInput {
     if (!input) return false;
     const receiver = receiverOf(input);
     if (receiver && this.unstash.has(receiver)) {
-      if (takeStashedOf(this.#o.parts, group, receiver, byMachine)) return true;
-      this.unstash.delete(receiver);
+      if (this.#takeStashed(group, receiver)) return true;
     }
     reader.take();
     this.#runMail(group, input, byMachine);
@@ -141,26 +132,34 @@ export class MailboxInput {
     return true;
   }
 
-  #runMail(group: Group, { ref, body, logTimeMs, position }: MailInput, by: Carrier): void {
-    const { parts } = this.#o;
-    switch (body.kind) {
-      case 'item':
-        return takeLinkItem(parts, group, body, ref, by);
-      case 'client':
-        return takeClient(parts, group, { entry: body.entry, logTimeMs }, ref, by);
-      case 'outcome':
-        return takeOutcome(parts, group, body.entry, ref, by);
-      case 'unreadable':
-        return takeUnreadable(parts, group, position, body.why);
-    }
+  #runMail(group: Group, input: MailInput, by: InputHandlers): void {
+    const { body, ref } = input;
+    if (body.kind === 'item' && !acceptLinkItem(group, body)) return;
+    writeTurn(this.#o.parts, group, ref, (t) => onMail(t, input, by));
+  }
+
+  #runTimer(group: Group, id: string, by: InputHandlers): void {
+    const timer = findDueTimer(this.#o.parts, id);
+    if (timer) writeTurn(this.#o.parts, group, `t${id}`, (t) => onTimer(t, timer, this.#o, by));
+  }
+
+  #runStashed(group: Group, next: NextStashed, by: InputHandlers): void {
+    writeTurn(this.#o.parts, group, `s${next.key}`, (t) => onStashed(t, next, by));
   }
 
   #takeUnstash(group: Group): boolean {
     for (const actor of this.unstash) {
-      if (takeStashedOf(this.#o.parts, group, actor, byMachine)) return true;
-      this.unstash.delete(actor);
+      if (this.#takeStashed(group, actor)) return true;
     }
     return false;
+  }
+
+  /** Processes the next stashed message of an actor, if its state accepts one. */
+  #takeStashed(group: Group, actor: Address): boolean {
+    const next = nextStashed(this.#o.parts, actor);
+    if (next) this.#runStashed(group, next, byMachine);
+    else this.unstash.delete(actor);
+    return next !== undefined;
   }
 
   #mailCandidate(reader: MailReader): Candidate | undefined {
@@ -169,7 +168,7 @@ export class MailboxInput {
     const receiver = receiverOf(input);
     const before = receiver && this.unstash.has(receiver) && this.#stashCandidateOf(receiver);
     if (before) return before;
-    const run = (group: Group, by: Carrier) => {
+    const run = (group: Group, by: InputHandlers) => {
       reader.take();
       this.#runMail(group, input, by);
       moveFloor(group, input);
@@ -180,9 +179,9 @@ export class MailboxInput {
   #timerCandidate(now: number): Candidate | undefined {
     const id = (this.#dueTimer ??= this.timers.takeDue(1, now)[0]);
     if (id === undefined) return undefined;
-    const run = (group: Group, by: Carrier) => {
+    const run = (group: Group, by: InputHandlers) => {
       this.#dueTimer = undefined;
-      takeTimer(this.#o.parts, group, id, this.#o, by);
+      this.#runTimer(group, id, by);
     };
     return { ref: `t${id}`, run };
   }
@@ -196,11 +195,10 @@ export class MailboxInput {
   }
 
   #stashCandidateOf(actor: Address): Candidate | undefined {
-    const { parts } = this.#o;
-    const ref = nextStashed(parts, actor);
-    if (ref === undefined) this.unstash.delete(actor);
-    const run = (group: Group, by: Carrier) => void takeStashedOf(parts, group, actor, by);
-    return ref === undefined ? undefined : { ref: `s${ref}`, run };
+    const next = nextStashed(this.#o.parts, actor);
+    if (!next) this.unstash.delete(actor);
+    const run = (group: Group, by: InputHandlers) => this.#runStashed(group, next!, by);
+    return next && { ref: `s${next.key}`, run };
   }
 }
 

@@ -7,14 +7,15 @@ import { decode, encode } from '../../protocols/codec.ts';
 import type { Message } from '../../protocols/statechart.ts';
 import { sortable } from './actor-row.ts';
 import { type Fold, TABLE } from './fold.ts';
+import type { Verdict } from './group.ts';
 import type { OutItem } from './records.ts';
 import {
-  end,
   giveUp,
   refuse,
   type ActivatedActor,
   type Settles,
   type TurnContext,
+  verdict,
   type Waiting,
 } from './context.ts';
 
@@ -61,19 +62,15 @@ export function takeOut(t: TurnContext, resident: ActivatedActor, at: number): S
 }
 
 /** Stores a message for later; applies the mailbox policy when the stash is full. */
-export function stashMessage(
-  t: TurnContext,
-  resident: ActivatedActor,
-  item: OutItem,
-  input: string,
-): void {
+export function stashMessage(t: TurnContext, resident: ActivatedActor, item: OutItem): Verdict {
   const { capacity, whenFull } = resident.definition.mailbox;
   const held = waitingOf(t.fold, resident).length;
-  if (whenFull === 'coalesce' && replaceSameType(t, resident, item, input)) return;
+  if (whenFull === 'coalesce' && replaceSameType(t, resident, item))
+    return verdict(resident, 'stashed', 'coalesced');
   const room = whenFull === 'defer' ? capacity * DEFER_FACTOR : capacity;
   if (held >= room) {
     if (whenFull !== 'dropOldest') {
-      return refuse(t, item, input, {
+      return refuse(t, item, {
         result: 'refused',
         code: 'RATE_LIMIT_EXCEEDED',
         message: `the mailbox of ${item.to} is full: ${held} messages wait, ${room} are allowed`,
@@ -83,7 +80,7 @@ export function stashMessage(
     dropOldest(t, resident);
   }
   push(t, resident, { kind: 'message', item });
-  end(t, { input, actor: resident.address, machine: resident.actor.machine, result: 'stashed' });
+  return verdict(resident, 'stashed');
 }
 
 /**
@@ -95,10 +92,9 @@ export function stashCause(
   resident: ActivatedActor,
   settles: Settles,
   event: Message,
-  input: string,
-): void {
+): Verdict {
   push(t, resident, { kind: 'cause', life: resident.actor.life, settles, event });
-  end(t, { input, actor: resident.address, machine: resident.actor.machine, result: 'stashed' });
+  return verdict(resident, 'stashed');
 }
 
 function push(t: TurnContext, resident: ActivatedActor, stashed: Stashed): void {
@@ -122,16 +118,10 @@ function dropOldest(t: TurnContext, resident: ActivatedActor): void {
 }
 
 /** `coalesce`: a newer message replaces a waiting message of the same type. */
-function replaceSameType(
-  t: TurnContext,
-  resident: ActivatedActor,
-  item: OutItem,
-  input: string,
-): boolean {
+function replaceSameType(t: TurnContext, resident: ActivatedActor, item: OutItem): boolean {
   const same = waitingOf(t.fold, resident).findLast(({ type }) => type === item.event.type);
   if (!same) return false;
-  const { address, actor } = resident;
-  const key = stashKey(address, same.n);
+  const key = stashKey(resident.address, same.n);
   const replaced = decode<Stashed>(t.fold.get(TABLE.stash, key)!);
   if (replaced.kind === 'message')
     giveUp(t, replaced.item, 'COALESCED', {
@@ -139,7 +129,5 @@ function replaceSameType(
       message: `a newer ${item.event.type} took its place`,
     });
   t.draft.put(TABLE.stash, key, encode({ kind: 'message', item }));
-  const { machine } = actor;
-  end(t, { input, actor: address, machine, result: 'stashed', why: 'coalesced' });
   return true;
 }

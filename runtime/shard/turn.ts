@@ -1,7 +1,8 @@
 /**
  * One turn (rule B): from an input and the actor's state to its next state and requests. It is pure
- * except for reading the fold: it does not wait, start or send anything. Every input ends as
- * exactly one Turn with a result (I9), also when it is refused, expired, stashed or crashed.
+ * except for reading the fold: it does not wait, start or send anything. Each function returns the
+ * verdict on its input, also when the input is refused, expired, stashed or crashed; `writeTurn`
+ * writes it (I9).
  */
 import { parseAddress } from '../../protocols/address.ts';
 import { type ErrorData, errorData } from '../../protocols/errors.ts';
@@ -9,32 +10,33 @@ import type { Message, Meta } from '../../protocols/statechart.ts';
 import { type Cause, defers, isDone, step } from '../statechart/host.ts';
 import { carryAsks, LimitExceeded, type Origin } from './asks.ts';
 import {
-  again,
   deadLetter,
-  end,
   metaOf,
   refuse,
+  rollBack,
+  verdict,
   type ActivatedActor,
   type TurnContext,
 } from './context.ts';
-import { crash, isDirective, obey } from './crash.ts';
+import { crash, isDirective, onDirective } from './crash.ts';
 import { storableError } from './validate-message.ts';
+import type { Verdict } from './group.ts';
 import type { OutItem, RowPut } from './records.ts';
 import { UnreadableRow } from './activated-actors.ts';
 import type { Limits } from './size.ts';
 import { stashMessage, waitingOf } from './stash.ts';
 
-/** Takes one message for an actor. */
-export function takeMessage(t: TurnContext, item: OutItem, input: string): void {
+/** A message for an actor, which is created if it does not exist. */
+export function onMessage(t: TurnContext, item: OutItem): Verdict {
   if (item.deadline !== undefined && item.deadline < t.group.now) {
-    return refuse(t, item, input, {
+    return refuse(t, item, {
       result: 'expired',
       code: 'EXPIRED',
       message: `the message was applied after its deadline ${new Date(item.deadline).toISOString()}`,
     });
   }
   if (item.hops > hopsOf(item, t.world.limits)) {
-    return refuse(t, item, input, {
+    return refuse(t, item, {
       result: 'refused',
       code: 'CONFLICT',
       message: `the message has passed ${item.hops} actors, ${t.world.limits.hopsMax} are allowed`,
@@ -43,7 +45,7 @@ export function takeMessage(t: TurnContext, item: OutItem, input: string): void 
   const { type } = parseAddress(item.to);
   const definition = t.world.registry.latest(type);
   if (!definition) {
-    return refuse(t, item, input, {
+    return refuse(t, item, {
       result: 'refused',
       code: 'NOT_FOUND',
       message: `no actor type '${type}' is registered on this worker`,
@@ -53,16 +55,16 @@ export function takeMessage(t: TurnContext, item: OutItem, input: string): void 
   try {
     resident = t.residents.find(item.to);
   } catch (error) {
-    if (error instanceof UnreadableRow) return refuseUnborn(t, item, input, error);
+    if (error instanceof UnreadableRow) return refuseCreation(t, item, error);
     throw error;
   }
   try {
     resident ??= t.residents.create(t, item, definition);
   } catch (error) {
-    return refuseUnborn(t, item, input, error);
+    return refuseCreation(t, item, error);
   }
-  if (isDirective(item.event.type)) return obey(t, resident, item, input);
-  admit(t, resident, item, input);
+  if (isDirective(item.event.type)) return onDirective(t, resident, item);
+  return admit(t, resident, item);
 }
 
 /**
@@ -75,11 +77,11 @@ const hopsOf = ({ event: { type } }: OutItem, { hopsMax }: Limits): number =>
 const NOTICE_HOPS = 3;
 
 /** Decides by the status of an existing actor how a message is handled. */
-function admit(t: TurnContext, resident: ActivatedActor, item: OutItem, input: string): void {
+function admit(t: TurnContext, resident: ActivatedActor, item: OutItem): Verdict {
   const { status, why } = resident.actor;
-  if (status === 'suspended') return stashMessage(t, resident, item, input);
+  if (status === 'suspended') return stashMessage(t, resident, item);
   if (status === 'stopped' || isDone(resident.live)) {
-    return refuse(t, item, input, {
+    return refuse(t, item, {
       result: 'refused',
       code: 'CONFLICT',
       message: `${item.to} has ended and takes no more messages`,
@@ -88,7 +90,7 @@ function admit(t: TurnContext, resident: ActivatedActor, item: OutItem, input: s
   }
   if (status === 'quarantined') {
     deadLetter(t, item, 'QUARANTINED', why ?? { code: 'INTERNAL', message: 'quarantined' });
-    return refuse(t, item, input, {
+    return refuse(t, item, {
       result: 'refused',
       code: 'UNAVAILABLE',
       message: `${item.to} is quarantined: ${why?.message ?? 'unknown reason'}; the message is in the dead letters`,
@@ -97,19 +99,14 @@ function admit(t: TurnContext, resident: ActivatedActor, item: OutItem, input: s
     });
   }
   if (!defers(resident.definition.machine, resident.live, item.event.type))
-    return applyMessage(t, resident, item, input);
-  if (bear(t, resident, item, input)) stashMessage(t, resident, item, input);
+    return applyMessage(t, resident, item);
+  return runInitialRequests(t, resident, item) ?? stashMessage(t, resident, item);
 }
 
 /** Steps the machine with a message it may take now. */
-export function applyMessage(
-  t: TurnContext,
-  resident: ActivatedActor,
-  item: OutItem,
-  input: string,
-): void {
+export function applyMessage(t: TurnContext, resident: ActivatedActor, item: OutItem): Verdict {
   const event = { ...item.event, meta: metaOf(t, item) };
-  applyCause(t, resident, { event }, item, input);
+  return applyCause(t, resident, { event }, item);
 }
 
 /** Steps the machine; `item` is the message behind it, or absent for outcomes and timers. */
@@ -118,22 +115,18 @@ export function applyCause(
   resident: ActivatedActor,
   cause: Cause,
   item: OutItem | undefined,
-  input: string,
-): void {
+): Verdict {
   const made = step(resident.definition.machine, resident.live, cause, t.group.now);
   if (made.outcome === 'failed') {
-    if (bear(t, resident, item, input)) crash(t, resident, cause.event, item, made.error!, input);
-    return;
+    return (
+      runInitialRequests(t, resident, item) ?? crash(t, resident, cause.event, item, made.error!)
+    );
   }
   if (made.outcome === 'stale') {
     keepTaken(t, resident);
-    const {
-      address: actor,
-      actor: { machine },
-    } = resident;
-    return end(t, { input, actor, machine, result: 'dropped', why: 'stale' });
+    return verdict(resident, 'dropped', 'stale');
   }
-  if (made.outcome === 'ignored') return ignored(t, resident, item, made.error, input);
+  if (made.outcome === 'ignored') return onIgnored(t, resident, item, made.error);
   const undo = { puts: [...t.draft.puts.values()], actor: resident.actor };
   try {
     resident.live = made.live;
@@ -141,10 +134,10 @@ export function applyCause(
     keepActor(t, resident);
     checkSize(t);
   } catch (error) {
-    return undone(t, resident, undo, { event: cause.event, item, error, input });
+    return onFailedTurn(t, resident, undo, { event: cause.event, item, error });
   }
   if (resident.actor.stashEnd > resident.actor.stashFirst) t.draft.unstash = resident.address;
-  end(t, { input, actor: resident.address, machine: resident.actor.machine, result: 'applied' });
+  return verdict(resident, 'applied');
 }
 
 /** Messages caused by an outcome have the trace of the effect. */
@@ -159,39 +152,43 @@ type Failure = {
   readonly event: Message;
   readonly item: OutItem | undefined;
   readonly error: unknown;
-  readonly input: string;
 };
 
 /** A turn past a limit is refused to its sender; without a sender the actor crashes. */
-function undone(t: TurnContext, resident: ActivatedActor, undo: Undo, failure: Failure): void {
+function onFailedTurn(
+  t: TurnContext,
+  resident: ActivatedActor,
+  undo: Undo,
+  failure: Failure,
+): Verdict {
   const { address, definition } = resident;
-  const { event, item, error, input } = failure;
+  const { event, item, error } = failure;
   t.residents.drop(address);
-  const fresh = again(t, undo.puts);
-  const before = t.residents.find(address) ?? t.residents.create(fresh, item!, definition);
+  rollBack(t, undo.puts);
+  const before = t.residents.find(address) ?? t.residents.create(t, item!, definition);
   before.actor = undo.actor;
   if (!(error instanceof LimitExceeded && item)) {
-    if (!bear(fresh, before, item, input)) return;
-    return crash(fresh, before, event, item, errorData(error), input);
+    const crashed = () => crash(t, before, event, item, errorData(error));
+    return runInitialRequests(t, before, item) ?? crashed();
   }
-  keepTaken(fresh, before);
+  keepTaken(t, before);
   const { code, message } = error;
-  refuse(fresh, item, input, { result: 'refused', code, message, resident: before });
+  return refuse(t, item, { result: 'refused', code, message, resident: before });
 }
 
-function ignored(
+function onIgnored(
   t: TurnContext,
   resident: ActivatedActor,
   item: OutItem | undefined,
   error: ErrorData | undefined,
-  input: string,
-): void {
-  if (!bear(t, resident, item, input)) return;
+): Verdict {
+  const failed = runInitialRequests(t, resident, item);
+  if (failed) return failed;
   keepTaken(t, resident);
   const state = JSON.stringify(resident.live.snapshot.value);
   if (item?.reply) {
     const why = error?.message ?? `in state ${state} it does not take ${item.event.type}`;
-    return refuse(t, item, input, {
+    return refuse(t, item, {
       result: 'ignored',
       code: error?.code ?? 'CONFLICT',
       message: `${resident.address}: ${why}`,
@@ -199,34 +196,27 @@ function ignored(
     });
   }
   if (resident.unsaved) t.residents.drop(resident.address);
-  end(t, {
-    input,
-    actor: resident.address,
-    machine: resident.actor.machine,
-    result: 'ignored',
-    why: state,
-  });
+  return verdict(resident, 'ignored', state);
 }
 
 /**
- * The first message itself is not applied, but the actor's first state asks for something: it is
- * created all the same. Answers false when it cannot be, and the message is refused.
+ * Creates an actor whose first message is not applied: the requests of its initial state are
+ * executed all the same. Returns the refusal of the message if they cannot be.
  */
-function bear(
+function runInitialRequests(
   t: TurnContext,
   resident: ActivatedActor,
   item: OutItem | undefined,
-  input: string,
-): boolean {
-  if (resident.bornAsks.length === 0) return true;
+): Verdict | undefined {
+  if (resident.bornAsks.length === 0) return undefined;
   const puts = [...t.draft.puts.values()];
   try {
     carryAsks(t, resident, [], item);
     t.residents.save(t, resident);
-    return true;
+    return undefined;
   } catch (error) {
-    refuseUnborn(again(t, puts), item!, input, error);
-    return false;
+    rollBack(t, puts);
+    return refuseCreation(t, item!, error);
   }
 }
 
@@ -252,11 +242,11 @@ function checkSize({ draft, world }: TurnContext): void {
   throw new LimitExceeded('PAYLOAD_TOO_LARGE', message);
 }
 
-function refuseUnborn(t: TurnContext, item: OutItem, input: string, error: unknown): void {
+function refuseCreation(t: TurnContext, item: OutItem, error: unknown): Verdict {
   t.residents.drop(item.to);
   const data = storableError(errorData(error));
   deadLetter(t, item, error instanceof UnreadableRow ? 'UNFIT' : 'UNBORN', data);
   const code =
     error instanceof UnreadableRow || error instanceof LimitExceeded ? data.code : 'INTERNAL';
-  refuse(t, item, input, { result: 'refused', code, message: data.message, kept: true });
+  return refuse(t, item, { result: 'refused', code, message: data.message, kept: true });
 }

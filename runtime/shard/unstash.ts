@@ -2,49 +2,64 @@
 import { defers, isDone } from '../statechart/host.ts';
 import type { Address } from '../../protocols/address.ts';
 import {
-  beginTurn,
   deadLetter,
-  end,
   refuse,
   type ActivatedActor,
   type ShardParts,
   type TurnContext,
+  verdict,
 } from './context.ts';
-import type { Group } from './group.ts';
+import type { Verdict } from './group.ts';
 import type { Fold } from './fold.ts';
-import type { Carrier } from './inputs.ts';
+import type { InputHandlers } from './inputs.ts';
 import { findReadable } from './activated-actors.ts';
 import { type Stashed, stashKey, takeOut, waitingOf } from './stash.ts';
 import { keepActor } from './turn.ts';
 
+/** The stashed row that its actor accepts next. */
+export type NextStashed = {
+  /** key of its row */
+  readonly key: string;
+  readonly resident: ActivatedActor;
+  readonly index: number;
+};
+
 /**
- * Processes what the stash of an actor releases; returns whether there may be more. A stashed row
- * that only another worker can read stays for that worker.
+ * The oldest stashed row that the actor accepts now. A row that only another worker can read stays
+ * for that worker.
  */
-export function takeStashedOf(
-  parts: ShardParts,
-  group: Group,
-  actor: Address,
-  by: Carrier,
-): boolean {
+export function nextStashed(parts: ShardParts, actor: Address): NextStashed | undefined {
   const resident = findReadable(parts, actor);
-  return resident ? takeStashed(beginTurn(parts, group), resident, by) : false;
+  if (!resident) return undefined;
+  const index = nextOf(parts.fold, resident);
+  const next = waitingOf(parts.fold, resident)[index];
+  return next && { key: stashKey(actor, next.n), resident, index };
 }
 
-/** Key of the stash row that `takeStashedOf` would take; undefined when it would take none. */
-export function nextStashed(parts: ShardParts, actor: Address): string | undefined {
-  const resident = findReadable(parts, actor);
-  const next = resident && waitingOf(parts.fold, resident)[nextOf(parts.fold, resident)];
-  return next && stashKey(actor, next.n);
-}
-
-/** Takes the oldest of what waits and can be taken now. Answers whether it made a turn. */
-function takeStashed(t: TurnContext, resident: ActivatedActor, by: Carrier): boolean {
-  const at = nextOf(t.fold, resident);
-  const next = waitingOf(t.fold, resident)[at];
-  if (!next) return false;
-  replay(t, resident, takeOut(t, resident, at), `s${stashKey(resident.address, next.n)}`, by);
-  return true;
+/** Removes a row from its stash and processes it. */
+export function onStashed(
+  t: TurnContext,
+  { resident, index }: NextStashed,
+  by: InputHandlers,
+): Verdict {
+  const stashed = takeOut(t, resident, index);
+  if (resident.actor.status !== 'active') return outOfService(t, resident, stashed);
+  if (isDone(resident.live)) return afterEnd(t, resident, stashed);
+  if (stashed.kind === 'cause') {
+    if (stashed.life !== resident.actor.life) return drop(t, resident, 'of an earlier life');
+    return by.cause(t, resident, { event: stashed.event, ...stashed.settles });
+  }
+  const { deadline } = stashed.item;
+  if (deadline !== undefined && deadline < t.group.now) {
+    t.residents.save(t, resident);
+    return refuse(t, stashed.item, {
+      result: 'expired',
+      code: 'EXPIRED',
+      message: 'the message waited in the stash past its deadline',
+      resident,
+    });
+  }
+  return by.stashed(t, resident, stashed.item);
 }
 
 /**
@@ -67,56 +82,28 @@ function nextOf(fold: Fold, resident: ActivatedActor): number {
   });
 }
 
-function replay(
-  t: TurnContext,
-  resident: ActivatedActor,
-  stashed: Stashed,
-  input: string,
-  by: Carrier,
-): void {
-  if (resident.actor.status !== 'active') return unwanted(t, resident, stashed, input);
-  if (isDone(resident.live)) return tooLate(t, resident, stashed, input);
-  if (stashed.kind === 'cause') {
-    if (stashed.life !== resident.actor.life)
-      return leave(t, resident, input, 'of an earlier life');
-    return by.cause(t, resident, { event: stashed.event, ...stashed.settles }, input);
-  }
-  const { deadline } = stashed.item;
-  if (deadline !== undefined && deadline < t.group.now) {
-    t.residents.save(t, resident);
-    return refuse(t, stashed.item, input, {
-      result: 'expired',
-      code: 'EXPIRED',
-      message: 'the message waited in the stash past its deadline',
-      resident,
-    });
-  }
-  by.stashed(t, resident, stashed.item, input);
-}
-
-/** The actor ended while messages waited: they are refused as any that comes now. */
-function tooLate(t: TurnContext, resident: ActivatedActor, stashed: Stashed, input: string): void {
-  if (stashed.kind === 'cause') return leave(t, resident, input, 'ended');
+/** The actor ended while messages waited: they are refused like new ones. */
+function afterEnd(t: TurnContext, resident: ActivatedActor, stashed: Stashed): Verdict {
+  if (stashed.kind === 'cause') return drop(t, resident, 'ended');
   keepActor(t, resident);
-  const { address } = resident;
-  refuse(t, stashed.item, input, {
+  return refuse(t, stashed.item, {
     result: 'refused',
     code: 'CONFLICT',
-    message: `${address} has ended and takes no more messages`,
+    message: `${resident.address} has ended and takes no more messages`,
     resident,
   });
 }
 
-/** The actor was stopped or quarantined while messages waited: none is just gone (I9). */
-function unwanted(t: TurnContext, resident: ActivatedActor, stashed: Stashed, input: string): void {
+/** The actor was stopped or quarantined while messages waited: they become dead letters (I9). */
+function outOfService(t: TurnContext, resident: ActivatedActor, stashed: Stashed): Verdict {
   const { status } = resident.actor;
-  if (stashed.kind === 'cause') return leave(t, resident, input, status);
+  if (stashed.kind === 'cause') return drop(t, resident, status);
   t.residents.save(t, resident);
   deadLetter(t, stashed.item, status.toUpperCase(), {
     code: 'UNAVAILABLE',
     message: `${resident.address} is ${status}`,
   });
-  refuse(t, stashed.item, input, {
+  return refuse(t, stashed.item, {
     result: 'refused',
     code: 'UNAVAILABLE',
     message: `${resident.address} is ${status}; the message is in the dead letters`,
@@ -126,8 +113,7 @@ function unwanted(t: TurnContext, resident: ActivatedActor, stashed: Stashed, in
 }
 
 /** An outcome or a timer that the machine no longer waits for. */
-function leave(t: TurnContext, resident: ActivatedActor, input: string, why: string): void {
+function drop(t: TurnContext, resident: ActivatedActor, why: string): Verdict {
   keepActor(t, resident);
-  const { address, actor } = resident;
-  end(t, { input, actor: address, machine: actor.machine, result: 'dropped', why });
+  return verdict(resident, 'dropped', why);
 }
