@@ -100,7 +100,7 @@ export type Turn = {
   readonly out: readonly (readonly [target: LinkTarget, lane: Lane, n: number, item: OutItem])[];
 };
 
-type Head = {
+export type RecordHead = {
   readonly cell: string;
   /** new for every record built, the same on every resend (C3) */
   readonly recId: string;
@@ -114,7 +114,7 @@ type Head = {
 
 export type LinkMark = readonly [peer: string, n: number];
 
-export type JournalRecord = Head &
+export type JournalRecord = RecordHead &
   (
     | { readonly t: 'EPOCH'; readonly worker: string }
     | {

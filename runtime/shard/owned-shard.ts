@@ -1,0 +1,296 @@
+/**
+ * OwnedShard: processes inputs into records while its process owns the shard. Turns run into an
+ * open group while the previous record is being stored; the answer seals the group (one record in
+ * flight, C2). Outputs leave only after their record counts (C1, I2).
+ *
+ * Boundary: `owner.ts` decides when a shard becomes owned and what a failure means for it.
+ */
+import { journalSubject } from '../../protocols/subjects.ts';
+import type { Position } from '../log/log.ts';
+import type { ShardStatus } from '../system.ts';
+import { ActivatedActors } from './activated-actors.ts';
+import { AfterCommits } from './after-commit.ts';
+import { CrashLoopGuard } from './crash-loop-guard.ts';
+import { expireRows } from './expiry.ts';
+import { type Fold, TABLE } from './fold.ts';
+import { type AfterCommit, Group } from './group.ts';
+import { byMachine } from './inputs.ts';
+import { openIntents } from './intents.ts';
+import type { Journal } from './journal.ts';
+import { Keys } from './keys.ts';
+import { MailboxInput } from './mailbox-input.ts';
+import type { OwnerOptions } from './owner-options.ts';
+import { asPoison } from './poison.ts';
+import { decodeOut, type JournalRecord } from './records.ts';
+import type { RecordWriter } from './record-writer.ts';
+import { Relay } from './relay.ts';
+import { Retention } from './retention.ts';
+import type { ShardTime } from './shard-time.ts';
+import type { SnapshotBlob } from './snapshot.ts';
+import { Upkeep } from './upkeep.ts';
+
+/** What the load of a shard leaves to its owner. */
+export type LoadedShard = {
+  readonly fold: Fold;
+  readonly journal: Journal;
+  readonly time: ShardTime;
+  /** its EPOCH record is stored */
+  readonly writer: RecordWriter;
+};
+
+export type ShardEvents = {
+  /** another owner wrote to the journal */
+  onLost(why: string): void;
+  /** nothing may be skipped: an operator must look at it */
+  onCorrupt(error: unknown): void;
+  /** a port failed, or an invariant is broken */
+  onFailed(error: unknown): void;
+};
+
+export class OwnedShard {
+  readonly #o: OwnerOptions;
+  readonly #events: ShardEvents;
+  readonly #fold: Fold;
+  readonly #journal: Journal;
+  readonly #time: ShardTime;
+  readonly #writer: RecordWriter;
+  readonly #actors: ActivatedActors;
+  readonly #relay: Relay;
+  readonly #crashLoop: CrashLoopGuard;
+  readonly #retention: Retention;
+  readonly #input: MailboxInput;
+  readonly #after: AfterCommits;
+  readonly #upkeep: Upkeep;
+  #accepts = false;
+  #group: Group | undefined;
+  #inFlight: Promise<void> | undefined;
+  #snapshot: SnapshotBlob | undefined;
+
+  constructor(options: OwnerOptions, loaded: LoadedShard, events: ShardEvents) {
+    const { log, clock, env, world, outside } = options;
+    const { fold, time, journal, writer } = loaded;
+    const { cell, limits, shards, registry, shard } = world;
+    const { epoch } = writer;
+    this.#o = options;
+    this.#events = events;
+    this.#fold = fold;
+    this.#time = time;
+    this.#journal = journal;
+    this.#writer = writer;
+    const now = () => time.now();
+    const { wake } = this;
+    this.#actors = new ActivatedActors({
+      fold,
+      keys: new Keys(fold),
+      shards,
+      max: limits.residentsMax,
+      registry,
+      now,
+    });
+    const onSettled = () => this.#upkeep.settledSoon();
+    this.#relay = new Relay({ log, clock, env, cell, shard, onSettled });
+    this.#crashLoop = new CrashLoopGuard(fold, limits, now());
+    const alarm = (what: string) => outside.alarm(what);
+    const onSnapshot = (blob: SnapshotBlob) => {
+      this.#snapshot = blob;
+      wake();
+    };
+    this.#retention = new Retention({ ...options, fold, epoch, alarm, onSnapshot });
+    const parts = { world, fold, residents: this.#actors };
+    const { onCorrupt } = events;
+    const reading = { onInputs: wake, onCorrupt };
+    this.#input = new MailboxInput({ log, clock, env, parts, time, since: now(), ...reading });
+    const { timers } = this.#input;
+    this.#after = new AfterCommits({ fold, outside, epoch, timers, wake });
+    this.#upkeep = this.#startUpkeep();
+  }
+
+  /** Resumes what the fold has pending, and starts to process inputs. */
+  start(): void {
+    for (const { value } of this.#fold.committedRows(TABLE.out)) this.#relay.add(decodeOut(value));
+    this.#after.resume(openIntents(this.#fold));
+    this.#accepts = true;
+    this.wake();
+  }
+
+  /** Does what there is to do. Cheap when there is nothing. */
+  readonly wake = (): void => {
+    if (!this.#accepts) return;
+    try {
+      this.#work();
+    } catch (error) {
+      // A broken invariant: going on would be wrong for this shard, and for this shard only.
+      this.#events.onFailed(error);
+    }
+  };
+
+  /** The log's clock was read: timers may be due at other times now. */
+  timeMeasured(): void {
+    this.#input.timers.schedule();
+  }
+
+  status(): Omit<ShardStatus, 'shard' | 'state'> {
+    const { turnNo, mailFloor, ctlFloor } = this.#fold.scalars;
+    const clockAheadMs = this.#time.aheadMs();
+    const { trouble } = this.#journal;
+    return {
+      epoch: this.#writer.epoch,
+      position: this.#journal.last,
+      turnNo,
+      mailFloor,
+      ctlFloor,
+      lag: this.#input.waiting,
+      now: this.#time.now(),
+      residents: this.#actors.size,
+      ...(clockAheadMs > 0 ? { clockAheadMs } : {}),
+      ...(trouble ? { why: trouble } : {}),
+    };
+  }
+
+  /**
+   * Commits what is built, then HANDOFF, then nothing more (A6). It waits until outputs of
+   * committed records are sent; for transcripts at most five seconds.
+   */
+  async handOff(to: string): Promise<void> {
+    this.#accepts = false;
+    this.#input.close();
+    this.#after.close();
+    await this.#outputsSent();
+    this.#snapshot = undefined;
+    if (this.#group?.dirty || this.#after.hasStarts) this.#seal();
+    await this.#outputsSent();
+    await this.#commit({ t: 'HANDOFF', to, ...this.#writer.head() }, []);
+  }
+
+  /** Drops everything. Whatever is in flight has no further effect here. */
+  close(): void {
+    this.#accepts = false;
+    this.#group = undefined;
+    this.#writer.close();
+    this.#input.close();
+    this.#relay.close();
+    this.#after.close();
+    this.#retention.close();
+    this.#upkeep.close();
+  }
+
+  #startUpkeep(): Upkeep {
+    const { log, clock, env, world } = this.#o;
+    return new Upkeep({
+      log,
+      clock,
+      subject: journalSubject(env, world.shard),
+      journal: this.#journal,
+      residents: this.#actors,
+      idleProbeMs: this.#o.idleProbeMs ?? 1_000,
+      isIdle: () => !this.#inFlight,
+      onClockSet: () => {
+        this.#time.isDoubtful = true;
+        this.wake();
+      },
+      onReplaced: (why) => this.#events.onLost(why),
+      onSettledLong: () => {
+        if (this.#relay.marked && !this.#inFlight) this.#seal(true);
+      },
+    });
+  }
+
+  #work(): void {
+    if (this.#crashLoop.on) {
+      if (!this.#inFlight) this.#workOneByOne();
+      return;
+    }
+    if (this.#holdsForSnapshot()) return;
+    const group = this.#openGroup();
+    this.#input.fill(group);
+    if (!this.#inFlight) this.#seal();
+  }
+
+  /**
+   * A snapshot record is written between two groups. Next to an open group it would write the rows
+   * of that group to State before they are committed. So no group is opened until it is in flight.
+   */
+  #holdsForSnapshot(): boolean {
+    if (!this.#snapshot || this.#group?.dirty) return false;
+    if (this.#inFlight) return true;
+    const blob = this.#snapshot;
+    this.#snapshot = undefined;
+    this.#store({ t: 'SNAPSHOT', ...blob, ...this.#writer.head() }, []);
+    return false;
+  }
+
+  /** One input per record, announced by a TRY (K1), so the input that ends the process is known. */
+  #workOneByOne(): void {
+    while (this.#accepts && !this.#inFlight) {
+      this.#holdsForSnapshot();
+      if (this.#inFlight) return;
+      const group = this.#openGroup();
+      const input = this.#input.candidate(group.now);
+      const verdict = input && this.#crashLoop.judge(input.ref);
+      if (verdict === 'try')
+        return this.#store({ t: 'TRY', input: input!.ref, ...this.#writer.head() }, []);
+      if (verdict === 'run') input!.run(group, byMachine);
+      if (verdict === 'poison') input!.run(group, asPoison(this.#crashLoop.tries(input!.ref)));
+      this.#crashLoop.count(group.turns.length);
+      this.#seal();
+      // A repeat leaves nothing to store, so no commit would wake the shard for the next input.
+      if (!input) return;
+    }
+  }
+
+  #openGroup(): Group {
+    return (this.#group ??= new Group(this.#fold, this.#time, this.#input.unstash));
+  }
+
+  /** Closes the open group and stores it, if there is anything in it. */
+  #seal(force = false): void {
+    const group = this.#openGroup();
+    const starts = this.#after.takeStarts();
+    for (const put of starts.puts) group.put(put);
+    if (group.turns.length > 0) expireRows(this.#fold, group);
+    this.#group = undefined;
+    if (!group.dirty && !force && !this.#time.isDoubtful) return;
+    this.#time.isDoubtful = false;
+    const { turns, puts, mailFloor, ctlFloor, keyNow, linkIn, now } = group;
+    const outFloor = this.#relay.takeMarks();
+    const changes = { turns, puts, mailFloor, ctlFloor, keyNow, linkIn, outFloor };
+    const after = [...group.after, ...starts.after];
+    this.#store({ t: 'TURNS', ...this.#writer.head(), now, ...changes }, after);
+  }
+
+  #store(record: JournalRecord, after: readonly AfterCommit[]): void {
+    this.#inFlight = this.#commit(record, after).then(() => {
+      this.#inFlight = undefined;
+      this.wake();
+      this.#input.timers.schedule();
+    });
+  }
+
+  /** Waits until the outputs of committed records are sent; for transcripts at most 5 s. */
+  async #outputsSent(): Promise<void> {
+    while (this.#inFlight) await this.#inFlight;
+    await this.#after.done(this.#o.clock, 5_000);
+  }
+
+  /** Stores one record and, when it counts, does what it promises. Never rejects. */
+  async #commit(record: JournalRecord, after: readonly AfterCommit[]): Promise<void> {
+    try {
+      const stored = await this.#writer.write(record);
+      if (stored.kind === 'lost') this.#events.onLost(stored.why);
+      else this.#onCommitted(record, after, stored.position);
+    } catch (error) {
+      this.#events.onFailed(error);
+    }
+  }
+
+  /** The record is known to count: its outputs may leave (C1). */
+  #onCommitted(record: JournalRecord, after: readonly AfterCommit[], position: Position): void {
+    if (record.t === 'TURNS') {
+      if (!this.#o.log.atomic) this.#relay.addOutOf(record.turns);
+      this.#after.run(after, position, this.#relay.transcriptsKept());
+    }
+    if (record.t === 'SNAPSHOT') this.#retention.covered();
+    this.#retention.recorded(position);
+    this.#o.onCommitted?.();
+  }
+}
