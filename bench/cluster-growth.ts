@@ -12,8 +12,8 @@ import { join } from 'node:path';
 import { journalSubject } from '../protocols/subjects.ts';
 import type { System } from '../runtime/index.ts';
 import { openStateCache } from '../runtime/index.ts';
-import { loadShard } from '../runtime/shard/load.ts';
-import { collectRows, snapshotName, writeSnapshot } from '../runtime/shard/snapshot.ts';
+import { loadShard } from '../runtime/shard/recovery/load.ts';
+import { collectRows, snapshotName, writeSnapshot } from '../runtime/shard/recovery/snapshot.ts';
 import {
   ENV,
   joinCell,

@@ -13,7 +13,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { shardOf } from '../protocols/address.ts';
 import type { System } from '../runtime/index.ts';
 import { openLmdbStore } from '../runtime/log/lmdb.ts';
-import { TABLE } from '../runtime/shard/fold.ts';
+import { TABLE } from '../runtime/shard/commit/fold.ts';
 import { stateKey } from '../runtime/state/row.ts';
 import { collectGarbage, memoryOf } from './harness/computer.ts';
 import { rawRowBytes, type RowSizes } from './harness/raw.ts';

@@ -16,9 +16,9 @@ import { deadLetterSubject } from '../protocols/subjects.ts';
 import type { Clock } from './clock/clock.ts';
 import type { MessageClient } from './message-client.ts';
 import type { Log, LogEntry } from './log/log.ts';
-import { checkDomain } from './shard/validate-message.ts';
-import { decodeKept } from './shard/records.ts';
-import { DEAD_LETTER_DOMAIN, domainOf } from './shard/relay.ts';
+import { checkDomain } from './shard/turn/validate-message.ts';
+import { decodeKept } from './shard/commit/records.ts';
+import { DEAD_LETTER_DOMAIN, domainOf } from './shard/commit/relay.ts';
 import { auditsOf, ResolutionLog, type FirstKept, type StoredAudit } from './resolution-log.ts';
 import type {
   Audit,

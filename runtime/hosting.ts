@@ -7,7 +7,7 @@ import type { HandedOver } from './effects/dispatch.ts';
 import type { Floors } from './fairness/admission.ts';
 import type { Labels } from './labels.ts';
 import type { Position } from './log/log.ts';
-import type { Intent } from './shard/intents.ts';
+import type { Intent } from './shard/turn/intents.ts';
 import { Shards, type ShardsOptions } from './shards.ts';
 import type { DamageReports } from './state/checked-reads.ts';
 import type { TroupeError } from '../protocols/errors.ts';

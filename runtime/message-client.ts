@@ -15,11 +15,11 @@ import type { Bus } from './bus/bus.ts';
 import type { Clock } from './clock/clock.ts';
 import { Admission, type Floors } from './fairness/admission.ts';
 import { AppendUnknown, type Log, type Position } from './log/log.ts';
-import type { ClientAnswer } from './shard/after-commit.ts';
-import { checkLane, checkMessage, checkTtl } from './shard/validate-message.ts';
-import { checkClientKey } from './shard/keys.ts';
-import { roughBytes } from './shard/size.ts';
-import { type MailEntry, type OutItem, type Outcome, encodeMail } from './shard/records.ts';
+import type { ClientAnswer } from './shard/commit/after-commit.ts';
+import { checkLane, checkMessage, checkTtl } from './shard/turn/validate-message.ts';
+import { checkClientKey } from './shard/turn/keys.ts';
+import { roughBytes } from './shard/turn/limits.ts';
+import { type MailEntry, type OutItem, type Outcome, encodeMail } from './shard/commit/records.ts';
 import type { AskAnswer, SendOptions, ShardStatus, TellAnswer } from './system.ts';
 
 /** A message from outside is at most this many encoded bytes. */

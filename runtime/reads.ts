@@ -4,10 +4,10 @@
  */
 import { type Address, shardOf } from '../protocols/address.ts';
 import { decode } from '../protocols/codec.ts';
-import { decodeActorRow } from './shard/actor-row.ts';
-import { TABLE } from './shard/fold.ts';
-import { decodeIntent } from './shard/intents.ts';
-import { nextTurn } from './shard/snapshot.ts';
+import { decodeActorRow } from './shard/turn/actor-row.ts';
+import { TABLE } from './shard/commit/fold.ts';
+import { decodeIntent } from './shard/turn/intents.ts';
+import { nextTurn } from './shard/recovery/snapshot.ts';
 import { fieldReader } from './state/fields.ts';
 import { compareUtf8 } from './state/row.ts';
 import type { ReadableState } from './state/checked-reads.ts';

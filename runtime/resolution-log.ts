@@ -6,7 +6,7 @@
  */
 import { decode } from '../protocols/codec.ts';
 import type { Log, LogEntry, Position } from './log/log.ts';
-import { DEAD_LETTER_DOMAIN } from './shard/relay.ts';
+import { DEAD_LETTER_DOMAIN } from './shard/commit/relay.ts';
 import type { AuditEntry, DeadLetter } from './system.ts';
 
 /** As audits are stored: old ones, all of the runtime's own letters, name neither of both. */

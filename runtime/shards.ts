@@ -11,10 +11,10 @@ import type { Registry } from './actor/registry.ts';
 import type { Blobs } from './blobs/blobs.ts';
 import type { Clock } from './clock/clock.ts';
 import type { Log } from './log/log.ts';
-import type { Outside } from './shard/after-commit.ts';
+import type { Outside } from './shard/commit/after-commit.ts';
 import { ShardOwner } from './shard/owner.ts';
 import type { OwnerOptions } from './shard/owner-options.ts';
-import { DEFAULT_LIMITS, type Limits } from './shard/size.ts';
+import { DEFAULT_LIMITS, type Limits } from './shard/turn/limits.ts';
 import type { State } from './state/state.ts';
 import type { ShardStatus } from './system.ts';
 

@@ -6,7 +6,7 @@ import type { Address } from '../protocols/address.ts';
 import type { Message } from '../protocols/statechart.ts';
 import { transcriptSubject } from '../protocols/subjects.ts';
 import type { Log, LogEntry, Position } from './log/log.ts';
-import { decodeKept } from './shard/records.ts';
+import { decodeKept } from './shard/commit/records.ts';
 import type { TranscriptEntry, Transcripts } from './system.ts';
 
 const READ_MAX = 1_000;

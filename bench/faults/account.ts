@@ -11,8 +11,8 @@ import type { Address } from '../../protocols/address.ts';
 import type { Message } from '../../protocols/statechart.ts';
 import type { Bus } from '../../runtime/bus/bus.ts';
 import type { AskAnswer } from '../../runtime/index.ts';
-import { decodeActorRow } from '../../runtime/shard/actor-row.ts';
-import { TABLE } from '../../runtime/shard/fold.ts';
+import { decodeActorRow } from '../../runtime/shard/turn/actor-row.ts';
+import { TABLE } from '../../runtime/shard/commit/fold.ts';
 import { type Auditor, type Seen, tallyOf } from '../../test/sim/auditor.ts';
 import {
   actorFaults,

@@ -5,7 +5,7 @@
  */
 import type { NatsPorts } from '../../runtime/index.ts';
 import type { AppendAnswer, AppendOptions, Follow, Log } from '../../runtime/log/log.ts';
-import { decodeMail, decodeRecord } from '../../runtime/shard/records.ts';
+import { decodeMail, decodeRecord } from '../../runtime/shard/commit/records.ts';
 import { parseSubject } from '../../protocols/subjects.ts';
 
 export const crashPoints = {

@@ -11,9 +11,9 @@ import {
   mailboxSubject,
   transcriptSubject,
 } from '../../protocols/subjects.ts';
-import { DEAD_LETTER_DOMAIN } from '../../runtime/shard/relay.ts';
+import { DEAD_LETTER_DOMAIN } from '../../runtime/shard/commit/relay.ts';
 import type { Log } from '../../runtime/log/log.ts';
-import { decodeKept, decodeMail, decodeRecord } from '../../runtime/shard/records.ts';
+import { decodeKept, decodeMail, decodeRecord } from '../../runtime/shard/commit/records.ts';
 import type { Ledger } from '../../test/sim/ledger.ts';
 import type { Stored } from '../../test/sim/sim-log.ts';
 

@@ -14,7 +14,7 @@ import { type Database, open } from 'lmdb';
 import { type AnyActorScope, createEmptyActor, transition } from 'xstate';
 import { decode, encode } from '../../protocols/codec.ts';
 import type { Meta } from '../../protocols/statechart.ts';
-import { encodeMail } from '../../runtime/shard/records.ts';
+import { encodeMail } from '../../runtime/shard/commit/records.ts';
 import { initialState, save } from '../../runtime/statechart/host.ts';
 import { counterMachine } from './counter.ts';
 import { median, percentile, spread } from './statistics.ts';

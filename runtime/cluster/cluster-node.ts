@@ -15,7 +15,7 @@ import type { Floors } from '../fairness/admission.ts';
 import type { Hosting } from '../hosting.ts';
 import { type Labels, meets } from '../labels.ts';
 import type { Position } from '../log/log.ts';
-import type { Intent } from '../shard/intents.ts';
+import type { Intent } from '../shard/turn/intents.ts';
 import { Shards, type ShardsOptions } from '../shards.ts';
 import type { NodeStatus, ShardStatus } from '../system.ts';
 import type { Beat, Timings } from './beat.ts';

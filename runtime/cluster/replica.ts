@@ -9,8 +9,8 @@ import { journalSubject } from '../../protocols/subjects.ts';
 import { errorData } from '../../protocols/errors.ts';
 import type { Clock } from '../clock/clock.ts';
 import type { Follow, LogEntry, Position } from '../log/log.ts';
-import { catchUp, loadShard, type LoadFrom, type Loaded } from '../shard/load.ts';
-import { CorruptRecord, decodeRecord } from '../shard/records.ts';
+import { catchUp, loadShard, type LoadFrom, type Loaded } from '../shard/recovery/load.ts';
+import { CorruptRecord, decodeRecord } from '../shard/commit/records.ts';
 
 export type ReplicaOptions = Omit<LoadFrom, 'journal'> & {
   readonly env: string;

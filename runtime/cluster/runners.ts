@@ -11,7 +11,7 @@ import { escapeToken } from '../../protocols/subjects.ts';
 import type { Bus } from '../bus/bus.ts';
 import type { Clock } from '../clock/clock.ts';
 import type { HandedOver } from '../effects/dispatch.ts';
-import type { Intent } from '../shard/intents.ts';
+import type { Intent } from '../shard/turn/intents.ts';
 
 export type RunnersOptions = {
   readonly bus: Bus;

@@ -11,8 +11,8 @@ import { TroupeError } from '../../protocols/errors.ts';
 import type { Registry } from '../actor/registry.ts';
 import type { Clock } from '../clock/clock.ts';
 import { type Labels, labelsText, LOCALITY_LABEL, meets } from '../labels.ts';
-import type { Intent } from '../shard/intents.ts';
-import type { Outcome } from '../shard/records.ts';
+import type { Intent } from '../shard/turn/intents.ts';
+import type { Outcome } from '../shard/commit/records.ts';
 import type { Workspaces } from '../workspaces/workspaces.ts';
 
 /** An effect that this process may not run. */

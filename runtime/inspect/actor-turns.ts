@@ -6,19 +6,19 @@ import { type Address, shardOf } from '../../protocols/address.ts';
 import { decode } from '../../protocols/codec.ts';
 import { defined } from '../../protocols/defined.ts';
 import { journalSubject, mailboxSubject } from '../../protocols/subjects.ts';
-import { decodeActorRow } from '../shard/actor-row.ts';
-import type { Fold } from '../shard/fold.ts';
-import { TABLE } from '../shard/fold.ts';
-import { decodeIntent } from '../shard/intents.ts';
-import { loadShard } from '../shard/load.ts';
+import { decodeActorRow } from '../shard/turn/actor-row.ts';
+import type { Fold } from '../shard/commit/fold.ts';
+import { TABLE } from '../shard/commit/fold.ts';
+import { decodeIntent } from '../shard/turn/intents.ts';
+import { loadShard } from '../shard/recovery/load.ts';
 import {
   decodeMail,
   decodeRecord,
   type JournalRecord,
   type OutItem,
   type Turn,
-} from '../shard/records.ts';
-import type { Stashed } from '../shard/stash.ts';
+} from '../shard/commit/records.ts';
+import type { Stashed } from '../shard/turn/stash.ts';
 import type { Blobs } from '../blobs/blobs.ts';
 import type { Store } from '../create-system.ts';
 

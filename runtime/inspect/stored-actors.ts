@@ -9,9 +9,9 @@ import { journalSubject } from '../../protocols/subjects.ts';
 import type { Blobs } from '../blobs/blobs.ts';
 import type { Store } from '../create-system.ts';
 import { inspectActor } from '../reads.ts';
-import { decodeActorRow } from '../shard/actor-row.ts';
-import { TABLE } from '../shard/fold.ts';
-import { catchUp, loadShard } from '../shard/load.ts';
+import { decodeActorRow } from '../shard/turn/actor-row.ts';
+import { TABLE } from '../shard/commit/fold.ts';
+import { catchUp, loadShard } from '../shard/recovery/load.ts';
 import type { System } from '../system.ts';
 
 export type StoredActor = {

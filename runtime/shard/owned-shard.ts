@@ -8,26 +8,26 @@
 import { journalSubject } from '../../protocols/subjects.ts';
 import type { Position } from '../log/log.ts';
 import type { ShardStatus } from '../system.ts';
-import { ActivatedActors } from './activated-actors.ts';
-import { AfterCommits } from './after-commit.ts';
-import { CrashLoopGuard } from './crash-loop-guard.ts';
-import { expireRows } from './expiry.ts';
-import { type Fold, TABLE } from './fold.ts';
-import { type AfterCommit, Group } from './group.ts';
-import { byMachine } from './inputs.ts';
-import { openIntents } from './intents.ts';
-import type { Journal } from './journal.ts';
-import { Keys } from './keys.ts';
-import { MailboxInput } from './mailbox-input.ts';
+import { ActivatedActors } from './turn/activated-actors.ts';
+import { AfterCommits } from './commit/after-commit.ts';
+import { CrashLoopGuard } from './input/crash-loop-guard.ts';
+import { expireRows } from './turn/expiry.ts';
+import { type Fold, TABLE } from './commit/fold.ts';
+import { type AfterCommit, Group } from './commit/group.ts';
+import { byMachine } from './input/input-handlers.ts';
+import { openIntents } from './turn/intents.ts';
+import type { Journal } from './commit/journal.ts';
+import { Keys } from './turn/keys.ts';
+import { MailboxInput } from './input/mailbox-input.ts';
 import type { OwnerOptions } from './owner-options.ts';
-import { asPoison } from './poison.ts';
-import { decodeOut, type JournalRecord } from './records.ts';
-import type { RecordWriter } from './record-writer.ts';
-import { Relay } from './relay.ts';
-import { Retention } from './retention.ts';
+import { asPoison } from './input/poison.ts';
+import { decodeOut, type JournalRecord } from './commit/records.ts';
+import type { RecordWriter } from './commit/record-writer.ts';
+import { Relay } from './commit/relay.ts';
+import { Retention } from './recovery/retention.ts';
 import type { ShardTime } from './shard-time.ts';
-import type { SnapshotBlob } from './snapshot.ts';
-import { Upkeep } from './upkeep.ts';
+import type { SnapshotBlob } from './recovery/snapshot.ts';
+import { Upkeep } from './recovery/upkeep.ts';
 
 /** What the load of a shard leaves to its owner. */
 export type LoadedShard = {
@@ -40,11 +40,11 @@ export type LoadedShard = {
 
 export type ShardEvents = {
   /** another owner wrote to the journal */
-  onLost(why: string): void;
+  readonly onLost: (why: string) => void;
   /** nothing may be skipped: an operator must look at it */
-  onCorrupt(error: unknown): void;
+  readonly onCorrupt: (error: unknown) => void;
   /** a port failed, or an invariant is broken */
-  onFailed(error: unknown): void;
+  readonly onFailed: (error: unknown) => void;
 };
 
 export class OwnedShard {

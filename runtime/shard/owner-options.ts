@@ -3,9 +3,9 @@ import type { Blobs } from '../blobs/blobs.ts';
 import type { Clock } from '../clock/clock.ts';
 import type { Log } from '../log/log.ts';
 import type { State } from '../state/state.ts';
-import type { Outside } from './after-commit.ts';
-import type { TurnWorld } from './context.ts';
-import type { RetentionOptions } from './retention.ts';
+import type { Outside } from './commit/after-commit.ts';
+import type { TurnWorld } from './turn/turn-context.ts';
+import type { RetentionOptions } from './recovery/retention.ts';
 
 export type OwnerOptions = {
   readonly world: TurnWorld;

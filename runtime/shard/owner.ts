@@ -8,11 +8,11 @@ import { errorData } from '../../protocols/errors.ts';
 import { journalSubject } from '../../protocols/subjects.ts';
 import type { ShardStatus } from '../system.ts';
 import { isDamagedRow } from '../state/checked-reads.ts';
-import { Journal } from './journal.ts';
-import { loadShard } from './load.ts';
+import { Journal } from './commit/journal.ts';
+import { loadShard } from './recovery/load.ts';
 import { OwnedShard } from './owned-shard.ts';
 import type { OwnerOptions } from './owner-options.ts';
-import { RecordWriter } from './record-writer.ts';
+import { RecordWriter } from './commit/record-writer.ts';
 import { ShardTime } from './shard-time.ts';
 
 export type { OwnerOptions };

@@ -21,8 +21,8 @@ import { auditSubject } from '../dead-letters.ts';
 import type { Blobs } from '../blobs/blobs.ts';
 import type { LmdbStore } from '../log/lmdb.ts';
 import type { LogEntry, Position } from '../log/log.ts';
-import { isHead, TABLE } from '../shard/fold.ts';
-import { loadShard } from '../shard/load.ts';
+import { isHead, TABLE } from '../shard/commit/fold.ts';
+import { loadShard } from '../shard/recovery/load.ts';
 import { writeExportFile } from './export-file.ts';
 import {
   Counter,

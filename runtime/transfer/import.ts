@@ -14,7 +14,7 @@ import type { Blobs } from '../blobs/blobs.ts';
 import { auditSubject } from '../dead-letters.ts';
 import type { Artifacts } from '../artifacts/artifacts.ts';
 import type { Log, Position } from '../log/log.ts';
-import { DEAD_LETTER_DOMAIN } from '../shard/relay.ts';
+import { DEAD_LETTER_DOMAIN } from '../shard/commit/relay.ts';
 import { Appender, patiently } from './appender.ts';
 import { checkExportFile, readExportFile } from './export-file.ts';
 import {

@@ -20,7 +20,7 @@ describe('the import law', () => {
     ['runtime/a.ts', `import { x } from '../actors/index.ts';`],
     ['runtime/log/log.ts', `import { open } from 'lmdb';`],
     ['channels/a.ts', `import { connect } from '@nats-io/transport-node';`],
-    ['actors/agent/a.ts', `import { x } from '../../runtime/shard/turn.ts';`],
+    ['actors/agent/a.ts', `import { x } from '../../runtime/shard/turn/turn.ts';`],
     ['actors/agent/a.ts', `import type { System } from '../../runtime/system.ts';`],
     ['actors/agent/a.ts', `import { x } from '../../memory/text.ts';`],
     ['actors/agent/machine.ts', `import { x } from '../../runtime/index.ts';`],
@@ -48,7 +48,7 @@ describe('the import law', () => {
     ['actors/agent/machine.ts', `import { setup } from 'xstate';`],
     ['web/a.tsx', `import type { X } from '../protocols/frames.ts';`],
     ['protocols/a.ts', `export const parts = (text: string) => text.split('../runtime/a.ts');`],
-    ['test/a.test.ts', `import { x } from '../runtime/shard/turn.ts';`],
+    ['test/a.test.ts', `import { x } from '../runtime/shard/turn/turn.ts';`],
   ])('allows, in %s: %s', (path, text) => {
     expect(refused(path, text)).toEqual([]);
   });

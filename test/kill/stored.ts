@@ -12,7 +12,7 @@ import { journalSubject } from '../../protocols/subjects.ts';
 import { openNats, type Store } from '../../runtime/index.ts';
 import { openLmdbStore } from '../../runtime/log/lmdb.ts';
 import { inspectActor } from '../../runtime/reads.ts';
-import { loadShard, catchUp } from '../../runtime/shard/load.ts';
+import { loadShard, catchUp } from '../../runtime/shard/recovery/load.ts';
 import { MemoryState } from '../../runtime/state/memory.ts';
 import { LogTranscripts } from '../../runtime/transcripts.ts';
 

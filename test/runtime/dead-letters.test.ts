@@ -4,7 +4,7 @@ import { encode } from '../../protocols/codec.ts';
 import { deadLetterSubject } from '../../protocols/subjects.ts';
 import { auditSubject, DeadLetterLog } from '../../runtime/dead-letters.ts';
 import { createMemoryStore } from '../../runtime/log/memory.ts';
-import { encodeKept } from '../../runtime/shard/records.ts';
+import { encodeKept } from '../../runtime/shard/commit/records.ts';
 import { VirtualClock } from '../sim/virtual-clock.ts';
 import { puppet } from './system/world.ts';
 

@@ -12,7 +12,7 @@ import { MessageClient } from '../../runtime/message-client.ts';
 import type { SendOptions, ShardStatus } from '../../runtime/index.ts';
 import { AppendUnknown, type Log } from '../../runtime/log/log.ts';
 import { createMemoryStore } from '../../runtime/log/memory.ts';
-import { decodeMail } from '../../runtime/shard/records.ts';
+import { decodeMail } from '../../runtime/shard/commit/records.ts';
 import { settled, VirtualClock } from '../sim/virtual-clock.ts';
 
 const machine = setup({}).createMachine({

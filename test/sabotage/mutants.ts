@@ -9,7 +9,7 @@ export type Mutant = {
   readonly name: string;
   /** the rule or invariant that the line upholds */
   readonly breaks: string;
-  /** more than one where two lines guard the same door */
+  /** more than one where two lines guard the same rule */
   readonly changes: readonly Change[];
   /** a seed that caught it once, tried before the others: it saves a minute where most miss it */
   readonly seed?: number;
@@ -21,15 +21,17 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'no fence',
     breaks: 'I1, A3: the append does not carry the position of the record before it',
-    changes: [{ file: `${SHARD}/journal.ts`, find: 'expectedLast: this.last,', replace: '' }],
+    changes: [
+      { file: `${SHARD}/commit/journal.ts`, find: 'expectedLast: this.last,', replace: '' },
+    ],
   },
   {
     name: 'no link dedupe',
     breaks: 'I3, E1: a link item is applied whatever its number is',
     changes: [
       {
-        file: `${SHARD}/inputs.ts`,
-        find: 'if (n !== group.accepted(link) + 1) return;',
+        file: `${SHARD}/input/on-mail.ts`,
+        find: 'if (n !== group.accepted(link) + 1) return false;',
         replace: '',
       },
     ],
@@ -39,7 +41,7 @@ export const mutants: readonly Mutant[] = [
     breaks: 'I3, F3: a repeated idempotency key is a new message',
     changes: [
       {
-        file: `${SHARD}/keys.ts`,
+        file: `${SHARD}/turn/keys.ts`,
         find: "if (!row) return { kind: 'new' };",
         replace: "if (!row || row) return { kind: 'new' };",
       },
@@ -50,10 +52,10 @@ export const mutants: readonly Mutant[] = [
     breaks: 'I2, C1: answers and effects leave before the record is known to count',
     changes: [
       {
-        file: `${SHARD}/owner.ts`,
-        find: 'const answer = await this.#journal.append(',
+        file: `${SHARD}/owned-shard.ts`,
+        find: 'const stored = await this.#writer.write(record);',
         replace:
-          "if (body.t === 'TURNS') this.#after.run(after, 0);\n      const answer = await this.#journal.append(",
+          "if (record.t === 'TURNS') this.#after.run(after, 0);\n      const stored = await this.#writer.write(record);",
       },
     ],
   },
@@ -62,8 +64,8 @@ export const mutants: readonly Mutant[] = [
     breaks: 'A5: a new owner does not send again what was not settled',
     changes: [
       {
-        file: `${SHARD}/owner.ts`,
-        find: 'for (const { value } of fold.committedRows(TABLE.out)) this.#relay.add(decodeOut(value));',
+        file: `${SHARD}/owned-shard.ts`,
+        find: 'for (const { value } of this.#fold.committedRows(TABLE.out)) this.#relay.add(decodeOut(value));',
         replace: '',
       },
     ],
@@ -73,7 +75,7 @@ export const mutants: readonly Mutant[] = [
     breaks: 'T2, V7: the journal is trimmed when a snapshot begins, not when its record counts',
     changes: [
       {
-        file: `${SHARD}/retention.ts`,
+        file: `${SHARD}/recovery/retention.ts`,
         find: '    this.#writing = true;\n',
         replace:
           '    this.#writing = true;\n    this.#trim(position, this.#o.fold.scalars.mailFloor, 0);\n',
@@ -85,7 +87,7 @@ export const mutants: readonly Mutant[] = [
     breaks: 'B1: the floor passes an entry when its first item has its turn',
     changes: [
       {
-        file: `${SHARD}/mailbox-input.ts`,
+        file: `${SHARD}/input/mailbox-input.ts`,
         find: '  if (!last) return;\n',
         replace: '  if (last === undefined) return;\n',
       },
@@ -96,7 +98,7 @@ export const mutants: readonly Mutant[] = [
     breaks: 'C3: the fate of an append is guessed, not read',
     changes: [
       {
-        file: `${SHARD}/journal.ts`,
+        file: `${SHARD}/commit/journal.ts`,
         find: 'const found = await this.#find(recId);',
         replace: 'const found = this.#committed(this.last + 1);',
       },
@@ -107,7 +109,7 @@ export const mutants: readonly Mutant[] = [
     breaks: 'G3: a `once` effect begins before its Start is committed',
     changes: [
       {
-        file: `${SHARD}/after-commit.ts`,
+        file: `${SHARD}/commit/after-commit.ts`,
         find: "if (intent.cls === 'once' && intent.state === 'open') {\n      this.#starts",
         replace: "if (intent.cls === 'once' && intent.state === 'unknown') {\n      this.#starts",
       },
@@ -118,7 +120,7 @@ export const mutants: readonly Mutant[] = [
     breaks: 'G4: a new owner starts a `once` effect that an earlier one had started',
     changes: [
       {
-        file: `${SHARD}/after-commit.ts`,
+        file: `${SHARD}/commit/after-commit.ts`,
         find: "if (intent.state !== 'started') this.#begin(id, intent);",
         replace: "if (intent.state !== 'unknown') this.#begin(id, intent);",
       },
@@ -129,7 +131,7 @@ export const mutants: readonly Mutant[] = [
     breaks: 'H2: a timer that was cancelled or armed anew fires all the same',
     changes: [
       {
-        file: `${SHARD}/asks.ts`,
+        file: `${SHARD}/turn/requests.ts`,
         find: 'return t.draft.put(TABLE.timer, timerId(ask.due, address, actor.life, ask.key), null);',
         replace: 'return;',
       },
@@ -145,7 +147,7 @@ export const mutants: readonly Mutant[] = [
     breaks: 'A4: a refusal means another owner, not a position to correct',
     changes: [
       {
-        file: `${SHARD}/journal.ts`,
+        file: `${SHARD}/commit/journal.ts`,
         find: "return { kind: 'lost', why: `another owner wrote record ${entry.position}` };",
         replace: "this.last = entry.position;\n    return { kind: 'absent' };",
       },
@@ -156,7 +158,7 @@ export const mutants: readonly Mutant[] = [
     breaks: 'V8, E1: what was accepted is known to this process only',
     changes: [
       {
-        file: `${SHARD}/fold.ts`,
+        file: `${SHARD}/commit/fold.ts`,
         find: 'r.linkIn.forEach(raise(s.linkIn));',
         replace: '',
       },
@@ -167,7 +169,7 @@ export const mutants: readonly Mutant[] = [
     breaks: 'T1: rows of turns that are not committed are written as if they were',
     changes: [
       {
-        file: `${SHARD}/owner.ts`,
+        file: `${SHARD}/owned-shard.ts`,
         find: 'if (!this.#snapshot || this.#group?.dirty) return false;',
         replace: 'if (!this.#snapshot) return false;',
       },
@@ -189,13 +191,13 @@ export const mutants: readonly Mutant[] = [
     breaks: 'T3, V7: what an owner has read, but not committed, is gone for the next one',
     changes: [
       {
-        file: `${SHARD}/mail-reader.ts`,
+        file: `${SHARD}/input/mail-reader.ts`,
         find: 'for (const entry of entries) this.#split(entry);',
         replace:
           'for (const entry of entries) this.#split(entry);\n    this.trim?.(entries.at(-1).position - 1);',
       },
       {
-        file: `${SHARD}/mail-reader.ts`,
+        file: `${SHARD}/input/mail-reader.ts`,
         find: '    this.#follow = options.log.follow(options.subject, options.from);\n',
         replace:
           '    this.#follow = options.log.follow(options.subject, options.from);\n    this.trim = (upTo) => options.log.trim(options.subject, upTo).catch(() => {});\n',
@@ -207,7 +209,7 @@ export const mutants: readonly Mutant[] = [
     breaks: 'A7: an owner with nothing to append never looks whether it still owns',
     changes: [
       {
-        file: `${SHARD}/upkeep.ts`,
+        file: `${SHARD}/recovery/upkeep.ts`,
         find: 'if (!options.log.atomic) this.#probe();',
         replace: '',
       },
@@ -219,9 +221,10 @@ export const mutants: readonly Mutant[] = [
     breaks: 'K2, E1: an input that has its turn is made poison',
     changes: [
       {
-        file: `${SHARD}/inputs.ts`,
-        find: 'if (n !== group.accepted(link) + 1) return;',
-        replace: 'if (by === byMachine && n !== group.accepted(link) + 1) return;',
+        file: `${SHARD}/input/mailbox-input.ts`,
+        find: "if (body.kind === 'item' && !acceptLinkItem(group, body)) return;",
+        replace:
+          "if (body.kind === 'item' && !acceptLinkItem(group, body) && by === byMachine) return;",
       },
     ],
   },
@@ -231,7 +234,7 @@ export const mutants: readonly Mutant[] = [
     breaks: 'I4, B3: a message that waited is overtaken by one that was sent after it',
     changes: [
       {
-        file: `${SHARD}/group.ts`,
+        file: `${SHARD}/commit/group.ts`,
         find: 'if (draft.unstash) this.#unstash.add(draft.unstash);',
         replace:
           'if (draft.unstash) { const actor = draft.unstash; setImmediate(() => this.#unstash.add(actor)); }',

@@ -13,8 +13,8 @@
 import type { Address } from '../../protocols/address.ts';
 import type { ErrorData } from '../../protocols/errors.ts';
 import type { Message } from '../../protocols/statechart.ts';
-import type { ActorRow } from '../../runtime/shard/actor-row.ts';
-import type { OutItem } from '../../runtime/shard/records.ts';
+import type { ActorRow } from '../../runtime/shard/turn/actor-row.ts';
+import type { OutItem } from '../../runtime/shard/commit/records.ts';
 import type { Answer, Tally } from './actors.ts';
 import { Ledger, type TurnView } from './ledger.ts';
 

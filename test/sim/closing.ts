@@ -5,10 +5,10 @@
 import { isDeepStrictEqual } from 'node:util';
 import { decode } from '../../protocols/codec.ts';
 import { ERRORS, type ErrorCode, type ErrorData } from '../../protocols/errors.ts';
-import { type ActorRow, decodeActorRow } from '../../runtime/shard/actor-row.ts';
-import { TABLE } from '../../runtime/shard/fold.ts';
-import { decodeIntent, type Intent } from '../../runtime/shard/intents.ts';
-import type { OutItem } from '../../runtime/shard/records.ts';
+import { type ActorRow, decodeActorRow } from '../../runtime/shard/turn/actor-row.ts';
+import { TABLE } from '../../runtime/shard/commit/fold.ts';
+import { decodeIntent, type Intent } from '../../runtime/shard/turn/intents.ts';
+import type { OutItem } from '../../runtime/shard/commit/records.ts';
 import type { State } from '../../runtime/state/state.ts';
 import { type Auditor, type Fate, type Request, type Seen, tallyOf } from './auditor.ts';
 import type { Ledger, ShardLedger } from './ledger.ts';

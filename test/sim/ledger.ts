@@ -6,9 +6,9 @@
  * It knows no rule of an actor's behaviour: those are the auditor's, which is told of every turn.
  */
 import { parseSubject } from '../../protocols/subjects.ts';
-import { type ActorRow, decodeActorRow } from '../../runtime/shard/actor-row.ts';
-import { TABLE } from '../../runtime/shard/fold.ts';
-import { decodeIntent, type Intent } from '../../runtime/shard/intents.ts';
+import { type ActorRow, decodeActorRow } from '../../runtime/shard/turn/actor-row.ts';
+import { TABLE } from '../../runtime/shard/commit/fold.ts';
+import { decodeIntent, type Intent } from '../../runtime/shard/turn/intents.ts';
 import {
   decodeKept,
   decodeMail,
@@ -18,7 +18,7 @@ import {
   type MailEntry,
   type OutItem,
   type Turn,
-} from '../../runtime/shard/records.ts';
+} from '../../runtime/shard/commit/records.ts';
 import { decode } from '../../protocols/codec.ts';
 import type { Stored } from './sim-log.ts';
 

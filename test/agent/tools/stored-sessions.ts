@@ -10,7 +10,7 @@ import { transcriptSubject } from '../../../protocols/subjects.ts';
 import { systemClock } from '../../../runtime/clock/clock.ts';
 import { createMemoryStore } from '../../../runtime/log/memory.ts';
 import { createIndex } from '../../../runtime/reads.ts';
-import { encodeKept } from '../../../runtime/shard/records.ts';
+import { encodeKept } from '../../../runtime/shard/commit/records.ts';
 import { LogTranscripts } from '../../../runtime/transcripts.ts';
 import { toolContext } from './context.ts';
 

@@ -6,7 +6,7 @@ import { MemoryBlobs } from '../../../runtime/blobs/memory.ts';
 import { InProcessBus } from '../../../runtime/bus/in-process.ts';
 import { createSystem, type System, systemClock } from '../../../runtime/index.ts';
 import { createMemoryStore } from '../../../runtime/log/memory.ts';
-import { encodeMail, type Outcome } from '../../../runtime/shard/records.ts';
+import { encodeMail, type Outcome } from '../../../runtime/shard/commit/records.ts';
 import { eventually } from '../eventually.ts';
 import { type Hands, type Known, puppetType } from '../system/puppet.ts';
 

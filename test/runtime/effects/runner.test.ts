@@ -6,7 +6,7 @@ import { effect } from '../../../protocols/statechart.ts';
 import { createRegistry, defineActor } from '../../../runtime/actor/define-actor.ts';
 import { EffectRunner } from '../../../runtime/effects/runner.ts';
 import type { EffectContext } from '../../../runtime/index.ts';
-import type { Intent } from '../../../runtime/shard/intents.ts';
+import type { Intent } from '../../../runtime/shard/turn/intents.ts';
 import { settled, VirtualClock } from '../../sim/virtual-clock.ts';
 
 const machine = setup({ actors: { work: effect<string, object>() } }).createMachine({

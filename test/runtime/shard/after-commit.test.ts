@@ -1,7 +1,10 @@
 /** AfterCommits: what is held for transcripts. */
 import { expect, test } from 'vitest';
 import { systemClock } from '../../../runtime/clock/clock.ts';
-import { type AfterCommitsOptions, AfterCommits } from '../../../runtime/shard/after-commit.ts';
+import {
+  type AfterCommitsOptions,
+  AfterCommits,
+} from '../../../runtime/shard/commit/after-commit.ts';
 
 test('a held answer that cannot be sent raises an alarm and holds no later one', async () => {
   const said: string[] = [];

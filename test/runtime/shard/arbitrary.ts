@@ -7,7 +7,7 @@ import type {
   OutItem,
   RowPut,
   Turn,
-} from '../../../runtime/shard/records.ts';
+} from '../../../runtime/shard/commit/records.ts';
 
 const natural = fc.nat({ max: 2 ** 40 });
 const token = fc.stringMatching(/^[a-z0-9][a-z0-9_-]{0,10}$/);

@@ -5,7 +5,7 @@
 import { describe, expect, it } from 'vitest';
 import { address, type Address } from '../../../protocols/address.ts';
 import { journalSubject } from '../../../protocols/subjects.ts';
-import { decodeRecord } from '../../../runtime/shard/records.ts';
+import { decodeRecord } from '../../../runtime/shard/commit/records.ts';
 import type { Command } from '../../sim/actors.ts';
 import { Cluster } from '../../sim/cluster.ts';
 import { Random } from '../../sim/random.ts';

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import { expireRows, expiryOf } from '../../../runtime/shard/expiry.ts';
-import { Fold, TABLE } from '../../../runtime/shard/fold.ts';
-import { Group } from '../../../runtime/shard/group.ts';
+import { expireRows, expiryOf } from '../../../runtime/shard/turn/expiry.ts';
+import { Fold, TABLE } from '../../../runtime/shard/commit/fold.ts';
+import { Group } from '../../../runtime/shard/commit/group.ts';
 import { createMemoryStore } from '../../../runtime/log/memory.ts';
 import { systemClock } from '../../../runtime/clock/clock.ts';
 

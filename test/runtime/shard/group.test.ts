@@ -3,9 +3,9 @@
  */
 import { describe, expect, it } from 'vitest';
 import { address } from '../../../protocols/address.ts';
-import { Fold } from '../../../runtime/shard/fold.ts';
-import { Draft, Group } from '../../../runtime/shard/group.ts';
-import type { JournalRecord, LinkTarget } from '../../../runtime/shard/records.ts';
+import { Fold } from '../../../runtime/shard/commit/fold.ts';
+import { Draft, Group } from '../../../runtime/shard/commit/group.ts';
+import type { JournalRecord, LinkTarget } from '../../../runtime/shard/commit/records.ts';
 import { MemoryState } from '../../../runtime/state/memory.ts';
 
 const ACTOR = address('t', 'a', 'k');

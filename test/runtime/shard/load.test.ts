@@ -5,9 +5,9 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { journalSubject } from '../../../protocols/subjects.ts';
 import { MemoryLog } from '../../../runtime/log/memory.ts';
-import { catchUp, loadShard } from '../../../runtime/shard/load.ts';
-import { encodeRecord, type JournalRecord } from '../../../runtime/shard/records.ts';
-import { collectRows, writeSnapshot } from '../../../runtime/shard/snapshot.ts';
+import { catchUp, loadShard } from '../../../runtime/shard/recovery/load.ts';
+import { encodeRecord, type JournalRecord } from '../../../runtime/shard/commit/records.ts';
+import { collectRows, writeSnapshot } from '../../../runtime/shard/recovery/snapshot.ts';
 import { MemoryState } from '../../../runtime/state/memory.ts';
 import type { State } from '../../../runtime/state/state.ts';
 import { Random } from '../../sim/random.ts';

@@ -14,7 +14,7 @@ import {
   encodeMail,
   encodeOut,
   encodeRecord,
-} from '../../../runtime/shard/records.ts';
+} from '../../../runtime/shard/commit/records.ts';
 import { journalRecord, mailEntry, outItem } from './arbitrary.ts';
 
 describe('comes back as it was written', () => {

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { systemClock } from '../../../runtime/clock/clock.ts';
 import { TroupeError } from '../../../protocols/errors.ts';
 import type { Blobs } from '../../../runtime/blobs/blobs.ts';
-import { coversOf } from '../../../runtime/shard/snapshot.ts';
+import { coversOf } from '../../../runtime/shard/recovery/snapshot.ts';
 import { eventually } from '../eventually.ts';
 import { JOURNAL, openClusterShard, SNAPSHOTS } from './cluster-shard.ts';
 

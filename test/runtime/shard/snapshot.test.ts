@@ -5,7 +5,7 @@ import {
   isKnownLayout,
   restoreRows,
   sha256InTurns,
-} from '../../../runtime/shard/snapshot.ts';
+} from '../../../runtime/shard/recovery/snapshot.ts';
 import { MemoryState } from '../../../runtime/state/memory.ts';
 import type { Put } from '../../../runtime/state/state.ts';
 

@@ -1,9 +1,9 @@
 /** The queue of a shard's timers against the simplest model: a sorted list of what is armed. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { sortable } from '../../../runtime/shard/actor-row.ts';
-import { Fold, TABLE } from '../../../runtime/shard/fold.ts';
-import { HORIZON_MS, TimerQueue } from '../../../runtime/shard/timer-queue.ts';
+import { sortable } from '../../../runtime/shard/turn/actor-row.ts';
+import { Fold, TABLE } from '../../../runtime/shard/commit/fold.ts';
+import { HORIZON_MS, TimerQueue } from '../../../runtime/shard/input/timer-queue.ts';
 import { MemoryState } from '../../../runtime/state/memory.ts';
 import { VirtualClock } from '../../sim/virtual-clock.ts';
 

@@ -12,7 +12,7 @@ import { MemoryBlobs } from '../../../runtime/blobs/memory.ts';
 import { systemClock } from '../../../runtime/clock/clock.ts';
 import { EffectRunner } from '../../../runtime/effects/runner.ts';
 import type { Index, Transcripts } from '../../../runtime/system.ts';
-import type { Outcome } from '../../../runtime/shard/records.ts';
+import type { Outcome } from '../../../runtime/shard/commit/records.ts';
 import { WorkspacesOfEffect } from '../../../runtime/workspaces/of-effect.ts';
 import { syncedWorkspaces } from '../../../runtime/workspaces/synced.ts';
 import type { Workspace, Workspaces } from '../../../runtime/workspaces/workspaces.ts';

@@ -1,0 +1,67 @@
+/**
+ * RecordWriter: stores the records of one owner, one at a time, and applies each to the fold. With
+ * an atomic log the rows of a record are stored together with it, otherwise in State after it.
+ */
+import { randomBytes } from 'node:crypto';
+import type { Log, Position } from '../../log/log.ts';
+import type { State } from '../../state/state.ts';
+import { alongsideOf } from './alongside.ts';
+import type { Fold } from './fold.ts';
+import type { Committed, Journal } from './journal.ts';
+import { encodeRecord, type JournalRecord, type RecordHead } from './records.ts';
+
+export type RecordWriterOptions = {
+  readonly log: Log;
+  readonly state: State;
+  readonly env: string;
+  readonly cell: string;
+  readonly fold: Fold;
+  readonly journal: Journal;
+  readonly now: () => number;
+};
+
+export class RecordWriter {
+  readonly #o: RecordWriterOptions;
+  readonly #name = randomBytes(12).toString('hex');
+  #records = 0;
+  #closed = false;
+  /** position of the EPOCH record of this owner; 0 until it is stored */
+  epoch: Position = 0;
+
+  constructor(options: RecordWriterOptions) {
+    this.#o = options;
+  }
+
+  /** What every record begins with. Each call names another record. */
+  head(): RecordHead {
+    const { cell, journal, now } = this.#o;
+    this.#records++;
+    const recId = `${this.#name}-${this.#records}`;
+    return { cell, recId, epoch: this.epoch, prev: journal.last, now: now() };
+  }
+
+  /**
+   * Stores a record that was built on the last one. `lost`: another owner wrote to the journal, or
+   * the writer was closed.
+   * @throws TroupeError of a port; the record may be stored
+   */
+  async write(record: JournalRecord): Promise<Committed> {
+    const { log, state, env, fold, journal } = this.#o;
+    const bytes = encodeRecord(record);
+    fold.applyScalars(record, bytes.length);
+    const sealed = fold.seal();
+    const alongside = log.atomic ? alongsideOf(record, sealed.puts, env, fold.shard) : undefined;
+    const answer = await journal.append(record.recId, bytes, alongside);
+    // State may belong to another owner by now.
+    if (this.#closed) return { kind: 'lost', why: 'closed' };
+    if (answer.kind === 'lost') return answer;
+    if (!log.atomic) await state.write(sealed.puts);
+    fold.settle(sealed.record, sealed.puts);
+    return answer;
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#o.journal.close();
+  }
+}

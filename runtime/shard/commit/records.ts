@@ -1,0 +1,366 @@
+/**
+ * Records: what a shard writes and reads, and the exact bytes. The state of a shard is the fold of
+ * the journal records that count (docs/commit-protocol.md, section 2). A turn contains its state
+ * change as row puts, so folding runs no user code (K4): commit, take-over and caches use the same
+ * fold.
+ *
+ * Bytes: msgpack of a positional array, because field names cost bytes on the hottest path. Journal
+ * records end with a CRC-32 of all preceding bytes.
+ */
+import { crc32 } from 'node:zlib';
+import { type Address, isAddress } from '../../../protocols/address.ts';
+import { decode, encode } from '../../../protocols/codec.ts';
+import type { ErrorData } from '../../../protocols/errors.ts';
+import type { Lane, Message, ReplyRef } from '../../../protocols/statechart.ts';
+import type { Principal } from '../../system.ts';
+import type { Position } from '../../log/log.ts';
+
+/** Where a link ends: a shard's mailbox, or a log without an owner (D6). */
+export type LinkTarget = number | 'dlq' | 'transcript';
+
+/** One message in transit, as the committed turn of its sender describes it. */
+export type OutItem = {
+  readonly to: Address;
+  readonly id: string;
+  readonly event: Message;
+  readonly from?: Address;
+  readonly reply?: ReplyRef;
+  readonly principal?: Principal;
+  readonly traceId?: string;
+  /** actors passed since a client or a timer started the chain */
+  readonly hops: number;
+  /** shard time; applied later it is refused as EXPIRED */
+  readonly deadline?: number;
+  /** the receiver, if this message creates it, is supervised by the sender */
+  readonly supervise?: boolean;
+};
+
+/** Mailbox entries; many writers. */
+export type MailEntry =
+  | {
+      readonly kind: 'links';
+      readonly cell: string;
+      readonly src: number;
+      readonly lane: Lane;
+      readonly n: number;
+      readonly items: readonly OutItem[];
+    }
+  | {
+      readonly kind: 'client';
+      readonly cell: string;
+      readonly item: OutItem;
+      /** idempotency key; absent: every entry is a new message */
+      readonly key?: string;
+      readonly payloadHash: string;
+      /** log time after which this copy is stale (F4) */
+      readonly notAfter: number;
+      readonly ttlMs: number;
+      /** log time of its acceptance, where that was another log: an import moved it here */
+      readonly acceptedAt?: number;
+    }
+  | {
+      readonly kind: 'outcome';
+      readonly cell: string;
+      readonly intent: string;
+      readonly attempt: number;
+      readonly outcome: Outcome;
+    };
+
+export type Outcome =
+  | { readonly kind: 'done'; readonly output: unknown }
+  | { readonly kind: 'failed'; readonly error: ErrorData }
+  /** the effect certainly did not begin (G8): it may be started again */
+  | { readonly kind: 'notStarted' }
+  /** decision of an operator or the reconcile hook about an unknown outcome: try again (G5) */
+  | { readonly kind: 'again' };
+
+export type TurnResult =
+  | 'applied'
+  | 'ignored'
+  | 'duplicate'
+  | 'refused'
+  | 'expired'
+  | 'stashed'
+  | 'crashed'
+  | 'poison'
+  | 'dropped';
+
+export type RowPut = readonly [table: string, key: string, value: Uint8Array | null];
+
+export type Turn = {
+  readonly turnNo: number;
+  /** what was taken in: `m12.3` mail position and item, `c5` control, `t…` timer, `s…` stash */
+  readonly input: string;
+  readonly actor: string;
+  /** name@version */
+  readonly machine: string;
+  readonly result: TurnResult;
+  readonly why?: string;
+  readonly puts: readonly RowPut[];
+  readonly out: readonly (readonly [target: LinkTarget, lane: Lane, n: number, item: OutItem])[];
+};
+
+export type RecordHead = {
+  readonly cell: string;
+  /** new for every record built, the same on every resend (C3) */
+  readonly recId: string;
+  /** position of the writer's EPOCH record; 0 in EPOCH itself */
+  readonly epoch: Position;
+  /** position of the record stored right before this one (C4) */
+  readonly prev: Position;
+  /** shard time; never falls (H1) */
+  readonly now: number;
+};
+
+export type LinkMark = readonly [peer: string, n: number];
+
+export type JournalRecord = RecordHead &
+  (
+    | { readonly t: 'EPOCH'; readonly worker: string }
+    | {
+        readonly t: 'TURNS';
+        readonly mailFloor: Position;
+        readonly ctlFloor: Position;
+        readonly keyNow: number;
+        readonly turns: readonly Turn[];
+        /** changes of rows that belong to no turn: starts, expired keys */
+        readonly puts: readonly RowPut[];
+        /** changed marks only: link `src/lane` -> highest accepted number */
+        readonly linkIn: readonly LinkMark[];
+        /** changed marks only: link `dst/lane` -> highest settled number */
+        readonly outFloor: readonly LinkMark[];
+      }
+    | { readonly t: 'TRY'; readonly input: string }
+    | {
+        readonly t: 'SNAPSHOT';
+        readonly covers: Position;
+        readonly blob: string;
+        readonly sha256: string;
+        readonly bytes: number;
+      }
+    | { readonly t: 'HANDOFF'; readonly to: string }
+  );
+
+export class CorruptRecord extends Error {
+  override readonly name = 'CorruptRecord';
+}
+
+/**
+ * A decoded array whose positions are known by its first element, or by who wrote it. Checksums and
+ * the cell guard it; a type cannot.
+ */
+type Packed = any[];
+
+function packItem(i: OutItem): unknown[] {
+  const all = [
+    i.to,
+    i.id,
+    i.event,
+    i.hops,
+    i.from,
+    i.reply,
+    i.principal,
+    i.traceId,
+    i.deadline,
+    i.supervise,
+  ];
+  let end = all.length;
+  while (all[end - 1] === undefined) end--;
+  return all.slice(0, end);
+}
+
+function unpackItem(a: Packed): OutItem {
+  const item: { -readonly [K in keyof OutItem]: OutItem[K] } = {
+    to: a[0],
+    id: a[1],
+    event: a[2],
+    hops: a[3],
+  };
+  if (a[4] != null) item.from = a[4];
+  if (a[5] != null) item.reply = a[5];
+  if (a[6] != null) item.principal = a[6];
+  if (a[7] != null) item.traceId = a[7];
+  if (a[8] != null) item.deadline = a[8];
+  if (a[9] != null) item.supervise = a[9];
+  return item;
+}
+
+export function encodeMail(e: MailEntry): Buffer {
+  switch (e.kind) {
+    case 'links':
+      return encode(['l', e.cell, e.src, e.lane, e.n, e.items.map(packItem)]);
+    case 'client':
+      return encode([
+        'c',
+        e.cell,
+        packItem(e.item),
+        e.key ?? null,
+        e.payloadHash,
+        e.notAfter,
+        e.ttlMs,
+        ...(e.acceptedAt === undefined ? [] : [e.acceptedAt]),
+      ]);
+    case 'outcome':
+      return encode(['o', e.cell, e.intent, e.attempt, e.outcome]);
+  }
+}
+
+/**
+ * @throws CorruptRecord when the bytes are no mail entry: many write here, so every field is looked
+ * at (E5: the caller dead-letters it with its position)
+ */
+export function decodeMail(bytes: Uint8Array): MailEntry {
+  try {
+    const a = decode<Packed>(bytes);
+    const unpack = Array.isArray(a) ? UNPACK_MAIL.get(a[0]) : undefined;
+    if (!unpack) throw new CorruptRecord('a mailbox entry of no known kind');
+    return unpack(a);
+  } catch (cause) {
+    if (cause instanceof CorruptRecord) throw cause;
+    throw new CorruptRecord('a mailbox entry that does not decode', { cause });
+  }
+}
+
+const unpackers: Readonly<Record<'l' | 'c' | 'o', (a: Packed) => MailEntry>> = {
+  l([, cell, src, lane, n, items]) {
+    fit(text(cell) && natural(src) && natural(n) && n > 0, 'link');
+    fit((lane === 'data' || lane === 'control') && items.length > 0, 'link');
+    return { kind: 'links', cell, src, lane, n, items: items.map(unpackMessage) };
+  },
+  c([, cell, item, key, payloadHash, notAfter, ttlMs, acceptedAt]) {
+    fit(text(cell) && text(payloadHash) && (key === null || text(key)), 'key');
+    fit(Number.isFinite(notAfter) && natural(ttlMs), 'time');
+    fit(acceptedAt === undefined || Number.isFinite(acceptedAt), 'time');
+    const entry = { cell, item: unpackMessage(item), payloadHash, notAfter, ttlMs };
+    const moved = acceptedAt === undefined ? {} : { acceptedAt };
+    return { kind: 'client', ...entry, ...(key === null ? {} : { key }), ...moved };
+  },
+  o([, cell, intent, attempt, outcome]) {
+    fit(text(cell) && text(intent) && natural(attempt) && text(outcome.kind), 'outcome');
+    return { kind: 'outcome', cell, intent, attempt, outcome };
+  },
+};
+const UNPACK_MAIL = new Map<unknown, (a: Packed) => MailEntry>(Object.entries(unpackers));
+
+const text = (value: unknown): value is string => typeof value === 'string';
+const natural = (value: unknown): boolean => Number.isSafeInteger(value) && (value as number) >= 0;
+
+function fit(is: boolean, what: string): void {
+  if (!is) throw new CorruptRecord(`a mailbox entry whose ${what} does not fit`);
+}
+
+function unpackMessage(a: Packed): OutItem {
+  const item = unpackItem(a);
+  const { to, id, event, hops, from, deadline } = item;
+  fit(isAddress(to) && (from === undefined || isAddress(from)), 'address');
+  fit(text(id) && text(event.type) && natural(hops), 'message');
+  fit(deadline === undefined || Number.isFinite(deadline), 'deadline');
+  return item;
+}
+
+const packTurn = (t: Turn) => [
+  t.turnNo,
+  t.input,
+  t.actor,
+  t.machine,
+  t.result,
+  t.why ?? null,
+  t.puts,
+  t.out.map(([target, lane, n, item]) => [target, lane, n, packItem(item)]),
+];
+
+function unpackTurn(a: Packed): Turn {
+  const [turnNo, input, actor, machine, result, why, puts] = a;
+  const out = a[7].map((o: Packed) => [o[0], o[1], o[2], unpackItem(o[3])] as const);
+  const turn = { turnNo, input, actor, machine, result, puts, out };
+  return why == null ? turn : { ...turn, why };
+}
+
+function bodyOf(r: JournalRecord): unknown[] {
+  switch (r.t) {
+    case 'EPOCH':
+      return [r.worker];
+    case 'TURNS':
+      return [
+        r.mailFloor,
+        r.ctlFloor,
+        r.keyNow,
+        r.turns.map(packTurn),
+        r.puts,
+        r.linkIn,
+        r.outFloor,
+      ];
+    case 'TRY':
+      return [r.input];
+    case 'SNAPSHOT':
+      return [r.covers, r.blob, r.sha256, r.bytes];
+    case 'HANDOFF':
+      return [r.to];
+  }
+}
+
+export function encodeRecord(r: JournalRecord): Buffer {
+  const body = encode([r.t, r.cell, r.recId, r.epoch, r.prev, r.now, ...bodyOf(r)]);
+  const bytes = Buffer.allocUnsafe(body.length + 4);
+  body.copy(bytes);
+  bytes.writeUInt32BE(crc32(body) >>> 0, body.length);
+  return bytes;
+}
+
+/**
+ * @throws CorruptRecord when the checksum or the shape is wrong: the shard is quarantined, nothing
+ * is skipped
+ */
+export function decodeRecord(bytes: Uint8Array): JournalRecord {
+  const at = bytes.length - 4;
+  const view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  if (at < 0 || view.readUInt32BE(at) !== crc32(view.subarray(0, at)) >>> 0) {
+    throw new CorruptRecord('journal record: checksum is wrong');
+  }
+  const a = decode<Packed>(view.subarray(0, at));
+  const head = { cell: a[1], recId: a[2], epoch: a[3], prev: a[4], now: a[5] };
+  switch (a[0]) {
+    case 'EPOCH':
+      return { ...head, t: 'EPOCH', worker: a[6] };
+    case 'TURNS':
+      return {
+        ...head,
+        t: 'TURNS',
+        mailFloor: a[6],
+        ctlFloor: a[7],
+        keyNow: a[8],
+        turns: a[9].map(unpackTurn),
+        puts: a[10],
+        linkIn: a[11],
+        outFloor: a[12],
+      };
+    case 'TRY':
+      return { ...head, t: 'TRY', input: a[6] };
+    case 'SNAPSHOT':
+      return { ...head, t: 'SNAPSHOT', covers: a[6], blob: a[7], sha256: a[8], bytes: a[9] };
+    case 'HANDOFF':
+      return { ...head, t: 'HANDOFF', to: a[6] };
+    default:
+      throw new CorruptRecord(`journal record of unknown type ${String(a[0])}`);
+  }
+}
+
+/**
+ * An item stored in a log without an owner (transcript, dead letters); readers drop a repeated `id`
+ * (D6).
+ */
+export const encodeKept = (item: OutItem): Buffer => encode(packItem(item));
+export const decodeKept = (bytes: Uint8Array): OutItem => unpackItem(decode<Packed>(bytes));
+
+/** An outbox row of the fold. */
+export const encodeOut = (target: LinkTarget, lane: Lane, n: number, item: OutItem): Buffer =>
+  encode([target, lane, n, packItem(item)]);
+export function decodeOut(bytes: Uint8Array): {
+  target: LinkTarget;
+  lane: Lane;
+  n: number;
+  item: OutItem;
+} {
+  const [target, lane, n, item] = decode<[LinkTarget, Lane, number, Packed]>(bytes);
+  return { target, lane, n, item: unpackItem(item) };
+}

@@ -1,0 +1,135 @@
+/**
+ * TimerQueue: timers of a shard that are due soon, in memory as a binary heap. Other timers stay
+ * rows until the horizon reaches them, so a million timers of idle actors use no memory. The heap
+ * only determines when to look; the row decides in the turn whether a timer fires (H2).
+ */
+import type { Clock } from '../../clock/clock.ts';
+import { sortable } from '../turn/actor-row.ts';
+import { type Fold, TABLE } from '../commit/fold.ts';
+
+/** A timer that is due and cannot be taken yet is looked at again so soon. */
+const SOONEST_MS = 1;
+/**
+ * After a sleep of this at most it looks at the time again: a suspend or a set clock skips time.
+ */
+const SLEEP_MS_MAX = 15_000;
+
+type Entry = { readonly due: number; readonly id: string };
+
+/** How far ahead rows are loaded. */
+export const HORIZON_MS = 600_000;
+/** Rows loaded at once; more of one horizon are loaded when these have fired. */
+const LOADED_MAX = 10_000;
+
+export class TimerQueue {
+  readonly #fold: Fold;
+  readonly #clock: Clock;
+  readonly #now: () => number;
+  readonly #onDue: () => void;
+  #heap: Entry[] = [];
+  /** rows with a later due time are not in the heap */
+  #horizon = 0;
+  #cancel: (() => void) | undefined;
+  #wakeAt = Number.POSITIVE_INFINITY;
+  #closed = false;
+
+  constructor(options: { fold: Fold; clock: Clock; now: () => number; onDue: () => void }) {
+    this.#fold = options.fold;
+    this.#clock = options.clock;
+    this.#now = options.now;
+    this.#onDue = options.onDue;
+  }
+
+  /**
+   * Reads the rows up to the horizon. A second entry for a timer is harmless: its row is removed
+   * when it fires.
+   */
+  load(): void {
+    const horizon = this.#now() + HORIZON_MS;
+    const rows = this.#fold.committed(TABLE.timer, {
+      from: sortable(this.#horizon),
+      to: sortable(horizon),
+      limit: LOADED_MAX,
+    });
+    this.#horizon = rows.length < LOADED_MAX ? horizon : dueOf(rows.at(-1)!.key);
+    for (const { key } of rows) this.#push({ due: dueOf(key), id: key });
+    this.#schedule();
+  }
+
+  arm(due: number, id: string): void {
+    if (due > this.#horizon) return;
+    this.#push({ due, id });
+    this.#schedule();
+  }
+
+  /** Ids of timers that are due at `now`, the time of the group, oldest first, at most `max`. */
+  takeDue(max: number, now: number): string[] {
+    if (this.#horizon <= now) this.load();
+    const due: string[] = [];
+    while (due.length < max && this.#heap[0] && this.#heap[0].due <= now) due.push(this.#pop().id);
+    return due;
+  }
+
+  /** Sets the clock for the next one. */
+  schedule(): void {
+    this.#wakeAt = Number.POSITIVE_INFINITY;
+    this.#schedule();
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#cancel?.();
+    this.#heap = [];
+  }
+
+  #schedule(): void {
+    if (this.#closed) return;
+    const now = this.#now();
+    const next = Math.min(this.#heap[0]?.due ?? Number.POSITIVE_INFINITY, this.#horizon);
+    const at = Math.min(next, now + SLEEP_MS_MAX);
+    if (at >= this.#wakeAt) return;
+    this.#cancel?.();
+    this.#wakeAt = at;
+    this.#cancel = this.#clock.after(Math.max(at - now, SOONEST_MS), () => {
+      this.#wakeAt = Number.POSITIVE_INFINITY;
+      if (this.#horizon <= this.#now()) this.load();
+      this.#onDue();
+      // Nothing may have been due (a cancelled one, a clock that is early), or not everything
+      // taken.
+      this.#schedule();
+    });
+  }
+
+  #push(entry: Entry): void {
+    const heap = this.#heap;
+    heap.push(entry);
+    let at = heap.length - 1;
+    while (at > 0) {
+      const parent = (at - 1) >> 1;
+      if (!before(heap[at]!, heap[parent]!)) break;
+      [heap[at], heap[parent]] = [heap[parent]!, heap[at]!];
+      at = parent;
+    }
+  }
+
+  #pop(): Entry {
+    const heap = this.#heap;
+    const top = heap[0]!;
+    const last = heap.pop()!;
+    if (heap.length === 0) return top;
+    heap[0] = last;
+    for (let at = 0; ; ) {
+      const left = 2 * at + 1;
+      const right = left + 1;
+      let least = at;
+      if (left < heap.length && before(heap[left]!, heap[least]!)) least = left;
+      if (right < heap.length && before(heap[right]!, heap[least]!)) least = right;
+      if (least === at) return top;
+      [heap[at], heap[least]] = [heap[least]!, heap[at]!];
+      at = least;
+    }
+  }
+}
+
+const before = (a: Entry, b: Entry) => a.due < b.due || (a.due === b.due && a.id < b.id);
+const dueOf = (key: string) => Number.parseInt(key.slice(0, key.indexOf('|')), 36);

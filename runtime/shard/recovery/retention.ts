@@ -1,0 +1,165 @@
+/**
+ * Retention: trims what a shard no longer needs, never before it is covered (rule T). Where the log
+ * is atomic, the state rows cover every committed record; elsewhere snapshots do, one generation
+ * behind.
+ *
+ * A snapshot is due after a number of records or bytes, but not before the journal since the last
+ * snapshot is half as large as that snapshot. So snapshots write at most twice the bytes of the
+ * journal, however large the shard is.
+ */
+import { errorData } from '../../../protocols/errors.ts';
+import { journalSubject, mailboxSubject } from '../../../protocols/subjects.ts';
+import type { Blobs } from '../../blobs/blobs.ts';
+import type { Log, Position } from '../../log/log.ts';
+import type { State } from '../../state/state.ts';
+import type { TurnWorld } from '../turn/turn-context.ts';
+import type { Fold, SnapshotMark } from '../commit/fold.ts';
+import {
+  collectRows,
+  coversOf,
+  type SnapshotBlob,
+  snapshotName,
+  snapshotPrefix,
+  writeSnapshot,
+} from './snapshot.ts';
+
+export type RetentionOptions = {
+  readonly world: TurnWorld;
+  readonly env: string;
+  readonly log: Log;
+  readonly state: State;
+  readonly blobs: Blobs;
+  readonly fold: Fold;
+  readonly epoch: Position;
+  /** records kept behind the state where the log is atomic; default 1,000 */
+  readonly journalTail?: number;
+  /** records of the shard's journal after which a snapshot is due, elsewhere; default 2,000 */
+  readonly snapshotEvery?: number;
+  /** bytes of it after which one is due, if that comes first; default 16 MiB */
+  readonly snapshotBytes?: number;
+  readonly alarm: (what: string) => void;
+  /** a snapshot's blob is whole: its record may be written */
+  readonly onSnapshot: (blob: SnapshotBlob) => void;
+};
+
+const TRIM_EVERY = 256;
+const SNAPSHOT_EVERY = 2_000;
+const SNAPSHOT_BYTES = 16 * 2 ** 20;
+/** Each is in memory until it is written, so a process makes few at once; the others are late. */
+const SNAPSHOTS_AT_ONCE = 2;
+/** After a failure the next is tried when so much of what makes one due has come again. */
+const RETRY_SHARE = 1 / 8;
+
+/** How many snapshots are on their way to a blob store. */
+const underWay = new WeakMap<Blobs, number>();
+
+export class Retention {
+  readonly #o: RetentionOptions;
+  #mail: Position = 0;
+  #journal: Position = 0;
+  /** the snapshot whose record counts */
+  #snapshot: SnapshotMark | undefined;
+  #writing = false;
+  #closed = false;
+  #notBeforeRecords = 0;
+
+  constructor(options: RetentionOptions) {
+    this.#o = options;
+    this.#snapshot = options.fold.scalars.snapshot;
+  }
+
+  close(): void {
+    this.#closed = true;
+  }
+
+  /** A record counts at `position`, and State holds exactly the fold up to it. */
+  recorded(position: Position): void {
+    if (this.#o.log.atomic) this.#trimCommitted(position);
+    else if (this.#isDue()) this.#makeSnapshot(position);
+  }
+
+  /**
+   * The SNAPSHOT record counts: trims behind the one before it, so that a bad blob costs nothing
+   * (T2, T3), and deletes what is older (T4). What fails is done by the next one.
+   */
+  covered(): void {
+    const before = this.#snapshot;
+    this.#snapshot = this.#o.fold.scalars.snapshot;
+    this.#writing = false;
+    this.#notBeforeRecords = 0;
+    if (!before) return;
+    this.#trim(before.covers, before.mailFloor, before.ctlFloor);
+    this.#sweep(before.covers).catch((error: unknown) =>
+      this.#failed('deleting old snapshots', error),
+    );
+  }
+
+  #trimCommitted(position: Position): void {
+    const { fold, journalTail = 1_000 } = this.#o;
+    const { mailFloor, ctlFloor } = fold.scalars;
+    const upTo = Math.max(position - journalTail, 0);
+    if (mailFloor - this.#mail < TRIM_EVERY && upTo - this.#journal < TRIM_EVERY) return;
+    this.#mail = mailFloor;
+    this.#journal = upTo;
+    this.#trim(upTo, mailFloor, ctlFloor);
+  }
+
+  #trim(journal: Position, mail: Position, control: Position): void {
+    const { log, env, world } = this.#o;
+    const { shard } = world;
+    for (const [subject, upTo] of [
+      [journalSubject(env, shard), journal],
+      [mailboxSubject(env, shard, 'data'), mail],
+      [mailboxSubject(env, shard, 'control'), control],
+    ] as const) {
+      if (upTo > 0) log.trim(subject, upTo).catch((error: unknown) => this.#failed('trim', error));
+    }
+  }
+
+  /** Also those of owners that died before their record counted. Newer ones are left alone. */
+  async #sweep(covers: Position): Promise<void> {
+    const { blobs, world } = this.#o;
+    for (const name of await blobs.list(snapshotPrefix(world.cell, world.shard))) {
+      if (this.#closed) return;
+      if (coversOf(name) < covers) await blobs.delete(name);
+    }
+  }
+
+  #isDue(): boolean {
+    const { snapshotEvery = SNAPSHOT_EVERY, snapshotBytes = SNAPSHOT_BYTES, blobs } = this.#o;
+    const { records, bytes } = this.#o.fold.scalars.since;
+    if (this.#writing || this.#closed || records < this.#notBeforeRecords) return false;
+    if (records < snapshotEvery && bytes < snapshotBytes) return false;
+    if (bytes * 2 < (this.#snapshot?.bytes ?? 0)) return false;
+    return (underWay.get(blobs) ?? 0) < SNAPSHOTS_AT_ONCE;
+  }
+
+  #makeSnapshot(position: Position): void {
+    this.#writing = true;
+    this.#writeSnapshot(position).then(
+      (blob) => this.#closed || this.#o.onSnapshot(blob),
+      (error: unknown) => {
+        const { fold, snapshotEvery = SNAPSHOT_EVERY } = this.#o;
+        this.#writing = false;
+        this.#notBeforeRecords = fold.scalars.since.records + snapshotEvery * RETRY_SHARE;
+        this.#failed('snapshot', error);
+      },
+    );
+  }
+
+  async #writeSnapshot(position: Position): Promise<SnapshotBlob> {
+    const { state, blobs, world, epoch } = this.#o;
+    const name = snapshotName(world.cell, world.shard, position, epoch);
+    underWay.set(blobs, (underWay.get(blobs) ?? 0) + 1);
+    try {
+      return await writeSnapshot(blobs, name, await collectRows(state, world.shard), position);
+    } finally {
+      underWay.set(blobs, underWay.get(blobs)! - 1);
+    }
+  }
+
+  #failed(what: string, error: unknown): void {
+    if (!this.#closed)
+      this.#o.alarm(`shard ${this.#o.world.shard}: ${what} failed: ${errorData(error).message}`);
+  }
+}

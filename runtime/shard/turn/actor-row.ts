@@ -1,0 +1,89 @@
+/**
+ * ActorRow: the stored form of one actor: the machine's snapshot, and what the host stores with it.
+ * Bytes: msgpack of a positional array.
+ */
+import type { Address } from '../../../protocols/address.ts';
+import { decode, encode } from '../../../protocols/codec.ts';
+import type { ErrorData } from '../../../protocols/errors.ts';
+import type { MachineRow } from '../../statechart/host.ts';
+
+/**
+ * `active` takes messages; `suspended` waits for its supervisor after a crash, its messages are
+ * stashed; `quarantined` sends its messages to the dead letters; `stopped` refuses them.
+ */
+export type ActorStatus = 'active' | 'suspended' | 'quarantined' | 'stopped';
+
+export type ActorRow = {
+  /** type@version that wrote the row */
+  readonly machine: string;
+  readonly status: ActorStatus;
+  /**
+   * number of the turn that created or restarted it: outcomes and timers of an earlier life are
+   * stale
+   */
+  readonly life: number;
+  readonly supervisor?: Address;
+  /** shard times of the last crashes */
+  readonly crashes: readonly number[];
+  readonly why?: ErrorData;
+  /** stash rows are numbered stashFirst .. stashEnd - 1 */
+  readonly stashFirst: number;
+  readonly stashEnd: number;
+  readonly row: MachineRow;
+};
+
+export function encodeActorRow(a: ActorRow): Buffer {
+  const { seq, snap, jobs, timers } = a.row;
+  return encode([
+    a.machine,
+    a.status,
+    a.life,
+    a.supervisor ?? null,
+    a.crashes,
+    a.why ?? null,
+    a.stashFirst,
+    a.stashEnd,
+    [seq, snap, jobs, timers],
+  ]);
+}
+
+export function decodeActorRow(bytes: Uint8Array): ActorRow {
+  const [
+    machine,
+    status,
+    life,
+    supervisor,
+    crashes,
+    why,
+    stashFirst,
+    stashEnd,
+    [seq, snap, jobs, timers],
+  ] =
+    decode<
+      [
+        string,
+        ActorStatus,
+        number,
+        Address | null,
+        number[],
+        ErrorData | null,
+        number,
+        number,
+        [number, MachineRow['snap'], MachineRow['jobs'], MachineRow['timers']],
+      ]
+    >(bytes);
+  return {
+    machine,
+    status,
+    life,
+    crashes,
+    stashFirst,
+    stashEnd,
+    row: { seq, snap, jobs, timers },
+    ...(supervisor ? { supervisor } : {}),
+    ...(why ? { why } : {}),
+  };
+}
+
+/** Number as a fixed-width key that sorts like the number. */
+export const sortable = (n: number): string => n.toString(36).padStart(11, '0');

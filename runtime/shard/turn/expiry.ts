@@ -1,0 +1,34 @@
+/**
+ * Expiry: rows that are removed by time: idempotency keys, and index rows with an expiry time. The
+ * time is the log's, as mail shows it, not a worker's clock (F4). Each record removes some, in
+ * hourly order.
+ */
+import { sortable } from './actor-row.ts';
+import { type Fold, TABLE } from '../commit/fold.ts';
+import type { Group } from '../commit/group.ts';
+import type { RowPut } from '../commit/records.ts';
+
+const HOUR_MS = 3_600_000;
+/** Rows removed per record. */
+const EXPIRED_PER_RECORD = 500;
+
+/**
+ * The row that makes another one leave, not before `at` and with the first record of a later hour.
+ */
+export const expiryOf = (table: string, key: string, at: number): RowPut => [
+  TABLE.expiry,
+  `${sortable(Math.ceil(at / HOUR_MS))}|${table}\0${key}`,
+  Buffer.alloc(0),
+];
+
+/** Removes some of the rows whose time is over, oldest first. */
+export function expireRows(fold: Fold, group: Group): void {
+  const to = sortable(Math.floor(group.keyNow / HOUR_MS));
+  for (const { key } of fold.committed(TABLE.expiry, { to, limit: EXPIRED_PER_RECORD })) {
+    if (fold.get(TABLE.expiry, key) === undefined) continue;
+    const row = key.slice(key.indexOf('|') + 1);
+    const end = row.indexOf('\0');
+    group.put([TABLE.expiry, key, null]);
+    group.put([row.slice(0, end), row.slice(end + 1), null]);
+  }
+}

@@ -1,0 +1,88 @@
+/**
+ * Intents: the rows of effects that actors wait for (rule G). The row identifies the call: an
+ * outcome without a row, or of an older attempt, changes nothing (E4).
+ */
+import type { Address } from '../../../protocols/address.ts';
+import { decode, encode } from '../../../protocols/codec.ts';
+import type { Position } from '../../log/log.ts';
+import { type Fold, TABLE } from '../commit/fold.ts';
+
+/**
+ * `repeatable` may run twice; `keyed` too, since the target dedupes by the intent's id; `once` is
+ * started only after its Start is committed, and when its outcome is lost it is `unknown`, never
+ * silently repeated.
+ */
+export type EffectClass = 'repeatable' | 'keyed' | 'once';
+
+export type Intent = {
+  readonly actor: Address;
+  readonly machine: string;
+  /** the invoke's id and the key that fences its outcome */
+  readonly job: string;
+  readonly key: string;
+  readonly src: string;
+  readonly cls: EffectClass;
+  readonly state: 'open' | 'started' | 'unknown';
+  readonly attempt: number;
+  /** epoch that committed its Start; 0 before */
+  readonly epoch: Position;
+  /** shard time of the turn that asked */
+  readonly at: number;
+  readonly input: unknown;
+  readonly traceId?: string;
+};
+
+export const encodeIntent = (i: Intent): Buffer =>
+  encode([
+    i.actor,
+    i.machine,
+    i.job,
+    i.key,
+    i.src,
+    i.cls,
+    i.state,
+    i.attempt,
+    i.epoch,
+    i.at,
+    i.input,
+    i.traceId ?? null,
+  ]);
+
+export function decodeIntent(bytes: Uint8Array): Intent {
+  const [actor, machine, job, key, src, cls, state, attempt, epoch, at, input, traceId] =
+    decode<
+      [
+        Address,
+        string,
+        string,
+        string,
+        string,
+        EffectClass,
+        Intent['state'],
+        number,
+        number,
+        number,
+        unknown,
+        string | null,
+      ]
+    >(bytes);
+  return {
+    actor,
+    machine,
+    job,
+    key,
+    src,
+    cls,
+    state,
+    attempt,
+    epoch,
+    at,
+    input,
+    ...(traceId ? { traceId } : {}),
+  };
+}
+
+/** Every committed intent of a shard. */
+export function* openIntents(fold: Fold): Iterable<readonly [id: string, intent: Intent]> {
+  for (const { key, value } of fold.committedRows(TABLE.intent)) yield [key, decodeIntent(value)];
+}
