@@ -1,6 +1,6 @@
 /** NatsEndpoint: a door reached over the public subjects of NATS. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { doorSubject } from '../protocols/subjects.ts';
+import { entryPointSubject } from '../protocols/subjects.ts';
 import { isFinal, type TaskEvent } from '../protocols/task.ts';
 import type { NatsClient } from '../runtime/pubsub/nats-client.ts';
 import type { Endpoint, Http, Reply, SendOptions } from './endpoint.ts';
@@ -52,7 +52,7 @@ export class NatsEndpoint implements Endpoint {
     const bearer = options.token === undefined ? token() : options.token;
     const startedAt = performance.now();
     const reply = await client.request(
-      doorSubject('in', domain, env, of),
+      entryPointSubject('in', domain, env, of),
       new TextEncoder().encode(text),
       {
         timeoutMs: TIMEOUT_MS,

@@ -39,7 +39,7 @@ export const address = (tenant: string, type: string, key: string): Address => {
     throw invalid(`the key of an actor address must not be empty (${tenant}/${type}/)`);
   if (UNFIT.test(key)) {
     throw invalid(
-      `the key ${JSON.stringify(key.slice(0, 80))} of an actor address has a control character or half a surrogate pair`,
+      `the key ${JSON.stringify(key.slice(0, 80))} of an actor address has a control character or a lone surrogate`,
     );
   }
   if (!keyFits(key)) {
@@ -57,7 +57,7 @@ export const parseAddress = (text: string): AddressParts => {
   const second = first < 0 ? -1 : text.indexOf('/', first + 1);
   if (second < 0) {
     throw invalid(
-      `${JSON.stringify(text.slice(0, 80))} is no actor address: write tenant/type/key`,
+      `${JSON.stringify(text.slice(0, 80))} is not an actor address: write tenant/type/key`,
     );
   }
   const parts = {

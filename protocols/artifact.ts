@@ -21,14 +21,14 @@ const ContentType = textMatching(
   { maxLength: 255, description: 'of the file' },
 );
 
-/** Fields that a payload's schema takes in where it may come as a file. */
+/** Fields of a payload schema whose content may be a file. */
 export const artifactFields = {
   artifact_uri: Type.Optional(ArtifactUri),
   artifact_hash: Type.Optional(ArtifactHash),
   content_type: Type.Optional(ContentType),
 };
 
-/** A payload may be sensitive: errors never show what stands in it. */
+/** A payload may be sensitive: an error never contains its values. */
 const check = checker(
   Type.Object({
     artifact_uri: ArtifactUri,
@@ -38,13 +38,13 @@ const check = checker(
   { secret: /^/ },
 );
 
-/** Whether a payload comes as a file. */
+/** Whether the payload refers to a file. */
 export const hasArtifact = (payload: Readonly<Record<string, unknown>>): boolean =>
   payload['artifact_uri'] !== undefined || payload['artifact_hash'] !== undefined;
 
 /**
  * Errors of a payload's artifact fields, with paths from `/payload`; [] for a payload without a
- * file. Address and hash come together; the type may be left out.
+ * file. URL and hash are required together; the type is optional.
  */
 export const checkArtifactFields = (
   payload: Readonly<Record<string, unknown>>,

@@ -44,7 +44,7 @@ export const decode = <T>(bytes: Uint8Array): T => {
   } catch (cause) {
     throw new TroupeError(
       'INTERNAL',
-      `${bytes.length} bytes are no MessagePack value: ${messageOf(cause)}`,
+      `${bytes.length} bytes are not a MessagePack value: ${messageOf(cause)}`,
       { cause },
     );
   }

@@ -106,7 +106,7 @@ export const checkEnvelope = (value: unknown): EnvelopeAnswer => {
   const envelope: Envelope = answer.value;
   const reserved = PAYLOAD_RESERVED.filter((field) => Object.hasOwn(envelope.payload, field));
   if (reserved.length === 0) return { ok: true, envelope };
-  const message = 'is reserved: a message has a field of this name itself';
+  const message = 'is reserved: every message has its own field of this name';
   return { ok: false, errors: reserved.map((field) => ({ path: `/payload/${field}`, message })) };
 };
 
@@ -145,7 +145,7 @@ export const parseAction = (action: string): ActionParts => {
   if (!isAction(action)) {
     throw new TroupeError(
       'INVALID_ARGUMENT',
-      `${JSON.stringify(action.slice(0, 80))} is no action name: write {domain}.{verb}_{object}`,
+      `${JSON.stringify(action.slice(0, 80))} is not an action name: write {domain}.{verb}_{object}`,
     );
   }
   const [domain = '', name = '', cancel] = action.split('.');

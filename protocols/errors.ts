@@ -9,15 +9,14 @@ import { defined } from './defined.ts';
 
 /**
  * One row per code:
- *  - `http`: status; EXPIRED is 410 and not 408, because some clients repeat a 408 automatically
- *  - `jsonRpc`: JSON-RPC error code; the two applicable codes of JSON-RPC 2.0, else the HTTP
- *    status,
- *    because MCP reserves -32768..-32000 for codes that specifications define
- *  - `gateway`: code of an OpenClaw protocol v4 error; the troupe code is in `details.reason`
- *  - `a2a`: JSON-RPC code of A2A 1.0 for a refusal before a task exists; the troupe code is the
- *    ErrorInfo reason
- *  - `mcp`: JSON-RPC code for a protocol error; a tool call has `isError: true` and the troupe code
- *  - `retriable`: the same request with the same idempotency key may succeed later
+ * - `http`: status; EXPIRED is 410 and not 408, because some clients repeat a 408 automatically
+ * - `jsonRpc`: JSON-RPC error code; the two applicable codes of JSON-RPC 2.0, else the HTTP status,
+ *   because MCP reserves -32768..-32000 for codes that specifications define
+ * - `gateway`: code of an OpenClaw protocol v4 error; the troupe code is in `details.reason`
+ * - `a2a`: JSON-RPC code of A2A 1.0 for a refusal before a task exists; the troupe code is the
+ *   ErrorInfo reason
+ * - `mcp`: JSON-RPC code for a protocol error; a tool call has `isError: true` and the troupe code
+ * - `retriable`: the same request with the same idempotency key may succeed later
  */
 export const ERRORS = {
   INVALID_ARGUMENT: {

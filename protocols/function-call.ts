@@ -90,7 +90,7 @@ export const functionOf = (spec: ActionSpec): FunctionDefinition => ({
   function: {
     name: functionNameOf(spec),
     description: spec.deprecated
-      ? `${spec.description} (ends on ${spec.sunset_at ?? 'a day to be told'})`
+      ? `${spec.description} (ends on ${spec.sunset_at ?? 'a date to be announced'})`
       : spec.description,
     parameters: argumentsOf(spec.schemas[newestSchema(spec)] ?? { type: 'object' }),
   },
@@ -147,7 +147,7 @@ const noSuchFunction = (name: string): TroupeError => {
   const what = meant ? `version ${meant.major} of ${meant.action}` : JSON.stringify(name);
   return new TroupeError(
     'NOT_FOUND',
-    `no function is ${what}: GET /v1/functions lists those that may be called`,
+    `there is no function ${what}: GET /v1/functions lists the available ones`,
   );
 };
 

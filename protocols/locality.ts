@@ -19,12 +19,12 @@ export function checkArtifactsLocality(
   if (ours === undefined)
     throw new TroupeError(
       'UNAVAILABLE',
-      `no bucket is known to be in ${wanted}: set a2a.artifacts.locality`,
+      `the location of the bucket is unknown, but ${wanted} is required: set a2a.artifacts.locality`,
       { details },
     );
   throw new TroupeError(
     'FORBIDDEN',
-    `the data is for ${wanted}, and the files of this cell are kept in ${ours}`,
+    `the data must be stored in ${wanted}, but the files of this cell are in ${ours}`,
     { details },
   );
 }

@@ -15,7 +15,7 @@ type Operation = {
   readonly errors: readonly ErrorCode[];
   readonly parameters?: readonly Schema[];
   readonly body?: Schema;
-  /** nobody is asked who he is */
+  /** no authentication */
   readonly open?: boolean;
   readonly description?: string;
 };
@@ -84,7 +84,7 @@ export const COMMON = ['UNAUTHORIZED', 'RATE_LIMIT_EXCEEDED', 'INTERNAL', 'UNAVA
 
 /** An object of which the document says no more. */
 export const row: Schema = { type: 'object' };
-export const tenant = queryParameter('tenant', 'Whose; default that of the gateway');
+export const tenant = queryParameter('tenant', 'Tenant; default: the tenant of the gateway');
 
 type Job = Omit<Parameters<typeof operation>[0], 'tag' | 'errors'> & {
   readonly errors?: readonly ErrorCode[];

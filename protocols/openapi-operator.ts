@@ -14,26 +14,26 @@ import {
 } from './openapi-operation.ts';
 
 /** Nothing else is refused to everybody. */
-const NO_HTTP = { '4XX': { description: 'The request is not HTTP as it should be' } };
+const NO_HTTP = { '4XX': { description: 'The request is not valid HTTP' } };
 export const operatorPaths = (): Schema => ({
   ...jwksPaths(),
   '/v1/runs/{run_id}/trace': {
     get: job({
       id: 'getRunTrace',
-      summary: 'What a run led to, across sessions, agents and workers',
+      summary: 'The trace of a run across sessions, agents and workers',
       parameters: [
         pathParameter('run_id', 'The run'),
-        queryParameter('depth', 'Follow so many messages and spawns: 0 to 8; default 8'),
+        queryParameter('depth', 'How many messages and spawns to follow: 0 to 8; default 8'),
         tenant,
       ],
-      answers: { 200: answered('Participants, and steps in the order of their times', row) },
+      answers: { 200: answered('Participants, and steps in order of time', row) },
       errors: ['INVALID_ARGUMENT', 'NOT_FOUND'],
     }),
   },
   '/metrics': {
     get: job({
       id: 'getMetrics',
-      summary: 'What this process counts, for Prometheus',
+      summary: 'Metrics of this process for Prometheus',
       answers: {
         200: { description: 'Text format', content: { 'text/plain': { schema: text() } } },
       },
@@ -48,10 +48,11 @@ const jwksPaths = (): Schema => ({
       id: 'getJwks',
       tag: 'discovery',
       summary: 'Public keys of this installation',
-      description: '`use`: `sig` for those of its tokens, `enc` for the one to seal payloads to.',
+      description:
+        '`use`: `sig` for keys that verify tokens, `enc` for the key to which payloads are sealed.',
       open: true,
       answers: {
-        200: answered('A set of keys (RFC 7517)', object({ keys: listOf(row) })),
+        200: answered('A JWK set (RFC 7517)', object({ keys: listOf(row) })),
         ...NO_HTTP,
       },
       errors: ['INTERNAL'],
@@ -59,15 +60,15 @@ const jwksPaths = (): Schema => ({
   },
 });
 
-/** For whoever keeps the process running. */
+/** Health checks for the service manager or load balancer. */
 const healthPaths = (): Schema => ({
   '/healthz': {
     get: operation({
       id: 'getHealth',
       tag: 'operators',
-      summary: 'Whether the process lives',
+      summary: 'Liveness of the process',
       open: true,
-      answers: { 200: answered('It does', row), ...NO_HTTP },
+      answers: { 200: answered('The process is alive', row), ...NO_HTTP },
       errors: ['INTERNAL'],
     }),
   },
@@ -75,11 +76,11 @@ const healthPaths = (): Schema => ({
     get: operation({
       id: 'getReadiness',
       tag: 'operators',
-      summary: 'Whether the gateway can take what comes',
+      summary: 'Readiness of the gateway',
       open: true,
       answers: {
-        200: answered('It can', object({ ready: { type: 'boolean' } })),
-        503: answered('Not yet: why', object({ ready: { type: 'boolean' } })),
+        200: answered('Ready', object({ ready: { type: 'boolean' } })),
+        503: answered('Not ready', object({ ready: { type: 'boolean' } })),
         ...NO_HTTP,
       },
       errors: ['INTERNAL'],

@@ -15,19 +15,22 @@ import {
 } from './openapi-operation.ts';
 import { payloadTable } from './openapi-payloads.ts';
 
-const taskId = pathParameter('task_id', 'The task, as its answer names it');
+const taskId = pathParameter('task_id', 'Id of the task, from the response to its envelope');
 
 const RATE = {
-  'X-RateLimit-Limit': { description: 'Envelopes a minute', schema: { type: 'integer' } },
-  'X-RateLimit-Remaining': { description: 'Left at present', schema: { type: 'integer' } },
+  'X-RateLimit-Limit': { description: 'Envelopes per minute', schema: { type: 'integer' } },
+  'X-RateLimit-Remaining': {
+    description: 'Envelopes left in this minute',
+    schema: { type: 'integer' },
+  },
 };
 
 const TASK_THEN = {
   200: answered('The task has ended', ref('Task')),
-  202: answered('The task goes on', ref('Task')),
+  202: answered('The task has not ended yet', ref('Task')),
 };
 
-/** An envelope, with the payloads that are known here; agents outside bring others. */
+/** An envelope, with the payload schemas of this installation; external agents have their own. */
 const envelopeOf = (specs: readonly ActionSpec[]): Schema => ({
   allOf: [
     ref('Envelope'),
@@ -37,7 +40,7 @@ const envelopeOf = (specs: readonly ActionSpec[]): Schema => ({
         payload: {
           anyOf: [
             ...Object.keys(payloadTable(specs)).map(ref),
-            { type: 'object', description: 'Of an agent outside, or sealed: schema_version, jwe' },
+            { type: 'object', description: 'Of an external agent, or sealed: schema_version, jwe' },
           ],
         },
       },
@@ -61,7 +64,7 @@ const envelopePath = (specs: readonly ActionSpec[]): Schema => ({
         {
           name: 'Prefer',
           in: 'header',
-          description: '`respond-async`: answer as soon as it is accepted',
+          description: '`respond-async`: respond as soon as the task is accepted',
           schema: { type: 'string' },
         },
         {
@@ -74,7 +77,7 @@ const envelopePath = (specs: readonly ActionSpec[]): Schema => ({
       body: json(envelopeOf(specs)),
       answers: {
         200: answered('The task has ended', ref('Task'), RATE),
-        202: answered('The task is accepted and goes on', ref('Task'), RATE),
+        202: answered('The task is accepted and has not ended yet', ref('Task'), RATE),
       },
       errors: [
         'INVALID_ARGUMENT',
@@ -89,15 +92,15 @@ const envelopePath = (specs: readonly ActionSpec[]): Schema => ({
   },
 });
 
-/** What becomes of an envelope. */
+/** Reading a task and its evidence. */
 const lookPaths = (): Schema => ({
   '/v1/tasks/{task_id}': {
     get: operation({
       id: 'getTask',
       tag: 'tasks',
-      summary: 'Look at a task',
+      summary: 'Read a task',
       parameters: [taskId],
-      answers: { 200: answered('The task as it is', ref('Task')) },
+      answers: { 200: answered('The current state of the task', ref('Task')) },
       errors: ['NOT_FOUND', ...COMMON],
     }),
   },
@@ -105,13 +108,13 @@ const lookPaths = (): Schema => ({
     get: operation({
       id: 'followTask',
       tag: 'tasks',
-      summary: 'Follow a task to its end',
+      summary: 'Stream the events of a task',
       parameters: [
         taskId,
         {
           name: 'Last-Event-ID',
           in: 'header',
-          description: 'Number of the last event that was seen',
+          description: 'Number of the last event received',
           schema: { type: 'string' },
         },
       ],
@@ -128,7 +131,7 @@ const lookPaths = (): Schema => ({
     get: operation({
       id: 'getEvidence',
       tag: 'tasks',
-      summary: 'What verifiers found about a job',
+      summary: 'Evidence about a job',
       parameters: [pathParameter('job_id', 'A task or a process')],
       answers: {
         200: answered('Records, oldest first', {
@@ -151,7 +154,7 @@ const wordPaths = (): Schema => ({
     post: operation({
       id: 'cancelTask',
       tag: 'tasks',
-      summary: 'Cancel a task, and undo it where it can be undone',
+      summary: 'Cancel a task, and compensate it if possible',
       parameters: [taskId],
       body: json(object({ reason: text() }, [])),
       answers: TASK_THEN,
@@ -162,7 +165,7 @@ const wordPaths = (): Schema => ({
     post: operation({
       id: 'answerTask',
       tag: 'tasks',
-      summary: 'Give a task what it waits for',
+      summary: 'Send the input that a task waits for',
       parameters: [taskId],
       body: json(object({ input: {} })),
       answers: TASK_THEN,
@@ -196,7 +199,7 @@ export const artifactPaths = (): Schema => ({
         {
           name: 'X-Artifact-SHA256',
           in: 'header',
-          description: 'What the contents must be, hex',
+          description: 'Expected SHA-256 of the contents, hex',
           schema: { type: 'string' },
         },
       ],
@@ -209,7 +212,7 @@ export const artifactPaths = (): Schema => ({
     post: operation({
       id: 'signArtifact',
       tag: 'artifacts',
-      summary: 'A fresh URL of a stored file',
+      summary: 'Get a new URL of a stored file',
       parameters: [pathParameter('hash', 'SHA-256, hex')],
       answers: { 200: answered('Signed', ref('ArtifactRef')) },
       errors: ['NOT_FOUND', ...COMMON],
@@ -222,7 +225,7 @@ export const artifactPaths = (): Schema => ({
       summary: 'Read a file by its signed URL',
       open: true,
       parameters: [
-        pathParameter('tenant', 'Whose it is'),
+        pathParameter('tenant', 'Tenant of the file'),
         pathParameter('hash', 'SHA-256, hex'),
         ...['exp', 'sig'].map((name) => queryParameter(name, 'Of the signed URL', true)),
       ],
@@ -261,7 +264,8 @@ const ownDocument = (id: string, summary: string): Schema => ({
     id,
     tag: 'discovery',
     summary,
-    description: 'Needs no token; with one it holds what is on offer to its tenant.',
+    description:
+      'Needs no token. With a token, it lists what is offered to the tenant of the token.',
     open: true,
     answers: { 200: answered('The document', { type: 'object' }) },
     errors: ['UNAUTHORIZED', 'INTERNAL'],
@@ -269,7 +273,7 @@ const ownDocument = (id: string, summary: string): Schema => ({
 });
 
 export const discoveryPaths = (): Schema => ({
-  '/mcp/capabilities': capabilities('getCapabilities', 'Agents and actions on offer'),
+  '/mcp/capabilities': capabilities('getCapabilities', 'Offered agents and actions'),
   '/acp/capabilities': capabilities(
     'getAcpCapabilities',
     'The same for the Agent Communication Protocol, which merged into A2A',
@@ -278,7 +282,7 @@ export const discoveryPaths = (): Schema => ({
     get: operation({
       id: 'listAgents',
       tag: 'discovery',
-      summary: 'The registered agents: whether they live, and what they offer',
+      summary: 'The registered agents: their status and actions',
       answers: {
         200: answered('By id', object({ agents: listOf({ type: 'object' }) })),
       },
@@ -289,10 +293,10 @@ export const discoveryPaths = (): Schema => ({
     get: operation({
       id: 'followAnnouncements',
       tag: 'discovery',
-      summary: 'Which versions of actions end: all that is announced, then each announcement',
+      summary: 'Announced removals of action versions: those in effect, then each new one',
       answers: {
         200: {
-          description: 'Server-sent events; `data` is a Deprecation. It does not end',
+          description: 'Server-sent events without an end; `data` is a Deprecation',
           content: { 'text/event-stream': { schema: ref('Deprecation') } },
         },
       },
@@ -340,21 +344,24 @@ const functionPaths = (): Schema => ({
     post: operation({
       id: 'callFunctions',
       tag: 'tasks',
-      summary: 'Carry out what a model called: each call is an envelope',
-      description: 'Not under A2A-External, since nobody can have signed these envelopes.',
+      summary: 'Execute the function calls of a model: each call becomes an envelope',
+      description: 'Not available with A2A-External, because these envelopes have no signature.',
       body: json(
         object(
           {
             call: { type: 'object', description: 'One entry of `tool_calls`' },
             tool_calls: listOf({ type: 'object' }),
-            head: { type: 'object', description: 'The envelopes without action and payload' },
+            head: {
+              type: 'object',
+              description: 'The fields of the envelopes except action and payload',
+            },
           },
           ['head'],
         ),
       ),
       answers: {
         200: answered(
-          'One message a call, for the model',
+          'One message per call, for the model',
           object({
             messages: listOf(object({ role: text(), tool_call_id: text(), content: text() })),
           }),

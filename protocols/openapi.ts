@@ -1,6 +1,6 @@
 /**
- * OpenAPI 3.1 of the door for programs over HTTP: every route that there is. Made of the schemas
- * that check what comes in.
+ * OpenAPI 3.1 document of the HTTP entry point for programs, with every route. It is generated from
+ * the schemas that validate requests.
  */
 import type { ActionSpec } from './action.ts';
 import { schemaTable, type Schema } from './documents.ts';
@@ -13,16 +13,16 @@ import { payloadTable } from './openapi-payloads.ts';
 export type OpenApiOptions = {
   /** of troupe */
   readonly version: string;
-  /** where the door is; default this document's own server */
+  /** URL of the entry point; default: the server of this document */
   readonly url?: string;
-  /** on offer, for examples and the payloads' schemas */
+  /** offered actions, for examples and payload schemas */
   readonly specs: readonly ActionSpec[];
   /** of operations, which this folder does not import */
   readonly paths: Schema;
 };
 
 export function openApi({ version, url = '/', specs, paths }: OpenApiOptions): Schema {
-  // Told on NATS only; what agents outside register.
+  // RefusedEvent is sent only over NATS, and ActionSpec is used only by external agents.
   const { RefusedEvent: _, ActionSpec: __, ...spoken } = schemaTable(BASE);
   return {
     openapi: '3.1.0',
@@ -30,16 +30,16 @@ export function openApi({ version, url = '/', specs, paths }: OpenApiOptions): S
       title: 'troupe: envelopes, tasks, artifacts',
       version,
       description:
-        'One envelope per request; it becomes a task. A request is done once per idempotency key, however often it is sent.',
+        'Each request has one envelope, which becomes a task. A request is executed once per idempotency key, even if it is sent several times.',
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url }],
     security: [{ bearer: [] }],
     tags: [
-      { name: 'tasks', description: 'Envelopes and what becomes of them' },
+      { name: 'tasks', description: 'Envelopes and their tasks' },
       { name: 'artifacts', description: 'Files that are too large for an envelope' },
-      { name: 'operators', description: 'For the people who look after a cell' },
-      { name: 'discovery', description: 'What is on offer, and how it is called' },
+      { name: 'operators', description: 'For the operators of a cell' },
+      { name: 'discovery', description: 'Offered agents and actions, and how to call them' },
     ],
     paths: {
       ...taskPaths(specs),

@@ -61,13 +61,13 @@ export function timesBetween(
 /** What is wrong with the setting, for the user; undefined when it has a time after `now`. */
 export function faultIn(when: When, now: number): string | undefined {
   if (when.kind === 'at' && when.at <= now)
-    return `the time ${new Date(when.at).toISOString()} has passed: give one that is to come`;
+    return `the time ${new Date(when.at).toISOString()} has passed: give a later one`;
   try {
     if (nextTime(when, now) !== undefined) return undefined;
   } catch (error) {
     return `${described(when)} cannot be read: ${(error as Error).message}`;
   }
-  return `${described(when)} never comes`;
+  return `${described(when)} never occurs`;
 }
 
 /** The form displayed in lists: `0 9 * * 1-5 (Europe/Berlin)`. */

@@ -47,7 +47,7 @@ export const sealingJwk = (value: unknown): SealingJwk => {
     return { kty, crv, x, y };
   throw new TroupeError(
     'INVALID_ARGUMENT',
-    'the key is none to seal to: give a JWK of kty "OKP" with crv "X25519" or "EC" with "P-256"',
+    'the key cannot be used for sealing: give a JWK with kty "OKP" with crv "X25519" or "EC" with "P-256"',
   );
 };
 
@@ -98,12 +98,12 @@ export async function openPayload(
   if (!isSealed(payload)) throw invalid('it must have schema_version and jwe, and nothing else');
   const header = headerOf(payload.jwe);
   const key = privateKeys.find((one) => sealingKidOf(one) === header.kid);
-  if (!key) throw forbidden('it is sealed to a key that is not here');
+  if (!key) throw forbidden('it is sealed to an unknown key');
   if (header['for'] !== bindingOf(belongsTo))
     throw forbidden('it is sealed for another tenant, action or principal');
   const opened = payloadOf(await decrypted(payload.jwe, key));
   if (opened.schema_version !== payload.schema_version)
-    throw invalid('its schema_version inside is not the one outside');
+    throw invalid('the schema_version inside differs from the one outside');
   return opened;
 }
 
@@ -116,12 +116,12 @@ function headerOf(jwe: string): Record<string, unknown> {
   try {
     header = decodeProtectedHeader(jwe);
   } catch (cause) {
-    throw invalid('jwe is no compact JWE', cause);
+    throw invalid('jwe is not a compact JWE', cause);
   }
   if (header['alg'] !== ALG || header['enc'] !== ENC)
     throw invalid(`it must be sealed with alg ${ALG} and enc ${ENC}`);
   if (!Object.keys(header).every((name) => HEADER.has(name)))
-    throw invalid('its header has a member that is not understood');
+    throw invalid('its header has an unsupported member');
   return header;
 }
 
@@ -140,7 +140,7 @@ async function decrypted(jwe: string, key: SealingPrivateJwk): Promise<Uint8Arra
     });
     return plaintext;
   } catch (cause) {
-    throw forbidden('it does not open with the key that it names', cause);
+    throw forbidden('it cannot be decrypted with the key that it names', cause);
   }
 }
 
@@ -152,7 +152,7 @@ function payloadOf(bytes: Uint8Array): Payload {
   } catch {
     // reported below; the parser's message would reveal part of the payload
   }
-  throw invalid('there is no payload with a schema_version inside');
+  throw invalid('the decrypted content is not a payload with a schema_version');
 }
 
 const invalid = (what: string, cause?: unknown) =>

@@ -239,8 +239,7 @@ const unescapePart = (escaped: string): string | undefined => {
 const join = (...parts: readonly string[]): string => {
   for (const part of parts) {
     if (part === '') throw invalid(`a part of the session key ${parts.join(':')} is empty`);
-    if (/\p{Surrogate}/u.test(part))
-      throw invalid('a part of a session key has half a surrogate pair');
+    if (/\p{Surrogate}/u.test(part)) throw invalid('a part of a session key has a lone surrogate');
   }
   return parts.map(escapePart).join(':');
 };

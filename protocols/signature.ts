@@ -46,7 +46,7 @@ export const ed25519Jwk = (value: unknown): Ed25519Jwk => {
   if (kty !== 'OKP' || crv !== 'Ed25519' || typeof x !== 'string' || !KEY_TEXT.test(x))
     throw new TroupeError(
       'INVALID_ARGUMENT',
-      'the key is no public Ed25519 key: give a JWK with kty "OKP", crv "Ed25519" and x',
+      'the key is not a public Ed25519 key: give a JWK with kty "OKP", crv "Ed25519" and x',
     );
   return { kty, crv, x };
 };
@@ -95,9 +95,9 @@ export async function verifySignature(
 ): Promise<string> {
   const { encoded, kid, plain, bytes } = readSignature(signature);
   const key = await keyOf(kid);
-  if (!key) throw wrong('its key is not known here, or not good any more');
+  if (!key) throw wrong('its key is unknown, expired or revoked');
   // `verify` derives the algorithm from the key's type, so any other type is refused.
-  if (key.asymmetricKeyType !== 'ed25519') throw wrong('its key is of another kind');
+  if (key.asymmetricKeyType !== 'ed25519') throw wrong('its key is not an Ed25519 key');
   const text = canonical(envelope);
   const payload = plain ? text : Buffer.from(text).toString('base64url');
   if (!verify(null, Buffer.from(`${encoded}.${payload}`), key, bytes))
@@ -117,12 +117,12 @@ function readSignature(signature: string): Parts {
   const [, encoded, bytes] =
     signature.length > SIGNATURE_BYTES_MAX ? [] : (DETACHED.exec(signature) ?? []);
   if (encoded === undefined || bytes === undefined)
-    throw wrong('it is no detached JWS of 64 bytes');
+    throw wrong('it is not a detached JWS of 64 bytes');
   const { alg, kid, crit, b64 } = headerOf(encoded);
   if (!ALGORITHMS.includes(alg)) throw wrong('its algorithm is not accepted');
-  if (typeof kid !== 'string' || kid === '') throw wrong('it names no key (kid)');
+  if (typeof kid !== 'string' || kid === '') throw wrong('it has no key id (kid)');
   if (crit === undefined ? b64 !== undefined : !isB64Only(crit) || typeof b64 !== 'boolean')
-    throw wrong('its header asks for what is not understood (crit)');
+    throw wrong('its header requires an unsupported extension (crit)');
   return { encoded, kid, plain: b64 === false, bytes: Buffer.from(bytes, 'base64url') };
 }
 
@@ -136,7 +136,7 @@ function headerOf(encoded: string): Record<string, unknown> {
   } catch {
     // reported below, like every other invalid header
   }
-  throw wrong('its header is no JSON object');
+  throw wrong('its header is not a JSON object');
 }
 
 /**

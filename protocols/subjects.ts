@@ -24,7 +24,7 @@ export type Subject =
   | ({ readonly kind: 'transcript'; readonly env: string } & AddressParts)
   | { readonly kind: 'deadLetters'; readonly domain: string; readonly env: string }
   | {
-      readonly kind: 'doorIn' | 'doorOut';
+      readonly kind: 'entryPointIn' | 'entryPointOut';
       readonly domain: string;
       readonly env: string;
       readonly tenant: string;
@@ -66,7 +66,10 @@ export const unescapeToken = (token: string): string => {
   } catch {
     // not UTF-8: reported below, like every other malformed token
   }
-  throw new TroupeError('INVALID_ARGUMENT', `${JSON.stringify(token)} is no escaped subject token`);
+  throw new TroupeError(
+    'INVALID_ARGUMENT',
+    `${JSON.stringify(token)} is not an escaped subject token`,
+  );
 };
 
 export const mailboxSubject = (env: string, shard: number, lane: Lane) =>
@@ -81,8 +84,12 @@ export const transcriptSubject = (env: string, actor: string) =>
   formatSubject({ kind: 'transcript', env, ...parseAddress(actor) });
 export const deadLetterSubject = (domain: string, env: string) =>
   `a2a.${escapeToken(domain)}.${escapeToken(env)}.dlq`;
-export const doorSubject = (direction: 'in' | 'out', domain: string, env: string, tenant: string) =>
-  `a2a.${escapeToken(domain)}.${escapeToken(env)}.${direction}.${escapeToken(tenant)}`;
+export const entryPointSubject = (
+  direction: 'in' | 'out',
+  domain: string,
+  env: string,
+  tenant: string,
+) => `a2a.${escapeToken(domain)}.${escapeToken(env)}.${direction}.${escapeToken(tenant)}`;
 
 export const formatSubject = (subject: Subject): string => {
   switch (subject.kind) {
@@ -96,10 +103,10 @@ export const formatSubject = (subject: Subject): string => {
     }
     case 'deadLetters':
       return deadLetterSubject(subject.domain, subject.env);
-    case 'doorIn':
-      return doorSubject('in', subject.domain, subject.env, subject.tenant);
-    case 'doorOut':
-      return doorSubject('out', subject.domain, subject.env, subject.tenant);
+    case 'entryPointIn':
+      return entryPointSubject('in', subject.domain, subject.env, subject.tenant);
+    case 'entryPointOut':
+      return entryPointSubject('out', subject.domain, subject.env, subject.tenant);
   }
 };
 
@@ -116,7 +123,10 @@ export const parseSubject = (text: string): Subject => {
         ? parseInternal(root, rest)
         : undefined;
   if (subject === undefined)
-    throw new TroupeError('INVALID_ARGUMENT', `${JSON.stringify(text)} is no subject of ours`);
+    throw new TroupeError(
+      'INVALID_ARGUMENT',
+      `${JSON.stringify(text)} is not a subject of this cell`,
+    );
   return subject;
 };
 
@@ -151,7 +161,11 @@ const parseDoor = (tokens: readonly string[]): Subject | undefined => {
   if (place === 'dlq') return tokens.length === 3 ? { kind: 'deadLetters', ...names } : undefined;
   if (tokens.length !== 4 || tenant === undefined || (place !== 'in' && place !== 'out'))
     return undefined;
-  return { kind: place === 'in' ? 'doorIn' : 'doorOut', ...names, tenant: unescapeToken(tenant) };
+  return {
+    kind: place === 'in' ? 'entryPointIn' : 'entryPointOut',
+    ...names,
+    tenant: unescapeToken(tenant),
+  };
 };
 
 /**

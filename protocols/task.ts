@@ -253,7 +253,7 @@ export const taskTopic = (tenant: string, taskId: string): string => `task.${ten
 /** Prefix of topics whose messages entry points publish externally, before tenant and domain. */
 export const DOOR_EVENTS_TOPIC = 'a2a.out';
 /** Bus topic of a domain's events without a task, which the entry points publish externally. */
-export const doorEventsTopic = (tenant: string, domain: string): string =>
+export const entryPointEventsTopic = (tenant: string, domain: string): string =>
   `${DOOR_EVENTS_TOPIC}.${tenant}.${domain}`;
 
 /** A verifier's result, listed by `GET /evidence/{job_id}`. */

@@ -1,7 +1,7 @@
 /** The pure parts of announced ends of versions: what ends when, and who is notified. */
 import { type ActionSpec, DEPRECATION_MS, deprecationOf, majorOf } from '../../protocols/action.ts';
 import { parseAction } from '../../protocols/envelope.ts';
-import { doorEventsTopic } from '../../protocols/task.ts';
+import { entryPointEventsTopic } from '../../protocols/task.ts';
 import { type Publish, type Reply, wallOf } from '../../protocols/statechart.ts';
 import { type Args, type ArgsOf, type ListingContext, on, type Sunset } from './types.ts';
 
@@ -104,7 +104,7 @@ export const notice = ({ context }: Args): Publish => {
   const sunset = context.notices[0]!;
   const deprecation = deprecationOf(context.agentId, sunset, actionsOf(context));
   return {
-    topic: doorEventsTopic(context.tenant, parseAction(sunset.action).domain),
+    topic: entryPointEventsTopic(context.tenant, parseAction(sunset.action).domain),
     event: { type: deprecation.event, ...deprecation },
   };
 };

@@ -9,7 +9,7 @@ import {
   type Deprecation,
   deprecationsOf,
 } from '../../protocols/action.ts';
-import { doorEventsTopic } from '../../protocols/task.ts';
+import { entryPointEventsTopic } from '../../protocols/task.ts';
 import type { Clock, System } from '../../runtime/index.ts';
 import type { Identity } from '../edge/edge.ts';
 import { credentialsOf } from './envelopes.ts';
@@ -48,7 +48,7 @@ async function* announcements(
   const waiting: Deprecation[] = [];
   let wake = () => {};
   // Subscribes before the rows are read, so that no announcement is missed.
-  const unsubscribe = bus.subscribe(doorEventsTopic(tenant, '*'), ({ payload }) => {
+  const unsubscribe = bus.subscribe(entryPointEventsTopic(tenant, '*'), ({ payload }) => {
     const { type: _, ...announced } = payload as Deprecation & { readonly type: string };
     if (waiting.push(announced) > WAITING_MAX) waiting.shift();
     wake();

@@ -195,6 +195,6 @@ const outSubject = (subject: string): string => subject.replace(/\.in(?=\.[^.]*$
 /** @throws TroupeError INVALID_ARGUMENT for a subject with invalid tokens */
 function placeOf(text: string): { domain: string; tenant: string } {
   const subject = parseSubject(text);
-  if (subject.kind === 'doorIn') return subject;
+  if (subject.kind === 'entryPointIn') return subject;
   throw new TroupeError('INVALID_ARGUMENT', `${text} is no subject for envelopes`);
 }

@@ -17,7 +17,7 @@
  * NATS itself delivers only to current subscribers. A client that missed events sends its envelope
  * again: the answer contains the current task.
  */
-import { doorSubject } from '../../protocols/subjects.ts';
+import { entryPointSubject } from '../../protocols/subjects.ts';
 import {
   DOOR_EVENTS_TOPIC,
   isFinal,
@@ -203,7 +203,7 @@ export class EventRelay {
     const headers: Record<string, string> = id === undefined ? {} : { 'Nats-Msg-Id': id };
     try {
       const bytes = Buffer.from(JSON.stringify(event));
-      pubsub.publish(doorSubject('out', domain, env, tenant), bytes, headers);
+      pubsub.publish(entryPointSubject('out', domain, env, tenant), bytes, headers);
     } catch (error) {
       const { code, message } = errorData(error);
       log.warn(

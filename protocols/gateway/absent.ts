@@ -1,7 +1,7 @@
 /**
- * Lists of things that troupe has none of, for clients that need the list to work: they say that
- * something failed, or ask again and again, where the method is unknown. What is not here for that
- * reason is an unknown method.
+ * Methods that always return an empty list, because troupe does not have the feature. Some clients
+ * show an error or poll repeatedly when these methods are unknown. Other missing features have no
+ * method.
  */
 import { Type } from '@sinclair/typebox';
 import type { MethodArea } from './method.ts';
@@ -10,19 +10,19 @@ import { closed } from './shapes.ts';
 const Nothing = Type.Object({}, closed);
 
 export const absentMethods = {
-  /** agents ask people by messages, and by approvals of commands */
+  /** agents ask users in messages and by approvals of commands */
   'question.list': {
     params: Nothing,
     result: Type.Object({ questions: Type.Array(Type.Never(), { maxItems: 0 }) }),
     scope: 'operator.questions',
   },
-  /** there are no plugins that could ask */
+  /** troupe has no plugins */
   'plugin.approval.list': {
     params: Nothing,
     result: Type.Array(Type.Never(), { maxItems: 0 }),
     scope: 'operator.approvals',
   },
-  /** no agent changes the system by itself; `openclaw approvals` asks for three lists, or fails */
+  /** no agent changes the system; `openclaw approvals` fails unless all three lists exist */
   'openclaw.approval.list': {
     params: Nothing,
     result: Type.Array(Type.Never(), { maxItems: 0 }),
@@ -30,7 +30,8 @@ export const absentMethods = {
   },
   /**
    * Patterns of allowed commands are in the configuration and with each agent, not in OpenClaw's
-   * file. The Control UI asks before it has read `features.methods`, and shows the refusal.
+   * file. The Control UI calls this method before it reads `features.methods`, and shows an error
+   * if the method is unknown.
    */
   'exec.approvals.get': {
     params: Nothing,
@@ -42,7 +43,7 @@ export const absentMethods = {
     }),
     scope: 'operator.admin',
   },
-  /** jobs take the place of heartbeats: there never was one */
+  /** scheduled jobs replace heartbeats, so there is no last one */
   'last-heartbeat': {
     params: Nothing,
     result: Type.Null(),

@@ -18,8 +18,8 @@ import {
 } from './shapes.ts';
 
 /**
- * An image of a message; other kinds are refused. Open, as in the protocol, whose `agent` admits
- * anything: it is checked by the method.
+ * An image of a message; other types are refused. The schema allows extra fields because the
+ * published `agent` does; the method validates it.
  */
 export const Attachment = Type.Object({
   type: Optional(Text),
@@ -32,7 +32,7 @@ export const Attachment = Type.Object({
 export type Attachment = Static<typeof Attachment>;
 
 export const QueueModeSchema = oneOf(['steer', 'followup', 'collect', 'interrupt']);
-/** `on`: the connection that asked is told blocks of the answer, as stream `block` of `agent`. */
+/** `on`: the calling connection receives blocks of the reply, as stream `block` of `agent`. */
 export const BlockStreaming = oneOf(['on', 'off']);
 
 export const InputProvenance = Type.Object(
@@ -47,9 +47,9 @@ export const InputProvenance = Type.Object(
 );
 
 /**
- * Closed as in the protocol: what a client asks for and troupe does not do is refused by name.
- * `verbose`, `reasoning`, `queueMode` and `blockStreaming` are ours. `timeout` is in seconds, 0 =
- * none.
+ * No extra fields, as in the protocol: a request that sets an unsupported parameter is refused, and
+ * the error names the parameter. `verbose`, `reasoning`, `queueMode` and `blockStreaming` are
+ * extensions. `timeout` is in seconds, 0 = none.
  */
 export const AgentParams = Type.Object(
   {
@@ -64,7 +64,7 @@ export const AgentParams = Type.Object(
     thinking: Optional(Text),
     verbose: Optional(Type.Union([Type.Boolean(), Text])),
     timeout: Optional(Count),
-    lane: Unsupported(Text, 'runs of a session are serial, and there are no other lanes', ['main']),
+    lane: Unsupported(Text, 'a session runs one run at a time and has no other lanes', ['main']),
     label: Unsupported(Type.String({ minLength: 1, maxLength: 512 }), 'set it with sessions.patch'),
     extraSystemPrompt: Optional(Text),
     promptMode: Unsupported(oneOf(['full', 'minimal', 'none']), 'an agent has one prompt', [
@@ -75,7 +75,7 @@ export const AgentParams = Type.Object(
     ]),
     bootstrapContextRunKind: Unsupported(
       oneOf(['default', 'heartbeat', 'cron']),
-      'a message starts a default run',
+      'every run is a default run',
       ['default'],
     ),
     cwd: Unsupported(NonEmpty, 'an agent works in its own workspace'),
@@ -83,34 +83,40 @@ export const AgentParams = Type.Object(
     queueMode: Optional(QueueModeSchema),
     reasoning: Optional(Type.Boolean()),
     blockStreaming: Optional(BlockStreaming),
-    inputProvenance: Unsupported(InputProvenance, 'a client speaks for a person', [
+    inputProvenance: Unsupported(InputProvenance, 'messages of clients are messages of users', [
       { kind: 'external_user' },
     ]),
-    // where the answer goes
-    deliver: Unsupported(Type.Boolean(), 'troupe has no messengers: the answer is in the session'),
+    // where the reply is sent
+    deliver: Unsupported(
+      Type.Boolean(),
+      'the reply is stored in the session, not sent to a messenger',
+    ),
     bestEffortDeliver: NoEffect(
       Type.Boolean(),
-      'the answer is in the session: no delivery can fail',
+      'the reply is stored in the session, so no delivery can fail',
     ),
-    to: Unsupported(Text, 'troupe has no messengers: the answer is in the session'),
-    replyTo: Unsupported(Text, 'troupe has no messengers: the answer is in the session'),
-    channel: Unsupported(Text, 'troupe has no messengers: the answer is in the session', [
+    to: Unsupported(Text, 'the reply is stored in the session, not sent to a messenger'),
+    replyTo: Unsupported(Text, 'the reply is stored in the session, not sent to a messenger'),
+    channel: Unsupported(Text, 'the reply is stored in the session, not sent to a messenger', [
       'webchat',
       'last',
     ]),
-    replyChannel: Unsupported(Text, 'troupe has no messengers: the answer is in the session', [
+    replyChannel: Unsupported(Text, 'the reply is stored in the session, not sent to a messenger', [
       'webchat',
       'last',
     ]),
-    accountId: Unsupported(Text, 'troupe has no messengers: the answer is in the session'),
-    replyAccountId: Unsupported(Text, 'troupe has no messengers: the answer is in the session'),
-    threadId: Unsupported(Text, 'troupe has no messengers: the answer is in the session'),
-    groupId: Unsupported(Text, 'troupe has no messengers: the answer is in the session'),
-    groupChannel: Unsupported(Text, 'troupe has no messengers: the answer is in the session'),
-    groupSpace: Unsupported(Text, 'troupe has no messengers: the answer is in the session'),
+    accountId: Unsupported(Text, 'the reply is stored in the session, not sent to a messenger'),
+    replyAccountId: Unsupported(
+      Text,
+      'the reply is stored in the session, not sent to a messenger',
+    ),
+    threadId: Unsupported(Text, 'the reply is stored in the session, not sent to a messenger'),
+    groupId: Unsupported(Text, 'the reply is stored in the session, not sent to a messenger'),
+    groupChannel: Unsupported(Text, 'the reply is stored in the session, not sent to a messenger'),
+    groupSpace: Unsupported(Text, 'the reply is stored in the session, not sent to a messenger'),
     sourceReplyDeliveryMode: Unsupported(
       oneOf(['automatic', 'message_tool_only']),
-      'troupe has no messengers: the answer is in the session',
+      'the reply is stored in the session, not sent to a messenger',
       ['automatic'],
     ),
     sessionEffects: Unsupported(
@@ -118,40 +124,40 @@ export const AgentParams = Type.Object(
       'a run is always part of its session',
       ['visible'],
     ),
-    voiceWakeTrigger: Unsupported(Text, 'there is no voice wake'),
+    voiceWakeTrigger: Unsupported(Text, 'voice wake is not supported'),
     // between OpenClaw's own processes
-    acpTurnSource: Unsupported(Type.Literal('manual_spawn'), 'there are no ACP sessions'),
-    cleanupBundleMcpOnRunEnd: NoEffect(Type.Boolean(), 'a run leaves no MCP server behind'),
-    disableMessageTool: Unsupported(Type.Boolean(), 'tools are set by policy'),
+    acpTurnSource: Unsupported(Type.Literal('manual_spawn'), 'ACP sessions are not supported'),
+    cleanupBundleMcpOnRunEnd: NoEffect(Type.Boolean(), 'runs start no MCP servers of their own'),
+    disableMessageTool: Unsupported(Type.Boolean(), 'the policy of the agent determines its tools'),
     execApprovalFollowupExpectedSessionId: Unsupported(
       NonEmpty,
-      'answer the question with exec.approval.resolve',
+      'decide the approval with exec.approval.resolve',
     ),
-    forceCodeModeTools: Unsupported(Type.Boolean(), 'there is no code mode'),
+    forceCodeModeTools: Unsupported(Type.Boolean(), 'code mode is not supported'),
     forceRestartSafeTools: Unsupported(
       Type.Boolean(),
-      'a tool call is never repeated blindly after a restart, whatever is asked',
+      'after a restart, a tool call is repeated only if its class allows it',
     ),
-    internalEvents: Unsupported(Type.Array(Type.Unknown()), 'subagents report by themselves', [[]]),
+    internalEvents: Unsupported(Type.Array(Type.Unknown()), 'subagents report automatically', [[]]),
     internalExecutionIdentityRecoveryAttempt: Unsupported(
       Type.Integer({ minimum: 1 }),
-      'runs recover by themselves',
+      'runs recover automatically',
     ),
-    internalExecutionIdentityRetry: Unsupported(Type.Boolean(), 'runs recover by themselves'),
-    internalRuntimeHandoffId: Unsupported(NonEmpty, 'runs are handed over by themselves'),
+    internalExecutionIdentityRetry: Unsupported(Type.Boolean(), 'runs recover automatically'),
+    internalRuntimeHandoffId: Unsupported(NonEmpty, 'runs are handed over automatically'),
     modelRun: Unsupported(Type.Boolean(), 'a run always has its tools and session'),
     suppressPromptPersistence: Unsupported(
       Type.Boolean(),
       'every message is part of the transcript',
     ),
-    swarmCollector: Unsupported(Type.Boolean(), 'there are no swarms: use sessions_spawn'),
-    swarmOutputSchema: Unsupported(AnyObject, 'there are no swarms: use sessions_spawn'),
+    swarmCollector: Unsupported(Type.Boolean(), 'swarms are not supported: use sessions_spawn'),
+    swarmOutputSchema: Unsupported(AnyObject, 'swarms are not supported: use sessions_spawn'),
   },
   closed,
 );
 export type AgentParams = Static<typeof AgentParams>;
 
-/** First answer of `agent`, at once. Times are epoch milliseconds. */
+/** First response of `agent`, sent at once. Times are epoch milliseconds. */
 export const AgentAccepted = Type.Object(
   {
     runId: NonEmpty,
@@ -164,7 +170,7 @@ export const AgentAccepted = Type.Object(
 );
 export type AgentAccepted = Static<typeof AgentAccepted>;
 
-/** Tokens of a run as clients show them. */
+/** Token usage of a run as clients show it. */
 export const RunUsage = Type.Object({
   input: Optional(Count),
   output: Optional(Count),
@@ -176,10 +182,10 @@ export const RunResult = Type.Object({
   payloads: Type.Array(Type.Object({ text: Optional(Text), mediaUrl: Optional(Nullable(Text)) })),
   meta: Type.Object({
     durationMs: Count,
-    /** ours: the message was taken into that run, whose text this is */
+    /** extension: the message joined that run, and the text is the reply of that run */
     joined: Optional(NonEmpty),
     aborted: Optional(Type.Boolean()),
-    /** ours: so many of the first payloads are messages that tools sent while the run went on */
+    /** extension: the first N payloads are messages that tools sent during the run */
     messages: Optional(Count),
     agentMeta: Optional(
       Type.Object({
@@ -192,7 +198,7 @@ export const RunResult = Type.Object({
   }),
 });
 
-/** Second answer of `agent` on the same id, when the run has ended. */
+/** Second response of `agent` to the same request, when the run has ended. */
 export const AgentFinal = Type.Object(
   {
     runId: NonEmpty,
@@ -205,13 +211,13 @@ export const AgentFinal = Type.Object(
 );
 export type AgentFinal = Static<typeof AgentFinal>;
 
-/** How long `agent.wait` waits when it is not told. Giving up does not stop the run. */
+/** Default timeout of `agent.wait`. A timeout does not stop the run. */
 export const AGENT_WAIT_TIMEOUT_MS = 30_000;
 
 export const AgentWaitParams = Type.Object({ runId: NonEmpty, timeoutMs: Optional(Count) }, closed);
 export type AgentWaitParams = Static<typeof AgentWaitParams>;
 
-/** `timeout` = the run has not ended yet, or nobody knows it. */
+/** `timeout`: the run has not ended yet, or it is unknown. */
 export const AgentWaitResult = Type.Object(
   {
     runId: NonEmpty,
@@ -224,7 +230,7 @@ export const AgentWaitResult = Type.Object(
 );
 export type AgentWaitResult = Static<typeof AgentWaitResult>;
 
-/** `agent` answers twice: AgentAccepted, then AgentFinal. */
+/** `agent` responds twice: AgentAccepted, then AgentFinal. */
 export const runMethods = {
   agent: {
     params: AgentParams,

@@ -1,6 +1,6 @@
 /**
- * `approval.get` and `approval.resolve`: one question and how it ended, whatever kind it is of. The
- * kinds of plugins and of the system agent have no counterpart: every question here is about a
+ * `approval.get` and `approval.resolve`: an approval and its decision, for all kinds of approvals.
+ * OpenClaw's plugin and system-agent approvals have no counterpart: every approval here is about a
  * command.
  */
 import { type Static, Type } from '@sinclair/typebox';
@@ -10,7 +10,7 @@ import { closed, Count, NonEmpty, Nullable, oneOf, Optional, Text } from './shap
 
 const asked = {
   id: NonEmpty,
-  /** of the page on which a person may answer */
+  /** path of the page that shows the approval */
   urlPath: NonEmpty,
   createdAtMs: Count,
   expiresAtMs: Count,
@@ -60,7 +60,7 @@ const Ended = Type.Union([
     { ...ended, status: Type.Literal('expired'), reason: Type.Literal('timeout') },
     closed,
   ),
-  /** who asked waits for the answer no longer */
+  /** the requesting actor no longer waits for the answer */
   Type.Object(
     { ...ended, status: Type.Literal('cancelled'), reason: Type.Literal('run-aborted') },
     closed,
@@ -81,7 +81,7 @@ export const ApprovalResolveParams = Type.Object(
 );
 export type ApprovalResolveParams = Static<typeof ApprovalResolveParams>;
 
-/** `applied` false: it was decided before, and `approval` says how. */
+/** `applied` false: it was decided before; `approval` has the decision. */
 const ApprovalResolveResult = Type.Object({ applied: Type.Boolean(), approval: Ended });
 export type ApprovalResolveResult = Static<typeof ApprovalResolveResult>;
 

@@ -1,7 +1,7 @@
 /**
- * `exec.approval.*`: questions about commands, for operators to answer from any client. The
- * names, params and decisions are the published ones; the published document has no schema for the
- * results and the events, which follow what its clients read.
+ * `exec.approval.*`: approvals of commands, which operators decide from any client. Names, params
+ * and decisions are the published ones. The published document has no schemas for results and
+ * events; these follow what OpenClaw's clients read.
  */
 import { type Static, Type } from '@sinclair/typebox';
 import type { MethodArea } from './method.ts';
@@ -10,13 +10,13 @@ import { closed, Count, NonEmpty, Nullable, oneOf, Optional, Text } from './shap
 export const EXEC_DECISIONS = ['allow-once', 'allow-always', 'deny'] as const;
 export type ExecDecision = (typeof EXEC_DECISIONS)[number];
 
-/** What is asked. */
+/** The question. */
 export const ExecApprovalRequest = Type.Object({
   command: Text,
   host: Nullable(Text),
   agentId: Nullable(Text),
   sessionKey: Nullable(Text),
-  /** ours: what a person reads beside the command */
+  /** extension: details shown with the command */
   detail: Text,
   allowedDecisions: Type.Array(oneOf(EXEC_DECISIONS)),
 });
@@ -30,7 +30,7 @@ export const ExecApproval = Type.Object({
 });
 export type ExecApproval = Static<typeof ExecApproval>;
 
-/** Payload of `exec.approval.resolved`. `decision` null: nobody answered in time. */
+/** Payload of `exec.approval.resolved`. `decision` null: the approval timed out. */
 export const ExecApprovalResolved = Type.Object({
   id: NonEmpty,
   decision: Nullable(oneOf(EXEC_DECISIONS)),
@@ -58,7 +58,9 @@ export const ExecApprovalGetResult = Type.Object({
 });
 export type ExecApprovalGetResult = Static<typeof ExecApprovalGetResult>;
 
-/** `grantExpiresInDays` is refused: what is allowed permanently stays until it is taken back. */
+/**
+ * A request with `grantExpiresInDays` is refused: a permanent permission lasts until it is revoked.
+ */
 export const ExecApprovalResolveParams = Type.Object(
   {
     id: NonEmpty,
@@ -74,8 +76,8 @@ export type ExecApprovalResolveParams = Static<typeof ExecApprovalResolveParams>
 export const ExecApprovalResolveResult = Type.Object({ ok: Type.Literal(true) });
 
 /**
- * Asks people about a command. Of the published fields those that a person is shown are read; what
- * binds an approval to a file or a policy of OpenClaw is not, because nothing here runs by it.
+ * Requests approval of a command. Only the published fields that are shown to the operator are
+ * read. Fields that bind an approval to a file or policy of OpenClaw are ignored.
  */
 export const ExecApprovalRequestParams = Type.Object({
   id: Optional(Type.String({ pattern: '^[A-Za-z0-9_.:-]{1,128}$' })),
@@ -85,14 +87,14 @@ export const ExecApprovalRequestParams = Type.Object({
   cwd: Optional(Nullable(Text)),
   warningText: Optional(Nullable(Text)),
   timeoutMs: Optional(Type.Integer({ minimum: 1 })),
-  /** answered twice on one id: when it is asked, and when it is decided */
+  /** responds twice to the same request: when the approval is created and when it is decided */
   twoPhase: Optional(Type.Boolean()),
 });
 export type ExecApprovalRequestParams = Static<typeof ExecApprovalRequestParams>;
 const ExecApprovalWord = Type.Object({
   status: Optional(Type.Literal('accepted')),
   id: NonEmpty,
-  /** null: nobody answered in time */
+  /** null: the approval timed out */
   decision: Optional(Nullable(oneOf(EXEC_DECISIONS))),
   createdAtMs: Count,
   expiresAtMs: Count,

@@ -1,4 +1,4 @@
-/** `audit.actions.list`: who did what through the gateways' doors (ours). */
+/** `audit.actions.list` (extension): who did what through the gateway's entry points. */
 import { type Static, Type } from '@sinclair/typebox';
 import { AUDIT_DAY, AuditRecordSchema } from '../audit.ts';
 import type { MethodArea } from './method.ts';
@@ -13,7 +13,7 @@ export const AuditActionsListParams = Type.Object(
     limit: Optional(Type.Integer({ minimum: 1, maximum: 500 })),
     /** only of this principal */
     who: Optional(NonEmpty),
-    /** only of actions that begin like this: `device.` */
+    /** only of actions with this prefix, such as `device.` */
     action: Optional(NonEmpty),
   },
   closed,
@@ -22,7 +22,7 @@ export type AuditActionsListParams = Static<typeof AuditActionsListParams>;
 
 const Day = Type.Object({ day: NonEmpty, records: Count, firstAt: Count, lastAt: Count }, closed);
 
-/** `records`: the newest first; `nextBefore` is there when older ones may follow. */
+/** `records`: newest first; `nextBefore` is present when there may be older ones. */
 export const AuditActionsListResult = Type.Object(
   {
     day: Optional(NonEmpty),

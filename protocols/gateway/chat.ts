@@ -1,6 +1,5 @@
 /**
- * `chat.send`, `chat.history`, `chat.abort` and the event `chat`: one conversation as a client
- * shows it.
+ * `chat.send`, `chat.history`, `chat.abort` and the event `chat`: one session as a client shows it.
  */
 import { type Static, Type } from '@sinclair/typebox';
 import { Attachment, BlockStreaming, InputProvenance, QueueModeSchema } from './agent.ts';
@@ -19,8 +18,8 @@ import {
 } from './shapes.ts';
 
 /**
- * The idempotency key becomes the run's id. `timeoutMs` bounds the run, 0 = none. `model`,
- * `verbose`, `reasoning` and `blockStreaming` are ours.
+ * The idempotency key becomes the run's id. `timeoutMs` limits the run, 0 = none. `model`,
+ * `verbose`, `reasoning` and `blockStreaming` are extensions.
  */
 export const ChatSendParams = Type.Object(
   {
@@ -30,7 +29,7 @@ export const ChatSendParams = Type.Object(
     agentId: Optional(NonEmpty),
     sessionId: NoEffect(
       NonEmpty,
-      'sessionKey says which session; a reset begins another id under the same key',
+      'sessionKey identifies the session; a reset changes the id under the same key',
     ),
     thinking: Optional(Text),
     queueMode: Optional(QueueModeSchema),
@@ -40,33 +39,38 @@ export const ChatSendParams = Type.Object(
     blockStreaming: Optional(BlockStreaming),
     timeoutMs: Optional(Count),
     attachments: Optional(Type.Array(Attachment)),
-    deliver: Unsupported(Type.Boolean(), 'troupe has no messengers: the answer is in the session'),
+    deliver: Unsupported(
+      Type.Boolean(),
+      'the reply is stored in the session, not sent to a messenger',
+    ),
     replyToId: NoEffect(
       NonEmpty,
-      'pages show the reference; the model reads the conversation in order',
+      'clients show the reference; the model receives the messages in order',
     ),
     originatingChannel: Unsupported(
       Text,
-      'troupe has no messengers: the answer is in the session',
+      'the reply is stored in the session, not sent to a messenger',
       ['webchat', 'last'],
     ),
-    originatingTo: Unsupported(Text, 'troupe has no messengers: the answer is in the session'),
+    originatingTo: Unsupported(Text, 'the reply is stored in the session, not sent to a messenger'),
     originatingAccountId: Unsupported(
       Text,
-      'troupe has no messengers: the answer is in the session',
+      'the reply is stored in the session, not sent to a messenger',
     ),
     originatingThreadId: Unsupported(
       Text,
-      'troupe has no messengers: the answer is in the session',
+      'the reply is stored in the session, not sent to a messenger',
     ),
-    systemInputProvenance: Unsupported(InputProvenance, 'a client speaks for a person', [
-      { kind: 'external_user' },
-    ]),
-    systemProvenanceReceipt: Unsupported(Text, 'a client speaks for a person'),
+    systemInputProvenance: Unsupported(
+      InputProvenance,
+      'messages of clients are messages of users',
+      [{ kind: 'external_user' }],
+    ),
+    systemProvenanceReceipt: Unsupported(Text, 'messages of clients are messages of users'),
     suppressCommandInterpretation: Optional(Type.Boolean()),
     expectedLeafEntryId: NoEffect(
       Nullable(NonEmpty),
-      'a transcript has no branches: a message follows all before it',
+      'a transcript has no branches: every message is appended at its end',
     ),
     expectedSessionRoutingContract: Unsupported(
       NonEmpty,
@@ -74,25 +78,27 @@ export const ChatSendParams = Type.Object(
     ),
     expectedPermissionMode: Unsupported(
       Type.Union([oneOf(['read-only', 'guarded', 'workspace', 'full']), Type.Null()]),
-      'permissions are the policy of the agent',
+      'the policy of the agent determines permissions',
     ),
-    expectedToolOverrides: Unsupported(Nullable(AnyObject), 'tools are the policy of the agent', [
-      {},
-    ]),
+    expectedToolOverrides: Unsupported(
+      Nullable(AnyObject),
+      'the policy of the agent determines its tools',
+      [{}],
+    ),
     fastMode: Unsupported(
       Type.Union([Type.Boolean(), Type.Literal('auto')]),
-      'models have no fast mode here',
+      'fast mode is not supported',
       ['auto'],
     ),
-    fastAutoOnSeconds: Unsupported(Type.Integer({ minimum: 1 }), 'models have no fast mode here'),
-    intent: Unsupported(AnyObject, 'a message is all that a client can send'),
-    toolBindings: Unsupported(AnyObject, 'tools are the policy of the agent', [{}]),
+    fastAutoOnSeconds: Unsupported(Type.Integer({ minimum: 1 }), 'fast mode is not supported'),
+    intent: Unsupported(AnyObject, 'a client can send messages only'),
+    toolBindings: Unsupported(AnyObject, 'the policy of the agent determines its tools', [{}]),
   },
   closed,
 );
 export type ChatSendParams = Static<typeof ChatSendParams>;
 
-/** `in_flight`: the same idempotency key is running already. */
+/** `in_flight`: the run of this idempotency key has already started. */
 export const ChatSendResult = Type.Object({
   runId: NonEmpty,
   status: oneOf(['started', 'in_flight', 'ok']),
@@ -103,23 +109,24 @@ export const ChatHistoryParams = Type.Object(
   {
     sessionKey: NonEmpty,
     agentId: Optional(NonEmpty),
-    sessionId: NoEffect(NonEmpty, 'sessionKey says which session'),
+    sessionId: NoEffect(NonEmpty, 'sessionKey identifies the session'),
     limit: Optional(Type.Integer({ minimum: 1, maximum: 1000 })),
     offset: Optional(Count),
     cursor: Optional(Text),
     messageId: Unsupported(NonEmpty, 'read a page by offset, or one message with chat.message.get'),
     maxChars: Optional(Type.Integer({ minimum: 1, maximum: 500_000 })),
     /**
-     * of the messages as JSON; the oldest are left out. Its clients send it, its schema lacks it
+     * of the messages as JSON; the oldest are left out. Not in the published schema, but clients
+     * send it
      */
     maxBytes: Optional(Type.Integer({ minimum: 1_024, maximum: 16_777_216 })),
     pendingBefore: NoEffect(
       Type.Integer({ minimum: 1 }),
-      'messages that wait are counted, not listed',
+      'waiting messages are counted, not listed',
     ),
     inputRunIds: NoEffect(
       Type.Array(Type.String({ minLength: 1, maxLength: 256 }), { minItems: 1, maxItems: 50 }),
-      'messages that wait are counted, not listed',
+      'waiting messages are counted, not listed',
     ),
   },
   closed,
@@ -127,7 +134,7 @@ export const ChatHistoryParams = Type.Object(
 export type ChatHistoryParams = Static<typeof ChatHistoryParams>;
 
 export const ChatContent = Type.Object({ type: NonEmpty, text: Optional(Text) });
-/** One message. Open: clients take extra fields (`toolCallId`, `usage`, …) as they come. */
+/** One message. Extra fields such as `toolCallId` and `usage` are allowed. */
 export const ChatMessage = Type.Object({
   role: NonEmpty,
   content: Type.Union([Text, Type.Array(ChatContent)]),
@@ -136,10 +143,10 @@ export const ChatMessage = Type.Object({
 });
 export type ChatMessage = Static<typeof ChatMessage>;
 
-/** A subagent of the session, the newest first. Ours. */
+/** A subagent of the session, the newest first. Extension. */
 export const ChatSubagent = Type.Object({
   id: NonEmpty,
-  /** of its parent */
+  /** session key of its parent */
   runId: NonEmpty,
   sessionKey: NonEmpty,
   /** reserved, starting, running, completed, failed, timedOut, killed, refused */
@@ -148,7 +155,7 @@ export const ChatSubagent = Type.Object({
   label: Optional(Text),
   /** why it was refused, failed or killed */
   reason: Optional(Text),
-  /** first words of what it found */
+  /** beginning of its findings */
   findings: Optional(Text),
   tokens: Optional(Count),
   createdAt: Count,
@@ -166,7 +173,7 @@ export const ChatHistoryResult = Type.Object({
   hasMore: Optional(Type.Boolean()),
   totalMessages: Optional(Count),
   deltaCursor: Optional(Text),
-  /** accepted and not yet begun */
+  /** accepted but not started */
   pendingInputs: Optional(
     Type.Object({
       items: Type.Array(
@@ -189,7 +196,7 @@ export const ChatHistoryResult = Type.Object({
 });
 export type ChatHistoryResult = Static<typeof ChatHistoryResult>;
 
-/** Without `runId` every run of the session stops. */
+/** Without `runId`, all runs of the session are stopped. */
 export const ChatAbortParams = Type.Object(
   {
     sessionKey: NonEmpty,
@@ -209,14 +216,14 @@ export const ChatAbortResult = Type.Object({
 export type ChatAbortResult = Static<typeof ChatAbortResult>;
 
 /**
- * What a page asks first: the history, and what can be done in the session. `maxBytes`: of the
- * messages as JSON; the oldest are left out.
+ * The first request of a page: the history, and what the user can do in the session. `maxBytes`: of
+ * the messages as JSON; the oldest are left out.
  */
 export const ChatStartupParams = Type.Object(
   {
     sessionKey: NonEmpty,
     agentId: Optional(NonEmpty),
-    sessionId: NoEffect(NonEmpty, 'sessionKey says which session'),
+    sessionId: NoEffect(NonEmpty, 'sessionKey identifies the session'),
     limit: Optional(Type.Integer({ minimum: 1, maximum: 1000 })),
     maxChars: Optional(Type.Integer({ minimum: 1, maximum: 500_000 })),
     maxBytes: Optional(Type.Integer({ minimum: 1_024, maximum: 16_777_216 })),
@@ -233,7 +240,7 @@ export const ChatMetadataParams = Type.Object(
   closed,
 );
 export type ChatMetadataParams = Static<typeof ChatMetadataParams>;
-/** Commands and models that the session can be given, as `commands.list` and `models.list` say. */
+/** Commands and models available in the session, as from `commands.list` and `models.list`. */
 export const ChatMetadataResult = Type.Object({
   commands: Type.Array(AnyObject),
   models: Type.Array(AnyObject),
@@ -260,7 +267,7 @@ export const ChatMessageGetResult = Type.Object(
 );
 export type ChatMessageGetResult = Static<typeof ChatMessageGetResult>;
 
-/** A note in the transcript, under no run; models read it as words of the assistant. */
+/** A note in the transcript that belongs to no run. Models receive it as an assistant message. */
 export const ChatInjectParams = Type.Object(
   {
     sessionKey: NonEmpty,
@@ -278,7 +285,7 @@ const about = {
   sessionKey: NonEmpty,
   agentId: Optional(NonEmpty),
   spawnedBy: Optional(NonEmpty),
-  /** rises within a run */
+  /** increases within a run */
   seq: Count,
 };
 
@@ -286,7 +293,7 @@ export const ChatDelta = Type.Object(
   {
     ...about,
     state: Type.Literal('delta'),
-    /** what is new; with `replace` the whole text so far */
+    /** the new text; with `replace`, the complete text so far */
     deltaText: Text,
     replace: Optional(Type.Boolean()),
     message: Optional(ChatMessage),

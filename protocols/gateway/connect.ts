@@ -1,7 +1,7 @@
 /**
- * The handshake of the gateway: event `connect.challenge`, request `connect`, answer
- * `hello-ok` with a snapshot. A refused connect is an error response with one of
- * `CONNECT_ERROR_CODES` as `details.code`, then close 1008.
+ * The handshake of the gateway: event `connect.challenge`, request `connect`, response `hello-ok`
+ * with a snapshot. A refused connect gets an error response with one of `CONNECT_ERROR_CODES` as
+ * `details.code`; then the gateway closes with 1008.
  */
 import { type Static, Type } from '@sinclair/typebox';
 import { checker } from '../check.ts';
@@ -61,7 +61,7 @@ export const SCOPES = [
 ] as const;
 export type Scope = (typeof SCOPES)[number];
 
-/** `details.code` of a refused connect, as clients know them. */
+/** `details.code` of a refused connect; the values of the published protocol. */
 export const CONNECT_ERROR_CODES = [
   'AUTH_REQUIRED',
   'AUTH_UNAUTHORIZED',
@@ -128,8 +128,8 @@ const ConnectAuth = Type.Object({
 });
 
 /**
- * Open, at every level, and with any client id: a newer or foreign client must be able to say
- * hello. What OpenClaw sends beyond this is ignored.
+ * Extra fields are allowed at every level, and any client id, so that newer and third-party clients
+ * can connect. Other OpenClaw fields are ignored.
  */
 export const ConnectParams = Type.Object({
   minProtocol: Type.Integer({ minimum: 1 }),
@@ -147,7 +147,7 @@ export const ConnectParams = Type.Object({
   userAgent: NoEffect(Text, 'a client names itself by its id and version'),
 });
 export type ConnectParams = Static<typeof ConnectParams>;
-/** Errors never show what stood under `auth` and `device`. */
+/** Errors never contain values of `auth` and `device`. */
 export const checkConnectParams = checker(ConnectParams, { secret: /^\/(auth|device)/ });
 
 export const PresenceEntry = Type.Object(
@@ -207,7 +207,7 @@ const Heartbeat = Type.Object(
   closed,
 );
 
-/** Answer of `health`, payload of the event `health`, and part of the snapshot. */
+/** Response of `health`, payload of the event `health`, and part of the snapshot. */
 export const Health = Type.Object(
   {
     ok: Optional(Type.Literal(true)),

@@ -1,4 +1,4 @@
-/** A cron job, its runs and its events, as clients are told of them. */
+/** A cron job, its runs and its events in responses and events to clients. */
 import { type Static, Type } from '@sinclair/typebox';
 import { closed, Count, NonEmpty, oneOf, Optional, Text } from './shapes.ts';
 
@@ -48,7 +48,7 @@ const JobState = Type.Object(
   },
   closed,
 );
-/** Who wants to know of `missed`, which is ours: `troupe cron list`. */
+/** The field `missed` is an extension; `troupe cron list` shows it. */
 export const CronJob = Type.Object(
   {
     id: NonEmpty,
@@ -124,7 +124,7 @@ export const CronRunLogEntry = Type.Object(
 );
 export type CronRunLogEntry = Static<typeof CronRunLogEntry>;
 
-/** Payload of `cron`: what happened to a job; `finished` carries its last run as well. */
+/** Payload of `cron`: a change of a job; `finished` also contains its last run. */
 export const CronEvent = Type.Object(
   {
     jobId: NonEmpty,

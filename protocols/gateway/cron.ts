@@ -1,6 +1,6 @@
 /**
- * Jobs that send messages at times set before, and `wake`: `cron.*`. The names are
- * OpenClaw's; what of them troupe has a counterpart for is written in docs/cron.md.
+ * `cron.*`: jobs that send messages at scheduled times, and `wake`. The names are OpenClaw's;
+ * docs/cron.md lists which parameters are supported.
  */
 import { type Static, Type } from '@sinclair/typebox';
 import {
@@ -29,15 +29,16 @@ import {
   Text,
 } from './shapes.ts';
 
-/** Entries of one page of `cron.list` and `cron.runs`: when it is not told, and at most. */
+/** Default and maximum number of entries per page of `cron.list` and `cron.runs`. */
 export const CRON_PAGE = 50;
 export const CRON_PAGE_MAX = 200;
 
 const PageSize = Type.Integer({ minimum: 1, maximum: CRON_PAGE_MAX });
 
-// ---- what clients send: every published field is known here; methods/cron.ts refuses the rest
+// ---- requests: the schemas contain every published field; methods/cron.ts refuses unsupported
+// ones
 
-/** Of kinds that troupe does not serve: their fields are not looked at. */
+/** Of unsupported kinds: their fields are not validated. */
 const Foreign = <const K extends readonly string[]>(kinds: K) =>
   Type.Object({ kind: oneOf(kinds) });
 const GivenSchedule = Type.Union([At, Every, Cron, Foreign(['on-exit', 'stream'])]);
@@ -95,7 +96,7 @@ const JobFields = {
   payload: Optional(GivenPayload),
   delivery: Optional(GivenDelivery),
   failureAlert: Optional(Nullable(Type.Union([Type.Literal(false), AnyObject]))),
-  /** ours: what becomes of times that passed while nothing ran */
+  /** extension: what happens with times that passed during downtime */
   missed: Optional(oneOf(['once', 'fire-late', 'skip'])),
 };
 export const CronAddParams = Type.Object(
@@ -106,20 +107,20 @@ export const CronAddParams = Type.Object(
     payload: GivenPayload,
     sessionTarget: Type.String({ pattern: '^(main|isolated|current|session:.+)$' }),
     wakeMode: oneOf(['next-heartbeat', 'now']),
-    /** added again under it, a job is set anew and not twice */
+    /** adding a job with the key of an existing one replaces that job */
     declarationKey: Optional(Label),
-    /** ours: a repeat within 24 hours adds no second job and returns the first answer */
+    /** extension: a repeat within 24 hours adds no second job and returns the first response */
     idempotencyKey: Optional(IdempotencyKey),
     owner: Optional(AnyObject),
   },
   closed,
 );
 export type CronAddParams = Static<typeof CronAddParams>;
-/** `state` may be sent back as it was shown; it is the job's own and never set. */
+/** Clients may send `state` back as they received it; it is read-only and ignored. */
 export const CronPatch = Type.Object({ ...JobFields, state: Optional(AnyObject) }, closed);
 export type CronPatch = Static<typeof CronPatch>;
 
-/** One of the two. */
+/** Exactly one of the two. */
 const OneJob = { id: Optional(NonEmpty), jobId: Optional(NonEmpty) };
 export const CronJobParams = Type.Object(OneJob, closed);
 export type CronJobParams = Static<typeof CronJobParams>;
@@ -137,7 +138,7 @@ export const CronRunParams = Type.Object(
     ...OneJob,
     mode: Optional(oneOf(['due', 'force', 'if-enabled'])),
     expectedProcessInstanceId: Optional(NonEmpty),
-    /** ours: a repeat within 24 hours starts no second run and returns the first answer */
+    /** extension: a repeat within 24 hours starts no second run and returns the first response */
     idempotencyKey: Optional(IdempotencyKey),
   },
   closed,
@@ -157,7 +158,7 @@ export const CronListParams = Type.Object(
     sortBy: Optional(oneOf(['nextRunAtMs', 'updatedAtMs', 'name'])),
     sortDir: Optional(oneOf(['asc', 'desc'])),
     agentId: Optional(NonEmpty),
-    /** of one session; newer than the published schema */
+    /** of one session; not in the published schema */
     sessionKey: Optional(NonEmpty),
     sessionAgentId: NoEffect(NonEmpty, 'the session key names its agent'),
     compact: Optional(Type.Boolean()),
@@ -188,7 +189,10 @@ export const CronRunsParams = Type.Object(
 );
 export type CronRunsParams = Static<typeof CronRunsParams>;
 
-/** Open, as the published one: an `idempotencyKey` makes a repeat the same run. */
+/**
+ * Extra fields are allowed, as in the published schema. A repeat with the same `idempotencyKey` is
+ * the same run.
+ */
 export const WakeParams = Type.Object({
   mode: oneOf(['now', 'next-heartbeat']),
   text: NonEmpty,
@@ -198,7 +202,7 @@ export const WakeParams = Type.Object({
 });
 export type WakeParams = Static<typeof WakeParams>;
 
-// ---- what clients are told
+// ---- responses
 
 const Page = {
   total: Count,
@@ -207,11 +211,11 @@ const Page = {
   hasMore: Type.Boolean(),
   nextOffset: Nullable(Count),
 };
-/** `jobs` are of CronJob, or with `compact` of their short form. */
+/** `jobs` are CronJob objects, or with `compact` their short form. */
 const CronListResult = Type.Object(
   {
     jobs: Type.Array(AnyObject),
-    /** changes whenever one of the jobs that fit does */
+    /** changes whenever one of the matching jobs changes */
     snapshotRevision: Text,
     ...Page,
     deliveryPreviews: Optional(Type.Record(Text, Preview)),

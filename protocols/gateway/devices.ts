@@ -1,7 +1,7 @@
 /**
- * Letting devices in and taking their rights back: `device.pair.*`, `device.token.*`. The
- * published document has no definition of the list and of a device; these shapes are those that
- * clients read.
+ * `device.pair.*`, `device.token.*`: pairing devices and revoking their rights. The published
+ * document does not define the list and the device; these shapes follow what OpenClaw's clients
+ * read.
  */
 import { type Static, Type } from '@sinclair/typebox';
 import type { EventArea, MethodArea } from './method.ts';
@@ -11,7 +11,7 @@ const ByRequest = Type.Object({ requestId: NonEmpty }, closed);
 const ByDevice = Type.Object({ deviceId: NonEmpty }, closed);
 const ByRole = Type.Object({ deviceId: NonEmpty, role: NonEmpty }, closed);
 
-/** What a device says of itself. */
+/** What a device reports about itself. */
 const face = {
   displayName: Optional(NonEmpty),
   platform: Optional(NonEmpty),
@@ -21,7 +21,7 @@ const face = {
   remoteIp: Optional(NonEmpty),
 };
 
-/** A question that waits for a person; also the payload of `device.pair.requested`. */
+/** A pending pairing request; also the payload of `device.pair.requested`. */
 export const DevicePairRequested = Type.Object(
   {
     requestId: NonEmpty,
@@ -32,7 +32,7 @@ export const DevicePairRequested = Type.Object(
     roles: Type.Array(NonEmpty),
     scopes: Type.Array(NonEmpty),
     silent: Type.Boolean(),
-    /** the device is let in already and asks for more */
+    /** the device is already paired and requests more rights */
     isRepair: Type.Boolean(),
     ts: Count,
   },
@@ -40,14 +40,14 @@ export const DevicePairRequested = Type.Object(
 );
 export type DevicePairRequested = Static<typeof DevicePairRequested>;
 
-/** `reason` and `expiresAtMs` are ours. */
+/** `reason` and `expiresAtMs` are extensions. */
 const Pending = Type.Composite(
   [DevicePairRequested, Type.Object({ reason: Optional(Text), expiresAtMs: Optional(Count) })],
   closed,
 );
 export type PendingDevice = Static<typeof Pending>;
 
-/** Nobody is shown a token or its hash. */
+/** Contains neither the token nor its hash. */
 const DeviceTokenSummary = Type.Object(
   {
     role: NonEmpty,
@@ -58,14 +58,14 @@ const DeviceTokenSummary = Type.Object(
   closed,
 );
 
-/** `operatorLabel` is what a person called it. */
+/** `operatorLabel` is the name that a user gave the device. */
 export const PairedDevice = Type.Object(
   {
     deviceId: NonEmpty,
     publicKey: NonEmpty,
     ...face,
     operatorLabel: Optional(NonEmpty),
-    /** the one that was granted last */
+    /** the role that was granted last */
     role: NonEmpty,
     roles: Type.Array(NonEmpty),
     /** of the role `operator` */
@@ -85,7 +85,10 @@ const Rotate = Type.Object(
   { deviceId: NonEmpty, role: NonEmpty, scopes: Optional(Type.Array(NonEmpty)) },
   closed,
 );
-/** The token is told to the device itself only; another one gets it when it connects next. */
+/**
+ * Only the device itself receives the token in the response. For another device, the token is
+ * delivered at its next connect.
+ */
 const Rotated = Type.Object(
   {
     deviceId: NonEmpty,

@@ -1,4 +1,4 @@
-/** Events the gateway pushes, apart from `chat` (chat.ts) and the challenge (connect.ts). */
+/** Events of the gateway, except `chat` (chat.ts) and the challenge (connect.ts). */
 import { type Static, Type } from '@sinclair/typebox';
 import { ExecApproval, ExecApprovalResolved } from './approvals.ts';
 import { ChatEvent } from './chat.ts';
@@ -13,10 +13,9 @@ import { AnyObject, closed, Count, NonEmpty, Optional } from './shapes.ts';
 
 /**
  * Payload of `agent`: the live run. `stream` is lifecycle, assistant, reasoning, tool, compaction,
- * steer, subagent or block (docs/streaming.md); `data` belongs to the stream. `seq` rises within a
- * run. Of `subagent` an event may come after the run's end. The
- * published schema (2026.9.1) lacks the three session fields that OpenClaw sends and its clients
- * read.
+ * steer, subagent or block (docs/streaming.md) and determines the fields of `data`. `seq` increases
+ * within a run. A `subagent` event may arrive after the run's end. The published schema (2026.9.1)
+ * lacks the three session fields, which OpenClaw sends and its clients read.
  */
 export const AgentEvent = Type.Object(
   {
@@ -37,8 +36,8 @@ export const AgentEvent = Type.Object(
 export type AgentEvent = Static<typeof AgentEvent>;
 
 /**
- * Payload of `presence`: who is connected now; replaces what the client had. `total` is ours: how
- * many there are, when they are more than are named.
+ * Payload of `presence`: the connected clients; replaces the previous list. `total` is an
+ * extension: the number of clients, if the list is incomplete.
  */
 export const PresenceEvent = Type.Object(
   { presence: Type.Array(PresenceEntry), total: Optional(Count) },
@@ -55,7 +54,7 @@ export const ShutdownEvent = Type.Object(
 );
 export type ShutdownEvent = Static<typeof ShutdownEvent>;
 
-/** Every event this gateway sends, with the schema of its payload. */
+/** Every event of this gateway, with the schema of its payload. */
 export const GatewayEvents = {
   'connect.challenge': ConnectChallenge,
   agent: AgentEvent,

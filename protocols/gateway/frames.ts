@@ -1,9 +1,9 @@
 /**
- * Frames of the gateway: JSON text messages on a WebSocket, in the shapes of OpenClaw
- * protocol v4. What a frame carries is defined beside: connect.ts, methods.ts, events.ts.
+ * Frames of the gateway: JSON text messages on a WebSocket, in the shapes of OpenClaw protocol v4.
+ * The contents of frames are defined in connect.ts, methods.ts and events.ts.
  *
- * A request may be answered more than once on its id (`agent`: accepted, then final); answers of
- * several requests may come in any order.
+ * A request may receive several responses with its id (`agent`: accepted, then final). Responses to
+ * different requests may arrive in any order.
  */
 import { type Static, Type } from '@sinclair/typebox';
 import { checker } from '../check.ts';
@@ -11,21 +11,21 @@ import { ERRORS, type ErrorData } from '../errors.ts';
 import { closed, Count, NonEmpty, Optional } from './shapes.ts';
 
 export const PROTOCOL_VERSION = 4;
-/** Nodes and probes may still speak this one. */
+/** Nodes and probes may still use this version. */
 export const PROTOCOL_VERSION_NODE_MIN = 3;
 
-/** Frames before `hello-ok` are at most this long. */
+/** Maximum size of a frame before `hello-ok`. */
 export const HANDSHAKE_FRAME_BYTES_MAX = 65_536;
-/** A connection that has not connected after this long is closed. */
+/** Time limit for the handshake; then the gateway closes the connection. */
 export const HANDSHAKE_TIMEOUT_MS = 15_000;
-/** Longest frame after `hello-ok`; told to the client as `policy.maxPayload`. */
+/** Maximum size of a frame after `hello-ok`; sent to the client as `policy.maxPayload`. */
 export const FRAME_BYTES_MAX = 26_214_400;
-/** A client that lets more than this pile up is closed; told as `policy.maxBufferedBytes`. */
+/** A client with more unsent bytes is disconnected; sent to it as `policy.maxBufferedBytes`. */
 export const BUFFERED_BYTES_MAX = 52_428_800;
-/** Interval of `tick`; a client closes when it hears nothing for two of them. */
+/** Interval of `tick`; a client that receives nothing for two intervals closes the connection. */
 export const TICK_INTERVAL_MS = 30_000;
 
-/** Open for fields that newer clients add beside `params`: they are ignored. */
+/** Extra fields of newer clients beside `params` are ignored. */
 export const RequestFrame = Type.Object({
   type: Type.Literal('req'),
   id: NonEmpty,
@@ -60,7 +60,7 @@ export const ResponseFrame = Type.Object(
 export type ResponseFrame = Static<typeof ResponseFrame>;
 
 /**
- * Rises with every change of what it counts; a client drops snapshots older than the one it has.
+ * Each number increases with every change of its part. A client drops snapshots older than its own.
  */
 export const StateVersion = Type.Object({ presence: Count, health: Count }, closed);
 export type StateVersion = Static<typeof StateVersion>;
@@ -70,7 +70,7 @@ export const EventFrame = Type.Object(
     type: Type.Literal('event'),
     event: NonEmpty,
     payload: Optional(Type.Unknown()),
-    /** per connection, without gaps: a client that sees a gap reads its state again */
+    /** per connection, without gaps; after a gap the client reads its state again */
     seq: Optional(Count),
     stateVersion: Optional(StateVersion),
   },
@@ -105,7 +105,8 @@ export const eventFrame = (
 });
 
 /**
- * Our error in OpenClaw's shape; our code is `details.reason`, where their own reasons stand.
+ * A troupe error in OpenClaw's shape. The troupe code is in `details.reason`, the field of
+ * OpenClaw's own reasons.
  */
 export const gatewayError = ({
   code,

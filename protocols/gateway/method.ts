@@ -1,4 +1,4 @@
-/** What the table of methods says of each one. */
+/** The form of an entry in the table of methods. */
 import type { TSchema } from '@sinclair/typebox';
 import type { Scope } from './connect.ts';
 
@@ -6,8 +6,8 @@ export type GatewayMethod = {
   readonly params: TSchema;
   readonly result: TSchema;
   /**
-   * what a client needs: an operator's scope, or to be connected as a `node`; null: nothing,
-   * because it is what grants them
+   * the required scope of an operator, or the role `node`; null: none, because the method is the
+   * handshake
    */
   readonly scope: Scope | 'node' | null;
 };

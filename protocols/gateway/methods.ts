@@ -1,4 +1,4 @@
-/** The methods of the gateway: one table of params, results and the scope a client needs. */
+/** The methods of the gateway: one table with params, result and required scope. */
 import { type Static, type TSchema } from '@sinclair/typebox';
 import { type CheckAnswer, type CheckError, checker } from '../check.ts';
 import { runMethods } from './agent.ts';
@@ -48,7 +48,7 @@ export const isGatewayMethod = (method: string): method is GatewayMethodName =>
 type Checks = {
   readonly [M in GatewayMethodName]: (value: unknown) => CheckAnswer<GatewayParams<M>>;
 };
-/** What stands under `auth` and `device` never shows in an error. */
+/** Errors never contain values of `auth` and `device`. */
 const checks = Object.fromEntries(
   Object.entries(GatewayMethods).map(([method, { params }]) => [
     method,
@@ -57,8 +57,8 @@ const checks = Object.fromEntries(
 ) as Checks;
 
 /**
- * Checks the params of a request. Absent params count as `{}`. Compiled when a method is first
- * called.
+ * Validates the params of a request. Absent params count as `{}`. The validator is compiled at the
+ * first call of a method.
  */
 export const checkParams = <M extends GatewayMethodName>(
   method: M,
@@ -70,7 +70,7 @@ export const checkParams = <M extends GatewayMethodName>(
   return errors.length === 0 ? answer : { ok: false, errors };
 };
 
-/** Parameters that would be ignored. */
+/** Errors for unsupported parameters that are set. */
 const unsupportedIn = (schema: TSchema, value: object): readonly CheckError[] => {
   const fields = (schema.properties ?? {}) as Readonly<Record<string, TSchema>>;
   return Object.entries(value).flatMap(([name, given]: [string, unknown]) => {

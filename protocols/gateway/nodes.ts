@@ -1,6 +1,6 @@
 /**
- * Devices that do work: `node.*`. Names, params and the results that are published follow the
- * published protocol; other results follow what its clients read.
+ * `node.*`: devices that execute commands. Names, params and published results follow the published
+ * protocol; other results follow what OpenClaw's clients read.
  */
 import { type Static, Type } from '@sinclair/typebox';
 import { checker } from '../check.ts';
@@ -18,16 +18,16 @@ import {
   Text,
 } from './shapes.ts';
 
-/** Longest `chunk` of progress, and of an input. */
+/** Maximum length of a `chunk` of progress, and of an input. */
 const CHUNK_CHARACTERS_MAX = 16_384;
 
 /**
- * Ours: field `troupe` of a node's `connect`. What the published field cannot say: the schema of a
- * command's parameters, permissions of three words, and that the node keeps answers by key.
+ * Extension: the field `troupe` of a node's `connect`. The published fields lack the schema of a
+ * command's parameters, the third state of a permission, and that the node stores answers by key.
  */
 export const NodeClaims = Type.Object(
   {
-    /** by the name that stands in `commands` */
+    /** by command name, as in `commands` */
     commands: Optional(
       Type.Record(
         Text,
@@ -41,7 +41,7 @@ export const NodeClaims = Type.Object(
       ),
     ),
     permissions: Optional(Type.Record(Text, oneOf(PERMISSIONS))),
-    /** it answers a command that it was told twice from its book */
+    /** the node answers a repeated command from its stored answers */
     replays: Optional(Type.Boolean()),
   },
   closed,
@@ -49,7 +49,7 @@ export const NodeClaims = Type.Object(
 export type NodeClaims = Static<typeof NodeClaims>;
 export const checkNodeClaims = checker(NodeClaims);
 
-/** A node as `node.list` and `node.describe` show it. Times: epoch ms. */
+/** A node in `node.list` and `node.describe`. Times: epoch ms. */
 const nodeFields = {
   nodeId: NonEmpty,
   displayName: Optional(NonEmpty),
@@ -60,16 +60,16 @@ const nodeFields = {
   deviceFamily: Optional(NonEmpty),
   modelIdentifier: Optional(NonEmpty),
   remoteIp: Optional(NonEmpty),
-  /** those that a person approved; what waits for approval stands in `pendingDeclared…` */
+  /** the approved ones; those that wait for approval are in `pendingDeclared…` */
   caps: Type.Array(Text),
   commands: Type.Array(Text),
   /** true, false; absent: the device asks its owner */
   permissions: Optional(Type.Record(Text, Type.Boolean())),
-  /** ours: the three words */
+  /** extension: the three states */
   permissionStates: Optional(Type.Record(Text, oneOf(PERMISSIONS))),
-  /** ours: of commands that say what their parameters are */
+  /** extension: parameter schemas of the commands that have one */
   commandSchemas: Optional(Type.Record(Text, AnyObject)),
-  /** it runs no sessions of its own */
+  /** a node runs no sessions */
   sessionHost: Type.Literal(false),
   nodePluginTools: Type.Array(Type.Never()),
   pathEnv: Optional(Text),
@@ -89,7 +89,7 @@ export const NodeEntry = Type.Object(nodeFields, closed);
 export type NodeEntry = Static<typeof NodeEntry>;
 const NodeDescribeResult = Type.Object({ ts: Count, ...nodeFields }, closed);
 
-/** A node's commands before or after a person's word. */
+/** A node's commands before and after an operator's decision. */
 const pairFields = {
   nodeId: NonEmpty,
   clientId: Optional(NonEmpty),
@@ -128,25 +128,25 @@ export const NodeInvokeParams = Type.Object(
     nodeId: NonEmpty,
     command: NonEmpty,
     params: Optional(Type.Unknown()),
-    /** 0 and absent: 30,000 */
+    /** 0 or absent: 30,000 */
     timeoutMs: Optional(Count),
     idempotencyKey: NonEmpty,
     sessionKey: Optional(NonEmpty),
     turnSourceChannel: NoEffect(
       Text,
-      'the audit names the caller; nodes are not told where a person wrote',
+      'the audit records the caller; the origin of a turn is not sent to nodes',
     ),
     turnSourceTo: NoEffect(
       Text,
-      'the audit names the caller; nodes are not told where a person wrote',
+      'the audit records the caller; the origin of a turn is not sent to nodes',
     ),
     turnSourceAccountId: NoEffect(
       Text,
-      'the audit names the caller; nodes are not told where a person wrote',
+      'the audit records the caller; the origin of a turn is not sent to nodes',
     ),
     turnSourceThreadId: NoEffect(
       Type.Union([Text, Type.Number()]),
-      'the audit names the caller; nodes are not told where a person wrote',
+      'the audit records the caller; the origin of a turn is not sent to nodes',
     ),
   },
   closed,
@@ -217,14 +217,14 @@ export const NodePendingEnqueueParams = Type.Object(
 );
 export type NodePendingEnqueueParams = Static<typeof NodePendingEnqueueParams>;
 
-/** Ours: what a node asks the people before it carries out a command. */
+/** Extension: a node asks operators for approval before it executes a command. */
 export const NodeApprovalAskParams = Type.Object(
   {
-    /** the same id again is the same question */
+    /** a repeat with the same id is the same approval */
     id: Type.String({ pattern: '^[A-Za-z0-9_.:-]{1,128}$' }),
     command: Type.String({ minLength: 1, maxLength: 8_192 }),
     detail: Optional(Type.String({ maxLength: 4_096 })),
-    /** how long people have */
+    /** time for the decision */
     timeoutMs: Type.Integer({ minimum: 1_000, maximum: 86_400_000 }),
     /** `allow-always` is offered */
     always: Optional(Type.Boolean()),
@@ -336,7 +336,7 @@ export const nodeMethods = {
   },
 } as const satisfies MethodArea;
 
-/** To a node. `id` is the idempotency key of the invocation, too. */
+/** To a node. `id` is also the idempotency key of the invocation. */
 export const NodeInvokeRequestEvent = Type.Object(
   {
     id: NonEmpty,
@@ -352,9 +352,9 @@ export type NodeInvokeRequestEvent = Static<typeof NodeInvokeRequestEvent>;
 
 export const nodeEvents = {
   'node.invoke.request': NodeInvokeRequestEvent,
-  /** to a node: nobody waits for the answer any more */
+  /** to a node: no caller waits for the answer any more */
   'node.invoke.cancel': Type.Object({ invokeId: NonEmpty, nodeId: NonEmpty }, closed),
-  /** ours, to a node: something waits for it; `node.pending.drain` shows it */
+  /** extension, to a node: an item is queued for it; `node.pending.drain` returns it */
   'node.pending.available': ById,
   'node.pair.requested': NodePairPending,
   'node.pair.resolved': Type.Object(
@@ -366,7 +366,7 @@ export const nodeEvents = {
     },
     closed,
   ),
-  /** a node came or went; to whoever may read */
+  /** a node connected or disconnected; to every operator with the read scope */
   'node.presence': Type.Object({ nodeId: NonEmpty, connected: Type.Boolean(), ts: Count }, closed),
   'node.runnerInventory.changed': ById,
 } as const satisfies EventArea;

@@ -1,6 +1,6 @@
 /**
- * `events.resume` (ours): a client that lost its connection and came back to the same gateway asks
- * for the events that it missed.
+ * `events.resume` (extension): a client that lost its connection and reconnected to the same
+ * gateway requests the events that it missed.
  */
 import { type Static, Type } from '@sinclair/typebox';
 import type { MethodArea } from './method.ts';
@@ -8,10 +8,10 @@ import { closed, Count, NonEmpty, oneOf, Optional } from './shapes.ts';
 
 export const EventsResumeParams = Type.Object(
   {
-    /** `server.connId` and `server.bootId` of the hello of the connection that was lost */
+    /** `server.connId` and `server.bootId` from the hello of the lost connection */
     connId: NonEmpty,
     bootId: Optional(NonEmpty),
-    /** of the last event that came there; 0: none did */
+    /** of the last event received there; 0: none */
     seq: Count,
   },
   closed,
@@ -19,12 +19,12 @@ export const EventsResumeParams = Type.Object(
 export type EventsResumeParams = Static<typeof EventsResumeParams>;
 
 /**
- * `resumed`: the events that follow this answer, `frames` of them, are those that had the numbers
- * from `from` to `to` on the lost connection, in their order, less those that came since the new
- * one's hello. Those belong behind them: a client keeps what comes between its hello and this
- * answer until it has them. Else `reason` says why there is a gap: the lost connection was another
- * gateway's, is too long ago or had too much to tell, or never had that number; then the client
- * reads everything again.
+ * `resumed`: `frames` events follow this response. They are the events `from` to `to` of the lost
+ * connection, in order, without those that this connection has already received. A client must hold
+ * events that arrive between its hello and this response until it has processed them.
+ *
+ * Otherwise `reason` says why events are missing: another gateway had the lost connection, its
+ * buffer expired or overflowed, or it never had that number. The client then reads its state again.
  */
 export const EventsResumeResult = Type.Union([
   Type.Object({ resumed: Type.Literal(true), from: Count, to: Count, frames: Count }, closed),

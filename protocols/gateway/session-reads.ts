@@ -1,7 +1,6 @@
 /**
- * What clients read of sessions beyond their list: one by its key or by what it is called, its
- * messages, what is said in them, what it used. Answered from committed rows and transcripts; no
- * session is woken.
+ * Read methods for single sessions: lookup by key or label, messages, search, usage. They read
+ * committed rows and transcripts, and activate no session.
  */
 import { type Static, Type } from '@sinclair/typebox';
 import { ChatMessage } from './chat.ts';
@@ -20,10 +19,10 @@ export const SessionsDescribeParams = Type.Object(
   closed,
 );
 export type SessionsDescribeParams = Static<typeof SessionsDescribeParams>;
-/** null: nobody has written to it yet. */
+/** null: the session has no messages yet. */
 export const SessionsDescribeResult = Type.Object({ session: Nullable(SessionsListRow) });
 
-/** The last messages, oldest first. `sessionKey` is another name of `key`. */
+/** The last messages, oldest first. `sessionKey` is an alias of `key`. */
 export const SessionsGetParams = Type.Object(
   {
     key: Optional(NonEmpty),
@@ -36,7 +35,7 @@ export const SessionsGetParams = Type.Object(
 export type SessionsGetParams = Static<typeof SessionsGetParams>;
 export const SessionsGetResult = Type.Object({ messages: Type.Array(ChatMessage) });
 
-/** Which session is meant: exactly one of key, sessionId, label, shortId. */
+/** Identifies the session by exactly one of key, sessionId, label, shortId. */
 export const SessionsResolveParams = Type.Object(
   {
     key: Optional(NonEmpty),
@@ -44,13 +43,13 @@ export const SessionsResolveParams = Type.Object(
     label: Optional(Label),
     /** the beginning of a session id */
     shortId: Optional(NonEmpty),
-    /** what the label is like, where several have the short id */
+    /** part of the label, if the short id is ambiguous */
     slugHint: Optional(NonEmpty),
     agentId: Optional(NonEmpty),
     spawnedBy: Optional(NonEmpty),
-    includeGlobal: NoEffect(Type.Boolean(), 'every session is of an agent'),
-    includeUnknown: NoEffect(Type.Boolean(), 'every session is of an agent'),
-    /** none is no error */
+    includeGlobal: NoEffect(Type.Boolean(), 'every session belongs to an agent'),
+    includeUnknown: NoEffect(Type.Boolean(), 'every session belongs to an agent'),
+    /** no match is not an error */
     allowMissing: Optional(Type.Boolean()),
   },
   closed,
@@ -58,7 +57,7 @@ export const SessionsResolveParams = Type.Object(
 export type SessionsResolveParams = Static<typeof SessionsResolveParams>;
 
 const Resolved = { key: NonEmpty, agentId: NonEmpty, displayName: Optional(Text) };
-/** `candidates`: several are meant. */
+/** `candidates`: the request matches several sessions. */
 export const SessionsResolveResult = Type.Union([
   Type.Object({ ok: Type.Literal(true), ...Resolved }, closed),
   Type.Object(
@@ -104,7 +103,7 @@ export const SessionsSearchParams = Type.Object(
   closed,
 );
 export type SessionsSearchParams = Static<typeof SessionsSearchParams>;
-/** `truncated`: more was there than was looked at, or than was asked for. */
+/** `truncated`: there is more than was searched, or more than the limit. */
 export const SessionsSearchResult = Type.Object(
   {
     results: Type.Array(
@@ -116,7 +115,7 @@ export const SessionsSearchResult = Type.Object(
           role: oneOf(['user', 'assistant']),
           timestamp: Count,
           snippet: Text,
-          /** how often the words are in it */
+          /** number of occurrences of the words */
           score: Type.Number(),
         },
         closed,
@@ -133,7 +132,7 @@ export const SessionsUsageTimeseriesParams = Type.Object(
   closed,
 );
 export type SessionsUsageTimeseriesParams = Static<typeof SessionsUsageTimeseriesParams>;
-/** One point per model call, oldest first, of the last messages. */
+/** One point per model call of the last messages, oldest first. */
 export const SessionsUsageTimeseriesResult = Type.Object({
   sessionId: Optional(NonEmpty),
   points: Type.Array(
@@ -156,7 +155,7 @@ export const SessionsBranchesListParams = Type.Object(
   closed,
 );
 export type SessionsBranchesListParams = Static<typeof SessionsBranchesListParams>;
-/** A transcript here has one branch; none before its first message. */
+/** A transcript has one branch; none before its first message. */
 export const SessionsBranchesListResult = Type.Object(
   {
     branches: Type.Array(
@@ -176,7 +175,7 @@ export const SessionsBranchesListResult = Type.Object(
 );
 
 export const SessionsGroupsListParams = Type.Object({}, closed);
-/** Names that sessions have as their `category`. */
+/** The values of `category` of all sessions. */
 export const SessionsGroupsListResult = Type.Object(
   {
     groups: Type.Array(Type.Object({ name: Label, position: Count }, closed)),

@@ -1,4 +1,4 @@
-/** One session as lists and events show it. Its own file, so that all of them can name it. */
+/** One session in lists and events. A separate file, because several method files use it. */
 import { type Static, Type } from '@sinclair/typebox';
 import { NonEmpty, Nullable, oneOf, Optional, Text } from './shapes.ts';
 
@@ -16,7 +16,7 @@ export const SessionsListRow = Type.Object({
   classification: Optional(oneOf(['main', 'subagent', 'group', 'direct'])),
   archived: Optional(Type.Boolean()),
   pinned: Optional(Type.Boolean()),
-  /** the group that people put it into */
+  /** the group in which a user placed it */
   category: Optional(Text),
   createdAt: Optional(Type.Number()),
   lastInteractionAt: Optional(Type.Number()),

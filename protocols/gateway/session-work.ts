@@ -1,6 +1,6 @@
 /**
- * Sessions that are begun, written to and stopped by their key; and what a client is told when it
- * follows all sessions, or the messages of one.
+ * Creating, messaging and aborting sessions by key, and subscriptions to all sessions or to the
+ * messages of one.
  */
 import { type Static, Type } from '@sinclair/typebox';
 import { Attachment } from './agent.ts';
@@ -19,16 +19,18 @@ import {
   Text,
 } from './shapes.ts';
 
-/** Sessions whose messages one connection follows; one more is refused. */
+/**
+ * Maximum number of sessions to whose messages one connection subscribes; another one is refused.
+ */
 export const SESSIONS_FOLLOWED_MAX = 64;
 
 /**
- * `task` is another name of `message`, the first one. Of the published fields those that a session
- * here has; any other is refused.
+ * `task` is an alias of `message`, the first message. Only supported published fields are listed;
+ * any other is refused.
  */
 export const SessionsCreateParams = Type.Object(
   {
-    /** default: a new one */
+    /** default: a new key */
     key: Optional(NonEmpty),
     idempotencyKey: Optional(NonEmpty),
     agentId: Optional(NonEmpty),
@@ -40,16 +42,11 @@ export const SessionsCreateParams = Type.Object(
     task: Optional(Text),
     message: Optional(Text),
     attachments: Optional(Type.Array(Attachment)),
-    /** where the person came from; the session is none of its subagents */
+    /** the session that the user came from; the new session is not its subagent */
     parentSessionKey: Optional(NonEmpty),
-    /** the parent stays as it is either way */
-    succeedsParent: NoEffect(Type.Boolean(), 'the parent stays as it is either way'),
-    emitCommandHooks: NoEffect(
-      Type.Boolean(),
-      'hooks of commands run when a person writes the command',
-    ),
-    /** everybody of the tenant sees it */
-    visibility: NoEffect(Type.Literal('shared'), 'everybody of the tenant sees it'),
+    succeedsParent: NoEffect(Type.Boolean(), 'the parent session never changes'),
+    emitCommandHooks: NoEffect(Type.Boolean(), 'command hooks run when a user sends the command'),
+    visibility: NoEffect(Type.Literal('shared'), 'all users of the tenant see every session'),
   },
   closed,
 );
@@ -74,9 +71,9 @@ export const SessionsSendParams = Type.Object(
     message: Text,
     thinking: Optional(Text),
     attachments: Optional(Type.Array(Attachment)),
-    /** bounds the run, milliseconds; 0 = none */
+    /** limits the run, milliseconds; 0 = none */
     timeoutMs: Optional(Count),
-    /** default: a new one */
+    /** default: a new key */
     idempotencyKey: Optional(NonEmpty),
   },
   closed,
@@ -87,14 +84,16 @@ export const SessionsSendResult = Type.Object({
   status: oneOf(['started', 'in_flight', 'ok']),
 });
 
-/** By the run alone, or by the session: then all of it, or the one run. */
+/** By run id, or by session key: the whole session or one run of it. */
 export const SessionsAbortParams = Type.Object(
   {
     key: Optional(NonEmpty),
     runId: Optional(NonEmpty),
     agentId: Optional(NonEmpty),
-    /** what waits goes with what runs, either way */
-    clearQueued: NoEffect(Type.Boolean(), 'what waits is stopped with what runs, either way'),
+    clearQueued: NoEffect(
+      Type.Boolean(),
+      'waiting messages are always cancelled together with the run',
+    ),
   },
   closed,
 );
@@ -112,7 +111,7 @@ export const SessionsMessagesSubscribeParams = Type.Object(
   {
     key: NonEmpty,
     agentId: Optional(NonEmpty),
-    /** the questions that wait in the session are in the answer */
+    /** the response contains the pending approvals of the session */
     includeApprovals: Optional(Type.Literal(true)),
   },
   closed,
@@ -130,8 +129,8 @@ const MessagesSubscribed = Type.Object({
 });
 
 /**
- * Payload of `sessions.changed`: something of a session changed that lists show. `session` is as it
- * is now; absent when it is gone. Several changes of one moment are told once.
+ * Payload of `sessions.changed`: a field of a session changed that lists show. `session` is the
+ * current row; absent when it was deleted. Several changes within a short time are sent once.
  */
 export const SessionsChangedEvent = Type.Object({
   sessionKey: NonEmpty,
@@ -146,14 +145,14 @@ export const SessionsChangedEvent = Type.Object({
 });
 export type SessionsChangedEvent = Static<typeof SessionsChangedEvent>;
 
-/** Payload of `session.message`: one message of the transcript, in its order, each once. */
+/** Payload of `session.message`: one message of the transcript; in order, each exactly once. */
 export const SessionMessageEvent = Type.Object({
   sessionKey: NonEmpty,
   agentId: NonEmpty,
   sessionId: Optional(NonEmpty),
   message: ChatMessage,
   messageId: NonEmpty,
-  /** its place in the transcript; rises, and may have gaps */
+  /** position in the transcript; increases, and may have gaps */
   messageSeq: Count,
 });
 export type SessionMessageEvent = Static<typeof SessionMessageEvent>;

@@ -1,6 +1,6 @@
 /**
- * `sessions.list`, `health` and `status`: what an operator reads, answered from committed rows; and
- * `sessions.reset`, `sessions.compact`, `sessions.patch`, `sessions.delete`, which ask the session.
+ * `sessions.list`, `health` and `status` read committed rows. `sessions.reset`, `sessions.compact`,
+ * `sessions.patch` and `sessions.delete` send requests to the session.
  */
 import { type Static, Type } from '@sinclair/typebox';
 import { QueueModeSchema } from './agent.ts';
@@ -22,7 +22,7 @@ import {
   Unsupported,
 } from './shapes.ts';
 
-/** Rows when `limit` is not given, and the most that are given. */
+/** Default and maximum number of rows. */
 export const SESSIONS_LIST_LIMIT = 100;
 export const SESSIONS_LIST_LIMIT_MAX = 200;
 const SESSION_LABEL_CHARACTERS_MAX = 120;
@@ -34,7 +34,7 @@ export const SessionsListParams = Type.Object(
     activeMinutes: Optional(Type.Integer({ minimum: 1 })),
     sortBy: NoEffect(
       oneOf(['updatedAt', 'lastInteractionAt']),
-      'rows come by their last change, which is their last interaction',
+      'rows are sorted by their last change, which is the last interaction',
     ),
     agentId: Optional(NonEmpty),
     label: Optional(Type.String({ minLength: 1, maxLength: 512 })),
@@ -43,25 +43,25 @@ export const SessionsListParams = Type.Object(
     archived: Optional(Type.Union([Type.Boolean(), Type.Literal('all')])),
     includeLastMessage: Optional(Type.Boolean()),
     includeDerivedTitles: Optional(Type.Boolean()),
-    includeGlobal: NoEffect(Type.Boolean(), 'every session is of an agent'),
-    includeUnknown: NoEffect(Type.Boolean(), 'every session is of an agent'),
-    includePeople: NoEffect(Type.Boolean(), 'sessions have no people beside the tenant'),
+    includeGlobal: NoEffect(Type.Boolean(), 'every session belongs to an agent'),
+    includeUnknown: NoEffect(Type.Boolean(), 'every session belongs to an agent'),
+    includePeople: NoEffect(Type.Boolean(), 'sessions have no participant list'),
     requireLastInteraction: Optional(Type.Boolean()),
     configuredAgentsOnly: Optional(Type.Boolean()),
-    boardFace: Unsupported(oneOf(['chat', 'dashboard']), 'there are no boards', ['chat']),
-    creatorId: Unsupported(NonEmpty, 'sessions have no owners: everybody of the tenant sees them'),
-    ownerId: Unsupported(NonEmpty, 'sessions have no owners: everybody of the tenant sees them'),
+    boardFace: Unsupported(oneOf(['chat', 'dashboard']), 'boards are not supported', ['chat']),
+    creatorId: Unsupported(NonEmpty, 'sessions have no owners: all users of the tenant see them'),
+    ownerId: Unsupported(NonEmpty, 'sessions have no owners: all users of the tenant see them'),
     ownerFirst: NoEffect(
       Type.Boolean(),
-      'sessions have no owners: everybody of the tenant sees them',
+      'sessions have no owners: all users of the tenant see them',
     ),
     involvingMe: Unsupported(
       Type.Boolean(),
-      'sessions have no owners: everybody of the tenant sees them',
+      'sessions have no owners: all users of the tenant see them',
     ),
     involvingProfileId: Unsupported(
       NonEmpty,
-      'sessions have no owners: everybody of the tenant sees them',
+      'sessions have no owners: all users of the tenant see them',
     ),
   },
   closed,
@@ -70,9 +70,9 @@ export type SessionsListParams = Static<typeof SessionsListParams>;
 
 export const SessionsListResult = Type.Object({
   ts: Count,
-  /** where the sessions are kept; clients only show it */
+  /** where the sessions are stored; clients only display it */
   path: Text,
-  /** rows in this answer */
+  /** number of rows in this response */
   count: Count,
   totalCount: Optional(Count),
   hasMore: Optional(Type.Boolean()),
@@ -97,7 +97,7 @@ export const SessionsResetResult = Type.Object({
   entry: Type.Object({ sessionId: NonEmpty }),
 });
 
-/** `maxLines` is of transcripts in files: refused. `instructions` is ours. */
+/** `maxLines` applies to transcripts in files and is refused. `instructions` is an extension. */
 export const SessionsCompactParams = Type.Object(
   {
     key: NonEmpty,
@@ -117,21 +117,20 @@ export const SessionsCompactResult = Type.Object({
 });
 
 /**
- * Settings of a session, until its reset; null clears. Of the published fields those that a session
- * here has, and `queueMode`, which is ours; any other is refused.
+ * Settings of a session until its reset; null clears a setting. Only supported published fields are
+ * listed, and the extension `queueMode`; any other is refused.
  */
 export const SessionsPatchParams = Type.Object(
   {
     key: NonEmpty,
     agentId: Optional(NonEmpty),
-    /** what people and agents call it */
-    /** it is left out of lists, unless they ask for it */
+    /** lists omit it unless they request archived sessions */
     archived: Optional(Type.Boolean()),
     /** lists show it first */
     pinned: Optional(Type.Boolean()),
-    /** the group that people put it into */
+    /** the group in which a user places it */
     category: Optional(Nullable(Type.String({ minLength: 1, maxLength: 120 }))),
-    /** refused when the session has begun anew since */
+    /** the request is refused if the session was reset since */
     expectedSessionId: Optional(NonEmpty),
     label: Optional(
       Nullable(Type.String({ minLength: 1, maxLength: SESSION_LABEL_CHARACTERS_MAX })),
@@ -149,20 +148,24 @@ export const SessionsPatchResult = Type.Object({
   ok: Type.Literal(true),
   path: Text,
   key: NonEmpty,
-  /** the settings as they are now */
+  /** the current settings */
   entry: AnyObject,
 });
 
 /**
- * The session is ended and leaves the lists. Its transcript stays, whatever `deleteTranscript`
- * says: no model sees it again. `orphans`, what becomes of its subagents, is ours.
+ * Ends the session and removes it from lists. Its transcript is kept regardless of
+ * `deleteTranscript`, and no model receives it again. `orphans`, what happens with its subagents,
+ * is an extension.
  */
 export const SessionsDeleteParams = Type.Object(
   {
     key: NonEmpty,
     agentId: Optional(NonEmpty),
-    deleteTranscript: NoEffect(Type.Boolean(), 'the transcript stays, and no model sees it again'),
-    /** refused when the session has begun anew since */
+    deleteTranscript: NoEffect(
+      Type.Boolean(),
+      'the transcript is kept, and no model receives it again',
+    ),
+    /** the request is refused if the session was reset since */
     expectedSessionId: Optional(NonEmpty),
     orphans: Optional(oneOf(['cascade', 'adopt', 'detach'])),
   },
@@ -172,9 +175,9 @@ export type SessionsDeleteParams = Static<typeof SessionsDeleteParams>;
 export const SessionsDeleteResult = Type.Object({
   ok: Type.Literal(true),
   key: NonEmpty,
-  /** false: there was none */
+  /** false: it did not exist */
   deleted: Type.Boolean(),
-  /** transcripts that were put away: none */
+  /** archived transcripts: always empty */
   archived: Type.Array(Text),
 });
 

@@ -1,31 +1,31 @@
 /**
- * `config.*`: the configuration file of the process behind the gateway. Secrets that stand in the
- * file are replaced by CONFIG_REDACTED on the way out; where it comes back, what was there stays.
+ * `config.*`: the configuration file of the process behind the gateway. Responses contain
+ * CONFIG_REDACTED in place of each secret; a request with CONFIG_REDACTED keeps the stored value.
  */
 import { type Static, Type } from '@sinclair/typebox';
 import type { MethodArea } from './method.ts';
 import { AnyObject, NonEmpty, Nullable, oneOf, Optional, Text } from './shapes.ts';
 
-/** As OpenClaw's clients know it. */
+/** The same text as in OpenClaw. */
 export const CONFIG_REDACTED = '__OPENCLAW_REDACTED__';
 
 /**
- * `hash` names the text of the file, and is the `baseHash` of the next change; null: there is none
- * yet.
+ * `hash` identifies the text of the file and is the `baseHash` of the next change; null: there is
+ * no file.
  */
 export const ConfigSnapshot = Type.Object({
   path: NonEmpty,
   exists: Type.Boolean(),
-  /** the text of the file, without its secrets */
+  /** text of the file, without secrets */
   raw: Nullable(Text),
-  /** what stands in the file */
+  /** contents of the file */
   parsed: AnyObject,
   sourceConfig: AnyObject,
   resolved: AnyObject,
   valid: Type.Boolean(),
-  /** with every default: what troupe goes by after the next start */
+  /** with every default: the configuration after the next start */
   config: AnyObject,
-  /** what the running process was started with */
+  /** the configuration with which the process started */
   runtimeConfig: AnyObject,
   hash: Nullable(NonEmpty),
   issues: Type.Array(Type.Object({ path: Text, message: Text })),
@@ -34,14 +34,14 @@ export const ConfigSnapshot = Type.Object({
 });
 export type ConfigSnapshot = Static<typeof ConfigSnapshot>;
 
-/** `raw`: JSON5. `baseHash` is mandatory once there is a file. */
+/** `raw`: JSON5. `baseHash` is mandatory if the file exists. */
 const ConfigWrite = { raw: NonEmpty, baseHash: Optional(Text) };
 export const ConfigSetParams = Type.Object(ConfigWrite);
 export type ConfigSetParams = Static<typeof ConfigSetParams>;
 
 /**
- * A JSON merge patch (RFC 7396). `replacePaths`: lists that are replaced, where else entries with
- * an `id` are merged by it.
+ * A JSON merge patch (RFC 7396). Lists whose entries have an `id` are merged by it, except those in
+ * `replacePaths`, which are replaced.
  */
 export const ConfigPatchParams = Type.Object({
   ...ConfigWrite,
@@ -49,7 +49,7 @@ export const ConfigPatchParams = Type.Object({
 });
 export type ConfigPatchParams = Static<typeof ConfigPatchParams>;
 
-/** `applied`: paths that hold from now on; `restart`: those that wait for the next start. */
+/** `applied`: paths that are in effect; `restart`: those that take effect at the next start. */
 export const ConfigWritten = Type.Object({
   ok: Type.Literal(true),
   noop: Optional(Type.Boolean()),

@@ -1,13 +1,13 @@
 /**
- * What troupe is made of, to look at and to change: `agents.*`, `models.*`, `config.*`, `skills.*`,
- * `tools.*`, `commands.list`. Params are open: newer clients send hints that are ignored.
+ * Reading and changing the installation: `agents.*`, `models.*`, `config.*`, `skills.*`, `tools.*`,
+ * `commands.list`. Extra params of newer clients are ignored.
  */
 import { type Static, Type } from '@sinclair/typebox';
 import type { MethodArea } from './method.ts';
 import { configMethods } from './setup-config.ts';
 import { AnyObject, Count, NonEmpty, Nullable, oneOf, Optional, Text } from './shapes.ts';
 
-/** How an agent shows itself to people. `avatar`: an emoji, a letter, a URL or a `data:` URL. */
+/** How clients display an agent. `avatar`: an emoji, a letter, a URL or a `data:` URL. */
 const AgentIdentity = Type.Object({
   name: Optional(NonEmpty),
   emoji: Optional(NonEmpty),
@@ -31,7 +31,7 @@ export const AgentsListResult = Type.Object({
 });
 export type AgentsListResult = Static<typeof AgentsListResult>;
 
-/** The id is made of the name: small letters, digits, `_` and `-`. */
+/** The id is derived from the name: lower-case letters, digits, `_` and `-`. */
 export const AgentsCreateParams = Type.Object({
   name: NonEmpty,
   workspace: Optional(NonEmpty),
@@ -41,7 +41,7 @@ export const AgentsCreateParams = Type.Object({
 });
 export type AgentsCreateParams = Static<typeof AgentsCreateParams>;
 
-/** Absent: as it is; an empty text or null: as all agents have it. */
+/** Absent: unchanged; an empty text or null: the default of all agents. */
 export const AgentsUpdateParams = Type.Object({
   agentId: NonEmpty,
   name: Optional(NonEmpty),
@@ -52,7 +52,7 @@ export const AgentsUpdateParams = Type.Object({
 });
 export type AgentsUpdateParams = Static<typeof AgentsUpdateParams>;
 
-/** `deleteFiles` true: its workspace goes to the trash of the data folder. Default false. */
+/** `deleteFiles` true: moves its workspace to the trash of the data folder. Default false. */
 export const AgentsDeleteParams = Type.Object({
   agentId: NonEmpty,
   deleteFiles: Optional(Type.Boolean()),
@@ -91,7 +91,7 @@ const SkillRequirements = Type.Object({
   config: Type.Array(Text),
   os: Type.Array(Text),
 });
-/** One skill as the agent has it now; one that is left out says why in its description. */
+/** One skill of the agent. If it is not used, its description says why. */
 const SkillStatus = Type.Object({
   name: NonEmpty,
   description: Text,
@@ -208,8 +208,8 @@ export const setupMethods = {
     scope: 'operator.read',
   },
   /**
-   * `view`: `all`: every model that is known; `provider-config`: those of the providers in the
-   * configuration; else those that can be used now, and those that agents are given.
+   * `view`: `all`: every known model; `provider-config`: the models of the configured providers;
+   * otherwise the models that are usable now and those assigned to agents.
    */
   'models.list': {
     params: Type.Object({
@@ -253,7 +253,9 @@ export const setupMethods = {
     }),
     scope: 'operator.read',
   },
-  /** What the session's agent may call now, by policy and by what this machine has. */
+  /**
+   * The tools that the session's agent may call now, by its policy and by what this machine offers.
+   */
   'tools.effective': {
     params: Type.Object({ agentId: Optional(NonEmpty), sessionKey: NonEmpty }),
     result: Type.Object({

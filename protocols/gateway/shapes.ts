@@ -1,4 +1,4 @@
-/** The small schemas that all gateway schemas are made of. */
+/** Small schemas that the gateway schemas share. */
 import { type TSchema, Type } from '@sinclair/typebox';
 
 /** Fields beyond those listed are refused. */
@@ -6,7 +6,7 @@ export const closed = { additionalProperties: false } as const;
 
 export const Text = Type.String();
 export const NonEmpty = Type.String({ minLength: 1 });
-/** A whole number from 0: a count, or milliseconds. */
+/** An integer from 0: a count, or milliseconds. */
 export const Count = Type.Integer({ minimum: 0 });
 export const AnyObject = Type.Record(Type.String(), Type.Unknown());
 
@@ -17,8 +17,8 @@ export const oneOf = <const T extends readonly string[]>(values: T) =>
   Type.Union(values.map((value: T[number]) => Type.Literal(value)));
 
 /**
- * A published parameter without a counterpart here. A request that sets it is refused with `why`;
- * empty values pass, and so do the `neutral` ones, which ask for what happens anyway.
+ * A published parameter that is not supported. A request that sets it is refused with `why`. Empty
+ * values and the `neutral` ones are accepted, because they ask for the default behaviour.
  */
 export const Unsupported = <S extends TSchema>(
   schema: S,
@@ -29,7 +29,7 @@ export const Unsupported = <S extends TSchema>(
   return Type.Optional(marked);
 };
 
-/** A published parameter that is accepted on purpose although it changes nothing, and why. */
+/** A published parameter that is accepted but has no effect, and why. */
 export const NoEffect = <S extends TSchema>(schema: S, why: string) => {
   const marked: S = { ...schema, 'x-no-effect': why };
   return Type.Optional(marked);

@@ -1,5 +1,6 @@
 /**
- * The process and its clients: `health`, `status`, `system-presence`, `logs.tail` and their like.
+ * The process and its clients: `health`, `status`, `system-presence`, `logs.tail` and similar
+ * methods.
  */
 import { type Static, Type } from '@sinclair/typebox';
 import { Health, PresenceEntry } from './connect.ts';
@@ -7,7 +8,7 @@ import type { MethodArea } from './method.ts';
 import { AnyObject, Count, NonEmpty, Nullable, Optional, Text } from './shapes.ts';
 import { usageMethods } from './usage.ts';
 
-/** Open: operators' tools send hints (`probe`, `verbose`, …) which are ignored. */
+/** Extra fields that tools of operators send (`probe`, `verbose`, …) are ignored. */
 export const HealthParams = AnyObject;
 export type HealthParams = Static<typeof HealthParams>;
 export const StatusParams = AnyObject;
@@ -18,7 +19,7 @@ const RecentSession = Type.Object({
   updatedAt: Nullable(Type.Number()),
 });
 
-/** Answer of `status`. `shards` is ours; the rest is what OpenClaw's `status` command shows. */
+/** Response of `status`. `shards` is an extension; OpenClaw's `status` command shows the rest. */
 export const StatusResult = Type.Object({
   runtimeVersion: Optional(Text),
   heartbeat: Type.Object({ defaultAgentId: Text, agents: Type.Array(Type.Unknown()) }),
@@ -41,7 +42,7 @@ export const StatusResult = Type.Object({
 export type StatusResult = Static<typeof StatusResult>;
 
 /**
- * `cursor`: where the last answer ended; without it the newest lines. `limit`: lines, default 500.
+ * `cursor`: end of the previous response; absent: the newest lines. `limit`: lines, default 500.
  * `maxBytes`: default 250,000.
  */
 export const LogsTailParams = Type.Object({
@@ -52,8 +53,8 @@ export const LogsTailParams = Type.Object({
 export type LogsTailParams = Static<typeof LogsTailParams>;
 
 /**
- * Lines of JSON, oldest first. `truncated`: lines between the cursor and the first one are not
- * here; `reset`: the cursor was of another process.
+ * Lines of JSON, oldest first. `truncated`: lines between the cursor and the first line are
+ * missing; `reset`: the cursor belongs to another process.
  */
 export const LogsTailResult = Type.Object({
   file: NonEmpty,
@@ -88,7 +89,7 @@ export const SystemInfoResult = Type.Object({
 });
 export type SystemInfoResult = Static<typeof SystemInfoResult>;
 
-/** Channels are messengers that troupe is connected to. */
+/** Channels are the messengers to which troupe is connected. */
 export const ChannelsStatusResult = Type.Object({
   ts: Count,
   channelOrder: Type.Array(NonEmpty),

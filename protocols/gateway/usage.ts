@@ -1,7 +1,7 @@
 /**
- * `usage.*` and `sessions.usage`: what was used, for people. Troupe keeps the sum of a session's
- * life and of an agent's day (UTC), no other times: a range of days picks sessions by when they
- * were active last, and shows their whole sums.
+ * `usage.*` and `sessions.usage`: tokens and costs. Troupe stores totals per session and per agent
+ * and UTC day, not other periods. A range of days selects the sessions that were last active in it
+ * and shows their complete totals.
  */
 import { type Static, Type } from '@sinclair/typebox';
 import type { MethodArea } from './method.ts';
@@ -16,7 +16,7 @@ import {
   Unsupported,
 } from './shapes.ts';
 
-/** Tokens, and US dollars. What is not counted apart is 0. */
+/** Tokens and US dollars. A value that is not counted separately is 0. */
 const Totals = Type.Object({
   input: Count,
   output: Count,
@@ -32,7 +32,7 @@ const Totals = Type.Object({
 });
 export type UsageTotals = Static<typeof Totals>;
 
-/** Days as `YYYY-MM-DD`, both counted; default the last 30. */
+/** Days as `YYYY-MM-DD`, inclusive; default the last 30. */
 const UsageDays = {
   agentId: Optional(NonEmpty),
   startDate: Optional(Text),
@@ -73,13 +73,13 @@ export const SessionsUsageResult = Type.Object({
 export type SessionsUsageResult = Static<typeof SessionsUsageResult>;
 
 export const usageMethods = {
-  /** What providers say of their own quotas; troupe asks none. */
+  /** Quotas reported by providers; troupe requests none. */
   'usage.status': {
     params: AnyObject,
     result: Type.Object({ updatedAt: Count, providers: Type.Array(AnyObject) }),
     scope: 'operator.read',
   },
-  /** By day: today is known. */
+  /** By day; only today is available. */
   'usage.cost': {
     params: UsageCostParams,
     result: Type.Object({

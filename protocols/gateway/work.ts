@@ -1,10 +1,10 @@
-/** Work that goes on beside the talk, and messages outward: `tasks.*`, `send`. */
+/** `tasks.*`: background work; `send`: outgoing messages. */
 import { type Static, Type } from '@sinclair/typebox';
 import { Deprecation } from '../action.ts';
 import type { EventArea, MethodArea } from './method.ts';
 import { closed, Count, NonEmpty, oneOf, Optional, Text, NoEffect, Unsupported } from './shapes.ts';
 
-/** Tasks of one page: when it is not told, and at most. */
+/** Default and maximum number of tasks per page. */
 export const TASKS_PAGE = 100;
 export const TASKS_PAGE_MAX = 500;
 
@@ -20,8 +20,8 @@ export type TaskStatus = (typeof TASK_STATUSES)[number];
 const Status = oneOf(TASK_STATUSES);
 
 /**
- * A subagent (`runtime` subagent), a run of a schedule (cron), or a task that another agent asked
- * for (a2a). Times are epoch milliseconds. `result` and `prompt` are in `tasks.get` only.
+ * A subagent (`runtime` subagent), a run of a schedule (cron), or a task of another agent (a2a).
+ * Times are epoch milliseconds. `result` and `prompt` are in `tasks.get` only.
  */
 export const TaskSummary = Type.Object(
   {
@@ -51,7 +51,7 @@ export const TaskSummary = Type.Object(
 );
 export type TaskSummary = Static<typeof TaskSummary>;
 
-/** `sortBy` is newer than the published schema. */
+/** `sortBy` is not in the published schema. */
 export const TasksListParams = Type.Object(
   {
     status: Optional(Type.Union([Status, Type.Array(Status)])),
@@ -69,7 +69,7 @@ export type TasksGetParams = Static<typeof TasksGetParams>;
 export const TasksCancelParams = Type.Object({ taskId: NonEmpty, reason: Optional(Text) }, closed);
 export type TasksCancelParams = Static<typeof TasksCancelParams>;
 
-/** All published fields. */
+/** All published parameters. */
 export const SendParams = Type.Object(
   {
     to: NonEmpty,
@@ -82,10 +82,10 @@ export const SendParams = Type.Object(
     asVoice: Unsupported(Type.Boolean(), 'webchat carries text only'),
     gifPlayback: Unsupported(Type.Boolean(), 'webchat carries text only'),
     channel: Unsupported(Text, 'webchat is the only channel', ['webchat', 'last']),
-    accountId: Unsupported(Text, 'webchat has one place, the session'),
+    accountId: Unsupported(Text, 'webchat has one destination, the session'),
     agentId: Optional(Text),
-    replyToId: Unsupported(Text, 'webchat has one place, the session'),
-    threadId: Unsupported(Text, 'webchat has one place, the session'),
+    replyToId: Unsupported(Text, 'webchat has one destination, the session'),
+    threadId: Unsupported(Text, 'webchat has one destination, the session'),
     forceDocument: Unsupported(Type.Boolean(), 'webchat carries text only'),
     silent: NoEffect(Type.Boolean(), 'a page makes no sound'),
     parseMode: Unsupported(Type.Literal('HTML'), 'webchat carries text and Markdown'),
@@ -136,15 +136,16 @@ export const workMethods = {
   },
 } as const satisfies MethodArea;
 
-/** What became of a task, as it is now. */
+/** The current state of a task. */
 export const TaskChanged = Type.Object(
   { action: Type.Literal('upserted'), task: TaskSummary },
   closed,
 );
 export type TaskChanged = Static<typeof TaskChanged>;
 /**
- * `action.deprecation` is ours: a MAJOR version of an action ends. A client gets what is announced
- * while it is connected, each end at once and daily; `GET /v1/events` begins with all.
+ * `action.deprecation` is an extension: a MAJOR version of an action will be removed. A connected
+ * client receives each announcement at once and then daily; `GET /v1/events` starts with all
+ * announcements in effect.
  */
 export const workEvents = {
   task: TaskChanged,

@@ -12,7 +12,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { systemClock } from '../../runtime/clock/clock.ts';
 import { openNats } from '../../runtime/cluster/open-nats.ts';
 import { createMemoryStore } from '../../runtime/log/memory.ts';
-import { deadLetterSubject, doorSubject } from '../../protocols/subjects.ts';
+import { deadLetterSubject, entryPointSubject } from '../../protocols/subjects.ts';
 import { eventually } from '../runtime/eventually.ts';
 import { describeOnNats } from '../servers/describe-on-nats.ts';
 import { type NatsServer, startNats } from '../servers/nats.ts';
@@ -20,8 +20,8 @@ import { shippedConfig } from './shipped-config.ts';
 
 const TROUPE = { user: 'troupe', pass: 'of-the-cell' };
 const ACME = { user: 'acme', pass: 'of-a-tenant', inboxPrefix: '_INBOX.acme' };
-const IN = doorSubject('in', 'orders', 'main', 'acme');
-const OUT = doorSubject('out', 'orders', 'main', 'acme');
+const IN = entryPointSubject('in', 'orders', 'main', 'acme');
+const OUT = entryPointSubject('out', 'orders', 'main', 'acme');
 
 /** What a tenant's program has no business with. */
 const FOREIGN = [
@@ -32,9 +32,9 @@ const FOREIGN = [
   'bus.main.beat',
   'cell.main',
   deadLetterSubject('orders', 'main'),
-  doorSubject('in', 'orders', 'main', 'globex'),
-  doorSubject('out', 'orders', 'main', 'globex'),
-  doorSubject('in', 'orders', 'other', 'acme'),
+  entryPointSubject('in', 'orders', 'main', 'globex'),
+  entryPointSubject('out', 'orders', 'main', 'globex'),
+  entryPointSubject('in', 'orders', 'other', 'acme'),
   '$JS.API.INFO',
   '$JS.API.STREAM.PURGE.troupe-main-journal',
   '$JS.API.STREAM.MSG.GET.troupe-main-journal',

@@ -99,7 +99,7 @@ describe('MessagePack', () => {
     ['of an extension nobody knows', () => Uint8Array.of(0xd4, 0x33, 0)],
   ])('refuses bytes that are %s', (_, damage) => {
     const whole = encode({ type: 'message', text: 'hello' });
-    expect(() => decode(damage(whole))).toThrow(/bytes are no MessagePack value/);
+    expect(() => decode(damage(whole))).toThrow(/bytes are not a MessagePack value/);
     expect(decode(whole)).toEqual({ type: 'message', text: 'hello' });
   });
 });

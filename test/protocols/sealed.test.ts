@@ -62,7 +62,7 @@ describe('a sealed payload', () => {
     const renamed = { ...forOther, jwe: [box.jwe.split('.')[0], ...rest].join('.') };
     await expect(openPayload(renamed, [mine], envelope())).rejects.toMatchObject({
       code: 'FORBIDDEN',
-      message: expect.stringContaining('does not open'),
+      message: expect.stringContaining('cannot be decrypted'),
     });
   });
 

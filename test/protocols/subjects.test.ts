@@ -25,7 +25,7 @@ const subject: fc.Arbitrary<subjects.Subject> = fc.oneof(
   }),
   fc.record({ kind: fc.constant('deadLetters' as const), domain: anyText, env: anyText }),
   fc.record({
-    kind: fc.constantFrom('doorIn' as const, 'doorOut' as const),
+    kind: fc.constantFrom('entryPointIn' as const, 'entryPointOut' as const),
     domain: anyText,
     env: anyText,
     tenant: anyText,
@@ -54,7 +54,7 @@ describe('a token', () => {
   it.each(['a%', '%2e', '%41', '%C3', '%ED%A0%80', '%u0041', 'a b', 'ü', '', '%%'])(
     'is never %j',
     (token) => {
-      expect(() => subjects.unescapeToken(token)).toThrow(/is no escaped subject token/);
+      expect(() => subjects.unescapeToken(token)).toThrow(/is not an escaped subject token/);
     },
   );
 });
@@ -88,10 +88,10 @@ describe('a subject', () => {
       'trn.prod.acme.session.agent%3Amain%3Amain',
     );
     expect(subjects.deadLetterSubject('agent_data', 'prod')).toBe('a2a.agent_data.prod.dlq');
-    expect(subjects.doorSubject('in', 'agent_data', 'prod', 'acme')).toBe(
+    expect(subjects.entryPointSubject('in', 'agent_data', 'prod', 'acme')).toBe(
       'a2a.agent_data.prod.in.acme',
     );
-    expect(subjects.doorSubject('out', 'agent_data', 'prod', 'acme')).toBe(
+    expect(subjects.entryPointSubject('out', 'agent_data', 'prod', 'acme')).toBe(
       'a2a.agent_data.prod.out.acme',
     );
   });

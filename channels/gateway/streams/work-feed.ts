@@ -13,7 +13,7 @@ import {
 import type { Deprecation } from '../../../protocols/action.ts';
 import type { RunEvent } from '../../../protocols/session.ts';
 import { type SubagentRow, subagentRowKey, SUBAGENTS_INDEX } from '../../../protocols/subagent.ts';
-import { doorEventsTopic } from '../../../protocols/task.ts';
+import { entryPointEventsTopic } from '../../../protocols/task.ts';
 import type { System } from '../../../runtime/index.ts';
 import { type Connection, eventHead } from '../transport/connection.ts';
 import { eventOf } from '../methods/cron/cron-results.ts';
@@ -39,7 +39,7 @@ export class WorkFeed {
       system.bus.subscribe(schedulesTopic(tenant), ({ payload }) =>
         this.#scheduled(payload as ScheduleChange),
       ),
-      system.bus.subscribe(doorEventsTopic(tenant, '*'), ({ payload }) => {
+      system.bus.subscribe(entryPointEventsTopic(tenant, '*'), ({ payload }) => {
         const { type: _, ...announced } = payload as Deprecation & { readonly type: string };
         this.#tell('action.deprecation', announced);
       }),

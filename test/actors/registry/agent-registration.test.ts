@@ -154,7 +154,7 @@ describe('the registry', () => {
   it.each([
     ['a schema that does not compile', forge({ type: 'nonsense' }), /no JSON Schema 2020-12/],
     ['a schema that refers elsewhere', forge({ $ref: 'https://example/a.json' }), /2020-12/],
-    ['a name that is no action', { ...forge({}), action: 'Metal.Forge' }, /no action name/],
+    ['a name that is no action', { ...forge({}), action: 'Metal.Forge' }, /not an action name/],
     ['an action of the cell', { ...forge({}), action: 'registry.register_agent' }, /cell's own/],
     ['an end that is too near', { ...forge({}), sunset_at: inDays(29) }, /30 days ahead/],
     ['a sensitive action', { ...forge({}), sensitive: true }, /sealed to this cell/],

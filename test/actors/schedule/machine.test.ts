@@ -221,7 +221,7 @@ describe('a job', () => {
   it.each([
     [{ kind: 'cron', expression: 'every day' }, /every day.*cannot be read/],
     [{ kind: 'cron', expression: '0 9 * * *', timeZone: 'Mars/Base' }, /Mars\/Base/],
-    [{ kind: 'cron', expression: '0 0 30 2 *' }, /never comes/],
+    [{ kind: 'cron', expression: '0 0 30 2 *' }, /never occurs/],
     [{ kind: 'at', at: START - 1 }, /has passed/],
     [{ kind: 'every', everyMs: 10 }, /everyMs/],
   ] as const)('is refused with %j, in words', (when, words) => {

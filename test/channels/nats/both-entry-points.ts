@@ -8,7 +8,7 @@ import { startNatsEntryPoint } from '../../../channels/nats/entry-point.ts';
 import type { Edge } from '../../../channels/edge/edge.ts';
 import type { BearerGuesses } from '../../../channels/gateway/auth/bearer-guesses.ts';
 import { defined } from '../../../protocols/defined.ts';
-import { doorSubject } from '../../../protocols/subjects.ts';
+import { entryPointSubject } from '../../../protocols/subjects.ts';
 import { connectNats } from '../../../runtime/cluster/nats-connection.ts';
 import { type System, systemClock } from '../../../runtime/index.ts';
 import { NatsPubsub } from '../../../runtime/pubsub/nats-pubsub.ts';
@@ -81,7 +81,7 @@ export const openBothDoors = async (
     nats: async (body, headers, { domain, tenant } = { domain: 'test', tenant: 'acme' }) => {
       const sent = newHeaders();
       for (const [name, value] of Object.entries(headers)) sent.set(name, value);
-      const subject = doorSubject('in', domain, env, tenant);
+      const subject = entryPointSubject('in', domain, env, tenant);
       const answer = await outside.request(subject, body, { headers: sent, timeout: 20_000 });
       const of = (name: string) => answer.headers?.get(name) || undefined;
       return replyOf(Number(of('status')), of, answer.string());

@@ -6,8 +6,8 @@ import { type NatsEntryPoint, startNatsEntryPoint } from '../../../channels/nats
 import { checker } from '../../../protocols/check.ts';
 import type { Envelope } from '../../../protocols/envelope.ts';
 import { RefusedEventSchema } from '../../../protocols/refused-event.ts';
-import { doorSubject } from '../../../protocols/subjects.ts';
-import { doorEventsTopic, type TaskEvent, TaskEventSchema } from '../../../protocols/task.ts';
+import { entryPointSubject } from '../../../protocols/subjects.ts';
+import { entryPointEventsTopic, type TaskEvent, TaskEventSchema } from '../../../protocols/task.ts';
 import { connectNats } from '../../../runtime/cluster/nats-connection.ts';
 import { type NodeStatus, type System, systemClock } from '../../../runtime/index.ts';
 import { NatsPubsub } from '../../../runtime/pubsub/nats-pubsub.ts';
@@ -86,7 +86,7 @@ describeOnNats('a door over NATS', ({ path }) => {
     headers.set('Authorization', 'Bearer alice');
     return headers;
   };
-  const subject = () => doorSubject('in', 'test', env, 'acme');
+  const subject = () => entryPointSubject('in', 'test', env, 'acme');
   const send = (value: Envelope | string, to = subject()) =>
     outside.publish(to, typeof value === 'string' ? value : bytesOf(value), {
       headers: signedIn(),
@@ -147,8 +147,8 @@ describeOnNats('a door over NATS', ({ path }) => {
   });
 
   it.each([
-    ['another tenant', () => doorSubject('in', 'test', env, 'other')],
-    ['another domain', () => doorSubject('in', 'orders', env, 'acme')],
+    ['another tenant', () => entryPointSubject('in', 'test', env, 'other')],
+    ['another domain', () => entryPointSubject('in', 'orders', env, 'acme')],
     ['a tenant that nobody spells so', () => `a2a.test.${env}.in.%zz`],
   ])('refuses an envelope that comes by the subject of %s', async (_, to) => {
     await open();
@@ -268,7 +268,7 @@ describeOnNats('a door over NATS', ({ path }) => {
     living = ['one', 'two'];
     for (const node of living) await open(node);
     const said = { event: 'test.echo_text.deprecation', action: 'test.echo_text', major: 1 };
-    real.system.bus.publish(doorEventsTopic('acme', 'test'), { type: 'note', ...said });
+    real.system.bus.publish(entryPointEventsTopic('acme', 'test'), { type: 'note', ...said });
     send(envelope());
     await eventually(() => expect(idsOf('done')).toHaveLength(1));
     expect(idsOf('deprecation')).toHaveLength(1);

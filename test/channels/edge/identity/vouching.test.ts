@@ -43,7 +43,7 @@ async function setUp() {
   return { system, clock, key, row, fresh, vouch };
 }
 const refused = (code: string, what: RegExp) => ({ code, message: expect.stringMatching(what) });
-const unknownKey = refused('UNAUTHORIZED', /its key is not known here, or not good any more/);
+const unknownKey = refused('UNAUTHORIZED', /its key is unknown, expired or revoked/);
 
 describe('an envelope under A2A-Basic', () => {
   it('is the own word of who has the same sub, tenant, and those roles at least', async () => {
