@@ -1,8 +1,8 @@
 /**
- * What the composition root gives to the effects of agents, and which of it a tenant has.
+ * The services of the effects of agents, and how an effect finds those of its tenant.
  *
- * Invariant: an effect uses the services of the tenant in its actor's address. `servicesOf` is the
- * only way to them.
+ * Invariant: an effect uses the services of the tenant in its actor's address. Only `servicesOf`
+ * returns them.
  */
 import { parseAddress } from '../protocols/address.ts';
 import type { EffectContext } from '../runtime/index.ts';
@@ -14,27 +14,27 @@ import type { ToolRegistry } from './tools/registry.ts';
 import type { SecretMask } from './tools/secret-mask.ts';
 import type { ToolSystem } from './tools/tool.ts';
 
-/** What is made from the configuration of one tenant. */
+/** Services that are made from the configuration of one tenant. */
 export type TenantServices = SkillSettings & {
   readonly catalog: ModelCatalog;
   readonly tools: ToolRegistry;
   readonly hooks: Hooks;
-  /** What agents may do with each other's sessions. */
+  /** What agents may do with sessions of other agents. */
   readonly talk: TalkRules;
-  /** Masks secret values in what tools return. */
+  /** Masks secret values in tool results. */
   readonly secrets: SecretMask;
 };
 
 export type AgentServices = TenantServices & {
-  /** Name of this worker; absent where there is one process only. */
+  /** Name of this worker; absent with a single process. */
   readonly node?: string;
-  /** Messages to actors: `System.ask`, there before the first effect runs. */
+  /** Sends messages to actors (`System.ask`); set before the first effect runs. */
   readonly ask: ToolSystem['ask'];
-  /** Services of tenants that have some of their own; any other tenant has these. */
+  /** Services of tenants with their own configuration; all other tenants use these. */
   readonly ofTenant?: ReadonlyMap<string, AgentServices>;
 };
 
-/** The services of the tenant whose actor the effect belongs to. */
+/** The services of the tenant of the effect's actor. */
 export function servicesOf({
   services,
   actor,

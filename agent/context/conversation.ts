@@ -1,10 +1,12 @@
 /**
- * Conversation: what a model is shown of a session's transcript: what lies after the last
- * reset, or from the last compaction's `keptFrom` with the summary in front; each message once,
- * mended for every provider, what came from outside marked, old tool results cut before
- * anything is refused as too long. Pure.
+ * Conversation: builds the messages of a model request from a session's transcript. Pure.
  *
- * Invariants: the newest message of a person is whole; a call and its result stay together; order
+ * It uses the entries after the last reset. After a compaction it uses the summary and the entries
+ * from `keptFrom` on. Each message appears once, calls and results are repaired for all providers,
+ * and text from outside is marked. Old tool results are cut before a request is refused as too
+ * long.
+ *
+ * Invariants: the newest user message is complete; a call and its result stay together; the order
  * is kept; the same entries give the same messages.
  */
 import { defined } from '../../protocols/defined.ts';
@@ -18,25 +20,26 @@ import { pruned } from './pruning.ts';
 import { messagesTokens, tokensOf } from './tokens.ts';
 
 export type ConversationOptions = {
-  /** of the model, tokens */
+  /** context window of the model, tokens */
   readonly window: number;
-  /** tokens of the window that are kept free for the answer and for tools' descriptions */
+  /** part of the window reserved for the answer and the tool descriptions, tokens */
   readonly reserveTokens: number;
-  /** what hooks put in front of the message that began this run */
+  /** text from hooks, placed before the message that started this run */
   readonly prepend?: { readonly runId: string; readonly text: string };
 };
 
 export type Conversation = {
-  /** of the last `prompt` entry; '' when there is none */
+  /** system prompt of the last `prompt` entry; '' without one */
   readonly system: string;
   readonly messages: ModelMessage[];
-  /** estimated, of all of it */
+  /** estimate for the system prompt and all messages */
   readonly tokens: number;
 };
 
 /**
- * @param entries in order of position. The last `prompt` entry must be among them, though it may
- *   lie before what is read otherwise: gaps do no harm.
+ * @param entries in order of position; gaps are allowed. They must include the last `prompt` entry,
+ *   even if it is older than
+ * the other entries.
  * @throws TroupeError INVALID_ARGUMENT, details.reason `context_length`, when it cannot fit
  */
 export function conversationFrom(
@@ -56,7 +59,7 @@ export function conversationFrom(
   return { system, messages, tokens };
 }
 
-/** What of the entries models see. */
+/** The part of a transcript that is sent to models. */
 export type Shown = {
   readonly system: string;
   readonly summary?: string;
@@ -64,7 +67,7 @@ export type Shown = {
 };
 export type ShownEntry = { readonly position: number; readonly entry: SessionEntry };
 
-/** What stands after the last reset, and from the last compaction's `keptFrom` on. */
+/** The entries after the last reset, from the last compaction's `keptFrom` on. */
 export function shownOf(entries: readonly TranscriptEntry[]): Shown {
   let system = '';
   let summary: string | undefined;
@@ -85,7 +88,7 @@ export function shownOf(entries: readonly TranscriptEntry[]): Shown {
   return { system, ...defined({ summary }), entries: shown };
 }
 
-/** Begins the message that stands for what was summarized. */
+/** Starts the message that contains the summary of the removed messages. */
 const SUMMARY_MARK = '<summary>\nThis conversation was longer. What came before, summed up:\n\n';
 
 export const summaryMessage = (summary: string): ModelMessage => ({
@@ -96,7 +99,7 @@ export const summaryMessage = (summary: string): ModelMessage => ({
 const ofAgent = ({ sessionKey }: MessageOrigin, text: string): string =>
   text.trim() === '' ? text : fromAgent(sessionKey, text);
 
-/** None for entries that are not said. */
+/** Empty for entries that are not messages. */
 export function messageOf(
   entry: SessionEntry,
   prepend?: ConversationOptions['prepend'],
@@ -111,14 +114,14 @@ export function messageOf(
     }
     case 'assistant': {
       const { text, calls, continuation } = entry;
-      // it stands in the call that sent it, and nothing may be between a call and its result
+      // the call that sent it contains it, and no message may be between a call and its result
       if (entry.of !== undefined) return [];
       return [
         {
           role: 'assistant',
           text,
           ...(calls?.length ? { calls } : {}),
-          // written by a provider of ours, read by the same one only
+          // written by one of our adapters and read only by the same one
           ...(continuation ? { continuation: continuation as Continuation } : {}),
         },
       ];

@@ -1,12 +1,12 @@
-/** Cuts a text in its middle. Pure. */
+/** Shortens a text by removing its middle. Pure. */
 
 const HEAD_SHARE = 0.7;
 const MARKER_CHARACTERS_MAX = 60;
 
 /**
- * The text, when it has at most `max` characters; else its beginning and its end with a line in
- * between that says how much is missing, together at most `max`. A character beyond the basic plane
- * is never cut in half. Cutting what was cut changes nothing.
+ * Returns the text unchanged when it has at most `max` characters. Otherwise returns its beginning
+ * and end, with a line between them that states the number of removed characters, `max` characters
+ * in total. It never splits a surrogate pair, and a second cut changes nothing.
  */
 export function cutMiddle(text: string, max: number): string {
   if (text.length <= max) return text;
@@ -18,8 +18,8 @@ export function cutMiddle(text: string, max: number): string {
   return `${head}\n[… ${text.length - head.length - tail.length} characters are left out here …]\n${tail}`;
 }
 
-/** Without half of a character at its end. */
+/** Removes half of a surrogate pair at the end. */
 const whole = (text: string): string => (/[\ud800-\udbff]$/.test(text) ? text.slice(0, -1) : text);
 
-/** Without half of a character at its beginning. */
+/** Removes half of a surrogate pair at the beginning. */
 const wholeEnd = (text: string): string => (/^[\udc00-\udfff]/.test(text) ? text.slice(1) : text);

@@ -1,6 +1,7 @@
 /**
- * DailyLog: `memory/YYYY-MM-DD.md` in an agent's workspace, where notes go before a conversation is
- * shortened. Written once per id, whole or not at all, and never through a link.
+ * DailyLog: `memory/YYYY-MM-DD.md` in an agent's workspace. It receives notes before a conversation
+ * is compacted. Each id is written once, completely or not at all, and never through a symbolic
+ * link.
  */
 import { constants } from 'node:fs';
 import { open, realpath } from 'node:fs/promises';
@@ -13,19 +14,19 @@ export type Notes = {
   readonly id: string;
   readonly sessionKey: string;
   readonly text: string;
-  /** epoch milliseconds; the day is the host's */
+  /** epoch milliseconds; the day is in the host's time zone */
   readonly at: number;
 };
 
 const DAY_MS = 86_400_000;
-/** Of a day's file; a longer one is full. */
+/** Maximum size of one day's file. */
 const LOG_BYTES_MAX = 4 * 1024 * 1024;
 
 /**
- * False when it cannot be written: `memory` is a file or a link, or the day's file is one, or it
- * is full. May be repeated, also on the next day.
+ * Returns false when the file cannot be written: `memory` is a file or a link, the day's file is a
+ * link, or it is full. May be repeated, also on the next day.
  *
- * @throws what the file system says
+ * @throws errors of the file system
  */
 export async function logNotes(workspace: string, notes: Notes): Promise<boolean> {
   const path = join(await realpath(workspace), 'memory');
@@ -47,7 +48,7 @@ export async function logNotes(workspace: string, notes: Notes): Promise<boolean
   }
 }
 
-/** undefined when today's cannot be read; yesterday's need not be there. */
+/** undefined when today's file cannot be read; yesterday's file is optional. */
 async function lastDays(workspace: string, path: string, at: number) {
   const folder = await makeFolder(workspace, { path, shown: 'memory' });
   try {
@@ -60,10 +61,10 @@ async function lastDays(workspace: string, path: string, at: number) {
   }
 }
 
-/** '' when it is not there, undefined when it is no file, or too large a one. */
+/** '' when the file does not exist, undefined when it is not a plain file or is too large. */
 async function textOf(file: string): Promise<string | undefined> {
   try {
-    // without O_NONBLOCK a pipe would be waited for
+    // without O_NONBLOCK, opening a named pipe would block
     const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
     const handle = await open(file, flags);
     try {
@@ -81,7 +82,7 @@ async function textOf(file: string): Promise<string | undefined> {
   }
 }
 
-/** `2026-11-21`, in the zone of the host. */
+/** `2026-11-21`, in the host's time zone. */
 function dayName(at: number): string {
   const day = new Date(at);
   const two = (part: number) => String(part).padStart(2, '0');

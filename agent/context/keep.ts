@@ -1,34 +1,33 @@
 /**
- * Keep: what of a conversation stays as it is when it is compacted, and what becomes a summary.
- * Pure.
+ * Keep: decides which entries a compaction keeps and which it summarizes. Pure.
  *
- * The cut is before a message of a person, never between a call and its result. The newest turn
- * stays whole, unless it is itself what does not fit: then the cut is before a later answer of that
- * turn, and the summary repeats the person's words.
+ * The cut is before a user message, never between a call and its result. The newest turn stays
+ * complete, unless that turn alone is too long. Then the cut is before a later answer of the turn,
+ * and the summary repeats the user's message.
  */
 import type { SessionEntry } from '../../protocols/session.ts';
 import { messageOf, type ShownEntry } from './conversation.ts';
 import { messagesTokens } from './tokens.ts';
 
 export type Kept = {
-  /** what becomes a summary; never empty */
+  /** the entries to summarize; never empty */
   readonly old: readonly ShownEntry[];
-  /** position of the first entry that stays */
+  /** position of the first kept entry */
   readonly keptFrom: number;
-  /** estimated, of what stays */
+  /** estimated tokens of the kept entries */
   readonly keptTokens: number;
-  /** the message that began the newest turn, when the cut is within it */
+  /** the message that started the newest turn, when the cut is inside that turn */
   readonly question?: string;
 };
 
 export type KeepOptions = {
-  /** tokens that may stay; the newest turn stays even so */
+  /** tokens to keep; the newest turn is kept even when it is larger */
   readonly keepTokens: number;
-  /** tokens past which the newest turn is cut, too; Infinity: never */
+  /** the newest turn is cut when it has more tokens; Infinity: never */
   readonly turnTokensMax: number;
 };
 
-/** undefined when there is nothing to sum up. */
+/** undefined when there is nothing to summarize. */
 export function kept(
   entries: readonly ShownEntry[],
   { keepTokens, turnTokensMax }: KeepOptions,
@@ -54,7 +53,7 @@ export function kept(
 const isSaid = ({ type }: SessionEntry): boolean =>
   type === 'user' || type === 'assistant' || type === 'tool';
 
-/** Tokens of all entries from each one on. */
+/** For each entry: the tokens of this entry and all later ones. */
 function tokensAfter(entries: readonly ShownEntry[]): number[] {
   const after: number[] = [];
   let sum = 0;
@@ -65,7 +64,7 @@ function tokensAfter(entries: readonly ShownEntry[]): number[] {
   return after;
 }
 
-/** Where it may be cut: before messages that began a turn, and before answers. */
+/** Possible cuts: before messages that started a turn, and before answers. */
 function cutsOf(entries: readonly ShownEntry[]): { turns: number[]; steps: number[] } {
   const [turns, steps]: [number[], number[]] = [[], []];
   const open = new Set<string>();

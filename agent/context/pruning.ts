@@ -1,25 +1,27 @@
 /**
- * Pruning: cuts results of tools, which are the bulk of a long conversation and the first thing
- * that is of no use any more. The transcript keeps them whole. Pure.
+ * Pruning: shortens tool results in a model request. They are the largest part of a long
+ * conversation and lose their value first. The transcript keeps them complete. Pure.
  *
- * In this order, and no further than needed: results before the last turns are cut to beginning and
- * end when all passes half of the room; when all does not fit: those are left out, then results of
- * the last turns are cut, oldest first. Nothing else is ever touched. Pruning what was pruned
- * changes nothing.
+ * When the messages fill more than half of the room, results before the last turns lose their
+ * middle. While the messages do not fit, pruning continues in this order: omit those results,
+ * shorten results of the last turns, omit results of all but the newest turn; the oldest first. No
+ * other message changes. Pruning a pruned conversation changes nothing.
  */
 import type { ModelMessage } from '../models/model.ts';
 import { unmarked, marked } from './envelope.ts';
 import { cutMiddle } from './cut.ts';
 import { messageTokens } from './tokens.ts';
 
-/** Turns (a message of a person and what follows it) whose results stay whole at first. */
+/** Number of newest turns (a user message and what follows it) whose results are shortened last. */
 const TURNS_WHOLE = 3;
 const SOFT_SHARE = 0.5;
-/** A result that is longer is cut to so many characters. */
+/** Longer results are cut to this number of characters. */
 export const RESULT_CHARACTERS_KEPT = 4_000;
 const LEFT_OUT = '[An old result, left out. Run the tool again if you need it.]';
 
-/** @param room tokens for all messages; what does not fit even so is the caller's to refuse */
+/**
+ * @param room tokens for all messages; the result may still be too large, and the caller refuses it
+ */
 export function pruned(messages: readonly ModelMessage[], room: number): ModelMessage[] {
   const work = new Pruning(messages);
   if (work.tokens <= room * SOFT_SHARE) return work.messages;
@@ -42,7 +44,7 @@ class Pruning {
     for (const tokens of this.#each) this.tokens += tokens;
   }
 
-  /** Oldest first, while there are more tokens than `until`. */
+  /** Shortens the oldest results first, until at most `until` tokens remain. */
   cut(from: number, to: number, shorten: (message: Result) => Result, until: number): void {
     for (let at = from; at < to && this.tokens > until; at++) {
       const message = this.messages[at]!;
@@ -69,7 +71,7 @@ const shortened = (message: Result): Result => {
 
 const leftOut = ({ images: _, ...rest }: Result): Result => ({ ...rest, result: LEFT_OUT });
 
-/** Where the last `turns` turns begin; 0 when there are no more. */
+/** Index where the last `turns` turns begin; 0 when there are fewer. */
 function startOfTurn(messages: readonly ModelMessage[], turns: number): number {
   let left = turns;
   for (let at = messages.length - 1; at >= 0; at--)

@@ -1,6 +1,6 @@
 /**
- * Summary: the words of a compaction: what a model is asked for, a conversation as text, and a
- * summary made without a model. Pure.
+ * Summary: the texts of a compaction: the instructions for the model, the conversation as text, and
+ * a summary made without a model. Pure.
  */
 import type { SessionEntry } from '../../protocols/session.ts';
 import { cutMiddle } from './cut.ts';
@@ -39,8 +39,8 @@ export const NOTES_REQUEST =
   'and nothing else.';
 
 /**
- * The entries as text, each cut to what a summary needs of it; none for what is not said. Results
- * are marked, so that a line in one that begins like a person's is not taken for theirs.
+ * The messages among the entries as text, each shortened for a summary. Tool results are marked, so
+ * that a line in one cannot be mistaken for a user message.
  */
 export const linesOf = (entries: readonly SessionEntry[]): string[] =>
   entries.flatMap((entry) => {
@@ -72,7 +72,7 @@ const imagesOf = ({ images }: Extract<SessionEntry, { type: 'user' }>): string =
 export const previousText = (summary: string, charactersMax: number): string =>
   `Summary of what came before:\n${cutMiddle(summary, charactersMax)}`;
 
-/** Lines in order, in pieces of at most so many tokens; a longer line is cut. */
+/** Joins lines, in order, into pieces of at most this number of tokens; a longer line is cut. */
 export function piecesOf(lines: readonly string[], tokensMax: number): string[] {
   const pieces: string[] = [];
   let piece: string[] = [];
@@ -95,7 +95,7 @@ export function piecesOf(lines: readonly string[], tokensMax: number): string[] 
 const MECHANICAL_CHARACTERS_MAX = 8_000;
 const FIRST_WORDS_MAX = 300;
 
-/** When no model can: the summary before, and the first words of what was said since. */
+/** Used when no model answers: the previous summary and the first words of each message since. */
 export function mechanicalSummary(
   previous: string | undefined,
   entries: readonly SessionEntry[],

@@ -1,23 +1,25 @@
 /**
- * Tokens: an estimate of how many tokens a text is for a model, without its tokenizer.
+ * Tokens: estimates the number of tokens of a text without the model's tokenizer.
  *
- * Latin letters, digits and ASCII signs: 4 characters each; everything else (Chinese, Japanese,
- * Korean, Vietnamese letters with two marks, combining marks, other scripts): 1.5 characters each.
- * A rule of thumb, not a count: tokenizers take 3 to 5 characters of English or code per token, so
- * the estimate may be off by about a quarter either way there; of scripts that a tokenizer knows
- * well it says too much, up to twice. What a provider refuses as too long is compacted all the
- * same.
+ * Latin letters, digits and ASCII signs count 4 characters per token. Everything else (Chinese,
+ * Japanese, Korean, Vietnamese letters with two marks, combining marks, other scripts) counts 1.5
+ * characters per token. Tokenizers use 3 to 5 characters of English or code per token, so the
+ * estimate may be wrong by about a quarter. For scripts that a tokenizer supports well it may be up
+ * to twice the true number. A request that a provider refuses as too long is compacted in any case.
  */
 import type { ModelMessage } from '../models/model.ts';
 
 const LATIN_CHARACTERS_PER_TOKEN = 4;
 const OTHER_CHARACTERS_PER_TOKEN = 1.5;
-/** What one image costs at most with the providers that say so, at the sizes that doors let in. */
+/**
+ * Maximum cost of one image at the providers that document it, at the image sizes that entry points
+ * accept.
+ */
 export const IMAGE_TOKENS = 1_600;
 /** Role and separators of a message. */
 const MESSAGE_TOKENS = 4;
 
-/** Combining marks, Vietnamese (Latin Extended Additional), and all that is no Latin letter. */
+/** Combining marks, Vietnamese (Latin Extended Additional), and all characters outside Latin. */
 const isOther = (unit: number): boolean =>
   unit >= 0x0250 && !(unit >= 0x2010 && unit <= 0x2027) && !(unit >= 0x1e00 && unit < 0x1ea0);
 

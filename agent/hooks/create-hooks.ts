@@ -1,13 +1,14 @@
 /**
- * Calls hooks, by the contracts of hooks.ts.
+ * Calls hooks by the contracts of hooks.ts.
  *
  * Invariants:
- *  1. A hook gets a copy of the event: it changes things by what it returns, and by nothing else.
- *  2. A hook that is late is told by its signal and not listened to any more, whatever it returns
- *     or throws then.
- *  3. A hook that is late LATE_MAX times in a row is set aside for SET_ASIDE_MS: one that hangs
- *     does not make every run wait. One that fails closed refuses meanwhile, at once.
- *  4. Every failure is counted; one hook is told of once in REPORT_MS.
+ *  1. A hook receives a copy of the event. Only its return value changes anything.
+ *  2. A hook that exceeds its time limit is aborted by its signal; its later result or error is
+ *     ignored.
+ *  3. A hook that exceeds its limit LATE_MAX times in a row is suspended for SET_ASIDE_MS, so that
+ *     a hanging hook does not delay every run. A hook that fails closed refuses immediately during
+ *     that time.
+ *  4. Every failure is counted. Failures of one hook are reported at most once in REPORT_MS.
  */
 import { errorData, TroupeError } from '../../protocols/errors.ts';
 import { type Clock, systemClock } from '../../runtime/index.ts';
@@ -22,11 +23,11 @@ import {
   type Hooks,
 } from './hooks.ts';
 
-/** Late so often in a row, a hook is set aside. */
+/** A hook is suspended after this number of consecutive timeouts. */
 export const LATE_MAX = 3;
-/** How long it is set aside, milliseconds. */
+/** Duration of a suspension, milliseconds. */
 export const SET_ASIDE_MS = 60_000;
-/** Failures of one hook are told of once in so many milliseconds. */
+/** Minimum interval between two reports about one hook, milliseconds. */
 export const REPORT_MS = 60_000;
 
 export type HookFailure = {
@@ -34,19 +35,19 @@ export type HookFailure = {
   readonly module: string;
   readonly hook: HookName;
   readonly about: HookAbout;
-  /** what happened, for people */
+  /** the error message, for users */
   readonly why: string;
-  /** failures of this hook that were not told since the last one that was */
+  /** failures of this hook since its last report that were not reported */
   readonly untold: number;
 };
 
 export type HooksOptions = {
   readonly modules?: readonly HookModule[];
-  /** for waiting and for how long something is set aside; default the system's */
+  /** for time limits and suspensions; default the system clock */
   readonly clock?: Clock;
-  /** every failure */
+  /** called for every failure */
   readonly onFailure?: () => void;
-  /** for the log; at most once in REPORT_MS for each hook */
+  /** writes to the log; called at most once in REPORT_MS for each hook */
   readonly report?: (failure: HookFailure) => void;
 };
 
@@ -62,14 +63,14 @@ export const createHooks = (options: HooksOptions = {}): Hooks => {
 
 type Handler = (event: unknown, about: HookAbout & { signal: AbortSignal }) => unknown;
 
-/** One function of one module, and how it has been doing. */
+/** One function of one module, with its recent failures. */
 type Registered = {
   readonly module: string;
   readonly hook: HookName;
   readonly handler: Handler;
-  /** in a row */
+  /** consecutive timeouts */
   late: number;
-  /** clock's time until which it is not called */
+  /** monotonic time until which it is suspended */
   asideUntil: number;
   toldAt: number | undefined;
   untold: number;
@@ -142,7 +143,7 @@ class HookCaller {
     return current.result;
   }
 
-  /** What the hook returns in time. @throws what it throws, or LateError */
+  /** The result of the hook. @throws the error of the hook, or LateError after its time limit */
   async #called(one: Registered, event: unknown, about: HookAbout): Promise<unknown> {
     const now = this.#clock.monotonicMs();
     if (now < one.asideUntil) {
@@ -165,7 +166,7 @@ class HookCaller {
     }
   }
 
-  /** Counts and tells. @throws TroupeError FORBIDDEN for a hook that fails closed */
+  /** Counts and reports the failure. @throws TroupeError FORBIDDEN for a hook that fails closed */
   #failed(one: Registered, about: HookAbout, error: unknown): void {
     const now = this.#clock.monotonicMs();
     if (error instanceof LateError && ++one.late >= LATE_MAX) one.asideUntil = now + SET_ASIDE_MS;
@@ -190,7 +191,7 @@ const registeredOf = ({ name, hooks }: HookModule): Registered[] =>
   Object.entries(hooks).map(([hook, handler]) => ({
     module: name,
     hook: hook as HookName,
-    // right because the loader checks names, and each event is that of its name
+    // sound: the loader checks the names, and each name has its own event type
     handler: handler as Handler,
     late: 0,
     asideUntil: -Infinity,
@@ -198,13 +199,13 @@ const registeredOf = ({ name, hooks }: HookModule): Registered[] =>
     untold: 0,
   }));
 
-/** Rejects when the signal says so, with its reason. */
+/** Rejects with the signal's reason when the signal is aborted. */
 const abortOf = (signal: AbortSignal): Promise<never> =>
   new Promise((_, reject) => {
     signal.addEventListener('abort', () => reject(signal.reason as LateError), { once: true });
   });
 
-/** Nobody waits for it any more, so what it throws is nobody's. @throws Error when it is one */
+/** Ignores the outcome of a returned promise. @throws Error when the value is a promise */
 const refusePromise = (returned: unknown): void => {
   if (!(returned instanceof Object) || !('then' in returned)) return;
   void Promise.resolve(returned as PromiseLike<unknown>).catch(() => {});

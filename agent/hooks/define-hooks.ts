@@ -1,14 +1,14 @@
-/** What a file of hooks is: `import { defineHooks } from 'troupe/hooks'`. */
+/** The form of a hook file: `import { defineHooks } from 'troupe/hooks'`. */
 import type { HookHandlers } from './hooks.ts';
 
-/** The default export of a file of hooks. */
+/** The default export of a hook file. */
 export type HookModule = {
-  /** small letters, digits, `-` and `_`; unique; what `hooks.disabled` takes */
+  /** small letters, digits, `-` and `_`; unique; `hooks.disabled` lists these names */
   readonly name: string;
-  /** lower runs first; default 0; equal ones in the order of their files' names */
+  /** lower runs first; default 0; ties are ordered by file name */
   readonly priority?: number;
   readonly hooks: HookHandlers;
 };
 
-/** The same, with its types: an editor knows each event and each result. */
+/** Returns its argument; it exists so that editors and compilers check events and results. */
 export const defineHooks = (module: HookModule): HookModule => module;

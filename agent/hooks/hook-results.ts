@@ -1,9 +1,10 @@
 /**
- * Results of hooks: their schemas, and what each one means for the next hook and for the caller.
- * One place per hook, beside HOOKS.
+ * Results of hooks: their schemas, and how each result affects the next hook and the caller. One
+ * entry per hook, parallel to HOOKS.
  *
- * Invariants: a result that is not of its schema is a failure of its hook, since a misspelled
- * `block` would block nothing; what is taken over is JSON, and no hook keeps a hold of it.
+ * Invariants: a result that does not match its schema is a failure of the hook, because a
+ * misspelled `block` would block nothing. Accepted results are copied as JSON, so the hook keeps no
+ * reference to them.
  */
 import { type TSchema, Type } from '@sinclair/typebox';
 import { Value } from '@sinclair/typebox/value';
@@ -14,7 +15,7 @@ const of = (properties: Record<string, TSchema>): TSchema =>
 const text = Type.String({ maxLength: 1_048_576 });
 const reason = Type.String({ minLength: 1, maxLength: 4_096 });
 
-/** undefined: what it returns is not looked at. */
+/** undefined: the result is ignored. */
 const schemas: Readonly<Record<HookName, TSchema | undefined>> = {
   'agent:bootstrap': of({
     files: Type.Array(of({ name: Type.String({ minLength: 1, maxLength: 256 }), text }), {
@@ -39,8 +40,8 @@ const schemas: Readonly<Record<HookName, TSchema | undefined>> = {
 };
 
 /**
- * What a hook returned, as its schema has it; undefined when it changes nothing.
- * @throws Error that says what is wrong
+ * The validated result of a hook; undefined when it changes nothing.
+ * @throws Error that describes the fault
  */
 export const resultOf = <Name extends HookName>(
   name: Name,
@@ -59,7 +60,7 @@ export const resultOf = <Name extends HookName>(
 
 type Any = Readonly<Record<string, unknown>>;
 
-/** The event for the next hook: what one changed, the next one sees. */
+/** The event for the next hook: it contains the changes of the previous ones. */
 export const eventAfter = <Name extends HookName>(
   event: HookEvent<Name>,
   result: HookResult<Name> | undefined,
@@ -68,7 +69,7 @@ export const eventAfter = <Name extends HookName>(
   return { ...event, ...Object.fromEntries(changed) };
 };
 
-/** A result laid over those before; what is put in front of the message adds up. */
+/** Merges a result into the previous ones. Values of `prependContext` are concatenated. */
 export const resultAfter = <Name extends HookName>(
   before: HookResult<Name> | undefined,
   result: HookResult<Name> | undefined,
@@ -80,7 +81,7 @@ export const resultAfter = <Name extends HookName>(
   return Object.assign({}, one, other, prependContext) as HookResult<Name>;
 };
 
-/** Nobody after it is asked: it is blocked, refused or called off. */
+/** Later hooks are skipped: the call is blocked, the message refused or the reply cancelled. */
 export const isFinal = (result: unknown): boolean => {
   const { block, refuse, cancel } = (result ?? {}) as Any;
   return block !== undefined || refuse !== undefined || cancel === true;

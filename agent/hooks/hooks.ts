@@ -1,20 +1,20 @@
 /**
- * Hooks: where an installation's own code may look at a run and change it. The contract of
- * each, in one table; loading is in `load.ts`, calling in `create-hooks.ts`.
+ * Hooks: functions of an installation that observe or change a run. This file has the contract of
+ * each hook; `load.ts` loads them and `create-hooks.ts` calls them.
  *
- * Boundary: hooks run in effects and doors, never in a turn. An effect that is repeated runs its
- * hooks again: what a hook does outside must bear that.
+ * Boundary: hooks run in effects and entry points, never in a turn. A repeated effect runs its
+ * hooks again, so side effects of a hook must tolerate repetition.
  *
- * Invariants: hooks of one name run in order of `priority`, then of registration, each on what the
- * one before returned; none runs longer than its time; one that fails is reported (log and metric)
- * and then does what its contract says: `open` goes on as if it were not there, `closed` refuses
- * what it was asked about. Files that cannot be loaded are in `troupe hooks list`.
+ * Invariants: hooks of one name run in order of `priority`, then of registration; each one receives
+ * the result of the previous one. Each has a time limit. A failure is reported (log and metric) and
+ * then handled by the contract: `open` ignores the hook, `closed` refuses the operation. `troupe
+ * hooks list` shows files that cannot be loaded.
  */
 import type { ImagePart } from '../../protocols/content.ts';
 import type { ErrorData } from '../../protocols/errors.ts';
 import type { RunStatus, SessionEntry, Usage } from '../../protocols/session.ts';
 
-/** Who and what a hook is called about. */
+/** The session and run of a hook call. */
 export type HookAbout = {
   readonly tenant: string;
   readonly agentId: string;
@@ -22,14 +22,14 @@ export type HookAbout = {
   readonly runId?: string;
 };
 
-/** A file of the prompt; hooks of `agent:bootstrap` add, change and remove them. */
+/** A file of the system prompt; `agent:bootstrap` hooks add, change and remove files. */
 export type ContextFile = { readonly name: string; readonly text: string };
 
 /** Event and result of each hook. A result of undefined changes nothing. */
 export type HookTypes = {
-  /** the files of the prompt, before it is put together */
+  /** the files of the system prompt, before it is composed */
   'agent:bootstrap': { event: { files: readonly ContextFile[] }; result: { files: ContextFile[] } };
-  /** a command of a person: /new, /reset, /stop, /compact, … */
+  /** a user's command: /new, /reset, /stop, /compact, … */
   command: { event: { name: string; args: string; sender?: string }; result: { reply?: string } };
   /** once per run, before its first model call */
   before_agent_start: {
@@ -48,7 +48,7 @@ export type HookTypes = {
   };
   before_compaction: { event: { entries: number; tokens: number }; result: void };
   after_compaction: { event: { summary: string; tokens: number }; result: void };
-  /** may change the arguments, which are checked again, or block the call with a reason */
+  /** may change the arguments, which are validated again, or block the call with a reason */
   before_tool_call: {
     event: { name: string; callId: string; args: unknown };
     result: { args?: unknown; block?: string };
@@ -57,7 +57,7 @@ export type HookTypes = {
     event: { name: string; callId: string; args: unknown; result: string; isError: boolean };
     result: void;
   };
-  /** synchronous: what is written to the transcript in place of the result */
+  /** synchronous; the transcript stores the returned text instead of the result */
   tool_result_persist: {
     event: { name: string; callId: string; result: string; isError: boolean };
     result: { result: string };
@@ -66,7 +66,7 @@ export type HookTypes = {
     event: { text: string; channel: string; sender?: string; images: readonly ImagePart[] };
     result: { text?: string; refuse?: string };
   };
-  /** the reply, before it is told: another text, or none */
+  /** before the reply is sent; may replace or cancel it */
   message_sending: { event: { text: string }; result: { text?: string; cancel?: boolean } };
   message_sent: { event: { text: string }; result: void };
   session_start: { event: { sessionId: string }; result: void };
@@ -77,12 +77,12 @@ export type HookTypes = {
 export type HookName = keyof HookTypes;
 
 export type HookContract = {
-  /** longest one hook may take, milliseconds; 0: synchronous */
+  /** time limit of one hook, milliseconds; 0: synchronous */
   readonly timeoutMs: number;
   readonly onFailure: 'open' | 'closed';
 };
 
-/** One place says how each is run; docs/hooks.md is compared with it. */
+/** The contract of each hook; a test compares docs/hooks.md with this table. */
 export const HOOKS: Readonly<Record<HookName, HookContract>> = {
   'agent:bootstrap': { timeoutMs: 5_000, onFailure: 'open' },
   command: { timeoutMs: 5_000, onFailure: 'open' },
@@ -105,7 +105,7 @@ export const HOOKS: Readonly<Record<HookName, HookContract>> = {
 export type HookEvent<Name extends HookName> = HookTypes[Name]['event'];
 export type HookResult<Name extends HookName> = HookTypes[Name]['result'];
 
-/** What a file of the hooks folder, or a plugin, gives: functions by name. */
+/** The functions of a hook file or a plugin, by hook name. */
 export type HookHandlers = {
   readonly [Name in HookName]?: (
     event: HookEvent<Name>,
@@ -114,22 +114,23 @@ export type HookHandlers = {
 };
 
 export interface Hooks {
-  /** Cheap: callers ask it before they gather an event. */
+  /** Cheap; callers check it before they build an event. */
   has(name: HookName): boolean;
-  /** Names that somebody handles; part of what a run is started with. */
+  /** Names that have at least one handler; recorded at the start of a run. */
   names(): readonly HookName[];
   /**
-   * Runs all hooks of the name, each result laid over the one before (`agent:bootstrap`,
-   * `before_tool_call`, … see the changed event); `block`, `refuse` and `cancel` end the row.
-   * undefined when nobody changed anything. Events are JSON; hooks get copies.
+   * Runs all hooks of the name and merges their results. Later hooks of `agent:bootstrap`,
+   * `before_tool_call` and similar names receive the changed event. `block`, `refuse` and `cancel`
+   * skip the remaining hooks. Returns undefined when no hook changed anything. Events are JSON;
+   * hooks receive copies.
    *
-   * @throws TroupeError FORBIDDEN when one that fails closed failed
+   * @throws TroupeError FORBIDDEN when a hook that fails closed failed
    */
   run<Name extends HookName>(
     name: Name,
     event: HookEvent<Name>,
     about: HookAbout,
   ): Promise<HookResult<Name> | undefined>;
-  /** The synchronous one. @throws TroupeError FORBIDDEN when it failed */
+  /** Runs `tool_result_persist`. @throws TroupeError FORBIDDEN when a hook failed */
   persisted(event: HookEvent<'tool_result_persist'>, about: HookAbout): string;
 }

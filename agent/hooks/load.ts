@@ -2,12 +2,11 @@
  * Loads the hooks of an installation: the files of one folder, each a module with a default export
  * of `defineHooks`.
  *
- * Boundary: it reads and runs those files, which is what they are for; the folder belongs to who
- * runs troupe. It never throws for what a file holds: a bad one is a fault that names it.
+ * Boundary: it reads and executes these files; the folder belongs to the user who runs troupe. It
+ * never throws because of a file's content: it reports a fault with the name of the file.
  *
- * Files are bundled by esbuild, one by one, in memory: TypeScript, imports of files beside them and
- * of packages in a `node_modules` there, CommonJS as well as ES modules. Nothing is loaded, and no
- * time is spent, where there are none.
+ * esbuild bundles each file in memory. A file may use TypeScript, CommonJS or ES modules, files
+ * beside it, and packages in its `node_modules`. Without files, esbuild is not loaded.
  */
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -17,29 +16,29 @@ import { errorData } from '../../protocols/errors.ts';
 import type { HookModule } from './define-hooks.ts';
 import { type HookName, HOOKS } from './hooks.ts';
 
-/** How long a file may take to run, milliseconds. */
+/** Time limit for the evaluation of a file, milliseconds. */
 const LOAD_MS = 10_000;
 
 export type LoadHooksOptions = {
-  /** absolute; one that is not there holds none */
+  /** absolute; the folder may be missing */
   readonly folder: string;
-  /** names of modules that are left out */
+  /** names of modules to skip */
   readonly disabled?: readonly string[];
 };
 
-/** A module with the file it is from. */
+/** A module and the file that defines it. */
 export type LoadedHooks = { readonly file: string; readonly module: HookModule };
-/** What is wrong with a file, for people. */
+/** A fault in a file, for users. */
 export type HookFault = { readonly file: string; readonly why: string };
 
 export type HooksFolder = {
-  /** in the order of their files' names */
+  /** in order of their file names */
   readonly loaded: readonly LoadedHooks[];
   readonly disabled: readonly LoadedHooks[];
   readonly faults: readonly HookFault[];
 };
 
-/** @throws Error when the folder is there and cannot be read */
+/** @throws Error when the folder exists and cannot be read */
 export const loadHooks = async ({
   folder,
   disabled = [],
@@ -74,7 +73,7 @@ const filesIn = async (folder: string): Promise<readonly string[]> => {
     .map((name) => join(folder, name));
 };
 
-/** The default export of a file, which has been run. */
+/** Evaluates a file and returns its default export. */
 const defaultOf = async (file: string): Promise<unknown> => {
   const code = await bundleOf(file);
   const url = `data:text/javascript;base64,${Buffer.from(code).toString('base64')}`;
@@ -94,7 +93,7 @@ const defaultOf = async (file: string): Promise<unknown> => {
   }
 };
 
-/** One ES module of a file and all that it imports. */
+/** Bundles a file and its imports into one ES module. */
 const bundleOf = async (file: string): Promise<string> => {
   const { build } = await import('esbuild');
   const here = JSON.stringify(pathToFileURL(file).href);
@@ -117,7 +116,7 @@ const bundleOf = async (file: string): Promise<string> => {
   return built.outputFiles[0]?.text ?? '';
 };
 
-/** `troupe/hooks` means the running program, wherever the file lies. */
+/** `troupe/hooks` resolves to the running program, wherever the file is. */
 const ownModule: Plugin = {
   name: 'troupe-hooks',
   setup(build) {
@@ -141,7 +140,7 @@ const buildFault = (error: unknown): string => {
   return location ? `line ${location.line}: ${text}` : text;
 };
 
-/** @throws Error that says what is wrong with it */
+/** @throws Error that describes the fault */
 const hooksOf = (exported: unknown): HookModule => {
   if (!isObject(exported))
     throw new Error('it has no default export; write: export default defineHooks({ … })');

@@ -1,9 +1,9 @@
-/** Confinement: the one place that decides what a session may touch. */
+/** Confinement: decides what the tools of a session may access. */
 import type { AgentSettings, SandboxPolicy } from '../../protocols/agent.ts';
 import { sessionKey as keys } from '../../protocols/session-key.ts';
 import type { Confinement } from '../tools/tool.ts';
 
-/** Of an agent whose settings say nothing of it. */
+/** Default of agents without sandbox settings. */
 const SANDBOX_DEFAULT: SandboxPolicy = {
   mode: 'non-main',
   workspaceAccess: 'rw',
@@ -14,8 +14,8 @@ const SANDBOX_DEFAULT: SandboxPolicy = {
 export const sandboxOf = ({ sandbox = SANDBOX_DEFAULT }: AgentSettings): SandboxPolicy => sandbox;
 
 /**
- * What the tools of a session may touch. The main session of an agent (`agent:<id>:<mainKey>`) is
- * the one that its owner talks in; every other one is sandboxed by mode `non-main`. What is not
+ * What the tools of a session may access. In mode `non-main`, every session is sandboxed except the
+ * agent's main session (`agent:<id>:<mainKey>`), which its owner uses. A session that is not
  * sandboxed has the whole workspace.
  */
 export const confinementOf = (settings: AgentSettings, sessionKey: string): Confinement => {

@@ -1,14 +1,14 @@
 /**
- * What a `*` in a pattern grants a program. Words of a command can name another program to run, as
- * `split --filter=COMMAND` and `npm run env -- COMMAND` do, and a person who wrote `split *` did
- * not mean that. After the lists of GTFOBins; since no list is complete, a program that is not in
- * it is granted operands, and no options.
+ * Limits what a `*` in a pattern allows a program. An argument can name another program to run, as
+ * in `split --filter=COMMAND` and `npm run env -- COMMAND`, and the author of `split *` did not
+ * intend that. The tables follow GTFOBins. No list is complete, so a program that is not in the
+ * tables may get operands but no options.
  *
- * Boundary: data and two questions, no parsing.
+ * Boundary: data and two predicates, no parsing.
  */
 
 /**
- * Words of the shell that change what later words mean, or begin a compound command. No pattern
+ * Words of the shell that change the meaning of later words or start a compound command. No pattern
  * matches them.
  */
 const never = new Set(
@@ -21,7 +21,7 @@ const never = new Set(
   ).split(' '),
 );
 
-/** They run what they are told, in whatever form. */
+/** These run any code or command in their arguments or input. */
 const always = new Set(
   (
     'sudo doas su runuser env xargs parallel nohup nice ionice timeout stdbuf setsid setpriv chroot ' +
@@ -30,7 +30,7 @@ const always = new Set(
     'more man socat nc ncat netcat telnet openssl expect screen tmux entr capsh chrt taskset ' +
     'start-stop-daemon dbus-run-session xvfb-run unbuffer rlwrap proot fakeroot pkexec bwrap docker ' +
     'podman kubectl npx bunx uvx pipx cmd powershell pwsh osascript ' +
-    // These run what an operand, or a line of their input, says.
+    // These run commands named in an operand or in a line of their input.
     'yarn pnpm bun sqlite3 psql mysql mariadb mongosh duckdb dc m4 ftp lftp gnuplot octave mail mutt ' +
     'journalctl systemctl apt apt-get dpkg rpm install pip gem bundle composer poetry pipenv uv conda ' +
     'mamba rustup rbenv pyenv asdf mise direnv nix nix-shell lerna java dotnet ip lxc machinectl ' +
@@ -43,20 +43,23 @@ const always = new Set(
   ).split(' '),
 );
 
-/** With a script they run that script; with options, or with nothing, what anybody gives them. */
+/**
+ * With a script operand they run that script; with options or without operands they run arbitrary
+ * code.
+ */
 const interpreter =
   /^(?:sh|ash|bash|rbash|dash|zsh|ksh|mksh|fish|csh|tcsh|python|pypy|node|nodejs|tsx|ts-node|perl|ruby|php|lua|luajit|tclsh|wish|r|rscript|julia|guile|ghci|jshell|irb|ipython|elixir|erl|groovy|scala|swift|osh|nu|xonsh)(?:[\d.]+m?)?$/;
 
-/** The loader of the system runs its first operand. */
+/** The dynamic loader runs its first operand. */
 const loader = /^ld(?:-[\w-]+)?\.so(?:\.\d+)?$/;
 
-/** Words that make a program run another one, or write where they say. */
+/** Words that make a program run another one, or write to a path of the caller's choice. */
 type Row = {
-  /** without `--`; every abbreviation counts, and every option that begins with it */
+  /** without `--`; abbreviations match, and so does every option with this prefix */
   readonly long?: readonly string[];
   /** short options, subcommands and other operands */
   readonly words?: RegExp;
-  /** where the order of the words counts */
+  /** where the order of the words matters */
   readonly runs?: (args: readonly string[]) => boolean;
 };
 
@@ -64,7 +67,7 @@ const names = (list: string): string[] => list.split(' ');
 
 const make: Row = {
   long: names('eval file makefile directory include-dir'),
-  // A variable such as CC names a program; its name may hold `$(shell COMMAND)`.
+  // A variable such as CC names a program; its name may contain `$(shell COMMAND)`.
   words: /^-\w*[fCEI]|[=$]/,
 };
 const tar: Row = {
@@ -77,7 +80,7 @@ const tar: Row = {
 };
 
 const rows: Readonly<Record<string, Row>> = {
-  // Both can name a variable, whose index is a command if it says so.
+  // Both can name a variable, and the shell evaluates a command in its index.
   test: { words: /^-[vR]/ },
   printf: { words: /^-v/ },
   find: { words: /^-(?:exec|ok|delete|fprint|fls)/ },
@@ -120,10 +123,10 @@ const rows: Readonly<Record<string, Row>> = {
 };
 
 /**
- * `npm run SCRIPT` and nothing after it: further words are arguments of a program that nobody knows
- * here, and the script `env`, which every package has, runs them. npm completes a command that is
- * cut off (`npm exe`), and an installed package runs scripts of its own: so other commands are
- * granted by name.
+ * Only `npm run SCRIPT` without further words. Further words are arguments of an unknown program,
+ * and the script `env`, which every package has, executes them. npm completes abbreviated commands
+ * (`npm exe`), and an installed package runs its own scripts, so other commands are allowed only by
+ * name.
  */
 function npmRuns(args: readonly string[]): boolean {
   const [command = '', script = '', ...more] = args;
@@ -143,7 +146,7 @@ function rowForbids({ long = [], words, runs }: Row, args: readonly string[]): b
   return (runs?.(args) ?? false) || args.some((arg) => isLong(arg) || words?.test(arg) === true);
 }
 
-/** Looked through: none of their options runs a program. */
+/** Reviewed: none of their options runs a program. */
 const harmless = new Set(
   (
     'ls cat echo head tail wc grep egrep fgrep diff cmp stat file du df pwd date basename dirname ' +
@@ -155,19 +158,19 @@ const harmless = new Set(
 
 const baseName = (program: string): string => program.slice(program.lastIndexOf('/') + 1);
 
-/** Without a version or a variant, too: `pip3.11` is pip, `vim.basic` is vim. */
+/** Also matches a name with a version or a variant: `pip3.11` is pip, `vim.basic` is vim. */
 const namesOf = (name: string): string[] => [
   name,
   name.replace(/\.[a-z]+$/, ''),
   name.replace(/-?\d[\d.]*$/, ''),
 ];
 
-/** No pattern may match it. */
+/** Whether no pattern may match the program. */
 export const isNeverMatched = (program: string): boolean => never.has(program);
 
 /**
- * Only a pattern without `*` may match it. `isOpen`: the shell may make any word at all of one of
- * the words, an option too.
+ * Whether only a pattern without `*` may match. `isOpen`: the shell may expand one of the words to
+ * any word, including an option.
  */
 export const needsExactPattern = (
   program: string,
@@ -181,13 +184,14 @@ export const needsExactPattern = (
   return row !== undefined && (isOpen || rowForbids(row, args));
 };
 
-/** Whether the program is an interpreter, whose first operand is a script file that it runs. */
+/** Whether the program is an interpreter that runs its first operand as a script file. */
 export const runsScriptFile = (program: string): boolean =>
   interpreter.test(baseName(program).toLowerCase());
 
 /**
- * Whether a `*` may stand for these words: not for options of a program that is not in the tables,
- * nor for `@file`, which some read as options, nor where the shell may make an option (`isOpen`).
+ * Whether a `*` may match these words. It never matches options of an unlisted program, `@file`
+ * arguments (some programs read options from them), or words that the shell may expand to an option
+ * (`isOpen`).
  */
 export const mayStandFor = (program: string, free: readonly string[], isOpen: boolean): boolean => {
   const name = baseName(program).toLowerCase();

@@ -1,24 +1,24 @@
 /**
- * Patterns of commands: which ones run on the host without a question.
+ * Patterns of commands that run on the host without an approval.
  *
- *     git status      this program with these very words
- *     ls *            a `*` at the end: any words, or none, as far as the program's tables say
- *     npm run *       with these words first: one script, and no arguments for it
- *     cat src/*       within a word: any characters but `/`; no `..`, no option in its place
+ *     git status      this program with exactly these words
+ *     ls *            a `*` at the end: any words, or none, as far as the program's tables allow
+ *     npm run *       words that begin with these: one script, and no arguments for it
+ *     cat src/*       within a word: any characters but `/`; no `..`, and no option in its place
  *     cp * backup     between words: one word
  *     git log 'a*'    quoted, a `*` is a `*`
  *
- * A pattern may hold several commands, as `cd web && npm test`; it allows each of them.
+ * A pattern may contain several commands, such as `cd web && npm test`; it allows each of them.
  *
  * Invariants:
- *  1. A line is allowed when each simple command in it matches a pattern; a line that cannot be
- *     read surely matches none (`shell-line.ts`).
- *  2. A word that the shell expands is matched by a `*` at the end only.
- *  3. The program is never matched by a `*`, nor are variables in front of it: those stand in the
- *     pattern as they are.
- *  4. A `*` never grants words that make a program run another one (`exact-programs.ts`): such
- *     commands match patterns without `*` only.
- *  5. The pattern that `always` adds matches the commands that a person saw and no other.
+ *  1. A line is allowed when each simple command in it matches a pattern. A line that cannot be
+ *     parsed reliably matches none (`shell-line.ts`).
+ *  2. Only a `*` at the end matches a word that the shell expands.
+ *  3. A `*` never matches the program or the variable assignments before it; the pattern must
+ *     contain them literally.
+ *  4. A `*` never allows words that make a program run another one (`exact-programs.ts`). Only
+ *     patterns without `*` match such commands.
+ *  5. The pattern that `always` adds matches only the commands that the operator saw.
  */
 import {
   isNeverMatched,
@@ -28,10 +28,10 @@ import {
 } from './exact-programs.ts';
 import { quoted, readShellLine, type ShellWord, type SimpleCommand } from './shell-line.ts';
 
-/** Longest pattern that is made of a command that a person allowed, characters. */
+/** Maximum length of a pattern that is derived from an approved command, characters. */
 const PATTERN_CHARACTERS_MAX = 1_000;
 
-/** Whether all of the command line is covered by patterns. Pure; unreadable patterns allow none. */
+/** Whether patterns allow every command of the line. Pure; invalid patterns allow nothing. */
 export const isAllowedCommand = (line: string, patterns: readonly string[]): boolean => {
   const commands = readShellLine(line);
   if (!commands) return false;
@@ -42,7 +42,7 @@ export const isAllowedCommand = (line: string, patterns: readonly string[]): boo
   );
 };
 
-/** Patterns as they were read: an agent has up to 500, and asks them for each command. */
+/** Cache of parsed patterns: an agent has up to 500 and checks them for each command. */
 const read = new Map<string, readonly SimpleCommand[]>();
 const READ_MAX = 2_000;
 
@@ -56,8 +56,8 @@ const patternOf = (pattern: string): readonly SimpleCommand[] => {
 };
 
 /**
- * What `always` allows: exactly the commands of the line. '' when there is no such pattern, since
- * the line cannot be read surely, or is too long: then it can be allowed once only.
+ * The pattern that `always` adds: exactly the commands of the line. '' when the line cannot be
+ * parsed reliably or is too long; such a line can only be approved once.
  */
 export const alwaysPattern = (line: string): string => {
   const commands = readShellLine(line) ?? [];
@@ -66,7 +66,7 @@ export const alwaysPattern = (line: string): string => {
   return isExact ? pattern : '';
 };
 
-/** Why a pattern matches nothing, for who wrote it; undefined when it is good. */
+/** Why a pattern matches nothing, for its author; undefined when it is valid. */
 export const patternFault = (pattern: string): string | undefined => {
   const commands = readShellLine(pattern);
   if (!commands) {
@@ -81,7 +81,7 @@ export const patternFault = (pattern: string): string | undefined => {
   return wide && `${wide.words[0].text} runs other programs: a pattern for it can have no *`;
 };
 
-/** What a valid pattern grants that its author may not expect; undefined when there is nothing. */
+/** What a valid pattern allows that its author may not expect; undefined when there is nothing. */
 export const patternWarning = (pattern: string): string | undefined => {
   const open = readShellLine(pattern)?.find(
     ({ words: [program, script] }) => runsScriptFile(program.text) && script && hasWildcard(script),
@@ -99,7 +99,7 @@ const isWildcard = (word: ShellWord): boolean => word.text === '*' && hasWildcar
 const exactly = ({ assignments, words }: SimpleCommand): string =>
   [...assignments.map(quotedAssignment), ...words.map(({ text }) => quoted(text))].join(' ');
 
-/** The name stays bare, or it would be the name of a program. */
+/** The name stays unquoted; otherwise the shell would read the word as a program. */
 const quotedAssignment = (assignment: string): string => {
   const sign = assignment.indexOf('=') + 1;
   const value = assignment.slice(sign);
@@ -134,7 +134,7 @@ const matchesWord = (word: ShellWord | undefined, pattern: ShellWord): boolean =
   return !word.text.split('/').includes('..') && wildcardMatches(word.text, pattern);
 };
 
-/** Greedy with one step back, linear in both for one `*`: no pattern makes it slow. */
+/** Greedy matching with one backtrack; linear for each `*`, so no pattern makes it slow. */
 const wildcardMatches = (text: string, { text: pattern, bare }: ShellWord): boolean => {
   let at = 0;
   let to = 0;

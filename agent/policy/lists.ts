@@ -1,12 +1,12 @@
 /**
- * Lists: which tools a session has. Names, other names of tools (`bash` for `exec`),
- * `group:` names, and `*` for all.
+ * Lists: which tools a session has. Entries are names, aliases (`bash` for `exec`), `group:` names,
+ * and `*` for all.
  *
  * Invariants:
- *  1. Deny wins: whatever any list allows, a name that any list denies is refused.
- *  2. Every list of allowed names has to allow a tool; an empty one, or none, allows all.
- *  3. A refusal names the entry that refuses, or the list that lacks the tool, and the place in the
- *     configuration where it stands.
+ *  1. Deny wins: a name that any list denies is refused, whatever other lists allow.
+ *  2. Every list of allowed names must allow a tool. An empty or absent list allows all.
+ *  3. A refusal names the denying entry, or the list that lacks the tool, and its place in the
+ *     configuration.
  *  4. A subagent has no tool that its grant lacks, sandboxed or not.
  */
 import type { AgentSettings } from '../../protocols/agent.ts';
@@ -14,10 +14,10 @@ import { parseSessionKey } from '../../protocols/session-key.ts';
 import type { Tool } from '../tools/tool.ts';
 import { confinementOf, sandboxOf } from './confinement.ts';
 
-/** What lists know a tool by. */
+/** The names by which lists refer to a tool. */
 export type Listed = Pick<Tool, 'name' | 'aliases' | 'groups'>;
 
-/** One level of the configuration, and where people find it. */
+/** One level of the configuration and its path, for users. */
 type Layer = {
   readonly allow: readonly string[];
   readonly deny: readonly string[];
@@ -25,14 +25,14 @@ type Layer = {
   readonly denyPath: string;
 };
 
-/** Why the session does not have the tool; undefined: it does. Pure. */
+/** Why the session does not have the tool; undefined when it has it. Pure. */
 export const refusalOf = (
   tool: Listed,
   settings: AgentSettings,
   sessionKey: string,
 ): string | undefined => refusals(settings, sessionKey)(tool);
 
-/** The same of many tools: what the lists are is found out once. */
+/** The same for many tools; it resolves the lists once. */
 export const refusals = (
   settings: AgentSettings,
   sessionKey: string,
@@ -53,14 +53,14 @@ const refusalBy = (layers: readonly Layer[], tool: Listed): string | undefined =
   return undefined;
 };
 
-/** Whether an entry of a list means the tool. */
+/** Whether an entry of a list matches the tool. */
 export const names = (entry: string, { name, aliases = [], groups = [] }: Listed): boolean =>
   entry === '*' ||
   entry === name ||
   aliases.includes(entry) ||
   (entry.startsWith('group:') && groups.includes(entry.slice('group:'.length)));
 
-/** In the order in which they are asked: first what every session has, then the sandbox. */
+/** In evaluation order: the lists of every session, then those of the sandbox. */
 const layersOf = (settings: AgentSettings, sessionKey: string): readonly Layer[] => {
   const { agentId, tools = {} } = settings;
   const own: Layer = {
@@ -81,7 +81,7 @@ const layersOf = (settings: AgentSettings, sessionKey: string): readonly Layer[]
   return [own, sandbox];
 };
 
-/** What its parent granted holds for a subagent also where it works on the host. */
+/** The grant of a parent also restricts a subagent on the host. */
 const granted = (allow: readonly string[], deny: readonly string[]): Layer => ({
   allow,
   deny,

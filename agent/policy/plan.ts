@@ -1,17 +1,18 @@
 /**
- * Plans the calls of an answer: what each one may do, before any of them runs. The plan is
- * committed with the answer, so a run that goes on elsewhere goes on with the same decisions.
+ * Plans the tool calls of an answer before any of them runs. The plan is committed with the answer,
+ * so a run that continues on another worker uses the same decisions.
  *
- * Per call, the first that speaks decides: its number, its name, policy, its arguments, hooks
- * (and the arguments again when they changed them), a question to a person.
+ * The first matching check decides: number of calls, name, policy, arguments, hooks (and the
+ * arguments again when a hook changed them), approval.
  *
- * Boundary: pure but for the hooks. It runs no tool and asks nobody; the chart of the session does.
+ * Boundary: pure except for the hooks. It runs no tool and requests no approval; the session's
+ * machine does both.
  *
  * Invariants:
  *  1. Each call gets exactly one plan, in the order of the calls.
- *  2. What is refused carries words that a model can act upon, and never a question.
- *  3. Nothing runs on arguments that the schema refuses, whoever made them.
- *  4. A hook that fails refuses its call: no doubt is resolved in favour of running.
+ *  2. A refused call has an explanation that a model can act on, and never an approval question.
+ *  3. No tool runs with arguments that its schema refuses, even when a hook made them.
+ *  4. A call is refused when its hook fails.
  */
 import type { AgentSettings } from '../../protocols/agent.ts';
 import { errorData } from '../../protocols/errors.ts';
@@ -28,24 +29,24 @@ import { visible } from './shell-line.ts';
 
 export { confinementOf } from './confinement.ts';
 
-/** Calls of one answer that may run; the model is told of the others. */
+/** Maximum number of calls of one answer that may run; the others are refused. */
 export const CALLS_MAX = 32;
-/** Of a question, as the approval holds it: nobody allows what they were not shown. */
+/** Maximum length of an approval's text: an operator must see all of what they approve. */
 const DETAIL_CHARACTERS_MAX = 7_000;
-/** How long a person has unless the policy says otherwise, milliseconds. */
+/** Default time for an approval, milliseconds. */
 const ASK_FOR_MS_DEFAULT = 1_800_000;
 
 export type PlanContext = {
   readonly tools: ToolRegistry;
   readonly hooks: Hooks;
-  /** as they were when the run was admitted */
+  /** of the agent when the run was admitted */
   readonly settings: AgentSettings;
   readonly about: HookAbout;
   /** patterns of commands that users allowed permanently (`AgentRow.allowed`) */
   readonly allowed: readonly string[];
 };
 
-/** Hooks run one after the other, in the order of the calls. Never throws for what a call is. */
+/** Runs the hooks one call at a time, in order. Never throws because of a call. */
 export const planCalls = async (
   calls: readonly ToolCall[],
   context: PlanContext,
@@ -103,7 +104,7 @@ const refused = (call: ToolCall, context: PlanContext, why: string): PlannedCall
 const notAllowed = ({ name }: Tool, why: string): string =>
   `${name} cannot be used here: ${why}. Go on without it, or say what you would need it for.`;
 
-/** Names only what the model may use: a hidden tool stays hidden. */
+/** Names only tools that the model may use, so that hidden tools stay hidden. */
 const unknownTool = (name: string, { tools, settings, about }: PlanContext): string => {
   const known = offeredTools(tools, settings, about.sessionKey).map((spec) => spec.name);
   const shown = JSON.stringify(name.length > 64 ? `${name.slice(0, 64)}…` : name);
@@ -112,7 +113,7 @@ const unknownTool = (name: string, { tools, settings, about }: PlanContext): str
 
 type Hooked = { readonly args: unknown; readonly block?: string };
 
-/** The arguments as hooks leave them, or why the call does not run. */
+/** The arguments after the hooks, or why the call does not run. */
 const hooked = async (tool: Tool, call: ToolCall, context: PlanContext): Promise<Hooked> => {
   const { args, id: callId } = call;
   if (!context.hooks.has('before_tool_call')) return { args };
@@ -130,7 +131,7 @@ const hooked = async (tool: Tool, call: ToolCall, context: PlanContext): Promise
   }
 };
 
-/** What a person is asked first; sandboxed calls are never asked about. */
+/** The approval question; sandboxed calls never need an approval. */
 const questionOf = (
   tool: Tool,
   args: unknown,
@@ -147,7 +148,9 @@ const questionOf = (
   return { question: { ...shown, pattern, forMs: askForMs } };
 };
 
-/** What the models of a session are told of: what policy leaves and what can run here. */
+/**
+ * The tools that a session's models are offered: those that policy allows and that can run here.
+ */
 export const offeredTools = (
   tools: ToolRegistry,
   settings: AgentSettings,

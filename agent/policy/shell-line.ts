@@ -1,40 +1,42 @@
 /**
- * Reads a shell command line so far as it can be read without running it: the simple commands in it
- * with their words as the program would get them.
+ * Parses a shell command line as far as that is possible without running it: its simple commands,
+ * with their words as the program would receive them.
  *
- * Boundary: it decides nothing; `exec-patterns.ts` does. POSIX sh (XCU 2.2, 2.3) and bash agree on
- * all that is read here. What one of them would expand, or what the two read differently, is not
- * read at all.
+ * Boundary: it decides nothing; `exec-patterns.ts` does. It accepts only syntax on which POSIX sh
+ * (XCU 2.2, 2.3) and bash agree. It rejects syntax that one of them would expand or that they parse
+ * differently.
  *
  * Invariants:
- *  1. A line that is read runs exactly the programs that are named, with exactly those words, but
- *     for words marked `expands`, of which the shell makes any number of other words.
- *  2. Everything else is undefined: substitutions, variables, here-documents, process substitution,
- *     redirections to files, groups, brace expansion, comments, control characters, invisible
- *     characters and spaces that are not ASCII.
+ *  1. A parsed line runs exactly the named programs with exactly those words. Words marked
+ *     `expands` are the exception: the shell may replace each by any number of words.
+ *  2. The result is undefined for everything else: substitutions, variables, here-documents,
+ *     process substitution, redirections to files, groups, brace expansion, comments, control
+ *     characters, invisible characters and non-ASCII spaces.
  */
 
-/** Longer ones are not read. */
+/** Longer lines are rejected. */
 const CHARACTERS_MAX = 8_192;
 const COMMANDS_MAX = 64;
 
 export type ShellWord = {
   /** without quotes and escapes */
   readonly text: string;
-  /** the shell makes other words of it: a glob, or a tilde */
+  /** the shell expands it: it contains a glob or a tilde */
   readonly expands: boolean;
-  /** by index in `text`: characters that stood unquoted, for the `*` of patterns */
+  /** by index in `text`: whether the character was unquoted, for the `*` of patterns */
   readonly bare: readonly boolean[];
 };
 
-/** One program with its words. The first word is the program. */
+/** One program with its words; the first word is the program. */
 export type SimpleCommand = {
-  /** `NAME=value` in front of it */
+  /** assignments `NAME=value` before the program */
   readonly assignments: readonly string[];
   readonly words: readonly [ShellWord, ...ShellWord[]];
 };
 
-/** The simple commands in order, at least one; undefined when the line cannot be read surely. */
+/**
+ * The simple commands in order, at least one; undefined when the line cannot be parsed reliably.
+ */
 export const readShellLine = (line: string): readonly SimpleCommand[] | undefined => {
   if (line.length > CHARACTERS_MAX || isDeceiving(line)) return undefined;
   try {
@@ -46,11 +48,11 @@ export const readShellLine = (line: string): readonly SimpleCommand[] | undefine
   }
 };
 
-/** The word so that the shell reads it as it is, whatever is in it. */
+/** Quotes the word so that the shell reads it literally. */
 export const quoted = (word: string): string =>
   /^[\w@%+:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 
-/** The text with what a person would not see, or would see elsewhere, written as `\u{202e}`. */
+/** The text with invisible and reordering characters written as `\u{202e}`. */
 export const visible = (text: string): string =>
   text.replaceAll(
     new RegExp(deceiving, 'gu'),
@@ -60,13 +62,13 @@ export const visible = (text: string): string =>
 class Unreadable extends Error {}
 
 /**
- * Control characters but tab and newline, format characters, spaces and line ends that are not
- * ASCII, halves of characters: a person who is shown the line would not see what it is.
+ * Control characters except tab and newline, format characters, non-ASCII spaces and line ends,
+ * unpaired surrogates: a person who sees the line would not see these correctly.
  */
 const deceiving = /[^\P{C}\t\n]|[^\P{Z} ]|\p{Default_Ignorable_Code_Point}/u;
 const isDeceiving = (line: string): boolean => deceiving.test(line);
 
-/** Unquoted, each of these begins something that is not read. */
+/** Unquoted, each of these starts syntax that is rejected. */
 const unread = new Set('$`(){}#!');
 const blank = new Set(' \t');
 const separators = new Set('\n;&|');
@@ -95,7 +97,7 @@ class LineReader {
     return commands;
   }
 
-  /** The operator at this place, `` at the end. */
+  /** The operator at this position, '' at the end. */
   #separator(): string {
     const [operator = ''] =
       /^(?:&&|\|\||[\n;&|])/.exec(this.#line.slice(this.#at, this.#at + 2)) ?? [];
@@ -103,7 +105,7 @@ class LineReader {
     return operator;
   }
 
-  /** Up to the next separator; undefined when there is nothing. */
+  /** Parses up to the next separator; undefined when there is no command. */
   #command(): SimpleCommand | undefined {
     const words: ShellWord[] = [];
     for (;;) {
@@ -127,7 +129,7 @@ class LineReader {
     return { assignments: assignments.map(({ text }) => text), words: [program, ...rest] };
   }
 
-  /** Only those that write to no file and read from none. */
+  /** Accepts only redirections that neither write nor read a file. */
   #redirection(): void {
     const harmless = /^\d?(?:>&[12]|>[ \t]*\/dev\/null|<[ \t]*\/dev\/null)(?=[ \t\n;&|]|$)/;
     const [found] = harmless.exec(this.#line.slice(this.#at)) ?? [];
@@ -152,7 +154,7 @@ class LineReader {
     return word.done();
   }
 
-  /** `{}` by itself, and `#` and `!` within a word, are what they are. */
+  /** `{}` alone, and `#` and `!` within a word, are literal. */
   #special(char: string, word: WordBuilder): void {
     const inside = word.length > 0;
     if (inside && (char === '#' || char === '!')) return;
@@ -184,7 +186,10 @@ class LineReader {
     this.#at++;
   }
 
-  /** A line that is continued is one line; any other character stands for itself. */
+  /**
+   * A backslash at the end of a line (line continuation) is rejected; elsewhere it quotes the next
+   * character.
+   */
   #escaped(word: WordBuilder): void {
     const next = this.#line[this.#at + 1];
     if (next === undefined || next === '\n') throw new Unreadable();
@@ -194,7 +199,7 @@ class LineReader {
   }
 }
 
-/** After these a line may end; after `&&`, `||` and `|` another command has to come. */
+/** A line may end after these; after `&&`, `||` and `|` another command must follow. */
 const endings = new Set(['', '\n', ';', '&']);
 
 class WordBuilder {
@@ -211,7 +216,7 @@ class WordBuilder {
     return this.#text === '{' && !this.#isQuoted;
   }
 
-  /** Some of it is quoted: even an empty word is a word. */
+  /** Part of it is quoted; quotes make even an empty text a word. */
   quote(): void {
     this.#isQuoted = true;
   }
@@ -230,7 +235,7 @@ class WordBuilder {
   }
 }
 
-/** The name and the sign have to stand unquoted; else it is a program of that name. */
+/** The name and the `=` must be unquoted; otherwise the word is a program. */
 const isAssignment = ({ text, bare }: ShellWord): boolean => {
   const [name] = /^[A-Za-z_]\w*=/.exec(text) ?? [];
   return name !== undefined && bare.slice(0, name.length).every(Boolean);

@@ -1,30 +1,29 @@
 /**
- * Subagent tools: which tools a subagent gets of those that were asked for it. Pure.
+ * Subagent tools: which of the requested tools a subagent receives. Pure.
  *
  * Invariants:
- *  1. What the lists refuse is never among them, by whichever name or group it was asked for.
- *  2. Each tool that was asked for and is not given is in `cut`, once, with what refuses it.
- *  3. When nothing is left the lists deny everything: an empty list of allowed names would allow
- *     all.
- *  4. A subagent gives nobody a tool that it was not given itself.
+ *  1. A tool that the lists refuse is never granted, whatever alias or group was requested.
+ *  2. Each requested tool that is not granted is in `cut` once, with the rule that refuses it.
+ *  3. When no tool remains, the lists deny everything, because an empty allow list would allow all.
+ *  4. A subagent grants only tools that it has itself.
  */
 import type { SandboxPolicy } from '../../protocols/agent.ts';
 import { type Listed, names } from './lists.ts';
 import type { TalkRules } from './talk.ts';
 
-/** A tool, or a name that means none, and why the subagent does not have it. */
+/** A refused tool, or an unknown name, and the rule that refuses it. */
 export type CutTool = { readonly tool: string; readonly rule: string };
 
 type Lists = Pick<SandboxPolicy, 'allow' | 'deny'>;
-/** Where people find the lists. */
+/** Paths of the lists in the configuration, for users. */
 export type ListPlaces = { readonly allow: string; readonly deny: string };
 
-/** Of a subagent that starts others: its own lists are asked last. */
+/** For a subagent that starts others: its own lists are checked last. */
 const GIVEN: ListPlaces = { allow: 'what you were given', deny: 'what you were given' };
 
 /**
- * `asked`: names, other names and groups; undefined, or with `*` in it: all that the lists leave.
- * `given`: what the one who asks was given itself, where it is a subagent.
+ * `asked`: names, aliases and groups; undefined or `*`: all that the lists allow. `given`: the
+ * requester's own grant, when it is a subagent.
  */
 export function subagentTools(
   asked: readonly string[] | undefined,
@@ -50,7 +49,7 @@ export function subagentTools(
   return { allow: [...left], deny, cut: [...cut].map(([tool, rule]) => ({ tool, rule })) };
 }
 
-/** All that both lists leave, by name. */
+/** All tools that both lists allow, by name. */
 function both(lists: Lists, places: ListPlaces, installed: readonly Listed[], given: Lists): Lists {
   const all = installed.map(({ name }) => name);
   const { allow, deny } = subagentTools(all, lists, places, installed, given);
@@ -63,7 +62,7 @@ function refusing(tool: Listed, { allow, deny }: Lists, places: ListPlaces): str
   return undefined;
 }
 
-/** Where the lists of subagents of that agent stand. */
+/** The paths of an agent's subagent lists. */
 export function subagentListPlaces({ agents }: TalkRules, agentId: string): ListPlaces {
   const own = Object.hasOwn(agents, agentId) ? agents[agentId]!.sandbox : undefined;
   const place = (isOwn: boolean, list: string): string =>

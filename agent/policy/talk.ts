@@ -1,28 +1,29 @@
 /**
- * Talk: the one place that decides what an agent may do with the sessions of others: see them, read
- * them, write to them, start them. docs/agent-talk.md holds the same as a table.
+ * Talk: decides what an agent may do with sessions of other agents: list, read, message or start
+ * them. docs/agent-talk.md has the same rules as a table.
  *
- * Boundary: pure. Tools ask before they do; the actors keep what cannot be known before: hops,
- * visited sessions, ceilings of a tree. The refusals that can come of a configuration are all made
- * here, so that a person who reads one knows which key to change.
+ * Boundary: pure. Tools check before they act. The actors enforce what is only known later: hops,
+ * visited sessions, limits of a tree. All refusals that follow from the configuration are made
+ * here, and each names the key to change.
  *
- * Invariant: the rows of the table are asked in its order, and the first that says no is named.
+ * Invariant: the rules are evaluated in the order of the table, and a refusal names the first rule
+ * that refuses.
  */
 import type { LineageLimits } from '../../protocols/lineage.ts';
 import type { SandboxPolicy } from '../../protocols/agent.ts';
 import type { SpawnLimits } from '../../protocols/subagent.ts';
 
-/** What a configuration says of it, the same for all agents of an installation. */
+/** The configured rules, shared by all agents of an installation. */
 export type TalkRules = {
   /** `tools.agentToAgent` */
   readonly enabled: boolean;
-  /** absent: every pair, as far as the agents let it */
+  /** absent: every pair, as far as the agents' own lists allow it */
   readonly allow?: readonly { readonly from: string; readonly to: string }[];
-  /** by agent id: those that are configured */
+  /** the configured agents, by id */
   readonly agents: Readonly<Record<string, AgentTalk>>;
-  /** what sandboxed sessions see: those that they spawned (default), or as others do */
+  /** what sandboxed sessions may reach: sessions that they spawned (default), or all */
   readonly visibility: 'spawned' | 'all';
-  /** last part of the main sessions' keys */
+  /** last part of the keys of main sessions */
   readonly mainKey: string;
   /** replies after the first answer, 0 to 5 */
   readonly turns: number;
@@ -30,17 +31,19 @@ export type TalkRules = {
   readonly spawn: SpawnRules;
 };
 
-/** `agents.agents[].a2a` and `.subagents`; an absent list allows all, an empty one nobody. */
+/** `agents.agents[].a2a` and `.subagents`; an absent list allows all agents, an empty one none. */
 export type AgentTalk = {
   readonly allowIncoming?: readonly string[];
   readonly allowOutgoing?: readonly string[];
-  /** by reading agent, `*` for any other; absent: none */
+  /** by id of the reading agent, `*` for any other; absent: none */
   readonly historyAccess?: Readonly<Record<string, HistoryLevel>>;
-  /** agents that it may start; absent: itself */
+  /** agents that it may start; absent: only itself */
   readonly allowAgents?: readonly string[];
-  /** how it is confined when it is started as a subagent, key by key */
+  /** its confinement when it is started as a subagent; overrides the defaults key by key */
   readonly sandbox?: Partial<SandboxPolicy>;
-  /** as one that is started: tokens and milliseconds, instead of SpawnRules */
+  /**
+   * its limits when it is started as a subagent, tokens and milliseconds; they override SpawnRules
+   */
   readonly tokens?: number;
   readonly timeoutMs?: number;
 };
@@ -49,23 +52,26 @@ export type HistoryLevel = 'none' | 'summary' | 'full';
 /** `agents.spawnDefaults` */
 export type SpawnRules = {
   readonly sandbox: SandboxPolicy;
-  /** of one subagent: tokens, milliseconds, model calls; US dollars, 0: as many as the tree has */
+  /**
+   * limits of one subagent: tokens, milliseconds, model calls, US dollars (0: the limit of its
+   * tree)
+   */
   readonly tokens: number;
   readonly timeoutMs: number;
   readonly turnsMax: number;
   readonly costUsd: number;
-  /** how long an ended one's session can be read, milliseconds */
+  /** how long the session of an ended subagent can be read, milliseconds */
   readonly keepMs: number;
   readonly limits: SpawnLimits;
 };
 
-/** Who asks. */
+/** The requesting session. */
 export type Talker = {
   readonly agentId: string;
   readonly sessionKey: string;
   readonly sandboxed: boolean;
 };
-/** What is asked for: a session, or the agent that is to be started. */
+/** The requested session, or the agent to start. */
 export type Talked = {
   readonly agentId: string;
   readonly sessionKey?: string;
@@ -74,18 +80,20 @@ export type Talked = {
 export type Access = 'list' | 'history' | 'send' | 'spawn';
 
 export type Verdict =
-  /** `level`: of `history` */
+  /** `level`: for `history` */
   | { readonly allowed: true; readonly level: Exclude<HistoryLevel, 'none'> }
-  /** `rule`: the place in the configuration that says no, as `tools.agentToAgent.enabled` */
+  /**
+   * `rule`: path of the refusing rule in the configuration, such as `tools.agentToAgent.enabled`
+   */
   | { readonly allowed: false; readonly rule: string; readonly why: string };
 
 /**
- * Whether `who` may do that with `what`. An agent that is not configured has said nothing: no list
- * of its own, no history for others, and it may start itself only.
+ * Whether `who` may access `what`. An agent that is not configured has the defaults: no lists, no
+ * shared history, and it may start only itself.
  */
 export function judge(rules: TalkRules, who: Talker, what: Talked, access: Access): Verdict {
   if (access === 'spawn') return judgeSpawn(rules, who, what);
-  // The table's first row leaves these out and its second allows them: they are asked once.
+  // The first row of the table excludes these and the second allows them; this check covers both.
   if (what.sessionKey === who.sessionKey || what.spawnedBy === who.sessionKey) return ALLOWED;
   if (who.sandboxed && rules.visibility === 'spawned') return NOT_FROM_A_SANDBOX;
   if (what.agentId === who.agentId) return ALLOWED;
@@ -96,7 +104,7 @@ const ALLOWED: Verdict = { allowed: true, level: 'full' };
 
 const no = (rule: string, why: string): Verdict => ({ allowed: false, rule, why });
 
-/** As a person finds it in the file. */
+/** The path as it is in the configuration file. */
 const placeOf = (agentId: string, key: string): string => `agents.agents[${agentId}].${key}`;
 
 const NOT_FROM_A_SANDBOX = no(
@@ -117,7 +125,7 @@ const names = (list: readonly string[], id: string): boolean =>
 const talkOf = ({ agents }: TalkRules, agentId: string): AgentTalk =>
   Object.hasOwn(agents, agentId) ? agents[agentId]! : {};
 
-/** What two agents say to any access of one to the sessions of the other. */
+/** Why agent `from` may not reach the sessions of agent `to`; undefined when it may. */
 function refusalBetween(rules: TalkRules, from: string, to: string): Verdict | undefined {
   if (!rules.enabled) return NOT_ENABLED;
   if (rules.allow && !rules.allow.some((one) => fits(one.from, from) && fits(one.to, to))) {
@@ -141,7 +149,7 @@ function refusalBetween(rules: TalkRules, from: string, to: string): Verdict | u
   return undefined;
 }
 
-/** The other agent's word about its history. */
+/** Applies the target agent's `historyAccess`. */
 function historyOf(rules: TalkRules, who: Talker, what: Talked, access: Access): Verdict {
   if (access !== 'history') return ALLOWED;
   const { historyAccess = {} } = talkOf(rules, what.agentId);
@@ -164,7 +172,10 @@ function judgeSpawn(rules: TalkRules, { agentId }: Talker, what: Talked): Verdic
   );
 }
 
-/** What the agent lives by when it is started as a subagent: the defaults, then its own words. */
+/**
+ * The rules for an agent that is started as a subagent: the defaults, overridden by its own
+ * settings.
+ */
 export function spawnRulesFor(rules: TalkRules, agentId: string): SpawnRules {
   const { spawn } = rules;
   const { sandbox, tokens, timeoutMs } = talkOf(rules, agentId);

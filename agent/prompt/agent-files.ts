@@ -1,12 +1,12 @@
 /**
- * AgentFiles: the files and skills of agents as they are now, for prompts. A look costs a few
- * `stat` when nothing changed, one when the agent has no workspace, and never waits for a tool that
- * works in the workspace.
+ * AgentFiles: the current files and skills of agents, for prompts. A look costs a few `stat` calls
+ * when nothing changed, and one when the agent has no workspace. It never waits for a tool that
+ * uses the workspace.
  *
- * Boundary: one per process; keeps what it has read of the last agents in memory.
+ * Boundary: one per process; caches the files of recently used agents in memory.
  *
- * Invariant: a look sees what was written before it was asked for: who comes while another looks
- * shares the next look, not that one. Of the shared folder only, it may be a second old.
+ * Invariant: a look includes everything written before it was requested. Requests during a running
+ * look share the next one. Only the shared skills may be up to one second old.
  */
 import type { Address } from '../../protocols/address.ts';
 import { address } from '../../protocols/address.ts';
@@ -16,15 +16,15 @@ import type { PromptParts } from './compose.ts';
 import type { Skill, SkillSurroundings } from './skill.ts';
 import { CONTEXT_FILES, type FoundFile } from './sources.ts';
 
-/** What the composition root says about skills; all of it is part of AgentServices. */
+/** Settings of skills from the composition root; part of AgentServices. */
 export type SkillSettings = {
-  /** folder of skills for all agents, absolute; need not be there */
+  /** folder of the shared skills, absolute; may be missing */
   readonly skillsFolder?: string;
-  /** values of the environment variables that skills may ask for */
+  /** values of the environment variables that skills may request */
   readonly skillsEnv?: Readonly<Record<string, { reveal(): string }>>;
 };
 
-/** Where models find the skills of all agents; the read tool takes it. */
+/** The path by which models read shared skills; the read tool accepts it. */
 export const SHARED_SKILLS_PATH = '/skills';
 
 const SKILL_PATHS = ['skills/*/SKILL.md'];
@@ -33,7 +33,7 @@ const AGENTS_MAX = 1_000;
 const SHARED_MS = 1_000;
 const SKILLS_MAX = 150;
 
-/** The same object as long as nothing changed. */
+/** The same object until something changes. */
 export type AgentParts = PromptParts;
 
 type Skills = { readonly skills: readonly Skill[]; readonly problems: readonly string[] };
@@ -44,7 +44,7 @@ type Seen = {
 };
 type Entry = { seen?: Seen; running?: Promise<AgentParts>; next?: Promise<AgentParts> };
 
-/** What it needs of an effect. */
+/** The parts of an effect's context that it uses. */
 export type Peeking = Pick<EffectContext, 'peek' | 'now'>;
 
 const NO_SKILLS: Skills = { skills: [], problems: [] };
@@ -57,7 +57,7 @@ export class AgentFiles {
   readonly #agents = new LruMap<Address, Entry>(AGENTS_MAX);
   #shared: { at: number; peeked?: Peeked; skills: Promise<Skills> } | undefined;
 
-  /** `secrets`: masked in files of a workspace, since commands write there what they like */
+  /** `secrets`: masked in files of a workspace, because commands may write them there */
   constructor(
     settings: SkillSettings & { readonly secrets?: SecretMask },
     path: string = process.env['PATH'] ?? '',
@@ -84,7 +84,7 @@ export class AgentFiles {
     return entry.next;
   }
 
-  /** Values that the skills of an agent put into the environment of its commands. */
+  /** The environment variables that an agent's skills request, with their values. */
   async environment(
     tenant: string,
     agentId: string,
@@ -157,7 +157,7 @@ export class AgentFiles {
 
 const skip = (): void => undefined;
 
-/** A file that is no text (not UTF-8, or with a zero in it) is left out. */
+/** Omits the text of a file that is not UTF-8 or contains a zero byte. */
 function decoded({ path, bytes }: Peeked['files'][number], secrets: SecretMask): FoundFile {
   try {
     const read = bytes && text.decode(bytes);
@@ -168,7 +168,7 @@ function decoded({ path, bytes }: Peeked['files'][number], secrets: SecretMask):
   return { name: path, left: 'unreadable' };
 }
 
-/** The agent's own skill stands in place of one of all agents with its name. */
+/** An agent's own skill replaces a shared skill with the same name. */
 function merged(own: Skills, shared: Skills): Skills {
   const names = new Set(own.skills.map(({ name }) => name));
   const skills = [...own.skills, ...shared.skills.filter(({ name }) => !names.has(name))];

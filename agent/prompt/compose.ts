@@ -1,9 +1,9 @@
 /**
- * Compose: the sources put together, each within its bound and all within theirs, with a report of
- * what became of each. Pure.
+ * Compose: assembles the prompt from its sources, each within its limit and all within a common
+ * limit, and reports what happened to each source. Pure.
  *
- * Base, runtime and what the caller adds stand in every prompt; files and skills share what is left
- * in their order, so that the last ones go first when there is too little room.
+ * Every prompt contains base, runtime and the caller's addition. Files and skills share the
+ * remaining room in their order, so the last ones are dropped first.
  */
 import { createHash } from 'node:crypto';
 import type { PromptReport, PromptSource } from '../../protocols/session.ts';
@@ -25,19 +25,19 @@ import {
 export type Prompt = {
   readonly system: string;
   readonly report: PromptReport;
-  /** the same for the same prompt and tools */
+  /** equal for equal prompts and tools */
   readonly digest: string;
 };
 
 export type PromptParts = {
-  /** those that were found, in any order; others than CONTEXT_FILES stand after them */
+  /** the files found, in any order; files that are not in CONTEXT_FILES come last */
   readonly files: readonly FoundFile[];
   readonly skills: readonly Skill[];
-  /** of skills: what is wrong with which file */
+  /** faults of skills, with their files */
   readonly problems: readonly string[];
 };
 
-/** A source that is cut to less says nothing. */
+/** A source that would be cut below this size is omitted. */
 const SOURCE_CHARACTERS_MIN = 200;
 const SEPARATOR = '\n\n';
 const TOKEN_CHARACTERS = 4;
@@ -63,7 +63,7 @@ export function composePrompt(facts: PromptFacts, parts: PromptParts): Prompt {
   });
 }
 
-/** The prompt with the text that a hook of `before_agent_start` put in its place. */
+/** The prompt with the text of a `before_agent_start` hook instead of its own. */
 export const replaced = ({ report }: Prompt, system: string): Prompt =>
   promptOf(system, {
     ...report,
@@ -76,7 +76,7 @@ const promptOf = (system: string, report: PromptReport): Prompt => {
   return { system, report, digest: digest.digest('hex').slice(0, 32) };
 };
 
-/** A quarter of the window, at four characters per token. */
+/** A quarter of the context window, at four characters per token. */
 const charactersMax = (window: number): number =>
   Math.min(PROMPT_CHARACTERS_MAX, Math.floor((window / 4) * TOKEN_CHARACTERS));
 
@@ -100,7 +100,7 @@ class Budget {
   }
 }
 
-/** All of CONTEXT_FILES, then the others as they came. */
+/** CONTEXT_FILES first, then the others in their order. */
 const inOrder = (files: readonly FoundFile[]): (FoundFile | { readonly name: string })[] => [
   ...CONTEXT_FILES.map((name) => files.find((file) => file.name === name) ?? { name }),
   ...files.filter(({ name }) => !(CONTEXT_FILES as readonly string[]).includes(name)),

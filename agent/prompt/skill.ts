@@ -1,7 +1,7 @@
 /**
- * Skill: a folder with a SKILL.md, whose front matter says what it is for. Pure but for the
- * look for programs that it needs. Loaded when there is the first skill: the YAML parser is not
- * small.
+ * Skill: a folder with a SKILL.md whose front matter describes its use. Pure except for the check
+ * for required programs. This module is loaded with the first skill, because the YAML parser is
+ * large.
  */
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
@@ -11,13 +11,13 @@ export type Skill = {
   readonly name: string;
   /** one line */
   readonly description: string;
-  /** as the read tool takes it */
+  /** path for the read tool */
   readonly path: string;
-  /** names of environment variables that its commands get */
+  /** names of environment variables for its commands */
   readonly env: readonly string[];
 };
 
-/** A skill, or why there is none, for the report. */
+/** A skill, or why it cannot be used, for the report. */
 export type ReadSkill = { readonly skill: Skill } | { readonly problem: string };
 
 const FRONT_MATTER = /^\uFEFF?---\r?\n([^]*?)\r?\n---(?:\r?\n|$)/;
@@ -29,13 +29,13 @@ const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;
 const PROGRAM = /^[A-Za-z0-9][A-Za-z0-9._+-]*$/;
 
 export type SkillSurroundings = {
-  /** names of the variables that the configuration has values for */
+  /** names of the variables with configured values */
   readonly env: ReadonlySet<string>;
-  /** where programs are looked for: `PATH` */
+  /** search path of programs: `PATH` */
   readonly path: string;
 };
 
-/** @param text of the SKILL.md; `path`: where the model finds it */
+/** @param text of the SKILL.md; `path`: where the model reads it */
 export function readSkill(path: string, text: string, around: SkillSurroundings): ReadSkill {
   const problem = (why: string): ReadSkill => ({ problem: `${path}: ${why}` });
   const matter = FRONT_MATTER.exec(text)?.[1];
@@ -59,11 +59,11 @@ export function readSkill(path: string, text: string, around: SkillSurroundings)
 
 type Fields = Omit<Skill, 'path'> & { readonly bins: readonly string[]; readonly always: boolean };
 
-/** @throws Error that says which field is wrong */
+/** @throws Error that names the invalid field */
 function fieldsOf(matter: string): Fields {
-  // without aliases no small text becomes a large value
+  // without aliases a small text cannot expand to a large value
   const top = recordOf(parse(matter, { maxAliasCount: 0, logLevel: 'silent' }));
-  // where other runtimes keep what is not part of the common format
+  // other runtimes store here what is not part of the common format
   const { openclaw } = recordOf(top['metadata']);
   const own = { ...recordOf(openclaw), ...top };
   const requires = recordOf(own['requires']);

@@ -1,14 +1,14 @@
 /**
- * Sources: what a system prompt is made of, in order, and how much of each: base, the files
- * at the top of the agent's workspace, files that hooks add, skills, runtime, and what the caller
- * of this run adds. Pure.
+ * Sources: the parts of a system prompt in order, with their size limits: base, files at the top of
+ * the agent's workspace, files added by hooks, skills, runtime, and the caller's addition for this
+ * run. Pure.
  */
 import type { AgentSettings } from '../../protocols/agent.ts';
 import type { PromptSource } from '../../protocols/session.ts';
 import type { Confinement } from '../tools/tool.ts';
 import type { Skill } from './skill.ts';
 
-/** Files of the workspace that are part of the prompt, in order. */
+/** Workspace files that are part of the prompt, in order. */
 export const CONTEXT_FILES = [
   'AGENTS.md',
   'SOUL.md',
@@ -17,12 +17,12 @@ export const CONTEXT_FILES = [
   'USER.md',
 ] as const;
 
-/** Of one source. */
+/** Limit of one source. */
 export const SOURCE_CHARACTERS_MAX = 20_000;
-/** Of the whole prompt; less where it would take more than a quarter of the model's window. */
+/** Limit of the whole prompt, and at most a quarter of the model's window. */
 export const PROMPT_CHARACTERS_MAX = 150_000;
 
-/** A file as it was found; `text` is absent where `left` says why. */
+/** A file; when `text` is absent, `left` says why. */
 export type FoundFile = {
   readonly name: string;
   readonly text?: string;
@@ -40,9 +40,9 @@ export type PromptFacts = {
   /** of the host, epoch milliseconds */
   readonly now: number;
   readonly extraSystemPrompt?: string;
-  /** agent that it works for; absent: it talks with people */
+  /** the agent that it works for; absent: it talks to users */
   readonly subagentOf?: string;
-  /** names of the tools that the model is offered */
+  /** names of the offered tools */
   readonly tools: readonly string[];
 };
 
@@ -82,7 +82,7 @@ const ACCESS = {
   none: 'you have no access to it in this conversation',
 } as const;
 
-/** Without the time of day: providers keep a prompt in their caches while it stays the same. */
+/** Excludes the time of day, so that providers can cache the prompt. */
 export const runtimeText = ({ now, model, confinement }: PromptFacts): string =>
   [
     '# Runtime',
@@ -98,13 +98,13 @@ export const runtimeText = ({ now, model, confinement }: PromptFacts): string =>
     ].join('\n'),
   ].join('\n\n');
 
-/** On the host it is elsewhere, at a path that the prompt need not know. */
+/** On the host its path differs, and the prompt does not need it. */
 const placeOf = ({ sandboxed }: PromptFacts['confinement']): string =>
   sandboxed ? '/workspace' : 'the folder that commands begin in';
 
 let days: Intl.DateTimeFormat | undefined;
 
-/** `Saturday 2026-11-21 (Europe/Berlin)`, in the zone of the host. */
+/** `Saturday 2026-11-21 (Europe/Berlin)`, in the host's time zone. */
 function dayOf(now: number): string {
   days ??= new Intl.DateTimeFormat('en', {
     weekday: 'long',
