@@ -1,8 +1,8 @@
 /**
- * Answer: what has been heard of one model answer so far. The adapters translate their provider's
- * events into calls of these methods; the shared stream loop takes the events out.
+ * Answer: the received part of one model answer. Adapters translate their provider's events into
+ * calls of these methods; the shared stream loop takes the resulting events.
  *
- * Invariant: `done().text` is the concatenation of every text delta handed out (model.ts, 1).
+ * Invariant: `done().text` is the concatenation of all emitted text deltas (model.ts, 1).
  */
 import { defined } from '../../protocols/defined.ts';
 import type {
@@ -14,15 +14,15 @@ import type {
   ToolCall,
 } from './model.ts';
 
-/** An event whose form the protocol does not know. */
+/** An event that does not follow the provider's protocol. */
 export class MalformedEvent extends Error {
   override readonly name = 'MalformedEvent';
 }
 
-/** What a provider counted, as far as it said so. */
+/** The token counts of a provider; it may omit some. */
 export type HeardUsage = { readonly [Count in keyof ModelUsage]: number | null | undefined };
 
-/** Of one answer: words, reasoning and arguments. A server that never ends is given up. */
+/** Maximum characters of one answer: text, reasoning and arguments. A longer stream is aborted. */
 const ANSWER_CHARACTERS_MAX = 1_048_576;
 
 type OpenCall = { id: string; name: string; json: string };
@@ -37,7 +37,7 @@ export class Answer {
   #ended = false;
   #characters = 0;
 
-  /** The provider said that the answer is whole. */
+  /** Whether the provider sent the end of the answer. */
   get ended(): boolean {
     return this.#ended;
   }
@@ -55,8 +55,8 @@ export class Answer {
   }
 
   /**
-   * A tool call begins; `key` is the provider's place for it in this answer. Some servers give two
-   * calls one id: the later gets another, for results find their calls by it.
+   * Starts a tool call; `key` is the provider's index of it in this answer. Some servers use one id
+   * for two calls. The later call gets another id, because results refer to calls by id.
    */
   openCall(key: string | number, id: string, name: string): void {
     expectText(id, 'call id');
@@ -65,12 +65,12 @@ export class Answer {
     this.#calls.set(key, { id: otherThan(others, id), name, json: '' });
   }
 
-  /** @throws MalformedEvent when no call was opened there */
+  /** @throws MalformedEvent when no call was opened with this key */
   callArgs(key: string | number, delta: string): void {
     this.#callAt(key).json += this.#count(expectText(delta, 'arguments delta'));
   }
 
-  /** The whole arguments, in place of what the deltas said. */
+  /** Replaces the arguments received so far by the complete arguments. */
   wholeCallArgs(key: string | number, json: string): void {
     const call = this.#callAt(key);
     this.#characters -= call.json.length;
@@ -81,7 +81,7 @@ export class Answer {
     return this.#calls.has(key);
   }
 
-  /** Later numbers replace earlier ones; undefined and null keep them. */
+  /** Later numbers replace earlier ones; undefined and null change nothing. */
   usage(heard: Partial<HeardUsage>): void {
     const said = Object.entries(heard).filter(([, count]) => typeof count === 'number');
     this.#usage = { ...this.#usage, ...Object.fromEntries(said) };
@@ -99,7 +99,7 @@ export class Answer {
     this.#ended = true;
   }
 
-  /** The events heard since the last take, in order. */
+  /** Removes and returns the new events, in order. */
   take(): ModelEvent[] {
     const heard = this.#heard;
     this.#heard = [];
@@ -109,13 +109,13 @@ export class Answer {
   done(): ModelDone {
     const whole = this.#stop === 'end' || this.#stop === 'tools';
     const calls = whole ? [...this.#calls.values()].map(closeCall) : [];
-    // it holds the calls that were cut off: sent back, they would lack their results for ever
+    // it contains the truncated calls, which would never get results if it were sent back
     const continuation = whole || this.#calls.size === 0 ? this.#continuation : undefined;
     return {
       kind: 'done',
       text: this.#text,
       calls,
-      // some servers say "stop" although they ask for tools
+      // some servers report "stop" although the answer has tool calls
       stop: whole ? (calls.length > 0 ? 'tools' : 'end') : this.#stop,
       usage: withoutZeros(this.#usage),
       ...defined({ continuation }),
@@ -136,7 +136,7 @@ export class Answer {
   }
 }
 
-/** Nothing cached is nothing to say. */
+/** Omits cache counts of zero. */
 const withoutZeros = ({
   cachedInputTokens,
   cacheWriteTokens,
@@ -156,7 +156,7 @@ const otherThan = (ids: readonly string[], id: string): string => {
 
 const closeCall = ({ id, name, json }: OpenCall): ToolCall => ({ id, name, args: parseArgs(json) });
 
-/** Models do write broken JSON; the tool's own check then tells them so, in their words. */
+/** Models may write invalid JSON; the tool's validation then reports it to the model. */
 const parseArgs = (json: string): unknown => {
   if (json.trim() === '') return {};
   try {
@@ -166,7 +166,7 @@ const parseArgs = (json: string): unknown => {
   }
 };
 
-/** @throws MalformedEvent unless `value` is a text */
+/** @throws MalformedEvent unless `value` is a string */
 export const expectText = (value: unknown, what: string): string => {
   if (typeof value === 'string') return value;
   throw new MalformedEvent(`${what} is ${value === null ? 'null' : typeof value}, not text`);

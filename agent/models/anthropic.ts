@@ -1,12 +1,12 @@
 /**
- * Anthropic's Messages API (version 2026-10-21) through its SDK, and servers that speak the same.
+ * Anthropic's Messages API (version 2026-10-21) through its SDK, and compatible servers.
  *
- * What is sent is only what every model takes: no temperature, top_p or top_k (refused since that
- * version); `max_tokens` always, because it is mandatory; thinking in the form of the model's
+ * Requests contain only what every model accepts: no temperature, top_p or top_k (refused since
+ * that version); always `max_tokens`, because it is mandatory; thinking in the form of the model's
  * generation.
  *
- * Idempotency-Key: Anthropic does not promise to read it; gateways in between may. A model call is
- * therefore of class `repeatable`, never `keyed`.
+ * Idempotency-Key: Anthropic does not document it, but gateways on the way may use it. A model call
+ * is therefore of class `repeatable`, never `keyed`.
  */
 import type Anthropic from '@anthropic-ai/sdk';
 import type { ImagePart } from '../../protocols/content.ts';
@@ -44,7 +44,8 @@ type Block = Anthropic.ContentBlockParam;
 type Event = Anthropic.RawMessageStreamEvent;
 
 /**
- * When neither the request nor the model's entry says one: a bound that every current model keeps.
+ * Default when neither the request nor the model's entry has a limit; every current model accepts
+ * it.
  */
 const maxTokensDefault = 32_000;
 
@@ -79,8 +80,8 @@ const wireOf = (
 };
 
 /**
- * A client per call: making one is cheap, connections are pooled below `fetch`, and `fetch` is the
- * call's.
+ * One client per call: a client is cheap, connections are pooled below `fetch`, and each call has
+ * its own `fetch`.
  */
 const connect = async (connection: OpenConnection, fetch: Fetch): Promise<Anthropic> => {
   const proof = authentication(connection, ['x-api-key', 'authorization'], 'ANTHROPIC_API_KEY');
@@ -115,7 +116,7 @@ const paramsOf = (request: ModelRequest, connection: OpenConnection, most: numbe
       input_schema: { ...parameters, type: 'object' },
     }));
   }
-  // marks the end of the history as cacheable: the next round of the loop reads it at a tenth of
+  // marks the end of the history as cacheable: the next request of the run reads it at a tenth of
   // the price
   if (connection.official) params.cache_control = { type: 'ephemeral' };
   return { ...params, ...thinkingOf(request, model, params.max_tokens, messages, origin) };
@@ -139,7 +140,7 @@ const thinkingOf = (
     };
   }
   const budget = Math.min(thinkingBudgets[level], maxTokens - 1);
-  // with a budget, an answer to tool results must begin with the thinking that led to the calls
+  // with a budget, an answer after tool results must begin with the thinking that led to the calls
   if (budget < 1_024 || !carriesThinking(messages, origin)) return {};
   return { thinking: { type: 'enabled', budget_tokens: budget } };
 };
@@ -151,7 +152,7 @@ const carriesThinking = (messages: readonly ModelMessage[], origin: Origin): boo
     .every((message) => message.role !== 'assistant' || blocksFor(message, origin) !== undefined);
 };
 
-/** The results of one assistant message stand together in one user message, as the API demands. */
+/** The API requires the results of one assistant message in one user message. */
 const messagesOf = (
   messages: readonly ModelMessage[],
   origin: Origin,
@@ -194,7 +195,7 @@ const blocksOf = (message: ModelMessage, origin: Origin, model: ModelInfo): Bloc
   return [...textOf(message.text), ...calls];
 };
 
-/** The API refuses a block of text that says nothing. */
+/** The API refuses empty text blocks. */
 const textOf = (text: string): Anthropic.TextBlockParam[] =>
   text.trim() === '' ? [] : [{ type: 'text', text }];
 
@@ -203,7 +204,7 @@ const imageOf = ({ mimeType, data }: ImagePart): Anthropic.ImageBlockParam => ({
   source: { type: 'base64', media_type: mimeType, data },
 });
 
-/** The answer's blocks as they must be sent back if the model thought. */
+/** The answer's blocks, which must be sent back unchanged when the model used thinking. */
 type Kept = { blocks: Map<number, Record<string, unknown>>; thought: boolean };
 
 const hear = (event: Event, answer: Answer, kept: Kept, origin: Origin): void => {
@@ -241,7 +242,7 @@ const hearUsage = (
   answer: Answer,
 ): void => {
   if (!usage) return;
-  // here the input is what was neither written to the cache nor read from it
+  // these input tokens exclude those written to or read from the cache
   const written = usage.cache_creation_input_tokens ?? 0;
   const read = usage.cache_read_input_tokens ?? 0;
   const { input_tokens: fresh, output_tokens: outputTokens } = usage;

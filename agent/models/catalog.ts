@@ -1,9 +1,9 @@
 /**
- * The catalog: which model providers there are, and which of them a model's name means.
+ * The catalog: the configured model providers, and the resolution of model names.
  *
- * Boundary: made once from the `models` section of the configuration and the environment (as a
- * record; nothing here reads `process.env`). Opens no connection and loads no SDK.
- * Invariant: no key and no header value can be read from a catalog or its providers.
+ * Boundary: created once from the `models` section of the configuration and the environment (as a
+ * record; this file does not read `process.env`). It opens no connection and loads no SDK.
+ * Invariant: keys and header values cannot be read from a catalog or its providers.
  */
 import { TroupeError } from '../../protocols/errors.ts';
 import {
@@ -27,17 +27,19 @@ import { THINKING_LEVELS, thinkingLevelsOf } from './thinking.ts';
 
 /** One entry of `models.providers`. */
 export type ProviderSettings = {
-  /** mandatory, except where the provider's name tells it: anthropic, openai, google, offline */
+  /** required unless the provider's name implies it: anthropic, openai, google, offline */
   readonly api?: ModelApi;
-  /** default: the API's own address; an own address never gets a key from the environment */
+  /**
+   * default: the API's own address; with any other address, keys of the environment are not used
+   */
   readonly baseUrl?: string;
   readonly apiKey?: SecretText;
-  /** more keys, asked in order when the one before cannot (failover.ts); `apiKey` is the first */
+  /** more keys, used in order when the previous one fails (failover.ts); `apiKey` is the first */
   readonly profiles?: readonly { readonly id: string; readonly apiKey: SecretText }[];
   readonly headers?: Readonly<Record<string, SecretText>>;
   /** Chat Completions only; see Connection.streamOptions */
   readonly streamOptions?: boolean;
-  /** more models, or other bounds of known ones */
+  /** additional models, or other limits for known ones */
   readonly models?: readonly (Pick<ModelInfo, 'id'> & Partial<ModelInfo>)[];
 };
 
@@ -47,43 +49,46 @@ export type CatalogOptions = {
   /** read for ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY, GOOGLE_API_KEY; default empty */
   readonly env?: Readonly<Record<string, string | undefined>>;
   readonly clock: CallClock;
-  /** pace of the offline model; default 200, 0 as fast as possible */
+  /** tokens per second of the offline model; default 200, 0 as fast as possible */
   readonly offlineTokensPerSecond?: number;
 };
 
 export type ResolvedModel = {
-  /** `provider/model`, to be kept where the choice is recorded */
+  /** `provider/model`, for records of the choice */
   readonly name: string;
   /** with its first key */
   readonly provider: ModelProvider;
   readonly model: ModelInfo;
-  /** the provider with each of its keys, in order; at least one */
+  /** the provider once per key, in order; at least one */
   readonly profiles: readonly Profile[];
-  /** that a request for it may name, `off` first; the model may know fewer than there are */
+  /** levels that a request may use, `off` first; the model may support fewer */
   readonly thinkingLevels: readonly ThinkingLevel[];
 };
 
-/** A provider with one of its keys. `id` is '' for the key that stands beside no others. */
+/** A provider with one of its keys. `id` is '' for a single key. */
 export type Profile = { readonly id: string; readonly provider: ModelProvider };
 
 export type ModelCatalog = {
-  /** Anthropic, OpenAI and Google are always there; without a key their calls say which to set. */
+  /**
+   * Anthropic, OpenAI and Google are always included; without a key, a call fails and names the
+   * missing setting.
+   */
   readonly providers: readonly ModelProvider[];
-  /** Known models of the providers that can be used now, as `provider/model`. */
+  /** Known models of the usable providers, as `provider/model`. */
   names(): readonly string[];
   /**
-   * `provider/model`, known or not, or the bare name of a model that exactly one provider knows.
-   * @throws TroupeError INVALID_ARGUMENT that names what exists
+   * Resolves `provider/model`, known or not, or the bare name of a model of exactly one provider.
+   * @throws TroupeError INVALID_ARGUMENT that lists the existing names
    */
   resolve(name: string): ResolvedModel;
-  /** Of `resolve`; all levels where nothing is known by the name. Does not throw. */
+  /** The levels of the resolved model; all levels for an unknown name. Does not throw. */
   thinkingLevels(name: string): readonly ThinkingLevel[];
   /**
-   * The first own provider's first model, else Anthropic's when there is a key, else OpenAI's, else
-   * Google's, else the offline model.
+   * The first model of the first configured provider. Otherwise Anthropic's when it has a key, then
+   * OpenAI's, then Google's, then the offline model.
    */
   defaultModel(): string;
-  /** what failed lately on this worker */
+  /** recent failures on this worker */
   readonly coolDowns: CoolDowns;
 };
 
@@ -93,7 +98,7 @@ const builtInModels: Readonly<Record<BuiltInProviderId, readonly ModelInfo[]>> =
   google: googleModels,
 };
 
-/** @throws TroupeError INVALID_ARGUMENT for a key or header that no HTTP header may carry */
+/** @throws TroupeError INVALID_ARGUMENT for a key or header value that is invalid in HTTP */
 export const createModelCatalog = (
   settings: ModelSettings,
   options: CatalogOptions,
@@ -119,12 +124,12 @@ export const createModelCatalog = (
 
 type Entry = { readonly api: ModelApi; readonly profiles: readonly Profile[] };
 
-/** What `apiKey` is called where profiles stand beside it. */
+/** The profile id of `apiKey` when profiles are configured as well. */
 const firstProfileId = 'default';
 
 type WithApi = ProviderSettings & { readonly api: ModelApi };
 
-/** The provider once per key: `apiKey` first, then the profiles as they are written. */
+/** The provider once per key: `apiKey` first, then the profiles in their order. */
 const profilesOf = (id: string, entry: WithApi, options: CatalogOptions): Profile[] => {
   const { profiles = [], apiKey } = entry;
   if (profiles.length === 0) return [{ id: '', provider: createProvider(id, entry, options) }];
@@ -135,7 +140,7 @@ const profilesOf = (id: string, entry: WithApi, options: CatalogOptions): Profil
   }));
 };
 
-/** A key of the environment is meant for the provider's own address and goes nowhere else. */
+/** A key of the environment is sent only to the provider's own address. */
 const keyFromEnvironment = (
   id: string,
   entry: ProviderSettings,
@@ -251,14 +256,14 @@ const catalogOf = (
 
 type Choice = Omit<ResolvedModel, 'profiles' | 'thinkingLevels'>;
 
-/** `provider/model`; the model's own name may hold slashes as well. */
+/** `provider/model`; the model's own name may contain slashes. */
 const named = (providers: readonly ModelProvider[], name: string): Choice | undefined => {
   const slash = name.indexOf('/');
   const provider = slash > 0 ? providers.find((one) => one.id === name.slice(0, slash)) : undefined;
   const id = name.slice(slash + 1);
   if (provider === undefined || id === '') return undefined;
   const known = provider.models.find((model) => model.id === id);
-  // the offline model is no service that may have got new models since
+  // the offline model has a fixed list of models, unlike a remote service
   if (!known && provider.models.includes(offlineModel)) return undefined;
   return { name, provider, model: known ?? { id, ...unknownModel } };
 };
@@ -276,7 +281,7 @@ const bare = (
         .map((model) => ({ name: `${provider.id}/${model.id}`, provider, model })),
     );
   const ready = among(usable);
-  // a model that only lacks a key is better told so than that it does not exist
+  // for a known model that only lacks a key, report the missing key
   const found = ready.length > 0 ? ready : among(providers);
   const [only, ...others] = found;
   if (only && others.length === 0) return only;

@@ -1,7 +1,8 @@
 /**
- * Chosen: what a run asks for, made of stored choices. Entries refuse unknown names, but a name may
- * have been stored before that, or its provider may be gone from the configuration since. Such a
- * choice does not end the run: the agent's own setting applies, and the reply says so. Pure.
+ * Chosen: the models and the thinking level of a run, from stored choices. Entry points refuse
+ * unknown names, but a stored name may be older than that check, or its provider may have been
+ * removed from the configuration. Such a choice does not end the run: the agent's own setting
+ * applies, and the reply says so. Pure.
  */
 import type { AgentSettings } from '../../protocols/agent.ts';
 import { errorData, TroupeError } from '../../protocols/errors.ts';
@@ -16,10 +17,10 @@ export type StoredChoice = {
 };
 
 export type Chosen = {
-  /** to ask, in order; at least one */
+  /** models to try, in order; at least one */
   readonly names: readonly [string, ...string[]];
   readonly thinking?: ThinkingLevel;
-  /** what was stored and means nothing, for people */
+  /** stored names that are unknown, for users */
   readonly notices: readonly string[];
 };
 

@@ -1,9 +1,8 @@
 /**
- * Connection: where a remote provider is and how we prove who we are, and what its adapter needs of
- * it.
+ * Connection: the address and credentials of a remote provider, and what its adapter needs of them.
  *
- * Invariant: the key and the header values live in closures only; neither JSON nor inspection nor
- * an error made from a provider shows them.
+ * Invariant: the key and the header values exist only in closures. JSON, inspection and errors of a
+ * provider never show them.
  */
 import { TroupeError } from '../../protocols/errors.ts';
 import { type FailureContext, missingKey } from './failure.ts';
@@ -11,36 +10,36 @@ import { unknownModel } from './known-models.ts';
 import type { ModelInfo } from './model.ts';
 import type { CallClock } from './stream.ts';
 
-/** A secret as the configuration resolves it: something that reveals its text, or the text. */
+/** A secret of the configuration: an object that reveals its text, or the text. */
 export type SecretText = string | { reveal(): string };
 
 export type Connection = {
   /** the provider's name in the configuration */
   readonly id: string;
-  /** root of the API; default the provider's own */
+  /** base URL of the API; default the provider's own */
   readonly baseUrl?: string;
   readonly apiKey?: SecretText;
-  /** which of the provider's keys this is; absent when it has one only */
+  /** name of this key; absent when the provider has a single key */
   readonly profile?: string;
   /**
-   * Chat Completions only: whether the server takes `stream_options`, which asks it to count
-   * tokens; without it they are estimated. Default true
+   * Chat Completions only: whether the server accepts `stream_options`, which requests token
+   * counts; without it they are estimated. Default true
    */
   readonly streamOptions?: boolean;
-  /** sent with each request; they win over ours */
+  /** sent with each request; they override ours */
   readonly headers?: Readonly<Record<string, SecretText>>;
   readonly models: readonly ModelInfo[];
   readonly clock: CallClock;
 };
 
-/** A connection with its secrets revealed, for the inside of an adapter's closure. */
+/** A connection with revealed secrets; only an adapter's closure holds it. */
 export type OpenConnection = {
   readonly id: string;
-  /** who a continuation is for: sealed reasoning can be read with the same key only */
+  /** receiver of continuations: encrypted reasoning can only be read with the same key */
   readonly origin: string;
   readonly models: readonly ModelInfo[];
   readonly baseUrl: string;
-  /** no other address was configured */
+  /** whether the base URL is the provider's default */
   readonly official: boolean;
   readonly apiKey: string | undefined;
   /** names in lower case */
@@ -50,9 +49,9 @@ export type OpenConnection = {
 };
 
 /**
- * @throws TroupeError INVALID_ARGUMENT when the key or a header value holds a character that no
- * HTTP header may carry (a line break pasted along): the HTTP client would put the whole value into
- * its error
+ * @throws TroupeError INVALID_ARGUMENT when the key or a header value contains a character that is
+ *   invalid in an HTTP header,
+ * such as a line break. The HTTP client would put the whole value into its error.
  */
 export const openConnection = (connection: Connection, officialUrl: string): OpenConnection => {
   const { clock } = connection;
@@ -82,14 +81,14 @@ export const openConnection = (connection: Connection, officialUrl: string): Ope
   };
 };
 
-/** What is known of a model, or what is assumed of one that nobody described. */
+/** The known properties of a model, or the defaults for an unknown one. */
 export const modelOf = ({ models }: OpenConnection, id: string): ModelInfo =>
   models.find((model) => model.id === id) ?? { id, ...unknownModel };
 
 /**
- * The headers for an SDK. Without a key its own one (it insists on some) is taken out again with
- * null, so that a server that needs none gets none.
- * @throws TroupeError UNAUTHORIZED without any proof, when the address is the provider's own
+ * The headers for an SDK. Without a key, null removes the SDK's own header (some SDKs require a
+ * key), so that a server without authentication receives none.
+ * @throws TroupeError UNAUTHORIZED without credentials, when the address is the provider's own
  */
 export const authentication = (
   connection: OpenConnection,

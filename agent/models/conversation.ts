@@ -1,9 +1,9 @@
 /**
- * Mends a conversation so that every provider accepts it. A run that was aborted or moved to
- * another worker may leave calls without results; compaction may leave results without their call.
- * Providers refuse both, and a refused history would make the session useless permanently.
+ * Repairs a conversation so that every provider accepts it. An aborted or moved run may leave calls
+ * without results; a compaction may leave results without their call. Providers refuse both, and
+ * then the session could never continue.
  *
- * Pure; order is kept; messages that are right are returned as they are.
+ * Pure; the order is kept; correct messages are returned unchanged.
  */
 import { createHash } from 'node:crypto';
 import type { Continuation, ModelMessage, ToolCall } from './model.ts';
@@ -11,13 +11,13 @@ import type { Continuation, ModelMessage, ToolCall } from './model.ts';
 type ToolMessage = Extract<ModelMessage, { role: 'tool' }>;
 type AssistantMessage = Extract<ModelMessage, { role: 'assistant' }>;
 
-/** What a model reads about a call that was never answered. */
+/** The result that a model reads for a call without one. */
 export const unfinishedCallText =
   'No result: the run ended before this tool finished. It may or may not have had its effect.';
 
 /**
- * The conversation with each call followed by exactly one result, results without a call dropped,
- * and messages that say nothing dropped; for an `origin` also each call under an id of its own.
+ * The conversation with exactly one result after each call. Results without a call and empty
+ * messages are removed. For an `origin`, call ids are also unique.
  */
 export const mendConversation = (
   messages: readonly ModelMessage[],
@@ -40,9 +40,9 @@ export const mendConversation = (
 };
 
 /**
- * Servers of open models begin their ids anew with each answer (`call_0`), and Anthropic refuses an
- * id that another call had. What goes back as its provider wrote it has its ids in it, and keeps
- * them; other calls get another id where theirs is taken.
+ * Servers of open models restart their ids with each answer (`call_0`), and Anthropic refuses
+ * duplicate ids. A message that is sent back in its provider's own form keeps its ids, which are
+ * part of it. Other calls get a new id when theirs is in use.
  */
 const ownIds = (messages: readonly ModelMessage[], origin: Origin) => {
   const isOwn = (message: AssistantMessage) => blocksFor(message, origin) !== undefined;
@@ -75,10 +75,7 @@ const saysSomething = (message: Exclude<ModelMessage, ToolMessage>): boolean =>
   message.text.trim() !== '' ||
   (message.role === 'assistant' ? (message.calls?.length ?? 0) : (message.images?.length ?? 0)) > 0;
 
-/**
- * The results that stand before the next assistant message, one per call, in the order of the
- * calls.
- */
+/** The results before the next assistant message, one per call, in the order of the calls. */
 const resultsOf = (
   calls: readonly ToolCall[],
   messages: readonly ModelMessage[],
@@ -102,24 +99,24 @@ const unfinished = (call: ToolCall): ToolMessage => ({
 });
 
 /**
- * A call's id as Anthropic and OpenAI take it: letters, digits, _ and -, at most 64. Calls that one
- * provider made are shown to another after a failover; the same id always becomes the same.
+ * A call id that Anthropic and OpenAI accept: letters, digits, _ and -, at most 64. After a
+ * failover, calls of one provider are sent to another. Equal ids stay equal.
  */
 export const portableId = (id: string): string =>
   /^[\w-]{1,64}$/.test(id)
     ? id
     : `call_${createHash('sha256').update(id).digest('hex').slice(0, 32)}`;
 
-/** A call's arguments as an object, for the providers that accept nothing else. */
+/** A call's arguments as an object, because some providers accept nothing else. */
 export const argsObject = (args: unknown): Record<string, unknown> =>
   typeof args === 'object' && args !== null && !Array.isArray(args)
     ? (args as Record<string, unknown>)
     : { input: args };
 
-/** Who a continuation is for: nobody else can read it. */
+/** The provider and model of a continuation; only they can read it. */
 export type Origin = Pick<Continuation, 'provider' | 'model'>;
 
-/** The blocks to send back in place of an assistant message, if that very model wrote them. */
+/** The blocks that replace an assistant message when the same provider and model wrote it. */
 export const blocksFor = (
   { continuation }: Extract<ModelMessage, { role: 'assistant' }>,
   { provider, model }: Origin,

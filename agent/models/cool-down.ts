@@ -1,23 +1,22 @@
 /**
- * Cool-down: which candidates are better left alone for a while, because they have just failed. One
- * table per catalog, in the worker's memory: another worker finds out by itself, and a restart
- * forgets.
+ * Cool-down: skips candidates that failed recently. One table per catalog, in the worker's memory;
+ * other workers have their own, and a restart clears it.
  *
- * What a failure says something about:
- *  - a key that was refused, or has no money left: every model behind that key (`profile`);
- *  - an address where nobody answers: every key and model there (`provider`);
- *  - a rate limit, an overload, a stream that was cut or stalls: that model with that key
- *    (`model`), because all providers count limits per model.
+ * What a failure affects:
+ *  - a refused key, or one without credit: every model behind that key (`profile`);
+ *  - an unreachable address: every key and model there (`provider`);
+ *  - a rate limit, an overload, a cut or stalled stream: that model with that key (`model`),
+ *    because all providers count limits per model.
  *
  * Invariants:
  *  1. A success ends the cool-down of its model, key and address.
- *  2. The pause grows with failures one after the other, never by calls that failed side by side:
- *     what began before the pause began only tells the same failure again.
- *  3. No pause is longer than a day, and the table holds at most `entriesMax` rows.
+ *  2. The pause grows with consecutive failures, not with concurrent ones: a call that started
+ *     before the pause reports the same failure again.
+ *  3. No pause is longer than a day, and the table has at most `entriesMax` rows.
  */
 import type { TroupeError } from '../../protocols/errors.ts';
 
-/** What is asked: a model with one key at one provider. */
+/** A model, with one key, at one provider. */
 export type CoolDownKey = {
   readonly provider: string;
   readonly profile: string;
@@ -25,7 +24,7 @@ export type CoolDownKey = {
   readonly model: string;
 };
 
-/** One call, from its begin to the one of the two that is told of it. */
+/** One running call; it reports either its success or its failure. */
 export type Watched = {
   succeeded(): void;
   failed(error: TroupeError): void;
@@ -40,9 +39,9 @@ const minute = 60 * second;
 const hour = 60 * minute;
 const day = 24 * hour;
 
-/** Each failure after the other makes the pause so many times longer, up to its bound. */
+/** Factor of the pause per consecutive failure, up to the maximum. */
 const growth = 4;
-/** Failures so long ago do not make the next pause longer. */
+/** Older failures do not lengthen the next pause. */
 const forgottenAfterMs = day;
 const entriesMax = 10_000;
 
@@ -52,7 +51,7 @@ const notReached: Pause = { scope: 'provider', baseMs: 30 * second, maxMs: 10 * 
 const keyRefused: Pause = { scope: 'profile', baseMs: hour, maxMs: hour };
 const modelForbidden: Pause = { scope: 'model', baseMs: hour, maxMs: hour };
 
-/** How long what cools after a failure; undefined when the failure says nothing about the place. */
+/** The pause after a failure; undefined when the failure does not concern the candidate. */
 const pauseFor = ({ code, details }: TroupeError): Pause | undefined => {
   switch (code) {
     case 'RATE_LIMIT_EXCEEDED':
@@ -60,7 +59,7 @@ const pauseFor = ({ code, details }: TroupeError): Pause | undefined => {
     case 'UNAUTHORIZED':
       return keyRefused;
     case 'FORBIDDEN':
-      // 403 and a day's quota are about the model; a bill that is not paid is about the key
+      // 403 and a daily quota concern the model; an unpaid bill concerns the key
       return details?.status === 403 || details?.type === 'quota_per_day'
         ? modelForbidden
         : keyRefused;
@@ -78,19 +77,19 @@ export class CoolDowns {
   readonly #monotonicMs: () => number;
   readonly #rows = new Map<string, Row>();
 
-  /** @param monotonicMs now, milliseconds of a clock that nobody sets */
+  /** @param monotonicMs milliseconds of a monotonic clock */
   constructor(monotonicMs: () => number) {
     this.#monotonicMs = monotonicMs;
   }
 
-  /** Milliseconds until the place is ready; 0 when it is. */
+  /** Milliseconds until the candidate may be used; 0 when it may be used now. */
   remainingMs(place: CoolDownKey): number {
     const now = this.#monotonicMs();
     const untils = keysOf(place).map((key) => this.#rows.get(key)?.untilMs ?? 0);
     return Math.max(0, Math.max(...untils) - now);
   }
 
-  /** Notes that a call begins now. */
+  /** Records the start of a call. */
   begin(place: CoolDownKey): Watched {
     const beganMs = this.#monotonicMs();
     return {
@@ -99,7 +98,7 @@ export class CoolDowns {
     };
   }
 
-  /** A call that began before the failure says nothing about what came after it. */
+  /** A call that started before the failure does not end its cool-down. */
   #succeeded(place: CoolDownKey, beganMs: number): void {
     for (const key of keysOf(place)) {
       const row = this.#rows.get(key);
@@ -114,7 +113,7 @@ export class CoolDowns {
     const key = keyOf(pause.scope, place);
     const row = this.#rows.get(key);
     const known = row !== undefined && now - row.lastMs < forgottenAfterMs ? row : undefined;
-    // a call that ran when the pause began has not seen it: it tells the same failure again
+    // a call that was running when the pause began reports the same failure again
     const again = known !== undefined && beganMs < known.fromMs;
     const failures = again ? known.failures : (known?.failures ?? 0) + 1;
     const fromMs = again ? known.fromMs : now;
@@ -129,7 +128,7 @@ export class CoolDowns {
     if (this.#rows.size > entriesMax) this.#sweep(now);
   }
 
-  /** Drops what is over; if all rows cool, the oldest. */
+  /** Removes expired rows, then the oldest ones while there are too many. */
   #sweep(now: number): void {
     for (const [key, { untilMs }] of this.#rows) if (untilMs <= now) this.#rows.delete(key);
     for (const key of this.#rows.keys()) {
@@ -139,7 +138,7 @@ export class CoolDowns {
   }
 }
 
-/** JSON, so that no name can look like another's. */
+/** JSON, so that different names cannot form the same key. */
 const keyOf = (scope: Scope, { provider, profile, model }: CoolDownKey): string =>
   JSON.stringify(
     scope === 'provider'

@@ -1,11 +1,11 @@
-/** What a model call cost, computed here and nowhere else. Pure. */
+/** The cost of a model call; the only place that computes it. Pure. */
 import type { ModelPrice, ModelUsage } from './model.ts';
 
 const perMillion = 1_000_000;
 
 /**
- * US dollars of one call; undefined when no price is known. Cached tokens are a part of the input
- * and are counted at their own price.
+ * US dollars of one call; undefined without a price. Cached tokens are part of the input and have
+ * their own price.
  */
 export const costOf = (usage: ModelUsage, price: ModelPrice | undefined): number | undefined => {
   if (price === undefined) return undefined;

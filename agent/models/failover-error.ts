@@ -1,8 +1,8 @@
-/** The one error of a chain of attempts that all failed. Pure. */
+/** The error of a chain in which every attempt failed. Pure. */
 import { defined } from '../../protocols/defined.ts';
 import { ERRORS, TroupeError } from '../../protocols/errors.ts';
 
-/** What became of one candidate: it failed, or it was passed over while it cooled down. */
+/** The outcome of one candidate: it failed, or it was skipped during its cool-down. */
 export type Attempt = {
   /** `provider/model` */
   readonly model: string;
@@ -12,8 +12,9 @@ export type Attempt = {
 };
 
 /**
- * A single attempt's own error; else one that names each attempt in `details.attempts`. Its code is
- * that of the attempt that is soonest worth trying again, or of the first when none is.
+ * A single attempt's own error; otherwise an error with each attempt in `details.attempts`. Its
+ * code is that of the attempt that can be retried soonest, or of the first when none can be
+ * retried.
  */
 export const chainError = (attempts: readonly Attempt[]): TroupeError => {
   const failed = attempts.flatMap(({ error }) => (error ? [error] : []));

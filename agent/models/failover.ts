@@ -1,18 +1,18 @@
 /**
- * Failover: one model call that goes on with the next key and then the next model when the one
- * before cannot answer.
+ * Failover: a model call that continues with the next key, then the next model, when one cannot
+ * answer.
  *
- * The chain is every name in order and, within a name, every auth profile of its provider in order.
- * A candidate that cools down (cool-down.ts) is passed over; when all cool, the one that is ready
- * soonest is asked all the same, so that a call never fails without having asked anybody.
+ * The chain has every name in order and, for each name, every auth profile of its provider. A
+ * candidate in cool-down (cool-down.ts) is skipped. When all candidates cool down, the one that is
+ * ready soonest is tried, so that every call makes at least one attempt.
  *
  * Invariants:
- *  1. At most one answer is told: when a candidate fails after deltas, `restart` says that what was
- *     told of it is void, and the caller begins again at offset 0.
- *  2. What another model cannot mend does not fail over: a conversation that is too long, and a
- *     caller that gave up.
- *  3. The last event is `done`, with the model that answered and what it cost; every other end is a
- *     thrown TroupeError that names each attempt.
+ *  1. The caller receives at most one answer. When a candidate fails after deltas, `restart`
+ *     invalidates them and the next answer begins at offset 0.
+ *  2. Failures that another model cannot fix do not fail over: a conversation that is too long, and
+ *     cancellation.
+ *  3. The last event is `done`, with the answering model and the cost. Every other end throws a
+ *     TroupeError with all attempts.
  */
 import { defined } from '../../protocols/defined.ts';
 import type { ErrorData } from '../../protocols/errors.ts';
@@ -30,17 +30,17 @@ import type {
   StreamOptions,
 } from './model.ts';
 
-/** `model`: the `provider/model` that answered. `costUsd` is absent where no price is known. */
+/** `model`: the `provider/model` that answered. `costUsd` is absent without a price. */
 export type FailoverDone = ModelDone & { readonly model: string; readonly costUsd?: number };
 
-/** `restart`: forget the deltas told so far, another candidate begins. */
+/** `restart`: discard the deltas received so far; another candidate starts. */
 export type FailoverEvent =
   | Exclude<ModelEvent, ModelDone>
   | { readonly kind: 'restart' }
   | FailoverDone;
 
 export type FailoverOptions = StreamOptions & {
-  /** told before another candidate is asked; `from` and `to` may differ in the profile only */
+  /** called before another candidate is tried; `from` and `to` may differ only in the profile */
   readonly onSwitch?: (from: string, to: string, why: ErrorData) => void;
 };
 
@@ -53,9 +53,10 @@ type Candidate = {
 };
 
 /**
- * Asks the first of `names` that can answer. A name that means nothing is an error at once.
- * @throws TroupeError as model.ts lists them. With more than one attempt `details.attempts` has
- * each; the code is that of one worth trying again, if there was any.
+ * Streams the answer of the first of `names` that can answer. An unknown name fails immediately.
+ * @throws TroupeError as listed in model.ts. With several attempts, `details.attempts` contains
+ *   each of them, and the code is
+ * that of an attempt that can be retried, if there is one.
  */
 export async function* streamWithFailover(
   catalog: ModelCatalog,
@@ -90,7 +91,9 @@ export async function* streamWithFailover(
   throw chainError(attempts);
 }
 
-/** The error of an attempt that another candidate may mend; undefined when it answered. */
+/**
+ * The error of an attempt after which another candidate may succeed; undefined when it answered.
+ */
 async function* attempt(
   catalog: ModelCatalog,
   { name, model, provider, place }: Candidate,
@@ -119,11 +122,11 @@ async function* attempt(
   }
 }
 
-/** Too long stays too long until the conversation is shortened, and who gave up wants nobody. */
+/** Does not fail over on cancellation or on context overflow, which needs a compaction. */
 const mayFailOver = ({ code, details }: TroupeError): boolean =>
   code !== 'CANCELLED' && code !== 'PAYLOAD_TOO_LARGE' && details?.reason !== 'context_length';
 
-/** A refused request is refused whichever key it comes with: only another model may take it. */
+/** An invalid request fails with every key of a model; only another model may accept it. */
 const settles = ({ error, model }: Attempt, candidate: Candidate): boolean =>
   error?.code === 'INVALID_ARGUMENT' && model === candidate.name;
 
@@ -138,7 +141,7 @@ const candidatesOf = (catalog: ModelCatalog, names: readonly string[]): Candidat
     }));
   });
 
-/** The candidate to ask although all cool; undefined when one is ready. */
+/** The candidate to try although all cool down; undefined when one is ready. */
 const soonest = (catalog: ModelCatalog, chain: readonly Candidate[]): Candidate | undefined => {
   const waits = chain.map((candidate) => catalog.coolDowns.remainingMs(candidate.place));
   const least = Math.min(...waits);

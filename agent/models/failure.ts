@@ -1,9 +1,9 @@
 /**
- * Failure: turns whatever a provider or its SDK throws into the one TroupeError that model.ts
- * promises. The only place that reads foreign errors, and the only place where their texts get into
- * ours; so it is also where secrets are taken out.
+ * Failure: converts errors of a provider or its SDK into the TroupeErrors of model.ts. Only this
+ * file reads foreign errors and copies their texts, so it also removes secrets from them.
  *
- * The SDKs' classes are read by shape, not by `instanceof`: importing them would load the SDK.
+ * It recognizes errors of the SDKs by shape, not by `instanceof`, because an import would load the
+ * SDK.
  */
 import { defined } from '../../protocols/defined.ts';
 import { type ErrorCode, TroupeError } from '../../protocols/errors.ts';
@@ -11,15 +11,15 @@ import { MalformedEvent } from './answer.ts';
 
 export type FailureContext = {
   readonly provider: string;
-  /** where in the configuration the key stands */
+  /** path of the key in the configuration */
   readonly keyPath: string;
   /** texts that must not appear in an error */
   readonly secrets: readonly string[];
-  /** now, milliseconds since the epoch; for a Retry-After that is a date */
+  /** milliseconds since the epoch; needed for a Retry-After with a date */
   readonly wallMs: () => number;
 };
 
-/** An error that came as an event in the middle of a stream. */
+/** An error sent as an event within a stream. */
 export class ReportedError extends Error {
   override readonly name = 'ReportedError';
   readonly kind: string;
@@ -30,31 +30,31 @@ export class ReportedError extends Error {
   }
 }
 
-/** What a provider said about a failure, in whichever form it said it. */
+/** The provider's description of a failure, in any of its forms. */
 type Report = {
   status?: number;
   kinds: string[];
   message: string;
   headers?: Headers;
-  /** a wait that stands in the error itself */
+  /** wait time in the error itself */
   retryAfterMs?: number;
 };
 
 /**
- * How providers and servers of open models say that a request is too long: Anthropic (`prompt is
- * too long`, `exceed context limit`), OpenAI and vLLM (`context_length_exceeded`, `maximum context
+ * Messages of providers and servers for a request that is too long: Anthropic (`prompt is too
+ * long`, `exceed context limit`), OpenAI and vLLM (`context_length_exceeded`, `maximum context
  * length`), Google (`input token count … exceeds`), xAI (`maximum prompt length`), llama.cpp
  * (`exceeds the available context size`).
  */
 const contextPattern =
   /context[ _](length|window|limit|size)|(prompt|input) is too long|maximum (context|prompt)|input token count.* exceeds/i;
 
-/** Longest text taken over from a provider, characters. */
+/** Maximum length of a copied provider message, characters. */
 const messageCharactersMax = 1_000;
 
 /**
- * The TroupeError for anything thrown while a stream was opened or read. `headers`: of the HTTP
- * answer, for an SDK whose errors do not carry them.
+ * Converts anything thrown while a stream was opened or read. `headers`: of the HTTP response, for
+ * SDKs whose errors lack them.
  */
 export const failureOf = (
   thrown: unknown,
@@ -74,7 +74,7 @@ export const failureOf = (
   return refused({ ...defined({ headers }), ...report }, context);
 };
 
-/** The stream ended although the answer had not. */
+/** The stream ended before the answer was complete. */
 export const cutStream = (events: number, context: FailureContext): TroupeError =>
   fail(
     'UNAVAILABLE',
@@ -84,7 +84,7 @@ export const cutStream = (events: number, context: FailureContext): TroupeError 
     context,
   );
 
-/** Nothing was configured to prove who we are. */
+/** No credentials are configured. */
 export const missingKey = (context: FailureContext, variable: string | undefined): TroupeError =>
   fail(
     'UNAUTHORIZED',
@@ -114,7 +114,7 @@ const refused = (report: Report, context: FailureContext): TroupeError => {
   const code = codeOf(report);
   const details = detailsOf(report, code, context);
   if (code === 'UNAUTHORIZED') {
-    // what the provider says here often quotes a part of the key
+    // the provider's message often quotes a part of the key
     return fail(code, `refused the API key. Check ${context.keyPath}`, context, details);
   }
   const status = report.status === undefined ? '' : ` (HTTP ${report.status})`;
@@ -137,7 +137,10 @@ const detailsOf = (report: Report, code: ErrorCode, context: FailureContext) => 
 const isTooLong = ({ kinds, message }: Report): boolean =>
   [...kinds, message].some((text) => contextPattern.test(text));
 
-/** Nobody listens there, or the name means nothing: true of every key and model at the address. */
+/**
+ * The address refuses connections or its name does not resolve; this affects every key and model
+ * there.
+ */
 const notReached = new Set([
   'ECONNREFUSED',
   'ENOTFOUND',
@@ -155,9 +158,7 @@ const notConnected = (thrown: unknown, context: FailureContext): TroupeError => 
   });
 };
 
-/**
- * Error types of both providers' documentations; what stands in no row is decided by the status.
- */
+/** Error types in the documentation of both providers; the status decides for all others. */
 const codesByKind: Readonly<Record<string, ErrorCode>> = {
   rate_limit_error: 'RATE_LIMIT_EXCEEDED',
   rate_limit_exceeded: 'RATE_LIMIT_EXCEEDED',
@@ -171,7 +172,7 @@ const codesByKind: Readonly<Record<string, ErrorCode>> = {
   invalid_prompt: 'INVALID_ARGUMENT',
   context_length_exceeded: 'INVALID_ARGUMENT',
   not_found_error: 'INVALID_ARGUMENT',
-  // Google's: a wrong key comes as 400, and a day's quota as 429 with a wait that will not do
+  // Google reports a wrong key as 400, and a daily quota as 429 with a wait that is too short
   API_KEY_INVALID: 'UNAUTHORIZED',
   quota_per_day: 'FORBIDDEN',
 };
@@ -180,7 +181,7 @@ const codesByStatus: Readonly<Record<number, ErrorCode>> = {
   401: 'UNAUTHORIZED',
   402: 'FORBIDDEN',
   403: 'FORBIDDEN',
-  // a request time-out and a lock: both SDKs call them worth another try
+  // request timeout and conflict: both SDKs retry them
   408: 'UNAVAILABLE',
   409: 'UNAVAILABLE',
   413: 'PAYLOAD_TOO_LARGE',
@@ -188,10 +189,9 @@ const codesByStatus: Readonly<Record<number, ErrorCode>> = {
 };
 
 /**
- * A status decides, except that a used-up quota comes as 429 and waiting does not help, and a
- * refused key may come as 400. Without one
- * the error came within a stream that had begun well: then an unknown type is the server's trouble,
- * unless it says that the request is too long.
+ * The status decides, with two exceptions: an exhausted quota is reported as 429, and a refused key
+ * may be reported as 400. Without a status, the error came within a started stream. Then an unknown
+ * type is a server failure, unless it says that the request is too long.
  */
 const codeOf = (report: Report): ErrorCode => {
   const { status, kinds } = report;
@@ -222,7 +222,7 @@ const reportOf = (thrown: unknown): Report | undefined => {
   };
 };
 
-/** Google's SDK keeps the body as JSON in the message, at times behind a few words. */
+/** Google's SDK puts the body as JSON into the message, sometimes after other text. */
 const googleReport = ({ message }: Error, status: number): Report => {
   const error = parsed(message.slice(Math.max(0, message.indexOf('{'))));
   const details = (Array.isArray(error.details) ? error.details : []).filter(isRecord);
@@ -241,7 +241,7 @@ const googleReport = ({ message }: Error, status: number): Report => {
   };
 };
 
-/** The `error` of a JSON text; empty when it is none. */
+/** The `error` of a JSON text; empty when the text is not JSON. */
 const parsed = (json: string): Record<string, unknown> => {
   try {
     const body: unknown = JSON.parse(json);
@@ -279,10 +279,10 @@ const innermostReason = (thrown: unknown): string => {
   return (code ?? at.message).slice(0, messageCharactersMax);
 };
 
-/** Shorter texts are no secrets, and taking them out would garble messages. */
+/** Shorter texts are not secrets, and removing them would garble messages. */
 const secretCharactersMin = 6;
 
-/** `text` without any of the secrets, nor the parts of one such as the token after `Bearer`. */
+/** `text` without the secrets and their parts, such as the token after `Bearer`. */
 export const redact = (text: string, secrets: readonly string[]): string => {
   let clean = text;
   for (const secret of secrets) {

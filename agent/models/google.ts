@@ -1,12 +1,12 @@
 /**
  * Google's Gemini API (generateContent, v1beta) through its SDK.
  *
- * A model that thinks signs its parts; what it signed goes back unchanged with the message as its
- * continuation, without which Gemini 3 refuses the results of its calls. Calls that another model
- * made carry the mark that Google documents for foreign histories. Function calls need not have ids
- * here; where one has none, ours stands in our messages and is not sent.
+ * A thinking model signs its parts. Signed parts are sent back unchanged as the message's
+ * continuation; without them Gemini 3 refuses the results of its calls. Calls of other models carry
+ * the signature that Google documents for foreign histories. Function calls may lack ids here; then
+ * our messages contain a generated id, which is not sent.
  *
- * Idempotency-Key: Google does not promise to read it; gateways in between may. A model call is
+ * Idempotency-Key: Google does not document it, but gateways on the way may use it. A model call is
  * therefore of class `repeatable`, never `keyed`.
  */
 import type {
@@ -42,10 +42,10 @@ import type { ModelInfo, ModelMessage, ModelProvider, ModelRequest, ModelStop } 
 import { type Fetch, streamAnswer, type Wire } from './stream.ts';
 import { geminiGeneration, googleThinking } from './thinking.ts';
 
-/** Of the API's images; it refuses GIF. */
+/** Image types of the API; it refuses GIF. */
 const imageTypes = ['image/png', 'image/jpeg', 'image/webp'];
 
-/** Google's mark for a call in the history that no Gemini model made. */
+/** Google's signature for a call in the history that no Gemini model made. */
 const foreignSignature = 'skip_thought_signature_validator';
 
 export const createGoogleProvider = (connection: Connection): ModelProvider => {
@@ -80,8 +80,8 @@ type Client = {
 };
 
 /**
- * One client for all calls, made by the first: the SDK writes to the console when it is made while
- * both variables of the environment hold a key, although it is told everything and takes neither.
+ * One client for all calls, created by the first one. The SDK logs to the console on creation when
+ * both environment variables have a key, although all options are explicit.
  */
 const clientOf = (connection: OpenConnection): (() => Promise<Client>) => {
   let made: Promise<Client> | undefined;
@@ -103,7 +103,7 @@ const connect = async (
     if (value === null) without.push(name);
     else own[name] = value;
   }
-  // the version stands in the path; people write it into baseUrl as well
+  // the SDK adds the version to the path; some configured base URLs already contain it
   const [, root, apiVersion = 'v1beta'] = /^(.*?)(?:\/(v\d\w*))?$/.exec(connection.baseUrl) ?? [];
   const { models } = new Sdk({
     apiKey: proof.apiKey,
@@ -121,7 +121,7 @@ const connect = async (
   };
 };
 
-/** The SDK insists on sending a key; a server that needs none gets none. */
+/** Removes the key that the SDK requires, for a server without authentication. */
 const leavingOut =
   (names: readonly string[], fetch: Fetch): Fetch =>
   (url, init) => {
@@ -161,14 +161,14 @@ const toolsOf = ({ tools }: ModelRequest) =>
     parametersJsonSchema: { ...parameters, type: 'object' },
   }));
 
-/** The results of one message stand together in one content, as the API demands. */
+/** The API requires the results of one message in one content. */
 const contentsOf = (
   messages: readonly ModelMessage[],
   origin: Origin,
   model: ModelInfo,
 ): Content[] => {
   const sent: Content[] = [];
-  // of the last message of the model: results stand right after it
+  // of the last model message: its results follow directly
   let called: Called = { ids: new Set(), names: new Map() };
   let before: ModelMessage['role'] | undefined;
   for (const message of messages) {
@@ -186,9 +186,9 @@ const contentsOf = (
 };
 
 type Called = {
-  /** that were sent with their calls */
+  /** ids that were sent with their calls */
   readonly ids: ReadonlySet<string>;
-  /** by id, as the model wrote them: a result answers under the same name, alias or not */
+  /** by id, the name that the model used: a result must have the same name, even an alias */
   readonly names: ReadonlyMap<string, string>;
 };
 
@@ -214,7 +214,7 @@ const partsOf = (
   if (own) return [...own] as Part[];
   const signed = geminiGeneration(model.id) >= 3 ? { thoughtSignature: foreignSignature } : {};
   const calls = (message.calls ?? []).map(
-    // only the first call of a step is asked for its signature
+    // only the first call of a step needs its signature
     ({ name, args }, at): Part => ({
       functionCall: { name, args: argsObject(args) },
       ...(at === 0 ? signed : {}),
@@ -229,7 +229,7 @@ const imageOf = ({ mimeType, data }: { mimeType: string; data: string }): Part =
   inlineData: { mimeType, data },
 });
 
-/** What the model said so far, as it must be sent back if any of it is signed. */
+/** The parts received so far; they must be sent back if any of them is signed. */
 type Heard = { parts: Part[]; calls: number; readonly prefix: string };
 
 const stops: Readonly<Partial<Record<FinishReason | string, ModelStop>>> = {
@@ -244,7 +244,7 @@ const stops: Readonly<Partial<Record<FinishReason | string, ModelStop>>> = {
   IMAGE_SAFETY: 'refusal',
 };
 
-/** A `finishReason` is the end of the answer; a prompt that is blocked has no candidate at all. */
+/** A `finishReason` ends the answer; a blocked prompt has no candidates. */
 const hear = (
   event: GenerateContentResponse,
   answer: Answer,
@@ -269,7 +269,7 @@ const hearUsage = (usage: GenerateContentResponse['usageMetadata'], answer: Answ
   if (!usage) return;
   const { promptTokenCount: prompt, candidatesTokenCount: said } = usage;
   answer.usage({
-    // the results of tools that ran at Google's; the prompt holds what was cached already
+    // results of tools that ran at Google; the prompt count includes cached tokens
     inputTokens: prompt === undefined ? undefined : prompt + (usage.toolUsePromptTokenCount ?? 0),
     outputTokens: (said ?? 0) + (usage.thoughtsTokenCount ?? 0),
     cachedInputTokens: usage.cachedContentTokenCount,
@@ -290,7 +290,8 @@ const hearPart = (part: Part, answer: Answer, heard: Heard): void => {
 };
 
 /**
- * Deltas of one text become one part; a signature ends its part. Thoughts go back only if signed.
+ * Merges consecutive text deltas into one part; a signature ends a part. Thoughts are sent back
+ * only if signed.
  */
 const keep = (part: Part, parts: Part[]): void => {
   if (part.thought && !part.thoughtSignature) return;
@@ -304,7 +305,7 @@ const keep = (part: Part, parts: Part[]): void => {
   else parts[parts.length - 1] = { ...part, text: `${last.text}${part.text}` };
 };
 
-/** What is no answer and no refusal, such as a call that is none, is worth another try. */
+/** A result that is neither an answer nor a refusal, such as a malformed call, may be retried. */
 const hearEnd = (reason: string, answer: Answer): void => {
   const stop = stops[reason];
   if (stop === undefined) {

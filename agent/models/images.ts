@@ -1,5 +1,5 @@
 /**
- * Images on their way to a model: which of them it takes, and what it reads in place of the others.
+ * Images in model requests: which ones a model accepts, and the text that replaces the others.
  * Pure.
  */
 import type { ImagePart } from '../../protocols/content.ts';
@@ -7,11 +7,11 @@ import type { ModelInfo } from './model.ts';
 
 export type SeenImages = {
   readonly shown: readonly ImagePart[];
-  /** the message's text, with a line for each image that is not shown */
+  /** the message's text, with a line for each omitted image */
   readonly text: string;
 };
 
-/** `types`: what the API takes; default every type of `ImagePart`. */
+/** `types`: accepted by the API; default every type of `ImagePart`. */
 export const imagesFor = (
   message: { readonly images?: readonly ImagePart[] },
   text: string,
@@ -28,7 +28,7 @@ export const imagesFor = (
   };
 };
 
-/** As `data:` URL, the form that OpenAI's APIs take. */
+/** As a `data:` URL, the form of OpenAI's APIs. */
 export const dataUrl = ({ mimeType, data }: ImagePart): string => `data:${mimeType};base64,${data}`;
 
 const notShown = ({ mimeType, data }: ImagePart): string =>

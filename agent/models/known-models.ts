@@ -1,11 +1,11 @@
 /**
- * Models that are known by name without configuration. Only a help for choosing, for bare names and
- * for costs: a model that is missing here works as `provider/model`. The numbers are bounds that
- * the model keeps, not always its greatest; `models.providers.<id>.models` overrides them.
+ * Models that need no configuration, for selection lists, bare names and costs. Any other model
+ * works as `provider/model`. The limits are values that the model supports, not always its maximum;
+ * `models.providers.<id>.models` overrides them.
  *
- * Prices are list prices in US dollars per million tokens as they were published on 2026-11-21: the
- * standard tier, without batch discounts; they change, and the configuration's `price` wins.
- * `cacheWrite` of Anthropic is that of the five-minute cache, the one that we ask for.
+ * Prices are list prices in US dollars per million tokens, published on 2026-11-21, for the
+ * standard tier without batch discounts. They change, and the configured `price` overrides them.
+ * Anthropic's `cacheWrite` is the price of the five-minute cache, which we use.
  */
 import { defined } from '../../protocols/defined.ts';
 import type { ModelInfo, ModelPrice } from './model.ts';
@@ -48,7 +48,10 @@ export const anthropicModels: readonly ModelInfo[] = info(200_000, 32_000, {
   'claude-haiku-4-5': { input: 1, output: 5, cachedInput: 0.1, cacheWrite: 1.25 },
 });
 
-/** Past 272,000 tokens of input OpenAI's large models cost twice the input and half more output. */
+/**
+ * Above 272,000 input tokens, OpenAI's large models cost twice the input price and 1.5 times the
+ * output price.
+ */
 const withLongInput = (price: ModelPrice): ModelPrice => ({
   ...price,
   above: {
@@ -88,7 +91,8 @@ export const openAiModels: readonly ModelInfo[] = [
 ];
 
 export const googleModels: readonly ModelInfo[] = info(1_000_000, 64_000, {
-  // half of its price is a discount until the end of 2026: the lower one would overrun budgets then
+  // the list price is discounted by half until the end of 2026; the lower price would exceed
+  // budgets afterwards
   'gemini-3.8-flash': { input: 1.5, output: 7.5, cachedInput: 0.15 },
   'gemini-3.1-pro-preview': {
     input: 2,
@@ -107,5 +111,5 @@ export const googleModels: readonly ModelInfo[] = info(1_000_000, 64_000, {
   'gemini-2.5-flash-lite': { input: 0.1, output: 0.4, cachedInput: 0.01 },
 });
 
-/** What is assumed of a model that nobody described. */
+/** Defaults for a model without a description. */
 export const unknownModel = { contextWindow: 128_000, maxTokens: 16_000 } as const;

@@ -1,29 +1,28 @@
 /**
- * The port to language models: one request in, a stream of events out, the same for every provider.
+ * The port to language models: one request, a stream of events, the same for every provider.
  *
- * Boundary: a provider holds no session and keeps nothing between calls. It never retries (the
- * runtime does, from a committed intent) and never writes to a log.
+ * Boundary: a provider has no session state and stores nothing between calls. It never retries (the
+ * runtime retries from a committed intent) and never writes to a log.
  *
  * Invariants:
- *  1. A good stream ends with exactly one `done`; its `text` is the concatenation of all `text`
- *     deltas.
- *  2. Every other end is a thrown TroupeError whose code says what the caller may do (listed
- *     below).
- *  3. Neither event nor error ever holds an API key or the value of a configured header.
- *  4. When the consumer stops reading, aborts, or waits too long, the connection is closed.
+ *  1. A successful stream ends with exactly one `done`; its `text` is the concatenation of all
+ *     `text` deltas.
+ *  2. Every other end throws a TroupeError whose code tells the caller what to do (listed below).
+ *  3. Events and errors never contain an API key or the value of a configured header.
+ *  4. The connection is closed when the consumer stops reading, aborts, or exceeds the time limit.
  *
- *  - RATE_LIMIT_EXCEEDED: 429; try again after `retryAfterMs`, as the provider asked
- *  - UNAVAILABLE: 5xx, overloaded, not reached, cut, or ended without its end event; try again
- *  - DEADLINE_EXCEEDED: no byte for longer than `idleTimeoutMs`; try again
- *  - UNAUTHORIZED: no key, or one that the provider refused; the config must change
- *  - FORBIDDEN: 403, or a quota or budget that is used up; ask another provider
+ *  - RATE_LIMIT_EXCEEDED: 429; retry after `retryAfterMs`, which the provider sent
+ *  - UNAVAILABLE: 5xx, overloaded, unreachable, cut, or ended without an end event; retry
+ *  - DEADLINE_EXCEEDED: no byte for longer than `idleTimeoutMs`; retry
+ *  - UNAUTHORIZED: no key, or a refused one; change the configuration
+ *  - FORBIDDEN: 403, or an exhausted quota or budget; use another provider
  *  - PAYLOAD_TOO_LARGE: 413; shorten the conversation
- *  - INVALID_ARGUMENT: any other 4xx, with what the provider said; do not try again, unless
- *    `details.reason` is `context_length`: then compact the conversation
- *  - INTERNAL: an event that is not of the protocol; ask another provider
+ *  - INVALID_ARGUMENT: any other 4xx, with the provider's message; do not retry. If
+ *    `details.reason` is `context_length`, compact the conversation
+ *  - INTERNAL: an event that violates the protocol; use another provider
  *  - CANCELLED: the caller's signal
  *
- * `details.provider` always, `details.status` when there was an HTTP answer.
+ * `details.provider` is always set, `details.status` after an HTTP response.
  */
 import type { ImagePart } from '../../protocols/content.ts';
 import type { MODEL_APIS, OFFLINE_PROVIDER } from '../../protocols/model-providers.ts';
@@ -32,9 +31,9 @@ import type { ToolCall } from '../../protocols/session.ts';
 export type { ToolCall };
 
 /**
- * What a provider wants back, unread and unchanged, with the assistant message it came with: signed
- * or encrypted reasoning. JSON. Optional: without it a conversation still works, only the model's
- * earlier reasoning is lost. Another provider or model ignores it.
+ * Opaque JSON that a provider requires back unchanged with its assistant message: signed or
+ * encrypted reasoning. Optional: without it the conversation works, but the model's earlier
+ * reasoning is lost. Other providers and models ignore it.
  */
 export type Continuation = {
   readonly provider: string;
@@ -60,47 +59,47 @@ export type ModelMessage =
     };
 
 /**
- * A tool as a model sees it. `parameters` is the JSON schema of an object; names match
+ * A tool in a model request. `parameters` is the JSON schema of an object; names match
  * `[A-Za-z0-9_-]{1,64}`.
  */
 export type ToolSpec = {
   readonly name: string;
-  /** Other names that a call may use; providers are sent `name` only. */
+  /** Other names that a call may use; requests contain only `name`. */
   readonly aliases?: readonly string[];
   readonly description: string;
   readonly parameters: Readonly<Record<string, unknown>>;
 };
 
-/** The protocol that a provider speaks. */
+/** The protocol of a provider. */
 export type ModelApi = (typeof MODEL_APIS)[number] | typeof OFFLINE_PROVIDER;
 
-/** `off` and absent ask for nothing: the model does what it does by default. */
+/** `off` and absent send no thinking parameter: the model uses its default. */
 export type ThinkingLevel = 'off' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh';
 
 export type ModelRequest = {
   /** the provider's own id, without the provider's name */
   readonly model: string;
   readonly system: string;
-  /** oldest first; calls without a result, and results without a call, are mended before sending */
+  /** oldest first; calls without a result and results without a call are repaired before sending */
   readonly messages: readonly ModelMessage[];
   readonly tools: readonly ToolSpec[];
-  /** tokens of the answer, reasoning included; default the model's */
+  /** maximum tokens of the answer, including reasoning; default the model's */
   readonly maxTokens?: number;
   readonly thinking?: ThinkingLevel;
 };
 
 /**
- * `tools`: the caller runs `calls` and asks again. `length`: cut by `maxTokens` or the context
- * window.
+ * `tools`: the caller runs `calls` and sends another request. `length`: cut by `maxTokens` or the
+ * context window.
  */
 export type ModelStop = 'end' | 'tools' | 'length' | 'refusal';
 
 export type ModelUsage = {
   readonly inputTokens: number;
   readonly outputTokens: number;
-  /** of `inputTokens`, those that the provider had cached */
+  /** part of `inputTokens` that the provider read from its cache */
   readonly cachedInputTokens?: number;
-  /** of `inputTokens`, those that the provider put into its cache for a price of their own */
+  /** part of `inputTokens` that the provider wrote to its cache at a separate price */
   readonly cacheWriteTokens?: number;
 };
 
@@ -108,12 +107,12 @@ export type ModelDone = {
   readonly kind: 'done';
   readonly text: string;
   /**
-   * empty unless `stop` is `tools`; `args` that are no JSON come as the text they are, for the tool
-   * to refuse
+   * empty unless `stop` is `tools`; `args` that are not valid JSON stay a string, and the tool
+   * refuses them
    */
   readonly calls: readonly ToolCall[];
   readonly stop: ModelStop;
-  /** whole request and answer; cached and reasoning tokens are included */
+  /** of the whole request and answer, including cached and reasoning tokens */
   readonly usage: ModelUsage;
   readonly continuation?: Continuation;
 };
@@ -125,23 +124,23 @@ export type ModelEvent =
 
 export type ModelInfo = {
   readonly id: string;
-  /** tokens of request and answer together */
+  /** context window: tokens of request and answer together */
   readonly contextWindow: number;
-  /** most tokens of one answer */
+  /** maximum tokens of one answer */
   readonly maxTokens: number;
-  /** US dollars per million tokens; without it no cost is counted */
+  /** US dollars per million tokens; without it the cost is unknown */
   readonly price?: ModelPrice;
-  /** takes images in; a model that does not is told that there was one. Default true */
+  /** whether it accepts images; otherwise a line of text replaces each image. Default true */
   readonly images?: boolean;
   /**
-   * whether it takes its API's parameters for reasoning; default what is known of its family
-   * (thinking.ts), and false of a family that is not known
+   * whether it accepts its API's reasoning parameters; default by model family (thinking.ts), false
+   * for an unknown family
    */
   readonly thinking?: boolean;
 };
 
 export type ModelPrice = TokenPrices & {
-  /** what holds for the whole call once its input is longer than so many tokens */
+  /** prices of the whole call when its input is longer than this number of tokens */
   readonly above?: TokenPrices & { readonly inputTokens: number };
 };
 
@@ -149,9 +148,9 @@ export type ModelPrice = TokenPrices & {
 export type TokenPrices = {
   readonly input: number;
   readonly output: number;
-  /** of tokens read from the provider's cache; default `input` */
+  /** per token read from the provider's cache; default `input` */
   readonly cachedInput?: number;
-  /** of tokens put into the provider's cache; default `input` */
+  /** per token written to the provider's cache; default `input` */
   readonly cacheWrite?: number;
 };
 
@@ -159,14 +158,14 @@ export type StreamOptions = {
   readonly signal: AbortSignal;
   /** the intent's id: the same for every attempt of one call */
   readonly idempotencyKey: string;
-  /** longest wait for the next byte, connecting included, milliseconds */
+  /** maximum wait for the next byte, including connection setup, milliseconds */
   readonly idleTimeoutMs: number;
 };
 
 export interface ModelProvider {
   readonly id: string;
-  /** models known by name; others may be asked for as well */
+  /** known models; requests may use others */
   readonly models: readonly ModelInfo[];
-  /** Nothing happens before the first `next()`. @throws TroupeError, see the file's head */
+  /** Does nothing before the first `next()`. @throws TroupeError, see the file's head */
   stream(request: ModelRequest, options: StreamOptions): AsyncIterable<ModelEvent>;
 }

@@ -1,13 +1,13 @@
 /**
- * Hears the chunks of Chat Completions as servers really send them. One reader per call.
+ * Reads the chunks of Chat Completions as servers actually send them. One reader per call.
  *
- * What differs from OpenAI's own stream and is understood here:
- *  - reasoning in `reasoning_content` or `reasoning`; it goes back with calls (some servers refuse
- *    a history without it);
+ * Deviations from OpenAI's own stream that it accepts:
+ *  - reasoning in `reasoning_content` or `reasoning`; it is sent back with calls (some servers
+ *    refuse a history without it);
  *  - a tool call without id or index, with gaps between indexes, with its name after its first
- *    arguments, with one index for several calls, or with arguments that are an object already;
- *  - a `finish_reason` of the server's own; usage in every chunk, in the last one, or nowhere: then
- *    it is estimated, so that a budget is not blind.
+ *    arguments, with one index for several calls, or with arguments that are already an object;
+ *  - a non-standard `finish_reason`; usage in every chunk, in the last one, or missing: then it is
+ *    estimated, because budgets need it.
  */
 import type { ChatCompletionChunk, CompletionUsage } from 'openai/resources';
 import { type Answer, expectText, MalformedEvent } from './answer.ts';
@@ -15,10 +15,10 @@ import { type Origin, portableId } from './conversation.ts';
 import { ReportedError } from './failure.ts';
 import type { ModelStop } from './model.ts';
 
-/** Reasoning is no part of the protocol; these two fields are how servers send it. */
+/** The protocol does not define reasoning; servers use these two fields. */
 type Delta = ChatCompletionChunk.Choice.Delta & { reasoning_content?: string; reasoning?: string };
 type CallDelta = Omit<ChatCompletionChunk.Choice.Delta.ToolCall, 'index'> & { index?: number };
-/** DeepSeek's own count of what it had cached. */
+/** DeepSeek's count of cached tokens. */
 type Usage = CompletionUsage & { prompt_cache_hit_tokens?: number };
 
 type OpenCall = { id: string; name: string; json: string };
@@ -35,7 +35,7 @@ const stops: Readonly<Record<string, ModelStop>> = {
   refusal: 'refusal',
 };
 
-/** An answer that ended so is none. */
+/** An answer with this end is a failure. */
 const failures = new Set(['error', 'network_error', 'insufficient_system_resource']);
 
 const charactersPerToken = 4;
@@ -50,14 +50,14 @@ export class ChunkReader {
   #characters = 0;
   #counted = false;
 
-  /** `callPrefix` makes ids for calls that come without, unlike those of any other answer */
+  /** `callPrefix` makes unique ids for calls without one */
   constructor(callPrefix: string, origin: Origin, inputEstimate: number) {
     this.#callPrefix = callPrefix;
     this.#origin = origin;
     this.#inputEstimate = inputEstimate;
   }
 
-  /** `finish_reason` is the end of the answer; a last chunk without choices may bring the usage. */
+  /** `finish_reason` ends the answer; a last chunk without choices may contain the usage. */
   hear(chunk: ChatCompletionChunk, answer: Answer): void {
     this.#hearUsage(chunk.usage, answer);
     const choices: unknown = chunk.choices ?? [];
@@ -105,7 +105,7 @@ export class ChunkReader {
     call.json += typeof args === 'string' ? args : JSON.stringify(args);
   }
 
-  /** An id that was not heard at this index begins another call, whatever the index says. */
+  /** A new id at a known index starts another call. */
   #callFor({ id, index }: CallDelta): OpenCall {
     const known = index === undefined ? this.#calls.at(-1) : this.#callAtIndex.get(index);
     const continues = known !== undefined && (!id || known.id === '' || known.id === id);

@@ -1,10 +1,9 @@
 /**
- * OpenAI's Chat Completions through its SDK: the protocol of every "OpenAI-compatible" server.
+ * OpenAI's Chat Completions through its SDK: the protocol of "OpenAI-compatible" servers.
  *
- * Such servers differ in what they refuse, so only what all of them take is sent; reasoning effort
- * goes only to models that are known to take it. `max_tokens` is the name that compatible servers
- * know; OpenAI's own address wants `max_completion_tokens`. What they answer differs as well:
- * openai-chunks.ts hears it.
+ * Such servers refuse different parameters, so requests contain only common ones. Reasoning effort
+ * is sent only to models that accept it. Compatible servers use `max_tokens`; OpenAI's own address
+ * requires `max_completion_tokens`. openai-chunks.ts handles differences in the answers.
  */
 import type {
   ChatCompletionChunk,
@@ -23,7 +22,7 @@ import { connectOpenAi } from './openai-connect.ts';
 import { streamAnswer } from './stream.ts';
 import { openAiEffort } from './thinking.ts';
 
-/** About how many characters one token has, for a server that does not count. */
+/** Approximate characters per token, for servers that do not report usage. */
 const charactersPerToken = 4;
 
 export const createOpenAiCompletionsProvider = (connection: Connection): ModelProvider => {
@@ -74,7 +73,7 @@ const paramsOf = (
       function: { name, description, parameters: { ...parameters } },
     }));
   }
-  // OpenAI itself takes both together only in its Responses API
+  // OpenAI accepts both together only in its Responses API
   const together = !connection.official || request.tools.length === 0;
   const effort = together ? openAiEffort(model, request.thinking) : undefined;
   if (effort !== undefined) params.reasoning_effort = effort;
@@ -82,8 +81,8 @@ const paramsOf = (
 };
 
 /**
- * The results of tools are texts in this protocol: their images follow in a user message, after the
- * last result of the calls that stand together.
+ * Tool results are text in this protocol. Their images follow in a user message after the last
+ * result of the same assistant message.
  */
 const messagesOf = (
   messages: readonly ModelMessage[],
@@ -134,7 +133,7 @@ const assistantOf = (
   origin: Origin,
 ): ChatCompletionMessageParam => {
   if (!message.calls?.length) return { role: 'assistant', content: message.text };
-  // what a server wants back beside the calls, such as its `reasoning_content`
+  // fields that a server requires back beside the calls, such as its `reasoning_content`
   const [extra = {}] = (blocksFor(message, origin) ?? []) as Record<string, unknown>[];
   return {
     ...extra,

@@ -1,18 +1,18 @@
-/** The client of OpenAI's SDK for one call, loaded when first needed; both of its APIs use it. */
+/** The OpenAI SDK client of one call, loaded on first use; both OpenAI APIs use it. */
 import type OpenAI from 'openai';
 import { authentication, type OpenConnection } from './connection.ts';
 import type { Fetch } from './stream.ts';
 
 /**
- * A client per call: making one is cheap, connections are pooled below `fetch`, and `fetch` is the
- * call's.
+ * One client per call: a client is cheap, connections are pooled below `fetch`, and each call has
+ * its own `fetch`.
  */
 export const connectOpenAi = async (connection: OpenConnection, fetch: Fetch): Promise<OpenAI> => {
   const proof = authentication(connection, ['authorization', 'api-key'], 'OPENAI_API_KEY');
   const { default: Sdk } = await import('openai');
   return new Sdk({
     apiKey: proof.apiKey,
-    // null keeps the SDK from reading these out of the environment
+    // null prevents the SDK from reading these from the environment
     adminAPIKey: null,
     organization: null,
     project: null,

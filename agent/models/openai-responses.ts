@@ -1,11 +1,11 @@
 /**
  * OpenAI's Responses API through its SDK.
  *
- * Nothing is kept at OpenAI (`store: false`); a reasoning model's thoughts come encrypted and go
- * back with the message as its continuation. Reasoning parameters are sent only to models that
- * reason: the others refuse them. No sampling parameter is ever sent.
+ * OpenAI stores nothing (`store: false`). Reasoning is returned encrypted and sent back with the
+ * message as its continuation. Reasoning parameters are sent only to reasoning models, because
+ * others refuse them. Sampling parameters are never sent.
  *
- * Idempotency-Key: OpenAI does not promise to read it; gateways in between may. A model call is
+ * Idempotency-Key: OpenAI does not document it, but gateways on the way may use it. A model call is
  * therefore of class `repeatable`, never `keyed`.
  */
 import type { Responses } from 'openai/resources/responses/responses';
@@ -170,7 +170,7 @@ const hearEnd = (response: Responses.Response, answer: Answer, origin: Origin): 
   answer.end();
 };
 
-/** An item as it may be sent back: its status is the server's to say. */
+/** An item in the form for requests: without its status, which only the server sets. */
 const withoutStatus = (item: Responses.ResponseOutputItem): Record<string, unknown> => {
   const { status: _, ...rest } = item as unknown as Record<string, unknown>;
   return rest;

@@ -1,12 +1,11 @@
 /**
- * The stream loop that all providers share: waiting with a limit, abort, the end of a stream,
- * errors. An adapter says only how its provider's stream is opened and what each of its events
- * means.
+ * The stream loop of all providers: time limits, abort, the end of a stream, errors. An adapter
+ * only opens its provider's stream and interprets its events.
  *
- * Invariants (beside those of model.ts):
- *  1. The idle limit runs only while we wait for the provider, not while the consumer thinks.
- *  2. Every byte counts as life, so that keep-alive pings (which the SDKs swallow) do.
- *  3. However the loop is left, the request is aborted and no timer or listener stays.
+ * Invariants (in addition to those of model.ts):
+ *  1. The idle limit runs only while the loop waits for the provider, not while the consumer works.
+ *  2. Every byte resets the idle limit, including keep-alive pings, which the SDKs do not report.
+ *  3. Whenever the loop ends, the request is aborted and no timer or listener remains.
  */
 import { TroupeError } from '../../protocols/errors.ts';
 import { Answer, MalformedEvent } from './answer.ts';
@@ -15,11 +14,11 @@ import type { ModelEvent, StreamOptions } from './model.ts';
 
 export type Fetch = typeof globalThis.fetch;
 
-/** What waiting needs of the runtime's Clock. */
+/** The part of the runtime's Clock that waiting needs. */
 export type CallClock = {
   /** milliseconds since the epoch */
   wallMs(): number;
-  /** milliseconds of a clock that nobody sets */
+  /** milliseconds of a monotonic clock */
   monotonicMs(): number;
   /** calls once after at least delayMs; returns cancel */
   after(delayMs: number, call: () => void): () => void;
@@ -27,19 +26,19 @@ export type CallClock = {
 
 /** One provider's protocol. */
 export type Wire<Event> = {
-  /** Opens the stream; `fetch` must carry it and `signal` must end it. May throw anything. */
+  /** Opens the stream through `fetch`; `signal` must end it. May throw anything. */
   open(signal: AbortSignal, fetch: Fetch): Promise<AsyncIterable<Event>>;
-  /** Hears one event. Unknown event types are to be ignored: providers add some every month. */
+  /** Reads one event. It must ignore unknown event types, because providers add new ones. */
   read(event: Event, answer: Answer): void;
 };
 
 /**
- * After the end event the body should end at once. Waiting for that keeps the connection for the
- * next call, and a last chunk may still bring the usage; but not longer than this, milliseconds.
+ * Maximum wait for the end of the body after the end event, milliseconds. Waiting keeps the
+ * connection reusable, and a last chunk may contain the usage.
  */
 const afterEndMs = 1_000;
 
-/** Runs one call as model.ts promises. */
+/** Runs one call by the contract of model.ts. */
 export async function* streamAnswer<Event>(
   wire: Wire<Event>,
   options: StreamOptions,
@@ -61,7 +60,7 @@ export async function* streamAnswer<Event>(
       if (answer.ended) wait.shorten(afterEndMs);
     }
   } catch (thrown) {
-    // whatever happens after the end event, the answer is whole
+    // the answer is complete after its end event; later errors are ignored
     if (!answer.ended || options.signal.aborted) {
       throw failureOf(wait.verdict ?? thrown, context, wait.headers);
     }
@@ -73,8 +72,7 @@ export async function* streamAnswer<Event>(
 }
 
 /**
- * An error thrown while reading an event is the event's fault, unless the event was itself an
- * error.
+ * Treats an error thrown by `read` as a malformed event, unless the event itself reported an error.
  */
 const hear = <Event>(wire: Wire<Event>, event: Event, answer: Answer): void => {
   try {
@@ -85,10 +83,10 @@ const hear = <Event>(wire: Wire<Event>, event: Event, answer: Answer): void => {
   }
 };
 
-/** Why a request that has ended is aborted: one for all, since to make one takes a stack each. */
+/** Abort reason of ended requests. Shared, because creating one captures a stack trace. */
 const OVER = new DOMException('the stream is over', 'AbortError');
 
-/** Waiting for a provider: at most so long, and not after the caller gave up. */
+/** Waits for a provider until the idle limit or the caller's abort. */
 class Wait {
   readonly #caller: AbortSignal;
   readonly #clock: CallClock;
@@ -112,17 +110,17 @@ class Wait {
     return this.#request.signal;
   }
 
-  /** Why we stopped waiting, if it was we who stopped. */
+  /** Why this side stopped waiting; undefined when it did not. */
   get verdict(): TroupeError | undefined {
     return this.#verdict;
   }
 
-  /** Of the last answer. */
+  /** Headers of the last response. */
   get headers(): Headers | undefined {
     return this.#headers;
   }
 
-  /** Global fetch, with every byte of the body counted as life. */
+  /** Global fetch; every received byte of the body resets the idle limit. */
   readonly fetch: Fetch = async (url, init) => {
     const response = await this.#ask(url, init);
     this.#touch();
@@ -138,8 +136,8 @@ class Wait {
   };
 
   /**
-   * A connection of the pool may have been closed at the other end just as the request went out on
-   * it: then nobody answered, and it goes out once more. A model call may be repeated.
+   * The server may close a pooled connection while a request is sent on it. Then there is no
+   * response, and the request is sent once more; model calls may be repeated.
    */
   async #ask(...[url, init]: Parameters<Fetch>): Promise<Response> {
     try {
@@ -156,9 +154,7 @@ class Wait {
     this.#idleTimeoutMs = Math.min(this.#idleTimeoutMs, idleTimeoutMs);
   }
 
-  /**
-   * The work's result, or a rejection as soon as the caller gives up or nothing came for too long.
-   */
+  /** The result of the work; rejects when the caller aborts or the idle limit expires. */
   async until<T>(work: () => Promise<T>): Promise<T> {
     if (this.#verdict) throw this.#verdict;
     try {

@@ -1,13 +1,13 @@
 /**
- * Which parameters for reasoning a model takes, by its family. A provider refuses a request
- * with a parameter that its model does not know, so what is not known is not sent; `thinking` of
- * the model's entry in the configuration says otherwise where this table does not know better.
+ * The reasoning parameters of each model family. A provider refuses parameters that its model does
+ * not support, so unknown families get none. The configured `thinking` of a model's entry applies
+ * where this table has no row.
  *
- * Pure. The levels were read in the providers' documentation in November 2026.
+ * Pure. The levels are from the providers' documentation in November 2026.
  */
 import type { ModelApi, ModelInfo, ThinkingLevel } from './model.ts';
 
-/** A level that asks for something. */
+/** A level other than `off`. */
 export type Effort = Exclude<ThinkingLevel, 'off'>;
 
 const order: readonly Effort[] = ['minimal', 'low', 'medium', 'high', 'xhigh'];
@@ -17,7 +17,7 @@ export const THINKING_LEVELS: readonly ThinkingLevel[] = ['off', ...order];
 export const isThinkingLevel = (text: string): text is ThinkingLevel =>
   THINKING_LEVELS.some((level) => level === text);
 
-/** The levels that a request for this model may name, `off` first. */
+/** The levels that a request for this model may use, `off` first. */
 export const thinkingLevelsOf = (api: ModelApi, model: ModelInfo): readonly ThinkingLevel[] => [
   'off',
   ...effortsOf(api, model),
@@ -37,7 +37,10 @@ const effortsOf = (api: ModelApi, model: ModelInfo): readonly Effort[] => {
   }
 };
 
-/** The level among those a model takes that is nearest to the wanted one, rather less than more. */
+/**
+ * The highest supported level that is not above the requested one; otherwise the lowest supported
+ * level.
+ */
 const nearest = <Level extends Effort>(
   taken: readonly Level[],
   wanted: Effort,
@@ -51,9 +54,9 @@ const nearest = <Level extends Effort>(
 export type AnthropicThinking = 'none' | 'budget' | 'adaptive';
 
 /**
- * Which form of thinking a model of Anthropic takes: before 3.7 none, to 4.5 a budget, since 4.6
- * `adaptive` with an effort (newer models refuse the budget). A name without a version gets none.
- * Ids write the version after the family (claude-sonnet-4-6) or before it
+ * The form of thinking of an Anthropic model: none before 3.7, a budget up to 4.5, `adaptive` with
+ * an effort since 4.6 (newer models refuse the budget). A name without a version gets none. Ids
+ * contain the version after the family (claude-sonnet-4-6) or before it
  * (claude-3-7-sonnet-20250219).
  */
 export const anthropicThinking = ({ id, thinking }: ModelInfo): AnthropicThinking => {
@@ -71,7 +74,7 @@ const anthropicGeneration = (model: string): AnthropicThinking => {
   return version >= 3.07 ? 'budget' : 'none';
 };
 
-/** Tokens of a thinking budget, for Anthropic's older models and Google's. */
+/** Tokens of a thinking budget, for older models of Anthropic and Google. */
 export const thinkingBudgets: Readonly<Record<Effort, number>> = {
   minimal: 1_024,
   low: 2_048,
@@ -88,13 +91,13 @@ const anthropicEfforts: Readonly<Record<AnthropicThinking, readonly Effort[]>> =
   adaptive: threeLevels,
 };
 
-/** `xhigh` is not taken by every model of Anthropic's generation. */
+/** Not every Anthropic model accepts `xhigh`. */
 export const anthropicEffort = (level: Effort): 'low' | 'medium' | 'high' =>
   nearest(threeLevels, level) ?? 'low';
 
 // OpenAI
 
-/** The first row that matches; a name may carry a vendor in front, as gateways write it. */
+/** The first matching row applies; a gateway may prefix the name with a vendor. */
 const openAiFamilies: readonly (readonly [RegExp, readonly Effort[]])[] = [
   [/-chat\b|o1-(mini|preview)|-(audio|image|realtime|search|transcribe|tts)\b/, []],
   [/deep-research/, ['medium']],
@@ -115,7 +118,7 @@ const openAiEfforts = ({ id, thinking }: ModelInfo): readonly Effort[] => {
   return known ?? (thinking ? threeLevels : []);
 };
 
-/** The effort to ask a model of OpenAI for; undefined where it would be refused. */
+/** The effort for an OpenAI model; undefined when the model refuses the parameter. */
 export const openAiEffort = (
   model: ModelInfo,
   wanted: ThinkingLevel | undefined,
@@ -128,7 +131,7 @@ export type GoogleThinking =
   | { readonly includeThoughts: true; readonly thinkingBudget: number }
   | { readonly includeThoughts: true; readonly thinkingLevel: 'LOW' | 'MEDIUM' | 'HIGH' };
 
-/** The first model of generation 3 has two levels; generation 2.5 has a budget of tokens. */
+/** The first model of generation 3 has two levels; generation 2.5 has a token budget. */
 const googleEfforts = ({ id, thinking }: ModelInfo): readonly Effort[] => {
   if (thinking === false) return [];
   const generation = geminiGeneration(id);
@@ -137,8 +140,8 @@ const googleEfforts = ({ id, thinking }: ModelInfo): readonly Effort[] => {
 };
 
 /**
- * Gemini 2.5 takes a budget, Gemini 3 and later a level (the first of them only two), others
- * nothing. Both in one request are refused.
+ * Gemini 2.5 accepts a budget, Gemini 3 and later a level (the first of them only two), others
+ * nothing. A request with both is refused.
  */
 export const googleThinking = (
   model: ModelInfo,
@@ -153,7 +156,7 @@ export const googleThinking = (
   return { includeThoughts: true, thinkingLevel };
 };
 
-/** 2.5 of gemini-2.5-pro; 0 of what is no thinking Gemini. */
+/** 2.5 for gemini-2.5-pro; 0 for names that are not a thinking Gemini. */
 export const geminiGeneration = (model: string): number => {
   if (/-(image|tts|live|audio|embedding)\b/.test(model)) return 0;
   return Number(/gemini-(\d+(?:\.\d+)?)/.exec(model)?.[1] ?? 0);

@@ -1,6 +1,5 @@
 /**
- * Directives: `[[name:value]]` in what is said to the offline model. Pure; what each one does
- * stands in offline-reply.ts.
+ * Directives: `[[name:value]]` in messages to the offline model. Pure; reply.ts describes each one.
  */
 export type Directives = ReadonlyMap<string, readonly string[]>;
 
@@ -11,7 +10,7 @@ export const directivesOf = (text: string): Directives =>
 
 export const withoutDirectives = (text: string): string => text.replaceAll(PATTERN, ' ').trim();
 
-/** 0 when it is not there, or no positive number. */
+/** 0 when it is absent or not a positive number. */
 export const numberOf = (directives: Directives, name: string): number => {
   const value = Number(directives.get(name)?.[0]);
   return Number.isFinite(value) && value > 0 ? Math.floor(value) : 0;

@@ -1,8 +1,8 @@
 /**
- * The offline model: comes with troupe, needs no key and no network, and is the default until a key
- * is configured. It says plainly that it does not think. What it answers is a pure function
- * of the request (offline-reply.ts); this file streams that answer at a configured pace through the
- * same loop as the real providers, so that abort, idle limit and errors are the same.
+ * The offline model: included in troupe, needs no key and no network, and is the default until a
+ * key is configured. Its texts say that it does not think. The answer is a pure function of the
+ * request (reply.ts). This file streams it at the configured pace through the loop of the real
+ * providers, so abort, idle limit and errors are the same.
  */
 import { setImmediate } from 'node:timers/promises';
 import type { Answer } from '../answer.ts';
@@ -18,10 +18,10 @@ export const offlineModel: ModelInfo = {
   maxTokens: 200_000,
 };
 
-/** Fast enough to read along, slow enough to be seen. */
+/** Tokens per second: slow enough to be visible, fast enough to read along. */
 export const offlineTokensPerSecond = 200;
 
-/** Without a pace, other work gets its turn after so many tokens. */
+/** Without a pace, the stream yields to other work after this number of tokens. */
 const tokensPerTurn = 64;
 
 export type OfflineOptions = {
@@ -84,7 +84,7 @@ async function* play(
   yield fault?.kind === 'malformed' ? 'malformed' : { end: reply };
 }
 
-/** Nothing to wait for most of the time when there is no pace. */
+/** Without a pace there is usually nothing to wait for. */
 const pause = (
   at: number,
   tokensPerSecond: number,

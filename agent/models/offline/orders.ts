@@ -1,20 +1,21 @@
 /**
- * How the offline model hands work on when it is told so in plain words. Pure.
+ * Recognizes plain-language orders by which the offline model passes work to another agent. Pure.
  *
  *   ask coder to …      hỏi agent coder …      问 coder …        a message to its main session
  *   delegate to coder: …   giao cho coder: …   委托 coder：…      a task for a subagent
  *
- * A message has to begin so. Each line that does is a call of its own, all in one round, and what
- * follows it, with the lines after it, is what the other one reads, calls and directives included.
+ * The message must begin with an order. Each line that begins with an order is a separate call of
+ * the same round. The other agent receives the rest of the line and the following lines, including
+ * calls and directives.
  */
 import { sessionKey as keys } from '../../../protocols/session-key.ts';
 import type { ToolSpec } from '../model.ts';
 
-/** A call that a message asks for. */
+/** A call that a message requests. */
 export type Wanted = { readonly name: string; readonly args: unknown };
 
 const ID = '([a-z0-9][a-z0-9_-]{0,62})';
-/** Nobody is called so: "ask me to …". */
+/** Not agent ids: "ask me to …". */
 const NOBODY = new Set('me you him her us them it someone anyone everyone'.split(' '));
 
 const SEND = new RegExp(
@@ -28,7 +29,7 @@ const SPAWN = new RegExp(
   'iu',
 );
 
-/** None where the message does not begin with such an order, or there is no tool for it. */
+/** Empty when the message does not begin with an order, or the tool for it is missing. */
 export const handedOnCalls = (text: string, tools: readonly ToolSpec[]): readonly Wanted[] => {
   const has = (name: string) => tools.some((tool) => tool.name === name);
   const calls: { readonly order: Order; readonly lines: string[] }[] = [];

@@ -1,22 +1,22 @@
 /**
- * What the offline model answers to a request: a pure function, the same reply for the same request
- * always, so that a call that is made again after a crash says the same words.
+ * The offline model's answer to a request: a pure function, so a call that is repeated after a
+ * crash gets the same answer.
  *
- * Directives in the last user message, for load tests, demonstrations and tests of failure:
+ * Directives in the last user message, for load tests, demonstrations and failure tests:
  *  - `[[words:n]]`        an answer of exactly n words
  *  - `[[think:n]]`        n words of reasoning before the answer
  *  - `[[pace:n]]`         n tokens per second for this answer, 0 as fast as possible
  *  - `[[fail:CODE]]`, `[[fail:CODE:ms]]` the call fails with that code of the taxonomy (and
  *    retryAfterMs)
  *  - `[[cut:n]]`          the stream ends after n tokens without its end event
- *  - `[[stall:n]]`        nothing more comes after n tokens
- *  - `[[malformed:n]]`    a broken event comes after n tokens
+ *  - `[[stall:n]]`        the stream stalls after n tokens
+ *  - `[[malformed:n]]`    a malformed event follows n tokens
  *  - `[[refuse]]`         the answer stops as a refusal
- *  - `[[turns:n]]` the answer asks for n more replies of agents in turn, at most 5: it carries
- *    the directive, and each reply carries one less (offline-talk.ts)
+ *  - `[[turns:n]]` the answer requests n more replies of the agents in turn, at most 5: it contains
+ *    the directive, and each reply contains one less (talk.ts)
  *
- * What stands in the JSON of a call is the call's: a message or a task that is handed on may hold
- * directives and calls of its own. What is quoted as material is not obeyed.
+ * The JSON arguments of a call are not searched: a message or task for another agent may contain
+ * directives and calls of its own. Quoted material is ignored as well.
  */
 import { type ErrorCode, isErrorCode, TroupeError } from '../../../protocols/errors.ts';
 import { saidByAgent, unmarked, withoutQuotes } from '../../context/envelope.ts';
@@ -32,7 +32,7 @@ export type Fault =
 
 export type Reply = {
   readonly reasoning: readonly string[];
-  /** tokens; joined they are the answer */
+  /** tokens; their concatenation is the answer */
   readonly tokens: readonly string[];
   readonly calls: readonly ToolCall[];
   readonly stop: ModelStop;
@@ -41,12 +41,12 @@ export type Reply = {
   readonly fault?: Fault;
 };
 
-/** Longest answer that `[[words:n]]` and `[[think:n]]` may ask for. */
+/** Maximum of `[[words:n]]` and `[[think:n]]`. */
 const wordsMax = 100_000;
 
 /**
- * Pieces of a text as a model would stream it: up to six letters or two Chinese characters, with
- * the space before.
+ * Pieces of a text as a model would stream them: up to six letters or two Chinese characters, with
+ * the preceding space.
  */
 export const tokensOf = (text: string): string[] =>
   text.match(/\s*(?:\p{Script=Han}{1,2}|[^\s\p{Script=Han}]{1,6})|\s+$/gu) ?? [];
@@ -79,7 +79,7 @@ const stopOf = (cut: boolean, calls: readonly ToolCall[], directives: Directives
 
 type ToolMessage = Extract<ModelMessage, { role: 'tool' }>;
 
-/** The last question, what was said before it, and what tools have answered since. */
+/** The last question, the messages before it, and the tool results since. */
 type Turn = {
   readonly question: string;
   readonly earlier: readonly string[];
@@ -153,7 +153,7 @@ const speak = (request: ModelRequest, turn: Turn, asked: Asked): Spoken => {
   const round = asked.rounds[turn.rounds];
   if (round) {
     const results = turn.latest.map(({ result }) => unmarked(result));
-    // unique in the conversation, and the same when the call is made again
+    // unique in the conversation, and the same when the call is repeated
     const calls = round.map(({ name, args }, at) => ({
       id: `call_${request.messages.length}_${at}`,
       name,
@@ -187,9 +187,10 @@ type Rule = readonly [
 const namePattern =
   /(?:my name is|tôi tên là|tên tôi là|我叫|我的名字是)\s*([\p{L}\p{N}_-]{1,40})/iu;
 
-/** The first rule that fits answers. */
+/** The first matching rule answers. */
 const rules: readonly Rule[] = [
-  // what a compaction asks (context/summary.ts): to keep no notes, and the first words of each
+  // answers to the requests of a compaction (context/summary.ts): no notes, and the first words of
+  // each message
   [/^The conversation above is about to be shortened/, () => 'NO_REPLY'],
   [/^Sum up the conversation above/, (_, earlier) => firstWords(earlier.at(-1) ?? '')],
   [
@@ -256,7 +257,7 @@ const vocabulary = (
   'did then waits for the next message while the log keeps every word in order'
 ).split(' ');
 
-/** Exactly `count` words, a sentence end after every twelfth and after the last. */
+/** Exactly `count` words, with a period after every twelfth and after the last. */
 const manyWords = (count: number): string =>
   Array.from({ length: Math.min(count, wordsMax) }, (_, at) => {
     const word = vocabulary[at % vocabulary.length] as string;

@@ -1,11 +1,12 @@
 /**
- * How the offline model talks with other agents: what it says in the steps of a conversation, how
- * it sums up what subagents found, how it tells what came of its own messages. Pure.
+ * The offline model's part in conversations with other agents: its answers in the steps of a
+ * conversation, summaries of subagent results, and reports about its own messages. Pure.
  *
- *  - a reply step ends the exchange (REPLY_SKIP), unless the message carries `[[turns:n]]` with n >
- *    0
- *  - an announce step says one sentence, or nothing when the request carries `[[quiet]]`
- *  - `{{result}}` in the arguments of a later round is what the round before it was answered
+ *  - a reply step ends the exchange (REPLY_SKIP), unless the message contains `[[turns:n]]` with n
+ *    > 0
+ *  - an announce step answers one sentence, or nothing when the request contains `[[quiet]]`
+ *  - `{{result}}` in the arguments of a later round is replaced by the answers of the previous
+ *    round
  */
 import { ANNOUNCE_SKIP, PING_PONG_TURNS_MAX, REPLY_SKIP } from '../../../protocols/conversation.ts';
 import { parseSessionKey } from '../../../protocols/session-key.ts';
@@ -13,7 +14,7 @@ import { REPORTS_TITLE } from '../../../protocols/subagent.ts';
 import { type Directives, directivesOf, numberOf, withoutDirectives } from './directives.ts';
 import { languageOf, type Words, words } from './words.ts';
 
-/** Of another agent's words, when they are said again. */
+/** Maximum length of a quotation from another agent's message. */
 const QUOTED_CHARACTERS_MAX = 120;
 const FINDINGS_CHARACTERS_MAX = 400;
 
@@ -24,7 +25,7 @@ const shortened = (text: string, characters: number): string => {
 
 // ---- steps of a conversation, results of subagents
 
-/** What is said where a rule of the conversation asks for it; undefined: it is a message as any. */
+/** The answer in a step of a conversation; undefined for an ordinary message. */
 export const talkStep = (system: string, message: string): string | undefined => {
   if (message.startsWith(`${REPORTS_TITLE}\n`)) return summary(message);
   const announced = announceStep.exec(system);
@@ -37,7 +38,7 @@ export const talkStep = (system: string, message: string): string | undefined =>
 
 const marker = (turns: number): string => `[[turns:${Math.min(turns, PING_PONG_TURNS_MAX)}]]`;
 
-/** The end of an answer that wants replies. */
+/** The suffix of an answer that requests replies. */
 export const carriedTurns = (directives: Directives): string =>
   numberOf(directives, 'turns') > 0 ? ` ${marker(numberOf(directives, 'turns'))}` : '';
 
@@ -65,9 +66,9 @@ const summary = (message: string): string => {
   return [words[languageOf(lines.join('\n'))].results(lines.length), ...lines].join('\n');
 };
 
-// ---- what came of it
+// ---- results of its own messages
 
-/** Fields of a result that are texts. */
+/** The string fields of a result. */
 type TalkResult = Readonly<Partial<Record<string, string>>>;
 
 const readResult = (text: string): TalkResult => {
@@ -84,7 +85,7 @@ const agentOf = (key = ''): string => {
   return 'agentId' in parts ? parts.agentId : 'agent';
 };
 
-/** In words what a tool of this kind has answered; undefined: it is none, or not of its form. */
+/** Describes the result of such a tool in words; undefined for other tools and other forms. */
 export const toldOf = (name: string, text: string, say: Words): string | undefined => {
   if (name !== 'sessions_send' && name !== 'sessions_spawn') return undefined;
   const { status, sessionKey, childSessionKey, reply, result, error, reason } = readResult(text);
@@ -101,7 +102,7 @@ export const toldOf = (name: string, text: string, say: Words): string | undefin
 
 const PLACE = '{{result}}';
 
-/** The arguments with the answers of the round before in their places. */
+/** The arguments with each placeholder replaced by the answers of the previous round. */
 export const filled = (args: unknown, results: readonly string[]): unknown => {
   if (typeof args === 'string') return args.replaceAll(PLACE, () => answersIn(results));
   if (Array.isArray(args)) return args.map((one) => filled(one, results));

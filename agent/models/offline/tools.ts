@@ -1,12 +1,12 @@
 /**
- * How the offline model reads tool calls out of a message. Pure.
+ * Finds the tool calls that a message requests from the offline model. Pure.
  *
- *  - `call <tool> {json}`: that call; several in a row are one round of parallel calls, `then`
- *    begins the next round
+ *  - `call <tool> {json}`: that call; consecutive calls are one round of parallel calls, `then`
+ *    starts the next round
  *  - `use the tool <tool> <text>`: the text is the JSON arguments, or the value of the tool's first
  *    text parameter (also `dùng công cụ …`, `使用工具 …`)
- *  - an order for another agent (offline-orders.ts)
- *  - a question for the time, or for the value of an expression, if there is a tool `clock` or
+ *  - an order for another agent (orders.ts)
+ *  - a question about the time, or about the value of an expression, if there is a tool `clock` or
  *    `calculate`
  */
 import { withoutQuotes } from '../../context/envelope.ts';
@@ -16,14 +16,14 @@ import { handedOnCalls, type Wanted } from './orders.ts';
 
 export type Rounds = readonly (readonly Wanted[])[];
 
-/** `rest`: what is said beside the calls; directives in it are for this answer. */
+/** `rest`: the text beside the calls; its directives apply to this answer. */
 export type Asked = { readonly rest: string } & (
   | { readonly rounds: Rounds }
-  /** a tool that it wants and there is none */
+  /** a requested tool that does not exist */
   | { readonly missing: string }
 );
 
-/** Rounds of calls that the message asks for. What is quoted in it asks for nothing. */
+/** Rounds of calls that the message requests, outside its quotations. */
 export const askedIn = (text: string, tools: readonly ToolSpec[]): Asked => {
   const handedOn = handedOnCalls(text, tools);
   if (handedOn.length > 0) return { rest: '', rounds: [handedOn] };
@@ -66,7 +66,7 @@ const writtenCalls = (text: string, tools: readonly ToolSpec[]): Written => {
   return { rounds, rest: rest + text.slice(end) };
 };
 
-/** The JSON object that begins at or after `from`; its text as it stands when it is none. */
+/** The first JSON object at or after `from`; the text itself when it is not valid JSON. */
 const jsonAt = (text: string, from: number): { value: unknown; end: number } => {
   const start = text.indexOf('{', from);
   const end = closingBrace(text, start);
@@ -78,7 +78,7 @@ const jsonAt = (text: string, from: number): { value: unknown; end: number } => 
   }
 };
 
-/** Position after the brace that closes the one at `start`; braces in strings do not count. */
+/** Position after the brace that matches the one at `start`; ignores braces in strings. */
 const closingBrace = (text: string, start: number): number => {
   let depth = 0;
   let inString = false;

@@ -1,12 +1,12 @@
 /**
- * What the offline model says, in English, Vietnamese and Chinese, and how it tells which one to
- * use. Texts only; when each is said stands in offline-reply.ts.
+ * The offline model's texts in English, Vietnamese and Chinese, and its language detection.
+ * reply.ts decides when each text is used.
  */
 
 export type Language = 'en' | 'vi' | 'zh';
 
 /**
- * Chinese by its characters, Vietnamese by letters no other language here has; everything else
+ * Detects Chinese by its characters, Vietnamese by letters unique to it here; everything else is
  * English.
  */
 export const languageOf = (text: string): Language => {
@@ -34,17 +34,17 @@ export type Words = {
   noTool(name: string, tools: readonly string[]): string;
   heard(text: string, words: number): string;
   thinking(words: number): string;
-  /** what came of messages to other agents, and of subagents */
+  /** results of messages to other agents, and of subagents */
   agentSaid(agent: string, reply: string): string;
   agentTold(agent: string): string;
   agentWorks(agent: string): string;
   agentNot(agent: string, why: string): string;
   subagentBegan(agent: string): string;
-  /** the next word to another agent about what it said */
+  /** the next message to another agent in an exchange */
   noted(text: string): string;
-  /** what people are told of an exchange */
+  /** the report of an exchange to users */
   settled(text: string): string;
-  /** in front of the results of subagents */
+  /** introduces the results of subagents */
   results(count: number): string;
 };
 
