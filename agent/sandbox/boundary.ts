@@ -1,39 +1,39 @@
 /**
- * Boundary: runs commands so that they can touch a workspace and nothing else. One interface,
- * three ways: bubblewrap, Docker, and none (`host.ts`: the user's own rights, for what is not
- * sandboxed).
+ * Boundary: runs commands that can access a workspace and nothing else. One interface with three
+ * implementations: bubblewrap, Docker, and none (`host.ts`: the rights of the user, for sessions
+ * that are not sandboxed).
  *
- * Contract, for every boundary (`test/agent/sandbox/contract.ts`):
+ * Contract of every boundary (`test/agent/sandbox/contract.ts`):
  *  - a command sees the workspace at `/workspace` (its real path on the host), read-only or
- *    writable as `access` says, or not at all, a temporary folder of its own, and the system's
- *    programs read-only. Not the home folder, not troupe's data, not the environment of troupe;
- *  - no network unless `network` says so; no new privileges; no sight of other processes;
- *  - it ends, with all that it started, when the time is up, the signal is aborted or this process
+ *    writable by `access`, or not at all; a private temporary folder; and the system's programs,
+ *    read-only. It does not see the home folder, troupe's data or troupe's environment;
+ *  - no network unless `network` allows it; no new privileges; no access to other processes;
+ *  - the command and all processes that it started end on timeout, on abort, and when this process
  *    dies;
- *  - memory, processes and output are bounded; output past the bound is counted, not kept.
+ *  - memory, processes and output are limited; output beyond the limit is counted, not kept.
  */
 import type { Readable, Writable } from 'node:stream';
 
 export type SandboxLimits = {
-  /** longest, milliseconds */
+  /** maximum run time, milliseconds */
   readonly timeoutMs: number;
-  /** of all its processes, without temporary files; default 1 GiB */
+  /** memory of all its processes, excluding temporary files; default 1 GiB */
   readonly memoryBytesMax: number;
-  /** processes and threads at once; default 256 */
+  /** maximum number of concurrent processes and threads; default 256 */
   readonly processesMax: number;
-  /** largest file it may write; default 256 MiB */
+  /** maximum size of a file that it writes; default 256 MiB */
   readonly fileBytesMax: number;
 };
 
 export type SandboxedCommand = {
-  /** program and arguments; no shell unless it is one */
+  /** program and arguments; no shell is added */
   readonly argv: readonly string[];
-  /** absolute path of the workspace on this machine; absent: it has none */
+  /** absolute path of the workspace on this machine; absent: no workspace */
   readonly workspace?: string;
   readonly access: 'ro' | 'rw' | 'none';
   /** relative to the workspace; default its top */
   readonly cwd?: string;
-  /** the whole environment, beside PATH, HOME and LANG, which the boundary sets */
+  /** environment variables in addition to PATH, HOME and LANG, which the boundary sets */
   readonly env?: Readonly<Record<string, string>>;
   /** default false; ignored on the host */
   readonly network?: boolean;
@@ -41,7 +41,7 @@ export type SandboxedCommand = {
   readonly signal: AbortSignal;
 };
 
-/** What became of it. */
+/** How the command ended. */
 export type CommandEnd = {
   /** null when a signal ended it */
   readonly code: number | null;
@@ -53,9 +53,9 @@ export type RunningCommand = {
   readonly stdin: Writable;
   readonly stdout: Readable;
   readonly stderr: Readable;
-  /** Settles once, when nothing of it runs any more. Never rejects. */
+  /** Resolves once, when none of its processes runs any more. Never rejects. */
   readonly end: Promise<CommandEnd>;
-  /** Ends it and all that it started. */
+  /** Ends the command and all processes that it started. */
   kill(): void;
 };
 
@@ -63,8 +63,8 @@ export interface Boundary {
   /** `auto`: the first of bubblewrap and Docker that works here */
   readonly kind: 'bubblewrap' | 'docker' | 'host' | 'auto';
   /**
-   * @throws TroupeError UNAVAILABLE when it cannot be used here: what, and what to install or
-   * grant
+   * @throws TroupeError UNAVAILABLE when the boundary cannot be used here, with what to install or
+   *   grant
    */
   run(command: SandboxedCommand): Promise<RunningCommand>;
 }

@@ -1,6 +1,6 @@
 /**
- * What bubblewrap is told (bwrap(1)): pure, but for a look at how this system lays out /bin and
- * /lib. The order counts: a later mount covers an earlier one.
+ * The arguments of bubblewrap (bwrap(1)). Pure, except that it reads how this system lays out /bin
+ * and /lib. The order matters: a later mount covers an earlier one.
  */
 import { lstatSync, readlinkSync } from 'node:fs';
 import { posix } from 'node:path';
@@ -11,20 +11,20 @@ import type { SandboxedCommand } from './boundary.ts';
 export const SANDBOX_HOME = '/home/agent';
 export const SANDBOX_PATH = '/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin';
 
-/** Temporary files, bytes: they are memory. */
+/** Size limits of temporary files, bytes; they use memory. */
 export const TEMPORARY_BYTES = { tmp: 256 * 1024 ** 2, home: 64 * 1024 ** 2, shm: 16 * 1024 ** 2 };
 
-/** Descriptors of the started bwrap beside its three streams. */
+/** Descriptors of the started bwrap in addition to its three streams. */
 export const DESCRIPTORS = { info: 3, passwd: 4, group: 5, hosts: 6, options: 7 } as const;
 
-/** Files that are made for the sandbox, since the system's own name its users and hosts. */
+/** Files created for the sandbox, because the system's own files list its users and hosts. */
 export const MADE_FILES = {
   passwd: `agent:x:1000:1000:agent:${SANDBOX_HOME}:/bin/bash\nnobody:x:65534:65534:::/bin/false\n`,
   group: 'agent:x:1000:\nnogroup:x:65534:\n',
   hosts: '127.0.0.1 localhost\n::1 localhost\n',
 } as const;
 
-/** Of /etc only what programs need to run, and nothing that is secret anywhere. */
+/** The files of /etc that programs need to run; none of them is secret. */
 const ETC = [
   'ld.so.cache',
   'ld.so.conf',
@@ -50,10 +50,10 @@ const ETC = [
 ] as const;
 
 /**
- * What it reads from the descriptor `options`, each ended by a zero: the environment is among it,
- * and a list of processes shows the arguments of every program.
+ * The arguments that bwrap reads from the descriptor `options`, each ended by a zero byte. They
+ * include the environment, which a list of processes would otherwise show.
  *
- * @throws TroupeError INVALID_ARGUMENT when one of them holds a zero
+ * @throws TroupeError INVALID_ARGUMENT when an argument contains a zero byte
  */
 export function bubblewrapOptions(command: SandboxedCommand): string {
   const options = optionsOf(command);
@@ -62,7 +62,7 @@ export function bubblewrapOptions(command: SandboxedCommand): string {
   throw new TroupeError('INVALID_ARGUMENT', 'What a sandboxed command is given holds null bytes');
 }
 
-/** What stands in its list of arguments: the command, and no secret. */
+/** Its command line: the command, and no secret. */
 export const bubblewrapArguments = (command: SandboxedCommand): string[] => [
   ...words(`--args ${DESCRIPTORS.options} --`),
   ...limited(command),
@@ -90,7 +90,7 @@ function optionsOf(command: SandboxedCommand): string[] {
   ];
 }
 
-/** Arguments of which none holds a space. */
+/** Splits arguments without spaces. */
 const words = (line: string): string[] => (line === '' ? [] : line.split(' '));
 
 /** The environment of every sandboxed command. */
@@ -101,7 +101,7 @@ export const standardEnv = (): Record<string, string> => ({
   LANG: 'C.UTF-8',
 });
 
-/** Where a command begins: inside the workspace, or its home when it has none. */
+/** Working folder of a command: in the workspace, or its home without a workspace. */
 export const workingFolder = ({ workspace, access, cwd = '.' }: SandboxedCommand): string =>
   workspace === undefined || access === 'none' ? SANDBOX_HOME : posix.join(WORKSPACE, cwd);
 
@@ -115,7 +115,7 @@ const workspaceOf = (command: SandboxedCommand): string[] => {
   return [access === 'rw' ? '--bind' : '--ro-bind', workspace, WORKSPACE, ...chdir];
 };
 
-/** /usr as it is, and what stands beside it: links into it on today's systems. */
+/** Mounts /usr, and the folders beside it: on current systems they are links into /usr. */
 const systemFolders = (): string[] => [
   ...words('--ro-bind /usr /usr --ro-bind-try /nix/store /nix/store'),
   ...TOP_FOLDERS.flatMap((name) => {
@@ -139,8 +139,8 @@ const namesOf = (network: boolean): string[] => [
 ];
 
 /**
- * Limits of the kernel, per process, set from inside: there the count of processes is the
- * sandbox's own and not that of the user outside.
+ * Kernel limits per process, set inside the sandbox: there the process count is the sandbox's own,
+ * not that of the host user.
  */
 const limited = ({ limits }: SandboxedCommand): string[] => [
   'prlimit',

@@ -1,11 +1,11 @@
 /**
- * Bubblewrap: a command in namespaces of its own, without daemon and without root
- * (github.com/containers/bubblewrap). It sees /usr, a handful of files of /etc, its workspace, and
- * temporary folders; other processes, the network and the rest of the disk are not there.
+ * Bubblewrap: runs a command in its own namespaces, without a daemon and without root
+ * (github.com/containers/bubblewrap). The command sees /usr, a few files of /etc, its workspace and
+ * temporary folders. It has no access to other processes, the network or the rest of the disk.
  *
- * How it ends: the first process of its pid namespace is killed from outside, and the kernel kills
- * everything in the namespace before that one is gone. bwrap itself, which is told to die with its
- * parent, ends after it; so when bwrap has ended and its child too, nothing is left.
+ * To end it, this process kills the first process of the pid namespace, and the kernel then kills
+ * all others in it. bwrap dies with its parent and ends after that process. So when bwrap and its
+ * child have ended, no process is left.
  */
 import { statSync } from 'node:fs';
 import { delimiter, isAbsolute, join } from 'node:path';
@@ -26,10 +26,10 @@ import { createTaskGroup } from './task-group.ts';
 
 const PROGRAM = 'bwrap';
 const PROBE_MS = 10_000;
-/** How long the kernel is given to forget those that have ended. */
+/** Maximum wait for the kernel to remove ended processes. */
 const REMOVE_MS = 1_000;
 
-/** Does not look whether it works here: `probeBubblewrap` does. */
+/** Does not check whether it works here; `probeBubblewrap` does. */
 export const createBubblewrap = (): Boundary => ({ kind: 'bubblewrap', run });
 
 async function run(command: SandboxedCommand): Promise<RunningCommand> {
@@ -39,7 +39,7 @@ async function run(command: SandboxedCommand): Promise<RunningCommand> {
   const line = [programPath(), ...bubblewrapArguments(command)];
   const [program = PROGRAM, ...argv] = tasks?.entered(line) ?? line;
   const started = await startPiped(program, argv, {
-    // The sandbox can read both of its first process: /proc/1/environ, /proc/1/cwd.
+    // The sandboxed command can read both of its first process: /proc/1/environ, /proc/1/cwd.
     env: {},
     cwd: '/',
     more: Object.keys(DESCRIPTORS).length,
@@ -67,14 +67,17 @@ async function run(command: SandboxedCommand): Promise<RunningCommand> {
   });
 }
 
-/** By the PATH of troupe, which the sandbox does not get; the bare name where it is not found. */
+/**
+ * Searched in the PATH of troupe, which the sandbox does not receive; the bare name when it is not
+ * found.
+ */
 function programPath(): string {
   const folders = (process.env['PATH'] ?? '/usr/bin:/bin').split(delimiter).filter(isAbsolute);
   const isProgram = (path: string) => statSync(path, { throwIfNoEntry: false })?.isFile() === true;
   return folders.map((folder) => join(folder, PROGRAM)).find(isProgram) ?? PROGRAM;
 }
 
-/** The first process of the sandbox as this process sees it; undefined when there never was one. */
+/** Host process id of the sandbox's first process; undefined when it never started. */
 async function firstProcess(info: Readable): Promise<number | undefined> {
   const told = await text(info).catch(() => '');
   const pid = Number(/"child-pid":\s*(\d+)/.exec(told)?.[1]);
@@ -82,7 +85,7 @@ async function firstProcess(info: Readable): Promise<number | undefined> {
 }
 
 function giveFile(descriptor: unknown, content: string): void {
-  // right because these descriptors were asked for as pipes
+  // sound: these descriptors were requested as pipes
   const to = descriptor as Writable;
   to.on('error', () => {});
   to.end(content);
@@ -94,7 +97,7 @@ function checkWorkspace({ workspace, access }: SandboxedCommand): void {
   throw new TroupeError('UNAVAILABLE', `The workspace is not there: ${workspace}`);
 }
 
-/** Why bubblewrap cannot be used here and what to do; undefined when it can: it was tried. */
+/** Tries bubblewrap: undefined when it works, otherwise why it does not and what to do. */
 export async function probeBubblewrap(): Promise<string | undefined> {
   try {
     const running = await run({
@@ -113,7 +116,7 @@ export async function probeBubblewrap(): Promise<string | undefined> {
   }
 }
 
-/** Foreign words, read in this one place. */
+/** Interprets bwrap's error messages; the only place that does. */
 export function remedyFor(said: string): string {
   const what = `bubblewrap does not work here (${said || 'it ended without a word'})`;
   if (/unknown option/i.test(said)) return `${what}: version 0.8 or newer is needed`;

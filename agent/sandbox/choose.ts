@@ -1,7 +1,7 @@
 /**
- * Chooses the boundary of sandboxed commands: what the configuration names, or the first that works
- * here. Tried when the first command comes, so that a start costs nothing; what works is kept, and
- * what does not is tried again by the next command. There is no fall-back to the host.
+ * Chooses the boundary of sandboxed commands: the configured one, or the first that works here. The
+ * first command tries it, so that a start costs nothing. A working boundary is kept; after a
+ * failure the next command tries again. It never falls back to the host.
  */
 import { TroupeError } from '../../protocols/errors.ts';
 import type { Boundary } from './boundary.ts';
@@ -15,7 +15,7 @@ export type SandboxOptions = {
   readonly image?: string;
 };
 
-/** Which boundary there is, or why there is none and what to do. */
+/** The boundary that works here, or why none does and what to do. */
 export type FoundSandbox = { readonly boundary: Boundary } | { readonly missing: string };
 
 export async function findSandbox(options: SandboxOptions = {}): Promise<FoundSandbox> {

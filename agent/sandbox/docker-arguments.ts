@@ -1,4 +1,4 @@
-/** What Docker is told to run a command behind the boundary: pure. */
+/** The arguments by which Docker runs a command behind the boundary. Pure. */
 import { WORKSPACE } from '../../protocols/sandbox-paths.ts';
 import type { SandboxedCommand } from './boundary.ts';
 import {
@@ -9,19 +9,22 @@ import {
 } from './bubblewrap-arguments.ts';
 
 export type DockerContainer = {
-  /** unique: what it is ended by */
+  /** unique; the container is ended by this name */
   readonly name: string;
   readonly image: string;
-  /** who owns what it writes */
+  /** user that owns the files it writes */
   readonly user: string;
 };
 
-/** Variables that steer Docker's client: a command that has one of them gets it by value. */
+/**
+ * Variables that configure Docker's client: if a command sets one of them, its value is an
+ * argument.
+ */
 export const CLIENT_VARIABLES = ['PATH', 'HOME', 'DOCKER_HOST', 'DOCKER_CONTEXT', 'DOCKER_CONFIG'];
 
 /**
- * Values that skills gave are in the client's environment and only named here, so that no list of
- * processes tells them.
+ * Values from skills are passed through the client's environment and only named here, so that no
+ * list of processes shows them.
  */
 const environmentOf = ({ env = {} }: SandboxedCommand): string[] =>
   Object.entries({ ...standardEnv(), ...env }).flatMap(([name, value]) => {
@@ -30,8 +33,8 @@ const environmentOf = ({ env = {} }: SandboxedCommand): string[] =>
   });
 
 /**
- * The image needs `timeout` (coreutils or busybox): it bounds the container's life even when the
- * engine hears nothing from us any more.
+ * The image needs `timeout` (coreutils or busybox): it ends the container even when the engine
+ * cannot be reached any more.
  */
 export function dockerArguments(command: SandboxedCommand, container: DockerContainer): string[] {
   const { network = false, limits, argv } = command;
@@ -56,16 +59,16 @@ export function dockerArguments(command: SandboxedCommand, container: DockerCont
   ];
 }
 
-/** How much later than ours the container's own time is up. */
+/** The container's own timeout is this much later than ours. */
 const graceSeconds = 5;
 
-/** Arguments of which none holds a space. */
+/** Splits arguments without spaces. */
 const words = (line: string): string[] => line.split(' ');
 
 const temporary = (path: string, size: number): string[] =>
   words(`--tmpfs ${path}:rw,exec,nosuid,nodev,mode=1777,size=${size}`);
 
-/** A field of `--mount` is CSV: quoted, a comma in a path is no new field. */
+/** A field of `--mount` is CSV; quotes allow a comma in a path. */
 const workspaceOf = ({ workspace, access }: SandboxedCommand): string[] => {
   if (workspace === undefined || access === 'none') return [];
   const source = `"source=${workspace.replaceAll('"', '""')}"`;

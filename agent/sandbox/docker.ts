@@ -1,10 +1,10 @@
 /**
- * Docker (or Podman's `docker`): a command in a container of its own, removed when it ends. For
- * machines without user namespaces. An image is never pulled by itself.
+ * Docker (or Podman's `docker`): runs a command in its own container, removed when it ends. For
+ * machines without user namespaces. It never pulls an image.
  *
- * The engine starts the processes, not we: so they are ended by name, by a watchdog when this
- * process dies, and by `timeout` inside when neither could. Memory past the limit is the engine's
- * to end: exit code 137.
+ * The engine starts the processes, so this process cannot kill them directly. It ends the container
+ * by name; a watchdog does so when this process dies, and `timeout` inside the container when
+ * neither can. The engine enforces the memory limit: exit code 137.
  */
 import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
@@ -42,7 +42,7 @@ async function run(command: SandboxedCommand, image: string): Promise<RunningCom
     sampled: false,
     kill: remove,
     async gone() {
-      // a client that was killed leaves its container, and --rm may still be at it
+      // a killed client leaves its container, and --rm may still be removing it
       remove();
       await removed;
       callOff();
@@ -50,7 +50,7 @@ async function run(command: SandboxedCommand, image: string): Promise<RunningCom
   });
 }
 
-/** The client's own settings: which engine, and where its programs are. */
+/** The client's own settings: the engine's address, and the search path of programs. */
 const clientEnv = (): Record<string, string> => {
   const set = CLIENT_VARIABLES.flatMap((name) => {
     const value = process.env[name];
@@ -59,7 +59,9 @@ const clientEnv = (): Record<string, string> => {
   return Object.fromEntries(set);
 };
 
-/** Why Docker cannot be used here and what to do; undefined when it can: its engine answered. */
+/**
+ * Asks the engine: undefined when it answers, otherwise why Docker cannot be used and what to do.
+ */
 export async function probeDocker(image = DOCKER_IMAGE_DEFAULT): Promise<string | undefined> {
   const engine = await call(['version', '--format', '{{.Server.Version}}']);
   if (engine === undefined) return 'Docker is not installed';
@@ -70,7 +72,7 @@ export async function probeDocker(image = DOCKER_IMAGE_DEFAULT): Promise<string 
   return found?.code === 0 ? undefined : `Docker has no image ${image}: docker pull ${image}`;
 }
 
-/** Runs the client to its end; undefined when there is none. */
+/** Runs the client until it ends; undefined when it is not installed. */
 async function call(
   argv: readonly string[],
 ): Promise<{ readonly code: number; readonly said: string } | undefined> {
@@ -79,7 +81,7 @@ async function call(
     const { stdout } = await promisify(execFile)(PROGRAM, argv, options);
     return { code: 0, said: stdout.trim() };
   } catch (error) {
-    // of a failed start, a number of an exit, null of a signal
+    // an error code of a failed start, a number of an exit, null of a signal
     const { code, stderr = '' } = error as { code?: string | number | null; stderr?: string };
     if (code === 'ENOENT') return undefined;
     return { code: Number(code) || 1, said: stderr.trim().slice(0, 400) || 'it did not answer' };

@@ -1,11 +1,11 @@
 /**
- * The host boundary: none. A command has the rights of the user who runs troupe, and the network.
- * It gets the environment that it is given and nothing of troupe's own, so keys do not reach it.
+ * The host boundary: no isolation. A command has the rights of the user who runs troupe, and the
+ * network. Its environment contains only what it is given, so it cannot read troupe's keys.
  *
- * Kept of the contract: it ends, with all that it started, when the time is up, the signal is
- * aborted, this process dies, or its first process ends. Who it started is known by process group,
- * parentage and a mark in the environment; a process that leaves all three on purpose stays: that
- * is what sandboxes are for.
+ * It keeps one part of the contract: the command ends, with all processes that it started, on
+ * timeout, on abort, when this process dies, and when its first process ends. Its processes are
+ * found by process group, parentage and a mark in the environment. A process that deliberately
+ * drops all three is not found; use a sandbox against such commands.
  */
 import { randomUUID } from 'node:crypto';
 import { homedir } from 'node:os';
@@ -15,16 +15,16 @@ import { isAlive, killNow, marked, processesUnder } from './process-tree.ts';
 import { startPiped } from './start-piped.ts';
 import { settled, supervise } from './supervised.ts';
 
-/** Inherited by all that a command starts. */
+/** Environment variable that all processes of a command inherit. */
 const MARK = 'TROUPE_COMMAND_ID';
 
 export const createHostBoundary = (): Boundary => ({ kind: 'host', run });
 
 /**
- * Runs "$@" as the leader of its group, marked by $1, with a watchdog in the group from before its
- * first word: the end of descriptor 3, which only this process holds, is the end of this process.
- * The watchdog bears no mark: it ends those that do, as often as there are new ones, then its
- * group.
+ * Runs "$@" as the leader of its process group, marked by $1. A watchdog in the group starts before
+ * it. Only this process holds the other end of descriptor 3, so the watchdog reads its end when
+ * this process ends. The watchdog has no mark: it kills marked processes until none are left, then
+ * its group.
  */
 const GUARDED =
   'mark=$1; shift; { read _ <&3; ' +

@@ -1,15 +1,15 @@
 /**
- * The processes under a process, as /proc tells them (Linux): who they are, and what they take.
+ * The processes below a process, their threads and their memory, read from /proc (Linux).
  *
- * Boundary: looks and kills, starts nothing. In a pid namespace orphans fall to its first process,
- * so the walk from there is complete; on the host a process that left its parent is found by the
- * mark that it inherited in its environment (`marked`).
+ * Boundary: it reads and kills, but starts nothing. In a pid namespace the first process adopts
+ * orphans, so the walk from there is complete. On the host, a process that left its parent is found
+ * by the inherited mark in its environment (`marked`).
  */
 import { readdirSync, readFileSync } from 'node:fs';
 
 export type TreeUse = { readonly tasks: number; readonly memoryBytes: number };
 
-/** `root` and everything under it, at most about `max`; empty when it is gone. */
+/** `root` and its descendants, about `max` at most; empty when it has ended. */
 export function processesUnder(root: number, max: number): number[] {
   const found = new Set<number>();
   const next = [root];
@@ -23,7 +23,7 @@ export function processesUnder(root: number, max: number): number[] {
   return [...found];
 }
 
-/** What `pids` take now: threads, and memory that is theirs (not files, not shared libraries). */
+/** The current use of `pids`: threads, and private memory (no files, no shared libraries). */
 export function useOf(pids: readonly number[]): TreeUse {
   let tasks = 0;
   let memoryBytes = 0;
@@ -35,7 +35,7 @@ export function useOf(pids: readonly number[]): TreeUse {
   return { tasks, memoryBytes };
 }
 
-/** Processes of this user whose environment at their start held `name=value`. */
+/** Processes of this user whose initial environment contained `name=value`. */
 export function marked(name: string, value: string): number[] {
   const mark = `${name}=${value}`;
   return entriesOf('/proc')
@@ -43,7 +43,7 @@ export function marked(name: string, value: string): number[] {
     .filter((pid) => pid > 0 && textOf(`/proc/${pid}/environ`).split('\0').includes(mark));
 }
 
-/** Ends `pid` at once; nothing when it is gone already. Negative: a process group. */
+/** Kills `pid`; does nothing when it has ended. Negative: a process group. */
 export function killNow(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL');
@@ -53,7 +53,7 @@ export function killNow(pid: number): void {
   }
 }
 
-/** A zombie is gone: it runs nothing. */
+/** A zombie counts as ended: it runs nothing. */
 export const isAlive = (pid: number): boolean =>
   /^State:\s+[^ZX\s]/m.test(textOf(`/proc/${pid}/status`));
 
@@ -62,7 +62,7 @@ const childrenOf = (pid: number, thread: string): number[] =>
 
 const numberIn = (text: string, pattern: RegExp): number => Number(pattern.exec(text)?.[1] ?? 0);
 
-/** Processes come and go while they are looked at: what is gone says nothing. */
+/** Processes may end during the walk; those are skipped. */
 function textOf(path: string): string {
   try {
     return readFileSync(path, 'utf8');

@@ -1,11 +1,12 @@
 /**
- * Starts a process whose three streams are pipes of the kernel. Node's own are sockets, and that
- * shows: a shell cannot open /dev/stderr again (ENXIO), and bash takes a socket for rshd and runs
- * the user's .bashrc.
+ * Starts a process whose three streams are kernel pipes. Node's own streams are sockets, with two
+ * effects: a shell cannot reopen /dev/stderr (ENXIO), and bash assumes rshd and reads the user's
+ * .bashrc.
  *
- * Node cannot make a pipe without a name. On Linux a shell makes them, and this process opens them
- * by way of /proc. A name would stay visible to the process in /proc/self/fd, with the path of the
- * machine's temporary folder. Elsewhere they have one for the moment that it takes to open them.
+ * Node cannot create an anonymous pipe. On Linux a shell creates the pipes, and this process opens
+ * them through /proc. The process would see the name of a named pipe in /proc/self/fd, with the
+ * path of the machine's temporary folder. Other systems use named pipes, which are deleted as soon
+ * as they are open.
  */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { closeSync, constants, openSync } from 'node:fs';
@@ -28,9 +29,9 @@ export type Started = {
 export type StartOptions = {
   readonly env: Readonly<Record<string, string>>;
   readonly cwd?: string;
-  /** leads a process group of its own; default false */
+  /** whether it leads its own process group; default false */
   readonly detached?: boolean;
-  /** how many descriptors from 3 on are pipes of Node; default 0 */
+  /** number of additional pipes from descriptor 3 on, created by Node; default 0 */
   readonly more?: number;
 };
 
@@ -48,7 +49,7 @@ export async function startPiped(
   try {
     child = spawn(program, argv, { ...options, stdio });
   } catch (cause) {
-    // what no process can be given: a zero byte, too many words
+    // arguments that no process can receive: a zero byte, or too many words
     for (const descriptor of ours) closeSync(descriptor);
     throw cannotStart(program, cause);
   } finally {
@@ -57,7 +58,7 @@ export async function startPiped(
   const stdin = new Socket({ fd: input.writer, readable: false, writable: true });
   const stdout = new Socket({ fd: output.reader, readable: true, writable: false });
   const stderr = new Socket({ fd: errors.reader, readable: true, writable: false });
-  // a process that ends before it has read its input is nobody's failure
+  // a process may end before it has read its input; this is no failure
   stdin.on('error', () => {});
   try {
     await new Promise<void>((resolve, reject) => {
@@ -68,7 +69,7 @@ export async function startPiped(
     for (const stream of [stdin, stdout, stderr]) stream.destroy();
     throw cannotStart(program, cause);
   }
-  // right because it was spawned
+  // sound: the process was spawned
   return { child, pid: child.pid as number, stdin, stdout, stderr };
 }
 
@@ -85,7 +86,10 @@ const openPipes = (): Promise<Pipes> =>
   process.platform === 'linux' ? openUnnamedPipes() : openNamedPipes();
 
 const HELPER_MS = 10_000;
-/** Holds the reading ends of three pipes as 4, 5 and 6, says who it is, and waits for its end. */
+/**
+ * Holds the reading ends of three pipes as 4, 5 and 6, prints its process id, and waits for the end
+ * of its input.
+ */
 const HELPER =
   'exec 3<&0; : | { exec 4<&0; : | { exec 5<&0; : | { exec 6<&0; ' +
   "exec /bin/sh -c 'echo $$; read -r _ <&3'; }; }; }";
@@ -100,7 +104,7 @@ async function openUnnamedPipes(): Promise<Pipes> {
       helper.stdout.once('data', (line: Buffer) => resolve(Number(line.toString())));
       helper.stdout.once('end', () => reject(new Error('the shell ended too early')));
     });
-    // right because it opens one for each
+    // sound: it opens one for each
     return openAll(
       [4, 5, 6].map((number) => `/proc/${pid}/fd/${number}`),
     ) as readonly Pipe[] as Pipes;
@@ -130,7 +134,7 @@ async function openNamedPipes(): Promise<Pipes> {
   }
 }
 
-/** All or none. */
+/** Opens all of them or none. */
 function openAll(paths: readonly string[]): Pipe[] {
   const opened: Pipe[] = [];
   try {
@@ -142,9 +146,9 @@ function openAll(paths: readonly string[]): Pipe[] {
   }
 }
 
-/** Each end by itself, so that one does not wait because the other does not. */
+/** Opens each end separately, so that no end waits for the other. */
 function openPipe(path: string): Pipe {
-  // one end alone would wait for the other to be opened
+  // an end opened alone would block until the other one is opened
   const both = openSync(path, constants.O_RDWR);
   try {
     return { reader: openSync(path, 'r'), writer: openSync(path, 'w') };

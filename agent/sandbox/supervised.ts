@@ -1,14 +1,13 @@
 /**
- * A started command under its limits: time, memory, processes, the caller's signal. What every
- * boundary does the same way.
+ * Enforces the limits of a started command: time, memory, processes, abort. All boundaries use it.
  *
  * Invariants:
- *  1. `end` settles once, after the boundary has said that nothing of the command runs any more.
- *  2. The first reason to end a command is the one that is told.
+ *  1. `end` resolves once, after the boundary has confirmed that no process of the command runs.
+ *  2. The first reason for ending a command is the one that is reported.
  *
- * Memory and processes are sampled, because a limit of the kernel on a sum needs a cgroup of our
- * own, which neither a container nor a user's session hands out. What may come between two samples
- * is bounded by the limits per process that the boundaries set.
+ * Memory and processes are sampled. A kernel limit on their sum needs a private cgroup, which
+ * neither a container nor a user session provides. Between two samples, the limits per process of
+ * the boundary apply.
  */
 import type { CommandEnd, RunningCommand, SandboxLimits } from './boundary.ts';
 import { processesUnder, useOf } from './process-tree.ts';
@@ -21,23 +20,25 @@ export const DEFAULT_LIMITS: SandboxLimits = {
   fileBytesMax: 256 * 1024 ** 2,
 };
 
-/** What a boundary adds of its own around a command: its init, the shell's wrapper. */
+/** Processes that a boundary adds to a command: its init, the shell wrapper. */
 const ownTasks = 8;
-/** Processes and threads that a command may have, with what its boundary adds. */
+/** Maximum processes and threads of a command, including those of its boundary. */
 export const tasksMaxOf = ({ processesMax }: SandboxLimits): number => processesMax + ownTasks;
 
 const sampleMs = 100;
-/** A sample may take this part of the time, no more. */
+/** The interval between samples is at least this multiple of a sample's duration. */
 const sampleShare = 20;
 
 export type Supervision = {
   readonly limits: SandboxLimits;
   readonly signal: AbortSignal;
-  /** Ends all that runs, from a process that is still there; called as often as it takes. */
+  /**
+   * Kills all processes of the command while its first process exists; may be called repeatedly.
+   */
   kill(): void;
-  /** Called when the first process has ended: resolves when nothing of the command is left. */
+  /** Called when the first process has ended; resolves when no process of the command is left. */
   gone(): Promise<void>;
-  /** false where something else bounds memory and processes (Docker) */
+  /** false when another mechanism limits memory and processes (Docker) */
   readonly sampled: boolean;
 };
 
@@ -47,7 +48,7 @@ export function supervise(started: Started, supervision: Supervision): RunningCo
   let why: CommandEnd['ended'] | undefined;
   let running = true;
   const stop = (reason: CommandEnd['ended']) => {
-    // its process id may be another's by now
+    // another process may use its process id by now
     if (!running) return;
     why ??= reason;
     supervision.kill();
@@ -78,7 +79,7 @@ const endOf = (code: number | null, why: CommandEnd['ended'] | undefined): Comma
     ? { code, ended: code === null ? 'signal' : 'exit' }
     : { code: null, ended: why };
 
-/** Looks at the processes under `pid` again and again. Returns what ends the looking. */
+/** Samples the processes below `pid` periodically. Returns a function that stops it. */
 function sample(
   pid: number,
   limits: SandboxLimits,
@@ -98,7 +99,7 @@ function sample(
   return () => clearTimeout(timer);
 }
 
-/** Polls until `is` holds, at most `forMs`: for what the kernel does in its own time. */
+/** Polls until `is` returns true, at most `forMs`; for work that the kernel does asynchronously. */
 export async function settled(is: () => boolean, forMs = 5_000): Promise<boolean> {
   const until = performance.now() + forMs;
   while (!is()) {

@@ -1,9 +1,9 @@
 /**
- * A cgroup for one command, that bounds its processes in the kernel: for root, to whom RLIMIT_NPROC
- * does not apply. Others have that limit, and rarely a cgroup that they may write.
+ * A cgroup that limits the processes of one command. Root needs it, because RLIMIT_NPROC does not
+ * apply to root. Other users have that limit, and rarely a writable cgroup.
  *
- * Boundary: the controller pids of version 1 or 2, below the group of this process, where that can
- * be written. Where it cannot there is no group, and samples have to do (`supervised.ts`).
+ * Boundary: the pids controller of version 1 or 2, below the cgroup of this process, where it is
+ * writable. Otherwise there is no group, and only samples limit the processes (`supervised.ts`).
  */
 import { randomUUID } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
@@ -11,13 +11,13 @@ import { join } from 'node:path';
 import { isAlive } from './process-tree.ts';
 
 export type TaskGroup = {
-  /** `argv`, begun inside the group; still the same process */
+  /** wraps `argv` so that it starts inside the group, in the same process */
   entered(argv: readonly string[]): string[];
-  /** After the last of it has ended. false: the kernel still counts one, try again */
+  /** Call it after the last process has ended. false: the kernel still counts one; try again */
   remove(): boolean;
 };
 
-/** A group for at most `tasksMax` processes and threads; undefined where there can be none. */
+/** A group for at most `tasksMax` processes and threads; undefined where none can be created. */
 export function createTaskGroup(tasksMax: number): TaskGroup | undefined {
   if (process.getuid?.() !== 0) return undefined;
   for (const parent of parents()) {
@@ -32,14 +32,17 @@ export function createTaskGroup(tasksMax: number): TaskGroup | undefined {
       writeFileSync(join(folder, 'pids.max'), String(tasksMax), { flag: 'r+' });
       return { entered: (argv) => entering(folder, argv), remove: () => remove(folder) };
     } catch {
-      // the controller is not handed down to this place
+      // the controller is not delegated to this cgroup
       remove(folder);
     }
   }
   return undefined;
 }
 
-/** The groups of this process, with the controller pids by itself or all controllers in one. */
+/**
+ * The cgroups of this process: the pids controller (version 1) or the unified hierarchy (version
+ * 2).
+ */
 function parents(): string[] {
   let own: string;
   try {
@@ -63,7 +66,7 @@ const entering = (folder: string, argv: readonly string[]): string[] => [
   ...argv,
 ];
 
-/** Groups of processes that died with commands in them. Done once for each place. */
+/** Removes groups of processes that died while their commands ran. Once per place. */
 function removeLeftIn(parent: string): void {
   if (swept.has(parent)) return;
   swept.add(parent);

@@ -1,6 +1,6 @@
 /**
- * A watchdog: a small process that outlives this one and then ends what it left behind. It reads
- * from a pipe that only this process holds; the pipe's end is this process' end, however it came.
+ * A watchdog: a small process that outlives this one and cleans up after it. It reads from a pipe
+ * whose other end only this process holds, so the end of the pipe means that this process ended.
  */
 import { spawn } from 'node:child_process';
 import { killNow } from './process-tree.ts';
@@ -8,7 +8,7 @@ import { killNow } from './process-tree.ts';
 /**
  * Runs `script` by `sh` with `argv` as $1, $2, … when this process dies.
  *
- * @returns what calls it off
+ * @returns a function that cancels it
  */
 export function whenThisProcessDies(script: string, argv: readonly string[]): () => void {
   const dog = spawn('/bin/sh', ['-c', `read _ || :; ${script}`, 'sh', ...argv], {
@@ -19,7 +19,7 @@ export function whenThisProcessDies(script: string, argv: readonly string[]): ()
   dog.stdin.on('error', () => {});
   dog.unref();
   return () => {
-    // ended before its pipe is closed, or it would do its work
+    // kill it before its pipe closes, or it would run the script
     if (dog.pid !== undefined) killNow(dog.pid);
     dog.stdin.destroy();
   };

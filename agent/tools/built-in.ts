@@ -1,4 +1,4 @@
-/** The tools that every agent has unless its policy takes them away. */
+/** The tools of every agent whose policy does not remove them. */
 import { calculateTool } from './basic/calculate.ts';
 import { clockTool } from './basic/clock.ts';
 import type { Tool } from './tool.ts';

@@ -1,4 +1,4 @@
-/** The tools that touch the machine: files of the workspace, and commands behind a boundary. */
+/** The tools that use the machine: files of the workspace, and commands behind a boundary. */
 import { createEditTool } from './files/edit.ts';
 import { createExecTool, type ExecOptions } from './exec/exec.ts';
 import { createProcessTool } from './exec/process.ts';
@@ -8,11 +8,11 @@ import type { Tool } from './tool.ts';
 import { createWriteTool } from './files/write.ts';
 
 export type HostToolsOptions = ExecOptions & {
-  /** skills of all agents, absolute: what `/skills` means to the read tool */
+  /** folder of the shared skills, absolute: the read tool's path `/skills` */
   readonly skillsFolder?: string;
 };
 
-/** One set per worker: background commands are known to the set that started them. */
+/** One set per worker, because each set has its own list of background commands. */
 export function createHostTools(options: HostToolsOptions): readonly Tool[] {
   const processes = createProcesses();
   return [

@@ -1,13 +1,13 @@
 /**
- * The registry: finds a called tool, checks the arguments, bounds the result.
+ * The registry: finds a called tool, validates the arguments, limits the result.
  *
  * Invariants:
- *  1. A tool never sees arguments that its schema refuses.
- *  2. What a model did wrong comes back as a result that says so in words it can act upon, never as
- *     an exception: the run goes on.
- *  3. No text of a result holds a secret value that the installation knows.
- *  4. No result is longer than `resultBytesMax`, the tool's own where it has one, nor has more or
- *     larger images than a message may.
+ *  1. A tool never receives arguments that its schema refuses.
+ *  2. A mistake of a model becomes a result that explains it, never an exception: the run
+ *     continues.
+ *  3. No text of a result contains a secret value that the installation knows.
+ *  4. A result has at most `resultBytesMax` bytes, or the tool's own limit, and its images are
+ *     within the limits of a message.
  */
 import { type ValueError, ValueErrorIterator } from '@sinclair/typebox/errors';
 import { Value } from '@sinclair/typebox/value';
@@ -17,37 +17,34 @@ import type { ToolCall } from '../../protocols/session.ts';
 import type { ToolSpec } from '../models/model.ts';
 import type { Tool, ToolContext, ToolResult } from './tool.ts';
 
-/** Longest result that a model gets to read, bytes of UTF-8; the note about the cut included. */
+/** Maximum size of a result, bytes of UTF-8, including the note about a cut. */
 export const resultBytesMax = 64 * 1024;
 
-/** Of one image's base64. */
+/** Maximum base64 characters of one image. */
 const imageCharactersMax = 4 * Math.ceil(IMAGE_BYTES_MAX / 3);
 
-/** How many faults of the arguments are named at once. */
+/** Maximum number of argument errors in one message. */
 const faultsMax = 5;
 
 export type ToolRegistry = {
   /** In order of registration. */
   all(): readonly Tool[];
-  /** What models are told, in order of registration. */
+  /** The descriptions for models, in order of registration. */
   specs(): readonly ToolSpec[];
-  /** By its name or one of its aliases. */
+  /** Finds a tool by its name or an alias. */
   get(name: string): Tool | undefined;
   /**
-   * What is wrong with a call, in words that a model can act upon: no such tool, arguments that the
-   * schema refuses. undefined: nothing.
+   * Why a call is invalid, in words that a model can act on: an unknown tool, or arguments that the
+   * schema refuses. undefined when it is valid.
    */
   check(name: string, args: unknown): string | undefined;
   /** Runs one call. @throws what the tool throws */
   run(call: Pick<ToolCall, 'name' | 'args'>, context: ToolContext): Promise<ToolResult>;
-  /** Ends what calls left running; after the last call, once. */
+  /** Ends processes that calls left running; called once, after the last call. */
   close(): Promise<void>;
 };
 
-/**
- * @throws Error when two tools share a name or an alias, or a name is one that a provider would
- * refuse
- */
+/** @throws Error when two tools share a name or an alias, or a provider would refuse a name */
 export const createToolRegistry = (tools: readonly Tool[]): ToolRegistry => {
   const byName = new Map<string, Tool>();
   for (const tool of tools) {
@@ -81,7 +78,7 @@ export const createToolRegistry = (tools: readonly Tool[]): ToolRegistry => {
   };
 };
 
-/** The schema as plain JSON: TypeBox keeps its own marks under symbols. */
+/** The schema as plain JSON: TypeBox stores metadata under symbols. */
 const specOf = ({ name, aliases, description, parameters }: Tool): ToolSpec => ({
   name,
   ...defined({ aliases }),
@@ -92,7 +89,7 @@ const specOf = ({ name, aliases, description, parameters }: Tool): ToolSpec => (
 const unknownTool = (name: string, known: readonly Tool[]): string =>
   `There is no tool named ${shown(name)}. Tools: ${known.map((tool) => tool.name).join(', ') || 'none'}.`;
 
-/** What is wrong with the arguments, or undefined. */
+/** Describes the argument errors; undefined when there are none. */
 const faultIn = (args: unknown, tool: Tool): string | undefined => {
   if (typeof args === 'string') {
     return `The arguments of ${tool.name} are not valid JSON: ${shown(args)}. Write one JSON object.`;
@@ -105,7 +102,7 @@ const faultIn = (args: unknown, tool: Tool): string | undefined => {
   return `The arguments of ${tool.name} were refused: ${faults.join('; ')}. Its schema: ${schema}`;
 };
 
-/** The first fault at each place, because later ones follow from it. */
+/** The first error at each path, because later ones follow from it. */
 const firstOf = (errors: ValueErrorIterator): ValueError[] => {
   const byPath = new Map<string, ValueError>();
   for (const error of errors) {
@@ -118,7 +115,7 @@ const firstOf = (errors: ValueErrorIterator): ValueError[] => {
 const shown = (text: string): string =>
   JSON.stringify(text.length > 200 ? `${text.slice(0, 200)}…` : text);
 
-/** The result within the bounds of text and images, with a line about the images left out. */
+/** The result within the limits of text and images, with a line about omitted images. */
 const bounded = ({ images = [], ...result }: ToolResult, bytesMax?: number): ToolResult => {
   const kept = images.filter(({ data }) => data.length <= imageCharactersMax).slice(0, IMAGES_MAX);
   const more = images.length - kept.length;
@@ -130,7 +127,7 @@ const bounded = ({ images = [], ...result }: ToolResult, bytesMax?: number): Too
   };
 };
 
-/** `text`, or as much of its beginning as fits together with a note; never half a character. */
+/** `text`, or the longest beginning that fits together with a note; never splits a character. */
 export const cutText = (text: string, bytesMax = resultBytesMax): string => {
   const bytes = Buffer.byteLength(text);
   if (bytes <= bytesMax) return text;

@@ -1,42 +1,45 @@
 /**
- * SecretMask: replaces the secret values that the installation knows in what tools return, before
- * it reaches a transcript, a stream, a hook or a model.
+ * SecretMask: replaces the installation's secret values in tool results before a transcript,
+ * stream, hook or model receives them.
  *
- * Limits: a value is found as it is, as a JSON string holds it, as a URL holds it, in hex and in
- * base64 (also within a longer text, on one line); not in another encoding, not in pieces that a
- * command prints apart, and not in images.
- * Values shorter than VALUE_CHARACTERS_MIN are not masked: they occur in ordinary text.
+ * It finds a value in plain form, JSON-escaped, URL-encoded, in hex, and in base64 (also within a
+ * longer text on one line). It does not find other encodings, values that a command prints in
+ * separate pieces, or values in images. Values shorter than VALUE_CHARACTERS_MIN are not masked,
+ * because they occur in ordinary text.
  */
 
-/** What is written in place of a value. */
+/** Replaces a value. */
 export const MASKED = '***';
 
-/** Shorter values are left as they are. */
+/** Shorter values are not masked. */
 export const VALUE_CHARACTERS_MIN = 8;
 
-/** A line of a value of several lines (a PEM key) is masked on its own when it is this long. */
+/** A line of a multi-line value (a PEM key) with at least this length is also masked on its own. */
 const LINE_CHARACTERS_MIN = 20;
 
-/** Masks a text that arrives in pieces: what may be the beginning of a value waits for the rest. */
+/**
+ * Masks a text that arrives in pieces. It holds back a possible beginning of a value until the rest
+ * arrives.
+ */
 export type MaskedStream<Piece> = {
-  /** The masked text as far as it is certain; may be empty. */
+  /** Returns the masked text that is final; may be empty. */
   add(piece: Piece): Piece;
-  /** What still waits; afterwards the stream begins anew. */
+  /** Returns the rest and resets the stream. */
   end(): Piece;
 };
 
 export type SecretMask = {
   text(text: string): string;
   textStream(): MaskedStream<string>;
-  /** For the output of programs: bytes that are no part of a value pass unchanged. */
+  /** For program output: bytes that are not part of a value stay unchanged. */
   byteStream(): MaskedStream<Buffer>;
 };
 
-/** @param values may repeat, and be too short: see VALUE_CHARACTERS_MIN */
+/** @param values duplicates and values shorter than VALUE_CHARACTERS_MIN are allowed */
 export function createSecretMask(values: Iterable<string>): SecretMask {
   const spellings = [...new Set([...values].flatMap(spellingsOf))];
   const inText = new Pattern(spellings);
-  // One character per byte, so that a value is found across the cuts of its characters.
+  // One character per byte, so that a value is found even when a chunk boundary splits a character.
   const inBytes = new Pattern(spellings.map((value) => Buffer.from(value).toString('latin1')));
   return {
     text: (text) => inText.masked(text),
@@ -53,9 +56,9 @@ export function createSecretMask(values: Iterable<string>): SecretMask {
 }
 
 /**
- * Finds values in one pass, however many there are: a hash of VALUE_CHARACTERS_MIN characters
- * rolls over the text (Rabin and Karp, 1987), and only where it is that of a value's beginning is
- * the value compared. Of values that begin at one place the longest counts.
+ * Finds all values in one pass: a rolling hash over VALUE_CHARACTERS_MIN characters (Rabin and
+ * Karp, 1987). A value is compared only where the hash equals that of its beginning. When several
+ * values begin at one position, the longest is masked.
  */
 class Pattern {
   /** by the hash of their beginning, the longest first */
@@ -81,7 +84,7 @@ class Pattern {
     return this.#scan(text, false).masked;
   }
 
-  /** `rest`: the end of the text that may become a value when more comes. */
+  /** `rest`: the end of the text that may be the beginning of a value. */
   maskedSoFar(text: string): { readonly masked: string; readonly rest: string } {
     return this.#scan(text, true);
   }
@@ -108,7 +111,7 @@ class Pattern {
     return { masked: masked + text.slice(kept, open), rest: text.slice(open) };
   }
 
-  /** The longest value that is there, or with `goesOn` could be there when more text comes. */
+  /** The longest value at this position, or with `goesOn` one that more text could complete. */
   #valueAt(text: string, at: number, hash: number, goesOn: boolean): string | undefined {
     const values = this.#values.get(hash);
     return values?.find((value) =>
@@ -132,7 +135,7 @@ const HASH_FIRST = Array.from({ length: VALUE_CHARACTERS_MIN - 1 }).reduce<numbe
   1,
 );
 
-/** Of VALUE_CHARACTERS_MIN characters from `at` on; of fewer at the end of a text. */
+/** Hash of the VALUE_CHARACTERS_MIN characters from `at` on, fewer at the end of a text. */
 function hashAt(text: string, at: number): number {
   let hash = 0;
   const end = Math.min(at + VALUE_CHARACTERS_MIN, text.length);
@@ -161,7 +164,7 @@ function streamOf(pattern: Pattern): MaskedStream<string> {
   };
 }
 
-/** A value in each form that is looked for. */
+/** A value in each form that is masked. */
 function spellingsOf(value: string): string[] {
   const lines = value.split(/\r?\n/);
   const parts =
@@ -185,8 +188,8 @@ const inHex = (text: string): string[] => {
 };
 
 /**
- * The characters of base64 that depend on the value alone, for each place that it may have among
- * the three bytes of four characters: so it is found within longer texts, too.
+ * The base64 characters that depend only on the value, for each of its three alignments, so that it
+ * is also found within longer texts.
  */
 const inBase64 = (text: string): string[] =>
   [0, 1, 2].flatMap((before) => {
@@ -199,7 +202,7 @@ const inBase64 = (text: string): string[] =>
 /** `-----BEGIN PRIVATE KEY-----` */
 const isBanner = (line: string): boolean => line.startsWith('-----');
 
-/** Through bytes, since half a character has no form in a URL. */
+/** Encodes bytes, because unpaired surrogates have no URL encoding. */
 const inUrl = (text: string): string => encodeURIComponent(Buffer.from(text).toString());
 
 /** A mask that knows no values. */

@@ -1,8 +1,8 @@
 /**
- * Tools: what a model may call. A tool says what it needs, how often it may run, and runs.
+ * Tools: what a model may call. A tool declares its parameters, class and limits, and runs a call.
  *
- * Boundary: policy (who may call what), approval and sandbox come before; the effect host calls
- * `run` and decides about another try by the tool's class.
+ * Boundary: policy (who may call what), approval and sandbox are applied before. The effect host
+ * calls `run`, and the tool's class decides whether a call may be retried.
  */
 import type { Static, TSchema } from '@sinclair/typebox';
 import type { Address } from '../../protocols/address.ts';
@@ -15,9 +15,9 @@ import type { TalkRules } from '../policy/talk.ts';
 import type { SecretMask } from './secret-mask.ts';
 
 /**
- * What another run of the same call does: `repeatable` = nothing; `keyed` = nothing, if the
- * receiver gets the same idempotency key; `once` = it must not be: an unknown outcome is told,
- * never tried again.
+ * The effect of repeating a call. `repeatable`: none. `keyed`: none, if the receiver gets the same
+ * idempotency key. `once`: it must not be repeated; an unknown outcome is reported and never
+ * retried.
  */
 export type ToolClass = 'repeatable' | 'keyed' | 'once';
 
@@ -25,52 +25,52 @@ export type ToolContext = {
   readonly signal: AbortSignal;
   /** the same for every attempt of one call */
   readonly idempotencyKey: string;
-  /** shard time of the call, milliseconds since the epoch: the tool's only clock */
+  /** shard time of the call, milliseconds since the epoch; a tool uses no other clock */
   readonly now: number;
   readonly tenant: string;
   readonly agentId: string;
   readonly sessionKey: string;
   readonly runId: string;
-  /** of this call, as the model named it */
+  /** id of this call, chosen by the model */
   readonly callId: string;
-  /** where it may read, write and run: one place decided it (`policy/sandboxed.ts`) */
+  /** where it may read, write and run; decided in `policy/confinement.ts` */
   readonly confinement: Confinement;
   /**
-   * The agent's folder. A tool that asks for it waits until other tools of the agent have closed
-   * it; what it wrote is saved when the call ends well.
+   * The agent's folder. The call waits until other tools of the agent have closed it. Changes are
+   * saved when the call succeeds.
    *
    * @throws TroupeError UNAVAILABLE when it cannot be reached
    */
   workspace(): Promise<{ readonly path: string }>;
-  /** Tells watchers what came since the last time; never part of the result. */
+  /** Publishes new output to watchers; it is never part of the result. */
   update(delta: string): void;
-  /** Messages to actors of the tenant, and committed rows. */
+  /** Sends messages to actors of the tenant and reads committed rows. */
   readonly system: ToolSystem;
-  /** what agents may do with each other's sessions; asked with `judge` */
+  /** what agents may do with sessions of other agents; checked with `judge` */
   readonly talk: TalkRules;
   /** the models that a call may name */
   readonly models: Pick<ModelCatalog, 'resolve' | 'thinkingLevels'>;
-  /** The tools of this installation, by what lists know them by. */
+  /** The tools of this installation, with the names that lists use. */
   readonly installed: readonly Pick<Tool, 'name' | 'aliases' | 'groups'>[];
-  /** Of a subagent: what its parent gave it, as lists. */
+  /** For a subagent: the tools that its parent granted, as lists. */
   readonly given?: { readonly allow: readonly string[]; readonly deny: readonly string[] };
-  /** Values that skills put into the environment of commands. Names only in logs. */
+  /** Environment variables from skills, for commands. Logs contain only their names. */
   readonly env: Readonly<Record<string, string>>;
   /**
-   * Replaces known secret values. The registry masks every result; a tool that cuts a text masks it
-   * before the cut, which could leave a part of a value.
+   * Masks known secret values. The registry masks every result. A tool that cuts a text masks it
+   * first, because a cut could leave a part of a value.
    */
   readonly secrets: SecretMask;
 };
 
-/** What a call may touch. */
+/** What a call may access. */
 export type Confinement = {
   /** true: behind the boundary; false: on the host as the user who runs troupe */
   readonly sandboxed: boolean;
   readonly workspaceAccess: 'ro' | 'rw' | 'none';
 };
 
-/** How a tool reaches actors. Under a key (the call's own) a repeat of a call changes nothing. */
+/** Access to actors. With an idempotency key (the call's own), a repeated call changes nothing. */
 export type ToolSystem = {
   ask(
     to: Address,
@@ -78,68 +78,70 @@ export type ToolSystem = {
     options?: { readonly timeoutMs?: number; readonly key?: string },
   ): Promise<AskAnswer>;
   index(): Promise<Index>;
-  /** Committed transcript of an actor of the tenant. */
+  /** Reads the committed transcript of an actor of the tenant. */
   transcript(of: Address): TranscriptReader;
 };
 
-/**
- * `isError`: the call did not do what was asked; `text` tells the model why and what to do instead.
- */
+/** `isError`: the call failed; `text` tells the model why and what to do instead. */
 export type ToolResult = {
   readonly text: string;
   readonly isError?: boolean;
-  /** what the model sees beside the text; cut to bounds by the registry */
+  /** images for the model; the registry applies the limits */
   readonly images?: readonly ImagePart[];
-  /** said to people by the tool itself */
+  /** messages to users */
   readonly sent?: readonly SentMessage[];
-  /** ids of subagents whose ends it tells: they are not told again */
+  /** ids of subagents whose end this result reports; no separate report follows */
   readonly ends?: readonly string[];
 };
 
 export type Tool<Parameters extends TSchema = TSchema> = {
-  /** `[A-Za-z0-9_-]{1,64}`, the narrowest rule of the providers */
+  /** `[A-Za-z0-9_-]{1,64}`, the strictest rule of the providers */
   readonly name: string;
   /** other names that models and policies may use: `bash` for `exec` */
   readonly aliases?: readonly string[];
-  /** `fs`, `web`, `runtime`, …: what `group:fs` in a policy means */
+  /** `fs`, `web`, `runtime`, …: matched by `group:fs` in a policy */
   readonly groups?: readonly string[];
-  /** for the model */
+  /** description for the model */
   readonly description: string;
-  /** of an object */
+  /** schema of an object */
   readonly parameters: Parameters;
   readonly class: ToolClass;
-  /** where one call may be repeated and another not: instead of `class` */
+  /** overrides `class` when it depends on the arguments */
   classOf?(args: Static<Parameters>): ToolClass;
   /**
-   * it changes nothing but files of the workspace: where another worker saved that meanwhile, which
-   * gives up all it did, it is made again, whatever its class. Default false
+   * whether it changes only files of the workspace. If another worker saved the workspace
+   * meanwhile, the call's changes are discarded and it runs again, whatever its class. Default
+   * false
    */
   readonly onlyFiles?: boolean;
-  /** may run at the same time as the other calls of its message */
+  /** may run concurrently with the other calls of its message */
   readonly parallel: boolean;
-  /** longest a call may take, milliseconds; default 120,000, at most the run's time */
+  /** time limit of a call, milliseconds; default 120,000, at most the run's time */
   readonly timeoutMs?: number;
-  /** longest result, bytes of UTF-8; default 65,536. For one that bounds itself, as JSON must */
-  readonly resultBytesMax?: number;
-  /** is not offered where this says why it cannot run here (no browser, no search provider) */
-  unavailable?(): string | undefined;
   /**
-   * What a person is asked before it runs on the host; undefined: nothing. The command is
-   * what patterns are matched with.
+   * maximum result size, bytes of UTF-8; default 65,536. For tools that limit their JSON themselves
    */
+  readonly resultBytesMax?: number;
+  /**
+   * returns why the tool cannot run here (no browser, no search provider); then it is not offered
+   */
+  unavailable?(): string | undefined;
+  /** The approval that a call needs on the host; undefined: none. Patterns match `command`. */
   question?(args: Static<Parameters>): ToolQuestion | undefined;
   /**
-   * An expected failure is a result with `isError`. @throws only for an operating failure (the
-   * connection is lost), which the host may try again, and CANCELLED when `signal` says so
+   * Expected failures are results with `isError`. @throws only for operating failures (such as a
+   * lost connection), which the host may retry, and CANCELLED when `signal` is aborted
    */
   run(args: Static<Parameters>, context: ToolContext): Promise<ToolResult>;
-  /** Ends what calls left running (commands in the background, a browser): the process stops. */
+  /**
+   * Called when the process stops: ends what calls left running (background commands, a browser).
+   */
   close?(): Promise<void>;
 };
 
 export type ToolQuestion = { readonly command: string; readonly detail: string };
 
-/** A tool whose arguments are typed by its own schema, as one of a list of any tools. */
+/** Defines a tool whose arguments have the type of its schema. */
 export const defineTool = <Parameters extends TSchema>(tool: Tool<Parameters>): Tool =>
-  // right because the registry checks the arguments against this very schema before `run` sees them
+  // sound: the registry validates the arguments against this schema before `run`
   tool;

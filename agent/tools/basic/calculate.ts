@@ -32,8 +32,8 @@ export const calculateTool = defineTool({
 });
 
 /**
- * Fifteen digits hide the error of binary fractions: 0.1 + 0.2 is 0.3. Whole numbers keep all of
- * theirs.
+ * Rounding to 15 digits hides errors of binary fractions: 0.1 + 0.2 is 0.3. Integers keep all
+ * digits.
  */
 const written = (value: number): string =>
   Number.isSafeInteger(value) ? String(value) : String(Number(value.toPrecision(15)));

@@ -1,6 +1,6 @@
 /**
- * `clock`: the date and time of the call in a time zone. Reads shard time, so a repeated call
- * answers the same.
+ * `clock`: the date and time of the call in a time zone. It reads shard time, so a repeated call
+ * returns the same.
  */
 import { Type } from '@sinclair/typebox';
 import { defineTool } from '../tool.ts';

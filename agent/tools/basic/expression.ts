@@ -1,5 +1,5 @@
 /**
- * Arithmetic expressions, by recursive descent: one function per level of precedence.
+ * Arithmetic expressions, parsed by recursive descent: one function per level of precedence.
  *
  *     sum     = product { ("+" | "-") product }
  *     product = sign { ("*" | "/" | "%") sign }
@@ -7,14 +7,14 @@
  *     power   = value [ "^" sign ]                        right associative, -2^2 = -4
  *     value   = number | name | name "(" sum { "," sum } ")" | "(" sum ")"
  *
- * Nothing of the text is ever run as code. Length and depth are bounded, so time and stack are too.
+ * No part of the text is executed as code. Length and depth are limited, and so are time and stack.
  */
 
 export const expressionCharactersMax = 1_000;
-/** Deepest nesting of parentheses, signs and powers. */
+/** Maximum nesting of parentheses, signs and powers. */
 const depthMax = 100;
 
-/** The expression is not one, or has no value. The message is for who wrote it. */
+/** A syntax error, or an expression without a value. The message is for its author. */
 export class ExpressionError extends Error {
   override readonly name = 'ExpressionError';
 }
@@ -43,7 +43,7 @@ const ofMany: Readonly<Record<string, (values: readonly number[]) => number>> = 
   sum: (values) => values.reduce((total, value) => total + value, 0),
 };
 
-/** @throws ExpressionError, also when the value is no finite number */
+/** @throws ExpressionError, also when the value is not finite */
 export const evaluate = (expression: string): number => {
   if (expression.length > expressionCharactersMax) {
     throw new ExpressionError(
@@ -104,7 +104,7 @@ class Reader {
     }
   }
 
-  /** Every way to nest goes through here, so here the depth is bounded. */
+  /** All nesting passes through here, so the depth is checked here. */
   #sign(): number {
     if (++this.#depth > depthMax) {
       throw new ExpressionError(`The expression is nested deeper than ${depthMax} levels`);
@@ -155,7 +155,7 @@ class Reader {
   }
 
   #peek(): Token {
-    // the last token is `end` and is never passed by a successful read
+    // the last token is `end`, and no successful read advances past it
     return this.#tokens[Math.min(this.#next, this.#tokens.length - 1)] as Token;
   }
 

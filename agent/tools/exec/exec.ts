@@ -1,11 +1,12 @@
 /**
- * `exec`: a shell command in the workspace, behind the boundary of its session. On the host a
- * person may be asked first (`question`); in a sandbox nobody is.
+ * `exec`: a shell command in the workspace, behind the boundary of its session. On the host it may
+ * need an approval (`question`); in a sandbox it never does.
  *
  * Invariants:
  *  1. A sandboxed session's command never runs on the host: without a sandbox it is refused.
- *  2. A command sees the environment of its boundary and that of skills, nothing of troupe's.
- *  3. When the call ends, nothing that it started runs, unless the model was told its process id.
+ *  2. A command has the environment of its boundary and of skills, and nothing of troupe's own.
+ *  3. When the call ends, no process that it started runs, unless the model received its process
+ *     id.
  */
 import { type Static, Type } from '@sinclair/typebox';
 import { stripVTControlCharacters } from 'node:util';
@@ -20,20 +21,21 @@ import { defineTool, type Tool, type ToolContext, type ToolResult } from '../too
 
 export type ExecOptions = {
   readonly boundaries: {
-    /** for sandboxed sessions; throws UNAVAILABLE where there is none */
+    /** for sandboxed sessions; throws UNAVAILABLE when no sandbox works */
     readonly sandbox: Boundary;
-    /** for the others */
+    /** for all other sessions */
     readonly host: Boundary;
   };
-  /** sandboxed commands reach the network; default false */
+  /** whether sandboxed commands have network access; default false */
   readonly network?: boolean;
-  /** how long a command runs unless its call says otherwise; default 120 */
+  /** time limit of a command without its own `timeoutSec`; default 120 */
   readonly timeoutSeconds?: number;
-  /** of all processes of a sandboxed command; default 1,024; on the host none is set */
+  /** memory limit of a sandboxed command with all its processes; default 1,024; none on the host */
   readonly memoryMb?: number;
   /**
-   * The workspace's folder stays the agent's after a call has ended; default true. false: it is a
-   * copy that is saved when the call ends, so background commands may only read it.
+   * Whether the workspace folder is still the agent's after a call has ended; default true. When
+   * false, the folder is a copy that is saved at the end of the call, so background commands may
+   * only read it.
    */
   readonly workspacesShared?: boolean;
 };
@@ -41,10 +43,12 @@ export type ExecOptions = {
 const FOREGROUND_SECONDS_MAX = 3_600;
 const BACKGROUND_SECONDS = 3_600;
 const BACKGROUND_SECONDS_MAX = 86_400;
-/** Of the output, for the model; below the registry's bound, so that the end is what stays. */
+/**
+ * Maximum output in a result; below the registry's limit, so that the end of the output is kept.
+ */
 const SHOWN_BYTES_MAX = 60 * 1024;
 
-/** On the host a command is bounded by the user's own rights; only a runaway is stopped. */
+/** On the host the user's own limits apply; these only stop a runaway command. */
 const HOST_LIMITS: SandboxLimits = {
   ...DEFAULT_LIMITS,
   memoryBytesMax: Infinity,
@@ -110,7 +114,9 @@ class ExecCall {
   readonly #context: ToolContext;
   readonly #options: ExecOptions;
   readonly #processes: Processes;
-  /** Ends the command; the call's own signal does so only while the call is in the foreground. */
+  /**
+   * Ends the command. The call's own signal triggers it only while the call is in the foreground.
+   */
   readonly #stop = new AbortController();
 
   constructor(args: Arguments, context: ToolContext, options: ExecOptions, processes: Processes) {
@@ -144,7 +150,7 @@ class ExecCall {
     }
   }
 
-  /** @throws PathRefused for what cannot go to the background, before anything runs */
+  /** @throws PathRefused, before anything runs, when the command cannot go to the background */
   #checkBackground(): void {
     const { background, yieldMs, timeoutSec = 0 } = this.#args;
     const mayStay = background === true || yieldMs !== undefined;
@@ -201,7 +207,10 @@ class ExecCall {
     return this.#args.background && isCopy && workspaceAccess === 'rw' ? 'ro' : workspaceAccess;
   }
 
-  /** The workspace and where in it; on the host nothing could hold a command to reading it. */
+  /**
+   * The workspace and the working folder. On the host read-only access cannot be enforced, so it is
+   * refused.
+   */
   async #folder(): Promise<Pick<SandboxedCommand, 'workspace' | 'cwd'>> {
     const { sandboxed, workspaceAccess } = this.#context.confinement;
     if (!sandboxed && workspaceAccess !== 'rw') {
@@ -234,7 +243,7 @@ class ExecCall {
     }
   }
 
-  /** undefined when it was given its time and still runs */
+  /** undefined when the command still runs after `yieldMs` */
   async #endOrYield({ done }: StartedCommand) {
     const { yieldMs } = this.#args;
     if (yieldMs === undefined) return done;
@@ -261,7 +270,9 @@ class ExecCall {
   }
 }
 
-/** bash where there is one: models write for it. What cannot be written to has no input. */
+/**
+ * Uses bash when it is installed, because models write for bash. Foreground commands get no input.
+ */
 const shell = (background = false): string => {
   const input = background ? '' : ' </dev/null';
   return (
@@ -270,7 +281,7 @@ const shell = (background = false): string => {
   );
 };
 
-/** The end of the output, and how much of its beginning is missing. */
+/** The end of the output, with the number of omitted bytes before it. */
 function shownOutput({ output }: StartedCommand): string {
   const { text, from } = output.tail(SHOWN_BYTES_MAX);
   const missing = from > 0 ? `[the first ${from} of ${output.total} bytes are left out]\n` : '';
@@ -278,7 +289,7 @@ function shownOutput({ output }: StartedCommand): string {
   return missing + shown + (shown === '' || shown.endsWith('\n') ? '' : '\n');
 }
 
-/** Without a sandbox trying again changes nothing: a result, which the model tells its user. */
+/** A retry cannot help without a sandbox, so the failure becomes a result for the model. */
 const refusedWithoutSandbox = (error: unknown): never => {
   if (error instanceof TroupeError && error.details?.['reason'] === 'no_sandbox') {
     throw new PathRefused(error.message);

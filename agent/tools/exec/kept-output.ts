@@ -1,17 +1,16 @@
 /**
- * The output of a command, as much as is kept: the last `bytesMax` bytes. What came before is
- * counted. Positions are bytes from the command's first, so they stay right when the beginning is
- * gone.
+ * The last `bytesMax` bytes of a command's output; earlier bytes are only counted. Positions count
+ * from the command's first byte, so they stay valid when the beginning is dropped.
  */
 
 export type OutputPart = {
   readonly text: string;
-  /** position of its first byte: later than asked for when that is gone */
+  /** position of the first returned byte: later than requested when that one was dropped */
   readonly from: number;
   readonly to: number;
 };
 
-/** Chunks that are kept apart before they are put together: small ones cost more than they hold. */
+/** Maximum number of separate chunks before they are merged: small chunks have a large overhead. */
 const CHUNKS_MAX = 256;
 
 export class KeptOutput {
@@ -24,7 +23,7 @@ export class KeptOutput {
     this.#bytesMax = bytesMax;
   }
 
-  /** all that came, kept or not */
+  /** total bytes, kept or dropped */
   get total(): number {
     return this.#total;
   }
@@ -41,13 +40,13 @@ export class KeptOutput {
     return this.from(Math.max(0, this.#total - bytes), bytes);
   }
 
-  /** At most `bytes` bytes from position `at`; characters that were cut in two are left out. */
+  /** At most `bytes` bytes from position `at`, without incomplete characters. */
   from(at: number, bytes: number): OutputPart {
     const kept = this.#joined();
     const first = this.#total - kept.length;
     const from = Math.min(Math.max(at, first), this.#total);
     let begin = from - first;
-    // within a character: its other bytes begin with the bits 10
+    // inside a character: its continuation bytes begin with the bits 10
     if (from > 0) while (begin < kept.length && ((kept[begin] ?? 0) & 0xc0) === 0x80) begin++;
     const part = kept.subarray(begin, begin + bytes);
     const text = new TextDecoder().decode(part, { stream: true });

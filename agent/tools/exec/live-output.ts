@@ -1,6 +1,6 @@
 /**
- * Tells watchers the output of a command while it comes: at most ten times a second, and not more
- * each time than a person can follow. A flood costs the run nothing.
+ * Publishes a command's output to watchers while it runs: at most ten updates per second, each of
+ * limited size. A flood of output does not slow the run.
  */
 import { StringDecoder } from 'node:string_decoder';
 import { stripVTControlCharacters } from 'node:util';
@@ -31,7 +31,7 @@ export class LiveOutput {
     this.#timer ??= setTimeout(() => this.#flush(), EVERY_MS);
   }
 
-  /** Tells what is left; nothing is told after it. */
+  /** Publishes the rest; later output is ignored. */
   end(): void {
     clearTimeout(this.#timer);
     this.#flush();

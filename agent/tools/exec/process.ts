@@ -1,4 +1,4 @@
-/** `process`: background commands of this session, on this worker. */
+/** `process`: background commands of this session on this worker. */
 import { type Static, Type } from '@sinclair/typebox';
 import { stripVTControlCharacters } from 'node:util';
 import { TroupeError } from '../../../protocols/errors.ts';
@@ -67,8 +67,8 @@ export const createProcessTool = (processes: Processes): Tool =>
   });
 
 /**
- * A shell in the background does what its input says: that is a command, too. In brackets, so that
- * no pattern of commands covers it.
+ * Input to a background shell runs commands, so it needs an approval as well. The brackets prevent
+ * any pattern from matching it.
  */
 const inputQuestion = (id: string, input: string): ToolQuestion => ({
   command: `(input of ${id}) ${input}`,
@@ -148,7 +148,7 @@ async function write(process: BackgroundProcess, args: Arguments): Promise<ToolR
   return { text: `${Buffer.byteLength(input)} bytes went to ${process.id}${closed}.` };
 }
 
-/** Waits for its end, at most `forMs`. @throws TroupeError CANCELLED */
+/** Waits at most `forMs` for its end. @throws TroupeError CANCELLED */
 async function endOf({ done }: BackgroundProcess, forMs: number, signal: AbortSignal) {
   let stop = () => {};
   const waited = new Promise<void>((resolve) => {

@@ -1,8 +1,9 @@
 /**
- * Background commands of a worker: who started them, what they said, what became of them.
+ * Background commands of a worker: their owners, output and ends.
  *
- * They live in this process and end with it, by the boundary's word: nothing here is durable, and
- * a session that moved to another worker is told so. Bounded in number and in output.
+ * They run below this process and end with it, which the boundary guarantees. Nothing is durable: a
+ * session that moved to another worker is notified that they are gone. Their number and output are
+ * limited.
  */
 import { randomBytes } from 'node:crypto';
 import type { CommandEnd, RunningCommand } from '../../sandbox/boundary.ts';
@@ -10,11 +11,11 @@ import { KeptOutput } from './kept-output.ts';
 import type { SecretMask } from '../secret-mask.ts';
 import type { ToolContext } from '../tool.ts';
 
-/** At once, of one session. */
+/** Maximum running commands of one session. */
 export const RUNNING_MAX = 16;
-/** Of all sessions of a worker, ended ones included. */
+/** Maximum commands of all sessions of a worker, including ended ones. */
 const KNOWN_MAX = 128;
-/** Kept of the output of each. */
+/** Maximum kept output of each command. */
 const OUTPUT_BYTES_MAX = 256 * 1024;
 
 export type BackgroundProcess = {
@@ -26,33 +27,34 @@ export type BackgroundProcess = {
   readonly running: RunningCommand;
   /** undefined while it runs */
   ended: CommandEnd | undefined;
-  /** Settles when it has ended and all of its output is kept. */
+  /** Resolves when it has ended and its output is complete. */
   readonly done: Promise<CommandEnd>;
 };
 
 type Owner = Pick<ToolContext, 'tenant' | 'agentId' | 'sessionKey'>;
 
 export type Processes = {
-  /** Those of a session, oldest first. */
+  /** The commands of a session, oldest first. */
   of(owner: Owner): readonly BackgroundProcess[];
-  /** undefined when this worker knows none of this session by `id` */
+  /** undefined when this session has no command `id` on this worker */
   get(owner: Owner, id: string): BackgroundProcess | undefined;
-  /** whether a session may start another */
+  /** whether a session may start another one */
   hasRoom(owner: Owner): boolean;
   add(owner: Owner, started: StartedCommand, startedAt: number): BackgroundProcess;
-  /** Ends all that run. */
+  /** Ends all running commands. */
   close(): Promise<void>;
 };
 
-/** A command with its output being kept. */
+/** A started command whose output is collected. */
 export type StartedCommand = Pick<BackgroundProcess, 'command' | 'output' | 'running' | 'done'>;
 
 /**
- * How long output is waited for after a command's end: what left it on the host may hold a pipe.
+ * Maximum wait for output after a command's end: on the host a detached process may keep the pipe
+ * open.
  */
 const DRAIN_MS = 1_000;
 
-/** Keeps the output of `running`, with secret values masked; `tell` sees it as it comes. */
+/** Collects the output of `running` with secret values masked; `tell` receives it as it arrives. */
 export function keep(
   command: string,
   running: RunningCommand,
@@ -112,7 +114,7 @@ export function createProcesses(): Processes {
   };
 }
 
-/** Past the bound the oldest that have ended are forgotten; those that run never are. */
+/** Removes the oldest ended commands beyond the limit; running ones are never removed. */
 function forget(known: Map<string, { readonly process: BackgroundProcess }>): void {
   for (const [id, { process }] of known) {
     if (known.size <= KNOWN_MAX) return;
@@ -123,7 +125,7 @@ function forget(known: Map<string, { readonly process: BackgroundProcess }>): vo
 const keyOf = ({ tenant, agentId, sessionKey }: Owner): string =>
   JSON.stringify([tenant, agentId, sessionKey]);
 
-/** What became of a command, in words for the model. */
+/** Describes the end of a command for the model. */
 export function endInWords({ code, ended }: CommandEnd): string {
   switch (ended) {
     case 'exit':

@@ -1,6 +1,7 @@
 /**
  * `edit`: exact replacements in a text file of the workspace. A repeat that finds its own result
- * says so and changes nothing; `once` all the same, since what stands there may be somebody else's.
+ * changes nothing and reports so. It is still of class `once`, because the same text may be the
+ * result of another edit.
  */
 import { Type } from '@sinclair/typebox';
 import { orRefusal, workspaceFor } from './file-access.ts';
@@ -63,7 +64,7 @@ export const createEditTool = (): Tool =>
       }),
   });
 
-/** Exactly what is in the file: bytes that are no text would not come back as they were. */
+/** Decodes strictly: bytes that are not UTF-8 would change when the file is written back. */
 async function textOf(root: string, at: WorkspacePath): Promise<string> {
   const file = await openToRead(root, at);
   try {

@@ -1,10 +1,10 @@
-/** What the file tools share: the workspace that a call may use, and refusals as results. */
+/** Shared by the file tools: the workspace of a call, and refusals as results. */
 import { PathRefused } from './paths.ts';
 import type { ToolContext, ToolResult } from '../tool.ts';
 
 /**
- * The agent's folder, when the session may do `what` there. On the host `workspaceAccess` counts as
- * it does in the sandbox.
+ * The agent's folder, when the session may do `what` there. On the host `workspaceAccess` applies
+ * as in the sandbox.
  *
  * @throws PathRefused
  */
@@ -19,7 +19,7 @@ export async function workspaceFor(what: 'read' | 'write', context: ToolContext)
   return (await context.workspace()).path;
 }
 
-/** Does `work`; a refusal becomes a result that the model reads. */
+/** Runs `work`; a PathRefused becomes a result for the model. */
 export async function orRefusal(work: () => Promise<ToolResult>): Promise<ToolResult> {
   try {
     return await work();

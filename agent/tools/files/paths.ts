@@ -1,17 +1,17 @@
 /**
- * Paths that a model writes, as files of the workspace.
+ * Resolves paths written by a model to files of the workspace.
  *
  * Invariants:
- *  1. Nothing outside the workspace's folder is opened: not by `..`, not by an absolute path, not
- *     through a link, in the workspace or out of it.
- *  2. Only plain files and folders are opened: no device, no pipe, no socket.
+ *  1. Nothing outside the workspace's folder is opened: not by `..`, by an absolute path, or
+ *     through a link inside or outside the workspace.
+ *  2. Only plain files and folders are opened: no device, pipe or socket.
  *
- * How: the deepest part of the path that exists is resolved first and must lie in the workspace;
- * the file is then opened without following a link (O_NOFOLLOW) and, once open, is asked by its
- * descriptor where it is. What another process changes in between is therefore seen: a folder that
- * became a link is found by the second look, before a byte was read or written. Where there is no
- * /proc, only the first look is taken. A hard link is the file itself, and cannot be told from
- * it: the sandbox cannot make one to a file that it does not see.
+ * The first check resolves the deepest existing part of the path, which must be in the workspace.
+ * The file is then opened without following a link (O_NOFOLLOW), and a second check reads its
+ * location from the descriptor. The second check detects changes by another process, such as a
+ * folder replaced by a link, before a byte is read or written. Without /proc only the first check
+ * runs. A hard link cannot be distinguished from its file, but a sandbox cannot create one to a
+ * file that it does not see.
  */
 import { constants } from 'node:fs';
 import { type FileHandle, mkdir, open, readlink, realpath, stat } from 'node:fs/promises';
@@ -23,18 +23,18 @@ export class PathRefused extends Error {
   override readonly name = 'PathRefused';
 }
 
-/** A name or a link leads out of the folder. */
+/** A path component or a link leads out of the folder. */
 export class PathOutside extends PathRefused {}
 
 export type WorkspacePath = {
-  /** real path on this machine; no part of it that exists is a link */
+  /** real path on this machine; its existing part contains no link */
   readonly path: string;
-  /** as the model sees it, relative to the workspace; '' is its top */
+  /** path for the model, relative to the workspace; '' is its top */
   readonly shown: string;
 };
 
 /**
- * Where `given` leads: relative to the workspace, or absolute inside it or inside `/workspace`.
+ * Resolves `given`: relative to the workspace, or absolute inside it or inside `/workspace`.
  *
  * @throws PathRefused
  */
@@ -56,7 +56,7 @@ const relativeTo = (given: string, roots: readonly string[]): string => {
   return relative(root, path);
 };
 
-/** `inside` with every link of its existing part resolved; the rest is made of plain names. */
+/** `inside` with all links of its existing part resolved; the rest consists of plain names. */
 async function resolvedUnder(root: string, inside: string, given: string): Promise<string> {
   const missing: string[] = [];
   for (let path = resolve(root, inside); ; path = dirname(path)) {
@@ -70,7 +70,7 @@ async function resolvedUnder(root: string, inside: string, given: string): Promi
   }
 }
 
-/** A link to nowhere would be written through. */
+/** Writing through a dangling link would create its target, so it is refused. */
 const isDanglingLink = (path: string): Promise<boolean> =>
   readlink(path).then(
     () => true,
@@ -86,9 +86,9 @@ const absent = (error: unknown, given: string): undefined => {
   throw error;
 };
 
-/** Opens a plain file for reading. @throws PathRefused for what is none, or is not there */
+/** Opens a plain file for reading. @throws PathRefused when it is missing or not a plain file */
 export async function openToRead(root: string, { path, shown }: WorkspacePath) {
-  // without O_NONBLOCK a pipe would be waited for
+  // without O_NONBLOCK, opening a named pipe would block
   const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
   const file = await open(path, flags).catch((error: unknown) => {
     throw refusalOf(error, shown);
@@ -96,7 +96,7 @@ export async function openToRead(root: string, { path, shown }: WorkspacePath) {
   return checked(file, root, shown);
 }
 
-/** Opens a file that must not be there yet. @throws PathRefused */
+/** Creates a file that must not exist yet. @throws PathRefused */
 export async function openNew(root: string, path: string, shown: string, mode: number) {
   const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
   const file = await open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode).catch(
@@ -107,7 +107,7 @@ export async function openNew(root: string, path: string, shown: string, mode: n
   return checked(file, root, shown);
 }
 
-/** The second look: what is open is a plain file, and lies in the workspace. */
+/** The second check: the open file is plain and inside the workspace. */
 async function checked(file: FileHandle, root: string, shown: string): Promise<FileHandle> {
   try {
     if (!(await file.stat()).isFile()) {
@@ -121,17 +121,17 @@ async function checked(file: FileHandle, root: string, shown: string): Promise<F
   }
 }
 
-/** Where an open file or folder is; undefined without /proc. @throws PathRefused: outside */
+/** The location of an open file or folder; undefined without /proc. @throws PathRefused: outside */
 async function whereOpen(file: FileHandle, root: string, shown: string) {
   const real = await readlink(`/proc/self/fd/${file.fd}`).catch(() => undefined);
   if (real !== undefined && !isWithin(await realpath(root), real)) throw outside(shown);
   return real;
 }
 
-/** An open folder: a name put to `at` is in it, whatever became of its path meanwhile. */
+/** An open folder: a name appended to `at` is in it, even when its path has changed since. */
 export type OpenFolder = { readonly at: string; close(): Promise<void> };
 
-/** @throws PathRefused for what is none, is not there, or does not lie in the workspace */
+/** @throws PathRefused when it is missing, not a folder, or not in the workspace */
 export async function openFolder(
   root: string,
   { path, shown }: WorkspacePath,
@@ -150,7 +150,7 @@ export async function openFolder(
   }
 }
 
-/** The same, step by step from the workspace's top; folders that are not there are made. */
+/** The same, component by component from the workspace's top; creates missing folders. */
 export async function makeFolder(
   root: string,
   { path, shown }: WorkspacePath,
@@ -172,7 +172,9 @@ export async function makeFolder(
   return folder;
 }
 
-/** What the system said, in words for the model; what it can do nothing about stays an error. */
+/**
+ * Converts a system error into a message for the model; errors that it cannot act on are rethrown.
+ */
 export function refusalOf(error: unknown, shown: string): unknown {
   switch ((error as NodeJS.ErrnoException).code) {
     case 'ENOENT':
@@ -204,7 +206,7 @@ const outside = (given: string): PathOutside =>
 export const isWithin = (root: string, path: string): boolean =>
   path === root || path.startsWith(root.endsWith(sep) ? root : root + sep);
 
-/** A folder of the workspace, by its real path; undefined when it is no folder. */
+/** A folder of the workspace by its real path; undefined when it is not a folder. */
 export const isFolder = (path: string): Promise<boolean> =>
   stat(path).then(
     (found) => found.isDirectory(),

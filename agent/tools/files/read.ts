@@ -1,4 +1,4 @@
-/** `read`: a text file by lines, a folder's names, or an image, from the workspace. */
+/** `read`: returns lines of a text file, the names in a folder, or an image, from the workspace. */
 import type { FileHandle } from 'node:fs/promises';
 import { opendir } from 'node:fs/promises';
 import { normalize, relative } from 'node:path';
@@ -17,17 +17,23 @@ import {
 } from './paths.ts';
 import { defineTool, type Tool, type ToolContext, type ToolResult } from '../tool.ts';
 
-/** Largest text file that is read at all, bytes. */
+/** Maximum size of a text file, bytes. */
 export const TEXT_BYTES_MAX = 32 * 1024 * 1024;
 const LINES_DEFAULT = 2_000;
-/** Of the result, below the registry's bound: the note about the rest must fit too. */
+/**
+ * Maximum size of the result; below the registry's limit, which must also fit the note about the
+ * rest.
+ */
 const CHARACTERS_MAX = 48 * 1024;
 const LINE_CHARACTERS_MAX = 2_000;
 const NAMES_MAX = 500;
-/** Of a folder; one with more is not sorted as a whole. */
+/** Maximum number of a folder's names that are read and sorted. */
 const NAMES_LOOKED_AT_MAX = 2_000;
 
-/** `skillsFolder`: what `/skills` means, the skills of all agents; absent: there are none. */
+/**
+ * `skillsFolder`: the folder of the shared skills, which the path `/skills` refers to; absent:
+ * there are none.
+ */
 export const createReadTool = (skillsFolder?: string): Tool =>
   defineTool({
     name: 'read',
@@ -65,7 +71,7 @@ export const createReadTool = (skillsFolder?: string): Tool =>
       }),
   });
 
-/** Skills stand outside of every workspace: whoever may use the tool may read them. */
+/** Shared skills are outside every workspace; every session with this tool may read them. */
 async function placeOf(given: string, skillsFolder: string | undefined, context: ToolContext) {
   if (skillsFolder === undefined || !isWithin(SHARED_SKILLS_PATH, normalize(given))) {
     const root = await workspaceFor('read', context);
@@ -125,7 +131,7 @@ function textOf(bytes: Buffer, shown: string): string {
   throw new PathRefused(`${shown} is a binary file of ${bytes.length} bytes; read takes text.`);
 }
 
-/** Lines `offset` to `offset + limit - 1` with their numbers, and what was left out. */
+/** Lines `offset` to `offset + limit - 1` with their numbers, and what was omitted. */
 export function linesOf(text: string, offset: number, limit: number): string {
   if (text === '') return '[the file is empty]';
   const { count, begin } = linesIn(text, offset);
@@ -150,7 +156,8 @@ export function linesOf(text: string, offset: number, limit: number): string {
 }
 
 /**
- * How many there are, and where line `wanted` begins; no list of them, for there may be millions.
+ * The number of lines and the start of line `wanted`, without a list of lines: there may be
+ * millions.
  */
 function linesIn(text: string, wanted: number): { count: number; begin: number } {
   let [count, begin] = [1, 0];

@@ -1,10 +1,10 @@
-/** Replaces a file of the workspace as one step: who reads it finds the old one or the new one. */
+/** Replaces a file of the workspace atomically: a reader sees either the old or the new content. */
 import { randomUUID } from 'node:crypto';
 import { lstat, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { makeFolder, type OpenFolder, openNew, PathRefused, type WorkspacePath } from './paths.ts';
 
-/** Keeps the mode of a file that was there. Makes the folders. @throws PathRefused */
+/** Keeps the mode of an existing file and creates missing folders. @throws PathRefused */
 export async function replaceFile(
   root: string,
   { path, shown }: WorkspacePath,

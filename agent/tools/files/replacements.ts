@@ -1,23 +1,23 @@
-/** Replacements in a text: pure. What `edit` does to a file's content. */
+/** Replacements in a text, for the tool `edit`. Pure. */
 import { NO_SECRETS, type SecretMask } from '../secret-mask.ts';
 
 export type Replacement = {
   readonly oldText: string;
   readonly newText: string;
-  /** every place, instead of exactly one */
+  /** replace every occurrence instead of exactly one */
   readonly all?: boolean;
 };
 
-/**
- * `done` when nothing was left to do: every old text is gone and every new one is there, as after
- * this very edit.
- */
+/** `done` when the edit is already applied: no old text occurs and every new text does. */
 export type Replaced =
   | { readonly kind: 'changed'; readonly text: string; readonly places: number }
   | { readonly kind: 'done' }
   | { readonly kind: 'refused'; readonly why: string };
 
-/** Applies `replacements` in order, all or none. `secrets`: of what a refusal shows of the text. */
+/**
+ * Applies `replacements` in order, all or none. `secrets`: masked in the text that a refusal
+ * quotes.
+ */
 export function replaceIn(
   text: string,
   replacements: readonly Replacement[],
@@ -47,18 +47,18 @@ export function replaceIn(
       const why = `${which}that is too much for edit: ${PLACES_MAX} places, and ${RESULT_CHARACTERS_MAX} characters in the end, are the most. Use exec.`;
       return { kind: 'refused', why };
     }
-    // split and join: a `$` in the new text means nothing
+    // split and join: `$` has no meaning in the new text
     changed = changed.split(oldText).join(newText);
     places += found;
   }
   return changed === text ? { kind: 'done' } : { kind: 'changed', text: changed, places };
 }
 
-/** Places of a text that are replaced at once: each costs memory while it is. */
+/** Maximum number of occurrences replaced at once, because each needs memory. */
 const PLACES_MAX = 100_000;
 const RESULT_CHARACTERS_MAX = 32 * 1024 * 1024;
 
-/** How often it is there; past PLACES_MAX one more, whatever it is. */
+/** The number of occurrences, at most PLACES_MAX + 1. */
 const countOf = (text: string, part: string): number => {
   let count = 0;
   for (let at = text.indexOf(part); at >= 0; at = text.indexOf(part, at + part.length)) {
@@ -76,11 +76,11 @@ const isDone = (text: string, replacements: readonly Replacement[]): boolean =>
       newText !== '' &&
       text.includes(newText) &&
       countOf(text, newText) <= PLACES_MAX &&
-      // an old text within the new one is there because the new one is
+      // occurrences of the old text inside a new text do not count
       !text.split(newText).join('').includes(oldText),
   );
 
-/** Lines of the first `max` places. The text is gone through once, however often it is there. */
+/** Line numbers of the first `max` occurrences, found in one pass. */
 const placesOf = (text: string, part: string, max: number): number[] => {
   const lines: number[] = [];
   let [from, line] = [0, 1];
@@ -94,11 +94,11 @@ const placesOf = (text: string, part: string, max: number): number[] => {
   return lines;
 };
 
-/** Lines that are compared with the whole old text, at most: the cost is bounded. */
+/** Maximum number of lines that are compared with the old text; it bounds the cost. */
 const LINES_COMPARED_MAX = 5_000;
 const SHOWN_CHARACTERS_MAX = 800;
 
-/** The place that is most like `wanted`, for the model to see what is really there. */
+/** The lines most similar to `wanted`, so that the model sees the actual text. */
 export function nearest(text: string, wanted: string, secrets = NO_SECRETS): string {
   const lines = text.split('\n').slice(0, LINES_COMPARED_MAX);
   const looked = wanted.replace(/^\n+|\n+$/g, '').split('\n');
@@ -119,7 +119,7 @@ export function nearest(text: string, wanted: string, secrets = NO_SECRETS): str
 const wordsOf = (line: string): ReadonlySet<string> =>
   new Set(line.match(/[\p{L}\p{N}_]+|[^\s\p{L}\p{N}_]/gu));
 
-/** Share of common words (Jaccard); two empty lines are alike. */
+/** Share of common words (Jaccard); two empty lines are equal. */
 const alike = (one: ReadonlySet<string>, other: ReadonlySet<string> | undefined): number => {
   if (!other) return 0;
   if (one.size === 0 && other.size === 0) return 0.5;

@@ -1,11 +1,11 @@
-/** `write`: a whole text file of the workspace. Again, it writes the same. */
+/** `write`: replaces a whole text file of the workspace. Repeating it has no further effect. */
 import { Type } from '@sinclair/typebox';
 import { orRefusal, workspaceFor } from './file-access.ts';
 import { workspacePath } from './paths.ts';
 import { replaceFile } from './replace-file.ts';
 import { defineTool, type Tool } from '../tool.ts';
 
-/** Longest content of one call, characters. */
+/** Maximum content of one call, characters. */
 const CONTENT_MAX = 4 * 1024 * 1024;
 
 export const createWriteTool = (): Tool =>

@@ -1,9 +1,9 @@
 /**
- * `nodes` and `canvas`: devices that people let in, as an agent uses them: which there are,
- * what they offer, and having one carry out a command; showing something on a device's canvas.
+ * `nodes` and `canvas`: how an agent uses paired devices: list them, describe their commands,
+ * invoke a command, and show content on a device's canvas.
  *
- * The device actor decides what may be invoked, and the device itself asks its person where it
- * must. A command goes under the call's key, so a repeat of the call gets the answer of the first.
+ * The device actor decides which commands may be invoked, and the device asks its user where
+ * necessary. A command has the call's key, so a repeated call gets the first answer.
  */
 import { createHash } from 'node:crypto';
 import { Type } from '@sinclair/typebox';
@@ -25,14 +25,14 @@ import { defineTool, type Tool, type ToolContext, type ToolResult } from '../too
 import type { SecretMask } from '../secret-mask.ts';
 
 export type NodeToolsOptions = {
-  /** text of a file of the tenant, by its SHA-256: a device's long answer */
+  /** reads a file of the tenant by its SHA-256: a large answer of a device */
   readonly file: (tenant: string, hash: string) => Promise<string>;
 };
 
 const NODES_READ_MAX = 1_000;
 const NODES_SHOWN_MAX = 50;
 const ANSWER_CHARACTERS_MAX = 48 * 1024;
-/** The answer of the actor comes after the device's time, at the latest. */
+/** Additional wait for the actor's answer, which may arrive after the device's timeout. */
 const GRACE_MS = 5_000;
 
 const Node = Type.String({
@@ -131,7 +131,7 @@ const nodesOf = async ({ system, tenant }: ToolContext): Promise<readonly Device
 const nameOf = ({ name, face, deviceId }: DeviceRow): string =>
   name ?? face.name ?? deviceId.slice(0, 12);
 
-/** A text: what is wrong with the name. */
+/** A string explains what is wrong with the name. */
 const oneOf = (rows: readonly DeviceRow[], given: string | undefined): DeviceRow | string => {
   const here = rows.filter(({ node }) => node?.link !== undefined);
   if (given === undefined) {
@@ -216,7 +216,7 @@ const textOf = (
   return 'json' in payload ? Promise.resolve(payload.json) : file(tenant, payload.file);
 };
 
-/** A picture comes as one, its base64 is not told beside. */
+/** Returns a picture as an image and removes its base64 from the text. */
 const shown = (what: string, json: string, secrets: SecretMask): ToolResult => {
   const value = JSON.parse(json) as unknown;
   const image = imageIn(value);
@@ -232,7 +232,7 @@ const shown = (what: string, json: string, secrets: SecretMask): ToolResult => {
   return { text: fromOutside(what, cut) };
 };
 
-/** `{ format, base64 }` of a picture that a model can be shown. */
+/** `{ format, base64 }` of a picture in a supported format. */
 const imageIn = (value: unknown): ImagePart | undefined => {
   if (typeof value !== 'object' || value === null) return undefined;
   const { format, base64 } = value as { format?: unknown; base64?: unknown };

@@ -1,11 +1,10 @@
 /**
- * `cron`: an agent's own jobs: messages to its sessions at later times. The schedule actors have
- * the last word; this turns a model's words into theirs.
+ * `cron`: an agent's scheduled jobs: messages to its sessions at later times. The schedule actors
+ * validate the jobs; this tool translates a model's arguments.
  *
- * Invariants: an agent sees and changes its own jobs only; all that is told goes under the call's
- * key, and a new job's id is made of it, so a repeat of a call adds nothing; a job says nothing in
- * a session that the caller may not write to, and a subagent, whose grant ends with its task, has
- * none.
+ * Invariants: an agent sees and changes only its own jobs. Requests use the call's key, and a new
+ * job's id is derived from it, so a repeated call adds nothing. A job cannot write to a session
+ * that its creator may not write to. A subagent has no jobs, because its grant ends with its task.
  */
 import { createHash } from 'node:crypto';
 import { Type } from '@sinclair/typebox';
@@ -121,7 +120,7 @@ export const cronTool = defineTool({
 
 const failure = (text: string): ToolResult => ({ text, isError: true });
 
-/** Where the message of the job would go, or goes, is asked like a message of the caller itself. */
+/** The target session of the job needs the same permission as a message of the caller. */
 function refusalOf(
   { action, session }: Arguments,
   row: ScheduleRow | undefined,
@@ -176,7 +175,7 @@ async function update(row: ScheduleRow, args: Arguments, context: ToolContext) {
     ...defined({ when, text: args.text }),
     ...settingsOf(args, context),
   };
-  // Turned on or off and nothing else: its times stay as they are.
+  // Whether the call only enables or disables the job; then its times do not change.
   const event: Message =
     Object.keys(changes).join() === 'enabled'
       ? { type: 'schedule.enable', enabled: changes.enabled }
@@ -193,7 +192,7 @@ const settingsOf = (
   ...(session === 'main' ? { sessionKey: keys.main(agentId, talk.mainKey) } : {}),
 });
 
-/** undefined: nothing is said about it; a text: what is wrong with it. */
+/** undefined when the call has no schedule; a string explains what is wrong with it. */
 function whenOf({ at, everySeconds, cron, timeZone }: Arguments): When | string | undefined {
   const said = [at, everySeconds, cron].filter((one) => one !== undefined).length;
   if (said > 1) return 'give only one of `at`, `everySeconds` and `cron`';
@@ -222,7 +221,7 @@ async function list({ tenant, agentId, system }: ToolContext): Promise<ToolResul
   return { text: rows.map(({ value }) => shownRow(value)).join('\n') };
 }
 
-/** Asks the job under the call's key. */
+/** Sends a request to the job's actor under the call's key. */
 async function told(
   jobId: string,
   event: Message,

@@ -1,10 +1,10 @@
 /**
- * `message`: text for people: of this conversation, or a notification that the Notifier keeps for
- * somebody by name.
+ * `message`: a message to the users of this conversation, or a notification that the Notifier
+ * stores for a named person.
  *
- * Text for this conversation is part of `ToolResult.sent`, which the session commits with the
- * call's result as a message of its own, once, however often the call runs. A notification's id
- * is made of the call's key, so a repeat of a call sends nothing.
+ * A message of this conversation is part of `ToolResult.sent`. The session commits it once with the
+ * call's result, however often the call runs. A notification's id is derived from the call's key,
+ * so a repeated call sends nothing.
  */
 import { createHash } from 'node:crypto';
 import { Type } from '@sinclair/typebox';

@@ -1,14 +1,14 @@
 /**
- * Quoted context: what an agent hands on with a message or a task, marked as material, so that the
- * other one does not take it for what it is asked to do.
+ * Quoted context: text that an agent passes on with a message or a task. It is marked as quoted
+ * material, so that the receiver does not treat it as instructions.
  */
 import { type Static, Type } from '@sinclair/typebox';
 import { CONTEXT_CHARACTERS_MAX, MESSAGE_CHARACTERS_MAX } from '../../../protocols/conversation.ts';
 import { withQuote } from '../../context/envelope.ts';
 
-/** Of the words around it. */
+/** Characters of the surrounding marks. */
 const FRAME_CHARACTERS_MAX = 500;
-/** Longest text that always has room for its context. */
+/** Maximum length of a text that leaves room for its context. */
 export const TEXT_CHARACTERS_MAX =
   MESSAGE_CHARACTERS_MAX - CONTEXT_CHARACTERS_MAX - FRAME_CHARACTERS_MAX;
 
@@ -21,7 +21,7 @@ export const QuotedContext = Type.Union(
   },
 );
 
-/** The text, and under it the context, quoted. At most MESSAGE_CHARACTERS_MAX. */
+/** The text, followed by the quoted context. At most MESSAGE_CHARACTERS_MAX. */
 export function withContext(text: string, context: Static<typeof QuotedContext> = ''): string {
   return withQuote(text, typeof context === 'string' ? lastOf(context) : lastMessages(context));
 }
@@ -33,7 +33,7 @@ const lastOf = (text: string): string => {
   return CUT + text.slice(CUT.length - CONTEXT_CHARACTERS_MAX).replace(/^[\uDC00-\uDFFF]/, '');
 };
 
-/** As many of the last messages as there is room for; of the last one at least its end. */
+/** The newest messages that fit; at least the end of the last one. */
 function lastMessages(messages: readonly { agent: string; message: string }[]): string {
   const lines = messages.map(({ agent, message }) => `${agent}: ${message}`);
   let first = lines.length;

@@ -1,9 +1,9 @@
 /**
- * Asking: what the tools with which agents reach each other have in common: one id per call, one
- * answer per call however long it takes, and results that are JSON.
+ * Asks shared by the tools with which agents reach each other: one id per call, one answer per call
+ * however long it takes, and results as JSON.
  *
- * Invariants: whatever a call asks for goes under the call's key, so a call that is made again
- * after a crash waits for the answer to its first attempt and starts nothing.
+ * Invariant: each request uses the call's key. A call that is repeated after a crash waits for the
+ * answer to its first attempt and starts nothing.
  */
 import { createHash } from 'node:crypto';
 import type { Address } from '../../../protocols/address.ts';
@@ -14,11 +14,11 @@ import type { AskAnswer, Index } from '../../../runtime/index.ts';
 import type { Talker } from '../../policy/talk.ts';
 import type { ToolContext, ToolResult } from '../tool.ts';
 
-/** One ask waits so long, milliseconds; then the same is asked again, under the same key. */
+/** Timeout of one ask, milliseconds; after it the same ask is sent again under the same key. */
 const ASK_MS = 30_000;
 
 /**
- * Of what the call starts: a UUID (RFC 9562, version 8), the same for every attempt of one call.
+ * Id of what the call starts: a UUID (RFC 9562, version 8), the same for every attempt of one call.
  */
 export function idOfCall({ idempotencyKey }: Pick<ToolContext, 'idempotencyKey'>): string {
   const hash = createHash('sha256').update(`agents ${idempotencyKey}`).digest();
@@ -30,9 +30,9 @@ export function idOfCall({ idempotencyKey }: Pick<ToolContext, 'idempotencyKey'>
 }
 
 /**
- * Waits for the answer for as long as the call may take.
+ * Waits for the answer until the call's own time limit.
  *
- * @throws TroupeError CANCELLED when the call is given up
+ * @throws TroupeError CANCELLED when the call is aborted
  */
 export async function answerOf(
   { system, idempotencyKey, signal }: ToolContext,
@@ -54,14 +54,14 @@ const unlessAborted = <Value>(signal: AbortSignal, work: Promise<Value>): Promis
     work.then(resolve, reject).finally(() => signal.removeEventListener('abort', giveUp));
   });
 
-/** The caller, as policy sees it. */
+/** The caller in the form of the policy. */
 export const talkerOf = ({ agentId, sessionKey, confinement }: ToolContext): Talker => ({
   agentId,
   sessionKey,
   sandboxed: confinement.sandboxed,
 });
 
-/** An agent of this installation, and not one that somebody made up for a task. */
+/** Whether the agent is configured here, unlike an agent that was created for a single task. */
 export function isKnownAgent(
   index: Index,
   agentId: string,
@@ -72,9 +72,7 @@ export function isKnownAgent(
   return row !== undefined && row.status !== 'retired';
 }
 
-/**
- * What did not happen is an error to the model, so that it is counted when it is asked for again.
- */
+/** A failed action is an error result for the model; the run counts repeated failures. */
 export const said = (value: object, isError = false): ToolResult => ({
   text: JSON.stringify(value),
   ...(isError ? { isError } : {}),

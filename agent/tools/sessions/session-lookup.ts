@@ -1,20 +1,20 @@
 /**
- * Session lookup: which session a tool means by a key or a label. One place for all tools that name
- * the session of another.
+ * Session lookup: finds the session that a tool names by a key or a label. All tools that access
+ * another session use it.
  *
- * Boundary: reads committed rows, wakes nobody.
+ * Boundary: reads committed rows and activates no actor.
  *
  * Invariants:
- *  1. What may not be listed is not found by its label, whether it exists or not; by its key it is
- *     forbidden, whether it exists or not.
- *  2. No name of a session that may not be listed is in an answer.
+ *  1. A session that may not be listed is not found by its label, and its key is forbidden; both
+ *     whether it exists or not.
+ *  2. An answer contains no name of a session that may not be listed.
  */
 import { parseSessionKey } from '../../../protocols/session-key.ts';
 import type { SessionRow } from '../../../protocols/session.ts';
 import type { Index } from '../../../runtime/index.ts';
 import { judge, type Talked, type Talker, type TalkRules } from '../../policy/talk.ts';
 
-/** A key, or a label with the agent to look at (default all); never both. */
+/** A key, or a label with an agent to search (default all); never both. */
 export type SessionName = {
   readonly sessionKey?: string;
   readonly label?: string;
@@ -23,11 +23,11 @@ export type SessionName = {
 
 export type FoundSession =
   | { readonly status: 'found'; readonly row: SessionRow }
-  /** by key: the session may not be seen; nothing is said about whether it exists */
+  /** by key: the session may not be accessed; the answer does not reveal whether it exists */
   | { readonly status: 'forbidden'; readonly error: string; readonly rule: string }
-  /** `agentId` is there when a key was given that may be seen: that agent has no such session */
+  /** `agentId` is set for a key that the caller may access: that agent has no such session */
   | { readonly status: 'not_found'; readonly error: string; readonly agentId?: string }
-  /** several sessions carry the label, or several labels begin so; at most 10 are named */
+  /** several sessions have the label, or several labels begin with it; names at most 10 */
   | {
       readonly status: 'ambiguous';
       readonly error: string;
@@ -40,12 +40,12 @@ export type SessionCandidate = {
   readonly label?: string;
 };
 
-/** What is asked of every row when many are looked at. */
+/** The check for every row of a scan. */
 export type SeenSession = Talked & Pick<SessionRow, 'sessionKey' | 'label'>;
 
 const CANDIDATES_MAX = 10;
 
-/** The session of a key, or of a label: the exact one, else the only one that begins so. */
+/** The session of a key, or of a label: an exact match, otherwise a unique prefix. */
 export async function findSession(
   index: Index,
   tenant: string,
@@ -68,7 +68,7 @@ function byKey(
   rules: TalkRules,
 ): FoundSession {
   const parts = parseSessionKey(sessionKey);
-  // A key of another making does not say whose it is: without a row nobody can be asked about it.
+  // A key of another form does not name its agent, so only an existing row can be checked.
   const agentId = parts.type === 'other' ? row?.agentId : parts.agentId;
   const error = `there is no session ${JSON.stringify(sessionKey)}: sessions_list shows those that you can reach`;
   if (agentId === undefined) return { status: 'not_found', error };
@@ -83,7 +83,7 @@ function byKey(
   };
 }
 
-/** Candidates of one kind: how many there are, and the first of them in the order of their keys. */
+/** Candidates of one kind: their number, and the first ones in key order. */
 type Group = { count: number; first: SeenSession[] };
 
 async function byLabel(
@@ -119,7 +119,7 @@ async function byLabel(
   return { status: 'not_found', error };
 }
 
-/** Bounded, however many fit. */
+/** Limits the number of kept candidates. */
 function add(group: Group, row: SeenSession): void {
   group.count++;
   group.first.push(row);

@@ -1,37 +1,37 @@
 /**
- * Session messages: the end of a transcript as other agents read it: people's words, answers, and
- * results of tools; nothing of prompts, reasoning, provider data, usage or prices.
+ * Session messages: the end of a transcript for other agents: user messages, answers, and tool
+ * results. It contains no prompts, reasoning, provider data, usage or prices.
  *
  * Invariants:
- *  1. A transcript is read backwards from its end, in pieces, and no further than what is asked
- *     for: the cost does not grow with its length.
- *  2. Nothing before the session's last reset is read.
- *  3. The JSON of the messages has at most `bytesMax` bytes, but for the names of tools in the
- *     oldest one (2 KiB); the oldest leave first.
+ *  1. A transcript is read backwards in pieces, only as far as requested: the cost does not depend
+ *     on its length.
+ *  2. Entries before the session's last reset are not read.
+ *  3. The JSON of the messages has at most `bytesMax` bytes, plus up to 2 KiB of tool names in the
+ *     oldest message. The oldest messages are dropped first.
  */
 import type { ImagePart } from '../../../protocols/content.ts';
 import type { SessionEntry } from '../../../protocols/session.ts';
 import type { TranscriptReader } from '../../../runtime/index.ts';
 import { isoOf } from './session-view.ts';
 
-/** Characters of one text. */
+/** Maximum characters of one message. */
 export const TEXT_CHARACTERS_MAX = 4_000;
 const TOOL_NAME_MAX = 64;
 const TOOLS_MAX = 32;
 const CUT = '…(truncated)…';
-/** Entries of the first piece, and of the largest. */
+/** Entries of the first and of the largest piece. */
 const PIECE_MIN = 64;
 const PIECE_MAX = 256;
 
 export type SessionMessage = {
   role: 'user' | 'assistant' | 'tool';
-  /** of a tool */
+  /** name of the tool */
   name?: string;
   content: string;
   /** ISO 8601 */
   timestamp: string;
   toolsUsed?: string[];
-  /** session that the message came from, where no person wrote it */
+  /** session that sent the message, when the sender is not a user */
   from?: string;
   isError?: true;
   images?: readonly OmittedImage[];
@@ -40,19 +40,19 @@ type OmittedImage = { readonly omitted: true; readonly bytes: number };
 
 export type MessagesWanted = {
   readonly limit: number;
-  /** epoch milliseconds; older ones are not wanted */
+  /** epoch milliseconds; older messages are excluded */
   readonly since?: number;
-  /** results of tools as messages of their own, and answers that only call tools */
+  /** includes tool results as separate messages, and answers that only call tools */
   readonly withTools: boolean;
-  /** of the messages' JSON */
+  /** limit for the messages' JSON */
   readonly bytesMax: number;
 };
 export type MessagesRead = {
   /** oldest first */
   readonly messages: readonly SessionMessage[];
-  /** there are older ones past `limit` */
+  /** older messages exist beyond `limit` */
   readonly more: boolean;
-  /** older ones were dropped for the bound of bytes */
+  /** older messages were dropped because of `bytesMax` */
   readonly truncated: boolean;
 };
 
@@ -72,7 +72,7 @@ export async function lastMessages(
     if (entry.at < since) break;
     const later = kept.at(-1);
     if (!withTools && isCallsOnly(entry)) {
-      // Which tools led to an answer belongs to it.
+      // An answer lists the tools that led to it.
       if (later?.runId === entry.runId && later.message.role === 'assistant')
         bytes += addTools(later.message, toolsOf(entry));
       continue;
@@ -101,13 +101,13 @@ export async function* backwards(transcript: TranscriptReader): AsyncGenerator<S
   }
 }
 
-/** One reading ends early where entries are large. */
+/** A read may return fewer entries than requested when they are large. */
 async function between(transcript: TranscriptReader, from: number, to: number) {
   const entries: SessionEntry[] = [];
   for (let next = from; next <= to; ) {
     const some = await transcript.read({ from: next, limit: to - next + 1 });
     if (some.length === 0) break;
-    // Positions may have gaps, so that as many entries reach further than asked for.
+    // Positions may have gaps, so the range contains at most this number of entries.
     for (const { position, entry } of some)
       if (position <= to) entries.push(entry as unknown as SessionEntry);
     next = some.at(-1)!.position + 1;
@@ -120,11 +120,11 @@ type Answer = Extract<SessionEntry, { type: 'assistant' }>;
 const isCallsOnly = (entry: SessionEntry): entry is Answer =>
   entry.type === 'assistant' && entry.text.trim() === '' && (entry.calls ?? []).length > 0;
 
-/** Models name tools as they like: few of them, and cut. */
+/** Limits number and length of tool names, because models may invent names. */
 const toolsOf = ({ calls = [] }: Answer): string[] =>
   [...new Set(calls.map(({ name }) => name.slice(0, TOOL_NAME_MAX)))].slice(0, TOOLS_MAX);
 
-/** Older calls go in front. Answers by how many bytes the message grew. */
+/** Adds older calls in front. Returns the number of bytes by which the message grew. */
 function addTools(message: SessionMessage, older: readonly string[]): number {
   const before = Buffer.byteLength(JSON.stringify(message));
   const all = new Set([...older, ...(message.toolsUsed ?? [])]);
@@ -158,7 +158,7 @@ function messageOf(entry: SessionEntry, withTools: boolean): SessionMessage | un
 
 const said = (text: string, at: number) => ({ content: cutText(text), timestamp: isoOf(at) });
 
-/** At most TEXT_CHARACTERS_MAX characters and the mark; never half a character. */
+/** At most TEXT_CHARACTERS_MAX characters and the mark; never splits a surrogate pair. */
 export function cutText(text: string, charactersMax = TEXT_CHARACTERS_MAX): string {
   if (text.length <= charactersMax) return text;
   const cut = text.slice(0, charactersMax);

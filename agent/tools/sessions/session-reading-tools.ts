@@ -1,4 +1,4 @@
-/** Reading tools: how agents see each other's sessions. What may be seen: policy/talk.ts. */
+/** Tools by which agents read each other's sessions. Permissions: policy/talk.ts. */
 import { createSessionStatusTool, type SessionFacts } from './session-status.ts';
 import { sessionsHistoryTool } from './sessions-history.ts';
 import { sessionsListTool } from './sessions-list.ts';

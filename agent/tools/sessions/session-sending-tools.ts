@@ -1,4 +1,4 @@
-/** Talk tools: how agents write to each other's sessions and hand work to subagents. */
+/** Tools by which agents send messages to each other's sessions and start subagents. */
 import { sessionsSendTool } from './sessions-send.ts';
 import { sessionsSpawnTool } from './sessions-spawn.ts';
 import { subagentsTool } from './subagents.ts';

@@ -1,8 +1,9 @@
 /**
- * `session_status`: a card of one session, the caller's own or one that it may list: what it does,
- * what it uses, and what is left.
+ * `session_status`: the status of one session, the caller's own or one that it may list: its
+ * activity, usage, and remaining budget.
  *
- * Boundary: committed rows of the whole cluster and the end of a transcript; nobody is woken.
+ * Boundary: reads committed rows of the whole cluster and the end of a transcript; activates no
+ * actor.
  */
 import { Type } from '@sinclair/typebox';
 import { address } from '../../../protocols/address.ts';
@@ -16,19 +17,19 @@ import { backwards } from './session-messages.ts';
 import { channelOf, displayNameOf, isoOf } from './session-view.ts';
 import { defineTool, type Tool, type ToolContext } from '../tool.ts';
 
-/** What the rows do not say. */
+/** Information that the rows do not contain. */
 export type SessionFacts = {
-  /** Tokens of a model's window; undefined: nobody knows the model. */
+  /** Tokens of a model's context window; undefined for an unknown model. */
   readonly windowOf: (model: string) => number | undefined;
-  /** model of agents that name none */
+  /** default model */
   readonly fallbackModel?: string;
-  /** An agent as it is configured; undefined: it is not. */
+  /** A configured agent; undefined when it is not configured. */
   readonly settingsOf: (agentId: string) => AgentSettings | undefined;
 };
 
-/** Subagents that go on, by name. */
+/** Maximum number of active subagents that are listed. */
 const SUBAGENTS_SHOWN_MAX = 10;
-/** Entries in which the call that goes on is looked for. */
+/** Maximum number of entries that are searched for the current call. */
 const ENTRIES_MAX = 64;
 const CALLS_SHOWN_MAX = 5;
 
@@ -105,7 +106,7 @@ function headLine(row: SessionRow): string {
   return parts.join(', ');
 }
 
-/** What the run that goes on is at. */
+/** The current activity of the active run. */
 async function doing(
   transcript: TranscriptReader,
   { runId }: SessionRow,
@@ -120,7 +121,10 @@ async function doing(
   return `${runId ?? 'one'} ${since}, ${await stepOf(transcript, runId)}`;
 }
 
-/** The last entries say it: calls without results are being made, else the model is asked. */
+/**
+ * Reads the last entries: calls without results are running; without such calls, a model request is
+ * running.
+ */
 async function stepOf(transcript: TranscriptReader, runId: string | undefined): Promise<string> {
   const ended = new Set<string>();
   let looked = 0;
@@ -160,7 +164,9 @@ function ceilingOf(settings: AgentSettings | undefined): string {
   return ceilings.length === 0 ? '' : `; at most ${ceilings.join(' and ')} a session`;
 }
 
-/** What the session says itself, then its agent for the channel, then its agent. */
+/**
+ * The session's own setting, otherwise its agent's setting for the channel, otherwise its agent's.
+ */
 function queueOf(row: SessionRow, settings: AgentSettings | undefined): string {
   const { mode, byChannel } = settings?.queue ?? {};
   const own = row.queue ?? byChannel?.[row.channel ?? 'webchat'] ?? mode ?? 'steer';

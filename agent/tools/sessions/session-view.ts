@@ -1,21 +1,21 @@
-/** Session view: how a session's row is shown to an agent. Pure. */
+/** Session view: the form in which agents see a session's row. Pure. */
 import { parseSessionKey, type SessionKeyParts } from '../../../protocols/session-key.ts';
 import type { SessionRow } from '../../../protocols/session.ts';
 
-/** `Date` of a row as text. */
+/** A timestamp of a row as text. */
 export const isoOf = (at: number): string => new Date(at).toISOString();
 
 export const totalTokens = ({ usage }: Pick<SessionRow, 'usage'>): number =>
   usage.inputTokens + usage.outputTokens;
 
-/** The channel that people came through last, else the one in the session's key. */
+/** The channel of the last user message, otherwise the one in the session's key. */
 export function channelOf({ channel, sessionKey }: SessionRow): string | undefined {
   if (channel !== undefined) return channel;
   const parts = parseSessionKey(sessionKey);
   return 'channel' in parts ? parts.channel : undefined;
 }
 
-/** What to call it: its label, else what its key says. */
+/** Display name: the label, otherwise the last part of the key. */
 export const displayNameOf = ({ label, sessionKey }: SessionRow): string =>
   label ?? nameOf(parseSessionKey(sessionKey));
 

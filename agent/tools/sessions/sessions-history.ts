@@ -1,7 +1,8 @@
 /**
- * `sessions_history`: what was said in a session, as far as policy lets the caller read it.
+ * `sessions_history`: the messages of a session, as far as policy allows the caller to read them.
  *
- * Boundary: committed transcripts; nobody is woken. What messages are made of: session-messages.ts.
+ * Boundary: reads committed transcripts; activates no actor. session-messages.ts builds the
+ * messages.
  */
 import { Type } from '@sinclair/typebox';
 import { address } from '../../../protocols/address.ts';
@@ -17,15 +18,15 @@ import { defineTool, type ToolResult } from '../tool.ts';
 
 const LIMIT_MAX = 500;
 const LIMIT_DEFAULT = 50;
-/** Of the whole answer, and of what is not messages in it. */
+/** Maximum size of the whole answer, and of its part beside the messages. */
 const BYTES_MAX = 80 * 1_024;
 const FRAME_BYTES_MAX = 8 * 1_024;
-/** Entries that a summary looks through. */
+/** Maximum number of entries that a summary reads. */
 const SUMMARY_ENTRIES_MAX = 2_000;
-/** People's messages that a summary quotes, and characters of each. */
+/** Number of user messages that a summary quotes, and characters of each. */
 const QUOTES_MAX = 3;
 const QUOTE_CHARACTERS_MAX = 300;
-/** Of the model's own summary of what was compacted. */
+/** Maximum size of the compaction summary that a model wrote. */
 const COMPACTION_CHARACTERS_MAX = 4_000;
 
 const FORMATS = ['full', 'summary', 'messages_only'] as const;
@@ -114,7 +115,7 @@ const forbidden = (rule: string, error: string): ToolResult =>
 
 const headOf = ({ sessionKey, agentId }: SessionRow) => ({ sessionKey, agentId });
 
-/** Without a model: what the rows and the end of the transcript say. */
+/** Built without a model, from the rows and the end of the transcript. */
 async function summaryOf(row: SessionRow, transcript: TranscriptReader): Promise<object> {
   const asked: string[] = [];
   let answer: string | undefined;

@@ -1,13 +1,13 @@
 /**
- * `sessions_list`: which sessions there are, as far as policy lets the caller see them.
+ * `sessions_list`: the sessions that policy allows the caller to see.
  *
- * Boundary: committed rows and transcripts of the whole cluster; nobody is woken.
+ * Boundary: reads committed rows and transcripts of the whole cluster; activates no actor.
  *
  * Invariants:
- *  1. No row of a session that may not be listed is in an answer, nor counted; no words of one
+ *  1. An answer neither contains nor counts a session that may not be listed. It quotes no session
  *     whose history may not be read.
- *  2. All sessions are looked at, a page of them is decoded: memory and the answer are bounded
- *     however many there are.
+ *  2. All sessions are scanned but only a page of them is decoded, so memory and the answer are
+ *     bounded.
  */
 import { Type } from '@sinclair/typebox';
 import { address } from '../../../protocols/address.ts';
@@ -29,11 +29,11 @@ const LIMIT_MAX = 200;
 const LIMIT_DEFAULT = 50;
 const ACTIVE_MINUTES_DEFAULT = 30;
 const MESSAGES_MAX = 20;
-/** What `includeTranscript` means. */
+/** Number of messages that `includeTranscript` adds. */
 const MESSAGES_OF_TRANSCRIPT = 10;
-/** Of the whole answer. */
+/** Maximum size of the whole answer. */
 const BYTES_MAX = 80 * 1_024;
-/** Sessions whose last messages are read at once. */
+/** Number of sessions whose last messages are read concurrently. */
 const READERS = 8;
 
 const Parameters = Type.Object(
@@ -78,7 +78,7 @@ const Parameters = Type.Object(
 );
 type Arguments = (typeof Parameters)['static'];
 
-/** Fields in the order in which they are told. */
+/** The fields in the order of the output. */
 type ListedSession = {
   sessionKey: string;
   agentId: string;
@@ -117,7 +117,7 @@ export const sessionsListTool = defineTool({
         if (wanted(row)) page.add(row);
       },
     );
-    // A session that has gone since it was looked at is left out.
+    // Omits a session that was deleted after the scan.
     const rows = page.newest().flatMap(({ sessionKey }) => {
       return index.get<SessionRow>('sessions', context.tenant, sessionKey) ?? [];
     });
@@ -135,7 +135,7 @@ const LOOKED_AT = [
 ] as const satisfies readonly (keyof SessionRow)[];
 type LookedAt = SeenSession & Pick<SessionRow, 'status' | 'updatedAt'>;
 
-/** Whether a row is asked for and may be seen; what is cheap to tell comes first. */
+/** Whether a row matches the request and may be listed; cheap checks come first. */
 function wantedBy(args: Arguments, context: ToolContext): (row: LookedAt) => boolean {
   const { now, talk } = context;
   const { activeMinutes, kinds, label, search } = args;
@@ -159,7 +159,7 @@ function wantedBy(args: Arguments, context: ToolContext): (row: LookedAt) => boo
 const kindOf = ({ sessionKey }: { readonly sessionKey: string }, { talk }: ToolContext) =>
   sessionKind(parseSessionKey(sessionKey), talk.mainKey);
 
-/** Keeps the newest of many, and how many there were. */
+/** Keeps the newest rows and counts all of them. */
 class Newest {
   count = 0;
   readonly #limit: number;
@@ -221,7 +221,7 @@ async function shown(row: SessionRow, limit: number, context: ToolContext): Prom
   return { ...session, messages: (await lastMessages(transcript, wanted)).messages };
 }
 
-/** As many of the rows as fit; `more`: sessions that are not among them. */
+/** The rows that fit into the answer; `more`: the number of omitted sessions. */
 function withinBytes(sessions: readonly ListedSession[], found: number): object {
   const kept: ListedSession[] = [];
   let left = BYTES_MAX - 200;

@@ -1,13 +1,12 @@
 /**
- * `sessions_send`: says something to another session and, unless told otherwise, waits for the
- * answer. The caller's own session decides and keeps the books; this finds the target, asks
- * the policy and turns the answer into the words of the model.
+ * `sessions_send`: sends a message to another session and, unless requested otherwise, waits for
+ * the answer. The caller's session checks limits and accounts for the message. This tool finds the
+ * target, checks the policy and formats the answer for the model.
  *
  * Invariants:
- *  1. The status says what happened and nothing more: what is not known to have been delivered is
- *     not called so.
- *  2. Only an agent's main session can be begun by a message: every other one has somebody who
- *     begins it.
+ *  1. The status claims no more than what is known: a message is reported as delivered only after
+ *     its delivery is confirmed.
+ *  2. A message can create only an agent's main session; other sessions must exist.
  */
 import { type Static, Type } from '@sinclair/typebox';
 import { address } from '../../../protocols/address.ts';
@@ -28,7 +27,7 @@ import { defineTool, type ToolContext, type ToolResult } from '../tool.ts';
 
 const SECONDS_DEFAULT = 30;
 const SECONDS_MAX = 3_600;
-/** More than the longest wait: the target's session answers in its own time. */
+/** Longer than the longest wait, because the target's session may answer late. */
 const TIMEOUT_MS = (SECONDS_MAX + 120) * 1_000;
 
 const Parameters = Type.Object(
@@ -127,13 +126,13 @@ const unknown = (sessionKey: string, { mainKey }: TalkRules): Target => {
   return refusal({ status: 'not_found', sessionKey, error });
 };
 
-/** The caller's own subagent, whose session has not begun, or is kept no longer. */
+/** The caller's own subagent whose session has not started or was deleted. */
 const notYet = (sessionKey: string, { status }: SubagentRow): Target => {
   const error = `this subagent of yours has no session now (${status}): its result comes by itself, and the tool subagents shows it`;
   return refusal({ status: 'not_found', sessionKey, error });
 };
 
-/** The first check: what the session decides afterwards it cannot know of. */
+/** The policy check; the session performs the checks that depend on its state. */
 function allowed(
   sessionKey: string,
   agentId: string,
@@ -148,7 +147,7 @@ function allowed(
   return refusal({ status: 'forbidden', sessionKey, rule, error: `${why} (${rule})` });
 }
 
-/** Who says that it does not wait does not, whatever else it says. */
+/** A request without waiting overrides any timeout. */
 const waitMsOf = ({ timeoutSeconds, timeout, waitForResponse }: Arguments): number => {
   if (waitForResponse === false) return 0;
   if (timeoutSeconds !== undefined) return Math.round(timeoutSeconds * 1_000);
@@ -180,7 +179,7 @@ async function converse(
   return said(failed, true);
 }
 
-/** What a model does about a refusal that only its own session can make. */
+/** Advice for the model about refusals that only its own session makes. */
 const REFUSALS: Readonly<Record<string, string>> = {
   loop: 'that session led to this run, or is this one: your reply reaches it, so answer in your reply',
   hops: 'this run is too many messages and spawns away from a message of a user (session.agentToAgent.maxHops): answer with what you know',
@@ -190,7 +189,7 @@ const REFUSALS: Readonly<Record<string, string>> = {
   'run-ended': 'the run that asked has ended',
 };
 
-/** `response` is another name of `reply`. */
+/** `response` is an alias of `reply`. */
 function shown({ conversationId, error, ...result }: ConversationResult): ToolResult {
   const { reply, status, reason } = result;
   const why = status === 'refused' && reason !== undefined ? REFUSALS[reason] : undefined;

@@ -1,10 +1,11 @@
 /**
- * `sessions_spawn`: gives a task to an agent of its own. This turns a model's wish into terms
- * that the configuration allows; the caller's session decides whether there is a place and a grant.
+ * `sessions_spawn`: starts a subagent for a task. This tool derives limits that the configuration
+ * allows from the model's request. The caller's session decides whether a slot and a grant are
+ * available.
  *
  * Invariants:
- *  1. No term is wider than the configuration has it, nor than what the caller has itself: numbers
- *     are the smaller ones, tools the cut ones, and what was cut is told.
+ *  1. No limit exceeds the configuration or the caller's own limits: numbers are the minimum, tools
+ *     the intersection. The answer lists the removed tools.
  *  2. The parent is the session of the call, whatever a model writes.
  */
 import { type Static, Type } from '@sinclair/typebox';
@@ -23,11 +24,9 @@ import { answerOf, idOfCall, isKnownAgent, said, talkerOf } from './repeatable-a
 import { QuotedContext, TEXT_CHARACTERS_MAX, withContext } from './quoted-context.ts';
 import { defineTool, type ToolContext, type ToolResult } from '../tool.ts';
 
-/** A call that waits ends with its run; this is no bound of its own. */
+/** A waiting call ends with its run; this value adds no limit. */
 const TIMEOUT_MS = 24 * 3_600_000;
-/**
- * Chains of made-up agents are as long as the depth limit lets them be, and no longer than this.
- */
+/** Maximum length of a chain of agents created for tasks, in addition to the depth limit. */
 const ANCESTORS_MAX = 64;
 const AD_HOC_ID = /^[a-z0-9][a-z0-9_-]{0,62}$/;
 
@@ -131,7 +130,7 @@ const badId = (agentId: string) => ({
   error: `there is no agent ${JSON.stringify(agentId)}; an id that you make up has lower case letters, digits, - and _, at most 63`,
 });
 
-/** Who is asked for, from both forms; a text: what is wrong with them. */
+/** The requested agent, from both forms of arguments; a string explains what is wrong. */
 function wishOf(args: Arguments): AgentWish | string {
   const { agentConfig = {}, agentId, timeoutSeconds, parentSession } = args;
   const { model, thinking, purpose, tools, maxTurns, maxTokens, timeout } = args;
@@ -153,7 +152,7 @@ function wishOf(args: Arguments): AgentWish | string {
   return { ...agentConfig, ...Object.fromEntries(given) };
 }
 
-/** What is wrong with the model or the thinking level that is asked for. */
+/** What is wrong with the requested model or thinking level. */
 function modelProblem(
   { model, thinking }: AgentWish,
   agent: AgentRow | undefined,
@@ -171,7 +170,9 @@ function modelProblem(
   return `thinking: ${name || 'a model'} has no level ${level}; allowed: ${levels.join(', ')}`;
 }
 
-/** Of an agent that nobody configured: the agent that admits its parent's runs. */
+/**
+ * For an agent that is not configured: the configured agent whose settings its parent's runs use.
+ */
 function admitterOf(index: Index, context: ToolContext): string {
   let { agentId, sessionKey } = context;
   for (let level = 0; level < ANCESTORS_MAX; level++) {
@@ -213,7 +214,7 @@ function termsOf(
   return { terms, cut };
 }
 
-/** What works behind the boundary starts nobody on the host, nor who may do more to its files. */
+/** A sandboxed session cannot start a subagent on the host or one with more access to its files. */
 function confined(
   sandbox: SandboxPolicy,
   isolated: boolean,
@@ -228,7 +229,7 @@ function confined(
     workspaceAccess: isolated ? workspaceAccess : narrower,
   };
 }
-/** The least first. */
+/** From the least access to the most. */
 const ACCESS: readonly SandboxPolicy['workspaceAccess'][] = ['none', 'ro', 'rw'];
 
 async function spawn(

@@ -1,8 +1,8 @@
 /**
- * `subagents`: what a session's own subagents do, and a word to them.
+ * `subagents`: lists, messages and stops the subagents of the calling session.
  *
- * Invariants: a session sees, tells and ends its own subagents only, read from committed rows; what
- * is told goes under the call's key.
+ * Invariants: a session reaches only its own subagents, which are read from committed rows.
+ * Messages and stops use the call's key.
  */
 import { type Static, Type } from '@sinclair/typebox';
 import { address } from '../../../protocols/address.ts';
@@ -16,9 +16,9 @@ import {
 import { answerOf, said } from './repeatable-ask.ts';
 import { defineTool, type ToolContext, type ToolResult } from '../tool.ts';
 
-/** Shown at once: those that go on first, then the newest. */
+/** Maximum number of listed subagents: active ones first, then the newest. */
 const SHOWN_MAX = 50;
-/** Read at once. */
+/** Number of rows read concurrently. */
 const PAGE = 1_000;
 const TEXT_CHARACTERS_MAX = 16_384;
 
@@ -78,7 +78,8 @@ async function ownRows({ system, tenant, sessionKey }: ToolContext): Promise<Sub
   for (;;) {
     const options = { prefix, limit: PAGE, ...defined({ after }) };
     const page = index.list<SubagentRow>(SUBAGENTS_INDEX, tenant, options);
-    // a key may hold the sign that ends one in a row's: another session's begin like ours then
+    // a session key may contain the separator of row keys, so rows of another session may have our
+    // prefix
     rows.push(...page.flatMap(({ value }) => (value.parent === sessionKey ? [value] : [])));
     if (page.length < PAGE) return rows;
     after = page.at(-1)!.key;
@@ -102,7 +103,7 @@ type Found =
   | { readonly row: SubagentRow }
   | { readonly status: string; readonly error: string; readonly candidates?: readonly string[] };
 
-/** By id, else by label, else by what only one id or label begins with. */
+/** By id, otherwise by label, otherwise by a unique prefix of an id or label. */
 function oneOf(rows: readonly SubagentRow[], name: string | undefined): Found {
   if (name === undefined) return { status: 'invalid', error: 'say which: `id`' };
   const ways: readonly ((row: SubagentRow) => boolean)[] = [
@@ -111,7 +112,7 @@ function oneOf(rows: readonly SubagentRow[], name: string | undefined): Found {
     ({ id, label }) => id.startsWith(name) || label?.startsWith(name) === true,
   ];
   const meant = ways.map((fits) => rows.filter(fits)).find((fitting) => fitting.length > 0) ?? [];
-  // of several with one label the one that goes on is meant
+  // prefers the active subagent when several have the label
   const going = meant.filter((row) => !isEnded(row));
   const [row, other] = going.length === 1 ? going : meant;
   if (!row) return { status: 'not_found', error: `this session has no subagent ${name}` };
@@ -161,7 +162,7 @@ function shown(row: SubagentRow, now: number): object {
   const value = { id, label, agentId, status, reason, task, sessionKey, runId };
   const used = usage && usage.inputTokens + usage.outputTokens;
   const times = { createdAt: iso(createdAt), startedAt: iso(startedAt), endedAt: iso(endedAt) };
-  // what is undefined is left out of the JSON
+  // JSON omits undefined fields
   return {
     ...value,
     tokensGranted: tokens,

@@ -1,10 +1,10 @@
 /**
- * `browser`: a real page, with its scripts, seen as a tree of roles and names with references that
- * the next call can click or type into.
+ * `browser`: a page with running scripts, shown as a tree of roles and names. Each element has a
+ * reference that the next call can click or type into.
  *
- * Boundary: `browsers.ts` keeps the pages. They live in this process: when a run goes on in another
- * one, the model is told that no page is open. What may change something outside (click, type,
- * evaluate, going through the history) is `once`.
+ * Boundary: `browsers.ts` owns the pages. They live in this process: when a run moves to another
+ * one, the model is notified that no page is open. Actions that may change something outside
+ * (click, type, evaluate, history navigation) are `once`.
  */
 import { Type } from '@sinclair/typebox';
 import type { Page } from 'playwright-core';
@@ -17,9 +17,9 @@ import { defineTool, type Tool, type ToolResult } from '../tool.ts';
 import type { SecretMask } from '../secret-mask.ts';
 
 export type BrowserToolOptions = Omit<BrowsersOptions, 'executable'> & {
-  /** undefined: there is none */
+  /** undefined: no browser is installed */
   readonly executable: string | undefined;
-  /** whether models may run scripts of their own in pages */
+  /** whether models may run their own scripts in pages */
   readonly evaluate: boolean;
 };
 
@@ -99,7 +99,7 @@ export function browserTool(options: BrowserToolOptions): Tool {
 
 const failure = (text: string): ToolResult => ({ text, isError: true });
 
-/** Playwright's errors go on with a log of many lines. */
+/** Removes the long log at the end of Playwright's errors. */
 const told = (error: unknown, allowed: readonly string[]): string => {
   const [first = ''] = (error as Error).message.split('\n');
   return /ERR_TUNNEL_CONNECTION_FAILED/.test(first)
@@ -158,7 +158,7 @@ const gone = async (page: Page, where: 'back' | 'forward' | 'reload'): Promise<u
   return where === 'forward' ? page.goForward(options) : page.reload(options);
 };
 
-/** What the page shows, once it has settled or some seconds have passed. */
+/** The content of the page after it has settled, or after a few seconds. */
 async function seen(page: Page, secrets: SecretMask): Promise<ToolResult> {
   await page.waitForLoadState('load', { timeout: SETTLE_MS }).catch(() => {});
   const tree = secrets.text(await page.ariaSnapshot({ mode: 'ai' }));

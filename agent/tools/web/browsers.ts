@@ -1,12 +1,11 @@
 /**
- * Browsers: one Chromium for the process, started when the first page is asked for and ended when
- * the last session has let go; in it one context for each session, so that no session sees
- * another's cookies.
+ * Browsers: one Chromium per process, started with the first page and ended when no session uses
+ * it. Each session has its own context, so that sessions share no cookies.
  *
- * Invariants: nothing it loads comes from an address that `net/addresses.ts` refuses, since all of
- * it goes through the guard proxy, loopback included; at most SESSIONS_MAX contexts, the longest
- * unused making room; what was not used for IDLE_MS is closed. Chromium ends with this process,
- * however that ends: it is driven over a pipe and goes when the pipe does.
+ * Invariants: the browser loads nothing from an address that `net/addresses.ts` refuses, because
+ * all of its traffic passes through the guard proxy, including loopback. At most SESSIONS_MAX
+ * contexts exist; the least recently used one is closed first. A context is closed after IDLE_MS
+ * without use. Chromium is controlled through a pipe, so it ends whenever this process ends.
  */
 import { existsSync } from 'node:fs';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
@@ -29,7 +28,7 @@ const PLACES = [
   '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
 ];
 
-/** The configured one, or the one that is found; undefined when there is none. */
+/** The configured executable, or an installed one; undefined when there is none. */
 export const chromiumAt = (configured?: string): string | undefined =>
   configured === undefined
     ? PLACES.find((path) => existsSync(path))
@@ -50,7 +49,7 @@ export class Browsers {
   readonly #o: BrowsersOptions;
   readonly #sessions = new Map<string, Promise<Session>>();
   #opened: Promise<Opened> | undefined;
-  /** what has come up of it */
+  /** parts that have started */
   #current: Opened | undefined;
   #cancelSweep: (() => void) | undefined;
 
@@ -59,8 +58,8 @@ export class Browsers {
   }
 
   /**
-   * The page that the session looks at, undefined when none is open. A use that is given up takes
-   * the session's pages with it: a script that never ends would keep them busy for ever.
+   * The session's current page, undefined when none is open. An aborted use closes the session's
+   * pages, because an endless script would block them.
    *
    * @throws TroupeError CANCELLED
    */
@@ -94,7 +93,7 @@ export class Browsers {
     }
   }
 
-  /** Whether there was something to close. */
+  /** Returns whether a page was open. */
   async close(key: string): Promise<boolean> {
     const found = this.#sessions.get(key);
     this.#sessions.delete(key);
@@ -103,7 +102,7 @@ export class Browsers {
     return found !== undefined;
   }
 
-  /** Closes every page, and Chromium. */
+  /** Closes all pages and Chromium. */
   async closeAll(): Promise<void> {
     this.#sessions.clear();
     await this.#end();
@@ -167,12 +166,12 @@ export class Browsers {
       const browser = await chromium.launch({
         executablePath: executable,
         headless,
-        // Chromium refuses its own sandbox to root, and runs for nobody else without it.
+        // Chromium's own sandbox does not work for root; for all other users it is required.
         chromiumSandbox: process.getuid?.() !== 0,
         handleSIGINT: false,
         handleSIGTERM: false,
         handleSIGHUP: false,
-        // `<-loopback>`: loopback goes through the proxy, too
+        // `<-loopback>`: loopback uses the proxy as well
         proxy: { server: proxy.url, bypass: '<-loopback>' },
         env: { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '/nonexistent' },
         args: FLAGS,
@@ -187,7 +186,7 @@ export class Browsers {
     }
   }
 
-  /** Its end may be told when another one has begun, which goes on. */
+  /** The end of this browser may be reported after another one has started, which stays open. */
   #gone(opened: Opened): void {
     opened.proxy.close();
     if (this.#current !== opened) return;
@@ -223,7 +222,7 @@ export class Browsers {
   }
 }
 
-/** No traffic of its own, and none beside the proxy. */
+/** Disables Chromium's own requests and all traffic that bypasses the proxy. */
 const FLAGS = [
   '--disable-background-networking',
   '--disable-component-update',

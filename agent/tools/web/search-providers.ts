@@ -1,15 +1,15 @@
 /**
- * Search providers: Brave, SearXNG and Tavily, each over its HTTP API.
+ * Search providers: Brave, SearXNG and Tavily, each through its HTTP API.
  *
- * Boundary: a provider's address is the operator's word, so it may be private; no key ever stands
- * in an error. Nothing is tried again: the model may ask again.
+ * Boundary: the operator configures a provider's address, so it may be private. Errors never
+ * contain a key. Nothing is retried: the model may search again.
  */
 import { TroupeError } from '../../../protocols/errors.ts';
 
 export type SearchResult = {
   readonly title: string;
   readonly url: string;
-  /** a few words of the page, at most WORDS_MAX characters */
+  /** an excerpt of the page, at most WORDS_MAX characters */
   readonly words: string;
 };
 
@@ -27,7 +27,7 @@ export interface SearchProvider {
 export type SearchSettings = {
   readonly provider?: 'brave' | 'searxng' | 'tavily';
   readonly apiKey?: string;
-  /** default the provider's own; searxng has none */
+  /** default the provider's own; searxng has no default */
   readonly baseUrl?: string;
 };
 
@@ -35,7 +35,7 @@ const WORDS_MAX = 500;
 const ANSWER_BYTES_MAX = 2 * 1024 * 1024;
 const TIMEOUT_MS = 20_000;
 
-/** undefined when none is configured, or what it needs is missing. */
+/** undefined when no provider is configured or a required setting is missing. */
 export function searchProvider(settings: SearchSettings): SearchProvider | undefined {
   const { provider, apiKey, baseUrl } = settings;
   if (provider === 'searxng') return baseUrl === undefined ? undefined : searxng(baseUrl);
@@ -143,7 +143,7 @@ async function bounded({ body }: Response, id: string): Promise<string> {
 const at = (value: unknown, key: string): unknown =>
   typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[key] : undefined;
 
-/** What has no URL is none; marks of highlighting are left out. */
+/** Removes results without a URL, and highlighting marks. */
 function resultsOf(list: unknown, wordsKey: string): SearchResult[] {
   if (!Array.isArray(list)) return [];
   return list.flatMap((entry: unknown) => {

@@ -1,6 +1,6 @@
 /**
- * `web_fetch`: what a page says, as text that a model reads, marked as from outside. What was
- * read is kept in memory for some minutes, so that reading on does not ask the server again.
+ * `web_fetch`: the text of a page, marked as from outside. Pages stay in memory for some minutes,
+ * so that a call for the next part sends no request.
  */
 import { Type } from '@sinclair/typebox';
 import { errorData } from '../../../protocols/errors.ts';
@@ -9,7 +9,7 @@ import { fromOutside } from './net/outside.ts';
 import { createReader, type Reader } from './net/reader.ts';
 import { defineTool, type Tool, type ToolContext, type ToolResult } from '../tool.ts';
 
-/** Characters of a page that one call gives; the rest is read on from `from`. */
+/** Maximum characters per call; a later call with `from` returns the rest. */
 const CHARACTERS_DEFAULT = 20_000;
 const CHARACTERS_MAX = 50_000;
 const KEPT_MS = 300_000;
@@ -25,13 +25,13 @@ type ReadPage = {
 };
 
 export type WebFetchOptions = PageFetcherOptions & {
-  /** milliseconds that do not fall; for what is kept */
+  /** monotonic milliseconds, for the age of cached pages */
   readonly monotonicMs: () => number;
   readonly reader?: Reader;
 };
 
 export function webFetchTool(options: WebFetchOptions): Tool {
-  // undici is loaded when the first page is asked for
+  // undici is loaded with the first page
   let opened: Promise<PageFetcher> | undefined;
   const open = async () => (await import('./net/fetch-page.ts')).createPageFetcher(options);
   const { reader = createReader() } = options;
@@ -104,7 +104,7 @@ function shown({ url, status, title, text }: ReadPage, from: number, characters:
   return { text: fromOutside(url, `${head.join('\n')}\n\n${part}`), isError: status >= 400 };
 }
 
-/** The pages that were read last, within bounds of time, number and characters. */
+/** Cache of the last pages, limited by age, number and characters. */
 class KeptPages {
   readonly #pages = new Map<string, { readonly page: ReadPage; readonly at: number }>();
   readonly #now: () => number;

@@ -1,6 +1,6 @@
 /**
- * `web_search`: results of a search provider, marked as from outside. Providers are
- * pluggable: one function behind `SearchProvider`.
+ * `web_search`: results of a search provider, marked as from outside. `SearchProvider` is the
+ * interface of the providers.
  */
 import { Type } from '@sinclair/typebox';
 import { errorData } from '../../../protocols/errors.ts';

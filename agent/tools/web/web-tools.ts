@@ -1,4 +1,4 @@
-/** The tools that reach out: the web, a browser, people, and later times. */
+/** Tools that reach outside: web, browser, notifications and schedules. */
 import { defined } from '../../../protocols/defined.ts';
 import type { Clock } from '../../../runtime/index.ts';
 import { browserTool } from './browser.ts';
@@ -13,12 +13,12 @@ import { webSearchTool } from './web-search.ts';
 export type WebToolsOptions = {
   readonly clock: Clock;
   readonly search: SearchSettings;
-  /** hosts that may be opened although they are not public: `name`, `address`, each also `:port` */
+  /** allowed hosts that are not public: `name` or `address`, each optionally with `:port` */
   readonly allowPrivate: readonly string[];
-  /** of one page that web_fetch reads; default 5 MiB */
+  /** maximum page size of web_fetch; default 5 MiB */
   readonly bytesMax?: number;
   readonly browser: {
-    /** default the one that is found */
+    /** default an installed browser */
     readonly executable?: string | undefined;
     readonly headless: boolean;
     readonly evaluate: boolean;

@@ -1,17 +1,17 @@
 /**
- * Which addresses tools may speak to: those of the public internet, and the hosts that the
- * configuration names (`tools.web.allowPrivate`).
+ * The addresses that tools may connect to: the public internet, and the configured hosts
+ * (`tools.web.allowPrivate`).
  *
- * Boundary: pure; who connects asks for each address that a name resolves to, and connects to the
- * very one that was asked about (`lookup.ts`).
+ * Boundary: pure. Callers check every address that a name resolves to, and connect to a checked
+ * address (`lookup.ts`).
  */
 import ipaddr from 'ipaddr.js';
 import { TroupeError } from '../../../../protocols/errors.ts';
 
 /**
- * Whether an address is of the public internet: not loopback, private, link-local (where clouds
- * keep their metadata), carrier-grade NAT, multicast, reserved or unspecified. An IPv4 address in
- * IPv6 form counts as what it is inside.
+ * Whether an address is public: not loopback, private, link-local (which includes cloud metadata
+ * services), carrier-grade NAT, multicast, reserved or unspecified. An IPv4-mapped IPv6 address is
+ * treated as its IPv4 address.
  */
 export function isPublicAddress(text: string): boolean {
   const bare = text.replace(/%.*$/, '');
@@ -21,27 +21,27 @@ export function isPublicAddress(text: string): boolean {
   return !(address instanceof ipaddr.IPv6) || isGlobal(address);
 }
 
-/** 2000::/3 is what is given out; NAT64, 6to4 and Teredo lie in ranges of their own. */
+/** Only 2000::/3 is allocated; NAT64, 6to4 and Teredo have their own ranges. */
 const isGlobal = (address: ipaddr.IPv6): boolean => address.parts[0]! >> 13 === 1;
 
-/** Hosts beside the public ones: names or addresses, each with or without a port. */
+/** Allowed hosts that are not public: names or addresses, each with or without a port. */
 export type AllowedHosts = readonly string[];
 
-/** Whether the configuration names this host, or this host and port. */
+/** Whether the configuration lists this host, or this host and port. */
 export const isAllowedHost = (url: URL, allowed: AllowedHosts): boolean => {
   const host = hostOf(url);
   const port = url.port || (url.protocol === 'https:' ? '443' : '80');
   return allowed.includes(host) || allowed.includes(`${host}:${port}`);
 };
 
-/** Without the brackets of an IPv6 address. */
+/** Removes the brackets of an IPv6 address. */
 export const hostOf = (url: URL): string => url.hostname.replace(/^\[|\]$/g, '');
 
 /**
- * The URL of what may be fetched.
+ * Parses and checks a URL to fetch.
  *
  * @throws TroupeError INVALID_ARGUMENT (no http or https URL, or one with a user), FORBIDDEN (an
- * address that is not public)
+ *   address that is not public)
  */
 export function checkedUrl(text: string, allowed: AllowedHosts): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined;

@@ -1,8 +1,8 @@
 /**
- * One GET for a model, with every bound it needs: only addresses that may be spoken to, at most
- * REDIRECTS_MAX redirects, each checked again, `bytesMax` bytes after decompression, a time.
+ * One GET for a model with all limits: allowed addresses, at most REDIRECTS_MAX redirects (each is
+ * checked), `bytesMax` bytes after decompression, and a time limit.
  *
- * Boundary: gives bytes; what they mean is `readable.ts`'s.
+ * Boundary: returns bytes; `readable.ts` interprets them.
  */
 import { lookup } from 'node:dns';
 import type { Readable } from 'node:stream';
@@ -20,25 +20,25 @@ export type FetchedPage = {
   /** after redirects */
   readonly url: string;
   readonly status: number;
-  /** lower case, with its parameters; '' when the server said none */
+  /** lower case, with its parameters; '' without a header */
   readonly contentType: string;
   readonly bytes: Uint8Array;
 };
 
 export type PageFetcher = {
   /**
-   * @throws TroupeError INVALID_ARGUMENT (no such URL), FORBIDDEN (an address that is not public),
-   * PAYLOAD_TOO_LARGE, DEADLINE_EXCEEDED, UNAVAILABLE (not reached, cut, too many redirects),
-   * CANCELLED
+   * @throws TroupeError INVALID_ARGUMENT (invalid URL), FORBIDDEN (an address that is not public),
+   *   PAYLOAD_TOO_LARGE,
+   * DEADLINE_EXCEEDED, UNAVAILABLE (unreachable, cut, too many redirects), CANCELLED
    */
   fetch(url: string, signal: AbortSignal): Promise<FetchedPage>;
 };
 
 export type PageFetcherOptions = {
   readonly allowPrivate: AllowedHosts;
-  /** of one page; default 5 MiB */
+  /** maximum size of one page; default 5 MiB */
   readonly bytesMax?: number;
-  /** how names are looked up; `node:dns`'s, but in tests */
+  /** name lookup; default `node:dns`, replaced in tests */
   readonly resolve?: typeof lookup;
 };
 
@@ -70,7 +70,7 @@ export function createPageFetcher(options: PageFetcherOptions): PageFetcher {
   };
 }
 
-/** The page, or where it says it is. */
+/** The page, or the target of its redirect. */
 async function get(
   url: URL,
   { dispatcher, signal, bytesMax }: { dispatcher: Agent; signal: AbortSignal; bytesMax: number },
@@ -97,7 +97,7 @@ async function get(
 const one = (header: string | string[] | undefined): string =>
   (Array.isArray(header) ? header[0] : header) ?? '';
 
-/** Counted after decompression, so that a small bomb is no way round the bound. */
+/** Counts bytes after decompression, so that a compression bomb cannot exceed the limit. */
 async function bounded(
   url: URL,
   body: Readable,

@@ -1,9 +1,9 @@
 /**
- * A proxy on loopback through which a browser reaches the web: by it a page, a redirect, a script
- * and a socket go only to addresses that may be spoken to (`addresses.ts`). It resolves names
- * itself and connects to what it has checked, so a browser's own look-ups do not count.
+ * A loopback proxy for the browser: pages, redirects, scripts and sockets reach only allowed
+ * addresses (`addresses.ts`). The proxy resolves names itself and connects to the checked address,
+ * so the browser's own lookups have no effect.
  *
- * Boundary: carries bytes; what is in TLS it does not see.
+ * Boundary: forwards bytes; it does not inspect TLS traffic.
  */
 import http from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';

@@ -1,15 +1,14 @@
 /**
- * A look-up of names for connections: as the system does it, but it gives out only addresses that
- * may be spoken to. The connection is made to what it gives, with no second look-up between, so a
- * name that answers differently the second time (DNS rebinding) gains nothing.
+ * A name lookup for connections that returns only allowed addresses. The connection uses the
+ * returned address without a second lookup, which prevents DNS rebinding.
  */
 import { lookup, type LookupAddress, type LookupOptions } from 'node:dns';
 import type { LookupFunction } from 'node:net';
 import { isPublicAddress, notPublic } from './addresses.ts';
 
 /**
- * `resolve` is `node:dns`'s, but in tests. A name with any address that is not public is refused
- * whole.
+ * `resolve` defaults to `node:dns`; tests replace it. A name is refused when any of its addresses
+ * is not public.
  */
 export const publicLookup =
   (resolve: typeof lookup = lookup): LookupFunction =>

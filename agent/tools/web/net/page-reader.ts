@@ -1,4 +1,4 @@
-/** The worker thread that reads one large page and ends (`reader.ts`). */
+/** The worker thread that converts one large page and exits (`reader.ts`). */
 import { parentPort, workerData } from 'node:worker_threads';
 import type { PageOfBytes } from './reader.ts';
 import { readableOf } from './readable.ts';

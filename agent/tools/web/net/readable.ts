@@ -1,6 +1,6 @@
 /**
- * What a page says, in words a model reads: HTML as Markdown of its main part, JSON indented, other
- * text as it is. Runs in a worker thread when there is much of it (`reader.ts`).
+ * Converts a page for a model: the main part of HTML as Markdown, indented JSON, other text
+ * unchanged. Large pages are converted in a worker thread (`reader.ts`).
  *
  * Boundary: pure; no network, no clock.
  */
@@ -11,14 +11,14 @@ import TurndownService from 'turndown';
 export type Readable = {
   readonly title?: string;
   readonly text: string;
-  /** what was made of it */
+  /** the format of the result */
   readonly form: 'markdown' | 'json' | 'text';
 };
 
-/** Elements of a document that Readability looks at; a page with more is taken as plain text. */
+/** Maximum number of elements for Readability; a larger page is read as plain text. */
 const ELEMENTS_MAX = 50_000;
 
-/** undefined when it is no text: an image, an archive. */
+/** undefined when the content is not text, such as an image or an archive. */
 export function readableOf(bytes: Uint8Array, contentType: string): Readable | undefined {
   const type = contentType.split(';')[0]!.trim();
   if (!isText(type, bytes)) return undefined;
@@ -38,7 +38,7 @@ const isText = (type: string, bytes: Uint8Array): boolean =>
 const looksLikeHtml = (type: string, text: string): boolean =>
   type === '' && /^\s*<(!doctype html|html)/i.test(text);
 
-/** By the byte order mark, the header, or what the page says of itself; else UTF-8. */
+/** From the byte order mark, the header, or the page's own declaration; default UTF-8. */
 function decoded(bytes: Uint8Array, contentType: string): string {
   const head = Buffer.from(bytes.subarray(0, 2_048)).toString('latin1');
   const named =
@@ -71,7 +71,7 @@ function jsonOf(text: string): Readable {
 }
 
 function htmlOf(html: string): Readable {
-  // A fragment has no document of its own.
+  // A fragment lacks a document element.
   const { document } = parseHTML(
     /<html[\s>]/i.test(html) ? html : `<html><body>${html}</body></html>`,
   );
@@ -83,15 +83,14 @@ function htmlOf(html: string): Readable {
   }
   for (const element of document.querySelectorAll('script, style, noscript, template'))
     element.remove();
-  // Readability changes the document it reads: what it leaves of a page without a main part is
-  // read from a copy.
+  // Readability modifies its document, so a page without a main part is read from a copy.
   const whole = body()?.innerHTML ?? '';
   const article = new Readability(document).parse();
   const main = article?.content && (article.length ?? 0) >= MAIN_CHARACTERS_MIN;
   return { ...named, text: markdownOf(main ? article.content! : whole), form: 'markdown' };
 }
 
-/** Below it, what Readability found is a caption rather than the page. */
+/** A shorter result of Readability is probably a caption and not the main part. */
 const MAIN_CHARACTERS_MIN = 200;
 
 function markdownOf(html: string): string {

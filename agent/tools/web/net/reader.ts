@@ -1,9 +1,9 @@
 /**
- * The reader: what a page says, without stopping what else this process does. Small pages are read
- * at once; larger ones in a worker thread of their own with bounded memory and time, two at a time.
+ * The reader: converts pages without blocking this process. Small pages are converted directly,
+ * larger ones in a worker thread with limited memory and time, two at a time.
  *
- * The thread's file lies beside the program's bundle. Run from sources there is none, and large
- * pages are read at once, too.
+ * The thread's file is beside the program's bundle. When the program runs from sources, the file
+ * does not exist and large pages are converted directly.
  */
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -11,10 +11,10 @@ import { Worker } from 'node:worker_threads';
 import { TroupeError } from '../../../../protocols/errors.ts';
 import type { Readable } from './readable.ts';
 
-/** Pages up to here take a few milliseconds. */
+/** Pages up to this size take a few milliseconds. */
 const AT_ONCE_BYTES = 64 * 1024;
 const THREADS_MAX = 2;
-/** Pages that may wait for a thread; more are refused (I8). */
+/** Maximum number of pages that wait for a thread; more are refused (I8). */
 const WAITING_MAX = 16;
 const READ_MS = 20_000;
 const HEAP_MB = 384;
@@ -23,15 +23,15 @@ export type PageOfBytes = { readonly bytes: Uint8Array; readonly contentType: st
 
 export type Reader = {
   /**
-   * undefined: it is no text.
+   * undefined: the content is not text.
    *
-   * @throws TroupeError RATE_LIMIT_EXCEEDED (too many at once), PAYLOAD_TOO_LARGE (more than fits
-   * into the thread's memory or time), CANCELLED
+   * @throws TroupeError RATE_LIMIT_EXCEEDED (too many at once), PAYLOAD_TOO_LARGE (exceeds the
+   *   thread's memory or time), CANCELLED
    */
   read(page: PageOfBytes, signal: AbortSignal): Promise<Readable | undefined>;
 };
 
-/** `thread`: the file of the worker; default the one of the program. */
+/** `thread`: the file of the worker; default the program's own. */
 export function createReader(thread: URL | undefined = threadOfProgram()): Reader {
   let running = 0;
   const waiting: (() => void)[] = [];
@@ -67,7 +67,7 @@ function threadOfProgram(): URL | undefined {
 
 type Told = { readonly readable?: Readable; readonly failed?: string };
 
-/** The thread ends with the page, whatever became of it. */
+/** Terminates the thread after each page, whatever the outcome. */
 async function inThread(
   thread: URL,
   page: PageOfBytes,
