@@ -1,8 +1,10 @@
 /**
- * One process of the agent loop for agent-loop.test.ts: the real runtime, embedded, with the
- * offline model, tools of every class and hooks that take their time, so that it can be killed in
- * each state. `node agent-loop-program.mjs DATA MESSAGE`: sends the message under one key, says the
- * states it sees as lines of DATA/states, and prints the run's row and the transcript at its end.
+ * The program of agent-loop.test.ts: the real runtime, embedded, with the offline model, tools of
+ * every class and slow hooks, so that a test can kill it in each state.
+ *
+ * `node agent-loop-program.mjs DATA MESSAGE` sends the message under one idempotency key and
+ * appends the states it sees to DATA/states. At its end it prints the row of the run and the
+ * transcript.
  */
 import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -28,7 +30,7 @@ const [data = '', message = ''] = process.argv.slice(2);
 const SESSION = 'agent:main:main';
 const RUN = 'run-1';
 const operator = { sub: 'ada', roles: ['operator'] };
-/** Long enough to be killed in it. */
+/** Long enough for a kill within the step. */
 const STEP_MS = 400;
 
 const note = (file: string, line: string) => appendFileSync(join(data, file), `${line}\n`);
@@ -123,7 +125,7 @@ await system.ask(
   { principal: operator, timeoutMs: 20_000, key: RUN },
 );
 
-/** A person who allows what is asked, half a second after the question. */
+/** An operator that allows each question after half a second. */
 async function allowWhatIsAsked(): Promise<void> {
   for (const { key, value } of system.index.list<{ state: string }>('approvals', 'default')) {
     if (value.state !== 'asked') continue;
@@ -144,7 +146,7 @@ while (rowOf()?.endedAt === undefined) {
 const row = rowOf();
 const entriesNow = async () =>
   (await system.transcripts.read(sessionAddress('default', SESSION))).map(({ entry }) => entry);
-// transcripts are relayed: the last entry comes right after its row
+// The transcript is written asynchronously: its last entry follows the row of the run.
 let entries = await entriesNow();
 while (entries.at(-1)?.type !== 'run.end') {
   await sleep(5);

@@ -1,6 +1,6 @@
 /**
- * Conversations under kills: messages with idempotency keys through a gateway, and an account of
- * every one of them afterwards. What was accepted was answered exactly once.
+ * Chat messages with idempotency keys that a test sends through a gateway while processes are
+ * killed, and a check of each of them afterwards: each accepted message was answered exactly once.
  */
 import { expect } from 'vitest';
 import { GatewayClient } from '../../cli/client/gateway-client.ts';
@@ -8,13 +8,13 @@ import { TroupeError } from '../../protocols/errors.ts';
 import { TOKEN } from './program.ts';
 
 const SESSIONS = 6;
-/** A session whose queue is full has answered some of it long before. */
+/** A session with a full queue answers some messages well within this time. */
 const STUCK_MS = 90_000;
 const MESSAGE = 'Tell me something. [[words:60]] [[pace:300]]';
 
 /**
- * Of the program's configuration: every message becomes a run of its own and has an answer of its
- * own, and what a full session does not take is refused.
+ * Configuration of the program: each message has its own run and answer, and a session with a full
+ * queue refuses messages.
  */
 export const OWN_RUNS = `messages: { queue: { mode: 'followup', cap: 100, overflow: 'refuse' } }`;
 
@@ -23,7 +23,7 @@ export type Sent = { readonly session: string; readonly runId: string; accepted:
 export const connectTo = (url: string): Promise<GatewayClient> =>
   GatewayClient.connect({ url, token: TOKEN, reconnect: false });
 
-/** Mulberry32: small, and the same on every machine. */
+/** Mulberry32: a small random number generator with the same sequence on every machine. */
 export function randomOf(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
@@ -36,7 +36,7 @@ export function randomOf(seed: number): () => number {
 
 const sessionKeyOf = (n: number) => `agent:main:kill-${n}`;
 
-/** Names of one run of a test: no other has them. */
+/** The messages of one test run. Their ids contain the seed, so no other run has them. */
 export class Conversations {
   readonly sent: Sent[] = [];
   readonly #seed: number;
@@ -48,7 +48,8 @@ export class Conversations {
   }
 
   /**
-   * Sends until the connection breaks or it is enough; a refusal is no acceptance.
+   * Sends messages until the connection breaks or `enough` is aborted. A refused message is not
+   * accepted.
    */
   async load(client: GatewayClient, enough?: AbortSignal): Promise<void> {
     while (!enough?.aborted) {
@@ -69,8 +70,9 @@ export class Conversations {
   }
 
   /**
-   * Sends again, under the same key, what got no answer: a client may do that at any time.
-   * @throws Error with what the session's runs are doing, when it takes nothing for long
+   * Sends each message without a response again, under the same key. A client may do so at any
+   * time.
+   * @throws Error with the state of the session's runs, when it refuses messages for too long
    */
   async repeatUnanswered(client: GatewayClient): Promise<void> {
     for (const message of this.sent.filter(({ accepted }) => !accepted)) {
@@ -88,7 +90,7 @@ export class Conversations {
     }
   }
 
-  /** For whoever reads a failing test. */
+  /** Describes a session in the message of a failed test. */
   async #stateOf(sessionKey: string, client: GatewayClient): Promise<string> {
     const open: string[] = [];
     for (const { session, runId, accepted } of this.sent) {
@@ -101,7 +103,10 @@ export class Conversations {
   }
 }
 
-/** Every run ends well, and the transcripts hold each message and its answer once. */
+/**
+ * Checks that every run succeeded and that the transcripts contain each message and its answer
+ * once.
+ */
 export async function account(client: GatewayClient, sent: readonly Sent[]): Promise<void> {
   for (const { runId } of sent) {
     const ended = await client.request(
@@ -141,7 +146,7 @@ async function send(client: GatewayClient, message: Sent): Promise<void> {
   message.accepted = true;
 }
 
-/** The session's queue is full: nothing was accepted, and the client tries again later. */
+/** The session's queue is full: it accepted nothing, and the client retries later. */
 const isBusy = (error: unknown) => error instanceof TroupeError && /limit/.test(error.message);
 
 type Line = { readonly role: string; readonly runId: string; readonly text: string };

@@ -1,10 +1,11 @@
 /**
- * One process of device.test.ts: a system with one device, the gateways of its nodes, the nodes and
- * who invokes them. `node device-program.mjs DATA BOOK`: invokes COMMANDS commands, which are the
- * same however often it is started; each node notes as a line of DATA/executed what it carries out,
- * before it answers. With BOOK `book` a node finds there what it did before and answers it again.
- * The last answer to each command is a line of DATA/answers; it ends when all are answered for
- * good.
+ * The program of device.test.ts: a system with one device actor, its node with the node's gateway,
+ * and the callers of its commands.
+ *
+ * `node device-program.mjs DATA BOOK` invokes COMMANDS commands, which are the same at every start.
+ * The node appends each command that it executes to DATA/executed before it answers. With BOOK
+ * `book` it finds earlier commands there and repeats their answers. The last answer to each command
+ * is a line of DATA/answers. The program exits when all commands have a final answer.
  */
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -31,7 +32,7 @@ const ports = await openEmbedded({ path: join(data, 'store') });
 const system = await createSystem({ ...ports, actors, shards: 1 });
 await system.ask(device, asks({ approved: true }), { principal, timeoutMs: 20_000 });
 
-/** So that a kill finds commands in every state. */
+/** Slow, so that a kill finds commands in every state. */
 const slowly = async (node: FakeNode, { id }: DeviceDeliver): Promise<void> => {
   await sleep(2);
   if (!replays || !done(id)) appendFileSync(executed, `${id}\n`);

@@ -1,39 +1,24 @@
 /**
- * Two gateways and a worker as processes on real NATS, behind one address. kill -9 of the gateway
- * that a client is connected to, in the middle of a run: the client comes back through the same
- * address and finds everything at the other gateway.
+ * Two gateway processes behind one address and a worker, on a real NATS server. kill -9 of the
+ * client's gateway in the middle of a run. The client reconnects through the same address and
+ * continues the run at the other gateway.
  */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { GatewayClient } from '../../cli/client/gateway-client.ts';
 import { eventually } from '../runtime/eventually.ts';
-import { type NatsServer, natsServers, startNats } from '../servers/nats.ts';
-import { type Address, HeardText, oneAddress } from './gateways.ts';
-import { freePort, kill, type Program, startGateway, startWorker, TOKEN } from './program.ts';
+import { type Address, ReceivedText, oneAddress } from './gateways.ts';
+import { TOKEN } from './program.ts';
+import { describeWithNats, TestCluster } from './test-cluster.ts';
 
-const data = mkdtempSync(join(tmpdir(), 'troupe-kill-gateways-'));
-const server = natsServers().at(-1);
-const leftOut = server ? '' : ' (left out: there is no nats-server here)';
 const MAIN = 'agent:main:main';
-/** About eight seconds of words. */
+/** The answer takes about eight seconds. */
 const LONG = 'Tell me something. [[words:80]] [[pace:10]]';
 
-const running: Program[] = [];
+const cluster = new TestCluster('{ cluster: { shards: 8 } }');
 const clients: GatewayClient[] = [];
-let nats: NatsServer | undefined;
 let address: Address;
-let gateways: readonly [Program, Program];
 
-function folderOf(name: string): string {
-  const folder = join(data, name);
-  mkdirSync(folder, { recursive: true });
-  writeFileSync(join(folder, 'troupe.json5'), '{ cluster: { shards: 8 } }');
-  return folder;
-}
-
-const comeTo = async (url: string): Promise<GatewayClient> => {
+const connectClient = async (url: string): Promise<GatewayClient> => {
   const client = await GatewayClient.connect({
     url,
     token: TOKEN,
@@ -46,33 +31,22 @@ const comeTo = async (url: string): Promise<GatewayClient> => {
 const bootOf = (client: GatewayClient): string | undefined =>
   client.state.kind === 'open' ? client.state.hello.server.bootId : undefined;
 
-beforeAll(async () => {
-  if (!server) return;
-  nats = await startNats({ path: server.path });
-  running.push(await startWorker(folderOf('worker'), 'worker', nats.url));
-  const ports = [await freePort(), await freePort()] as const;
-  gateways = [
-    await startGateway(folderOf('one'), ports[0], nats.url, 'one'),
-    await startGateway(folderOf('two'), ports[1], nats.url, 'two'),
-  ];
-  running.push(...gateways);
-  address = await oneAddress([...ports]);
-}, 120_000);
-
-afterAll(async () => {
+afterAll(() => {
   for (const client of clients) client.close();
   address?.close();
-  await Promise.all(running.map(kill));
-  await nats?.stop();
-  rmSync(data, { recursive: true, force: true });
 });
 
-describe.skipIf(!server)(`two gateways behind one address${leftOut}`, () => {
-  test('the death of the one that a client is connected to ends no run and loses no word', {
+describeWithNats('two gateways behind one address', () => {
+  beforeAll(async () => {
+    await cluster.start(['worker'], ['one', 'two']);
+    address = await oneAddress(['one', 'two'].map((name) => portOf(cluster.urlOf(name))));
+  }, 120_000);
+
+  test('continue a run, and lose none of its text, when the gateway of a client is killed', {
     timeout: 120_000,
   }, async () => {
-    const stayer = await comeTo(gateways[1].url);
-    const client = await comeTo(address.url);
+    const other = await connectClient(cluster.urlOf('two'));
+    const client = await connectClient(address.url);
     const message = { sessionKey: MAIN, message: LONG, idempotencyKey: 'run-of-two' };
     const command = { sessionKey: MAIN, message: '/new', idempotencyKey: 'command-of-two' };
     await client.request('chat.send', { ...message, message: 'Hi.', idempotencyKey: 'before' });
@@ -80,25 +54,25 @@ describe.skipIf(!server)(`two gateways behind one address${leftOut}`, () => {
     const answered = chatEnd(client, command.idempotencyKey);
     await client.request('chat.send', command);
     expect(await answered).toContain('A new conversation has begun');
-    const firstId = await sessionId(stayer);
+    const firstId = await sessionId(other);
 
     const boot = bootOf(client);
-    const before = new HeardText(client, message.idempotencyKey);
+    const before = new ReceivedText(client, message.idempotencyKey);
     const first = client.request('agent', message, { expectFinal: true });
     const failed = first.catch((error: unknown) => error);
     await until(() => before.text.split(' ').length > 8);
-    await until(async () => (await hosts(stayer)) === 2);
-    await kill(gateways[0]);
+    await until(async () => (await hosts(other)) === 2);
+    await cluster.kill('one');
     expect(await failed).toMatchObject({ code: 'UNAVAILABLE' });
     await until(() => client.state.kind === 'open' && bootOf(client) !== boot);
 
-    // The command again, by its key, to the gateway that never saw it: nothing is begun anew twice.
+    // The other gateway receives the same command and key: no second conversation starts.
     const again = chatEnd(client, command.idempotencyKey);
     await client.request('chat.send', command);
     expect(await again).toContain('A new conversation has begun');
     expect(await sessionId(client)).toBe(firstId);
 
-    const after = new HeardText(client, message.idempotencyKey);
+    const after = new ReceivedText(client, message.idempotencyKey);
     const history = await client.request('chat.history', { sessionKey: MAIN });
     const { inFlightRun } = history as { inFlightRun?: { runId: string; text: string } };
     expect(inFlightRun?.runId).toBe(message.idempotencyKey);
@@ -115,12 +89,14 @@ describe.skipIf(!server)(`two gateways behind one address${leftOut}`, () => {
     const answers = messages as unknown as { role: string; runId?: string }[];
     const mine = answers.filter(({ runId }) => runId === message.idempotencyKey);
     expect(mine.map(({ role }) => role)).toEqual(['user', 'assistant']);
-    // The dead gateway's clients are forgotten; this one and the one that stayed are there.
-    await until(async () => (await hosts(stayer)) === 2);
+    // Presence of the killed gateway's clients expires; the two connected clients remain.
+    await until(async () => (await hosts(other)) === 2);
     client.close();
-    await until(async () => (await hosts(stayer)) === 1);
+    await until(async () => (await hosts(other)) === 1);
   });
 });
+
+const portOf = (url: string): number => Number(new URL(url).port);
 
 const until = (holds: () => boolean | Promise<boolean>): Promise<void> =>
   eventually(async () => expect(await holds()).toBe(true));
@@ -131,7 +107,7 @@ const hosts = async (client: GatewayClient): Promise<number> =>
 const sessionId = async (client: GatewayClient) =>
   (await client.request('chat.history', { sessionKey: MAIN })).sessionId;
 
-/** The text that a command is answered with. */
+/** The text of the final answer to a command. */
 const chatEnd = (client: GatewayClient, runId: string): Promise<string> =>
   new Promise((resolve) => {
     const off = client.on('chat', (chat) => {

@@ -1,6 +1,6 @@
 /**
- * Two gateways behind one address: a TCP proxy that hands each new connection to the first of them
- * that answers, as a load balancer in front of a cluster does.
+ * Two gateways behind one address: a TCP proxy that forwards each new connection to the first one
+ * that accepts it, like a load balancer.
  */
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
@@ -8,11 +8,11 @@ import type { GatewayClient } from '../../cli/client/gateway-client.ts';
 import type { GatewayEventPayload } from '../../protocols/gateway/index.ts';
 
 export type Address = {
-  /** of a WebSocket */
+  /** the WebSocket address */
   readonly url: string;
-  /** ports in the order in which they are tried; may be changed at any time */
+  /** ports in the order of connection attempts; may be changed at any time */
   readonly ports: number[];
-  /** ends every connection, as a network does: without a word */
+  /** destroys every connection without a close frame */
   cut(): void;
   close(): void;
 };
@@ -54,18 +54,18 @@ async function joinFirst(client: Socket, ports: readonly number[]): Promise<void
   client.destroy();
 }
 
-/** The text of a run as a client builds it from what it is told: appended, or begun again. */
-export class HeardText {
+/** The text of a run that a client builds from `chat` events, which append to it or replace it. */
+export class ReceivedText {
   text = '';
   finals = 0;
   readonly runId: string;
 
   constructor(client: GatewayClient, runId: string) {
     this.runId = runId;
-    client.on('chat', (chat) => this.#hear(chat));
+    client.on('chat', (chat) => this.#receive(chat));
   }
 
-  #hear(chat: GatewayEventPayload<'chat'>): void {
+  #receive(chat: GatewayEventPayload<'chat'>): void {
     if (chat.runId !== this.runId) return;
     if (chat.state === 'final') this.finals++;
     if (chat.state !== 'delta') return;

@@ -1,9 +1,9 @@
 /**
- * A model provider on 127.0.0.1 that keeps runs where a test wants to see them die: it is silent,
- * busy, or finds a conversation too long, until it is let go; then it answers.
+ * A model provider on 127.0.0.1 that holds runs in the states in which a test kills them. Until it
+ * is released it stalls, reports overload, or reports a context overflow. Afterwards it answers.
  *
- * The last message of a person says `[NAME]`, and NAME what becomes of its call; `[talk NAME]` is
- * answered at once. Pure but for what it has seen.
+ * The user's last message contains `[NAME]`, and NAME determines the response. `[talk NAME]` is
+ * answered at once. The response depends only on the request and on the release.
  */
 import { startOpenAiServer } from '../servers/openai-server.ts';
 import type { Plan, PlannedCall, SeenRequest } from '../servers/scripted-server.ts';
@@ -11,25 +11,25 @@ import type { Plan, PlannedCall, SeenRequest } from '../servers/scripted-server.
 type Message = { readonly role: string; readonly content?: unknown };
 
 export type HeldModel = {
-  /** as configured for `openai-completions` */
+  /** the base URL for `openai-completions` */
   readonly baseUrl: string;
-  /** names whose call was kept or refused */
-  readonly kept: ReadonlySet<string>;
-  /** From now on every call is answered. */
-  letGo(): void;
+  /** names whose requests were held or refused */
+  readonly held: ReadonlySet<string>;
+  /** From now on the model answers every request. */
+  release(): void;
   close(): Promise<void>;
 };
 
-/** @param calls the tool call that a run of this name makes before it answers */
+/** @param calls by name, the tool call that a run makes before it answers */
 export async function startHeldModel(
   calls: Readonly<Record<string, Omit<PlannedCall, 'id'>>>,
 ): Promise<HeldModel> {
   const server = await startOpenAiServer();
-  const kept = new Set<string>();
+  const held = new Set<string>();
   let isHolding = true;
 
-  const keep = (name: string, plan: Plan): Plan => {
-    kept.add(name);
+  const hold = (name: string, plan: Plan): Plan => {
+    held.add(name);
     return plan;
   };
   server.otherwise((request) => {
@@ -37,17 +37,17 @@ export async function startHeldModel(
     const about = aboutOf(messages);
     const call = calls[about.name];
     const said: Plan = { kind: 'answer', deltas: ['done ', about.name] };
-    if (about.isSummary) return isHolding ? keep(about.name, SILENCE) : said;
+    if (about.isSummary) return isHolding ? hold(about.name, SILENCE) : said;
     if (call && !about.hasResult)
       return { kind: 'answer', calls: [{ id: `call_${idOf(request)}`, ...call }] };
-    const held = isHolding ? HELD[about.name] : undefined;
-    return held ? keep(about.name, held) : said;
+    const plan = isHolding ? HELD[about.name] : undefined;
+    return plan ? hold(about.name, plan) : said;
   });
   return {
     baseUrl: server.baseUrl,
-    kept,
+    held,
     close: () => server.close(),
-    letGo: () => void (isHolding = false),
+    release: () => void (isHolding = false),
   };
 }
 
@@ -55,7 +55,7 @@ const SILENCE: Plan = { kind: 'stall', deltas: ['so '] };
 
 const HELD: Readonly<Record<string, Plan>> = {
   thinking: SILENCE,
-  // after its call has its result
+  // after the result of its tool call
   sent: SILENCE,
   'backing-off': { kind: 'refuse', status: 429, headers: { 'retry-after': '30' } },
   compacting: {
@@ -64,11 +64,11 @@ const HELD: Readonly<Record<string, Plan>> = {
     type: 'invalid_request_error',
     message: "This model's maximum context length is exceeded",
   },
-  // long enough for a second message to come meanwhile
+  // long enough for a second message to arrive
   collecting: { kind: 'answer', deltas: ['done ', 'collecting'], thinkMs: 6_000 },
 };
 
-/** A call that is made again has the same id. */
+/** A repeated call has the same id. */
 const idOf = (request: SeenRequest): number => (request.body['messages'] as unknown[]).length;
 
 const textOf = ({ content }: Message): string =>

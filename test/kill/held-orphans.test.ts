@@ -1,24 +1,20 @@
 /**
- * kill -9 of the real program in the moment when parents are reset and deleted, while three of
- * their subagents go on and two wait: each subagent has the one end that the policy gives it, none
- * is left behind, and who takes over reads each result once.
+ * kill -9 of the real program while sessions are reset and deleted. Each of them has three running
+ * subagents and two that wait for a slot. Each subagent has the one end that the policy for orphans
+ * gives it, and the session that adopts them reads each result once.
  */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { afterAll, expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import type { GatewayClient } from '../../cli/client/gateway-client.ts';
 import { eventually } from '../runtime/eventually.ts';
-import { connectTo } from './conversations.ts';
-import { addressOf, HeldTalk, rest, type Rows, rowsOf } from './held-talk.ts';
-import { freePort, kill, type Program, startProgram } from './program.ts';
-import { openDead, type Stored } from './stored.ts';
-import { accountOfRows, atRest, tellingOf } from './talk-account.ts';
+import { checkIdle, checkRows, textsAbout } from './agent-checks.ts';
+import { addressOf, HeldAgents, rest, type Rows, rowsOf } from './held-agents.ts';
+import type { Stored } from './stored.ts';
+import { TestProgram } from './test-program.ts';
 
-/** Of the agent: it takes over what is left to it. */
+/** The main session of the agent, which adopts subagents. */
 const MAIN = 'agent:main:main';
-/** By session, what becomes of its subagents. */
+/** What happens to the subagents of each session. */
 const ROOTS = {
   'agent:main:reset': 'reset',
   'agent:main:killed': 'cascade',
@@ -28,23 +24,13 @@ const ROOTS = {
 type Root = keyof typeof ROOTS;
 const KEYS = Object.keys(ROOTS) as readonly Root[];
 const NESTED = 'agent:main:nested';
-/** The kill comes so long after the requests went out, at most. */
+/** Time from the requests to the kill. */
 const KILL_WITHIN_MS = [0, 40, 120];
 
-const folder = mkdtempSync(join(tmpdir(), 'troupe-held-orphans-'));
-let running: Program | undefined;
-let stored: Stored | undefined;
-let held: HeldTalk | undefined;
+const program = new TestProgram();
 
-afterAll(async () => {
-  if (running) await kill(running);
-  await stored?.close();
-  await held?.model.close();
-  rmSync(folder, { recursive: true, force: true });
-});
-
-/** A second time it finds nothing to do, or does the same again. */
-const leave = (client: GatewayClient): Promise<unknown> =>
+/** Resets and deletes the sessions. A repeat has no further effect. */
+const endParents = (client: GatewayClient): Promise<unknown> =>
   Promise.all([
     ...KEYS.map((key) => {
       const how = ROOTS[key];
@@ -69,57 +55,49 @@ const WANTED: Readonly<Record<Root, readonly string[]>> = {
   'agent:main:detached': ['completed', 'completed', 'completed', 'killed', 'killed'],
 };
 
-async function accountOfOrphans(rows: Rows, dead: Stored): Promise<void> {
-  accountOfRows(rows);
+async function checkOrphans(rows: Rows, dead: Stored): Promise<void> {
+  checkRows(rows);
   for (const root of KEYS)
     expect({ root, ends: statusesIn(rows, root) }).toEqual({ root, ends: WANTED[root] });
   expect(statusesIn(rows, NESTED)).toEqual(['killed', 'killed']);
   const taken = await dead.entriesOf(addressOf(MAIN));
   for (const { id, root, reported } of rows.subagents) {
-    const times = { id, root, times: tellingOf(id, taken).length };
+    const times = { id, root, times: textsAbout(id, taken).length };
     expect(times).toEqual({ id, root, times: root === 'agent:main:adopted' ? 1 : 0 });
     expect(reported).toBeDefined();
   }
   for (const { sessionKey, startedAt } of rows.subagents)
-    if (startedAt !== undefined) await atRest(sessionKey, dead);
-  for (const key of [MAIN, 'agent:main:reset']) await atRest(key, dead);
+    if (startedAt !== undefined) await checkIdle(sessionKey, dead);
+  for (const key of [MAIN, 'agent:main:reset']) await checkIdle(key, dead);
 }
 
 test.each(KILL_WITHIN_MS)(
-  'subagents whose parent goes while all are killed within %d ms end as the policy has it',
+  'subagents end by the policy for orphans when the program is killed %d ms after their parents end',
   { timeout: 120_000 },
   async (within) => {
-    const data = join(folder, String(within));
-    held = await HeldTalk.open();
-    held.configure(data);
-    const port = await freePort();
-    running = await startProgram(data, port);
-    const { url } = running;
-    const client = await connectTo(url);
+    const held = await HeldAgents.open();
+    onTestFinished(() => held.model.close());
+    await program.clear();
+    held.configure(program.data);
+    await program.start();
+    const client = await program.connect();
     await held.plant(client, 'three', KEYS);
     await held.plant(client, 'free', [NESTED]);
     await eventually(async () => {
-      const rows = await rowsOf(url);
+      const rows = await rowsOf(program.url);
       for (const root of KEYS) expect(statusesIn(rows, root)).toEqual(FIVE);
       expect(statusesIn(rows, NESTED)).toEqual(['running', 'running']);
     });
-    const leaving = leave(client).catch(() => {});
+    const ending = endParents(client).catch(() => {});
     await pause(within);
-    await kill(running);
-    client.close();
-    await leaving;
+    await program.kill();
+    await ending;
 
-    running = await startProgram(data, port);
-    const again = await connectTo(url);
-    await leave(again);
-    held.model.letGo();
-    const rows = await rest(again, url);
-    again.close();
-    await kill(running);
-
-    stored = await openDead(data);
-    await accountOfOrphans(rows, stored);
-    await stored.close();
-    await held.model.close();
+    await program.start();
+    const again = await program.connect();
+    await endParents(again);
+    held.model.release();
+    const rows = await rest(again, program.url);
+    await checkOrphans(rows, await program.killAndOpenStore());
   },
 );

@@ -1,7 +1,7 @@
 /**
- * Runs that stand still, one in each state of the session's chart that takes time, so that one kill
- * -9 hits them all: by a model that is silent, by hooks that wait, by a command that waits, by a
- * person who does not answer. And the account of each of them afterwards.
+ * Runs that are held, one in each state of the session's statechart that takes time, so that one
+ * kill -9 interrupts them all. They are held by a stalled model, by slow hooks, by a slow command,
+ * and by an unanswered approval. The class also checks each run afterwards.
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,28 +17,28 @@ import type { Stored } from './stored.ts';
 const acting = (state: string) => ({ running: { working: { acting: state } } });
 const working = (state: string) => ({ running: { working: state } });
 
-/** By name: where the run of that name is kept, as the chart says it. */
+/** By name of a run: the state in which it is held. */
 export const STATES: Readonly<Record<string, unknown>> = {
-  // its agent lets one run in at a time, and that one thinks
+  // The agent admits one run at a time, and that one waits for the model.
   admitting: { running: 'admitting' },
   thinking: working('thinking'),
-  // it has sent a message, and thinks on
+  // It has sent a message and waits for the model again.
   sent: working('thinking'),
   assembling: working('assembling'),
   compacting: working('compacting'),
-  // by /compact
+  // caused by /compact
   shortening: 'compacting',
   asking: acting('asking'),
   'running-once': acting('runningOnce'),
   replying: { running: 'replying' },
   running: acting('running'),
   'running-keyed': acting('runningKeyed'),
-  // the last, since they do not stand still for long
+  // These start last, because they leave their state soon.
   collecting: 'collecting',
   'backing-off': working('backingOff'),
 };
 
-/** Tools of one agent wait for each other's end where they use its workspace. */
+/** Separate agents, because tools of one agent that use its workspace run one after the other. */
 const AGENTS: Readonly<Record<string, string>> = {
   admitting: 'narrow',
   thinking: 'narrow',
@@ -47,22 +47,22 @@ const AGENTS: Readonly<Record<string, string>> = {
   collecting: 'gather',
   'backing-off': 'busy',
 };
-/** What the tool `message` sends into its own conversation. */
+/** The text that the tool `message` sends into its own session. */
 const SENT = 'This was sent.';
-/** Until what was collected begins: long enough to be killed in it. */
+/** Time until the run of collected messages starts: long enough for the kill. */
 const QUIET_MS = 30_000;
-/** A hook has five seconds; so many take their time one after the other. */
+/** A hook has five seconds. This number of hooks runs one after the other. */
 const HOOKS = 10;
-/** /compact: no message of its session, and no run. */
+/** /compact adds no message to its session and starts no run. */
 const COMMAND = 'shortening-run-0';
 const ENDED_WITHIN_MS = 60_000;
 
 export class HeldRuns {
   readonly model: HeldModel;
-  /** where hooks and commands leave what they did */
+  /** where hooks and commands record what they did */
   readonly #folder: string;
   readonly #sent: string[] = [];
-  /** by name, chosen by the test: another suffix, another shard */
+  /** by name, a suffix of the session key, chosen so that the session is in a certain shard */
   readonly #suffixes = new Map<string, number>();
 
   private constructor(model: HeldModel, folder: string) {
@@ -70,7 +70,7 @@ export class HeldRuns {
     this.#folder = folder;
   }
 
-  /** @param folder of scripts, hooks and notes; every process of the test sees it */
+  /** @param folder of scripts, hooks and their records; shared by all processes of the test */
   static async open(folder: string): Promise<HeldRuns> {
     mkdirSync(join(folder, 'hooks'), { recursive: true });
     const script = (name: string, more = '') => {
@@ -91,7 +91,7 @@ export class HeldRuns {
     return new HeldRuns(model, folder);
   }
 
-  /** The configuration of each process, written into its data folder. */
+  /** Writes the configuration of a process into its data folder. */
   configure(data: string): void {
     const served = {
       api: 'openai-completions',
@@ -128,44 +128,44 @@ export class HeldRuns {
     return sessionAddress('default', this.keyOf(name));
   }
 
-  /** Gives each session a name whose address is `wanted`. */
+  /** Chooses session keys whose addresses are `wanted`. */
   place(wanted: (session: Address) => boolean): void {
     for (const name of Object.keys(STATES))
       for (let n = 0; !wanted(this.addressOf(name)); n++) this.#suffixes.set(name, n);
   }
 
   /**
-   * Brings every run where it is kept. `looked`: the runs that stand still are where they should
-   * be, as far as the test can see; after it come those that soon go on.
+   * Brings every run into the state in which it is held. `observed` may check the states before the
+   * runs start that leave their states soon.
    */
-  async begin(client: GatewayClient, looked = async () => {}): Promise<void> {
+  async begin(client: GatewayClient, observed = async () => {}): Promise<void> {
     for (const n of [1, 2])
       for (const name of ['compacting', 'shortening'])
         await endOf(client, await this.#say(client, name, `Let us talk. [talk ${name}]`, n));
     await this.#say(client, 'thinking', 'I am [thinking].');
-    await this.#isKept('thinking');
+    await this.#isHeld('thinking');
     const { collecting: _, 'backing-off': __, thinking: ___, ...others } = STATES;
     for (const name of Object.keys(others))
       await this.#say(client, name, name === 'shortening' ? '/compact' : `I am [${name}].`);
-    for (const name of ['compacting', 'shortening', 'sent']) await this.#isKept(name);
+    for (const name of ['compacting', 'shortening', 'sent']) await this.#isHeld(name);
     for (const name of ['assembling', 'running', 'running-keyed', 'replying', 'running-once'])
       await this.#isNoted(name);
     await oneQuestion(client);
-    await looked();
+    await observed();
     const first = await this.#say(client, 'collecting', 'I am [collecting].', 1);
     await this.#say(client, 'collecting', 'I am [collecting] more.', 2);
     await this.#say(client, 'backing-off', 'I am [backing-off].');
-    await this.#isKept('backing-off');
+    await this.#isHeld('backing-off');
     await endOf(client, first);
   }
 
-  /** From now on nothing is kept any more. */
-  letGo(): void {
+  /** From now on nothing is held. */
+  release(): void {
     writeFileSync(join(this.#folder, 'released'), '');
-    this.model.letGo();
+    this.model.release();
   }
 
-  /** The question is still open; a person allows it. Then every run ends. */
+  /** Allows the open question and waits until every run has ended. */
   async end(client: GatewayClient): Promise<void> {
     const { id, request } = await oneQuestion(client);
     same({ asked: request.command, ran: this.#lines('asking') }, { asked: this.#asked, ran: [] });
@@ -180,14 +180,14 @@ export class HeldRuns {
     );
   }
 
-  /** Whether what /compact asked for is done. */
+  /** Whether the compaction requested by /compact is complete. */
   async #isShortened(client: GatewayClient): Promise<boolean> {
     const sessionKey = this.keyOf('shortening');
     const { messages } = await client.request('chat.history', { sessionKey });
     return JSON.stringify(messages).includes('"kind":"compaction"');
   }
 
-  /** Of all runs that were begun, without the command. */
+  /** All started runs, without the command. */
   runIds(): readonly string[] {
     return this.#sent.filter((id) => id !== COMMAND);
   }
@@ -196,7 +196,7 @@ export class HeldRuns {
     return `sh ${join(this.#folder, 'asking.sh')}`;
   }
 
-  /** In what state each session is. */
+  /** By name: the state of each session. */
   async states(stored: Stored): Promise<Record<string, unknown>> {
     const found: Record<string, unknown> = {};
     for (const name of Object.keys(STATES))
@@ -204,7 +204,9 @@ export class HeldRuns {
     return found;
   }
 
-  /** One end and one reply of each run, under its id; what may run once ran once. */
+  /**
+   * Checks that each run has one end and one reply under its id, and that `once` effects ran once.
+   */
   async account(stored: Stored): Promise<void> {
     for (const name of Object.keys(STATES)) {
       const entries = await stored.entriesOf(this.addressOf(name));
@@ -226,8 +228,8 @@ export class HeldRuns {
   }
 
   /**
-   * Runs that nothing keeps, each in a session of its own. Resolves when the first one is told to
-   * have ended: the others are just before, within or after their ends.
+   * Starts runs that are not held, each in its own session. Resolves at the first final reply, when
+   * the other runs are close to their ends.
    */
   async hurry(client: GatewayClient): Promise<void> {
     const first = new Promise<void>((resolve) => {
@@ -239,8 +241,8 @@ export class HeldRuns {
   }
 
   /**
-   * After the kill: each message again, under its own id, and each has its one answer.
-   * @returns how many there were
+   * Sends each message again under its own id after the kill, and checks that each has one answer.
+   * @returns the number of messages
    */
   async accountOfHurried(client: GatewayClient, stored: () => Promise<Stored>): Promise<number> {
     for (const n of HURRIED) await send(client, ...hurried(n));
@@ -260,9 +262,9 @@ export class HeldRuns {
     return runId;
   }
 
-  #isKept(name: string): Promise<void> {
+  #isHeld(name: string): Promise<void> {
     return eventually(() =>
-      same({ name, isKept: this.model.kept.has(name) }, { name, isKept: true }),
+      same({ name, isHeld: this.model.held.has(name) }, { name, isHeld: true }),
     );
   }
 
@@ -289,7 +291,7 @@ async function send(client: GatewayClient, sessionKey: string, message: string, 
 const same = (found: unknown, wanted: unknown): void => expect(found).toEqual(wanted);
 const holds = (found: object, wanted: object): void => expect(found).toMatchObject(wanted);
 
-/** The only call of a tool that a run made. */
+/** The result of the run's only tool call. */
 function resultIn(name: string, entries: readonly SessionEntry[]): SessionEntry {
   const [result, ...others] = entries.filter(({ type }) => type === 'tool');
   if (!result || others.length > 0)
@@ -297,7 +299,7 @@ function resultIn(name: string, entries: readonly SessionEntry[]): SessionEntry 
   return result;
 }
 
-/** The one that is open, once it is. */
+/** Waits for the only open question. */
 const oneQuestion = (client: GatewayClient) =>
   eventually(async () => {
     const [question, ...others] = await client.request('exec.approval.list', {});
@@ -305,14 +307,14 @@ const oneQuestion = (client: GatewayClient) =>
     return question;
   });
 
-/** @throws what the run ended with, when it is not ok */
+/** @throws when the run did not end with status ok */
 async function endOf(client: GatewayClient, runId: string): Promise<void> {
   const params = { runId, timeoutMs: ENDED_WITHIN_MS };
   const { status, error } = await client.request('agent.wait', params, { timeoutMs: 0 });
   expect({ runId, status, error }).toEqual({ runId, status: 'ok', error: undefined });
 }
 
-/** What was collected has two ids, one run and one end. */
+/** Checks the messages, ends and answers of a session, each with its run id. */
 function accountOf(name: string, runs: readonly string[], entries: readonly SessionEntry[]): void {
   const of = (type: SessionEntry['type']) =>
     entries.flatMap((entry) => (entry.type === type ? [entry.runId] : [])).toSorted();

@@ -1,6 +1,6 @@
 /**
- * The real program as child processes: started, killed without mercy, started again on the same
- * data. One process that is everything, or the gateway and the workers of a cluster.
+ * The real program as child processes that tests start, kill with kill -9 and start again on the
+ * same data: one process with everything, or the gateway and the workers of a cluster.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -10,13 +10,13 @@ import { ensureBuilt } from '../../tools/build.mjs';
 import { root } from '../../tools/install.mjs';
 
 export const TOKEN = 'kill-test-token';
-/** What processes of a cluster join it with: each has a data folder of its own. */
+/** The secret with which processes join the cluster; each has its own data folder. */
 export const CLUSTER_SECRET = 'a secret of the cluster that is killed';
 
-/** A process, and where its gateway listens; '' for a worker, which has none. */
+/** A process and the URL of its gateway; '' for a worker. */
 export type Program = { readonly child: ChildProcess; readonly url: string };
 
-/** Milliseconds until the program must be ready; a deadline for the test, not a measure. */
+/** The program must be ready within this time; a deadline for the test, not a benchmark. */
 const READY_WITHIN_MS = 30_000;
 
 export async function freePort(): Promise<number> {
@@ -28,28 +28,29 @@ export async function freePort(): Promise<number> {
   return port;
 }
 
-/** Everything in one process. Resolves when `/readyz` says that every shard is owned. */
+/** Everything in one process. Resolves when `/readyz` reports that every shard has an owner. */
 export const startProgram = (data: string, port: number): Promise<Program> =>
-  startDoor(['start', '--data', data], port);
+  startGatewayProcess(['start', '--data', data], port);
 
-/** Resolves when `/readyz` says that it is of use: a worker is there. */
+/** Resolves when `/readyz` reports that a worker is available. */
 export const startGateway = (
   data: string,
   port: number,
   nats: string,
-  name = 'door',
-): Promise<Program> => startDoor(['gateway', '--data', data, '--nats', nats, '--name', name], port);
+  name = 'gateway',
+): Promise<Program> =>
+  startGatewayProcess(['gateway', '--data', data, '--nats', nats, '--name', name], port);
 
-/** Resolves when it takes part: it says so with a line. */
+/** Resolves when the worker prints the line that says it is ready. */
 export async function startWorker(data: string, name: string, nats: string): Promise<Program> {
   const child = run(['worker', '--data', data, '--nats', nats, '--name', name, '--json']);
-  let said = '';
-  child.stdout!.on('data', (chunk: Buffer) => (said += chunk.toString()));
-  await ready(child, () => said.includes('\n'));
+  let output = '';
+  child.stdout!.on('data', (chunk: Buffer) => (output += chunk.toString()));
+  await ready(child, () => output.includes('\n'));
   return { child, url: '' };
 }
 
-/** kill -9, and waits until the system has taken it away. */
+/** Sends kill -9 and waits until the process has exited. */
 export async function kill({ child }: Program): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const gone = once(child, 'exit');
@@ -57,7 +58,7 @@ export async function kill({ child }: Program): Promise<void> {
   await gone;
 }
 
-async function startDoor(args: readonly string[], port: number): Promise<Program> {
+async function startGatewayProcess(args: readonly string[], port: number): Promise<Program> {
   const child = run([...args, '--port', String(port), '--token', TOKEN]);
   child.stdout!.resume();
   await ready(child, () => answersReady(port));
@@ -79,17 +80,17 @@ function run(args: readonly string[]): ChildProcess {
   });
 }
 
-/** @throws Error with what the program said, when it ended or took too long; it is gone then */
+/** @throws Error with the program's stderr if it exits or misses the deadline; it is killed then */
 async function ready(child: ChildProcess, isReady: () => boolean | Promise<boolean>) {
-  let said = '';
-  child.stderr!.on('data', (chunk: Buffer) => (said = (said + chunk.toString()).slice(-4_000)));
+  let output = '';
+  child.stderr!.on('data', (chunk: Buffer) => (output = (output + chunk.toString()).slice(-4_000)));
   const deadline = Date.now() + READY_WITHIN_MS;
   while (!(await isReady())) {
     if (child.exitCode !== null)
-      throw new Error(`the program ended with ${child.exitCode}:\n${said}`);
+      throw new Error(`the program ended with ${child.exitCode}:\n${output}`);
     if (Date.now() > deadline) {
       child.kill('SIGKILL');
-      throw new Error(`the program was not ready within ${READY_WITHIN_MS} ms:\n${said}`);
+      throw new Error(`the program was not ready within ${READY_WITHIN_MS} ms:\n${output}`);
     }
     await new Promise((resolve) => setTimeout(resolve, 20));
   }

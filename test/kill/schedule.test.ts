@@ -1,21 +1,20 @@
 /**
- * kill -9 of the running program while a job fires each second: every due time that was fired for
- * reached the session once, however the program died. `TROUPE_KILLS=100` kills more often; a
+ * kill -9 of the running program while a scheduled job is due each second. The session receives one
+ * message for each due time for which the job fired. `TROUPE_KILLS=100` sets the number of kills. A
  * failing run prints its seed (`TROUPE_KILL_SEED`).
  */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, expect, test } from 'vitest';
+import { setTimeout as pause } from 'node:timers/promises';
+import { expect, test } from 'vitest';
 import { gatewayHttp } from '../../cli/client/gateway-http.ts';
 import type { ScheduleFire, ScheduleJob, ScheduleRow } from '../../protocols/schedule.ts';
 import { eventually } from '../runtime/eventually.ts';
-import { connectTo, OWN_RUNS, randomOf } from './conversations.ts';
-import { freePort, kill, type Program, startProgram, TOKEN } from './program.ts';
+import { OWN_RUNS, randomOf } from './conversations.ts';
+import { TOKEN } from './program.ts';
+import { TestProgram } from './test-program.ts';
 
 const KILLS = Number(process.env['TROUPE_KILLS'] ?? 5);
 const SEED = Number(process.env['TROUPE_KILL_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
-/** A kill comes so long after the program was ready, at most: some fires later. */
+/** Longest time from ready to the kill; the job fires a few times within it. */
 const KILL_WITHIN_MS = 2_500;
 const SESSION = 'agent:main:cron:pulse';
 const job: ScheduleJob = {
@@ -25,62 +24,48 @@ const job: ScheduleJob = {
   missed: 'fire-late',
 };
 
-const data = mkdtempSync(join(tmpdir(), 'troupe-kill-schedule-'));
-writeFileSync(join(data, 'troupe.json5'), `{ ${OWN_RUNS} }`);
-let running: Program | undefined;
+const program = new TestProgram(`{ ${OWN_RUNS} }`);
 
-afterAll(async () => {
-  if (running) await kill(running);
-  rmSync(data, { recursive: true, force: true });
-});
-
-const http = ({ url }: Program) => gatewayHttp({ url, token: TOKEN });
-const rowOf = async (program: Program): Promise<ScheduleRow> => {
-  const ask = await http(program);
+const http = () => gatewayHttp({ url: program.url, token: TOKEN });
+const put = async (changed: ScheduleJob): Promise<void> => {
+  const body = { jobId: 'pulse', job: changed };
+  await (await http())({ method: 'POST', path: '/v1/schedules', body });
+};
+const readRow = async (): Promise<ScheduleRow> => {
+  const ask = await http();
   const { schedules } = await ask<{ schedules: ScheduleRow[] }>({
     method: 'GET',
     path: '/v1/schedules',
   });
   return schedules[0]!;
 };
-const runsOf = async (program: Program): Promise<readonly ScheduleFire[]> => {
-  const ask = await http(program);
+const readRuns = async (): Promise<readonly ScheduleFire[]> => {
+  const ask = await http();
   return (await ask<{ runs: ScheduleFire[] }>({ method: 'GET', path: '/v1/schedules/pulse/runs' }))
     .runs;
 };
 
-test(`${KILLS} kills -9 fire no due time twice and lose none (seed ${SEED})`, {
+test(`a scheduled job fires once for each due time under ${KILLS} kills (seed ${SEED})`, {
   timeout: 600_000,
 }, async () => {
   const random = randomOf(SEED);
-  const port = await freePort();
   for (let round = 0; round < KILLS; round++) {
-    running = await startProgram(data, port);
-    if (round === 0) {
-      const body = { jobId: 'pulse', job };
-      await (await http(running))({ method: 'POST', path: '/v1/schedules', body });
-    }
-    await new Promise((resolve) => setTimeout(resolve, random() * KILL_WITHIN_MS));
-    await kill(running);
-    running = undefined;
+    await program.start();
+    if (round === 0) await put(job);
+    await pause(random() * KILL_WITHIN_MS);
+    await program.kill();
   }
-  running = await startProgram(data, port);
-  const alive = running;
-  await eventually(async () => expect((await rowOf(alive)).fires).toBeGreaterThan(2));
-  await (await http(alive))({
-    method: 'POST',
-    path: '/v1/schedules',
-    body: { jobId: 'pulse', job: { ...job, enabled: false } },
-  });
-  await eventually(async () => expect((await rowOf(alive)).state).toBe('off'));
-  const { fires } = await rowOf(alive);
-  const due = (await runsOf(alive)).map(({ dueAt }) => dueAt!);
+  await program.start();
+  await eventually(async () => expect((await readRow()).fires).toBeGreaterThan(2));
+  await put({ ...job, enabled: false });
+  await eventually(async () => expect((await readRow()).state).toBe('off'));
+  const { fires } = await readRow();
+  const due = (await readRuns()).map(({ dueAt }) => dueAt!);
   expect(due, 'each due time once').toEqual([...new Set(due)]);
-  const client = await connectTo(alive.url);
+  const client = await program.connect();
   const { messages } = (await client.request('chat.history', {
     sessionKey: SESSION,
     limit: 1_000,
   })) as { messages: readonly { role: string }[] };
-  client.close();
   expect(messages.filter(({ role }) => role === 'user')).toHaveLength(fires);
 });

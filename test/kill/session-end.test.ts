@@ -1,34 +1,19 @@
 /**
- * kill -9 while hooks learn that a session is over: they learn it after the restart, what was sent
- * meanwhile is answered, and nothing is said of that session again.
+ * kill -9 while the `session_end` hook of a session runs. The hook is called again after the
+ * restart and completes once, and messages sent meanwhile are answered in the next session.
  */
-import {
-  appendFileSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { appendFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { GatewayClient } from '../../cli/client/gateway-client.ts';
 import { runAgent } from '../../cli/chat/run-agent.ts';
 import { eventually } from '../runtime/eventually.ts';
-import { connectTo } from './conversations.ts';
-import { freePort, kill, type Program, startProgram } from './program.ts';
+import { linesOf } from './bundled-program.ts';
+import { TestProgram } from './test-program.ts';
 
-const data = mkdtempSync(join(tmpdir(), 'troupe-session-end-'));
-const file = join(data, 'seen.txt');
-const released = join(data, 'released');
-let running: Program | undefined;
-
-afterAll(async () => {
-  if (running) await kill(running);
-  rmSync(data, { recursive: true, force: true });
-});
+const program = new TestProgram();
+const file = join(program.data, 'seen.txt');
+const released = join(program.data, 'released');
 
 const HOOK = `
 import { appendFileSync, existsSync } from 'node:fs';
@@ -46,39 +31,32 @@ export default {
   },
 };
 `;
-const lines = (kind: string): string[] =>
-  existsSync(file)
-    ? readFileSync(file, 'utf8')
-        .split('\n')
-        .filter((line) => line.startsWith(`${kind} `))
-    : [];
-const talk = async (client: GatewayClient, runId: string) => {
+const lines = (kind: string): readonly string[] =>
+  linesOf(program.data, 'seen.txt').filter((line) => line.startsWith(`${kind} `));
+const chat = async (client: GatewayClient, runId: string) => {
   const message = { message: '[[pace:0]] hello', runId, sessionKey: 'agent:main:main' };
   expect(await runAgent(client, message)).toMatchObject({ status: 'ok' });
 };
 
-test('hooks learn the end of a session although the process is killed meanwhile', {
+test('the session_end hook runs although the process is killed in its first call', {
   timeout: 120_000,
 }, async () => {
-  mkdirSync(join(data, 'hooks'), { recursive: true });
-  writeFileSync(join(data, 'hooks', 'witness.mjs'), HOOK);
-  const port = await freePort();
-  running = await startProgram(data, port);
-  const client = await connectTo(running.url);
-  await talk(client, 'first');
+  mkdirSync(join(program.data, 'hooks'), { recursive: true });
+  writeFileSync(join(program.data, 'hooks', 'witness.mjs'), HOOK);
+  await program.start();
+  const client = await program.connect();
+  await chat(client, 'first');
   await client.request('sessions.reset', { key: 'agent:main:main' });
   await eventually(() => expect(lines('called')).toHaveLength(1));
-  await kill(running);
-  client.close();
+  await program.kill();
   expect(lines('end')).toEqual([]);
 
   appendFileSync(released, '');
-  running = await startProgram(data, port);
-  const again = await connectTo(running.url);
+  await program.start();
+  const again = await program.connect();
   await eventually(() => expect(lines('end')).toHaveLength(1));
-  await talk(again, 'second');
-  await talk(again, 'third');
-  again.close();
+  await chat(again, 'second');
+  await chat(again, 'third');
   const [first, second] = lines('start').map((line) => line.slice('start '.length));
   expect(lines('start')).toHaveLength(2);
   expect(second).not.toBe(first);

@@ -1,6 +1,6 @@
 /**
- * What is stored of actors and transcripts, read beside the program: from the data folder of one
- * that is dead, or from the log of a cluster that runs. Wakes nobody, changes nothing.
+ * Reads stored actors and transcripts without the program: from the data folder of a killed
+ * program, or from the log of a running cluster. It activates no actor and changes nothing.
  */
 import { join } from 'node:path';
 import { type Address, shardOf } from '../../protocols/address.ts';
@@ -16,13 +16,13 @@ import { loadShard, catchUp } from '../../runtime/shard/recovery/load.ts';
 import { MemoryState } from '../../runtime/state/memory.ts';
 import { LogTranscripts } from '../../runtime/transcripts.ts';
 
-/** Every process says something of itself more often. */
+/** Every process sends heartbeats more often than this. */
 const HEARD_WITHIN_MS = 5_000;
 
 export type Stored = {
-  /** of its chart; undefined: there is no such actor */
+  /** The active states; undefined if the actor does not exist. */
   stateOf(actor: Address): Promise<unknown>;
-  /** what it keeps; undefined: there is no such actor */
+  /** The context; undefined if the actor does not exist. */
   contextOf(actor: Address): Promise<unknown>;
   entriesOf(session: Address): Promise<SessionEntry[]>;
   close(): Promise<void>;
@@ -35,7 +35,7 @@ const entriesIn =
       ({ entry }) => entry as SessionEntry,
     );
 
-/** Of a program that is gone. */
+/** Opens the store of a program that has exited. */
 export async function openDead(data: string): Promise<Stored> {
   const store = await openLmdbStore({ path: join(data, 'store'), durability: 'process' });
   const cell = await store.log.readLast('cell.local');
@@ -50,18 +50,18 @@ export async function openDead(data: string): Promise<Stored> {
 
 export type StoredCluster = Stored & {
   readonly shards: number;
-  /** by shard, the name of the worker that says it has it; undefined: nobody does */
+  /** By shard, the name of the worker that reports it as its own; undefined if there is none. */
   owners(): readonly (string | undefined)[];
 };
 
-/** Of a cluster; each look folds the actor's shard anew. */
+/** Opens the store of a running cluster. Each read replays the journal of the actor's shard. */
 export async function openCluster(url: string): Promise<StoredCluster> {
   const env = 'main';
   const { store, blobs, bus, shards } = await openNats({
     servers: [url],
     name: 'looks on',
     env,
-    // the cell's own count holds
+    // ignored: the cell has its own number of shards
     shards: 1,
     create: false,
     state: () => new MemoryState(),

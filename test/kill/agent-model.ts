@@ -1,77 +1,78 @@
 /**
- * A model provider on 127.0.0.1 that plays agents which talk and hand work on, by a script: the
- * last message says `[NAME]`, and the part of that name what is answered, call by call. A part that
- * is kept does not answer until all are let go, so a test sees each state of an exchange as long as
- * it wants to. It lives in the process of the test, so no kill reaches it.
+ * A model provider on 127.0.0.1 that plays agents by a script. The last message contains `[NAME]`,
+ * and the script of that name determines the answers. A script can hold its last answer until the
+ * test releases all of them, so that the test can observe each state of a conversation. The
+ * provider runs in the test process, so no kill ends it.
  *
- * Pure but for what it has kept: a call that is made again has the same answer.
+ * The answer depends only on the request and on the release: a repeated request has the same
+ * answer.
  */
 import { ANNOUNCE_MESSAGE } from '../../actors/conversation/prompts.ts';
 import { REPORTS_TITLE } from '../../protocols/subagent.ts';
 import { startOpenAiServer } from '../servers/openai-server.ts';
 import type { Plan, SeenRequest } from '../servers/scripted-server.ts';
 
-/** What a run does whose message says its name. */
-export type Part = {
-  /** calls of its first answer, side by side; some need to know what it was told */
+/** What a run does whose message contains the script's name. */
+export type Script = {
+  /** tool calls of its first answer, or a function of the message's text */
   readonly calls?: readonly Called[] | ((words: string) => readonly Called[]);
-  /** before its last words: until all are let go, or for ever */
-  readonly kept?: 'held' | 'ever';
-  /** its last words; default `done NAME` */
+  /** delays its last answer until the release, or forever */
+  readonly hold?: 'until-release' | 'forever';
+  /** its last answer; default `done NAME` */
   readonly says?: string;
 };
 export type Called = { readonly name: string; readonly args: object };
 
-export type TalkModel = {
-  /** as configured for `openai-completions` */
+export type AgentModel = {
+  /** the base URL for `openai-completions` */
   readonly baseUrl: string;
-  /** names of parts that were kept at least once since they are held */
-  readonly kept: ReadonlySet<string>;
-  /** From now on only those are kept that are kept for ever. */
-  letGo(): void;
-  /** From now on parts are kept again. */
+  /** names of scripts that were held since the last `hold` */
+  readonly held: ReadonlySet<string>;
+  /** From now on only scripts with `forever` are held. */
+  release(): void;
+  /** From now on scripts are held again. */
   hold(): void;
   close(): Promise<void>;
 };
 
-/** Of the message that tells of results; not a name that a part may have. */
+/** The name for messages with reports of subagents; no script has it. */
 const REPORT = 'report';
 export const REPORT_READ = 'It is all read.';
 
-/** @param thinkMs before each answer, milliseconds; default 0 */
-export async function startTalkModel(
-  parts: Readonly<Record<string, Part>>,
+/** @param thinkMs delay before each answer, milliseconds; default 0 */
+export async function startAgentModel(
+  scripts: Readonly<Record<string, Script>>,
   thinkMs = 0,
-): Promise<TalkModel> {
+): Promise<AgentModel> {
   const server = await startOpenAiServer();
-  const kept = new Set<string>();
-  let letGo = () => {};
+  const held = new Set<string>();
+  let release = () => {};
   let released: Promise<void> | undefined;
   const hold = () => {
-    kept.clear();
-    released = new Promise((resolve) => (letGo = resolve));
+    held.clear();
+    released = new Promise((resolve) => (release = resolve));
   };
   hold();
   server.otherwise((request): Plan => {
     const { name, words, step, about } = placeOf(request);
-    const part: Part = name === REPORT ? { says: REPORT_READ } : (parts[name] ?? {});
-    const calls = typeof part.calls === 'function' ? part.calls(words) : (part.calls ?? []);
+    const script: Script = name === REPORT ? { says: REPORT_READ } : (scripts[name] ?? {});
+    const calls = typeof script.calls === 'function' ? script.calls(words) : (script.calls ?? []);
     if (calls.length > 0 && step === 0)
       return {
         kind: 'answer',
         thinkMs,
         calls: calls.map((one, n) => ({ id: `call_${about}_${n}`, ...one })),
       };
-    if (part.kept) kept.add(name);
-    if (part.kept === 'ever') return { kind: 'stall', deltas: ['so '] };
-    const until = part.kept && released ? { until: released } : {};
-    return { kind: 'answer', thinkMs, deltas: [part.says ?? `done ${name}`], ...until };
+    if (script.hold) held.add(name);
+    if (script.hold === 'forever') return { kind: 'stall', deltas: ['so '] };
+    const until = script.hold && released ? { until: released } : {};
+    return { kind: 'answer', thinkMs, deltas: [script.says ?? `done ${name}`], ...until };
   });
   return {
     baseUrl: server.baseUrl,
-    kept,
+    held,
     close: () => server.close(),
-    letGo: () => letGo(),
+    release: () => release(),
     hold,
   };
 }
@@ -81,7 +82,9 @@ type Message = { readonly role: string; readonly content?: unknown };
 const textOf = ({ content }: Message): string =>
   typeof content === 'string' ? content : (JSON.stringify(content) ?? '');
 
-/** Whose part it is, and how many answers the run has had; `about` is the same in a repeat. */
+/**
+ * The script of a request, and how many answers its run has had; `about` is the same in a repeat.
+ */
 function placeOf({ body }: SeenRequest) {
   const messages = body['messages'] as readonly Message[];
   const asked = messages.findLastIndex(({ role }) => role === 'user');

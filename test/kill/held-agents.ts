@@ -1,7 +1,7 @@
 /**
- * Trees of subagents and exchanges of agents that stand still, each in another state of the charts,
- * so that one kill -9 hits them all; or that go on, so that a kill hits them anywhere. What became
- * of them is accounted for in talk-account.ts.
+ * Trees of subagents and conversations of agents. They are held, each in another state of the
+ * statecharts, so that one kill -9 interrupts them all. Or they run, so that a kill interrupts them
+ * at any point. agent-checks.ts checks them afterwards.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,16 +15,16 @@ import { type SubagentRow, subagentAddress } from '../../protocols/subagent.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import { TOKEN } from './program.ts';
 import type { Stored } from './stored.ts';
-import { startTalkModel, type TalkModel } from './talk-model.ts';
-import { CHILDREN, PARTS, type Talk, TALKS, TREES } from './talk-parts.ts';
+import { startAgentModel, type AgentModel } from './agent-model.ts';
+import { CHILDREN, SCRIPTS, type ConversationName, CONVERSATIONS, TREES } from './agent-scripts.ts';
 
 export const TREE_LIMITS = { spawns: 200, tokens: 1_000_000 };
 const WITHIN_MS = 60_000;
 const TENANT = 'default';
 
-const inExchange = (state: string) => ({ replying: state });
+const inReplies = (state: string) => ({ replying: state });
 
-/** By label, or by talk: where each is kept, as the charts say it. */
+/** By label of a subagent or name of a conversation: the state in which it is held. */
 export const STATES: Readonly<Record<string, unknown>> = {
   'three-1': { working: 'running' },
   'three-2': { working: 'running' },
@@ -44,17 +44,19 @@ export const STATES: Readonly<Record<string, unknown>> = {
   'doomed-1': { working: 'running' },
   asked: { asking: 'delivered' },
   sent: { asking: 'delivered' },
-  asking: inExchange('requesterTurn'),
-  answering: inExchange('targetTurn'),
+  asking: inReplies('requesterTurn'),
+  answering: inReplies('targetTurn'),
   telling: 'announcing',
 };
 
-export const requesterOf = (talk: Talk, suffix: number): string => `agent:main:${talk}-${suffix}`;
-export const targetOf = (talk: Talk, suffix: number): string => `agent:coder:${talk}-${suffix}`;
+export const requesterOf = (name: ConversationName, suffix: number): string =>
+  `agent:main:${name}-${suffix}`;
+export const targetOf = (name: ConversationName, suffix: number): string =>
+  `agent:coder:${name}-${suffix}`;
 export const rootOf = (tree: string, suffix: number): string => `agent:main:${tree}-${suffix}`;
 export const addressOf = (sessionKey: string): Address => sessionAddress(TENANT, sessionKey);
 
-/** The rows of all of them, as operators read them. */
+/** The index rows of all of them. */
 export type Rows = {
   readonly subagents: readonly SubagentRow[];
   readonly conversations: readonly ConversationRow[];
@@ -62,27 +64,27 @@ export type Rows = {
   readonly deadLetters: readonly unknown[];
 };
 
-export type Told = {
+export type SentMessage = {
   readonly sessionKey: string;
   readonly message: string;
   readonly runId: string;
 };
 
-export class HeldTalk {
-  readonly model: TalkModel;
-  /** all that people have said */
-  readonly told: Told[] = [];
+export class HeldAgents {
+  readonly model: AgentModel;
+  /** all messages of users */
+  readonly sent: SentMessage[] = [];
 
-  private constructor(model: TalkModel) {
+  private constructor(model: AgentModel) {
     this.model = model;
   }
 
-  /** @param thinkMs of the model, milliseconds; default 0 */
-  static async open(thinkMs = 0): Promise<HeldTalk> {
-    return new HeldTalk(await startTalkModel(PARTS, thinkMs));
+  /** @param thinkMs delay of the model's answers, milliseconds; default 0 */
+  static async open(thinkMs = 0): Promise<HeldAgents> {
+    return new HeldAgents(await startAgentModel(SCRIPTS, thinkMs));
   }
 
-  /** The configuration of each process, written into its data folder. */
+  /** Writes the configuration of a process into its data folder. */
   configure(data: string, cluster: object = {}): void {
     const served = {
       api: 'openai-completions',
@@ -109,58 +111,65 @@ export class HeldTalk {
     writeFileSync(join(data, 'troupe.json5'), JSON.stringify(config));
   }
 
-  /** People talk with those who will be asked; resolves when they have their answers. */
+  /** Sends a user message to each target session and waits for the answers. */
   async greet(client: GatewayClient, suffix: number): Promise<void> {
-    const greetings = TALKS.map((talk) => this.#say(targetOf(talk, suffix), 'Good morning.'));
-    for (const told of greetings) await send(client, told);
+    const greetings = CONVERSATIONS.map((name) =>
+      this.#record(targetOf(name, suffix), 'Good morning.'),
+    );
+    for (const one of greetings) await send(client, one);
     for (const { runId } of greetings) await endOf(client, runId);
   }
 
-  /** Begins each tree and each exchange once. Who is killed meanwhile is told by `repeat`. */
+  /**
+   * Starts each tree and each conversation once. `repeat` sends messages again that a kill
+   * interrupted.
+   */
   async begin(client: GatewayClient, suffix: number): Promise<void> {
-    const talks = TALKS.map((talk) => {
-      const words = `Ask ${targetOf(talk, suffix)}. [${talk}]`;
-      return this.#say(requesterOf(talk, suffix), words);
+    const conversations = CONVERSATIONS.map((name) => {
+      const words = `Ask ${targetOf(name, suffix)}. [${name}]`;
+      return this.#record(requesterOf(name, suffix), words);
     });
     const trees = Object.keys(TREES).map((name) =>
-      this.#say(rootOf(name, suffix), `It is yours. [${name}]`),
+      this.#record(rootOf(name, suffix), `It is yours. [${name}]`),
     );
-    await Promise.all([...talks, ...trees].map((told) => send(client, told)));
+    await Promise.all([...conversations, ...trees].map((one) => send(client, one)));
   }
 
-  /** Begins one tree in each of these sessions. */
+  /** Starts one tree in each of these sessions. */
   async plant(client: GatewayClient, tree: keyof typeof TREES, roots: readonly string[]) {
-    const all = roots.map((root) => this.#say(root, `It is yours. [${tree}]`));
-    await Promise.all(all.map((told) => send(client, told)));
+    const all = roots.map((root) => this.#record(root, `It is yours. [${tree}]`));
+    await Promise.all(all.map((one) => send(client, one)));
   }
 
-  #say(sessionKey: string, message: string): Told {
-    const told = { sessionKey, message, runId: `told-${this.told.length}` };
-    this.told.push(told);
-    return told;
+  #record(sessionKey: string, message: string): SentMessage {
+    const one = { sessionKey, message, runId: `sent-${this.sent.length}` };
+    this.sent.push(one);
+    return one;
   }
 
-  /** All of it once more, each under its own id: what was accepted is not begun again. */
+  /** Sends every message again under its own id. Accepted messages start nothing new. */
   async repeat(client: GatewayClient): Promise<void> {
-    for (const told of this.told) await send(client, told);
+    for (const one of this.sent) await send(client, one);
   }
 
-  /** Each run that a person began has its end. */
+  /** Waits until each run of a user's message has ended. */
   async end(client: GatewayClient): Promise<void> {
-    for (const { runId } of this.told) await endOf(client, runId);
+    for (const { runId } of this.sent) await endOf(client, runId);
   }
 }
 
-/** Names of what the model keeps, as far as it has come to it; the others have no place yet. */
-const KEPT = Object.keys(PARTS).filter((name) => PARTS[name]!.kept && !/^three-[45]/.test(name));
+/** Scripts that the model holds. `three-4` and `three-5` have no slot yet. */
+const HELD = Object.keys(SCRIPTS).filter(
+  (name) => SCRIPTS[name]!.hold && !/^three-[45]/.test(name),
+);
 const ROWS = Object.values(CHILDREN).flat();
 
-/** Those that were begun with one suffix. */
+/** The rows with one suffix. */
 type Begun = Pick<Rows, 'subagents' | 'conversations'>;
 
-/** Each is where it is kept, as far as its row and the model know. */
-export async function areKept({ model }: HeldTalk, url: string, suffix: number): Promise<Begun> {
-  expect(KEPT.filter((name) => !model.kept.has(name))).toEqual([]);
+/** Checks that each subagent and conversation is held in its state, by its row and the model. */
+export async function areHeld({ model }: HeldAgents, url: string, suffix: number): Promise<Begun> {
+  expect(HELD.filter((name) => !model.held.has(name))).toEqual([]);
   const rows = await rowsOf(url);
   const subagents = rows.subagents.filter(({ root }) => root.endsWith(`-${suffix}`));
   const conversations = rows.conversations.filter(({ requester }) =>
@@ -169,8 +178,11 @@ export async function areKept({ model }: HeldTalk, url: string, suffix: number):
   const byLabel = subagents.map(({ label = '', status, reported }) => [label, status, reported]);
   const wanted = ROWS.map((label) => [label, ...statusOf(STATES[label])]);
   expect(byLabel.toSorted()).toEqual(wanted.toSorted());
-  const byTalk = conversations.map(({ requester, status }) => [talkOf(requester), status]);
-  expect(byTalk.toSorted()).toEqual([
+  const byConversation = conversations.map(({ requester, status }) => [
+    conversationOf(requester),
+    status,
+  ]);
+  expect(byConversation.toSorted()).toEqual([
     ['answering', 'replying'],
     ['asked', 'asking'],
     ['asking', 'replying'],
@@ -184,15 +196,15 @@ const statusOf = (state: unknown) => {
   return 'working' in (state as object) ? ['running', undefined] : ['completed', 'steer'];
 };
 
-/** Nothing goes on any more, and a moment later neither. */
+/** Waits until no work is open at two observations in a row. */
 export async function rest(client: GatewayClient, url: string): Promise<Rows> {
   const deadline = Date.now() + WITHIN_MS;
   for (let before = ''; ; ) {
     const rows = await rowsOf(url);
-    const goesOn = await goingOn(rows, client);
-    const now = JSON.stringify(goesOn);
-    if (goesOn.length === 0 && before === now) return rows;
-    if (Date.now() > deadline) throw new Error(`it does not come to rest: ${now}`);
+    const open = await openWork(rows, client);
+    const now = JSON.stringify(open);
+    if (open.length === 0 && before === now) return rows;
+    if (Date.now() > deadline) throw new Error(`work is still open: ${now}`);
     before = now;
     await new Promise((resolve) => setTimeout(resolve, 1_000));
   }
@@ -200,7 +212,7 @@ export async function rest(client: GatewayClient, url: string): Promise<Rows> {
 
 const RUNS: ReadonlySet<string> = new Set(['queued', 'running']);
 
-async function goingOn(rows: Rows, client: GatewayClient): Promise<readonly unknown[]> {
+async function openWork(rows: Rows, client: GatewayClient): Promise<readonly unknown[]> {
   const { subagents, conversations } = rows;
   const { sessions } = await client.request('sessions.list', { limit: 1_000 });
   return [
@@ -216,7 +228,7 @@ async function goingOn(rows: Rows, client: GatewayClient): Promise<readonly unkn
   ];
 }
 
-/** By label or talk, in what state each is. */
+/** By label or conversation, the stored state. */
 export async function statesOf(
   { subagents, conversations }: Begun,
   stored: Stored,
@@ -225,13 +237,13 @@ export async function statesOf(
   for (const { id, label = '' } of subagents)
     found[label] = await stored.stateOf(subagentAddress(TENANT, id));
   for (const { id, requester } of conversations)
-    found[talkOf(requester)] = await stored.stateOf(conversationAddress(TENANT, id));
+    found[conversationOf(requester)] = await stored.stateOf(conversationAddress(TENANT, id));
   return found;
 }
 
-/** Of a requester: what it was told. */
-export const talkOf = (sessionKey: string): Talk =>
-  TALKS.find((talk) => sessionKey.startsWith(`agent:main:${talk}-`))!;
+/** The conversation that a requester takes part in, from its session key. */
+export const conversationOf = (sessionKey: string): ConversationName =>
+  CONVERSATIONS.find((name) => sessionKey.startsWith(`agent:main:${name}-`))!;
 
 export async function rowsOf(url: string): Promise<Rows> {
   const { subagents } = await read<Pick<Rows, 'subagents'>>(url, 'subagents?all=true');
@@ -241,29 +253,32 @@ export async function rowsOf(url: string): Promise<Rows> {
   return { subagents, conversations, census, deadLetters: dead.dead_letters };
 }
 
-/** An operator ends it: the answer may be lost, and it may be asked for again. */
+/** Kills a subagent as an operator. A lost response is harmless: the request may be repeated. */
 export async function killSubagent(url: string, id: string): Promise<void> {
-  const body = JSON.stringify({ reason: 'it is enough' });
-  await fetch(placeOf(url, `subagents/${id}/kill`), { ...AUTHORIZED, method: 'POST', body });
+  const body = JSON.stringify({ reason: 'the test ends it' });
+  await fetch(endpoint(url, `subagents/${id}/kill`), { ...AUTHORIZED, method: 'POST', body });
 }
 
-/** All that never end by themselves. */
+/** Kills the subagents that never end. */
 export async function killDoomed(url: string): Promise<void> {
   const { subagents } = await rowsOf(url);
   for (const { id, label } of subagents) if (label === 'doomed-1') await killSubagent(url, id);
 }
 
 const AUTHORIZED = { headers: { authorization: `Bearer ${TOKEN}` } };
-const placeOf = (url: string, path: string): string => `${url.replace('ws:', 'http:')}/v1/${path}`;
+const endpoint = (url: string, path: string): string => `${url.replace('ws:', 'http:')}/v1/${path}`;
 
 async function read<T>(url: string, path: string): Promise<T> {
-  const answer = await fetch(placeOf(url, path), AUTHORIZED);
+  const answer = await fetch(endpoint(url, path), AUTHORIZED);
   expect({ path, status: answer.status }).toEqual({ path, status: 200 });
   return (await answer.json()) as T;
 }
 
-/** A door without workers for a moment says so; the same message may come again. */
-async function send(client: GatewayClient, { sessionKey, message, runId }: Told): Promise<void> {
+/** Retries while the gateway has no workers; a repeat of the same message is harmless. */
+async function send(
+  client: GatewayClient,
+  { sessionKey, message, runId }: SentMessage,
+): Promise<void> {
   const deadline = Date.now() + WITHIN_MS;
   for (;;) {
     try {
@@ -277,7 +292,7 @@ async function send(client: GatewayClient, { sessionKey, message, runId }: Told)
   }
 }
 
-/** @throws what the run ended with, when it is not ok */
+/** @throws when the run did not end with status ok */
 async function endOf(client: GatewayClient, runId: string): Promise<void> {
   const params = { runId, timeoutMs: WITHIN_MS };
   const { status } = await client.request('agent.wait', params, { timeoutMs: 0 });

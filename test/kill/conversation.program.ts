@@ -1,7 +1,10 @@
 /**
- * One process of talk.test.ts: a whole troupe with two agents on the offline model, embedded.
- * `node talk-program.mjs DATA`: begins a conversation, which is once however often it is started,
- * says the turns that it sees as lines of DATA/turns, and prints what there is at its end.
+ * The program of conversation.test.ts: an embedded installation with two agents on the offline
+ * model.
+ *
+ * `node conversation-program.mjs DATA` begins a conversation. A repeated start continues the same
+ * conversation. It appends the turns that it sees to DATA/turns and prints the row and the
+ * transcripts at its end.
  */
 import { appendFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -29,7 +32,7 @@ writeFileSync(file, JSON.stringify({ log: { level: 'silent' }, agents }));
 const flags = { data, port: '0', token: 'of-the-test' };
 const { system } = await startTroupe(loadConfig({ env: {}, file, flags }).config);
 
-/** People have talked with the target, so that the exchange is announced. */
+/** The target has a user, so the conversation is announced. */
 const hello = {
   type: 'session.receive',
   runId: 'hello',

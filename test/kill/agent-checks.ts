@@ -1,7 +1,7 @@
 /**
- * The account of trees and exchanges after kills, from transcripts, rows and what sessions keep:
- * each task begun once, each result read once, each turn begun once, each exchange announced once,
- * books whole, nothing left behind.
+ * Checks subagents and conversations after kills, from transcripts, index rows and the contexts of
+ * sessions. Each task, turn and announcement exists once, each result is read once, the budgets are
+ * complete, and nothing remains open.
  */
 import { expect } from 'vitest';
 import type { SessionContext } from '../../actors/session/types.ts';
@@ -13,20 +13,20 @@ import {
   requesterOf,
   rootOf,
   type Rows,
-  talkOf,
+  conversationOf,
   targetOf,
   TREE_LIMITS,
-} from './held-talk.ts';
+} from './held-agents.ts';
 import type { Stored } from './stored.ts';
-import { REPORT_READ } from './talk-model.ts';
-import { CHILDREN, TALKS, TREES, TURNS } from './talk-parts.ts';
+import { REPORT_READ } from './agent-model.ts';
+import { CHILDREN, CONVERSATIONS, TREES, TURNS } from './agent-scripts.ts';
 
-/** How each may end; default completed. */
+/** By label, the allowed outcomes; default completed. */
 const OUTCOMES: Readonly<Record<string, readonly SubagentOutcome[]>> = {
   'late-1': ['timedOut'],
   'doomed-1': ['killed'],
 };
-/** What it says to its parent; default `done LABEL`. */
+/** By label, the text of the result; default `done LABEL`. */
 const FINDINGS: Readonly<Record<string, string>> = {
   'free-1': REPORT_READ,
   'late-1': '',
@@ -36,8 +36,8 @@ const FINDINGS: Readonly<Record<string, string>> = {
 type Entries = readonly SessionEntry[];
 type EntriesOf = (sessionKey: string) => Promise<Entries>;
 
-/** @param suffixes of all that was begun */
-export async function account(
+/** @param suffixes of all started work */
+export async function checkAll(
   rows: Rows,
   stored: Stored,
   suffixes: readonly number[],
@@ -48,50 +48,50 @@ export async function account(
     known.set(key, entries);
     return entries;
   };
-  accountOfRows(rows);
-  for (const row of rows.subagents) await accountOfSubagent(row, entriesOf);
-  for (const row of rows.conversations) await accountOfTalk(row, entriesOf);
+  checkRows(rows);
+  for (const row of rows.subagents) await checkSubagent(row, entriesOf);
+  for (const row of rows.conversations) await checkConversation(row, entriesOf);
   for (const tree of Object.keys(TREES) as (keyof typeof TREES)[])
-    for (const suffix of suffixes) await accountOfTree(tree, rootOf(tree, suffix), rows, stored);
-  const talked = suffixes.flatMap((suffix) =>
-    TALKS.map((talk) => [requesterOf(talk, suffix), targetOf(talk, suffix)]),
+    for (const suffix of suffixes) await checkTree(tree, rootOf(tree, suffix), rows, stored);
+  const wanted = suffixes.flatMap((suffix) =>
+    CONVERSATIONS.map((name) => [requesterOf(name, suffix), targetOf(name, suffix)]),
   );
-  const exchanges = rows.conversations.map(({ requester, target }) => [requester, target]);
-  same('exchanges', exchanges.toSorted(), talked.toSorted());
+  const found = rows.conversations.map(({ requester, target }) => [requester, target]);
+  same('conversations', found.toSorted(), wanted.toSorted());
   for (const [key, entries] of known) {
-    accountOfSession(key, entries);
-    await atRest(key, stored);
+    checkSession(key, entries);
+    await checkIdle(key, stored);
   }
 }
 
 const same = (about: string, found: unknown, wanted: unknown): void =>
   expect({ about, found }).toEqual({ about, found: wanted });
 
-/** Nothing goes on, nothing is late, nothing was too much for anybody. */
-export function accountOfRows({ census, deadLetters, conversations }: Rows): void {
+/** No subagent or conversation is open or overdue, and there are no dead letters. */
+export function checkRows({ census, deadLetters, conversations }: Rows): void {
   const { open, unreported, overdue } = census;
   same('census', { open, unreported, overdue }, { open: [], unreported: 0, overdue: 0 });
   same('dead letters', deadLetters, []);
   const ended = conversations.filter(({ status }) => status !== 'ended');
-  same('exchanges that go on', ended, []);
+  same('open conversations', ended, []);
 }
 
 // ---- subagents
 
-async function accountOfSubagent(row: SubagentRow, entriesOf: EntriesOf): Promise<void> {
+async function checkSubagent(row: SubagentRow, entriesOf: EntriesOf): Promise<void> {
   const { id, label = '', parent, sessionKey, status, runId } = row;
   const about = `${label} (${id}) of ${parent}`;
   expect(OUTCOMES[label] ?? ['completed'], `end of ${about}`).toContain(status);
-  expect(row.reported, `how ${about} was heard`).toMatch(/^(steer|followup|collect|waited)$/);
+  expect(row.reported, `how ${about} was reported`).toMatch(/^(steer|followup|collect|waited)$/);
   const own = await entriesOf(sessionKey);
   same(`tasks of ${about}`, own.filter(isUserOf(runId)).length, 1);
-  const told = tellingOf(id, await entriesOf(parent));
-  same(`times that ${about} was told`, told.length, 1);
-  expect(told[0], `findings of ${about}`).toContain(FINDINGS[label] ?? `done ${label}`);
+  const texts = textsAbout(id, await entriesOf(parent));
+  same(`texts about ${about}`, texts.length, 1);
+  expect(texts[0], `findings of ${about}`).toContain(FINDINGS[label] ?? `done ${label}`);
 }
 
-/** The texts that tell of its end: results of calls that waited, and reports. */
-export function tellingOf(id: string, entries: Entries): readonly string[] {
+/** The texts that contain the subagent's result: results of waiting tool calls, and reports. */
+export function textsAbout(id: string, entries: Entries): readonly string[] {
   return entries.flatMap((entry) => {
     if (entry.type === 'user')
       return entry.origin?.kind === 'subagents' && entry.origin.ids.includes(id)
@@ -107,8 +107,8 @@ const isUserOf =
   (entry: SessionEntry): boolean =>
     entry.type === 'user' && (entry.of ?? entry.runId) === runId;
 
-/** Who has been started, by whom, and that the books have all of the grants again. */
-async function accountOfTree(
+/** Checks which subagents a tree has, and that the root's budget has received all grants back. */
+async function checkTree(
   tree: keyof typeof TREES,
   root: string,
   { subagents }: Rows,
@@ -133,20 +133,20 @@ async function accountOfTree(
 
 // ---- exchanges
 
-async function accountOfTalk(row: ConversationRow, entriesOf: EntriesOf): Promise<void> {
+async function checkConversation(row: ConversationRow, entriesOf: EntriesOf): Promise<void> {
   const { id, requester, target, turns } = row;
-  const about = `exchange of ${requester}`;
+  const about = `conversation of ${requester}`;
   const asked = turns.map(({ turn, status }) => ({ turn, status }));
-  const wanted = TURNS[talkOf(requester)].map((turn) => ({ turn, status: 'ok' }));
+  const wanted = TURNS[conversationOf(requester)].map((turn) => ({ turn, status: 'ok' }));
   same(about, asked, wanted);
   for (const { runId, sessionKey } of turns) {
     const entries = await entriesOf(sessionKey);
     same(`${runId} in ${sessionKey}`, entries.filter(isUserOf(runId)).length, 1);
   }
-  const told = (await entriesOf(target)).filter(
+  const announcements = (await entriesOf(target)).filter(
     ({ type, runId }) => type === 'assistant' && runId === `talk-${id}-announce`,
   );
-  same(`announcements of the ${about}`, told.length, 1);
+  same(`announcements of the ${about}`, announcements.length, 1);
   const results = (await entriesOf(requester)).filter(
     (entry) => entry.type === 'tool' && entry.name === 'sessions_send',
   );
@@ -156,8 +156,8 @@ async function accountOfTalk(row: ConversationRow, entriesOf: EntriesOf): Promis
 
 // ---- sessions
 
-/** Each message is there once; each run has one end, and its answer once. */
-function accountOfSession(sessionKey: string, entries: Entries): void {
+/** Checks that each message, run end and tool result occurs once. */
+function checkSession(sessionKey: string, entries: Entries): void {
   const users = entries.flatMap((entry) => (entry.type === 'user' ? [entry] : []));
   const messages = users.map(({ of, runId }) => of ?? runId).toSorted();
   same(`messages of ${sessionKey}`, messages, [...new Set(messages)].toSorted());
@@ -171,8 +171,8 @@ function accountOfSession(sessionKey: string, entries: Entries): void {
   same(`results of calls of ${sessionKey}`, calls.toSorted(), asked.toSorted());
 }
 
-/** It keeps nothing of what is over. */
-export async function atRest(sessionKey: string, stored: Stored): Promise<void> {
+/** Checks that the session's context contains no open work. */
+export async function checkIdle(sessionKey: string, stored: Stored): Promise<void> {
   const context = (await stored.contextOf(addressOf(sessionKey))) as SessionContext;
   const { run, queue, folded, children, reports, awaited, waits, probed } = context;
   const open = { run, queue, folded, children, reports, awaited, waits, probed };
