@@ -1,6 +1,7 @@
 /**
- * The bench as a person runs it, in its quickest form: every scenario measures something, `check`
- * fails when a threshold is missed, and nothing is left behind. No figure is judged here.
+ * The benchmark command in its quickest form: every scenario measures something, `check` fails when
+ * a threshold is missed, and no process or file remains. The figures themselves are not judged
+ * here.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -34,7 +35,7 @@ const names = list
   .trim()
   .split('\n')
   .map((line) => line.split(' ')[0] ?? '');
-/** Those of a cluster need a nats-server. */
+/** Scenarios of a cluster need a nats-server. */
 const lacksNats = (name: string): boolean =>
   name.startsWith('cluster') && natsServers().length === 0;
 

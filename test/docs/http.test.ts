@@ -1,4 +1,4 @@
-/** docs/http.md: what it tells to type is typed, and its table of errors is the table of errors. */
+/** docs/http.md: its commands are executed, and its table of errors is compared with the code. */
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -32,7 +32,8 @@ it('every command of the guide does what the guide says, typed in its order', as
   const env = { PATH: process.env['PATH'], HOME: home, NO_COLOR: '1' };
   const { stdout } = await promisify(execFile)('bash', [script], { cwd: home, env });
   const said = [
-    // On a slow machine the first task takes longer than 2 s, and is answered as it is then.
+    // On a slow machine the first task takes longer than 2 s, and the response shows it as
+    // unfinished.
     /"state":"(SUCCEEDED".*"text":"hello"|ACKED"|RUNNING")/,
     /event: conformance\.run_slowly\.accepted/,
     /event: conformance\.run_slowly\.done/,

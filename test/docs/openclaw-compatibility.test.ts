@@ -1,4 +1,4 @@
-/** docs/openclaw-compatibility.md says what is so. */
+/** docs/openclaw-compatibility.md agrees with the gateway's methods. */
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { METHOD_NAMES } from '../../channels/gateway/methods/index.ts';

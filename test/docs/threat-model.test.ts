@@ -1,4 +1,4 @@
-/** docs/threat-model.md and SECURITY.md: what they cite is there, and users find them. */
+/** docs/threat-model.md and SECURITY.md: what they cite exists, and the README links to them. */
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -26,7 +26,7 @@ const rowsOf = (page: string): string[][] =>
 const pathsIn = (cell = ''): string[] =>
   [...cell.matchAll(/`([\w./-]+\.[a-z]+)`/g)].map(([, path]) => path ?? '');
 
-/** What a page cites that is not there. */
+/** Citations of a page that do not exist. */
 const missingIn = (page: string): string[] =>
   rowsOf(page).flatMap(([threat, , code, test]) => {
     const files = [...pathsIn(code), ...pathsIn(test)];

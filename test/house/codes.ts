@@ -58,7 +58,7 @@ function unknownCodes(path: string, text: string, defined: ReadonlyMap<string, n
   );
 }
 
-/** The whole line of a page; of source code what follows a comment mark at its begin. */
+/** The whole line of a page; of source code the text after a comment mark. */
 const commentOf = (path: string, line: string): string =>
   path.endsWith('.md') ? line : (/^\s*(?:\/\*\*?|\*|\/\/)(.*)/.exec(line)?.[1] ?? '');
 

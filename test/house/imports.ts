@@ -1,12 +1,12 @@
 /**
- * The import law: who may know whom. oxlint refuses most violations while you type; this is the
- * whole law, by what is allowed instead of by what is forbidden, so that a new folder is refused by
+ * The import law: which folder may import which one. oxlint already refuses most violations. This
+ * law lists what is allowed instead of what is forbidden, so that it refuses a new folder by
  * default.
  */
 import { posix } from 'node:path';
 import type { Finding, Sources } from './sources.ts';
 
-/** `target` is a path of ours, or a package as it is imported. */
+/** `target` is a path of this repository, or a package as it is imported. */
 type Import = { readonly target: string; readonly typeOnly: boolean; readonly line: number };
 
 const statement =
@@ -35,7 +35,7 @@ const actionsAndProcesses = oneOf(
 
 const outsideProduct = any(inFolder('test'), inFolder('bench'), inFolder('web'));
 
-/** For each folder, which files of ours it may import beside its own. */
+/** By folder, the files of this repository that it may import beside its own. */
 const mayImport: Readonly<Record<string, (target: string) => boolean>> = {
   protocols: () => false,
   memory: protocols,
@@ -52,7 +52,8 @@ const mayImport: Readonly<Record<string, (target: string) => boolean>> = {
   operations: any(protocols, runtimeDoor),
   channels: any(protocols, runtimeDoor, inFolder('operations')),
   web: protocols,
-  // As users do: the public doors, to define actions and processes and to start with them.
+  // As users do: the public entry points to define actions and processes and to start an
+  // installation.
   examples: any(protocols, runtimeDoor, memoryDoor, oneOf('actors/index.ts', 'main.ts')),
   installation: (target) => !any(inFolder('cli'), inFolder('compose'), outsideProduct)(target),
   cli: (target) => !outsideProduct(target),
@@ -82,7 +83,7 @@ export function importsOf(path: string, text: string): Import[] {
   });
 }
 
-/** Why this import is refused; undefined when it is allowed. */
+/** The reason why this import is refused; undefined when it is allowed. */
 function refusal(path: string, { target, typeOnly }: Import): string | undefined {
   const home = path.split('/')[0] ?? '';
   if (store.test(target) && home !== 'test' && home !== 'bench')
@@ -98,13 +99,16 @@ function refusal(path: string, { target, typeOnly }: Import): string | undefined
 const isMachine = (path: string): boolean =>
   /(^|\/)machine\.ts$/.test(path) && !path.startsWith('test/');
 
-/** What a machine, and every file behind it, may know (I7). */
+/** The packages and folders that a machine, and every file that it imports, may import (I7). */
 const isPure = (target: string): boolean =>
   target === 'package:xstate' || protocols(target) || pureActor(target);
 const pureActor = (target: string): boolean =>
   any(inFolder('actors'), inFolder('agent'))(target) && !target.includes('/effects/');
 
-/** Machines and the files of ours they import, directly or not, without protocols. */
+/**
+ * Machines and the files of this repository that they import, directly or indirectly, without
+ * protocols.
+ */
 function chartFiles(files: Sources): ReadonlySet<string> {
   const found = new Set([...files.keys()].filter(isMachine));
   for (const path of found) {

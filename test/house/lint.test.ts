@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { root } from '../../tools/install.mjs';
 
-/** Each file, the violation planted in it, and the rule that must see it. */
+/** Each file, the violation planted in it, and the rule that must report it. */
 const planted = [
   ['protocols/a.ts', `import type { X } from '../runtime/x.ts';\nexport type A = X;`, 'imports'],
   ['memory/a.ts', `import type { X } from '../runtime/x.ts';\nexport type A = X;`, 'imports'],

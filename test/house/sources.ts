@@ -1,4 +1,4 @@
-/** What the house's laws read and how they complain: the source files, and one finding's form. */
+/** The source files that the checks of this folder read, and the form of a finding. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { root } from '../../tools/install.mjs';
@@ -30,6 +30,6 @@ export function sources(endings: readonly string[]): Sources {
   return new Map(paths.map((path) => [path, readFileSync(join(root, path), 'utf8')]));
 }
 
-/** One line for each finding, as a reader wants it: where, which rule, what to do. */
+/** One line for each finding: place, rule and remedy. */
 export const complaints = (findings: readonly Finding[]): string[] =>
   findings.map(({ path, line, rule, remedy }) => `${path}:${line} ${rule}: ${remedy}`);

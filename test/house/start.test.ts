@@ -20,7 +20,7 @@ import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { root } from '../../tools/install.mjs';
 
-/** A program that says who it is and waits for SIGTERM when asked to. */
+/** A program that prints its name, process id and arguments, and can wait for SIGTERM. */
 const program = (name: string) => `
 if (process.argv.includes('--wait')) {
   process.on('SIGTERM', () => process.exit(7));

@@ -1,12 +1,12 @@
 /**
- * The laws of form that no linter here has: what breaks each, where it holds, and what to do
- * instead. After TigerBeetle's tidy.zig: a law that no test enforces is a wish.
+ * Rules about the form of files that no linter here has: what breaks each, where it applies, and
+ * the remedy. After TigerBeetle's tidy.zig.
  */
 import type { Finding, Sources } from './sources.ts';
 
 const linesMax = 400;
 const columnsMax = 100;
-/** A file longer than this opens with a comment that says what it owns. */
+/** A file longer than this must start with a comment that says what it contains. */
 const linesWithoutHeadMax = 40;
 
 /** Files that may be longer than `linesMax`, each with its reason. */
@@ -88,7 +88,7 @@ function fileFindings(path: string, lines: readonly string[]): Finding[] {
   return found;
 }
 
-/** Every breach of a law of form. Endings of files are cut off before lines are counted. */
+/** Every violation of a rule about form. Line ends at the end of a file are not counted. */
 export function tidyFindings(files: Sources): Finding[] {
   return [...files].flatMap(([path, text]) => {
     const lines = text.trimEnd().split('\n');

@@ -1,6 +1,6 @@
 /**
- * OpenClaw's command line, unmodified, against troupe: the commands that ask a gateway, and
- * what a person reads of its answers.
+ * OpenClaw's command line, unmodified, against troupe: the commands that query a gateway, and the
+ * output that a user sees.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually } from '../runtime/eventually.ts';

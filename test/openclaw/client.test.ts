@@ -1,6 +1,6 @@
 /**
- * OpenClaw's reference client library, as published, against the whole program: what every client
- * that is built on it relies on.
+ * OpenClaw's reference client library, as published, against the whole program: the behaviour on
+ * which every client built with it relies.
  */
 import { createHash, createPublicKey, generateKeyPairSync, sign } from 'node:crypto';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -29,7 +29,7 @@ type Hello = { server: { bootId: string }; auth: { deviceToken?: string; scopes?
 type Told = { event: string; payload?: unknown; seq?: number };
 type Final = { status: string; runId: string; result: { payloads: { text: string }[] } };
 
-/** A client, and all that it was told. */
+/** A client, and everything that it received. */
 class Peer {
   readonly hellos: Hello[] = [];
   readonly events: Told[] = [];
@@ -87,7 +87,7 @@ const folderOf = (name: string, config: string): string => {
   return folder;
 };
 
-/** A program on a machine: its key, and where it keeps the token that it is given. */
+/** A program on a device: its key, and the store of the token that it receives. */
 const device = () => {
   const { privateKey, publicKey } = generateKeyPairSync('ed25519');
   const spki = publicKey.export({ type: 'spki', format: 'der' });
@@ -148,7 +148,7 @@ describe('the reference client', () => {
     const seqs = peer.events.flatMap(({ seq }) => seq ?? []);
     expect(seqs).toEqual(seqs.map((_, at) => seqs[0]! + at));
     expect(peer.gaps).toEqual([]);
-    // Sent again by its key, it is the same run.
+    // A repeat with its key is the same run.
     expect(await peer.run('what is 6 * 7?', 'one')).toMatchObject({ runId: 'one', result });
   });
 

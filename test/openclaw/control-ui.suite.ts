@@ -1,7 +1,7 @@
 /**
  * OpenClaw's Control UI, the static files of its package, in Chromium against troupe. A small
- * server hands out the files and passes the WebSocket on, as a reverse proxy in front of both does;
- * what the page calls and is answered is noted.
+ * server serves the files and forwards the WebSocket, like a reverse proxy in front of both. It
+ * records the calls of the page and their responses.
  */
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
@@ -51,8 +51,8 @@ const serveControlUi = async (gatewayPort: number): Promise<Server> => {
 };
 
 /**
- * What the page asks for without looking at `features.methods` first, though troupe has nothing of
- * it; docs/openclaw-compatibility.md says why. It shows no error for any of them.
+ * Methods that the page calls without a look at `features.methods`, although troupe does not have
+ * them; docs/openclaw-compatibility.md says why. The page shows no error for any of them.
  */
 const ASKED_IN_VAIN: ReadonlySet<string> = new Set([
   'plugins.list',
@@ -74,7 +74,7 @@ const pageErrors: string[] = [];
 const unknown = new Set<string>();
 const answered = new Set<string>();
 
-/** Notes each method that the page calls, by how it was answered. */
+/** Records each method that the page calls, by its kind of response. */
 const noteCalls = (on: Page): void => {
   on.on('websocket', (socket) => {
     const methods = new Map<string, string>();

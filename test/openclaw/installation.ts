@@ -1,6 +1,6 @@
 /**
- * A troupe that really runs, and OpenClaw's own programs that are told to use it as their gateway:
- * unmodified, each with a home of its own that goes with the test.
+ * A running troupe, and OpenClaw's own unmodified programs that use it as their gateway. Each of
+ * them has its own home folder, which is removed after the test.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -18,7 +18,7 @@ export const controlUi = join(modules, 'openclaw', 'dist', 'control-ui');
 
 export type Ran = { readonly code: number | null; readonly out: string };
 
-/** One that runs on; `out` grows. */
+/** A program that keeps running; `out` grows. */
 export type Running = { readonly child: ChildProcess; out: string };
 
 export type Installation = {
@@ -26,22 +26,22 @@ export type Installation = {
   readonly token: string;
   /** a scratch folder of this installation */
   readonly folder: string;
-  /** kill -9, and the same again on the same data and port */
+  /** kill -9, then a start on the same data and port */
   restart(): Promise<void>;
-  /** A user of OpenClaw: their own state and identity. */
+  /** A user of OpenClaw, with separate state and identity. */
   user(name: string): User;
-  /** `troupe ARGS`, with a data folder of that name; runs on until the installation ends. */
+  /** Starts `troupe ARGS` with a data folder of that name; it runs until the installation ends. */
   troupe(name: string, args: readonly string[]): Running;
   stop(): Promise<void>;
 };
 
 export type User = {
   readonly home: string;
-  /** What it printed, when it ended well; @throws Error with that otherwise */
+  /** The output of a program that succeeded; @throws Error with the output otherwise */
   good(args: readonly string[]): Promise<string>;
   /** Runs `openclaw ARGS` to its end, at most `timeoutMs` (60 s). */
   run(args: readonly string[], timeoutMs?: number): Promise<Ran>;
-  /** Runs it on; ended with the installation. It has the gateway's token in its environment. */
+  /** Starts it with the gateway's token in its environment; it ends with the installation. */
   start(args: readonly string[]): Running;
   /** The same in a pseudo terminal of 120 × 40; write keys to `child.stdin`. */
   startInTerminal(args: readonly string[]): Running;
@@ -129,7 +129,7 @@ const userOf = (home: string, port: number, running: Running[]): User => {
   };
 };
 
-/** What a command prints beside JSON comes before it. */
+/** Other output of a command comes before its JSON. */
 export const jsonIn = (out: string) => JSON.parse(out.slice(out.search(/^[[{]/m)));
 
 const beginAs = (
@@ -138,7 +138,7 @@ const beginAs = (
   env: NodeJS.ProcessEnv,
   cwd: string,
 ): Running => {
-  // A group of its own, so that what it starts ends with it.
+  // A separate process group, so that the processes it starts end with it.
   const child = spawn(command, [...args], { env, cwd, detached: true });
   const one: Running = { child, out: '' };
   child.stdout.setEncoding('utf8').on('data', (text: string) => (one.out += text));
@@ -149,11 +149,11 @@ const beginAs = (
 
 const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 
-/** With all that it started, without mercy. */
+/** Kills the whole process group with kill -9. */
 export const end = (child: ChildProcess): void => {
   try {
     if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
   } catch {
-    // It has ended by itself.
+    // The group has already ended.
   }
 };

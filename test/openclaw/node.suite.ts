@@ -1,6 +1,6 @@
 /**
- * Machines that do work: OpenClaw's node host against troupe, and troupe's own node host
- * used by OpenClaw's command line. Nobody is let in without a person's word here.
+ * Devices as nodes: OpenClaw's node host against troupe, and troupe's own node host used by
+ * OpenClaw's command line. Every device here needs an operator's approval.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually } from '../runtime/eventually.ts';
@@ -15,9 +15,9 @@ import {
 
 const withinMs = 60_000;
 let troupe: Installation;
-/** at the command line */
+/** uses the command line */
 let user: User;
-/** whose machine is a node */
+/** owns the device that is a node */
 let owner: User;
 beforeAll(async () => {
   troupe = await installTroupe('{ gateway: { auth: { allowLocal: false } } }');
@@ -32,7 +32,7 @@ const json = async (...args: string[]) => jsonIn(await good(...args, '--json'));
 type Asked = { readonly requestId: string; readonly displayName?: string };
 type Node = { displayName: string; nodeId: string; connected: boolean; commands: string[] };
 
-/** Until a person is asked about what is called that. */
+/** Waits until the pairing of the device with that name is pending. */
 const asked = (name: string, ...list: string[]): Promise<Asked> =>
   eventually(async () => {
     const listed = await json(...list);
@@ -71,7 +71,7 @@ const which = async (name: string, bin: string) =>
     ),
   ).payload;
 
-/** `openclaw nodes invoke` leaves running programs to agents; any other client may ask. */
+/** `openclaw nodes invoke` does not offer `system.run`; any other client may request it. */
 const runOn = (nodeId: string, command: readonly string[], key: string) => {
   const params = { command };
   const invoke = { nodeId, command: 'system.run', params, idempotencyKey: key, timeoutMs: 60_000 };

@@ -1,11 +1,11 @@
 /**
- * What a person at a terminal does with a program: reads what it wrote since, types, waits. Escape
- * sequences are taken out; a line that is drawn again is there again.
+ * What a user does with a program in a terminal: reads new output, types, waits. Escape sequences
+ * are removed, and a line that is drawn again occurs again.
  */
 import { eventually } from '../runtime/eventually.ts';
 import type { Running } from './installation.ts';
 
-/** Longest wait for what shall be seen, milliseconds: a deadline, not a measure. */
+/** Longest wait for expected output, milliseconds: a deadline, not a benchmark. */
 const SEEN_WITHIN_MS = 60_000;
 const ENTER_AGAIN_MS = 4_000;
 const ENTERS_MAX = 3;
@@ -18,17 +18,17 @@ export class Terminal {
     this.#running = running;
   }
 
-  /** What was written since the last `mark`. */
+  /** The output since the last `mark`. */
   get text(): string {
     return plain(this.#running.out.slice(this.#from));
   }
 
-  /** From here on is new. */
+  /** Output from here on is new. */
   mark(): void {
     this.#from = this.#running.out.length;
   }
 
-  /** @throws Error with what is there instead, after `withinMs` (a minute) */
+  /** @throws Error with the actual output after `withinMs` (a minute) */
   async sees(what: RegExp, withinMs = SEEN_WITHIN_MS): Promise<string> {
     return eventually(() => {
       const { text } = this;
@@ -37,7 +37,7 @@ export class Terminal {
     }, withinMs);
   }
 
-  /** Waits until the program has ended: its exit code. */
+  /** Waits until the program has ended; returns its exit code. */
   async ends(): Promise<number> {
     return eventually(() => {
       const { exitCode } = this.#running.child;
@@ -46,15 +46,14 @@ export class Terminal {
     }, SEEN_WITHIN_MS);
   }
 
-  /** Keys as they are, without Enter. */
+  /** Sends keys unchanged, without Enter. */
   press(keys: string): void {
     this.#running.child.stdin?.write(keys);
   }
 
   /**
-   * Types a line, and presses Enter until `what` is seen: a terminal that is busy takes keys that
-   * come at once for a paste, and their Enter for a part of it. On an empty line Enter does
-   * nothing.
+   * Types a line, and presses Enter until `what` is shown. A busy terminal treats keys that arrive
+   * together as a paste, with their Enter as part of it. On an empty line Enter does nothing.
    */
   async says(line: string, what: RegExp): Promise<string> {
     this.mark();

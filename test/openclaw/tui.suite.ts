@@ -18,14 +18,14 @@ afterAll(() => troupe.stop());
 const ESCAPE = '\u001b';
 const CTRL_C = '\u0003';
 
-/** What the gateway has of a session. */
+/** The history that the gateway has of a session. */
 const historyOf = async (sessionKey: string): Promise<string> => {
   const params = JSON.stringify({ sessionKey, limit: 50 });
   const out = await user.good(['gateway', 'call', 'chat.history', '--params', params]);
   return JSON.stringify(jsonIn(out).messages);
 };
 
-/** No run of the session goes on. */
+/** The session has no active run. */
 const runsEnded = (sessionKey: string): Promise<void> =>
   eventually(async () => {
     const out = await user.good(['gateway', 'call', 'sessions.list', '--params', '{}']);
@@ -42,7 +42,7 @@ describe('openclaw tui', () => {
 
   it('sends a message and shows the answer as it is written', async () => {
     await tui.says('[[words:60]] [[pace:20]] slowly', /The actor reads/);
-    // The rest of sixty words at twenty tokens a second is still to come.
+    // At twenty tokens a second, the rest of the sixty words is still missing.
     expect(tui.text).not.toMatch(/connected \| idle/);
     await tui.sees(/connected \| idle/);
     expect(await historyOf('agent:main:main')).toMatch(/The actor reads/);
@@ -102,11 +102,11 @@ describe('openclaw tui', () => {
   });
 
   it('shows after kill -9 in a run how the run ended', async () => {
-    // Half a minute of text, so that the kill comes in the middle of it.
+    // Half a minute of text, so that the kill interrupts it.
     await tui.says('[[words:600]] [[pace:20]] through a crash', /The actor reads/);
     tui.mark();
     await troupe.restart();
-    // The run goes on by itself. What is typed before its end would join it.
+    // The run continues after the restart. Input before its end would join it.
     await runsEnded('agent:main:main');
     await tui.sees(/connected \| idle/);
     await tui.says('what is 9 * 9?', /answered: 81/);

@@ -18,7 +18,7 @@ type SentMessage = { role: string; content: string | { type: string; [field: str
 const known =
   'model max_tokens stream messages system tools cache_control thinking output_config'.split(' ');
 
-/** The rules of the real API that a careless client breaks. */
+/** Rules of the real API that a client can violate. */
 const refuses = ({ body, headers }: SeenRequest): string | undefined => {
   for (const field of Object.keys(body)) {
     if (!known.includes(field)) return `${field}: Extra inputs are not permitted`;
@@ -72,7 +72,7 @@ const refusesMessages = (messages: SentMessage[]): string | undefined => {
   return undefined;
 };
 
-/** Blocks open and close in order; which index comes next is the length of what was opened. */
+/** Blocks open and close in order; the index of the next one is the number of opened blocks. */
 const opened = new WeakMap<SeenRequest, string[]>();
 
 const into = async (
@@ -146,7 +146,7 @@ const protocol: Protocol = {
         model: body.model,
         content: [],
         stop_reason: null,
-        // 11 in all: what was cached counts as well
+        // 11 in total: cached tokens are included
         usage: {
           input_tokens: 5,
           cache_creation_input_tokens: 4,

@@ -1,4 +1,4 @@
-/** Certificates for servers of tests, made by openssl. */
+/** Certificates for the servers of tests, made by openssl. */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -6,8 +6,8 @@ import { join } from 'node:path';
 export const hasOpenssl = spawnSync('openssl', ['version']).status === 0;
 
 /**
- * A CA of its own (ca.pem) and one certificate of it (cert.pem, key.pem), good for 127.0.0.1 and
- * localhost, as server and as client.
+ * A CA (ca.pem) and one certificate of it (cert.pem, key.pem), valid for 127.0.0.1 and localhost,
+ * as server and as client.
  */
 export function makeCertificates(folder: string): void {
   const openssl = (...args: string[]) =>

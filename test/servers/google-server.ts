@@ -29,7 +29,7 @@ const knownGeneration = ['maxOutputTokens', 'thinkingConfig'];
 
 const modelOf = ({ path }: SeenRequest): string => pathPattern.exec(path)?.[1] ?? '';
 
-/** The rules of the real API that a careless client breaks. */
+/** Rules of the real API that a client can violate. */
 const refuses = (request: SeenRequest): string | undefined => {
   const { body } = request;
   const model = modelOf(request);
@@ -131,7 +131,7 @@ const statuses: Readonly<Record<number, string>> = {
   503: 'UNAVAILABLE',
 };
 
-/** The words of the script, in Google's. */
+/** The error details of this API for an error of the script. */
 const details = (type: string | undefined): unknown[] => {
   if (type === 'insufficient_quota') {
     const quotaId = 'GenerateRequestsPerDayPerProjectPerModel-FreeTier';

@@ -1,7 +1,7 @@
 /**
- * A provider of models on 127.0.0.1 that always answers in one shape: what the providers really
- * send, in each of their protocols. For the table of shapes, and for benches that need a model of a
- * known pace through the real SDKs.
+ * A model provider on 127.0.0.1 that always answers in one shape that the real providers send, in
+ * each of their protocols. Used by the table of shapes, and by benchmarks that need a model of
+ * known speed behind the real SDKs.
  */
 import { startAnthropicServer } from './anthropic-server.ts';
 import { startGoogleServer } from './google-server.ts';
@@ -60,7 +60,7 @@ export type ModelServerOptions = {
   readonly api: ServedApi;
   /** default `text` */
   readonly shape?: Shape;
-  /** the time from a request to the first event, milliseconds; default 0 */
+  /** time from a request to the first event, milliseconds; default 0 */
   readonly delayMs?: number;
 };
 

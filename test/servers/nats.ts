@@ -1,6 +1,6 @@
 /**
- * A real nats-server with JetStream for tests: on 127.0.0.1, on a port of its own, its store in a
- * folder of its own, and gone with the test process.
+ * A real nats-server with JetStream for tests on 127.0.0.1, with a free port and a folder for its
+ * store. It ends with the test process.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -15,24 +15,24 @@ export type NatsServer = {
   readonly url: string;
   readonly port: number;
   readonly pid: number;
-  /** as the server says it, `2.9.10` */
+  /** as the server reports it, `2.9.10` */
   readonly version: string;
-  /** the store; give it and the port to `startNats` to have the same server again */
+  /** the store; `startNats` with it and the port starts the same server again */
   readonly folder: string;
-  /** Sends a signal; of one that ends the server, resolves when it has ended. */
+  /** Sends a signal. If the signal ends the server, resolves when it has ended. */
   kill(signal: NodeJS.Signals): Promise<void>;
-  /** Ends it in order. May be repeated, and come after `kill`. */
+  /** Stops it in order. May be repeated, and called after `kill`. */
   stop(): Promise<void>;
 };
 
 export type NatsServerOptions = {
-  /** the program: one of `natsServers()` */
+  /** the executable: one of `natsServers()` */
   readonly path: string;
   /** default a new one, removed with the test process */
   readonly folder?: string;
-  /** default any that is free */
+  /** default a free one */
   readonly port?: number;
-  /** more lines of configuration; a `jetstream` block replaces ours */
+  /** additional lines of configuration; a `jetstream` block replaces the default one */
   readonly config?: string;
 };
 
@@ -44,12 +44,12 @@ process.once('exit', () => {
   for (const child of running) child.kill('SIGKILL');
   for (const folder of temporary) rmSync(folder, { recursive: true, force: true });
 });
-// vitest ends its workers by a signal, and that alone is no 'exit'
+// vitest ends its workers by a signal, after which there is no 'exit' event
 process.once('SIGTERM', () => process.exit());
 
 /**
- * Resolves when it accepts connections and JetStream is up. @throws Error with what the server
- * said when it ends at once
+ * Resolves when the server accepts connections and JetStream is available. @throws Error with the
+ * server's output when it exits at once
  */
 export const startNats = async (options: NatsServerOptions): Promise<NatsServer> => {
   const folder = options.folder ?? temporaryFolder();
@@ -78,7 +78,7 @@ export const startNats = async (options: NatsServerOptions): Promise<NatsServer>
     folder,
     kill,
     stop: async () => {
-      // one that is stopped (SIGSTOP) does not hear the other signal
+      // a stopped process (SIGSTOP) does not receive the other signal
       child.kill('SIGCONT');
       await kill('SIGTERM');
     },
@@ -91,7 +91,7 @@ const temporaryFolder = (): string => {
   return folder;
 };
 
-/** The server itself takes a free port (-1) and writes it to a file once it is ready. */
+/** The server chooses a free port (-1) and writes it to a file when it is ready. */
 const writeConfig = (folder: string, { port = -1, config = '' }: NatsServerOptions): string => {
   rmSync(portsFolder(folder), { recursive: true, force: true });
   mkdirSync(portsFolder(folder), { recursive: true });
@@ -110,10 +110,10 @@ const writeConfig = (folder: string, { port = -1, config = '' }: NatsServerOptio
 
 const portsFolder = (folder: string): string => join(folder, 'ports');
 
-/** The first of what the server says: its version, and why it cannot start. */
+/** The first output of the server: its version, and why it cannot start. */
 const logOf = (child: ChildProcess): (() => string) => {
   let text = '';
-  // read to the end of its life, or the full pipe would stop the server
+  // read until it exits; a full pipe would block the server
   child.stderr!.setEncoding('utf8').on('data', (part: string) => {
     text = (text + part).slice(0, 20_000);
   });

@@ -122,7 +122,7 @@ const chat: Protocol = {
 const knownOfResponses =
   'model input stream store instructions max_output_tokens tools reasoning include'.split(' ');
 
-/** The efforts that a model takes, as its documentation has them. */
+/** The efforts that a model accepts, according to its documentation. */
 const efforts = (model: string): string[] => {
   if (/^gpt-4|-chat/.test(model)) return [];
   if (model.startsWith('gpt-5-pro')) return ['high'];
@@ -152,7 +152,7 @@ const responsesRefuses = ({ body }: SeenRequest): string | undefined => {
   return open ? `No tool output found for function call ${open}` : undefined;
 };
 
-/** What a response has said so far: its items, and how many events there were. */
+/** The output of a response so far: its items, and the number of events. */
 type Said = { items: Record<string, unknown>[]; events: number };
 const saidBy = new WeakMap<SeenRequest, Said>();
 const said = (request: SeenRequest): Said => {
@@ -164,7 +164,7 @@ const said = (request: SeenRequest): Said => {
 const emit = (send: Send, request: SeenRequest, type: string, fields: object): Promise<void> =>
   send(type, { type, sequence_number: said(request).events++, ...fields });
 
-/** The place of the running item of a type, opened if it is not there yet. */
+/** The index of the open item of a type; opens the item if necessary. */
 const item = async (
   send: Send,
   request: SeenRequest,

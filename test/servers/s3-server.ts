@@ -1,8 +1,8 @@
 /**
- * A local S3-compatible store for tests: one bucket, objects by path, PUT (also conditional), GET
- * and HEAD, the settings of the bucket as S3 or Google Cloud Storage answers them, every
- * request signed and checked (sigv4.ts), bodies checked against what was signed. What a test plans
- * to go wrong goes wrong once each.
+ * A local S3-compatible store for tests with one bucket. It has PUT (also conditional), GET and
+ * HEAD of objects, and the bucket settings as S3 or Google Cloud Storage returns them. It verifies
+ * the signature (sigv4.ts) and the signed body of every request. A test can plan failures, each of
+ * which occurs once.
  */
 import { createHash } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -11,26 +11,26 @@ import { type Scope, scopeOf, type SignedRequest, signatureOf } from './sigv4.ts
 
 export type Fault =
   | { readonly kind: 'refuse'; readonly status: number; readonly code: string }
-  /** the socket is closed before an answer */
+  /** the socket is closed before the response */
   | { readonly kind: 'cut' }
-  /** nothing is answered */
+  /** there is no response */
   | { readonly kind: 'silent' };
 
 export type StoredObject = { body: Buffer; headers: Record<string, string> };
 
-/** Settings of the bucket, and what its policy permits. A test changes them as it needs. */
+/** Settings of the bucket, and what its policy permits. A test may change them. */
 export type Bucket = {
   dialect: 's3' | 'google' | 'other';
   ownership: 'BucketOwnerEnforced' | 'ObjectWriter' | undefined;
   publicAccessBlock: Record<string, boolean> | undefined;
   uniformAccess: boolean;
-  /** the access key may list, and so learns which objects are absent */
+  /** the access key may list the bucket, and so sees which objects are absent */
   listing: boolean;
   /** the access key may read the settings */
   readable: boolean;
-  /** requests without a signature are served */
+  /** requests without a signature are accepted */
   anonymous: boolean;
-  /** encryption of objects that arrive, whatever the request asks for */
+  /** encryption of stored objects, whatever the request says */
   encryption: Record<string, string> | undefined;
 };
 
@@ -59,9 +59,9 @@ export type S3Server = {
   readonly secretAccessKey: string;
   /** by key */
   readonly objects: Map<string, StoredObject>;
-  /** `METHOD /path` of each request, with its query's names */
+  /** `METHOD /path` of each request, with the names of its query parameters */
   readonly requests: string[];
-  /** taken one by one, before anything else is looked at */
+  /** used one by one, before the request is examined */
   readonly faults: Fault[];
   close(): Promise<void>;
 };
@@ -153,7 +153,7 @@ async function serve(
   throw settings.listing ? new Refusal(404, 'NoSuchKey') : new Refusal(403, 'AccessDenied');
 }
 
-/** Answers for the bucket itself: its settings, else a listing. */
+/** Returns the settings of the bucket, or a listing. */
 function bucketAnswer(query: string, settings: Bucket, unsigned: boolean): StoredObject {
   const [name = ''] = query.split(/[=&]/);
   const { dialect, ownership, publicAccessBlock } = settings;
@@ -183,7 +183,7 @@ function bucketAnswer(query: string, settings: Bucket, unsigned: boolean): Store
 
 const answerOf = (text: string): StoredObject => ({ body: Buffer.from(text), headers: {} });
 
-/** The signature, its time, and that nothing of weight was left unsigned. */
+/** Checks the signature, its time, and that all important headers are signed. */
 function checkSigned(request: IncomingMessage, body: Buffer): void {
   const signed: SignedRequest = {
     method: request.method!,
@@ -220,7 +220,7 @@ function checkTime({ datetime, expires }: Scope): void {
 function checkBody({ headers, method }: IncomingMessage, body: Buffer): void {
   const hash = createHash('sha256').update(body).digest();
   const said = headers['x-amz-content-sha256'];
-  // The bucket's policy takes signed contents only, as a condition on s3:x-amz-content-sha256 says.
+  // The bucket's policy accepts only signed content, by a condition on s3:x-amz-content-sha256.
   if (method === 'PUT' && said === 'UNSIGNED-PAYLOAD') throw new Refusal(403, 'AccessDenied');
   if (said !== 'UNSIGNED-PAYLOAD' && said !== hash.toString('hex'))
     throw new Refusal(400, 'XAmzContentSHA256Mismatch');

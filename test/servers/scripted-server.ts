@@ -1,7 +1,7 @@
 /**
- * A local HTTP server that plays a model provider: each request takes the next plan of a script, or
- * the default one. Real HTTP and real server-sent events on 127.0.0.1, so that the real SDKs are
- * tested. The protocols stand in anthropic-server.ts and openai-server.ts.
+ * A local HTTP server that plays a model provider: each request uses the next plan of a script, or
+ * the default plan. It sends real HTTP and server-sent events on 127.0.0.1, so that tests use the
+ * real SDKs. The protocols are in anthropic-server.ts, google-server.ts and openai-server.ts.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
@@ -9,7 +9,7 @@ import type { AddressInfo, Socket } from 'node:net';
 export type PlannedCall = { id: string; name: string; args: unknown };
 
 export type Plan =
-  /** a good answer: each delta is one event */
+  /** a successful answer: each delta is one event */
   | {
       kind: 'answer';
       deltas?: readonly string[];
@@ -18,19 +18,19 @@ export type Plan =
       /** default `tools` with calls, else `end` */
       stop?: 'end' | 'tools' | 'length' | 'refusal';
       usage?: { inputTokens: number; outputTokens: number };
-      /** of the input, what came from the cache */
+      /** the cached part of the input */
       cachedTokens?: number;
-      /** the arguments of a call come in so many events; default 2 */
+      /** number of events in which the arguments of a call arrive; default 2 */
       pieces?: number;
-      /** waited before the first event, milliseconds: the time that a model thinks */
+      /** delay before the first event, milliseconds: the model's thinking time */
       thinkMs?: number;
-      /** waited for before the first event */
+      /** the first event waits for this */
       until?: Promise<unknown>;
-      /** the body is written so many bytes at a time; default each event whole */
+      /** the body is written in pieces of this number of bytes; default each event whole */
       bytesAtOnce?: number;
       /** the socket stays open after the end event */
       hold?: boolean;
-      /** waited before each event, milliseconds; for demonstrations and load */
+      /** delay before each event, milliseconds; for demonstrations and load */
       delayMs?: number;
     }
   /** an HTTP error with the provider's error body */
@@ -43,15 +43,17 @@ export type Plan =
     }
   /** deltas, then the socket is destroyed */
   | { kind: 'cut'; deltas: readonly string[]; reasoning?: readonly string[] }
-  /** deltas, then the body ends well, but without the end event */
+  /** deltas, then a regular end of the body without the end event */
   | { kind: 'endEarly'; deltas: readonly string[] }
-  /** deltas, then silence until the client goes; with `pings` keep-alives that carry no event */
+  /**
+   * deltas, then silence until the client disconnects; with `pings` keep-alives that carry no event
+   */
   | { kind: 'stall'; deltas: readonly string[]; pings?: { everyMs: number; count: number } }
-  /** deltas, then a broken event: no JSON, or JSON of a wrong form */
+  /** deltas, then a malformed event: not JSON, or JSON of a wrong form */
   | { kind: 'malformed'; deltas: readonly string[]; form: 'json' | 'shape' }
   /** deltas, then an error as an event */
   | { kind: 'errorEvent'; deltas: readonly string[]; type: string; message: string }
-  /** events as they stand, then the end of the body */
+  /** these events unchanged, then the end of the body */
   | { kind: 'raw'; events: readonly unknown[] }
   /** headers never come */
   | { kind: 'silent' };
@@ -59,22 +61,19 @@ export type Plan =
 export type SeenRequest = {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
-  // the tests read single fields of whatever the SDK sent
+  // tests read single fields of the SDK's request
   readonly body: Record<string, unknown>;
   /** the client's port: the same for requests on one connection */
   readonly clientPort: number | undefined;
-  /** the client closed the connection before the answer was whole */
+  /** the client closed the connection before the answer was complete */
   aborted: boolean;
 };
 
-/**
- * Writes the events of one protocol; `send` writes one event, or waits as planned and then writes
- * it.
- */
+/** Writes the events of one protocol; `send` writes one event, after the planned delay. */
 export type Protocol = {
-  /** why a real provider would refuse the request, or undefined */
+  /** why the real provider would refuse the request, or undefined */
   refuses(request: SeenRequest): string | undefined;
-  /** the headers that prove who asks */
+  /** the headers that authenticate the client */
   keyOf(headers: SeenRequest['headers']): string | undefined;
   begin(send: Send, request: SeenRequest): void | Promise<void>;
   delta(send: Send, request: SeenRequest, text: string): void | Promise<void>;
@@ -82,27 +81,27 @@ export type Protocol = {
   reasoning(send: Send, request: SeenRequest, text: string): void | Promise<void>;
   errorEvent(send: Send, request: SeenRequest, type: string, message: string): void | Promise<void>;
   errorBody(status: number, type: string | undefined, message: string): unknown;
-  /** JSON, but nothing that the protocol knows */
+  /** JSON that is not an event of the protocol */
   wrongShape: unknown;
-  /** an event whose data is no JSON; default one that has a name */
+  /** an event whose data is not JSON; default one that has a name */
   brokenEvent?: string;
 };
 export type Send = (event: string | undefined, data: unknown) => Promise<void>;
 
 export type ScriptedServer = {
-  /** root of the API, to be configured as `baseUrl` */
+  /** root of the API, for `baseUrl` in the configuration */
   readonly baseUrl: string;
   readonly requests: readonly SeenRequest[];
   /** Plans for the next requests, in order. */
   script(...plans: readonly Plan[]): void;
-  /** What every request gets when the script is empty; default a short answer. */
+  /** The plan for requests when the script is empty; default a short answer. */
   otherwise(plan: Plan | ((request: SeenRequest) => Plan | Promise<Plan>)): void;
   /** May be repeated. */
   close(): Promise<void>;
 };
 
 export type ServerOptions = {
-  /** the key that is accepted; default any */
+  /** the accepted key; default any */
   readonly apiKey?: string;
 };
 
@@ -142,10 +141,10 @@ export const startScriptedServer = async (
   };
 
   const server = createServer((incoming, response) => {
-    // a client that went away is no fault of this server
+    // a client that disconnects is not an error of this server
     answer(incoming, response).catch((error: unknown) => response.destroy(error as Error));
   });
-  // longer than any test: a connection that ends just as it is used again is another test's matter
+  // longer than any test, because another test covers a connection that ends when it is used again
   server.keepAliveTimeout = 60_000;
   server.on('connection', (socket) => {
     sockets.add(socket);
@@ -159,7 +158,7 @@ export const startScriptedServer = async (
     otherwise: (plan) => void (fallback = plan),
     close: () =>
       new Promise((resolve) => {
-        // the only error is that it is closed already
+        // the only error is that the server is already closed
         server.close(() => resolve());
         for (const socket of sockets) socket.destroy();
       }),
@@ -221,7 +220,7 @@ const conclude = async (
       if (!plan.hold) response.end();
       return;
     case 'cut':
-      // what was written must arrive before the socket goes
+      // the client must receive the written data before the socket closes
       return void response.write(': cut\n\n', () => response.socket?.destroy());
     case 'endEarly':
       return void response.end();
@@ -239,8 +238,7 @@ const conclude = async (
 };
 
 /**
- * Comment lines: signs of life that no SSE parser hands on; then the end, so that the client goes
- * on.
+ * Sends comment lines, which SSE parsers skip; then ends the body, so that the client continues.
  */
 const ping = async (
   pings: { everyMs: number; count: number } | undefined,
@@ -266,13 +264,13 @@ const sender = (response: ServerResponse, { delayMs = 0, bytesAtOnce = 0 }: Pace
     if (bytesAtOnce === 0) return void response.write(block);
     const bytes = Buffer.from(block);
     for (let at = 0; at < bytes.length && !response.destroyed; at += bytesAtOnce) {
-      // the next ones go only when these have gone, so that they do not leave together
+      // wait until this piece is sent, so that the next one is a packet of its own
       await new Promise((resolve) => response.write(bytes.subarray(at, at + bytesAtOnce), resolve));
     }
   };
 };
 
-/** `text` in so many parts, of which the last may be longer. */
+/** Splits `text` into this number of parts; the last may be longer. */
 export const pieces = (text: string, count = 2): string[] => {
   const size = Math.max(1, Math.floor(text.length / count));
   return Array.from({ length: count }, (_, at) =>

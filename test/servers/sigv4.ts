@@ -1,7 +1,6 @@
 /**
- * AWS Signature Version 4 from the store's side: what the signature of a request must be, by the
- * text of the Amazon S3 API Reference ("Authenticating Requests"), and by nothing of the code that
- * is tested with it.
+ * AWS Signature Version 4 on the store's side: the expected signature of a request. Written from
+ * the Amazon S3 API Reference ("Authenticating Requests"), independent of the code under test.
  */
 import { createHash, createHmac } from 'node:crypto';
 
@@ -21,7 +20,7 @@ export type Scope = {
   readonly signedHeaders: readonly string[];
   readonly datetime: string;
   readonly signature: string;
-  /** seconds; of a presigned URL */
+  /** seconds; only for a presigned URL */
   readonly expires?: number;
 };
 
@@ -29,7 +28,7 @@ const sha256 = (bytes: string | Uint8Array) => createHash('sha256').update(bytes
 const hmac = (key: string | Buffer, text: string) =>
   createHmac('sha256', key).update(text).digest();
 
-/** Every byte but the unreserved of RFC 3986. */
+/** Encodes every byte except the unreserved characters of RFC 3986. */
 const encode = (text: string): string =>
   [...Buffer.from(text)]
     .map((byte) => {
@@ -49,7 +48,9 @@ const pairsOf = (target: string): [string, string][] => {
   });
 };
 
-/** What a request says of its signature, in its headers or in its query; undefined for neither. */
+/**
+ * The signature information in the headers or the query of a request; undefined if neither has any.
+ */
 export function scopeOf({ headers, target }: SignedRequest): Scope | undefined {
   const query = new Map(pairsOf(target));
   const { authorization } = headers;

@@ -1,7 +1,7 @@
-/** Rules of agents that talk, for compositions of tests: nobody may, or everybody. */
+/** Rules for messages between agents, for systems of tests: none may send, or all may. */
 import type { TalkRules } from '../../agent/policy/talk.ts';
 
-/** As a configuration that says nothing. */
+/** The rules of an empty configuration. */
 export const NO_TALK: TalkRules = {
   enabled: false,
   agents: {},
@@ -35,5 +35,5 @@ export const NO_TALK: TalkRules = {
   },
 };
 
-/** The same, and agents reach each other's sessions. */
+/** The same rules, and agents may send to each other's sessions. */
 export const OPEN_TALK: TalkRules = { ...NO_TALK, enabled: true };

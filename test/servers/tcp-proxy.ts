@@ -1,19 +1,19 @@
 /**
- * A TCP proxy between a client and a server on this machine, for partitions: it can cut, fall
- * silent, delay and refuse. Each direction keeps its order of bytes whatever the faults do.
+ * A TCP proxy between a client and a server on this machine that simulates partitions: it can cut
+ * connections, stall, delay and refuse. Each direction keeps the order of its bytes.
  */
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
 export type TcpProxy = {
   /** on 127.0.0.1, for the client */
   readonly port: number;
-  /** Destroys every connection, with the bytes that still wait in it. */
+  /** Destroys every connection, together with bytes that are still buffered. */
   cut(): void;
-  /** From now on no byte passes; connections are accepted and stay open (half-open). */
+  /** From now on forwards no bytes; connections are accepted and stay open (half-open). */
   pause(): void;
-  /** Lets pass what waited and what comes. */
+  /** Forwards the buffered bytes and all later ones. */
   resume(): void;
-  /** Every byte that comes from now on arrives so much later, also if its sender has gone. */
+  /** From now on each byte arrives later by this time, also after its sender has disconnected. */
   delay(ms: number): void;
   /** While true, new connections are closed at once. */
   refuse(refused: boolean): void;

@@ -1,4 +1,4 @@
-/** What an agent keeps of the commands that people allowed, and rows of older versions. */
+/** The commands that operators allowed for an agent, and rows that older versions stored. */
 import { describe, expect, it } from 'vitest';
 import { ALLOWED_CHARACTERS_MAX } from '../../../actors/agent/allowed.ts';
 import { agentMachine } from '../../../actors/agent/machine.ts';
@@ -149,7 +149,7 @@ describe('an agent that was stored by version 1', () => {
       usage: { inputTokens: 1, outputTokens: 1, costUsd: 2 },
     });
     expect(agent.context).toMatchObject({ tokensToday: 2, costToday: 2 });
-    // Nobody gives it back: it comes free when the time of the run has passed.
+    // No run releases it; the slot becomes free when the run's time limit has passed.
     expect(agent.context.leases).toEqual([[settings.timeoutMs + LEASE_GRACE_MS, 1]]);
     expect(agent.context.allowed).toHaveLength(1);
   });

@@ -1,4 +1,4 @@
-/** All that may happen to the agent, and what it has promised on every path. */
+/** The events that an agent can receive, and the invariants that hold on every path. */
 import { agentMachine } from '../../../actors/agent/machine.ts';
 import { ASKED_MAX } from '../../../actors/agent/shared.ts';
 import { ANSWERS_PER_TURN, held, WAITING_MAX } from '../../../actors/agent/slots.ts';
@@ -27,7 +27,7 @@ const settings = (runsMax: number, more: Partial<AgentSettings> = {}): AgentSett
   tokensPerDay: 0,
   ...more,
 });
-/** By the name of the move that configures them. */
+/** By the name of the event that configures them. */
 const configurations: Readonly<Record<string, AgentSettings>> = {
   '1': settings(1),
   '1 poor': settings(1, { tokensPerDay: 100 }),
@@ -38,18 +38,18 @@ const configurations: Readonly<Record<string, AgentSettings>> = {
 
 type BudgetEvent = BudgetConfigure | BudgetTake | BudgetRelease;
 
-/** By its name: another agent's run led to it from the beginning. */
+/** Whether a run, by its name, was caused by another agent's run. */
 const isNested = (runId: string): boolean => runId.startsWith('nested');
 
-/** What the agent owes to those who asked it, and what it has shown. */
+/** The agent's open obligations to its callers, and the rows that it has projected. */
 class Slots {
-  /** runs that asked and have neither an answer nor been released */
+  /** runs that requested a slot and have neither an answer nor a release */
   readonly open: Set<string>;
-  /** the leases of what was admitted, by run: two when it asked again */
+  /** by run, the leases of admitted runs: two if it requested again */
   readonly admitted: Map<string, readonly number[]>;
-  /** places that were asked for and neither given back nor used up */
+  /** tenant slots that were requested and neither returned nor used */
   readonly places: Set<string>;
-  /** runs that asked as ones that another agent's run led to */
+  /** runs that requested a slot as ones that another agent's run caused */
   readonly nested: Set<string>;
   row: AgentRow | undefined;
 
@@ -94,7 +94,7 @@ class Slots {
     demand(held(context, meta.now)).toBe(leases.length);
     demand(all.length).toBeLessThanOrEqual(ANSWERS_PER_TURN + 1);
     demand(context.waiting.filter(({ asked }) => asked).length).toBeLessThanOrEqual(ASKED_MAX);
-    // Nobody keeps a place of the tenant's that is not needed.
+    // The agent keeps no slot of the tenant that it does not need.
     if (context.settings?.tenant?.runsMax) {
       const needed = new Set([...this.open, ...this.admitted.keys()]);
       demand([...this.places].filter((runId) => !needed.has(runId))).toEqual([]);
@@ -102,7 +102,7 @@ class Slots {
     demand(context.waiting.map(({ runId }) => runId)).toEqual([...this.open]);
     demand(context.leases.length).toBeLessThanOrEqual(18);
     const state = JSON.stringify(step.live.snapshot.value);
-    // However crowded the agent is.
+    // Holds even when all slots of the agent are taken.
     if (/open|crowded/.test(state))
       demand([...this.open].filter((id) => this.nested.has(id))).toEqual([]);
     this.#checkRow(step, meta.now);
@@ -131,7 +131,7 @@ class Slots {
   #account(event: BudgetEvent): void {
     if (event.type === 'budget.take') this.places.add(event.runId);
     if (event.type === 'budget.release') this.places.delete(event.runId);
-    // The tenant forgets places when there is no ceiling on runs any more.
+    // The tenant forgets slots when it no longer limits runs.
     if (event.type === 'budget.configure' && !event.ceilings.runsMax) this.places.clear();
   }
 
@@ -141,7 +141,7 @@ class Slots {
     const { waiting } = contextOf(live);
     const running = held(contextOf(live), now);
     demand(this.row.waiting).toBe(waiting.length);
-    // Slots come free by themselves between turns, and no turn tells of it.
+    // Slots expire between turns, without a turn that reports it.
     demand(this.row.running).toBeGreaterThanOrEqual(running);
     const state = JSON.stringify(live.snapshot.value);
     demand(state).toContain(this.row.status);
@@ -164,14 +164,14 @@ const allow = (name: string, from = ownSession, pattern = 'git status'): Move =>
   from,
 });
 
-/** A person's word about commands. */
+/** An operator's decisions about commands. */
 const allowances: readonly Move[] = [
   allow('by an own session'),
   allow('nothing', ownSession, ' '),
   allow('by the session of another', address('default', 'session', 'agent:other:main')),
 ];
 
-/** What the tenant's budget says, to a run or to all. */
+/** Messages of the tenant's budget, to one run or to all. */
 const fromTenant = (name: string, event: Message): Move => ({
   name: `tenant: ${name}`,
   event,

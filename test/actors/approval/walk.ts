@@ -1,4 +1,4 @@
-/** All that may happen to an approval, and what it has promised on every path. */
+/** The events that an approval can receive, and the invariants that hold on every path. */
 import { approvalMachine } from '../../../actors/approval/machine.ts';
 import { address } from '../../../protocols/address.ts';
 import {
@@ -12,7 +12,7 @@ import { demand, type Exploration, type Happened, type Move, said } from '../../
 const asker = address('default', 'process', 'p1');
 const operator = { sub: 'ada', roles: ['operator'] };
 
-/** The first decision, and who still waits for it. */
+/** The first decision, and the callers that still wait for it. */
 class Decided {
   row: ApprovalRow | null = null;
   waits = 0;

@@ -1,4 +1,4 @@
-/** All that may happen to a day of the audit, and what it has promised on every path. */
+/** The events that a day of the audit can receive, and the invariants that hold on every path. */
 import { auditMachine } from '../../../actors/audit/machine.ts';
 import type { AuditContext } from '../../../actors/audit/day.ts';
 import { address } from '../../../protocols/address.ts';
@@ -15,7 +15,7 @@ export const record = (more: Partial<AuditRecord> = {}): AuditRecord => ({
   ...more,
 });
 
-/** A second opinion: what was noted so far. */
+/** An independent record of the accepted notes. */
 class Day {
   noted: AuditRecord[] = [];
 

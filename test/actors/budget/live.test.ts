@@ -1,6 +1,6 @@
 /**
- * A budget of all agents together on a running system: real store, real agents, restarts. Sessions
- * are as simple as can be: they ask, note the answer and release when they are told.
+ * A budget of several agents on a running system: real store, real agents, restarts. The sessions
+ * are minimal: they request a slot, record the answer, and release the slot on request.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -172,7 +172,7 @@ describe('the budget of a tenant', () => {
     await configure({ tokensPerDay: 100 }, 'a', 'b');
     await begin('a', 'r3');
     await hears('r3', spent);
-    // What was going when it was spent ends as it would, and is counted.
+    // Runs that were active when the budget was spent end normally and are counted.
     await end('b', 'going', 5);
     await eventually(() =>
       expect(budget()).toMatchObject({ tokensToday: 105, spent: 'tokensPerDay' }),

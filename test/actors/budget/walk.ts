@@ -1,4 +1,4 @@
-/** All that may happen to a tenant's budget, and what it has promised on every path. */
+/** The events that a tenant's budget can receive, and the invariants that hold on every path. */
 import { AGENTS_MAX, ANSWERS_PER_TURN, WAITING_MAX } from '../../../actors/budget/ledger.ts';
 import { budgetMachine } from '../../../actors/budget/machine.ts';
 import type { BudgetContext } from '../../../actors/budget/types.ts';
@@ -15,7 +15,7 @@ const LEASE_MS = 1_000;
 
 export const contextOf = (live: Live) => live.snapshot.context as BudgetContext;
 
-/** Who has a place, who waits for one, and what each agent believes. */
+/** Which runs have a slot, which wait for one, and the numbers that each agent has received. */
 class Account {
   readonly waits: Set<string>;
   readonly places: Map<string, number>;

@@ -1,4 +1,4 @@
-/** What the requester's session is told about its message, in every order of what may happen. */
+/** What the requester's session learns about its message, in every order of events. */
 import { describe, expect, it } from 'vitest';
 import { Driven } from './driven.ts';
 import { TARGET } from './walk.ts';

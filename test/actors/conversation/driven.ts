@@ -1,4 +1,4 @@
-/** A conversation of a test, stepped by hand; what it asked of the host is read from it. */
+/** A conversation that a test steps by hand, with the actions that it requested from the host. */
 import { conversationMachine } from '../../../actors/conversation/machine.ts';
 import { address } from '../../../protocols/address.ts';
 import {
@@ -57,7 +57,7 @@ export class Driven {
     return this;
   }
 
-  /** The session that is asked has the message. */
+  /** The target session accepts the message. */
   accept(): this {
     const { runId, sessionKey } = this.row.turns.at(-1)!;
     return this.send({ type: 'reply', to: 'm', result: { runId } }, sessionKey);
@@ -67,13 +67,13 @@ export class Driven {
     return this.send({ type: 'reply', to: 'm', error }, this.row.turns.at(-1)!.sessionKey);
   }
 
-  /** The awaited run ends; default with words, where people have talked. */
+  /** The awaited run ends; by default with text, in a session that has users. */
   end(more: Partial<RunEnded> = {}): this {
     const event = ended(this.#live, more);
     return this.send(event, event.sessionKey);
   }
 
-  /** Time passes until that timer fires. */
+  /** Advances the time until this timer fires. */
   late(name: string): this {
     const timers = Object.entries(this.#live.timers);
     const found = timers.find(([id]) => timerName(conversationMachine, id) === name);

@@ -1,4 +1,4 @@
-/** Two agents on the offline model, in a whole troupe, also one that stops and comes back. */
+/** Two agents on the offline model in a whole installation, also across a restart. */
 import { describe, expect, it } from 'vitest';
 import { agentAddress } from '../../../actors/index.ts';
 import type { AgentRow } from '../../../protocols/agent.ts';
@@ -39,7 +39,7 @@ const talk = async ({ system }: Installation, id: string, turns: number) => {
   await system.tell(conversationAddress('default', id), event, { principal: PERSON });
 };
 
-/** Its runs wait, or go on. */
+/** Pauses or resumes the runs of an agent. */
 const set = async ({ system }: Installation, agentId: string, status: 'paused' | 'active') => {
   const type = status === 'paused' ? 'agent.pause' : 'agent.resume';
   await system.tell(agentAddress('default', agentId), { type }, { principal: PERSON });
@@ -99,7 +99,7 @@ describe('a conversation of two agents', () => {
 });
 
 describe('a conversation whose troupe stops', () => {
-  /** Each of them waits while its agent is paused; the troupe stops and comes back there. */
+  /** Each of them waits while its agent is paused; the installation restarts in that state. */
   it('goes on from the turn that it is in, and asks none twice', async () => {
     const data = scratchFolder();
     let troupe = await install({ config, data });

@@ -1,4 +1,4 @@
-/** All that may happen to a conversation, and what it has promised on every path. */
+/** The events that a conversation can receive, and the invariants that hold on every path. */
 import { conversationMachine } from '../../../actors/conversation/machine.ts';
 import type { ConversationContext } from '../../../actors/conversation/types.ts';
 import { address } from '../../../protocols/address.ts';
@@ -20,7 +20,7 @@ const ID = 'c1';
 const sessionOf = (key: string) => address('default', 'session', key);
 const operator = { sub: 'ada', roles: ['operator'] };
 
-/** What a conversation was given. */
+/** The limits with which a conversation began. */
 export const begin = (more: Partial<ConversationBegin> = {}): ConversationBegin => ({
   type: 'conversation.begin',
   requester: REQUESTER,
@@ -36,7 +36,7 @@ export const begin = (more: Partial<ConversationBegin> = {}): ConversationBegin 
 
 export const contextOf = (live: Live) => live.snapshot.context as ConversationContext;
 
-/** The end of a run; default of the awaited one, with words, where people have talked. */
+/** The end of a run; by default of the awaited run, with text, in a session that has users. */
 export function ended(live: Live, more: Partial<RunEnded> = {}): RunEnded {
   const awaited = contextOf(live).turns.at(-1);
   return {
@@ -55,14 +55,14 @@ export function ended(live: Live, more: Partial<RunEnded> = {}): RunEnded {
   };
 }
 
-/** What it has asked, told and shown, and whether that is what it may. */
+/** The messages and rows of the conversation, and whether they are permitted. */
 class Account {
   begun: ConversationBegin | undefined;
   asked: SessionReceive[] = [];
   to: string[] = [];
   results: ConversationAnswered[] = [];
   row: ConversationRow | null | undefined;
-  /** run ids that a session has said to have */
+  /** run ids that a session has reported */
   taken = new Set<string>();
 
   copy(): Account {
@@ -130,7 +130,7 @@ class Account {
     demand(result.responseTime).toBeGreaterThanOrEqual(0);
   }
 
-  /** The sides speak in turn, one hop further each, and share what messages they were given. */
+  /** The sides take turns, each turn is one hop further, and they share the granted messages. */
   #checkTurns(): void {
     const sides = this.asked.map(({ origin }, n) =>
       origin?.kind === 'announce' || n % 2 === 0 ? TARGET : REQUESTER,

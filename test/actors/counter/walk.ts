@@ -1,10 +1,10 @@
-/** All that may happen to a counter, and what it has promised on every path. */
+/** The events that a counter can receive, and the invariants that hold on every path. */
 import { type CounterContext, counterMachine } from '../../../actors/counter/machine.ts';
 import { address } from '../../../protocols/address.ts';
 import type { Reply } from '../../../protocols/statechart.ts';
 import { demand, type Exploration, type Happened, type Move, said } from '../../charts/coverage.ts';
 
-/** A second opinion: how many calls there were. */
+/** An independent count of the calls. */
 class Calls {
   calls = 0;
 

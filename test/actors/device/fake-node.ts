@@ -1,7 +1,7 @@
 /**
- * A node and the gateway that it is connected to, as the device actor sees them: hears what is told
- * on the Bus, takes a command before it hands it over, carries it out, and keeps a book of what it
- * answered. Only the socket between the two is left out.
+ * A node and its gateway as the device actor sees them. It receives messages on the bus,
+ * acknowledges a command before it executes it, and keeps a record of its answers. Only the socket
+ * between the two is left out.
  */
 import {
   type DeviceDeliver,
@@ -19,11 +19,11 @@ const ASK_MS = 10_000;
 
 export type FakeNodeOptions = {
   readonly connId: string;
-  /** keeps a book, and says so */
+  /** keeps a record of its answers, and declares so */
   readonly replays?: boolean;
-  /** carries a command out; null: it keeps silent */
+  /** executes a command; null: gives no answer */
   readonly execute: (command: DeviceDeliver) => Payload | null;
-  /** what it hears is not taken: its gateway hangs */
+  /** does not acknowledge commands, like a gateway that hangs */
   readonly hangs?: boolean;
 };
 
@@ -43,19 +43,19 @@ export class FakeNode {
     });
   }
 
-  /** Says hello, with all that it offers approved. */
+  /** Connects, with everything that it offers approved. */
   async join(): Promise<DeviceLinked> {
     const { connId, replays = false } = this.#options;
     return (await this.#ask(online({ connId, approved: true, replays }))) as DeviceLinked;
   }
 
-  /** Its connection ends. */
+  /** Closes its connection. */
   async leave(): Promise<void> {
     this.cut();
     await this.#ask({ type: 'device.offline', connId: this.#options.connId });
   }
 
-  /** Its gateway dies: nobody says so. */
+  /** Its gateway ends without a message about it. */
   cut(): void {
     this.#unsubscribe();
   }

@@ -1,4 +1,4 @@
-/** Devices on a running system: real store, real Bus, real restarts. Also run on a cluster. */
+/** Devices on a running system: real store, real bus, real restarts. Also runs on a cluster. */
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { deviceMachine } from '../../../actors/device/machine.ts';
 import {

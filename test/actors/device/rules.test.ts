@@ -1,4 +1,4 @@
-/** What a device grants and refuses, rule by rule. */
+/** What a device actor permits and refuses, rule by rule. */
 import { describe, expect, it } from 'vitest';
 import { address } from '../../../protocols/address.ts';
 import {

@@ -1,4 +1,4 @@
-/** A device stepped by hand, at times that the test chooses. */
+/** A device actor that a test steps by hand, at chosen times. */
 import { deviceMachine } from '../../../actors/device/machine.ts';
 import type { DeviceContext } from '../../../actors/device/types.ts';
 import type { Address } from '../../../protocols/address.ts';
@@ -17,7 +17,7 @@ type Saying = { readonly from?: Address; readonly principal?: Meta['principal'] 
 
 export class Stepped {
   now = 1_000;
-  /** all answers, to whom they went */
+  /** all replies, with their receivers */
   readonly answers: Answer[] = [];
   readonly notices: DeviceNotice[] = [];
   #live: Live;
@@ -28,7 +28,7 @@ export class Stepped {
     this.#live = initialState(deviceMachine, input, { id: 'm0', now: this.now, self }).live;
   }
 
-  /** One that is let in as a node by its door. */
+  /** A device whose entry point has approved it as a node. */
   static node(): Stepped {
     const device = new Stepped();
     device.ask(asks({ approved: true }));
@@ -42,7 +42,7 @@ export class Stepped {
     return isDone(this.#live);
   }
 
-  /** The answer to this message; undefined while it waits for one. */
+  /** The reply to this message; undefined while there is none. */
   ask(event: Message, { from, principal }: Saying = {}): Answer | undefined {
     const id = `m${++this.#messages}`;
     const meta: Meta = {
@@ -61,7 +61,7 @@ export class Stepped {
     return this.ask(event, { principal: operator });
   }
 
-  /** Time passes, and every timer that is due by then fires in order. */
+  /** Advances the time; every timer that is due by then fires in order. */
   pass(ms: number): void {
     const until = this.now + ms;
     for (;;) {

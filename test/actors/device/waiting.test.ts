@@ -1,4 +1,4 @@
-/** Work that waits for a node: its order, its bounds, and who may be given it. */
+/** Work that waits for a node: its order, its bounds, and which connections receive it. */
 import { describe, expect, it } from 'vitest';
 import { type DeviceDrained, WAITING_MAX } from '../../../protocols/device.ts';
 import { Stepped } from './stepped.ts';

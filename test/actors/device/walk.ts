@@ -1,4 +1,4 @@
-/** All that may happen to a device, and what it has promised on every path. */
+/** The events that a device can receive, and the invariants that hold on every path. */
 import { deviceMachine } from '../../../actors/device/machine.ts';
 import type { DeviceContext } from '../../../actors/device/types.ts';
 import { address } from '../../../protocols/address.ts';
@@ -60,14 +60,14 @@ const invokes = (id: string, changes: Message | object = {}): Message => ({
   ...changes,
 });
 
-/** What was said to those who asked, and what was promised by it. */
+/** The replies to callers, and the obligations that follow from them. */
 class Promised {
-  /** messages that are owed an answer, and which invocation they are about */
+  /** by message without a reply, the invocation that it is about */
   owed = new Map<string, string>();
-  /** invocations that ended without having reached the node */
+  /** invocations that ended before they reached the node */
   never = new Set<string>();
   row: DeviceRow | null = null;
-  /** connections that a node was told of its commands by, in order */
+  /** connections on which the node received its commands, in order */
   offline = 0;
 
   copy(): Promised {
@@ -92,7 +92,7 @@ class Promised {
     this.#bounds(context);
   }
 
-  /** Each message that asks is answered once, at once or later. */
+  /** Each request is answered once, immediately or later. */
   #invoked(event: { type: string }, id: string, replies: readonly Reply[]): void {
     if (event.type === 'device.invoke') this.owed.set(id, (event as unknown as { id: string }).id);
     for (const { to, error, result } of replies) {
@@ -114,7 +114,7 @@ class Promised {
     for (const about of this.owed.values()) this.never.delete(about);
   }
 
-  /** Only a person, or a door about the first role, lets in. */
+  /** Only an operator approves a role, or an entry point the first one. */
   #trust(event: Message, meta: Happened['meta'], context: DeviceContext): void {
     const before = this.row?.roles ?? {};
     for (const role of ['operator', 'node'] as const) {
@@ -283,13 +283,13 @@ const key: Exploration['key'] = (live) => [
   summary(contextOf(live)),
 ];
 
-/** Nothing happens to an actor that has gone. */
+/** A removed actor receives no events. */
 const whileAlive =
   (moves: Exploration['moves']): Exploration['moves'] =>
   (live, now, ledger) =>
     live.snapshot.status === 'done' ? [] : moves(live, now, ledger);
 
-/** How it is let in; once it is, only now and then connected. */
+/** How the device is approved; afterwards it connects only now and then. */
 export const pairing: Exploration = {
   ...machine,
   moves: whileAlive((live) => [
@@ -302,16 +302,16 @@ export const pairing: Exploration = {
   ledger: () => new Promised(),
 };
 
-/** From a node that is let in. */
+/** Events of an approved node. */
 const asNode = (moves: (context: DeviceContext) => readonly Move[]): Exploration['moves'] =>
   whileAlive((live) =>
     live.snapshot.value === 'unknown' ? [strangers[1]!] : moves(contextOf(live)),
   );
 
-/** What others stand for, where every situation is visited. */
+/** Events that represent other ones, for the walk that visits every situation. */
 const SELDOM = new Set(['c2 online', 'c1 online with more', 'c2 offline']);
 
-/** What a node is asked to do. */
+/** Commands for a node. */
 export const working: Exploration = {
   ...machine,
   moves: asNode((context) => [
@@ -325,7 +325,7 @@ export const working: Exploration = {
   ledger: () => new Promised(),
 };
 
-/** All of it at once, but for its end, which is soon reached. */
+/** All events except the removal, which soon ends a walk. */
 export const anything: Exploration = {
   ...machine,
   moves: asNode((context) => [

@@ -1,4 +1,4 @@
-/** All that may happen to a document, and what it has promised on every path. */
+/** The events that a document can receive, and the invariants that hold on every path. */
 import { documentMachine } from '../../../actors/document/machine.ts';
 import {
   HISTORY_MAX,
@@ -14,7 +14,7 @@ import {
 import type { Message, Project, Reply } from '../../../protocols/statechart.ts';
 import { demand, type Exploration, type Happened, type Move, said } from '../../charts/coverage.ts';
 
-/** A second opinion: every content there was, and what each task was told. */
+/** An independent record of every content and of the replies to each task. */
 class Contents {
   contents: readonly (string | null)[] = [null];
   told: ReadonlyMap<string, string> = new Map();

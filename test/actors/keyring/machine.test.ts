@@ -23,7 +23,7 @@ const meta = (now: number): Meta => ({ id: `m${now}`, now, self, reply: { id: `m
 const fresh = () =>
   initialState(keyringMachine, { self, tenant: 'default', key: 'keys', now: NOW }, meta(NOW)).live;
 
-/** What the keyring answers, and itself after it. */
+/** The reply of the keyring, and the keyring afterwards. */
 const ask = (live: Live, event: Message, now = NOW) => {
   const made = step(keyringMachine, live, { event: { ...event, meta: meta(now) } }, now);
   return { live: made.live, ...said<Reply>(made.asks, 'reply')[0]! };

@@ -1,4 +1,4 @@
-/** All that may happen to a keyring, and what it has promised on every path. */
+/** The events that a keyring can receive, and the invariants that hold on every path. */
 import { generateKeyPairSync } from 'node:crypto';
 import { keyringMachine } from '../../../actors/keyring/machine.ts';
 import type { KeyringContext } from '../../../actors/keyring/types.ts';
@@ -44,7 +44,7 @@ const rotate = (sub: string, publicJwk: Ed25519Jwk, overlapMs?: number): Message
 });
 const revoke = (kid: string): Message => ({ type: 'keyring.revoke', kid });
 
-/** The rows as readers see them, and what must never happen to one. */
+/** The projected rows, and changes of a row that are never permitted. */
 class Books implements Ledger {
   readonly rows: Map<string, KeyRow>;
 

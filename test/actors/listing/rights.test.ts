@@ -1,4 +1,4 @@
-/** Who may serve an action, by the rows of a registry alone. */
+/** Which agents may serve an action, by the rows of a registry alone. */
 import { describe, expect, it } from 'vitest';
 import { rightsAmong } from '../../../actors/listing/rights.ts';
 import type { AgentClaims, AgentRow } from '../../../protocols/action.ts';

@@ -1,4 +1,4 @@
-/** All that may happen to a listing, and what it has promised on every path. */
+/** The events that a listing can receive, and the invariants that hold on every path. */
 import { listingMachine } from '../../../actors/listing/machine.ts';
 import type { ListingContext } from '../../../actors/listing/types.ts';
 import {
@@ -37,10 +37,10 @@ export const spec = (action: string, version = '1.0.0'): ActionSpec => ({
   sensitive: false,
 });
 
-/** Who is shown, who waits for an answer, and what is announced. */
+/** The projected row, the pending callers, and the announcements. */
 class Watch implements Ledger {
   row: AgentRow | undefined;
-  /** asks without an answer; those that wait in the stash are not known to the chart */
+  /** asks without a reply, except those in the stash */
   open: Set<string>;
   announced: number;
 
@@ -155,7 +155,7 @@ export const exploration: Exploration = {
   machine: listingMachine,
   self,
   ledger: () => new Watch(),
-  // While schemas are looked at, what comes waits in the stash.
+  // While schemas are checked, messages wait in the stash.
   moves: (live, now) =>
     live.snapshot.value === 'enrolling'
       ? answers

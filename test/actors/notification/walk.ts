@@ -1,11 +1,11 @@
-/** All that may happen to a notification, and what it has promised on every path. */
+/** The events that a notification can receive, and the invariants that hold on every path. */
 import { notificationMachine } from '../../../actors/notification/machine.ts';
 import type { ErrorData } from '../../../protocols/errors.ts';
 import { notificationAddress, type NotificationRow } from '../../../protocols/notification.ts';
 import type { Project, Publish, Reply } from '../../../protocols/statechart.ts';
 import { demand, type Exploration, type Happened, type Move, said } from '../../charts/coverage.ts';
 
-/** What the world saw: posts that were answered, and what was told. */
+/** The answered posts, and the published events. */
 class Seen {
   row: NotificationRow | null = null;
   told = 0;

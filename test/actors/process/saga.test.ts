@@ -1,5 +1,6 @@
 /**
- * Sagas on a real system: undone backward, by a person, over a restart, and five hundred at once.
+ * Sagas on a real system: compensated in reverse order, by an operator, across a restart, and five
+ * hundred at once.
  */
 import { Type } from '@sinclair/typebox';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -18,16 +19,16 @@ import type { Evidence } from '../../../protocols/task.ts';
 import { eventually } from '../../runtime/eventually.ts';
 import { Stage } from './stage.ts';
 
-/** A shop whose shelf the test can look at, and break. */
+/** A warehouse whose shelf the test can read, and whose actions it can make fail. */
 class Shop {
-  /** what lies where, by the task that put it there */
+  /** by place, the items with the task that put them there */
   readonly shelf = new Map<string, string>();
   readonly undone: string[] = [];
-  /** by action: throws this instead of working */
+  /** by action: the error that it throws instead of working */
   readonly broken = new Map<string, TroupeError>();
-  /** puts nothing on the shelf, but says so */
+  /** puts nothing on the shelf, but reports that it did */
   lies = false;
-  /** called in the middle of the work */
+  /** called while the action works */
   onPay: () => Promise<void> = () => Promise.resolve();
 
   #act(action: string, work: Perform): Perform {

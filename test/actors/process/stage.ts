@@ -1,5 +1,5 @@
 /**
- * Processes as they are: the shipped actors with a catalog of a test's, on the file's backbone: an
+ * Processes with the shipped actors and a catalog of the test, on the backbone of the test file: an
  * embedded store, or a cluster.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -35,7 +35,7 @@ import { type AskAnswer, createSystem, openEmbedded, type System } from '../../.
 export const TENANT = 'default';
 const ADA = { sub: 'ada', roles: ['agent'] };
 
-/** What an ask came to; throws what was refused. */
+/** The result of an ask; throws when it was refused. */
 const resultOf = <T>(answer: AskAnswer): T => {
   if (answer.kind === 'answered') return answer.result as T;
   throw new Error(answer.kind === 'refused' ? JSON.stringify(answer.error) : 'no answer in time');
@@ -91,7 +91,7 @@ export class Stage {
     return this;
   }
 
-  /** @param processes that its workers know from now on; default all */
+  /** @param processes that its workers have from now on; default all */
   async restart(processes?: readonly ProcessDefinition[]): Promise<void> {
     await this.#stop();
     const known = processes ?? this.#all;
@@ -135,7 +135,7 @@ export class Stage {
     return [taskId, submit];
   }
 
-  /** Starts it and answers the task's id. */
+  /** Starts a process and returns the id of its task. */
   async start(action: string, payload: Record<string, unknown>, key: string): Promise<string> {
     const [taskId, submit] = this.#submit(action, payload, key);
     const options = { principal: ADA, repeatable: true, timeoutMs: 20_000 } as const;
@@ -143,7 +143,7 @@ export class Stage {
     return taskId;
   }
 
-  /** Starts it and waits for its end. */
+  /** Starts a process and waits for its end. */
   async run(action: string, payload: Record<string, unknown>, key: string): Promise<TaskView> {
     const [taskId, submit] = this.#submit(action, payload, key);
     return resultOf<TaskView>(

@@ -1,4 +1,4 @@
-/** All that may happen to a process, and what it has promised on every path. */
+/** The events that a process can receive, and the invariants that hold on every path. */
 import { processMachine } from '../../../actors/process/machine.ts';
 import type { Outline, Planned, PlanInput, ProcessContext } from '../../../actors/process/types.ts';
 import { address, type Address } from '../../../protocols/address.ts';
@@ -14,14 +14,14 @@ const self = processAddress('default', 'p1');
 const task = taskAddress('default', 'p1');
 const contextOf = (live: Live) => live.snapshot.context as ProcessContext;
 
-/** Two steps: the first with everything, the second with nothing to prove or undo. */
+/** Two steps: the first with all features, the second without verification and compensation. */
 export const outline: readonly Outline[] = [
   { name: 'write', verify: true, undo: true, verifyUndo: true },
   { name: 'tell', verify: false, undo: true, verifyUndo: false },
   { name: 'close', verify: false, undo: false, verifyUndo: false },
 ];
 
-/** What the plan effect would have answered; the machine only carries it. */
+/** The result of the plan effect, which the machine only passes on. */
 const planned = ({ at, phase, round }: PlanInput): Planned => {
   const taskId = `${outline[at]!.name}.${phase}.${round}`;
   return {
@@ -34,31 +34,36 @@ const planned = ({ at, phase, round }: PlanInput): Planned => {
 
 type Does = 'done' | 'undone' | 'left';
 
-/** A task that was refused when it was first tried did nothing; of all others nobody can say so. */
+/**
+ * A task that was refused at its first attempt did nothing. The outcome of any other one is
+ * unknown.
+ */
 const isSurelyUndone = (event: Message): boolean => {
   const { state, error } = (event['result'] ?? {}) as { state?: TaskState; error?: ErrorData };
   return state === 'FAILED' && error?.code === 'FORBIDDEN';
 };
 
-/** Undone is what was undone, and where that is verified, what was found to be so. */
+/**
+ * A step is undone if its compensation succeeded and, where it is verified, the check confirmed it.
+ */
 const isProof = (name: string, phase: string | undefined, event: Message): boolean => {
   const { result } = (event['result'] ?? {}) as { result?: { verified?: boolean } };
   const isVerified = outline.find((step) => step.name === name)?.verifyUndo === true;
   return isVerified ? phase === 'verifyUndo' && result?.verified === true : phase === 'undo';
 };
 
-/** A second account of what was done and undone, by the tasks' own answers. */
+/** An independent record of what was done and undone, by the answers of the tasks. */
 class Deeds {
-  /** by step, of what a task did */
+  /** by step, the result of its task */
   did: ReadonlyMap<string, Does> = new Map();
-  /** tasks that were asked, each once */
+  /** requested tasks, each once */
   asked: ReadonlySet<string> = new Set();
   row: ProcessRow | null = null;
   end: string | undefined;
   lastTask = '';
-  /** the step that a person is asked about */
+  /** the step that waits for the decision of an operator */
   questioned = '';
-  /** the one that answered last: what it says after that counts no more */
+  /** the task that answered last; its later answers are ignored */
   answered = '';
 
   copy(): Deeds {
@@ -87,7 +92,7 @@ class Deeds {
       this.#lastWord(reply, contextOf(step.live));
   }
 
-  /** What an answer that counts says of the world. */
+  /** Records what an accepted answer means. */
   #deed(event: Message, from: Address | undefined, awaited: string): void {
     if (event.type !== 'reply' || from !== awaited || from === this.answered) return;
     this.answered = from;
@@ -114,7 +119,7 @@ class Deeds {
     this.#undone(error!, context);
   }
 
-  /** Nothing is silent: what was done is undone or named. */
+  /** Everything that was done is undone or reported. */
   #undone({ details }: ErrorData, { state }: ProcessContext): void {
     const named = new Set(details!['left'] as string[]);
     for (const [name, what] of this.did)

@@ -1,4 +1,4 @@
-/** Registry, beat and offers on a running system: real store, real actors, real schemas. */
+/** Registry, heartbeats and offers on a running system: real store, real actors, real schemas. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -254,7 +254,7 @@ describe('the beat of a process', () => {
 });
 
 describe('the offers of a tenant', () => {
-  /** A clock that a test moves on, so that tables are made again at once. */
+  /** A clock that a test advances, so that tables are read again at once. */
   let aheadMs = 0;
   const offersOf = () => {
     aheadMs = 0;

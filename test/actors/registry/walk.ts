@@ -1,4 +1,4 @@
-/** All that may happen to a registry, and what it has promised on every path. */
+/** The events that a registry can receive, and the invariants that hold on every path. */
 import { registryMachine } from '../../../actors/registry/machine.ts';
 import { AGENTS_MAX, listingAddress } from '../../../actors/registry/roll.ts';
 import type { RegistryContext } from '../../../actors/registry/types.ts';
@@ -17,7 +17,7 @@ import {
 const self = address('default', 'registry', 'agents');
 const contextOf = (live: Live) => live.snapshot.context as RegistryContext;
 
-/** Each request is answered, and nobody is on the roll twice. */
+/** Each request is answered, and no agent is registered twice. */
 class Watch implements Ledger {
   copy(): Ledger {
     return this;

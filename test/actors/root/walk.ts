@@ -1,4 +1,4 @@
-/** All that may happen to the root, and what it has promised on every path. */
+/** The events that the root can receive, and the invariants that hold on every path. */
 import { ALARMS_MAX, FAILURES_MAX, WAITING_MAX } from '../../../actors/root/cluster.ts';
 import { rootMachine } from '../../../actors/root/machine.ts';
 import { WORKERS_MAX } from '../../../actors/root/placement.ts';
@@ -44,14 +44,14 @@ const down = (child: Address, escalated = false): Down => ({
   ...(escalated ? { escalated: true } : {}),
 });
 
-/** Who waits for an order, who has told what, and what people are shown. */
+/** Which actors wait for an order, which workers have reported, and the projected rows. */
 class Watch implements Ledger {
   /** actors that failed and have no order yet */
   readonly suspended: Set<string>;
   readonly alarms: Set<string>;
   starters: number;
   row: RootRow | undefined;
-  /** as people are shown them, by name */
+  /** projected rows, by name */
   readonly workers: Map<string, WorkerRow>;
   placement: PlacementRow | undefined;
   settings: readonly AgentSettings[];
@@ -99,7 +99,7 @@ class Watch implements Ledger {
     this.#answers(event, said<Reply>(step.asks, 'reply'), life);
   }
 
-  /** A seed gives settings to a cell that has none, and to no other. */
+  /** A seed provides the settings of a cell that has none, and changes no others. */
   #settings(event: Message, { agents: settings }: RootContext): void {
     const given = event.type === 'root.start' ? (event['agents'] as AgentSettings[]) : undefined;
     const kept = !given || (event['seed'] === true && this.settings.length > 0);
@@ -150,8 +150,8 @@ const order = address('default', 'order', '7');
 const child = (live: Live, type: string): Address => address('default', type, `n${live.seq}`);
 
 /**
- * What workers, and those that miss them, tell: the region knows nothing of the others, so it is
- * walked where they rest.
+ * Reports of workers and about missing workers. This region does not depend on the others, so the
+ * walk visits it while they are idle.
  */
 const placementMoves = (live: Live, life: string): Move[] => {
   const { failures, workers } = contextOf(live);
@@ -193,7 +193,7 @@ export const exploration: Exploration = {
       tell: true as const,
     });
     const agent = address('default', 'agent', 'a0');
-    // While it starts, the next start waits in the stash.
+    // While the root starts, the next start request waits in the stash.
     const { life } = live.snapshot.value as { life: string };
     const starts = life === 'starting' ? [] : [0, 2, 40];
     return [

@@ -1,4 +1,6 @@
-/** Scheduled jobs on a running system: real store, real restarts, a clock that is set forward. */
+/**
+ * Scheduled jobs on a running system: real store, real restarts, a clock that the test advances.
+ */
 import { describe, expect, it } from 'vitest';
 import { assign, setup } from 'xstate';
 import { look } from '../../../actors/schedule/effects/look.ts';
@@ -19,7 +21,7 @@ import { eventually } from '../../runtime/eventually.ts';
 import { ShiftedClock } from '../../runtime/system/shifted-clock.ts';
 import { openWorld, type World } from '../../runtime/system/world.ts';
 
-/** Ends each run at once, and remembers every message that reached it. */
+/** Ends each run at once and records every message that it received. */
 const session = setup({
   types: {
     context: {} as { runIds: readonly string[] },
@@ -95,8 +97,8 @@ async function scheduled(when: ScheduleJob['when'], missed: MissedPolicy = 'once
 }
 
 /**
- * Set forward, whatever runs meanwhile has its end. The row is read as soon as it is stored; the
- * answer says that the shard knows it, too, and the clock may be set forward again.
+ * Advances the clock after every active run has ended. The row is visible when it is stored. The
+ * reply shows that the shard has processed it too, so the clock may advance again.
  */
 const idleAgain = async (world: World, fires: number) => {
   await eventually(() => expect(row(world)).toMatchObject({ fires, last: { status: 'ok' } }));

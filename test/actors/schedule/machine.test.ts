@@ -37,7 +37,9 @@ const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const self = scheduleAddress('default', 'mail');
 
-/** One job by hand: time passes as the test says, also while nothing runs. */
+/**
+ * One job that a test steps by hand; the test controls the time, also while the system is stopped.
+ */
 class Hand {
   live: Live;
   now = START;
@@ -64,7 +66,7 @@ class Hand {
     )[0];
   }
 
-  /** The owner is back at `now`, or it is just that late: every timer that is due fires. */
+  /** The actor is active again at `now`, or only late: every timer that is due fires. */
   comeTo(now: number): void {
     this.now = now;
     for (;;) {
@@ -85,7 +87,7 @@ class Hand {
     );
   }
 
-  /** The run that goes on ends now. */
+  /** Ends the active run. */
   end(how: object = { status: 'ok' }): void {
     while (!this.live.jobs['look']) {
       const [id, timer] = Object.entries(this.live.timers).find(([, one]) => !one.fired)!;

@@ -1,4 +1,4 @@
-/** All that may happen to a scheduled job, and what it has promised on every path. */
+/** The events that a scheduled job can receive, and the invariants that hold on every path. */
 import type { Looked, ScheduleContext } from '../../../actors/schedule/job.ts';
 import { scheduleMachine } from '../../../actors/schedule/machine.ts';
 import {
@@ -12,7 +12,7 @@ import {
 import type { Project, Publish, Reply, Tell } from '../../../protocols/statechart.ts';
 import { demand, type Exploration, type Happened, type Move, said } from '../../charts/coverage.ts';
 
-/** What the world saw: messages to sessions, and the row. */
+/** The messages to sessions, and the projected row. */
 class Seen {
   row: ScheduleRow | null = null;
   runIds: readonly string[] = [];
@@ -119,9 +119,9 @@ export const exploration: Exploration = {
   ledger: () => new Seen(),
   setBackMs: 4 * 3_600_000,
   scripts: [
-    // a run takes so long that the time of the job has passed
+    // a run that takes longer than the time until the next due time
     ['put once, skip', 'run', ...looks(9), 'timer:untilLook', 'ended', 'timer:untilDue'],
-    // a run is not heard of for a day: half a minute, and then half a minute each
+    // a run without a report for a day: half a minute, then half a minute each
     ['put every', 'run', ...looks(2_886)],
   ],
 };

@@ -1,4 +1,4 @@
-/** All that may happen to a sequence, and what it has promised on every path. */
+/** The events that a sequence can receive, and the invariants that hold on every path. */
 import { sequenceMachine, type SequenceContext } from '../../../actors/sequence/machine.ts';
 import { address } from '../../../protocols/address.ts';
 import type { ReplyRef, Tell } from '../../../protocols/statechart.ts';
@@ -17,7 +17,7 @@ const self = address('t', 'sequence', 's');
 const to = taskAddress('t', '1');
 const contextOf = (live: Live) => live.snapshot.context as SequenceContext;
 
-/** The number never falls, and each submit is handed on once, with its asker. */
+/** The number never decreases, and each submit is forwarded once, with its caller. */
 class Numbers implements Ledger {
   highest: number;
 

@@ -1,4 +1,7 @@
-/** An account of every run of a session: what was written, told, asked, released and shown. */
+/**
+ * A record of every run of a session: its transcript entries, reports, questions, releases and
+ * rows.
+ */
 import type { SessionContext } from '../../../actors/session/types.ts';
 import { address } from '../../../protocols/address.ts';
 import type { RunEvent, RunRow, SessionEntry, SessionRow } from '../../../protocols/session.ts';
@@ -14,11 +17,11 @@ import type { Live } from '../../../runtime/statechart/host.ts';
 import { demand, type Happened, type Ledger, said } from '../../charts/coverage.ts';
 
 export const agent = address('default', 'agent', 'main');
-/** who asks as an agent, and is told of each end */
+/** an agent that sends messages and receives a report of each end */
 export const asker = address('default', 'conversation', 'asker');
 export const contextOf = (live: Live) => live.snapshot.context as SessionContext;
 
-/** What became of one run, as the world saw it. */
+/** What a session has done for one run. */
 type Seen = {
   begun: number;
   ends: number;
@@ -33,15 +36,15 @@ const UNSEEN: Seen = { begun: 0, ends: 0, starts: 0, told: 0, released: 0, entri
 export class Account implements Ledger {
   readonly seen: Map<string, Seen>;
   readonly rows: Map<string, RunRow>;
-  /** accepted and not yet at their end */
+  /** accepted runs that have not ended */
   readonly owed: Set<string>;
-  /** of those, whose sender is to be told of the end and has not been */
+  /** of those, the ones whose sender has not received its report */
   readonly listening: Set<string>;
-  /** calls that have no result yet, in order */
+  /** tool calls without a result, in order */
   calls: readonly string[];
-  /** questions that nobody answered or took back */
+  /** questions that are neither answered nor withdrawn */
   readonly asked: Set<string>;
-  /** slots of the agent that it was given and has not given back */
+  /** slots of the agent that the session has and has not returned */
   readonly leases: Set<number>;
   row: SessionRow | undefined;
   appended: number;
@@ -164,7 +167,9 @@ export class Account implements Ledger {
     demand(this.row).toMatchObject({ messages: length, pending, status });
   }
 
-  /** What neither waits nor runs nor has joined has ended, once, and like the run it joined. */
+  /**
+   * A run that neither waits, runs nor joined another one has ended once, like the run it joined.
+   */
   #checkOwed({ run, queue, folded }: SessionContext): void {
     const going = run ? [run, ...run.joined] : [];
     const open = new Set([...queue, ...folded, ...going].map(({ runId }) => runId));

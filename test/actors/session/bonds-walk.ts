@@ -1,4 +1,6 @@
-/** What subagents, conversations and other sessions may say to a session, for the walk over it. */
+/**
+ * Events that subagents, conversations and other sessions send to a session, for the walk over it.
+ */
 import { address } from '../../../protocols/address.ts';
 import { conversationAddress } from '../../../protocols/conversation.ts';
 import type { Message } from '../../../protocols/statechart.ts';
@@ -101,13 +103,13 @@ const NOT_BEGUN = {
   error: { code: 'UNREGISTERED', message: 'no worker knows subagents' },
 };
 
-/** Few at a time: what many bonds come to is shown by children.test.ts and waits.test.ts. */
+/** Few at a time; children.test.ts and waits.test.ts test many of them. */
 export const bonds = (live: Live): Move[] => {
   const { run, children = [], waits = [], reports = [] } = contextOf(live);
   const runId = run?.runId ?? 'none';
   const child = children[0]?.id ?? 'none';
   const wait = waits[0]?.id ?? 'none';
-  // a subagent ends once: another each time
+  // a subagent ends once, so each event has another one
   const id = `ad${live.seq}`;
   const adopted = { id, sessionKey: `agent:a:subagent:${id}`, reportBack: true, timeoutMs: 9 };
   return [

@@ -1,4 +1,4 @@
-/** How large a session's row and turns can grow (I8): a turn past its bound ends the session. */
+/** How large a session's row and turns can grow (I8): a turn beyond its bound ends the session. */
 import { describe, expect, it } from 'vitest';
 import { encode } from '../../../protocols/codec.ts';
 import { answer, call, Driven, resultOf, type Said } from './driven.ts';

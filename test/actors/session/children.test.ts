@@ -1,6 +1,4 @@
-/**
- * Subagents of one session, by pure transitions: grants, places, ends, and what becomes of them.
- */
+/** Subagents of one session by pure transitions: grants, slots, ends and outcomes. */
 import { describe, expect, it } from 'vitest';
 import { address } from '../../../protocols/address.ts';
 import {

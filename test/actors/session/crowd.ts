@@ -1,10 +1,10 @@
 /**
- * Crowd: many sessions with their subagents and conversations, on the real charts, and the mail
- * between them in any order that keeps each pair's own. No clock, no store, no I/O: whoever drives
- * it picks what happens next.
+ * Many sessions with their subagents and conversations, on the real statecharts. Messages between
+ * two actors keep their order; all others are delivered in any order. There is no clock, store or
+ * I/O: the test chooses the next step.
  *
- * Models and tools are the driver's: an answer, or calls that ask the session for something. Agents
- * admit at once, or are real ones with so many slots.
+ * The test also answers for models and tools: with text, or with calls that send requests to the
+ * session. Agents admit every run at once, or have a number of slots.
  */
 import { agentMachine } from '../../../actors/agent/machine.ts';
 import { conversationMachine } from '../../../actors/conversation/machine.ts';
@@ -44,9 +44,9 @@ type Letter = {
 } & {
   readonly ask?: boolean;
 };
-/** One thing that may happen now. */
+/** One possible next step. */
 export type Chance = { readonly name: string; readonly go: () => void };
-/** What a tool asks its session for; the same message when the call is made again. */
+/** The request that a tool sends to its session; a repeated call sends the same one. */
 export type Wish = (at: { sessionKey: string; runId: string; callId: string }) => Message;
 
 const MACHINES = {
@@ -65,11 +65,11 @@ export class Crowd {
   readonly actors = new Map<Address, Live>();
   readonly #mail = new Map<string, Letter[]>();
   readonly #answers = new Map<string, unknown>();
-  /** of each call that runs: what it asked, and under which id it asked last */
+  /** by running call, its request and the id of its last message */
   readonly #asked = new Map<string, { readonly wish: Message; id: string }>();
   readonly entries: { readonly key: string; readonly entry: SessionEntry }[] = [];
 
-  /** `slots`: runs that each agent admits at once; absent: any number */
+  /** `slots`: runs that each agent admits at once; absent: no limit */
   readonly slots: number | undefined;
   constructor(slots?: number) {
     this.slots = slots;
@@ -85,7 +85,7 @@ export class Crowd {
     return [...this.actors].filter(([at]) => parseAddress(at).type === type).map(([, l]) => l);
   }
 
-  /** From outside, to a session. */
+  /** Sends a message from outside to a session. */
   say(key: string, event: Message): void {
     this.tell(sessionAt(key), event);
   }
@@ -94,7 +94,7 @@ export class Crowd {
     this.#apply(at, { ...this.#meta(at), reply }, (meta) => ({ event: { ...event, meta } }));
   }
 
-  /** Its worker dies: it goes on from what was stored of it. */
+  /** Loads the actor from its snapshot, as after the death of its worker. */
   restart(at: Address): void {
     const live = this.actors.get(at)!;
     const machine = MACHINES[parseAddress(at).type as Type];
@@ -102,7 +102,7 @@ export class Crowd {
     this.actors.set(at, load(machine, row));
   }
 
-  /** Mail that may arrive, and effects that may end; calls want what `wish` says. */
+  /** Messages that can be delivered and effects that can end; calls send the requests of `wish`. */
   chances(wish: Wish, thinks: (session: SessionContext) => number): Chance[] {
     return [
       ...this.#letters(),
@@ -184,7 +184,7 @@ export class Crowd {
     this.#apply(at, { ...this.#meta(at), reply: { id } }, (meta) => ({ event: { ...wish, meta } }));
   }
 
-  /** Timers whose delay has such a name are due, the soonest first; false: there is none. */
+  /** Fires the timers with such a delay, the earliest first; returns false if there is none. */
   fire(names: readonly string[]): boolean {
     const armed = [...this.actors].flatMap(([at, live]) =>
       Object.entries(live.timers)

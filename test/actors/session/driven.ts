@@ -1,4 +1,6 @@
-/** One session, driven by hand: each deed answers what the step asked of the host. */
+/**
+ * One session that a test steps by hand: each action answers what the step requested of the host.
+ */
 import { sessionMachine } from '../../../actors/session/machine.ts';
 import type { PlannedCall } from '../../../agent/policy/planned-call.ts';
 import type { CallModelOutput, SessionContext, ToolResult } from '../../../actors/session/types.ts';
@@ -71,7 +73,7 @@ export class Driven {
   #live: Live;
   readonly rows = new Map<string, RunRow>();
   readonly entries: SessionEntry[] = [];
-  /** inputs of the effects that were started, by the id of their invoke */
+  /** inputs of the started effects, by the id of their invocation */
   readonly started = new Map<string, unknown>();
 
   constructor(sessionKey = 'agent:main:main') {
@@ -94,7 +96,7 @@ export class Driven {
     return this.send({ type: 'session.receive', runId, text: `text of ${runId}`, ...more }, from);
   }
 
-  /** A first run, admitted and with its prompt, up to its model call. */
+  /** A first run that is admitted, has its prompt, and waits for its model. */
   begin(runId: string, given: Partial<AgentSettings> = {}): void {
     this.receive(runId);
     this.admit(runId, given);
@@ -104,7 +106,7 @@ export class Driven {
     return this.done('prompt', { digest: 'd', replyHooks: false });
   }
 
-  /** without its prompt */
+  /** an admitted run without its prompt */
   admitted(runId: string, given: Partial<AgentSettings> = {}): Said {
     const admitted = { type: 'agent.admitted', runId, settings: { ...settings, ...given } };
     return this.send(admitted, agent);
@@ -120,11 +122,11 @@ export class Driven {
   fail(job: string, error: ErrorData): Said {
     return this.#step(failed(job, this.#live.jobs[job]!.key, error, this.#meta()));
   }
-  /** So many milliseconds later; timers that are due meanwhile do not fire. */
+  /** Advances the time; timers that become due do not fire. */
   pass(ms: number): void {
     this.#now += ms;
   }
-  /** The only timer of that delay is due. */
+  /** Fires the only timer with that delay. */
   fire(delay: string): Said {
     const [id, timer] = Object.entries(this.#live.timers).find(([name]) => name.includes(delay))!;
     this.#now = Math.max(this.#now, timer.due);
@@ -147,7 +149,7 @@ export class Driven {
   }
 }
 
-/** What one step asked for. */
+/** What one step requested of the host. */
 export class Said {
   readonly #asks: readonly Ask[];
   constructor(asks: readonly Ask[]) {

@@ -1,4 +1,4 @@
-/** What follows from one message of a person, however agents send, spawn and report. */
+/** The work that one message of a user can cause, in every order of sends, spawns and reports. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
@@ -72,7 +72,7 @@ describe('a spawn or a report', () => {
   });
 });
 
-/** A run that goes on somewhere, in a session of its own. */
+/** An active run in its own session. */
 type Going = { readonly session: string; readonly run: Run };
 const step = fc.record({
   from: fc.nat(),
@@ -80,7 +80,7 @@ const step = fc.record({
   how: fc.constantFrom('send', 'send', 'spawn', 'join'),
 });
 
-/** All that agents do after one message of a person; answers the messages that went. */
+/** Performs all that agents can do after one message of a user; returns the sent messages. */
 function storm(steps: readonly { from: number; to: number; how: string }[], most: LineageLimits) {
   const going: Going[] = [{ session: 's0', run: runWith() }];
   let sent = 0;

@@ -1,6 +1,6 @@
 /**
- * Sessions of subagents that have not begun, have ended, or are gone: nobody gets a session there
- * that has no grant, and a grant is not used a second time when it has gone back.
+ * Sessions of subagents that have not begun, have ended, or are deleted. Such a session accepts no
+ * message without a grant, and it does not use a returned grant again.
  */
 import { describe, expect, it } from 'vitest';
 import { address } from '../../../protocols/address.ts';
@@ -20,7 +20,7 @@ const task = (session: Driven) => session.receive('sub-u1', granted, subagent);
 const codeOf = (said: { answers: readonly { error?: { code: string } }[] }) =>
   said.answers[0]?.error?.code;
 
-/** One whose only run has ended with nothing open. */
+/** A session whose only run has ended with nothing open. */
 function ended(): Driven {
   const session = new Driven(CHILD);
   task(session);
@@ -92,7 +92,7 @@ describe('a session whose subagent has ended', () => {
 });
 
 describe('a session of a subagent that waits for what it has started', () => {
-  /** Its run has ended; one that it started goes on, or has reported and is to be read. */
+  /** Its run has ended. A subagent that it started is active, or its report is not read yet. */
   function waiting(onParentReset: 'cascade' | 'detach' = 'cascade'): Driven {
     const session = new Driven(CHILD);
     task(session);

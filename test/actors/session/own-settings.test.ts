@@ -1,4 +1,4 @@
-/** What people set for a session beside its models, and notes that they put into its transcript. */
+/** Settings of a session apart from its models, and notes of users in its transcript. */
 import { describe, expect, it } from 'vitest';
 import { INJECTED_CHARACTERS_MAX } from '../../../protocols/session-settings.ts';
 import type { SessionRow } from '../../../protocols/session.ts';

@@ -1,4 +1,4 @@
-/** A parent by pure transitions: what spawns, ends and asks of its subagents. */
+/** A parent by pure transitions: it spawns subagents, ends, and queries its subagents. */
 import type { Tell } from '../../../protocols/statechart.ts';
 import { type SpawnLimits, subagentAddress } from '../../../protocols/subagent.ts';
 import { endedOf, spawnLimits, spawnOf } from './bonds-walk.ts';
@@ -13,7 +13,7 @@ export const told = (said: Said, type: string): Tell['event'] | undefined =>
 export const resultOfSpawn = (said: Said) =>
   said.answers[0]?.result as { status: string; rule?: string; error?: string; queued?: boolean };
 
-/** In a call of its first run. */
+/** In a tool call of its first run. */
 export const acting = (): Driven => {
   const session = new Driven();
   session.begin('r1');

@@ -1,4 +1,4 @@
-/** What a run says in the end. */
+/** The final reply of a run. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { shapeReply } from '../../../actors/session/run/reply.ts';

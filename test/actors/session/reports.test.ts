@@ -1,4 +1,4 @@
-/** The message that tells an agent what its subagents came to. */
+/** The message that reports the results of subagents to an agent. */
 import { describe, expect, it } from 'vitest';
 import type { Report } from '../../../actors/session/subagents/related-sessions.ts';
 import {

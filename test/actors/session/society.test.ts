@@ -1,7 +1,8 @@
 /**
- * A society on the real charts: agents with one slot each, their sessions, subagents and
- * conversations, mail in any order, workers that die, calls that are made again or come too late.
- * No time-out comes to help: what waits for a timer other than those named here waits for ever.
+ * Agents with one slot each on the real statecharts, with their sessions, subagents and
+ * conversations. Messages arrive in any order, workers die, and calls are repeated or come late. No
+ * timeout resolves a deadlock: an actor that waits for a timer other than those named here waits
+ * forever.
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -19,7 +20,7 @@ import { type Chance, Crowd, type Wish } from './crowd.ts';
 const PEOPLE = ['agent:a:main', 'agent:a:dm:ada', 'agent:b:main'];
 const FOREVER = 1e12;
 const MESSAGES_MAX = 12;
-/** Societies; thousands of them with the environment variable. */
+/** The number of random histories; an environment variable raises it to thousands. */
 const RUNS = Number(process.env['TROUPE_TEST_SOCIETIES'] ?? 24);
 const limits: SpawnLimits = {
   ...spawnLimits,
@@ -32,14 +33,14 @@ const limits: SpawnLimits = {
 };
 
 /**
- * Of a subagent that was stopped and whose session a person deleted meanwhile, and of one whose end
- * overtook the word that another session has adopted it.
+ * The timer of a stopped subagent whose session a user deleted meanwhile, and of a subagent whose
+ * end overtook the message that another session has adopted it.
  */
 const TIMERS = ['quiet', 'stopPatience', 'pauseBeforeRetelling'];
 
 type Picks = () => number;
 
-/** Spawns and messages, with and without waiting, to anybody there is. */
+/** Spawns and messages to any session, with and without waiting. */
 const wishes =
   (crowd: Crowd, pick: Picks, policy: OrphanPolicy): Wish =>
   ({ sessionKey, runId, callId }) => {
@@ -77,7 +78,7 @@ function tellings(crowd: Crowd): Map<string, number> {
   return told;
 }
 
-/** What holds after each step. */
+/** The invariants after each step. */
 function check(crowd: Crowd): void {
   for (const { leases } of contextsOf<AgentContext>(crowd, 'agent'))
     expect(leases.reduce((sum, [, runs]) => sum + runs, 0)).toBeLessThanOrEqual(crowd.slots!);
@@ -89,7 +90,7 @@ function check(crowd: Crowd): void {
   }
 }
 
-/** Goes on for as long as something can happen without a time-out. */
+/** Takes steps until only timeouts remain. */
 function settle(crowd: Crowd, pick: Picks, policy: OrphanPolicy, others: () => Chance[]): void {
   let calls = 18;
   let rare = 24;
@@ -124,7 +125,7 @@ const begin = (slots: number): Crowd => {
   return crowd;
 };
 
-/** All is told, answered and given back. */
+/** Everything is reported, answered and returned. */
 function expectRest(crowd: Crowd): void {
   for (const session of crowd.sessions()) {
     const { run, queue, children = [], reports = [], awaited = [], waits = [] } = session;
@@ -141,7 +142,7 @@ function expectRest(crowd: Crowd): void {
     expect([...leases, ...waiting]).toEqual([]);
 }
 
-/** No turn of an exchange is begun twice, and no announcement. */
+/** No turn of a conversation starts twice, and no announcement. */
 function expectOneOfEachTurn(crowd: Crowd): void {
   const begun = crowd.entries.flatMap(({ entry }) =>
     entry.type === 'user' && entry.of === undefined ? [entry.runId] : [],

@@ -1,6 +1,6 @@
 /**
- * A session as the program stored it before agents could talk, in the middle of a run: a call runs,
- * and a message waits. As it was written; never made anew.
+ * A session as the program stored it before agents could send messages, in the middle of a run: a
+ * call runs, and a message waits. The original text; never regenerate it.
  */
 import type { MachineRow } from '../../../runtime/statechart/host.ts';
 

@@ -1,5 +1,6 @@
 /**
- * Messages of agents in a session: their place, what a run carries of them, who is told of ends.
+ * Messages of agents in a session: their place in the queue, what a run records of them, and the
+ * reports of ends to their senders.
  */
 import { describe, expect, it } from 'vitest';
 import { address } from '../../../protocols/address.ts';
@@ -347,7 +348,7 @@ describe('a session that no agent has to do with', () => {
 });
 
 describe('what subagents have reported when a run ends', () => {
-  /** A run in its last model call, a subagent of which has ended. */
+  /** A run in its last model call, with an ended subagent. */
   const reported = (): Driven => {
     const session = new Driven();
     session.begin('r1');

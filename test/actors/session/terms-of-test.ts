@@ -1,4 +1,4 @@
-/** Terms as a parent grants them; each test says what matters to it. */
+/** Limits as a parent grants them; each test overrides what matters to it. */
 import type { SubagentTerms } from '../../../protocols/subagent.ts';
 
 export const terms = (more: Partial<SubagentTerms> = {}): SubagentTerms => ({

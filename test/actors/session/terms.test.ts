@@ -1,4 +1,4 @@
-/** What a subagent's session lives by. */
+/** The limits of a subagent's session. */
 import { describe, expect, it } from 'vitest';
 import {
   admitterOf,

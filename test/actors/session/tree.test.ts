@@ -1,6 +1,6 @@
 /**
- * Whole trees of sessions and subagents on the real charts, in any interleaving: no ceiling is
- * passed, what is granted comes back, each end is told once, nothing is left that goes on.
+ * Whole trees of sessions and subagents on the real statecharts, in any interleaving: no limit is
+ * exceeded, grants return, each end is reported once, and no work remains open.
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -19,14 +19,14 @@ const limits: SpawnLimits = {
   tokensPerTree: 40_000,
   costPerTreeUsd: 8,
 };
-/** Of one model call: as far as a subagent may go past its grant. */
+/** Tokens of one model call, by which a subagent may exceed its grant. */
 const CALL_TOKENS = 5;
 
 type Picks = () => number;
 
 const tokensOf = ({ usage }: SessionContext) => usage.inputTokens + usage.outputTokens;
 
-/** Waits or not, reports or not, of a grant between none and half of the tree. */
+/** Spawns with and without waiting and reporting, with grants from none to half of the tree. */
 const wishes =
   (pick: Picks, policy: OrphanPolicy): Wish =>
   ({ runId, callId }) =>
@@ -38,7 +38,7 @@ const wishes =
       limits: { ...limits, onParentReset: policy },
     });
 
-/** What holds after each step. */
+/** The invariants after each step. */
 function check(crowd: Crowd): void {
   for (const session of crowd.sessions()) {
     const { sessionKey, books, children = [], terms } = session;
@@ -72,7 +72,7 @@ function tellings(crowd: Crowd): Map<string, number> {
   return told;
 }
 
-/** Goes on for as long as something can happen. */
+/** Takes steps as long as there are any. */
 function settle(crowd: Crowd, pick: Picks, policy: OrphanPolicy, others: () => Chance[]): void {
   let calls = 16;
   const thinks = () => (calls > 0 && pick() % 2 === 0 ? (calls -= 2) && 2 : 0);
@@ -98,7 +98,7 @@ const property = (runs: number, test: (pick: Picks) => void) =>
     { numRuns: runs },
   );
 
-/** All have ended and been told so; nobody runs, waits or owes. */
+/** All have ended and are reported, and no session runs, waits or owes anything. */
 function expectRest(crowd: Crowd): void {
   for (const { snapshot } of crowd.of('subagent'))
     expect(snapshot.value).toHaveProperty('reported');

@@ -138,7 +138,7 @@ describe('sessions that wait for each other', () => {
   const keys = ['a', 'b', 'c', 'd', 'e'].map((id) => `agent:${id}:main`);
   const FOREVER = 1e12;
 
-  /** No time-out ever comes to help. */
+  /** No timeout resolves a deadlock here. */
   const wishes = (pick: () => number): Wish => {
     return ({ sessionKey, runId, callId }) => {
       const target = keys[pick() % keys.length]!;

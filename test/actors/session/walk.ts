@@ -1,4 +1,4 @@
-/** All that may happen to a session; what it has promised on every path is in account.ts. */
+/** The events that a session can receive; account.ts checks the invariants on every path. */
 import { batchOf } from '../../../actors/session/run/batch.ts';
 import { COMPACTIONS_MAX } from '../../../actors/session/run/compaction.ts';
 import { sessionMachine } from '../../../actors/session/machine.ts';
@@ -26,7 +26,7 @@ const failure = (code: ErrorData['code'], more: Partial<ErrorData> = {}): ErrorD
   ...more,
 });
 
-// ---- what models and tools say
+// ---- results of models and tools
 
 const call = (id: string, more: Partial<PlannedCall> = {}): PlannedCall => ({
   id,
@@ -66,7 +66,7 @@ const shorter = (compacted: boolean): CompactOutput => ({
   usage,
 });
 
-/** A result of each call of the batch that runs. */
+/** A result of each call of the running batch. */
 const resultsFor = (live: Live, more: Partial<ToolResult> = {}): ToolResult[] => {
   const context = contextOf(live);
   const batch = context.run ? batchOf(context) : [];
@@ -132,7 +132,7 @@ const jobs = (live: Live): Move[] => [
   { name: 'a hook failed', job: 'reply', error: failure('FORBIDDEN') },
 ];
 
-// ---- what people, the agent and approvals say
+// ---- messages of users, the agent and approvals
 
 const settings = (overflow: 'summarize' | 'old' | 'refuse'): AgentSettings => ({
   agentId: 'main',
@@ -202,7 +202,7 @@ const people = (live: Live): Move[] => {
   ];
 };
 
-/** Each is told of its end, however it comes. */
+/** Each sender receives a report of the end, whatever causes it. */
 const agents = (live: Live): Move[] => {
   const origin = { kind: 'agent', sessionKey: 'agent:other:main', ids: ['asker'] };
   const lineage = { hops: 1, visited: ['agent:other:main'], left: 9 };
@@ -274,12 +274,12 @@ export const exploration: Exploration = {
       live.snapshot.value,
       queue.length >= CAP,
       queue[0]?.mode === 'collect',
-      // bonds are told apart where they decide what comes next
+      // related sessions are distinguished where they decide the next step
       run === null && [children.length > 0, reports.length > 0],
       live.snapshot.value === 'parting' && contextOf(live).closing !== undefined,
       known === null ? 'unknown' : known.queue?.overflow === 'refuse',
       run?.isAssembled && run.replyHooks,
-      // what counts within a run is told apart where nothing else goes on
+      // counters of a run are distinguished where nothing else is active
       queue.length === 0 && run
         ? [
             run.attempt + 1 >= ATTEMPTS_MAX,

@@ -1,6 +1,6 @@
 /**
- * A parent on a real system: a session whose run is held by the offline model, in whose name
- * subagents are started, as a tool of the run would.
+ * A parent on a real system: a session whose run is held by the offline model. Subagents are
+ * started in its name, as a tool of the run would start them.
  */
 import { sessionAddress } from '../../../actors/index.ts';
 import type { RunRow } from '../../../protocols/session.ts';
@@ -36,14 +36,14 @@ export type Spawning = {
   readonly concurrentMax?: number;
 };
 export type Parent = {
-  /** Answers as the tool would be answered. */
+  /** Returns the answer that the tool would receive. */
   spawn(id: string, task: string, more?: Spawning): Promise<SpawnResult>;
   row(id: string): SubagentRow | undefined;
-  /** Waits until it is there with this. */
+  /** Waits until the row contains these fields. */
   rowWith(id: string, fields: Partial<SubagentRow>): Promise<SubagentRow>;
 };
 
-/** With a run that goes on until the system stops. */
+/** With a run that continues until the system stops. */
 export async function holdParent(system: System): Promise<Parent> {
   const to = sessionAddress('default', MAIN);
   const message = { type: 'session.receive', runId: RUN, text: '[[stall:1]] wait' };
@@ -55,7 +55,7 @@ export async function holdParent(system: System): Promise<Parent> {
   return parentOf(system);
 }
 
-/** The same after a restart. */
+/** The same parent after a restart. */
 export function parentOf(system: System): Parent {
   const to = sessionAddress('default', MAIN);
   const row = (id: string) =>

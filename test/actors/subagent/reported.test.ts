@@ -1,4 +1,4 @@
-/** What a subagent counts, shows and tells, turn by turn. */
+/** What a subagent counts, projects and reports, turn by turn. */
 import { describe, expect, it } from 'vitest';
 import { subagentMachine } from '../../../actors/subagent/machine.ts';
 import type { RunEnded, RunEvent, SessionReceive } from '../../../protocols/session.ts';
@@ -15,7 +15,7 @@ import {
 import { demand, said } from '../../charts/coverage.ts';
 import { CHILD, ID, OTHER, PARENT, self, sessionOf, terms } from './walk.ts';
 
-/** One subagent, and all that it has asked of its host in the last turn. */
+/** One subagent, and what its last turn requested of the host. */
 class Driven {
   #live: Live;
   #now = 1_000;
@@ -34,7 +34,7 @@ class Driven {
     return this.#go({ event: { ...event, meta } });
   }
 
-  /** The soonest timer fires. */
+  /** The earliest timer fires. */
   wait(): this {
     const armed = Object.entries(this.#live.timers).filter(([, timer]) => !timer.fired);
     const [id, { due, key }] = armed.toSorted(([, a], [, b]) => a.due - b.due)[0]!;

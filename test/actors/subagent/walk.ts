@@ -1,4 +1,4 @@
-/** All that may happen to a subagent, and what it has promised on every path. */
+/** The events that a subagent can receive, and the invariants that hold on every path. */
 import { subagentMachine } from '../../../actors/subagent/machine.ts';
 import type { SubagentContext } from '../../../actors/subagent/types.ts';
 import { address } from '../../../protocols/address.ts';
@@ -39,9 +39,9 @@ export const terms: SubagentTerms = {
   spawns: 0,
 };
 
-/** What the world saw of it. */
+/** The messages and rows of a subagent. */
 class World {
-  /** ends that a parent has taken, by parent */
+  /** by parent, the ends that it has accepted */
   ends: readonly string[] = [];
   outcome: SubagentOutcome | undefined;
   tasks = 0;
@@ -115,13 +115,13 @@ class World {
   }
 }
 
-/** After these nobody has taken the end that was told last. */
+/** After these events no parent has accepted the last reported end. */
 const isGivenBack = (name: string): boolean =>
   name === 'the parent has no room' || name === 'the new parent does not know it';
 
 const proven = new Set<string>();
 
-/** From here on nothing is answered; only time passes. */
+/** From here on there are no answers; only timers fire. */
 function comesToItsReport(from: Live, at: number, world: World): void {
   if (from.snapshot.matches('unknown')) return;
   const { starts, endEvents, ends, tasks } = world;
@@ -236,7 +236,7 @@ const always: readonly Move[] = [
   refused('the parent is gone', 'subagent.ended', gone),
 ];
 
-/** Those that mean something only while an end is on its way. */
+/** Events that only matter while an end is being reported. */
 const whenTelling: readonly Move[] = [
   refused('the parent has no room', 'subagent.ended', away),
   heard('the new parent does not know it', 'unknown', OTHER),

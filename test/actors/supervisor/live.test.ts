@@ -1,4 +1,4 @@
-/** Supervision on a running system: real store, real crashes, real waits. */
+/** Supervision on a running system: real store, real crashes, real delays. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ import { type AlarmRow, ROOT, type SupervisorRow } from '../../../protocols/supe
 import { createSystem, defineActor, openEmbedded, type System } from '../../../runtime/index.ts';
 import { eventually } from '../../runtime/eventually.ts';
 
-/** Counts, and throws when it is poked. */
+/** Counts its messages, and throws on `poke`. */
 const counter = setup({
   types: {
     context: {} as { count: number },
@@ -148,7 +148,7 @@ describe('a supervisor', () => {
   it('gives up past its intensity, and the root lets it begin again', async () => {
     await begin({ intensity: 0 });
     await tell(at('b'), poke);
-    // One for one: only a new beginning takes the others back to their first count, too.
+    // One for one: only a restart of the supervisor resets the counts of the others, too.
     for (const { child } of children) await counts(child, 1);
     const row = system.index.get<SupervisorRow>('supervisors', 'default', 'shop');
     expect(row).toMatchObject({ status: 'supervising', failures: 0 });

@@ -1,4 +1,4 @@
-/** All that may happen to a supervisor, and what it has promised on every path. */
+/** The events that a supervisor can receive, and the invariants that hold on every path. */
 import { supervisorMachine } from '../../../actors/supervisor/machine.ts';
 import { BATCH } from '../../../actors/supervisor/outbox.ts';
 import type { SupervisorContext } from '../../../actors/supervisor/types.ts';
@@ -50,7 +50,7 @@ export const down = ({ child }: ChildSpec, escalated = false): Down => ({
   ...(escalated ? { escalated: true } : {}),
 });
 
-/** Which children failed and have no order yet, and what the supervisor above was told. */
+/** Which children failed and have no order yet, and the reports to the supervisor above. */
 class Care implements Ledger {
   readonly failed: Set<string>;
   halted: boolean;
@@ -176,7 +176,7 @@ export const exploration: Exploration = {
   },
 };
 
-/** What a supervisor in its first state answers to events in order; timers fire in between. */
+/** The replies of a supervisor in its initial state to events in order; timers fire in between. */
 export function conversation(...events: Message[]): { told: string[]; replies: Reply[] } {
   const told: string[] = [];
   const replies: Reply[] = [];

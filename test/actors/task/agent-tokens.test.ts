@@ -1,4 +1,4 @@
-/** A troupe that asks another one as its agent outside, where that one wants to know who comes. */
+/** An installation that calls another one as an external agent that requires authentication. */
 import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -16,7 +16,7 @@ import { spec } from '../listing/walk.ts';
 
 const UPDATE: ActionSpec = { ...spec('agent_data.update_document', '1.0.0'), compensable: false };
 
-/** A whole troupe in a data folder of its own. */
+/** A whole installation in its own data folder. */
 class Cell {
   readonly home = mkdtempSync(join(tmpdir(), 'troupe-cell-'));
   url = '';
@@ -53,7 +53,7 @@ class Cell {
     return answer.json();
   }
 
-  /** By its operator, until it has ended. */
+  /** Submits a task as the operator and waits for its end. */
   async ask(action: string, payload: object): Promise<TaskView> {
     const asked = envelope({
       action,

@@ -31,7 +31,7 @@ describe('a payload that comes as a file', () => {
   });
   afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-  /** As of an envelope that was made `atMs` after the URL was signed. */
+  /** The URL of an envelope that was created `atMs` after the URL was signed. */
   const read = (fields: object, { tenant = 'acme', atMs = 0 } = {}) => {
     const payload = { schema_version: '1.0', ...fields } as Payload;
     const timestamp = new Date(Date.now() + atMs).toISOString();

@@ -1,6 +1,6 @@
 /**
- * Agents outside, asked over real HTTP: one cell offers what another one carries out. Both are
- * whole: store, actors, Edge, routes.
+ * External agents, called over real HTTP: one cell offers an action that another one performs. Both
+ * have a store, actors, the gateway's HTTP server and its routes.
  */
 import { createServer, type Server } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer } from 'node:net';
@@ -54,7 +54,7 @@ const askWith = (options: AgentRequestOptions) =>
     token: () => Promise.resolve({ authorization: 'Bearer alice' }),
   });
 const ask = askWith({ allowLoopback: true });
-/** An agent that gives one answer to whatever it is asked. */
+/** An agent with the same answer to every request. */
 const askWithAnswer = (status: number, body: unknown) =>
   createAskAgent({ request: () => Promise.resolve({ status, body, retryAfterSec: undefined }) });
 const rowAt = (door: string) => ({ agent_id: 'tester', url: door });

@@ -1,4 +1,4 @@
-/** The clerk: an actor that is asked to do the work of a task, and may be told to stop. */
+/** An actor that performs the work of a task and can be requested to stop. */
 import { assign, setup } from 'xstate';
 import {
   type ActorInput,

@@ -1,4 +1,4 @@
-/** Tasks while a clock is set or the machine is suspended: real system, real store. */
+/** Tasks while a clock is changed or the machine is suspended: real system, real store. */
 import { describe, expect, it } from 'vitest';
 import { ShiftedClock } from '../../runtime/system/shifted-clock.ts';
 import { type Desk, openDesk } from './task-service.ts';
@@ -6,7 +6,7 @@ import { type Desk, openDesk } from './task-service.ts';
 const HOUR = 3_600_000;
 
 let keys = 0;
-/** A task that is sent now, by the clock of its sender. */
+/** A task that is sent now, by its sender's clock. */
 const jobAt = (desk: Desk, clock: ShiftedClock, ttl_sec = 60) =>
   desk.job({
     timestamp: new Date(clock.wallMs()).toISOString(),
@@ -41,7 +41,7 @@ describe('a task', () => {
     const run = await desk.work.began(1);
     clock.jump(8 * HOUR);
     clock.shift(15_000);
-    // Applied by then: what was due in between would be, too.
+    // Long enough to be applied, together with everything that was due before.
     const other = jobAt(desk, clock);
     expect(await other.view()).toMatchObject({ state: 'RUNNING' });
     expect(await job.view()).toMatchObject({ state: 'RUNNING' });

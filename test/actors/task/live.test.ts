@@ -1,4 +1,4 @@
-/** Tasks in a real system: submits by way of their sequence, repeats, cancels, failures. */
+/** Tasks in a real system: submits through their sequence, repeats, cancels, failures. */
 import { describe, expect, it } from 'vitest';
 import { withLinks } from '../../../actors/task/action.ts';
 import { TroupeError } from '../../../protocols/errors.ts';
@@ -23,7 +23,7 @@ describe('a task', () => {
     expect(view.result).toEqual({ ok: true });
     const names = ['demo.do_thing.accepted', 'demo.do_thing.running', 'demo.do_thing.done'];
     expect(view.events.map(({ event }) => event)).toEqual(names);
-    // Of a turn the newest is told; what came before it stands in its view.
+    // Only the newest event of a turn is published; the earlier ones are in its view.
     await eventually(() => expect(told.map(({ event }) => event)).toEqual(names.slice(1)));
     expect(told.map(({ event_id }) => event_id)).toEqual([2, 3].map((n) => `${job.id}.${n}`));
   });

@@ -1,4 +1,7 @@
-/** Tasks in a real system: work that asks, is lost, returns much, or is done by somebody else. */
+/**
+ * Tasks in a real system: work that asks for input, is lost, returns much, or is done by an actor
+ * or external agent.
+ */
 import { Type } from '@sinclair/typebox';
 import { describe, expect, it } from 'vitest';
 import { inputRequired, withLinks } from '../../../actors/task/action.ts';
@@ -211,7 +214,7 @@ describe('work that an agent outside does', () => {
     await desk.leave('silent');
     await desk.register({ another: 'live' });
     expect(viewIn(await job.cancel())).toMatchObject({ state: 'COMPENSATED' });
-    // A task there is found by what its key is scoped to, which is not in the payload only.
+    // The external agent finds a task by the scope of its key, which is not only in the payload.
     expect(desk.outside.slice(1)).toMatchObject([
       {
         agent: 'silent',

@@ -1,4 +1,4 @@
-/** Sensitive work in a real system: what it returns is sealed, what it throws is a code. */
+/** Sensitive work in a real system: its result is sealed, and its errors are codes. */
 import { Type } from '@sinclair/typebox';
 import { describe, expect, it } from 'vitest';
 import { defineAction, inputRequired, withLinks } from '../../../actors/task/action.ts';

@@ -1,4 +1,4 @@
-/** Envelopes, terms and submits for tests of tasks. */
+/** Envelopes, limits and submits for tests of tasks. */
 import { address } from '../../../protocols/address.ts';
 import type { Envelope } from '../../../protocols/envelope.ts';
 import type { TaskSubmit, TaskTerms } from '../../../protocols/task.ts';

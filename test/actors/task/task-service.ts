@@ -1,7 +1,4 @@
-/**
- * The desk: where the work of test tasks is done by the test's own hands, in a real system with
- * real files.
- */
+/** Tasks whose work a test performs by hand, in a real system with real files. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -47,7 +44,7 @@ export type Run = {
   failed(error: unknown): void;
 };
 
-/** Calls of work, each of which a test ends by hand. */
+/** Calls of work, each of which a test completes by hand. */
 export class Calls {
   readonly all: Run[] = [];
 
@@ -56,7 +53,7 @@ export class Calls {
       this.all.push({ payload, context, done, failed });
     });
 
-  /** The nth, from 1, as soon as it began. */
+  /** The nth call, from 1, as soon as it starts. */
   began(count: number): Promise<Run> {
     return eventually(() => {
       const run = this.all[count - 1];
@@ -69,18 +66,18 @@ export class Calls {
 export class Desk {
   readonly work = new Calls();
   readonly undo = new Calls();
-  /** envelopes that agents outside were asked, with the agent's id */
+  /** envelopes that external agents received, with the agent's id */
   readonly outside: { agent: string; url: string; envelope: Envelope }[] = [];
   readonly counted: string[] = [];
-  /** results of sensitive work are sealed to it */
+  /** the key to which results of sensitive work are sealed */
   sealingKey!: SealingPrivateJwk;
-  /** dead letters, as the system told of them */
+  /** dead letters that the system published */
   readonly given: string[] = [];
   world!: World;
   #definition!: ReturnType<typeof defineAction>;
   #services!: TaskServices;
 
-  /** A task of the world's one action; not yet submitted. */
+  /** A task of the only action; not yet submitted. */
   job(change: Partial<Envelope> = {}): Job {
     const envelope = envelopeOf({
       timestamp: new Date().toISOString(),
@@ -90,7 +87,7 @@ export class Desk {
     return new Job(this, envelope, (taskId) => termsOf(this.#definition, envelope, taskId));
   }
 
-  /** Puts agents outside into the registry's rows, all of which serve the world's one action. */
+  /** Adds external agents to the registry's rows; all of them serve the only action. */
   async register(agents: Readonly<Record<string, AgentRow['status']>>): Promise<void> {
     for (const [agent_id, status] of Object.entries(agents)) {
       const row: AgentRow = {
@@ -108,7 +105,7 @@ export class Desk {
     }
   }
 
-  /** An agent outside leaves the registry. */
+  /** Removes an external agent from the registry. */
   async leave(agentId: string): Promise<void> {
     const projects = { index: AGENTS_INDEX, key: agentId, value: null };
     await this.world.ask(puppet('registrar'), { type: 'do', projects });
@@ -160,7 +157,7 @@ export class Desk {
   }
 }
 
-/** One envelope and the task that is made of it. */
+/** One envelope and its task. */
 export class Job {
   readonly #desk: Desk;
   readonly envelope: Envelope;
@@ -223,7 +220,7 @@ export class Job {
     return this.#desk.world.system.index.get<TaskRow>(TASKS_INDEX, 't', id);
   }
 
-  /** Its committed view, as soon as it is so. */
+  /** The committed view, as soon as it contains this. */
   is(wanted: Partial<TaskView>, id = this.id): Promise<TaskView> {
     return eventually(() => {
       const view = this.row(id)?.view;
@@ -235,7 +232,7 @@ export class Job {
     });
   }
 
-  /** As soon as it waits for this. */
+  /** Resolves as soon as the task waits for this. */
   waitsFor(what: string): Promise<TaskView> {
     return eventually(() => {
       const view = this.row()?.view;
@@ -245,7 +242,7 @@ export class Job {
   }
 }
 
-/** @throws when it is none */
+/** @throws when it is not a refusal */
 export function viewIn(answer: AskAnswer): TaskView {
   if (answer.kind !== 'answered') throw new Error(JSON.stringify(answer));
   return answer.result as TaskView;
@@ -257,7 +254,7 @@ export function errorIn(answer: AskAnswer) {
   return answer.error;
 }
 
-/** @param optionsOf what the action is, beside work that is done at this desk */
+/** @param optionsOf properties of the action, beside the work that the test performs */
 export async function openDesk(
   optionsOf: (desk: Desk) => Partial<ActionOptions> = () => ({}),
   clock?: Clock,

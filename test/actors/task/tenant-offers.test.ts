@@ -1,4 +1,4 @@
-/** Whom the offers of a tenant choose among agents outside, by the rows of its registry. */
+/** Which external agents a tenant's offers choose, by the rows of its registry. */
 import { describe, expect, it } from 'vitest';
 import { ActionCatalog } from '../../../actors/task/catalog.ts';
 import { createOffers } from '../../../actors/task/tenant-offers.ts';

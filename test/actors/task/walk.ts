@@ -1,4 +1,4 @@
-/** All that may happen to a task, and what it has promised on every path. */
+/** The events that a task can receive, and the invariants that hold on every path. */
 import { taskMachine } from '../../../actors/task/machine.ts';
 import type { Outcome, TaskContext } from '../../../actors/task/types.ts';
 import { WAITERS_MAX } from '../../../actors/task/work.ts';
@@ -28,7 +28,7 @@ import { envelopeOf, performer, submitOf, termsOf } from './submits.ts';
 export const self = taskAddress('t', '1');
 export const contextOf = (live: Live) => live.snapshot.context as TaskContext;
 
-/** An account of one task: its row, its events, and who is owed an answer. */
+/** A record of one task: its row, its events, and its callers without an answer. */
 class Account implements Ledger {
   row: TaskRow | null;
   told: number;
@@ -83,7 +83,7 @@ class Account implements Ledger {
     demand(view?.events.length ?? 0).toBe(this.told);
   }
 
-  /** What is final outward never changes; the row is the view. */
+  /** A final view never changes; the row is the view. */
   #checkRow(before: TaskRow | null, live: Live): void {
     const { view } = contextOf(live);
     const forgotten = live.snapshot.status === 'done';
@@ -97,7 +97,7 @@ class Account implements Ledger {
   }
 }
 
-// ---- what may happen
+// ---- events
 
 const failure = (code: ErrorData['code'], details?: Record<string, unknown>): ErrorData => ({
   code,

@@ -1,4 +1,4 @@
-/** The context of a session, shortened. */
+/** Compaction of a session's context. */
 import { mkdir, readdir, readFile, rm, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -44,7 +44,7 @@ type Remote = {
   readonly start: () => Promise<ScriptedServer>;
   readonly api: 'anthropic-messages' | 'openai-responses' | 'openai-completions';
   readonly model: string;
-  /** what the server says of every request */
+  /** the server's response to every request */
   readonly inputTokens: number;
 };
 const remotes: Remote[] = [

@@ -1,4 +1,4 @@
-/** What becomes of calls when another worker saves their workspace while they run. */
+/** The outcome of calls when another worker saves their workspace while they run. */
 import { readFile, readdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';

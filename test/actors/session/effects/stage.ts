@@ -1,6 +1,6 @@
 /**
- * Stage: what an effect of a session is given, of real parts: a workspace in a folder, hooks, the
- * catalog; the transcript is a list.
+ * The environment of a session's effect, from real parts: a workspace in a folder, hooks and the
+ * catalog. The transcript is a list.
  */
 import { join } from 'node:path';
 import type { HookModule } from '../../../../agent/hooks/define-hooks.ts';
@@ -94,7 +94,7 @@ export async function stage(options: StageOptions = {}) {
   return {
     folder,
     services,
-    /** Runs an effect as the host does: its workspaces are saved when it ends well. */
+    /** Runs an effect as the host does: its workspaces are saved when it succeeds. */
     run: async <T>(
       work: (context: EffectContext) => Promise<T>,
       id = 'effect-1',
@@ -109,7 +109,7 @@ export async function stage(options: StageOptions = {}) {
         await workspaces.close();
       }
     },
-    /** Works in the agent's folder. */
+    /** Writes into the agent's folder. */
     inWorkspace: async (work: (path: string) => Promise<void>): Promise<void> => {
       const workspace = await provider!.open(AGENT, { signal });
       await work(workspace.path);
