@@ -17,12 +17,16 @@ const leftOut = server ? '' : ' (left out: there is no nats-server here)';
 
 /** A suite that needs a NATS server. Without one it is skipped, and its name says why. */
 export const describeWithNats = (name: string, suite: () => void): void => {
-  describe.skipIf(!server)(`${name}${leftOut}`, suite);
+  describe.skipIf(!server)(`${name}${leftOut}`, () => {
+    suite();
+  });
 };
 
 export const WORKERS: readonly string[] = ['ann', 'bob', 'cleo'];
 /** Time between two observations of the owners of the shards. */
 const STABLE_MS = 2_000;
+
+const same = (found: unknown, wanted: unknown): void => expect(found).toEqual(wanted);
 
 export class TestCluster {
   /** For files of the test; contains the data folder of each process. */
@@ -94,8 +98,8 @@ export class TestCluster {
       const last = before;
       before = owners;
       await pause(STABLE_MS);
-      expect(new Set(owners)).toEqual(new Set(workers));
-      expect(owners).toEqual(last);
+      same(new Set(owners), new Set(workers));
+      same(owners, last);
       return owners;
     });
   }
