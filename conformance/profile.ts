@@ -12,17 +12,17 @@ export const ProfileSchema = Type.Object(
   {
     actions: Type.Object(
       {
-        echo: part('{text}: ends at once, its result holds the payload'),
+        echo: part('{text}: ends at once, its result contains the payload'),
         count: part('ends at once, result {calls}: how often the work was done for this key'),
-        slow: part('{seconds}: takes so long; can be cancelled and is then undone'),
+        slow: part('{seconds}: runs this long; can be cancelled and is then undone'),
         undone: part('{task_id}: result {undone}, whether that task of "slow" was undone'),
-        failAlways: part('{code}: every attempt fails so'),
+        failAlways: part('{code}: every attempt fails with this code'),
         failOnce: part('the first attempt fails, the second succeeds'),
         needInput: part('waits for input, then ends with {input}'),
         old: part('two MAJOR versions, the first deprecated'),
         secret: part('takes sealed payloads only'),
         large: part('{text} or an artifact; result {bytes, hash}; max_payload_bytes small'),
-        verify: part('{job_id}, which begins with `conformance-`: returns evidence'),
+        verify: part('{job_id}, which starts with `conformance-`: returns evidence'),
         endToEnd: part(
           '{document_id, content, notify: {to}}: a process that is verified step by step',
         ),

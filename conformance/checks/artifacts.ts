@@ -30,7 +30,7 @@ export const largePayloadChecks: readonly Check[] = checksOf('large payload', {
     },
   ],
   'large.by-reference': [
-    'a file that was stored is taken by artifact_uri and artifact_hash, and read whole',
+    'a stored file is accepted by artifact_uri and artifact_hash, and read completely',
     async (t) => {
       const text = `${randomUUID()}\n`.repeat(10_000);
       const ref = await stored(t, text);
@@ -40,7 +40,7 @@ export const largePayloadChecks: readonly Check[] = checksOf('large payload', {
     },
   ],
   'large.signed-url': [
-    'a signed URL reads one file, writes none, and a changed one reads none',
+    'a signed URL reads one file and writes none; a modified URL is refused',
     async (t) => {
       const text = randomUUID();
       const { artifact_uri, artifact_hash } = await stored(t, text);
@@ -57,7 +57,7 @@ export const largePayloadChecks: readonly Check[] = checksOf('large payload', {
     },
   ],
   'large.lifetime': [
-    'a signed URL is good for 15 minutes at most',
+    'a signed URL is valid for 15 minutes at most',
     async (t) => {
       const { artifact_uri } = await stored(t, randomUUID());
       const query = new URL(artifact_uri).searchParams;
@@ -69,7 +69,7 @@ export const largePayloadChecks: readonly Check[] = checksOf('large payload', {
     },
   ],
   'large.foreign-bucket': [
-    'a URL of another place is refused',
+    'a URL outside the tenant’s bucket is refused',
     async (t) => {
       const artifact_uri = 'https://example.com/v1/artifacts/acme/file?exp=1&sig=x';
       const ref = { artifact_uri, artifact_hash: 'a'.repeat(64), content_type: 'text/plain' };
@@ -80,7 +80,7 @@ export const largePayloadChecks: readonly Check[] = checksOf('large payload', {
     },
   ],
   'large.wrong-hash': [
-    'a file that is not what artifact_hash says is not used',
+    'a file that does not match artifact_hash is not used',
     async (t) => {
       const ref = await stored(t, randomUUID());
       const reply = await t.send(large(t, { ...ref, artifact_hash: 'b'.repeat(64) }));
@@ -90,7 +90,7 @@ export const largePayloadChecks: readonly Check[] = checksOf('large payload', {
     },
   ],
   'large.upload-checked': [
-    'contents that are not what their hash says, or of a type that is not taken, are not stored',
+    'content that does not match its hash, or has a type that is not allowed, is not stored',
     async (t) => {
       const bytes = new TextEncoder().encode('contents');
       const wrong = { 'content-type': 'text/plain', 'x-artifact-sha256': 'c'.repeat(64) };
@@ -111,7 +111,7 @@ const untilMs = (text: string): number => {
 
 export const evidenceChecks: readonly Check[] = checksOf('evidence', {
   'evidence.record': [
-    'a verifier returns evidence, /evidence/{job_id} lists it, and its file is what it says',
+    'a verifier returns evidence, /evidence/{job_id} lists it, and its file matches its hash',
     async (t) => {
       const job_id = `conformance-${randomUUID()}`;
       const view = await t.call(t.action('verify'), { job_id });
@@ -133,7 +133,7 @@ export const evidenceChecks: readonly Check[] = checksOf('evidence', {
     },
   ],
   'evidence.unknown': [
-    'a job that nobody verified has no evidence',
+    'a job that was not verified has no evidence',
     async (t) => {
       const reply = await t.http.get(`/evidence/conformance-${randomUUID()}`);
       t.expect(reply.status === 404, '404', reply);

@@ -30,7 +30,7 @@ const secondsOf = ({ accepted_at, finished_at = accepted_at }: TaskView): number
 
 export const endToEndChecks: readonly Check[] = checksOf('end to end', {
   'e2e.process': [
-    `${AT_ONCE} processes at once succeed, each step verified, acknowledged and done in time`,
+    `${AT_ONCE} concurrent processes succeed, each step verified, acknowledged and done in time`,
     async (t) => {
       await t.inTime('P95 of acknowledgements', ACK_P95_MS, async () => {
         const runs = await Promise.all(Array.from({ length: AT_ONCE }, () => one(t)));

@@ -59,7 +59,7 @@ async function eachRefused(trial: Trial, spoiled: [string, object][]): Promise<v
 
 export const envelopeChecks: readonly Check[] = checksOf('envelope', {
   'envelope.good': [
-    'a good envelope becomes a task whose view has the published shape and the envelope’s ids',
+    'a valid envelope becomes a task whose view matches the published schema and has the envelope’s ids',
     async (t) => {
       const envelope = t.envelope(t.action('echo'), { text: 'hello' });
       const view = await t.ended(await t.accepted(envelope));
@@ -88,7 +88,7 @@ export const envelopeChecks: readonly Check[] = checksOf('envelope', {
     },
   ],
   'envelope.wrong': [
-    'a field of the wrong form is refused, and the error names the field',
+    'an invalid field is refused, and the error names the field',
     (t) => {
       const good = t.envelope(t.action('echo'), { text: 'x' });
       return eachRefused(
@@ -98,14 +98,14 @@ export const envelopeChecks: readonly Check[] = checksOf('envelope', {
     },
   ],
   'envelope.unknown-field': [
-    'a field that the envelope does not have is refused',
+    'an unknown field of the envelope is refused',
     async (t) => {
       const envelope = { ...t.envelope(t.action('echo'), { text: 'x' }), reply_to: 'me' };
       await t.refused(envelope, 'INVALID_ARGUMENT', 'an unknown top-level field');
     },
   ],
   'envelope.payload-schema': [
-    'a payload that does not fit its schema is refused, and the error names the field',
+    'a payload that does not match its schema is refused, and the error names the field',
     async (t) => {
       const envelope = t.envelope(t.action('echo'), { text: 42 });
       const { reply } = await t.refused(
@@ -118,7 +118,7 @@ export const envelopeChecks: readonly Check[] = checksOf('envelope', {
     },
   ],
   'envelope.schema-version': [
-    'a schema_version that the action does not have is refused',
+    'a schema_version that the action does not support is refused',
     async (t) => {
       const good = t.envelope(t.action('echo'), { text: 'x' });
       const envelope = { ...good, payload: { ...good.payload, schema_version: '99.0' } };
@@ -126,7 +126,7 @@ export const envelopeChecks: readonly Check[] = checksOf('envelope', {
     },
   ],
   'envelope.not-json': [
-    'what is not JSON is refused in the published form, without a stack',
+    'a body that is not JSON is refused with the published error, without a stack trace',
     async (t) => {
       for (const text of ['{', '', '[]', 'null', '\u0000', '{"version":']) {
         const { reply } = await t.refused(text, 'INVALID_ARGUMENT', JSON.stringify(text));
@@ -147,7 +147,7 @@ export const envelopeChecks: readonly Check[] = checksOf('envelope', {
     },
   ],
   'envelope.ids-echoed': [
-    'a refusal carries the request_id and trace_id of what it refuses',
+    'a refusal contains the request_id and trace_id of the refused envelope',
     async (t) => {
       const envelope = t.envelope('nobody.offers_this');
       const reply = await t.send(envelope);

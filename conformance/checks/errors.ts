@@ -8,7 +8,7 @@ const ATTEMPTS = 7;
 
 export const errorChecks: readonly Check[] = checksOf('errors', {
   'errors.unknown-action': [
-    'an action that nobody offers is NOT_FOUND',
+    'an action that no agent offers is NOT_FOUND',
     async (t) => {
       await t.refused(t.envelope('nobody.offers_this'), 'NOT_FOUND', 'an unknown action');
     },
@@ -21,7 +21,7 @@ export const errorChecks: readonly Check[] = checksOf('errors', {
     },
   ],
   'errors.retried': [
-    'work that fails in a way that may pass is tried again, and the task succeeds',
+    'work that fails with a retriable error is retried, and the task succeeds',
     async (t) => {
       const view = await t.call(t.action('failOnce'));
       t.expect(
@@ -32,7 +32,7 @@ export const errorChecks: readonly Check[] = checksOf('errors', {
     },
   ],
   'errors.given-up': [
-    'after the first attempt and six more the task is FAILED with its code',
+    'after the first attempt and six retries the task is FAILED with the code of the error',
     async (t) => {
       const view = await t.call(t.action('failAlways'), { code: 'UNAVAILABLE' });
       t.expect(view.state === 'FAILED', 'it is FAILED', view);
@@ -41,7 +41,7 @@ export const errorChecks: readonly Check[] = checksOf('errors', {
     },
   ],
   'errors.not-retried': [
-    'work that is refused permanently is not tried again',
+    'work that fails with a permanent error is not retried',
     async (t) => {
       const view = await t.call(t.action('failAlways'), { code: 'FORBIDDEN' });
       t.expect(
@@ -52,7 +52,7 @@ export const errorChecks: readonly Check[] = checksOf('errors', {
     },
   ],
   'errors.taxonomy': [
-    'a failed task has an error of the taxonomy and no stack',
+    'a failed task has an error of the taxonomy and no stack trace',
     async (t) => {
       const view = await t.call(t.action('failAlways'), { code: 'CONFLICT' });
       t.expect(
@@ -64,7 +64,7 @@ export const errorChecks: readonly Check[] = checksOf('errors', {
     },
   ],
   'errors.rate-headers': [
-    'an answer says what may still come: limit and remaining',
+    'an answer states the quota: limit and remaining',
     async (t) => {
       const reply = await t.send(t.envelope(t.action('echo'), { text: 'x' }));
       for (const name of ['x-ratelimit-limit', 'x-ratelimit-remaining'])
@@ -75,7 +75,7 @@ export const errorChecks: readonly Check[] = checksOf('errors', {
 
 export const versionChecks: readonly Check[] = checksOf('version negotiation', {
   'version.unsupported': [
-    'a version that nobody serves is refused, and the error names those that are',
+    'a version that no agent serves is refused, and the error names the served ones',
     async (t) => {
       const envelope = t.envelope(t.action('echo'), { text: 'x' }, { action_version: '99.0.0' });
       const { error, reply } = await t.refused(envelope, 'INVALID_ARGUMENT', 'version 99.0.0');
@@ -140,7 +140,7 @@ export const discoveryChecks: readonly Check[] = checksOf('discovery', {
     },
   ],
   'discovery.deprecated': [
-    'a deprecated version is marked, with the day on which it goes',
+    'a deprecated version is marked, with its end date',
     async (t) => {
       const { actions = [] } = await capabilities(t, '/mcp/capabilities');
       const old = actions.filter(({ action }) => action === t.action('old'));

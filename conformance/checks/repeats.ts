@@ -11,7 +11,7 @@ const calls = (view: TaskView): unknown => (view.result as { calls?: unknown } |
 
 export const idempotencyChecks: readonly Check[] = checksOf('idempotency', {
   'idempotency.same': [
-    'the same key and payload get the first result, and the work is done once',
+    'a repeat of key and payload receives the first result, and the work is done once',
     async (t) => {
       const envelope = t.envelope(t.action('count'));
       const first = await t.ended(await t.accepted(envelope));
@@ -35,7 +35,7 @@ export const idempotencyChecks: readonly Check[] = checksOf('idempotency', {
     },
   ],
   'idempotency.at-once': [
-    'copies that come at the same time are one task, done once',
+    'concurrent copies become one task, which is done once',
     async (t) => {
       const envelope = t.envelope(t.action('count'));
       const views = await Promise.all(
@@ -51,7 +51,7 @@ export const idempotencyChecks: readonly Check[] = checksOf('idempotency', {
     },
   ],
   'idempotency.scope': [
-    'a key is scoped to its subject: with another subject it is another task',
+    'a key is scoped to its subject: another subject creates another task',
     async (t) => {
       const key = randomUUID();
       const [a, b] = [
@@ -65,7 +65,7 @@ export const idempotencyChecks: readonly Check[] = checksOf('idempotency', {
 
 export const orderChecks: readonly Check[] = checksOf('out of order', {
   'order.lower': [
-    'a number that is not above the last one of its sender and subject is refused with last_seq',
+    'a seq that is not above the last one of its sender and subject is refused with last_seq',
     async (t) => {
       const subject = `conformance-${randomUUID()}`;
       const numbered = (seq: number) =>
@@ -78,7 +78,7 @@ export const orderChecks: readonly Check[] = checksOf('out of order', {
     },
   ],
   'order.gap': [
-    'a gap in the numbers is no fault',
+    'a gap in seq is accepted',
     async (t) => {
       const subject = `conformance-${randomUUID()}`;
       for (const seq of [1, 5, 1_000]) {
@@ -87,7 +87,7 @@ export const orderChecks: readonly Check[] = checksOf('out of order', {
     },
   ],
   'order.subject': [
-    'numbers begin anew with another subject',
+    'another subject has its own sequence',
     async (t) => {
       const name = `conformance-${randomUUID()}`;
       for (const [subject, seq] of [
@@ -98,7 +98,7 @@ export const orderChecks: readonly Check[] = checksOf('out of order', {
     },
   ],
   'order.major': [
-    'numbers begin anew with another MAJOR version',
+    'another MAJOR version has its own sequence',
     async (t) => {
       const subject = `conformance-${randomUUID()}`;
       const numbered = (seq: number, action_version: string) =>
@@ -108,7 +108,7 @@ export const orderChecks: readonly Check[] = checksOf('out of order', {
     },
   ],
   'order.idempotency-first': [
-    'a repeat is known by its key before its number is looked at',
+    'a repeat is recognized by its key before its seq is checked',
     async (t) => {
       const subject = `conformance-${randomUUID()}`;
       const first = t.envelope(t.action('echo'), { subject, text: 'x' }, { seq: 1 });
@@ -130,7 +130,7 @@ export const ttlChecks: readonly Check[] = checksOf('ttl', {
     },
   ],
   'ttl.future': [
-    'a timestamp more than a minute ahead is refused',
+    'a timestamp more than a minute in the future is refused',
     async (t) => {
       const timestamp = new Date(Date.now() + 120_000).toISOString();
       const envelope = t.envelope(t.action('echo'), { text: 'x' }, { timestamp });
@@ -138,7 +138,7 @@ export const ttlChecks: readonly Check[] = checksOf('ttl', {
     },
   ],
   'ttl.repeat': [
-    'a repeat of what was accepted is answered although its time has passed since',
+    'a repeat of an accepted envelope is answered even after its ttl',
     async (t) => {
       const envelope = t.envelope(t.action('echo'), { text: 'x' }, { ttl_sec: TTL_SEC });
       const first = await t.ended(await t.accepted(envelope));

@@ -30,7 +30,7 @@ async function publishedKey(t: Trial): Promise<unknown> {
 
 export const securityChecks: readonly Check[] = checksOf('security', {
   'security.no-token': [
-    'nothing is taken without a token, and the answer says how to sign in',
+    'a request without a token is refused, and the answer names the authentication scheme',
     async (t) => {
       const envelope = t.envelope(t.action('echo'), { text: 'x' });
       const { reply } = await t.refused(envelope, 'UNAUTHORIZED', 'no token', { token: null });
@@ -43,7 +43,7 @@ export const securityChecks: readonly Check[] = checksOf('security', {
     },
   ],
   'security.bad-token': [
-    'a token that nobody issued is refused, whatever it looks like',
+    'a token without a valid signature of an issuer is refused',
     async (t) => {
       const head = base64url('{"alg":"none","typ":"JWT"}');
       const claims = base64url(JSON.stringify({ sub: t.who.sub, tenant: t.who.tenant, exp: 4e9 }));
@@ -55,7 +55,7 @@ export const securityChecks: readonly Check[] = checksOf('security', {
     },
   ],
   'security.principal': [
-    'nobody speaks in another’s name',
+    'an envelope with another principal than the token’s is refused',
     async (t) => {
       const principal = { sub: 'somebody-else', roles: [] };
       const envelope = t.envelope(t.action('echo'), { text: 'x' }, { principal });
@@ -63,7 +63,7 @@ export const securityChecks: readonly Check[] = checksOf('security', {
     },
   ],
   'security.roles': [
-    'nobody takes a role that the token does not give',
+    'a role that the token does not grant is refused',
     async (t) => {
       const principal = { sub: t.who.sub, roles: [...t.who.roles, 'superuser'] };
       const envelope = t.envelope(t.action('echo'), { text: 'x' }, { principal });
@@ -71,14 +71,14 @@ export const securityChecks: readonly Check[] = checksOf('security', {
     },
   ],
   'security.tenant': [
-    'nobody reaches another tenant',
+    'an envelope for another tenant is refused',
     async (t) => {
       const envelope = t.envelope(t.action('echo'), { text: 'x' }, { tenant_id: 'somebody-else' });
       await t.refused(envelope, 'FORBIDDEN', 'another tenant than the token’s');
     },
   ],
   'security.foreign-task': [
-    'a task of another tenant does not exist for a stranger',
+    'a task of another tenant is NOT_FOUND',
     async (t) => {
       const view = await t.call(t.action('echo'), { text: 'x' });
       const token = t.strangerToken;
@@ -87,7 +87,7 @@ export const securityChecks: readonly Check[] = checksOf('security', {
     },
   ],
   'security.sealed': [
-    'plaintext is refused where a payload must be sealed, and is not shown again',
+    'plaintext is refused where a payload must be sealed, and the refusal does not contain it',
     async (t) => {
       const envelope = t.envelope(t.action('secret'), { text: 'the-secret-itself' });
       const { reply } = await t.refused(envelope, 'INVALID_ARGUMENT', 'plaintext');
@@ -96,7 +96,7 @@ export const securityChecks: readonly Check[] = checksOf('security', {
     },
   ],
   'security.opened': [
-    'a payload that was sealed to the published key is taken, in the envelope it was sealed for only',
+    'a payload sealed to the published key is accepted, only in the envelope for which it was sealed',
     async (t) => {
       const action = t.action('secret');
       const key = await publishedKey(t);
@@ -111,7 +111,7 @@ export const securityChecks: readonly Check[] = checksOf('security', {
     },
   ],
   'security.signed': [
-    'a signed envelope of a program outside is taken, whatever the order of its fields',
+    'a signed envelope of an external program is accepted, in any order of its fields',
     async (t) => {
       const { external } = t;
       const envelope = ofExternal(t, external);
@@ -122,7 +122,7 @@ export const securityChecks: readonly Check[] = checksOf('security', {
     },
   ],
   'security.unsigned': [
-    'an envelope of a program outside without a signature is refused',
+    'an envelope of an external program without a signature is refused',
     async (t) => {
       const { external } = t;
       const { token } = external;
@@ -143,7 +143,7 @@ export const securityChecks: readonly Check[] = checksOf('security', {
     },
   ],
   'security.algorithm': [
-    'no other algorithm than Ed25519 is taken, and none without a key id',
+    'signatures with another algorithm than Ed25519, or without a key id, are refused',
     async (t) => {
       const { external } = t;
       const { token, kid } = external;
@@ -164,7 +164,7 @@ export const securityChecks: readonly Check[] = checksOf('security', {
     },
   ],
   'security.unknown-key': [
-    'a signature by a key that nobody registered is refused',
+    'a signature by an unregistered key is refused',
     async (t) => {
       const { external } = t;
       const envelope = ofExternal(t, external);

@@ -15,7 +15,7 @@ const running = (view: TaskView) => view.state === 'RUNNING' && view.waiting ===
 
 export const taskChecks: readonly Check[] = checksOf('tasks', {
   'tasks.sync': [
-    'work that is done in time is answered with its end',
+    'work that ends in time is answered with its result',
     async (t) => {
       const reply = await t.send(t.envelope(t.action('echo'), { text: 'x' }));
       const view = reply.body as TaskView;
@@ -34,7 +34,7 @@ export const taskChecks: readonly Check[] = checksOf('tasks', {
     },
   ],
   'tasks.ack': [
-    'who asks for it is acknowledged within a second, before the work is done',
+    'a caller that does not wait is acknowledged within a second, before the work is done',
     async (t) => {
       await t.inTime('it is acknowledged', ACK_MS, async () => {
         const envelope = t.envelope(t.action('slow'), { seconds: 3 });
@@ -46,7 +46,7 @@ export const taskChecks: readonly Check[] = checksOf('tasks', {
     { alone: true },
   ],
   'tasks.events': [
-    'a task tells accepted, running and done, in this order, numbered without a gap',
+    'a task publishes accepted, running and done, in this order, numbered without a gap',
     async (t) => {
       const view = await t.call(t.action('echo'), { text: 'x' });
       t.expect(names(view).join() === 'accepted,running,done', 'its events', view);
@@ -55,7 +55,7 @@ export const taskChecks: readonly Check[] = checksOf('tasks', {
     },
   ],
   'tasks.stream': [
-    'an event stream ends with the end of the task, and resumes behind the last event seen',
+    'an event stream ends with the task, and resumes after the last event received',
     async (t) => {
       const envelope = t.envelope(t.action('slow'), { seconds: 1 });
       const view = await t.accepted(envelope, { async: true });
@@ -78,7 +78,7 @@ export const taskChecks: readonly Check[] = checksOf('tasks', {
     },
   ],
   'tasks.input': [
-    'a task that needs a word of its caller waits for it and goes on with it',
+    'a task that needs input of its caller waits for it and continues with it',
     async (t) => {
       const view = await t.accepted(t.envelope(t.action('needInput')), { async: true });
       const waiting = await t.ended(view, (now) => now.waiting !== undefined);
@@ -103,7 +103,7 @@ const cancel = (t: Trial, { task_id }: TaskView) =>
 
 export const cancelChecks: readonly Check[] = checksOf('cancel and compensation', {
   'cancel.running': [
-    'work that runs is cancelled, and undone where it can be: COMPENSATED or CANCELLED, with its event',
+    'running work is cancelled, and undone if possible: COMPENSATED or CANCELLED, with its event',
     async (t) => {
       const view = await begun(t);
       const ended = await t.ended(await t.accepted(cancel(t, view)));
@@ -113,7 +113,7 @@ export const cancelChecks: readonly Check[] = checksOf('cancel and compensation'
     },
   ],
   'cancel.undone': [
-    'work that is told to be COMPENSATED was undone in fact',
+    'work whose task is COMPENSATED was really undone',
     async (t) => {
       const action = t.action('undone');
       const { task_id, state } = await t.ended(await t.accepted(cancel(t, await begun(t))));
@@ -123,7 +123,7 @@ export const cancelChecks: readonly Check[] = checksOf('cancel and compensation'
     },
   ],
   'cancel.twice': [
-    'cancelling again changes nothing and gets the same end',
+    'a second cancel changes nothing and receives the same end',
     async (t) => {
       const view = await begun(t);
       const [a, b] = await Promise.all([t.accepted(cancel(t, view)), t.accepted(cancel(t, view))]);
@@ -132,7 +132,7 @@ export const cancelChecks: readonly Check[] = checksOf('cancel and compensation'
     },
   ],
   'cancel.finished': [
-    'what has succeeded is not cancelled any more: CONFLICT',
+    'a task that has succeeded cannot be cancelled: CONFLICT',
     async (t) => {
       const view = await t.call(t.action('echo'), { text: 'x' });
       const envelope = t.envelope(`${t.action('echo')}.cancel`, { task_id: view.task_id });
@@ -140,7 +140,7 @@ export const cancelChecks: readonly Check[] = checksOf('cancel and compensation'
     },
   ],
   'cancel.stops': [
-    'a cancelled task ends long before its work would have',
+    'a cancelled task ends long before its work would have ended',
     async (t) => {
       const view = await begun(t);
       const startedAt = performance.now();
