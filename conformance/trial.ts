@@ -125,7 +125,7 @@ export class Trial {
   /** Sends and expects that it is accepted. */
   async accepted(envelope: Envelope, options?: SendOptions): Promise<TaskView> {
     const reply = await this.send(envelope, options);
-    const what = `${envelope.action} was to be accepted`;
+    const what = `${envelope.action} is accepted`;
     this.expect(reply.status === 200 || reply.status === 202, what, reply);
     const view = reply.body as TaskView;
     this.expect(typeof view?.task_id === 'string', `${what}, with a task_id`, reply);
@@ -182,13 +182,13 @@ export class Trial {
       if (ms <= msMax) return;
       measured.push(`${Math.round(ms)} ms`);
     }
-    throw new Violation(`${what} within ${msMax} ms; came: ${measured.join(', ')}`);
+    throw new Violation(`${what} within ${msMax} ms; received: ${measured.join(', ')}`);
   }
 
   /** @throws Violation with what came instead */
   expect(holds: boolean, what: string, came?: Reply | object): void {
     if (holds) return;
-    const shown = came === undefined ? '' : `; came: ${JSON.stringify(came).slice(0, 600)}`;
+    const shown = came === undefined ? '' : `; received: ${JSON.stringify(came).slice(0, 600)}`;
     throw new Violation(what + shown);
   }
 }

@@ -60,7 +60,7 @@ it('says what is broken at another’s endpoint and what it could not ask, exit 
   const only = ['discovery', 'security', 'order.gap'].flatMap((id) => ['--only', id]);
   const { code, stdout } = await run(door.url, ...given, ...only);
   expect(code).toBe(1);
-  expect(stdout).toMatch(/^BROKEN +discovery\.acp .*\n +both documents agree; came: \{"mcp":/m);
+  expect(stdout).toMatch(/^BROKEN +discovery\.acp .*\n +both documents agree; received: \{"mcp":/m);
   expect(stdout).toMatch(/^kept +order\.gap /m);
   expect(stdout).toMatch(/^skipped +security\.sealed .*\n.*the profile names no action for/m);
   expect(stdout).toMatch(/^skipped +security\.signed .*\n.*--external-key/m);
