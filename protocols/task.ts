@@ -251,10 +251,10 @@ export const evidencePrefix = (jobId: string): string =>
  */
 export const taskTopic = (tenant: string, taskId: string): string => `task.${tenant}.${taskId}`;
 /** Prefix of topics whose messages entry points publish externally, before tenant and domain. */
-export const DOOR_EVENTS_TOPIC = 'a2a.out';
+export const ENTRY_POINT_EVENTS_TOPIC = 'a2a.out';
 /** Bus topic of a domain's events without a task, which the entry points publish externally. */
 export const entryPointEventsTopic = (tenant: string, domain: string): string =>
-  `${DOOR_EVENTS_TOPIC}.${tenant}.${domain}`;
+  `${ENTRY_POINT_EVENTS_TOPIC}.${tenant}.${domain}`;
 
 /** A verifier's result, listed by `GET /evidence/{job_id}`. */
 export const EvidenceSchema = Type.Object(

@@ -116,7 +116,7 @@ class RunningEdge implements Edge {
   readonly #watch: TaskWatch;
   readonly #outstanding: Outstanding;
   readonly #tasks: TaskCount;
-  readonly #desk: TaskService;
+  readonly #taskService: TaskService;
 
   constructor(options: EdgeOptions) {
     const { system, clock, outstanding = OUTSTANDING, tasksMax = TASKS_MAX } = options;
@@ -125,7 +125,7 @@ class RunningEdge implements Edge {
     this.#watch = new TaskWatch({ bus, index, clock });
     this.#outstanding = new Outstanding(outstanding);
     this.#tasks = new TaskCount({ index, clock, tasksMax });
-    this.#desk = new TaskService({ ...options, watch: this.#watch });
+    this.#taskService = new TaskService({ ...options, watch: this.#watch });
   }
 
   async submit(request: EdgeRequest): Promise<EdgeAnswer> {
@@ -144,7 +144,7 @@ class RunningEdge implements Edge {
       const { requestId, traceId } = seen;
       answer = {
         kind: 'refused',
-        error: this.#told(thrown, traceId),
+        error: this.#errorFor(thrown, traceId),
         ...rateOf(seen),
         ...defined({ requestId, traceId }),
       };
@@ -157,7 +157,7 @@ class RunningEdge implements Edge {
     const { identity, quota, reads = quota } = this.#o;
     const caller = await identity.authenticate(credentials);
     takeOne(reads, caller);
-    return this.#desk.read(caller, taskId);
+    return this.#taskService.read(caller, taskId);
   }
 
   async *events(
@@ -166,24 +166,24 @@ class RunningEdge implements Edge {
     options: { after: number; signal: AbortSignal },
   ): AsyncGenerator<TaskEvent, void, void> {
     const caller = await this.#o.identity.authenticate(credentials);
-    await this.#desk.read(caller, taskId);
+    await this.#taskService.read(caller, taskId);
     yield* this.#watch.follow(caller.tenant, taskId, options);
   }
 
   async cancel(taskId: string, credentials: Credentials, reason?: string): Promise<TaskView> {
     const caller = await this.#o.identity.authenticate(credentials);
     takeOne(this.#o.quota, caller);
-    const view = await this.#desk.read(caller, taskId);
+    const view = await this.#taskService.read(caller, taskId);
     const principal = unsignedOf(caller, `${view.action}.cancel`);
-    return this.#desk.cancel(view, reason, { principal }, SYNC_ANSWER_MS);
+    return this.#taskService.cancel(view, reason, { principal }, SYNC_ANSWER_MS);
   }
 
   async input(taskId: string, credentials: Credentials, input: unknown): Promise<TaskView> {
     const caller = await this.#o.identity.authenticate(credentials);
     takeOne(this.#o.quota, caller);
-    const view = await this.#desk.read(caller, taskId);
+    const view = await this.#taskService.read(caller, taskId);
     const principal = unsignedOf(caller, 'task.provide_input');
-    return this.#desk.input(view, input, { principal }, SYNC_ANSWER_MS);
+    return this.#taskService.input(view, input, { principal }, SYNC_ANSWER_MS);
   }
 
   close(): void {
@@ -221,7 +221,7 @@ class RunningEdge implements Edge {
     const { identity } = this.#o;
     const caller = await identity.authenticate(request);
     checkSubject(envelope, request.subject);
-    await identity.vouch(caller, envelope, request);
+    await identity.verifyEnvelope(caller, envelope, request);
     return caller;
   }
 
@@ -335,18 +335,18 @@ class RunningEdge implements Edge {
     this.#checkQuota(rate);
     const { tenant_id: tenant, idempotency_key: key, trace_id: traceId } = envelope;
     const principal = principalOf(caller, envelope);
-    const view = await this.#desk.read({ tenant, ...principal }, ...control.taskIds);
+    const view = await this.#taskService.read({ tenant, ...principal }, ...control.taskIds);
     if (control.kind === 'status') return view;
     const send = { principal, traceId, ttlMs };
     if (control.kind === 'input')
-      return this.#desk.input(view, control.input, { ...send, key }, SYNC_ANSWER_MS);
+      return this.#taskService.input(view, control.input, { ...send, key }, SYNC_ANSWER_MS);
     if (view.action !== control.action) throw noSuchTask(view.task_id);
     onServed();
-    return this.#desk.cancel(view, control.reason, send, leftMs());
+    return this.#taskService.cancel(view, control.reason, send, leftMs());
   }
 
   /** The error that a caller receives: a TroupeError unchanged; any other error without details. */
-  #told(thrown: unknown, traceId: string | undefined): ErrorData {
+  #errorFor(thrown: unknown, traceId: string | undefined): ErrorData {
     if (thrown instanceof TroupeError) return thrown.toData();
     this.#o.log?.error({ err: thrown, traceId }, 'edge: an envelope failed');
     return {

@@ -92,10 +92,10 @@ export interface Identity {
   /**
    * Verifies that the envelope is the caller's: principal and tenant are the token's; under
    * A2A-External its signature is valid, with a key of the caller, and not too old
-   * (identity/vouching.ts explains replays).
+   * (identity/envelope-verification.ts explains replays).
    * @throws TroupeError UNAUTHORIZED, FORBIDDEN; EXPIRED when the signature is too old
    */
-  vouch(caller: Caller, envelope: unknown, credentials: Credentials): Promise<void>;
+  verifyEnvelope(caller: Caller, envelope: unknown, credentials: Credentials): Promise<void>;
 }
 
 export type QuotaAnswer = Rate & {

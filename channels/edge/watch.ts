@@ -22,7 +22,7 @@ export type WatchOptions = {
 };
 
 /** Interval in which waiting clients poll a row, because events may be lost. */
-const LOOK_MS = 1_000;
+const POLL_MS = 1_000;
 
 export class TaskWatch {
   readonly #o: WatchOptions;
@@ -35,7 +35,7 @@ export class TaskWatch {
     this.#unsubscribe = options.bus.subscribe(taskTopic('*', '*'), ({ payload }) => {
       if (this.#listeners.size === 0) return;
       const { task } = payload as TaskEvent;
-      this.#tell(task.task_id, task);
+      this.#notify(task.task_id, task);
     });
   }
 
@@ -74,34 +74,34 @@ export class TaskWatch {
     taskId: string,
     { after, signal }: { after: number; signal: AbortSignal },
   ): AsyncGenerator<TaskEvent, void, void> {
-    let told = after;
-    const news = new News(this.#o.clock, signal);
-    const off = this.on(taskId, (view) => news.put(view));
+    let sent = after;
+    const latest = new LatestView(this.#o.clock, signal);
+    const off = this.on(taskId, (view) => latest.put(view));
     try {
       for (let view = this.row(tenant, taskId)?.view; view !== undefined; ) {
         const now = this.whole(view);
         for (const entry of now.events) {
-          if (entry.n <= told) continue;
+          if (entry.n <= sent) continue;
           if (signal.aborted) return;
-          told = entry.n;
+          sent = entry.n;
           const { n, event, at } = entry;
           yield { event, event_id: `${taskId}.${n}`, n, at, task: now };
         }
         if (isFinal(view.state)) return;
-        const heard = await news.next();
-        if (heard === 'ended') return;
-        view = heard ?? this.row(tenant, taskId)?.view;
+        const next = await latest.next();
+        if (next === 'ended') return;
+        view = next ?? this.row(tenant, taskId)?.view;
       }
     } finally {
       off();
-      news.close();
+      latest.close();
     }
   }
 
   close(): void {
     this.#closed = true;
     this.#unsubscribe();
-    for (const taskId of this.#listeners.keys()) this.#tell(taskId, undefined);
+    for (const taskId of this.#listeners.keys()) this.#notify(taskId, undefined);
     this.#listeners.clear();
   }
 
@@ -112,13 +112,13 @@ export class TaskWatch {
     return row !== undefined && isFinal(row.view.state) ? row.view : view;
   }
 
-  #tell(taskId: string, view: TaskView | undefined): void {
+  #notify(taskId: string, view: TaskView | undefined): void {
     for (const listener of this.#listeners.get(taskId) ?? []) listener(view);
   }
 }
 
 /** The newest known event of one task, for one follower. */
-class News {
+class LatestView {
   readonly #clock: Clock;
   readonly #signal: AbortSignal;
   #view: TaskView | undefined;
@@ -141,7 +141,7 @@ class News {
 
   /** Resolves with undefined after a while without events, so that the caller reads the row. */
   async next(): Promise<TaskView | 'ended' | undefined> {
-    if (this.#view === undefined && !this.#ended) await this.#heard();
+    if (this.#view === undefined && !this.#ended) await this.#changed();
     if (this.#ended && this.#view === undefined) return 'ended';
     const view = this.#view;
     this.#view = undefined;
@@ -154,9 +154,9 @@ class News {
 
   readonly #end = (): void => this.put(undefined);
 
-  #heard(): Promise<void> {
+  #changed(): Promise<void> {
     return new Promise((resolve) => {
-      const cancel = this.#clock.after(LOOK_MS, resolve);
+      const cancel = this.#clock.after(POLL_MS, resolve);
       this.#wake = () => {
         cancel();
         resolve();

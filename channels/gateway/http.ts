@@ -28,10 +28,10 @@ export const httpListener =
   ({ system, clock, page, routes, authMode, guesses, proxies }: HttpOptions): RequestListener =>
   (request, response) => {
     const path = (request.url ?? '/').split(/[?#]/, 1)[0] ?? '/';
-    const stranger = authMode === 'none' ? strangerFault(request, proxies) : undefined;
+    const fault = authMode === 'none' ? directnessFault(request, proxies) : undefined;
     if (path === '/healthz') json(request, response, 200, { ok: true, status: 'live' });
     else if (path === '/readyz') ready({ system, clock }, request, response);
-    else if (stranger !== undefined) refuse(request, response, 403, 'FORBIDDEN', stranger);
+    else if (fault !== undefined) refuse(request, response, 403, 'FORBIDDEN', fault);
     else if (page.has(path)) {
       if (isRead(request)) servePage(page, path, request, response);
       else {
@@ -63,7 +63,7 @@ const refuseUnknown = (
 const isRead = ({ method }: IncomingMessage): boolean => method === 'GET' || method === 'HEAD';
 
 /** Why mode `none` refuses a request; undefined when it comes directly from this machine. */
-const strangerFault = (request: IncomingMessage, proxies: AddressList): string | undefined => {
+const directnessFault = (request: IncomingMessage, proxies: AddressList): string | undefined => {
   const remote = remoteOf(request, proxies);
   const fault = whyNotDirect(remote);
   if (fault !== undefined) return onlyDirect(fault);

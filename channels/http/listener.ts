@@ -160,7 +160,7 @@ const serve = async (
   try {
     await route.handle(incoming);
   } catch (thrown) {
-    const error = toldOf(thrown, request, log);
+    const error = errorFor(thrown, request, log);
     if (response.headersSent) response.destroy();
     else sendError(response, error);
   }
@@ -171,7 +171,7 @@ const serve = async (
   }
 };
 
-const toldOf = (
+const errorFor = (
   thrown: unknown,
   request: IncomingMessage,
   log: ListenerOptions['log'],

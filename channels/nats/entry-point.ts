@@ -64,11 +64,11 @@ const FOREIGN_REPLY: EdgeAnswer = {
 
 export function startNatsEntryPoint(options: NatsEntryPointOptions): NatsEntryPoint {
   const relay = new EventRelay(options);
-  const door = new EntryPoint(options, relay);
+  const entryPoint = new EntryPoint(options, relay);
   const end = options.pubsub.serve(`a2a.*.${escapeToken(options.env)}.in.*`, QUEUE, {
     outstanding: options.outstanding,
-    onMessage: (message) => door.take(message),
-    onOverflow: (message) => door.overflow(message),
+    onMessage: (message) => entryPoint.accept(message),
+    onOverflow: (message) => entryPoint.overflow(message),
   });
   let closed: Promise<void> | undefined;
   return { close: () => (closed ??= end().finally(() => relay.close())) };
@@ -84,13 +84,13 @@ class EntryPoint {
   }
 
   /** Never rejects. */
-  async take(message: PublicMessage): Promise<void> {
+  async accept(message: PublicMessage): Promise<void> {
     try {
-      if (!isInbox(message)) return this.#tell(message.subject, FOREIGN_REPLY);
+      if (!isInbox(message)) return this.#publish(message.subject, FOREIGN_REPLY);
       const answer = await this.#submit(message);
       if (answer.kind === 'task') this.#relay.follow(answer.view);
       if (message.respond) this.#respond(message.respond, answer);
-      else this.#tell(message.subject, answer);
+      else this.#publish(message.subject, answer);
     } catch (error) {
       this.#o.log.warn({ code: errorData(error).code }, 'nats: an answer could not be sent');
     }
@@ -100,7 +100,7 @@ class EntryPoint {
     const answer = { kind: 'refused', error: OVERFLOW } as const;
     try {
       if (message.respond && isInbox(message)) this.#respond(message.respond, answer);
-      else this.#tell(message.subject, answer);
+      else this.#publish(message.subject, answer);
     } catch (error) {
       this.#o.log.warn({ code: errorData(error).code }, 'nats: an answer could not be sent');
     }
@@ -141,14 +141,14 @@ class EntryPoint {
       const { code, message } = errorData(error);
       if (code !== 'PAYLOAD_TOO_LARGE' || answer.kind !== 'task') throw error;
       const details = { task_id: answer.view.task_id, state: answer.view.state };
-      const told = `the task is there, but its answer is not: ${message}. Read it over HTTP`;
-      send(respond, { kind: 'refused', error: { code, message: told, details } });
+      const text = `the task is there, but its answer is not: ${message}. Read it over HTTP`;
+      send(respond, { kind: 'refused', error: { code, message: text, details } });
     }
   }
 
-  #tell(subject: string, answer: EdgeAnswer): void {
+  #publish(subject: string, answer: EdgeAnswer): void {
     if (answer.kind === 'task') {
-      if (isFinal(answer.view.state)) this.#relay.tellAgain(answer.view);
+      if (isFinal(answer.view.state)) this.#relay.publishLast(answer.view);
       return;
     }
     const { clock, pubsub } = this.#o;

@@ -19,7 +19,7 @@
  */
 import { entryPointSubject } from '../../protocols/subjects.ts';
 import {
-  DOOR_EVENTS_TOPIC,
+  ENTRY_POINT_EVENTS_TOPIC,
   isFinal,
   type TaskEvent,
   type TaskRow,
@@ -44,7 +44,7 @@ export type EventRelayOptions = {
 
 /** Maximum number of followed tasks; beyond it the least recently active are dropped. */
 export const FOLLOWED_MAX = 50_000;
-const LOOK_MS = 1_000;
+const POLL_MS = 1_000;
 /** Silence of an open task before its row is read; doubled each time. */
 const SILENT_MS = { first: 2_000, max: 60_000 };
 /** Longer than the time until all gateways have detected a failure. */
@@ -54,9 +54,9 @@ type Followed = {
   readonly tenant: string;
   /** number of the last event that was received or read */
   n: number;
-  heardAtMs: number;
+  lastEventAtMs: number;
   silentMs: number;
-  lookAtMs: number;
+  nextReadAtMs: number;
   final: boolean;
 };
 
@@ -70,31 +70,32 @@ export class EventRelay {
 
   constructor(options: EventRelayOptions) {
     this.#o = options;
-    this.#gateways = this.#living();
+    this.#gateways = this.#liveGateways();
     const { bus } = options.system;
     const unsubscribe = [
-      bus.subscribe(taskTopic('*', '*'), ({ payload }) => this.#heard(payload as TaskEvent)),
-      bus.subscribe(`${DOOR_EVENTS_TOPIC}.*.*`, (message) => this.#said(message)),
+      bus.subscribe(taskTopic('*', '*'), ({ payload }) => this.#onTaskEvent(payload as TaskEvent)),
+      bus.subscribe(`${ENTRY_POINT_EVENTS_TOPIC}.*.*`, (message) => this.#onDomainEvent(message)),
     ];
     this.#unsubscribe = () => {
       for (const end of unsubscribe) end();
     };
-    this.#cancel = options.clock.after(LOOK_MS, () => this.#look());
+    this.#cancel = options.clock.after(POLL_MS, () => this.#poll());
   }
 
   /** Follows a task that was accepted here, even if none of its events is received. */
   follow({ tenant_id: tenant, task_id: id, state }: TaskView): void {
-    if (!this.#followed.has(id)) this.#keep(id, { ...this.#fresh(tenant), final: isFinal(state) });
+    if (!this.#followed.has(id))
+      this.#keep(id, { ...this.#newlyFollowed(tenant), final: isFinal(state) });
   }
 
   /** Publishes the last event of a task again, for a sender without a reply subject. */
-  tellAgain(view: TaskView): void {
+  publishLast(view: TaskView): void {
     // The view's result may have been opened for one reader; it is published only if the row has it
     // unsealed.
     const { result: _, resource_links: __, ...bare } = view;
     const kept = this.#row(view.tenant_id, view.task_id)?.view.result;
     const isClear = kept !== undefined && !isSealedResult(kept);
-    this.#tell(isClear ? view : bare, view.events.length - 1);
+    this.#publishEvents(isClear ? view : bare, view.events.length - 1);
   }
 
   close(): void {
@@ -103,32 +104,41 @@ export class EventRelay {
   }
 
   /** Publishes an event of a domain that is not about a task. */
-  #said({ subject, payload }: { subject: string; payload: unknown }): void {
-    const [tenant = '', domain = ''] = subject.slice(DOOR_EVENTS_TOPIC.length + 1).split('.');
+  #onDomainEvent({ subject, payload }: { subject: string; payload: unknown }): void {
+    const [tenant = '', domain = ''] = subject
+      .slice(ENTRY_POINT_EVENTS_TOPIC.length + 1)
+      .split('.');
     const { type: _, ...event } = payload as { readonly type?: string };
     if (this.#isMine(JSON.stringify(event))) this.#publish(tenant, domain, event);
   }
 
-  #heard({ event, event_id, n, at, task }: TaskEvent): void {
+  #onTaskEvent({ event, event_id, n, at, task }: TaskEvent): void {
     const before = this.#followed.get(task.task_id);
     // The first turn of a task can publish two events. For a task that is not followed yet, earlier
     // events are not repeated.
     const known = before?.n ?? (n <= 2 ? 0 : n - 1);
     this.#keep(task.task_id, {
-      ...this.#fresh(task.tenant_id),
+      ...this.#newlyFollowed(task.tenant_id),
       n: Math.max(known, n),
       final: isFinal(task.state),
     });
     if (!this.#isMine(task.task_id)) return;
-    if (n > known + 1) this.#tell(task, known, n - 1);
+    if (n > known + 1) this.#publishEvents(task, known, n - 1);
     const { domain } = parseAction(task.action);
     this.#publish(task.tenant_id, domain, { event, event_id, n, at, task });
   }
 
-  #fresh(tenant: string): Followed {
+  #newlyFollowed(tenant: string): Followed {
     const now = this.#o.clock.monotonicMs();
     const silentMs = SILENT_MS.first;
-    return { tenant, n: 0, heardAtMs: now, silentMs, lookAtMs: now + silentMs, final: false };
+    return {
+      tenant,
+      n: 0,
+      lastEventAtMs: now,
+      silentMs,
+      nextReadAtMs: now + silentMs,
+      final: false,
+    };
   }
 
   #keep(id: string, followed: Followed): void {
@@ -139,53 +149,53 @@ export class EventRelay {
     this.#followed.delete(oldest!);
   }
 
-  #look(): void {
+  #poll(): void {
     const { clock, log } = this.#o;
     try {
       this.#inherit();
-      this.#search(clock.monotonicMs());
+      this.#publishMissed(clock.monotonicMs());
     } catch (error) {
       log.warn({ code: errorData(error).code }, 'nats: events of tasks were not looked for');
     }
-    this.#cancel = clock.after(LOOK_MS, () => this.#look());
+    this.#cancel = clock.after(POLL_MS, () => this.#poll());
   }
 
   /** Publishes the events of tasks that move to this gateway because another one left. */
   #inherit(): void {
     const before = this.#gateways;
-    this.#gateways = this.#living();
+    this.#gateways = this.#liveGateways();
     const gone = before.filter((node) => !this.#gateways.includes(node));
     if (gone.length === 0) return;
     const since = this.#o.clock.monotonicMs() - GONE_MS;
     for (const [id, followed] of this.#followed) {
-      if (followed.heardAtMs < since || !gone.includes(ownerOf(id, before) ?? '')) continue;
+      if (followed.lastEventAtMs < since || !gone.includes(ownerOf(id, before) ?? '')) continue;
       const row = this.#isMine(id) ? this.#row(followed.tenant, id) : undefined;
-      if (row) this.#tell(row.view, 0);
+      if (row) this.#publishEvents(row.view, 0);
     }
   }
 
   /** Publishes committed events that were not received. */
-  #search(now: number): void {
+  #publishMissed(now: number): void {
     for (const [id, followed] of this.#followed) {
-      if (followed.final && now > followed.heardAtMs + GONE_MS) this.#followed.delete(id);
-      if (now < followed.lookAtMs) continue;
+      if (followed.final && now > followed.lastEventAtMs + GONE_MS) this.#followed.delete(id);
+      if (now < followed.nextReadAtMs) continue;
       followed.silentMs = Math.min(followed.silentMs * 2, SILENT_MS.max);
-      followed.lookAtMs = now + followed.silentMs;
+      followed.nextReadAtMs = now + followed.silentMs;
       const view = this.#row(followed.tenant, id)?.view;
       if (view === undefined) {
         // deleted after its retention, or not in the replica yet
         if (followed.silentMs === SILENT_MS.max) this.#followed.delete(id);
         continue;
       }
-      if (this.#isMine(id)) this.#tell(view, followed.n);
-      if (view.events.length > followed.n) followed.heardAtMs = now;
+      if (this.#isMine(id)) this.#publishEvents(view, followed.n);
+      if (view.events.length > followed.n) followed.lastEventAtMs = now;
       followed.n = Math.max(followed.n, view.events.length);
       followed.final = isFinal(view.state);
     }
   }
 
   /** Publishes the events of a view after the first `after`. */
-  #tell(task: TaskView, after: number, upTo = task.events.length): void {
+  #publishEvents(task: TaskView, after: number, upTo = task.events.length): void {
     const { domain } = parseAction(task.action);
     for (const { n, event, at } of task.events.slice(Math.max(0, after), upTo))
       this.#publish(task.tenant_id, domain, {
@@ -226,7 +236,7 @@ export class EventRelay {
     return !this.#gateways.includes(node) || ownerOf(id, this.#gateways) === node;
   }
 
-  #living(): readonly string[] {
+  #liveGateways(): readonly string[] {
     return this.#o.system
       .nodes()
       .filter(({ role, draining }) => role === 'gateway' && !draining)
@@ -240,7 +250,7 @@ export class EventRelay {
 function ownerOf(id: string, gateways: readonly string[]): string | undefined {
   let best: { readonly node: string; readonly score: number } | undefined;
   for (const node of gateways) {
-    const score = draw(`${node}/${id}`);
+    const score = hashOf(`${node}/${id}`);
     if (!best || score > best.score || (score === best.score && node > best.node))
       best = { node, score };
   }
@@ -248,7 +258,7 @@ function ownerOf(id: string, gateways: readonly string[]): string | undefined {
 }
 
 /** FNV-1a, 32 bits, with a finalizer, because the last characters hardly affect its high bits. */
-function draw(text: string): number {
+function hashOf(text: string): number {
   let hash = 0x811c9dc5;
   for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
   hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);

@@ -41,7 +41,7 @@ describe('troupe keys and troupe token', () => {
     const isGood = async (file: string) => {
       const signed = envelope({ timestamp: new Date().toISOString() });
       const signature = await signEnvelope(signed, keyIn(file));
-      return door.identity.vouch(caller, signed, { signature }).then(
+      return door.identity.verifyEnvelope(caller, signed, { signature }).then(
         () => true,
         () => false,
       );

@@ -17,7 +17,7 @@ import { type Clock, LruMap } from '../../../runtime/index.ts';
 import type { Caller, Credentials, Identity } from '../edge.ts';
 import { unauthorized } from './claims.ts';
 import { type IssuerOptions, OPERATOR, Tokens, type Verified } from './tokens.ts';
-import { assertOwnWord, assertSigned, type KeyringReader } from './vouching.ts';
+import { assertClaimsMatch, assertSigned, type KeyringReader } from './envelope-verification.ts';
 
 export type IdentityOptions = {
   readonly issuers: readonly IssuerOptions[];
@@ -85,14 +85,14 @@ class TokenIdentity implements Identity {
     return this.#known(digest.toString('latin1'), token);
   }
 
-  async vouch(
+  async verifyEnvelope(
     caller: Caller,
     envelope: unknown,
     { signature }: { signature?: string | undefined },
   ): Promise<void> {
     // The Edge passes only envelopes whose shape it has checked.
     const claimed = envelope as Envelope;
-    assertOwnWord(caller, claimed);
+    assertClaimsMatch(caller, claimed);
     if (caller.profile === 'A2A-Basic') return;
     const { keys, clock } = this.#options;
     await assertSigned(caller, claimed, signature, { keys, nowMs: clock.wallMs() });

@@ -53,21 +53,21 @@ export type CredentialRules = {
 
 /** Never rejects. */
 export const identify = async (
-  ledger: CredentialRules,
-  asker: ConnectingClient,
+  rules: CredentialRules,
+  client: ConnectingClient,
 ): Promise<Identity | Refusal> => {
-  const { auth } = ledger;
-  const { params, remote } = asker;
+  const { auth } = rules;
+  const { params, remote } = client;
   if (auth.mode === 'none')
-    return { ok: true, method: 'none', tenant: tenantOf(ledger, deviceName(params)) };
-  const known = sharedSecretIdentity(ledger, asker) ?? deviceTokenIdentity(ledger, asker);
+    return { ok: true, method: 'none', tenant: tenantOf(rules, deviceName(params)) };
+  const known = sharedSecretIdentity(rules, client) ?? deviceTokenIdentity(rules, client);
   if (known !== undefined) return known;
-  if (auth.mode === 'trusted-proxy') return proxyIdentity(ledger, remote);
+  if (auth.mode === 'trusted-proxy') return proxyIdentity(rules, remote);
   const { token, password, deviceToken } = params.auth ?? {};
   const isForwarded = remote.headers['x-forwarded-for'] !== undefined;
   const mayBeTailnet = isForwarded || headerOf(remote.headers, LOGIN) !== undefined;
   if (auth.allowTailscale && mayBeTailnet && !token && !password && !deviceToken) {
-    return tailnetIdentity(ledger, remote);
+    return tailnetIdentity(rules, remote);
   }
   return secretRefused(auth.mode, params);
 };
@@ -86,17 +86,17 @@ const deviceName = ({ device }: ConnectParams): string | undefined =>
  * machine, for access when the proxy fails.
  */
 const sharedSecretIdentity = (
-  ledger: CredentialRules,
+  rules: CredentialRules,
   { params, remote }: ConnectingClient,
 ): Identity | undefined => {
-  const { auth, tenancy } = ledger;
+  const { auth, tenancy } = rules;
   const { mode } = auth;
   if (mode === 'trusted-proxy' && !remote.isLocal) return undefined;
   for (const method of ['token', 'password'] as const) {
     const [given, secret] = [params.auth?.[method], auth[method]];
     if (mode !== 'trusted-proxy' && mode !== method) continue;
     if (given && secret && secretsEqual(given, secret)) {
-      return { ok: true, method, tenant: tenantOf(ledger, deviceName(params)) };
+      return { ok: true, method, tenant: tenantOf(rules, deviceName(params)) };
     }
   }
   const token = params.auth?.token;
@@ -110,9 +110,9 @@ const sharedSecretIdentity = (
  */
 const deviceTokenIdentity = (
   { tenancy, home }: CredentialRules,
-  asker: ConnectingClient,
+  client: ConnectingClient,
 ): Identity | undefined => {
-  const { params, role, rowIn } = asker;
+  const { params, role, rowIn } = client;
   const given = params.auth?.deviceToken ?? params.auth?.token;
   if (params.device === undefined || !given) return undefined;
   const tenant = [home, ...(tenancy?.tenants ?? [])].find((each) =>
@@ -151,7 +151,7 @@ const refusal = (code: ConnectErrorCode, message: string, hint: object = {}): Re
 const USER = 'x-forwarded-user';
 
 const proxyIdentity = (
-  ledger: CredentialRules,
+  rules: CredentialRules,
   { isProxy, headers }: Remote,
 ): Identity | Refusal => {
   const review = { recommendedNextStep: 'review_auth_configuration' };
@@ -159,7 +159,7 @@ const proxyIdentity = (
     const message = 'unauthorized: this gateway is reached through its proxy only';
     return { ok: false, code: 'AUTH_UNAUTHORIZED', message, hint: review };
   }
-  const { userHeader = USER, requiredHeaders = [], allowUsers } = ledger.auth.trustedProxy ?? {};
+  const { userHeader = USER, requiredHeaders = [], allowUsers } = rules.auth.trustedProxy ?? {};
   const user = headerOf(headers, userHeader);
   const missing = [userHeader, ...requiredHeaders].find((name) => !headerOf(headers, name));
   if (user === undefined || missing !== undefined) {
@@ -167,17 +167,17 @@ const proxyIdentity = (
     return { ok: false, code: 'AUTH_IDENTITY_HEADER_REQUIRED', message, hint: review };
   }
   if (allowUsers === undefined || allowUsers.includes(user)) {
-    return verifiedIdentity(ledger, 'trusted-proxy', `proxy:${user}`);
+    return verifiedIdentity(rules, 'trusted-proxy', `proxy:${user}`);
   }
   const message = 'unauthorized: gateway.auth.trustedProxy.allowUsers does not name this person';
   return { ok: false, code: 'AUTH_VERIFIED_USER_REQUIRED', message, hint: review };
 };
 
-const verifiedIdentity = (ledger: CredentialRules, method: AuthMethod, user: string): Identity => ({
+const verifiedIdentity = (rules: CredentialRules, method: AuthMethod, user: string): Identity => ({
   ok: true,
   method,
   user,
-  tenant: tenantOf(ledger, user),
+  tenant: tenantOf(rules, user),
 });
 
 const LOGIN = 'tailscale-user-login';
@@ -187,7 +187,7 @@ const LOGIN = 'tailscale-user-login';
  * which login owns the address.
  */
 const tailnetIdentity = async (
-  ledger: CredentialRules,
+  rules: CredentialRules,
   { peer, headers }: Remote,
 ): Promise<Identity | Refusal> => {
   const login = headerOf(headers, LOGIN);
@@ -201,12 +201,12 @@ const tailnetIdentity = async (
   }
   let owner: string | undefined;
   try {
-    owner = await ledger.whois(from);
+    owner = await rules.whois(from);
   } catch {
     return tailscaleRefused('WHOIS_FAILED', 'the Tailscale daemon did not say whose address it is');
   }
   if (owner?.toLowerCase() === login.toLowerCase()) {
-    return verifiedIdentity(ledger, 'tailscale', `tailscale:${login.toLowerCase()}`);
+    return verifiedIdentity(rules, 'tailscale', `tailscale:${login.toLowerCase()}`);
   }
   return tailscaleRefused('IDENTITY_MISMATCH', 'the address is of another login than the header');
 };

@@ -32,7 +32,7 @@ export class DeviceGuard {
    * answer
    */
   readonly #spared = new Map<Connection, number>();
-  #cancelLook: (() => void) | undefined;
+  #cancelCheck: (() => void) | undefined;
   #isClosed = false;
 
   constructor(options: DeviceGuardOptions) {
@@ -40,13 +40,13 @@ export class DeviceGuard {
     const { system, tenant } = options;
     this.#stopListening = system.bus.subscribe(devicesTopic(tenant), ({ payload }) =>
       // protocols/device.ts defines the payload of this topic.
-      this.#heard(payload as DeviceNotice),
+      this.#onNotice(payload as DeviceNotice),
     );
   }
 
   /** A client completed the handshake. Starts the periodic check if the client is a device. */
   joined({ client }: Connection): void {
-    if (client?.deviceId !== undefined) this.#lookLater();
+    if (client?.deviceId !== undefined) this.#checkLater();
   }
 
   /** Keeps a connection that removes its own rights open until it has received the answer. */
@@ -57,11 +57,11 @@ export class DeviceGuard {
   close(): void {
     this.#isClosed = true;
     this.#stopListening();
-    this.#cancelLook?.();
+    this.#cancelCheck?.();
     this.#spared.clear();
   }
 
-  #heard(notice: DeviceNotice): void {
+  #onNotice(notice: DeviceNotice): void {
     if (notice.type !== 'device.changed') return;
     if (notice.what === 'removed') this.#end(notice.deviceId, undefined, 'device removed');
     if (notice.what === 'revoked') this.#end(notice.deviceId, notice.role, 'device token revoked');
@@ -79,15 +79,15 @@ export class DeviceGuard {
   }
 
   /** Repeats while a device is connected. */
-  #lookLater(): void {
+  #checkLater(): void {
     if (this.#isClosed) return;
-    this.#cancelLook ??= this.#o.clock.after(GUARD_INTERVAL_MS, () => {
-      this.#cancelLook = undefined;
-      this.#look();
+    this.#cancelCheck ??= this.#o.clock.after(GUARD_INTERVAL_MS, () => {
+      this.#cancelCheck = undefined;
+      this.#check();
     });
   }
 
-  #look(): void {
+  #check(): void {
     const now = this.#o.clock.monotonicMs();
     for (const [connection, until] of this.#spared) {
       if (until <= now) this.#spared.delete(connection);
@@ -101,7 +101,7 @@ export class DeviceGuard {
       const row = system.index.get<DeviceRow>(DEVICES_INDEX, tenant, client.deviceId);
       if (!mayStay(client, row)) connection.close(CLOSE.policy, 'device no longer let in');
     }
-    if (devices > 0) this.#lookLater();
+    if (devices > 0) this.#checkLater();
   }
 }
 

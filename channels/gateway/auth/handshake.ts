@@ -68,7 +68,7 @@ export const challengeFrame = (nonce: string, nowMs: number): string =>
 
 /** Never rejects. The caller checks whether the connection ended in the meantime. */
 export const handleConnect = async (
-  gate: HandshakeContext,
+  context: HandshakeContext,
   arrival: ConnectOrigin,
   given: unknown,
 ): Promise<ConnectResult> => {
@@ -89,7 +89,7 @@ export const handleConnect = async (
   }
   const { remote } = arrival;
   const { origin, host } = remote.headers;
-  const { mode } = gate.auth;
+  const { mode } = context.auth;
   if (!originAllowed({ origin, host, remoteAddress: remote.address, mode })) {
     return refused('CONTROL_UI_ORIGIN_NOT_ALLOWED', `origin ${origin} may not connect`);
   }
@@ -99,30 +99,30 @@ export const handleConnect = async (
     return refused('AUTH_UNAUTHORIZED', `unauthorized: ${onlyDirect(fault)}`, hint);
   }
   const rowIn = (tenant: string) =>
-    params.device && gate.system.index.get<DeviceRow>(DEVICES_INDEX, tenant, params.device.id);
-  const asker: ConnectingClient = { params, role, remote, rowIn };
+    params.device && context.system.index.get<DeviceRow>(DEVICES_INDEX, tenant, params.device.id);
+  const client: ConnectingClient = { params, role, remote, rowIn };
   try {
-    const proved = await authenticate(gate, arrival, asker);
-    return 'error' in proved ? proved : await authorizeClient(gate, asker, proved, protocol);
+    const proved = await authenticate(context, arrival, client);
+    return 'error' in proved ? proved : await authorizeClient(context, client, proved, protocol);
   } catch (thrown) {
-    gate.log.warn({ err: thrown }, 'gateway: a client could not be looked up');
+    context.log.warn({ err: thrown }, 'gateway: a client could not be looked up');
     return { ok: false, error: { ...gatewayError(errorData(thrown)), retryable: true } };
   }
 };
 
 /** Identifies the client. A locked account waits for its turn. */
 const authenticate = async (
-  gate: HandshakeContext,
+  context: HandshakeContext,
   { remote, nonce, ...attempt }: ConnectOrigin,
-  asker: ConnectingClient,
+  client: ConnectingClient,
 ): Promise<Identity | Extract<ConnectResult, { ok: false }>> => {
-  const { failures, clock } = gate;
-  const { params } = asker;
+  const { failures, clock } = context;
+  const { params } = client;
   const faultOf = () => params.device && deviceFault(params, params.device, nonce, clock.wallMs());
-  const isApproved = isApprovedDevice(gate, asker) && faultOf() === undefined;
+  const isApproved = isApprovedDevice(context, client) && faultOf() === undefined;
   const account = isApproved ? `device ${params.device?.id}` : accountOf(remote);
   if (!(await failures.turn(account, attempt))) return rateLimited(failures.lockedForMs(account));
-  const shown = await identify(gate, asker);
+  const shown = await identify(context, client);
   const fault = shown.ok ? faultOf() : shown;
   if (shown.ok && fault === undefined) return shown;
   const wasLocked = failures.lockedForMs(account) > 0;
@@ -166,8 +166,8 @@ const authorizeClient = async (
     shown,
   });
   if (!admitted.ok) {
-    const greeting = refused(admitted.code, admitted.message, admitted.details);
-    return { ok: false, error: { ...greeting.error, code: 'NOT_PAIRED' } };
+    const result = refused(admitted.code, admitted.message, admitted.details);
+    return { ok: false, error: { ...result.error, code: 'NOT_PAIRED' } };
   }
   const { scopes, deviceToken, tokenHash } = admitted;
   const deviceId = params.device?.id;
@@ -198,14 +198,14 @@ const principalOf = (
 };
 
 const rateLimited = (lockedMs: number): Extract<ConnectResult, { ok: false }> => {
-  const greeting = refused(
+  const result = refused(
     'AUTH_RATE_LIMITED',
     `too many failed attempts: try again in ${Math.ceil(lockedMs / 1000)} s`,
     { recommendedNextStep: 'wait_then_retry' },
   );
   return {
     ok: false,
-    error: { ...greeting.error, retryable: true, retryAfterMs: Math.ceil(lockedMs) },
+    error: { ...result.error, retryable: true, retryAfterMs: Math.ceil(lockedMs) },
   };
 };
 

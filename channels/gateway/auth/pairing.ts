@@ -79,8 +79,8 @@ export const admit = async (
     return { ok: false, code: 'DEVICE_IDENTITY_REQUIRED', message };
   }
   // A proxy authenticates the user at each connect; a pairing would outlive that.
-  const isVouched = shown.method === 'trusted-proxy' || shown.method === 'tailscale';
-  if (role === 'operator' && isVouched)
+  const isAuthenticatedElsewhere = shown.method === 'trusted-proxy' || shown.method === 'tailscale';
+  if (role === 'operator' && isAuthenticatedElsewhere)
     return { ok: true, scopes: scopesOrAll(params.scopes, SCOPES) };
   return admitDevice(scope, auth, client, params.device);
 };
@@ -230,7 +230,7 @@ const pending = (
  */
 const whyFull = async (
   { system, tenant, clock }: PairingScope,
-  isStranger: boolean,
+  needsApproval: boolean,
   ip: string | undefined,
 ): Promise<string | undefined> => {
   const now = clock.wallMs();
@@ -249,7 +249,7 @@ const whyFull = async (
     },
   );
   if (all >= DEVICES_MAX) return 'there are too many devices: remove some, see troupe devices';
-  if (!isStranger) return undefined;
+  if (!needsApproval) return undefined;
   return waiting >= STRANGERS_MAX || ofAddress >= STRANGERS_PER_IP_MAX
     ? 'too many devices wait for approval: decide them, see troupe devices'
     : undefined;

@@ -75,9 +75,11 @@ const permissionsOf = (node: NodeState | undefined) => {
 };
 
 const schemasOf = (node: NodeState | undefined) => {
-  const told = (node?.surface.commands ?? []).filter(({ params }) => params !== undefined);
-  if (told.length === 0) return {};
-  return { commandSchemas: Object.fromEntries(told.map(({ name, params }) => [name, params!])) };
+  const withSchema = (node?.surface.commands ?? []).filter(({ params }) => params !== undefined);
+  if (withSchema.length === 0) return {};
+  return {
+    commandSchemas: Object.fromEntries(withSchema.map(({ name, params }) => [name, params!])),
+  };
 };
 
 /** The pending approval of its commands. Requires `row.node.request`. */

@@ -65,13 +65,13 @@ export class TenantDevices {
   readonly #nodes = new Map<string, ConnectedNode>();
   readonly #unsubscribe: () => void;
   /** cancel functions of scheduled re-reads of rows */
-  readonly #looks = new Set<() => void>();
+  readonly #pendingReads = new Set<() => void>();
 
   constructor(parts: Parts) {
     this.#parts = parts;
     // protocols/device.ts defines the payload of this topic.
     this.#unsubscribe = parts.system.bus.subscribe(devicesTopic(parts.tenant), ({ payload }) =>
-      this.#hear(payload as DeviceNotice),
+      this.#onNotice(payload as DeviceNotice),
     );
   }
 
@@ -87,13 +87,13 @@ export class TenantDevices {
     const node = { connection, client, deviceId, delivered: new Set<string>() };
     this.#nodes.set(connection.id, node);
     while (this.#nodes.get(connection.id) === node) {
-      if ((await this.#tellOnline(node)) !== NO_ANSWER) return;
+      if ((await this.#reportOnline(node)) !== NO_ANSWER) return;
       await this.#pause(connection);
     }
   }
 
-  #tellOnline({ connection, client, deviceId }: ConnectedNode): Promise<unknown> {
-    return this.#told(deviceId, client, {
+  #reportOnline({ connection, client, deviceId }: ConnectedNode): Promise<unknown> {
+    return this.#sendToDevice(deviceId, client, {
       type: 'device.online',
       gateway: this.#parts.gateway,
       connId: connection.id,
@@ -122,7 +122,7 @@ export class TenantDevices {
     const node = this.#nodes.get(id);
     if (node === undefined) return;
     this.#nodes.delete(id);
-    void this.#told(node.deviceId, node.client, { type: 'device.offline', connId: id });
+    void this.#sendToDevice(node.deviceId, node.client, { type: 'device.offline', connId: id });
   }
 
   row(deviceId: string): DeviceRow | undefined {
@@ -166,11 +166,11 @@ export class TenantDevices {
 
   close(): void {
     this.#unsubscribe();
-    for (const cancel of this.#looks) cancel();
+    for (const cancel of this.#pendingReads) cancel();
     for (const { connection } of this.#nodes.values()) this.left(connection);
   }
 
-  #hear(notice: DeviceNotice): void {
+  #onNotice(notice: DeviceNotice): void {
     if (notice.type === 'device.changed') return this.#changed(notice);
     const node = this.#nodes.get(notice.connId);
     if (node === undefined) return;
@@ -187,7 +187,7 @@ export class TenantDevices {
     if (delivered.has(id)) return;
     delivered.add(id);
     if (delivered.size > NODE_DELIVERED_MAX) delivered.delete(delivered.values().next().value!);
-    if (!(await this.#takes(node, id))) {
+    if (!(await this.#isAccepted(node, id))) {
       delivered.delete(id);
       return;
     }
@@ -203,9 +203,9 @@ export class TenantDevices {
     );
   }
 
-  async #takes({ connection, client, deviceId }: ConnectedNode, id: string): Promise<boolean> {
+  async #isAccepted({ connection, client, deviceId }: ConnectedNode, id: string): Promise<boolean> {
     const event = { type: 'device.taken', id, connId: connection.id };
-    const answer = await this.#told(deviceId, client, event);
+    const answer = await this.#sendToDevice(deviceId, client, event);
     return answer !== NO_ANSWER && ((answer as { taken?: boolean } | undefined)?.taken ?? false);
   }
 
@@ -215,14 +215,14 @@ export class TenantDevices {
   }
 
   /** In a cluster the notice of a request may arrive before its row, so the row is read again. */
-  #changed(notice: DeviceChanged, looks = 0): void {
+  #changed(notice: DeviceChanged, reads = 0): void {
     const row = this.row(notice.deviceId);
-    if (!hasQuestion(row, notice) && looks < DEVICE_READS_MAX) {
+    if (!hasRequest(row, notice) && reads < DEVICE_READS_MAX) {
       const cancel = this.#parts.clock.after(DEVICE_READ_MS, () => {
-        this.#looks.delete(cancel);
-        this.#changed(notice, looks + 1);
+        this.#pendingReads.delete(cancel);
+        this.#changed(notice, reads + 1);
       });
-      this.#looks.add(cancel);
+      this.#pendingReads.add(cancel);
       return;
     }
     const ts = this.#parts.clock.wallMs();
@@ -231,17 +231,21 @@ export class TenantDevices {
       case 'requested':
         for (const request of row?.requests ?? []) {
           if (request.requestId === requestId)
-            this.#tell('device.pair.requested', pairRequested(row!, request), PAIRING);
+            this.#publish('device.pair.requested', pairRequested(row!, request), PAIRING);
         }
         break;
       case 'approved':
       case 'rejected':
       case 'expired':
         if (requestId !== undefined)
-          this.#tell('device.pair.resolved', pairResolved(requestId, deviceId, what, ts), PAIRING);
+          this.#publish(
+            'device.pair.resolved',
+            pairResolved(requestId, deviceId, what, ts),
+            PAIRING,
+          );
         break;
       case 'surface-requested':
-        if (row?.node?.request) this.#tell('node.pair.requested', pendingNode(row), PAIRING);
+        if (row?.node?.request) this.#publish('node.pair.requested', pendingNode(row), PAIRING);
         break;
       case 'surface-approved':
       case 'surface-rejected':
@@ -249,8 +253,8 @@ export class TenantDevices {
         break;
       case 'online':
       case 'offline':
-        if (what === 'offline') this.#rejoin(notice);
-        this.#tell(
+        if (what === 'offline') this.#reportAgain(notice);
+        this.#publish(
           'node.presence',
           { nodeId: deviceId, connected: what === 'online', ts },
           READING,
@@ -258,30 +262,30 @@ export class TenantDevices {
         break;
       default:
     }
-    this.#tell('device.pair.changed', pairChange(deviceId, what, ts), PAIRING);
+    this.#publish('device.pair.changed', pairChange(deviceId, what, ts), PAIRING);
   }
 
   /**
    * The actor marked the node offline because it accepted a command too slowly. If it is still
    * connected, it is reported again.
    */
-  #rejoin({ connId }: DeviceChanged): void {
+  #reportAgain({ connId }: DeviceChanged): void {
     const node = connId === undefined ? undefined : this.#nodes.get(connId);
     if (node !== undefined) void this.joined(node.connection);
   }
 
   #surfaceResolved({ deviceId, what, requestId }: DeviceChanged, ts: number): void {
     const decision = what === 'surface-approved' ? 'approved' : 'rejected';
-    this.#tell('node.runnerInventory.changed', { nodeId: deviceId }, READING);
+    this.#publish('node.runnerInventory.changed', { nodeId: deviceId }, READING);
     if (requestId === undefined) return;
     const payload = { requestId, nodeId: deviceId, decision, ts };
-    this.#tell('node.pair.resolved', payload, PAIRING);
+    this.#publish('node.pair.resolved', payload, PAIRING);
     // The node repeats requests that were refused while its commands were pending.
     for (const { connection, deviceId: own } of this.#nodes.values())
       if (own === deviceId) connection.event(eventHead('node.pair.resolved', payload));
   }
 
-  #tell(event: string, payload: object, scopes: readonly Scope[]): void {
+  #publish(event: string, payload: object, scopes: readonly Scope[]): void {
     const head = eventHead(event, payload);
     for (const connection of this.#parts.connections) {
       const { client } = connection;
@@ -294,7 +298,7 @@ export class TenantDevices {
    * Sends the event to the device actor and returns its result. Returns undefined when the actor
    * refuses, and NO_ANSWER when it does not answer; both are logged. Never rejects.
    */
-  async #told(deviceId: string, { principal }: Client, event: Message): Promise<unknown> {
+  async #sendToDevice(deviceId: string, { principal }: Client, event: Message): Promise<unknown> {
     const { system, tenant, log } = this.#parts;
     const to = deviceAddress(tenant, deviceId);
     try {
@@ -321,7 +325,7 @@ export class TenantDevices {
 const NO_ANSWER = Symbol('no answer');
 
 /** Whether the row contains the request that the notice names; true when it names none. */
-const hasQuestion = (row: DeviceRow | undefined, { what, requestId }: DeviceChanged): boolean => {
+const hasRequest = (row: DeviceRow | undefined, { what, requestId }: DeviceChanged): boolean => {
   if (what === 'requested')
     return row?.requests.some((request) => request.requestId === requestId) ?? false;
   return what !== 'surface-requested' || row?.node?.request?.requestId === requestId;

@@ -16,18 +16,18 @@ export class Audience implements Iterable<Connection> {
 
   *[Symbol.iterator](): Generator<Connection> {
     for (const connection of this.#connections) if (connection.mayRead) yield connection;
-    yield* this.#replay.lingering;
+    yield* this.#replay.resumable;
   }
 
   /**
    * Also connections without read access, for events that have their own scope, such as approvals.
    */
   readonly includingUnprivileged: Iterable<Connection> = {
-    [Symbol.iterator]: () => this.#everybody(),
+    [Symbol.iterator]: () => this.#all(),
   };
 
-  *#everybody(): Generator<Connection> {
+  *#all(): Generator<Connection> {
     yield* this.#connections;
-    yield* this.#replay.lingering;
+    yield* this.#replay.resumable;
   }
 }

@@ -47,12 +47,12 @@ export type LiveRun = {
   /** as requested; undefined if the request did not set it */
   verbose: Verbosity | undefined;
   /** what started it, if not a user; for a subagent's session its parent */
-  begun: { readonly origin?: MessageOrigin; readonly spawnedBy?: string };
+  startedBy: { readonly origin?: MessageOrigin; readonly spawnedBy?: string };
   /** number of the last published event of this run */
   seq: number;
   /** monotonic milliseconds; no delta is published before */
   quietUntil: number;
-  heardAt: number;
+  lastEventAt: number;
 };
 
 export type ToolUpdate = { readonly name: string; readonly delta: string };
@@ -167,53 +167,53 @@ export class LiveRuns {
 
   /** Processes one event from the Bus. */
   onEvent(event: RunEvent): void {
-    if (event.stream === 'subagent') return this.#subagent(event);
+    if (event.stream === 'subagent') return this.#onSubagent(event);
     if (this.#ended.has(event.runId)) return;
-    const live = this.#live.get(event.runId) ?? this.#begin(event);
-    live.heardAt = this.#clock.monotonicMs();
+    const live = this.#live.get(event.runId) ?? this.#start(event);
+    live.lastEventAt = this.#clock.monotonicMs();
     switch (event.stream) {
       case 'lifecycle':
-        return this.#lifecycle(live, event);
+        return this.#onLifecycle(live, event);
       case 'tool':
         return this.#listener.tool(live, event);
       case 'compaction':
         if (event.willRetry && live.call >= event.call) dropTexts(live);
         return this.#listener.compacted(live, event);
       case 'message':
-        return this.#messaged(live, event);
+        return this.#onMessage(live, event);
       case 'steer':
-        this.#join(event);
+        this.#onSteer(event);
         return this.#listener.steered(live, event);
       default:
-        return this.#said(live, event);
+        return this.#onText(live, event);
     }
   }
 
   /** The Bus may deliver an event twice. */
-  #messaged(live: LiveRun, event: RunEvent & { stream: 'message' }): void {
+  #onMessage(live: LiveRun, event: RunEvent & { stream: 'message' }): void {
     if (live.messages.has(event.id)) return;
     live.messages.add(event.id);
     this.#listener.messaged(live, event);
   }
 
   /** The run may have ended long ago, or have started before this gateway. */
-  #subagent(event: RunEvent & { stream: 'subagent' }): void {
+  #onSubagent(event: RunEvent & { stream: 'subagent' }): void {
     const { runId, sessionKey } = event;
-    const told = this.#live.get(runId) ?? this.#ended.get(runId);
-    if (told) return this.#listener.subagent(told, event);
+    const known = this.#live.get(runId) ?? this.#ended.get(runId);
+    if (known) return this.#listener.subagent(known, event);
     const row = this.row(runId);
-    if (row && !endOfRow(row)) return this.#listener.subagent(this.#begin(event), event);
-    const over = { runId, sessionKey, seq: 0 };
-    this.#remember(over);
-    this.#listener.subagent(over, event);
+    if (row && !endOfRow(row)) return this.#listener.subagent(this.#start(event), event);
+    const ended = { runId, sessionKey, seq: 0 };
+    this.#remember(ended);
+    this.#listener.subagent(ended, event);
   }
 
-  #remember(over: RunPosition): void {
-    this.#ended.set(over.runId, over);
+  #remember(ended: RunPosition): void {
+    this.#ended.set(ended.runId, ended);
     if (this.#ended.size > ENDED_RUNS_MAX) dropOldest(this.#ended);
   }
 
-  #said(live: LiveRun, event: RunEvent & { stream: 'assistant' | 'reasoning' }): void {
+  #onText(live: LiveRun, event: RunEvent & { stream: 'assistant' | 'reasoning' }): void {
     if (event.call !== live.call) {
       dropTexts(live);
       live.call = event.call;
@@ -223,7 +223,7 @@ export class LiveRuns {
     if (stream.pending) this.#listener.streamed(live);
   }
 
-  #join({ of, runId }: { of: string; runId: string }): void {
+  #onSteer({ of, runId }: { of: string; runId: string }): void {
     this.#joined.set(of, runId);
     if (this.#joined.size > ENDED_RUNS_MAX) dropOldest(this.#joined);
   }
@@ -258,7 +258,7 @@ export class LiveRuns {
     this.#live.clear();
   }
 
-  #begin(event: { runId: string; sessionKey: string }): LiveRun {
+  #start(event: { runId: string; sessionKey: string }): LiveRun {
     const live: LiveRun = {
       runId: event.runId,
       sessionKey: event.sessionKey,
@@ -269,10 +269,10 @@ export class LiveRuns {
       updates: new Map(),
       messages: new Set(),
       verbose: this.#verbose.get(event.runId),
-      begun: {},
+      startedBy: {},
       seq: 0,
       quietUntil: 0,
-      heardAt: this.#clock.monotonicMs(),
+      lastEventAt: this.#clock.monotonicMs(),
     };
     this.#verbose.delete(event.runId);
     this.#live.set(event.runId, live);
@@ -281,13 +281,13 @@ export class LiveRuns {
     return live;
   }
 
-  #lifecycle(live: LiveRun, event: RunEvent & { stream: 'lifecycle' }): void {
+  #onLifecycle(live: LiveRun, event: RunEvent & { stream: 'lifecycle' }): void {
     if (event.phase === 'start') {
       // After a take-over of the run, its new owner reports a second start.
       if (live.startedAt !== undefined) return;
       live.startedAt = event.startedAt;
       const { origin, spawnedBy } = event;
-      live.begun = { ...(origin && { origin }), ...(spawnedBy && { spawnedBy }) };
+      live.startedBy = { ...(origin && { origin }), ...(spawnedBy && { spawnedBy }) };
       this.#listener.started(live);
       return;
     }
@@ -312,10 +312,10 @@ export class LiveRuns {
     this.#live.delete(end.runId);
     this.#joined.delete(end.runId);
     const { runId, sessionKey } = live;
-    const over: RunPosition = { runId, sessionKey, seq: live.seq };
-    this.#remember(over);
+    const ended: RunPosition = { runId, sessionKey, seq: live.seq };
+    this.#remember(ended);
     this.#listener.ended(live, end);
-    over.seq = live.seq;
+    ended.seq = live.seq;
     this.#answer(end.runId, end);
   }
 
@@ -342,11 +342,11 @@ export class LiveRuns {
   #lookUpSilent(): void {
     const silentSince = this.#clock.monotonicMs() - SILENT_RUN_MS;
     for (const live of this.#live.values()) {
-      if (live.heardAt > silentSince) continue;
+      if (live.lastEventAt > silentSince) continue;
       const row = this.row(live.runId);
       const end = row && endOfRow(row);
       if (end) this.#end(live, end);
-      else live.heardAt = this.#clock.monotonicMs();
+      else live.lastEventAt = this.#clock.monotonicMs();
     }
   }
 
@@ -355,7 +355,7 @@ export class LiveRuns {
       const row = this.row(runId);
       const end = row && endOfRow(row);
       if (end && this.#ended.has(runId)) this.#answer(runId, end);
-      else if (end) this.#end(this.#live.get(runId) ?? this.#begin(end), end);
+      else if (end) this.#end(this.#live.get(runId) ?? this.#start(end), end);
       else if (row) waiting.pollsMissing = 0;
       else if (++waiting.pollsMissing >= POLLS_MISSING_MAX) this.#answer(runId, undefined);
     }

@@ -32,7 +32,7 @@ export class Replay {
   readonly #kept = new Set<StoredEvent & { head: EventHead }>();
   #bytes = 0;
   /** ended connections with the time of their end (monotonic), earliest first */
-  readonly #lingering = new Map<Connection, number>();
+  readonly #resumable = new Map<Connection, number>();
   #cancel: (() => void) | undefined;
 
   /**
@@ -46,8 +46,8 @@ export class Replay {
   }
 
   /** Ended connections that a client may resume. */
-  get lingering(): Iterable<Connection> {
-    return this.#lingering.keys();
+  get resumable(): Iterable<Connection> {
+    return this.#resumable.keys();
   }
 
   /** Stores the connection's events from now on, unless it has no read access. */
@@ -58,9 +58,9 @@ export class Replay {
   /** The connection has ended. */
   left(connection: Connection): void {
     if (connection.recent === undefined) return;
-    this.#lingering.set(connection, this.#clock.monotonicMs());
-    const oldest = this.#lingering.keys().next();
-    if (this.#lingering.size > RESUMABLE_MAX && !oldest.done) this.#forget(oldest.value);
+    this.#resumable.set(connection, this.#clock.monotonicMs());
+    const oldest = this.#resumable.keys().next();
+    if (this.#resumable.size > RESUMABLE_MAX && !oldest.done) this.#forget(oldest.value);
     this.#arm();
   }
 
@@ -76,9 +76,9 @@ export class Replay {
     const [from, to] = [seq + 1, old.seq];
     const all = old.recent.range(from, to);
     // Events that `connection` has received since its handshake are not sent again.
-    const told = connection.recent?.range(1, connection.seq);
-    if (all === undefined || told === undefined) return refused('too-old');
-    const known = new Set(told);
+    const received = connection.recent?.range(1, connection.seq);
+    if (all === undefined || received === undefined) return refused('too-old');
+    const known = new Set(received);
     const missed = all.flatMap((kept) => (known.has(kept) ? [] : (kept.head ?? [])));
     for (const runId of old.missed) connection.miss(runId);
     old.close(CLOSE.policy, 'this client goes on with another connection');
@@ -88,12 +88,12 @@ export class Replay {
 
   close(): void {
     this.#cancel?.();
-    for (const connection of this.#lingering.keys()) this.#forget(connection);
+    for (const connection of this.#resumable.keys()) this.#forget(connection);
     this.#kept.clear();
   }
 
   #find(connId: string, asking: Connection): Connection | undefined {
-    for (const among of [this.#lingering.keys(), this.#connections]) {
+    for (const among of [this.#resumable.keys(), this.#connections]) {
       for (const each of among) {
         if (each.id !== connId || each === asking) continue;
         return maySee(asking.client, each.client) ? each : undefined;
@@ -104,7 +104,7 @@ export class Replay {
 
   #forget(connection: Connection): void {
     connection.recent = undefined;
-    this.#lingering.delete(connection);
+    this.#resumable.delete(connection);
   }
 
   readonly #keep = (head: EventHead): StoredEvent => {
@@ -123,13 +123,13 @@ export class Replay {
 
   /** One timer for all ended connections, due when the earliest one expires. */
   #arm(): void {
-    const first = this.#lingering.values().next();
+    const first = this.#resumable.values().next();
     if (first.done) return;
     const waitMs = first.value + RESUME_WITHIN_MS - this.#clock.monotonicMs();
     this.#cancel ??= this.#clock.after(Math.max(0, waitMs), () => {
       this.#cancel = undefined;
       const before = this.#clock.monotonicMs() - RESUME_WITHIN_MS;
-      for (const [connection, endedAt] of this.#lingering) {
+      for (const [connection, endedAt] of this.#resumable) {
         if (endedAt > before) break;
         this.#forget(connection);
       }

@@ -103,28 +103,28 @@ class Feed {
       this.#call = live.call;
     }
     const now = this.#clock.monotonicMs();
-    this.#think(live, now);
-    this.#tell(live, this.#answer.follow(live.answer.text, now));
+    this.#followReasoning(live, now);
+    this.#publish(live, this.#answer.follow(live.answer.text, now));
     this.#arm(live);
   }
 
   /** Reasoning comes before the text; it ends when the answer starts. */
-  #think(live: LiveRun, now: number): void {
+  #followReasoning(live: LiveRun, now: number): void {
     const { text } = live.reasoning;
     if (!this.#reasoning || text === '') return;
-    this.#tell(live, this.#reasoning.follow(text, now), true);
-    if (live.answer.text !== '') this.#tell(live, this.#reasoning.flush(), true);
+    this.#publish(live, this.#reasoning.follow(text, now), true);
+    if (live.answer.text !== '') this.#publish(live, this.#reasoning.flush(), true);
   }
 
   textEnded(live: LiveRun): void {
-    if (this.#reasoning) this.#tell(live, this.#reasoning.end(), true);
-    this.#tell(live, this.#answer.end());
+    if (this.#reasoning) this.#publish(live, this.#reasoning.end(), true);
+    this.#publish(live, this.#answer.end());
   }
 
   ended(live: LiveRun, { status, text }: RunEnd): void {
     // No more blocks if the reply is silent, or differs from the published text.
     if (status === 'ok' && text === '') return;
-    if (text.startsWith(this.#answer.fed)) this.#tell(live, this.#answer.follow(text, 0));
+    if (text.startsWith(this.#answer.fed)) this.#publish(live, this.#answer.follow(text, 0));
     this.textEnded(live);
   }
 
@@ -140,13 +140,13 @@ class Feed {
     const waitMs = Math.max(0, Math.min(...due) - this.#clock.monotonicMs());
     this.#cancel = this.#clock.after(waitMs, () => {
       const now = this.#clock.monotonicMs();
-      if (this.#reasoning) this.#tell(live, this.#reasoning.due(now), true);
-      this.#tell(live, this.#answer.due(now));
+      if (this.#reasoning) this.#publish(live, this.#reasoning.due(now), true);
+      this.#publish(live, this.#answer.due(now));
       this.#arm(live);
     });
   }
 
-  #tell(live: LiveRun, blocks: readonly PublishedBlock[], isReasoning = false): void {
+  #publish(live: LiveRun, blocks: readonly PublishedBlock[], isReasoning = false): void {
     for (const block of blocks) {
       const kind = isReasoning ? { reasoning: true } : {};
       const data = { ...block, call: this.#call, index: this.#index++, ...kind };

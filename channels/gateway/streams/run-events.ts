@@ -47,8 +47,8 @@ export class RunEvents implements RunListener {
   }
 
   started(live: LiveRun): void {
-    const { startedAt, sessionKey, begun } = live;
-    const data = { phase: 'start', startedAt, sessionKey, ...begun };
+    const { startedAt, sessionKey, startedBy } = live;
+    const data = { phase: 'start', startedAt, sessionKey, ...startedBy };
     this.#agent(live, 'lifecycle', data);
   }
 
@@ -159,10 +159,11 @@ export class RunEvents implements RunListener {
   flush(live: LiveRun, withheld: typeof mayBeSilent = mayBeSilent): void {
     live.quietUntil = this.#clock.monotonicMs() + intervalFor(live.answer.text.length);
     if (live.reasoning.pending) {
-      const news = { text: live.reasoning.text, ...live.reasoning.take() };
-      this.#deltas(live, [this.#agentText(live, 'reasoning', news)]);
+      const change = { text: live.reasoning.text, ...live.reasoning.take() };
+      this.#deltas(live, [this.#agentText(live, 'reasoning', change)]);
     }
-    if (live.answer.pending && !withheld(live.answer.text, live.begun.origin)) this.#answer(live);
+    if (live.answer.pending && !withheld(live.answer.text, live.startedBy.origin))
+      this.#answer(live);
     for (const [toolCallId, { name, delta }] of live.updates) {
       const data = { phase: 'update', name, toolCallId };
       const told = showsResults(live) ? { ...data, partialResult: delta } : data;
@@ -172,16 +173,16 @@ export class RunEvents implements RunListener {
   }
 
   #answer(live: LiveRun): void {
-    const news = { text: live.answer.text, ...live.answer.take() };
-    this.#deltas(live, this.#answerHeads(live, news), () => {
-      const { text } = news;
+    const change = { text: live.answer.text, ...live.answer.take() };
+    this.#deltas(live, this.#answerHeads(live, change), () => {
+      const { text } = change;
       return this.#answerHeads(live, { text, delta: text, replace: true });
     });
   }
 
-  #answerHeads(live: LiveRun, news: TextChange): readonly EventHead[] {
-    const chat = chatDelta(live, this.#clock.wallMs(), news);
-    return [this.#agentText(live, 'assistant', news), eventHead('chat', chat)];
+  #answerHeads(live: LiveRun, change: TextChange): readonly EventHead[] {
+    const chat = chatDelta(live, this.#clock.wallMs(), change);
+    return [this.#agentText(live, 'assistant', change), eventHead('chat', chat)];
   }
 
   #agentText(live: LiveRun, stream: string, { text, delta, replace }: TextChange): EventHead {

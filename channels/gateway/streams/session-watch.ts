@@ -40,13 +40,13 @@ import { messageOf } from '../sessions/transcript.ts';
 
 /** The fields of a change event that do not come from the row. */
 type ChangeDetails = Pick<SessionsChangedEvent, 'reason' | 'phase' | 'runId'>;
-/** A session with pending reads; `looks` counts those that are done. */
+/** A session with pending reads; `reads` counts those that are done. */
 type WatchedSession = {
-  news: ChangeDetails | undefined;
-  looks: number;
+  change: ChangeDetails | undefined;
+  reads: number;
   cancel: () => void;
   /** the last published change, and the lagging connections that have not received it */
-  told: string;
+  sent: string;
   late: Set<Connection>;
 };
 
@@ -61,7 +61,7 @@ export class SessionWatch {
   readonly #all = new Set<Connection>();
   /** per session and follower, the transcript position up to which messages were sent */
   readonly #followed = new Map<string, Map<Connection, number>>();
-  readonly #looked = new Map<string, WatchedSession>();
+  readonly #watched = new Map<string, WatchedSession>();
   /** sessions whose transcript is being read */
   readonly #reading = new Set<string>();
   readonly #ending = new WeakSet<Connection>();
@@ -73,7 +73,7 @@ export class SessionWatch {
       sessionNoticesTopic(parts.tenant),
       ({ payload }) => {
         const { sessionKey, reason } = payload as SessionNotice;
-        this.#look(sessionKey, { reason });
+        this.#scheduleRead(sessionKey, { reason });
       },
     );
   }
@@ -81,7 +81,7 @@ export class SessionWatch {
   /** Sends changes of all sessions to the connection from now on. May be repeated. */
   watch(connection: Connection): void {
     this.#all.add(connection);
-    this.#forgetAtEnd(connection);
+    this.#removeAtEnd(connection);
   }
 
   unwatch(connection: Connection): void {
@@ -105,8 +105,8 @@ export class SessionWatch {
     const followers = this.#followed.get(sessionKey) ?? new Map<Connection, number>();
     this.#followed.set(sessionKey, followers);
     // Stored before the transcript is read; otherwise two concurrent requests would both subscribe.
-    followers.set(connection, NEVER);
-    this.#forgetAtEnd(connection);
+    followers.set(connection, UNKNOWN_POSITION);
+    this.#removeAtEnd(connection);
     const actor = address(this.#parts.tenant, 'session', sessionKey);
     try {
       const last = await this.#parts.system.transcripts.last(actor);
@@ -129,9 +129,9 @@ export class SessionWatch {
     if (event.stream === 'assistant' || event.stream === 'reasoning') return;
     if (event.stream === 'lifecycle') {
       const { phase, runId } = event;
-      this.#look(event.sessionKey, { reason: 'run', phase, runId });
+      this.#scheduleRead(event.sessionKey, { reason: 'run', phase, runId });
     } else if (this.#followed.has(event.sessionKey)) {
-      this.#look(event.sessionKey, undefined);
+      this.#scheduleRead(event.sessionKey, undefined);
     }
   }
 
@@ -143,13 +143,13 @@ export class SessionWatch {
 
   close(): void {
     this.#unsubscribe();
-    for (const { cancel } of this.#looked.values()) cancel();
-    this.#looked.clear();
+    for (const { cancel } of this.#watched.values()) cancel();
+    this.#watched.clear();
     this.#all.clear();
     this.#followed.clear();
   }
 
-  #forgetAtEnd(connection: Connection): void {
+  #removeAtEnd(connection: Connection): void {
     if (this.#ending.has(connection)) return;
     this.#ending.add(connection);
     connection.lease(() => {
@@ -158,54 +158,55 @@ export class SessionWatch {
     });
   }
 
-  #look(sessionKey: string, news: ChangeDetails | undefined): void {
+  #scheduleRead(sessionKey: string, change: ChangeDetails | undefined): void {
     if (this.#all.size === 0 && !this.#followed.has(sessionKey)) return;
-    const looked = this.#looked.get(sessionKey);
-    looked?.cancel();
-    const { told = '', late = new Set<Connection>() } = looked ?? {};
-    const next = { news: news ?? looked?.news, looks: 0, cancel: () => {}, told, late };
-    this.#looked.set(sessionKey, next);
+    const watched = this.#watched.get(sessionKey);
+    watched?.cancel();
+    const { sent = '', late = new Set<Connection>() } = watched ?? {};
+    const next = { change: change ?? watched?.change, reads: 0, cancel: () => {}, sent, late };
+    this.#watched.set(sessionKey, next);
     this.#arm(sessionKey, next, SESSION_CHANGE_DELAY_MS);
   }
 
-  #arm(sessionKey: string, looked: WatchedSession, ms: number): void {
-    looked.cancel = this.#parts.clock.after(ms, () => {
-      this.#tellChange(sessionKey, looked);
-      void this.#tellMessages(sessionKey);
-      const again = SESSION_REREAD_MS[looked.looks++] ?? (looked.late.size > 0 ? LATE_LOOK_MS : 0);
-      if (again === 0) this.#looked.delete(sessionKey);
-      else this.#arm(sessionKey, looked, again);
+  #arm(sessionKey: string, watched: WatchedSession, ms: number): void {
+    watched.cancel = this.#parts.clock.after(ms, () => {
+      this.#sendChange(sessionKey, watched);
+      void this.#sendMessages(sessionKey);
+      const again =
+        SESSION_REREAD_MS[watched.reads++] ?? (watched.late.size > 0 ? LATE_READ_MS : 0);
+      if (again === 0) this.#watched.delete(sessionKey);
+      else this.#arm(sessionKey, watched, again);
     });
   }
 
   /** Publishes the change unless it equals the last published one. */
-  #tellChange(sessionKey: string, looked: WatchedSession): void {
-    const { news } = looked;
-    if (news === undefined || this.#all.size === 0) return;
+  #sendChange(sessionKey: string, watched: WatchedSession): void {
+    const { change } = watched;
+    if (change === undefined || this.#all.size === 0) return;
     const { system, tenant, clock } = this.#parts;
     const row = system.index.get<SessionRow>('sessions', tenant, sessionKey);
     const session = row && sessionListRow(this.#parts, row);
     const agentId = row?.agentId ?? agentOf(sessionKey);
     if (agentId === undefined) return;
-    const text = JSON.stringify([news, session]);
-    const audience = text === looked.told ? [...looked.late] : this.#all;
-    looked.told = text;
+    const text = JSON.stringify([change, session]);
+    const audience = text === watched.sent ? [...watched.late] : this.#all;
+    watched.sent = text;
     const head = eventHead('sessions.changed', {
       sessionKey,
       agentId,
-      ...news,
+      ...change,
       ts: clock.wallMs(),
       ...(session === undefined ? {} : { session }),
     } satisfies SessionsChangedEvent);
     for (const connection of audience) {
-      looked.late.delete(connection);
+      watched.late.delete(connection);
       if (!this.#all.has(connection)) continue;
-      if (connection.lagging) looked.late.add(connection);
+      if (connection.lagging) watched.late.add(connection);
       else connection.event(head);
     }
   }
 
-  async #tellMessages(sessionKey: string): Promise<void> {
+  async #sendMessages(sessionKey: string): Promise<void> {
     const followers = this.#followed.get(sessionKey);
     if (followers === undefined || this.#reading.has(sessionKey)) return;
     const { system, tenant, log } = this.#parts;
@@ -214,23 +215,25 @@ export class SessionWatch {
     this.#reading.add(sessionKey);
     try {
       for (;;) {
-        const from = Math.min(...[...followers].map(([who, to]) => (late.has(who) ? NEVER : to)));
-        if (from === NEVER) break;
+        const from = Math.min(
+          ...[...followers].map(([who, to]) => (late.has(who) ? UNKNOWN_POSITION : to)),
+        );
+        if (from === UNKNOWN_POSITION) break;
         const entries = await system.transcripts.read(actor, { from: from + 1 });
         if (entries.length === 0) break;
-        for (const entry of entries) this.#tellMessage(sessionKey, entry, followers, late);
+        for (const entry of entries) this.#sendMessage(sessionKey, entry, followers, late);
       }
     } catch (error) {
       log.warn({ err: error, sessionKey }, 'gateway: a transcript could not be read');
     } finally {
       this.#reading.delete(sessionKey);
     }
-    const looked = this.#looked.get(sessionKey);
-    for (const connection of late) looked?.late.add(connection);
+    const watched = this.#watched.get(sessionKey);
+    for (const connection of late) watched?.late.add(connection);
   }
 
   /** A lagging follower becomes `late`: it receives this and later messages when it catches up. */
-  #tellMessage(
+  #sendMessage(
     sessionKey: string,
     entry: TranscriptEntry,
     followers: Map<Connection, number>,
@@ -238,8 +241,8 @@ export class SessionWatch {
   ): void {
     const { position } = entry;
     const head = this.#messageHead(sessionKey, entry);
-    for (const [connection, told] of followers) {
-      if (told >= position || late.has(connection)) continue;
+    for (const [connection, sent] of followers) {
+      if (sent >= position || late.has(connection)) continue;
       if (connection.lagging) {
         late.add(connection);
         continue;
@@ -269,6 +272,6 @@ export class SessionWatch {
 }
 
 /** The position of a follower whose start position is being read. */
-const NEVER = Number.POSITIVE_INFINITY;
+const UNKNOWN_POSITION = Number.POSITIVE_INFINITY;
 /** Interval of reads while a follower lags. */
-const LATE_LOOK_MS = 1_000;
+const LATE_READ_MS = 1_000;

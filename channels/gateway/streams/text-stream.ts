@@ -12,16 +12,16 @@
  */
 import { LIVE_TEXT_CHARACTERS_MAX } from '../limits.ts';
 
-const HOLE = '…';
+const GAP = '…';
 
 export class TextStream {
   #text = '';
   /** characters of `text` that `take` has returned */
-  #told = 0;
+  #taken = 0;
   #replaced = false;
-  /** characters of the answer that are missing in `text`, all of them before `#holeEnd` */
+  /** characters of the answer that are missing in `text`, all of them before `#gapEnd` */
   #skipped = 0;
-  #holeEnd = 0;
+  #gapEnd = 0;
   readonly #charactersMax: number;
 
   constructor(charactersMax = LIVE_TEXT_CHARACTERS_MAX) {
@@ -34,13 +34,13 @@ export class TextStream {
 
   /** True when `take` has something to return. */
   get pending(): boolean {
-    return this.#replaced || this.#text.length > this.#told;
+    return this.#replaced || this.#text.length > this.#taken;
   }
 
   apply(delta: string, offset: number): void {
     const at = this.#placeOf(offset);
     if (at < this.#text.length) this.#cut(at);
-    else if (at > this.#text.length) this.#leaveHole(at - this.#text.length);
+    else if (at > this.#text.length) this.#leaveGap(at - this.#text.length);
     const room = this.#charactersMax - this.#text.length;
     if (room > 0) this.#text += delta.length <= room ? delta : delta.slice(0, room);
   }
@@ -48,8 +48,8 @@ export class TextStream {
   /** The new text since the last `take`; the whole text when `replace` is true. */
   take(): { readonly delta: string; readonly replace: boolean } {
     const replace = this.#replaced;
-    const delta = replace ? this.#text : this.#text.slice(this.#told);
-    this.#told = this.#text.length;
+    const delta = replace ? this.#text : this.#text.slice(this.#taken);
+    this.#taken = this.#text.length;
     this.#replaced = false;
     return { delta, replace };
   }
@@ -57,25 +57,25 @@ export class TextStream {
   /** Converts an offset in the answer to an index in `text`. */
   #placeOf(offset: number): number {
     const full = this.#text.length >= this.#charactersMax;
-    const at = offset - this.#skipped < this.#holeEnd ? offset : offset - this.#skipped;
+    const at = offset - this.#skipped < this.#gapEnd ? offset : offset - this.#skipped;
     return full ? Math.min(at, this.#text.length) : at;
   }
 
   #cut(at: number): void {
     this.#text = this.#text.slice(0, at);
-    if (at < this.#holeEnd) {
+    if (at < this.#gapEnd) {
       this.#skipped = 0;
-      this.#holeEnd = 0;
+      this.#gapEnd = 0;
     }
-    if (at < this.#told) {
-      this.#told = at;
+    if (at < this.#taken) {
+      this.#taken = at;
       this.#replaced = true;
     }
   }
 
-  #leaveHole(missing: number): void {
-    this.#text += HOLE;
-    this.#skipped += missing - HOLE.length;
-    this.#holeEnd = this.#text.length;
+  #leaveGap(missing: number): void {
+    this.#text += GAP;
+    this.#skipped += missing - GAP.length;
+    this.#gapEnd = this.#text.length;
   }
 }

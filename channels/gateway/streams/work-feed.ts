@@ -41,7 +41,7 @@ export class WorkFeed {
       ),
       system.bus.subscribe(entryPointEventsTopic(tenant, '*'), ({ payload }) => {
         const { type: _, ...announced } = payload as Deprecation & { readonly type: string };
-        this.#tell('action.deprecation', announced);
+        this.#publish('action.deprecation', announced);
       }),
     ];
     this.close = () => unsubscribe.forEach((end) => end());
@@ -57,16 +57,16 @@ export class WorkFeed {
 
   #scheduled(change: ScheduleChange): void {
     const { names } = this.#options;
-    this.#tell('cron', eventOf(names, change));
+    this.#publish('cron', eventOf(names, change));
     const fire = fireOf(change);
     if (fire && fire.status !== 'skipped') this.#task(cronTask(change.row, fire));
   }
 
   #task({ summary }: KnownTask): void {
-    this.#tell('task', { action: 'upserted', task: summary });
+    this.#publish('task', { action: 'upserted', task: summary });
   }
 
-  #tell(event: 'cron' | 'task' | 'action.deprecation', payload: unknown): void {
+  #publish(event: 'cron' | 'task' | 'action.deprecation', payload: unknown): void {
     const head = eventHead(event, payload);
     for (const connection of this.#options.audience) connection.event(head);
   }

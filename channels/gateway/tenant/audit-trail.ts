@@ -135,10 +135,10 @@ export class AuditTrail {
       this.#refusals.more++;
       return;
     }
-    const stranger = { who: short(who), by: 'nobody', ...given({ ip }) };
+    const client = { who: short(who), by: 'nobody', ...given({ ip }) };
     this.#later({
       at: this.#o.clock.wallMs(),
-      ...stranger,
+      ...client,
       action: 'connect',
       outcome: 'refused',
       code: short(code),
@@ -232,8 +232,8 @@ export class AuditTrail {
     const day = auditDay(records[0]!.at);
     try {
       const note = { type: 'audit.note', records };
-      const told = await system.tell(auditAddress(tenant, day), note, { principal: SYSTEM, key });
-      return told.kind === 'accepted' ? undefined : told.error.message;
+      const answer = await system.tell(auditAddress(tenant, day), note, { principal: SYSTEM, key });
+      return answer.kind === 'accepted' ? undefined : answer.error.message;
     } catch (error) {
       return errorData(error).message;
     }

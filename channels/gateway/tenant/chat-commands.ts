@@ -51,7 +51,7 @@ type StoredCommand = {
   readonly acceptedAt: number;
   readonly end: Promise<RunEnd>;
   /** connections that received the end */
-  readonly told: WeakSet<Connection>;
+  readonly receivers: WeakSet<Connection>;
 };
 
 /** What executing chat commands needs. */
@@ -66,7 +66,7 @@ export type ChatCommandsParts = {
   /** receivers of events; the set may change at any time */
   readonly connections: Iterable<Connection>;
   /** publishes an end to connections */
-  readonly tell: (end: RunEnd, connections: Iterable<Connection>) => void;
+  readonly publish: (end: RunEnd, connections: Iterable<Connection>) => void;
   readonly onCommand?: OnCommand | undefined;
 };
 
@@ -100,38 +100,38 @@ export class ChatCommands {
         ? Promise.resolve(read.text)
         : this.#answer(written, read.command, read.args);
     const end = text.then(
-      (said) => endOf(this.#parts, written, acceptedAt, said),
+      (answer) => endOf(this.#parts, written, acceptedAt, answer),
       (error: unknown) => endOf(this.#parts, written, acceptedAt, '', error),
     );
-    const told = new WeakSet<Connection>();
-    this.#keep({ written, acceptedAt, end, told });
-    void end.then((ended) => this.#tellNew(ended, told, this.#parts.connections));
+    const receivers = new WeakSet<Connection>();
+    this.#keep({ written, acceptedAt, end, receivers });
+    void end.then((ended) => this.#publishTo(ended, receivers, this.#parts.connections));
     return { acceptedAt, isRepeated: false, end };
   }
 
   #repeat(
-    { written: first, acceptedAt, end, told }: StoredCommand,
+    { written: first, acceptedAt, end, receivers }: StoredCommand,
     who: Connection,
     again: CommandMessage,
   ): AcceptedCommand {
     if (first.sessionKey !== again.sessionKey || first.text !== again.text) {
       throw new TroupeError('CONFLICT', 'this idempotencyKey was used for another command');
     }
-    void end.then((ended) => this.#tellNew(ended, told, [who]));
+    void end.then((ended) => this.#publishTo(ended, receivers, [who]));
     return { acceptedAt, isRepeated: true, end };
   }
 
-  #tellNew(end: RunEnd, told: WeakSet<Connection>, connections: Iterable<Connection>): void {
-    const fresh = [...connections].filter((connection) => !told.has(connection));
-    for (const connection of fresh) told.add(connection);
-    this.#parts.tell(end, fresh);
+  #publishTo(end: RunEnd, receivers: WeakSet<Connection>, connections: Iterable<Connection>): void {
+    const fresh = [...connections].filter((connection) => !receivers.has(connection));
+    for (const connection of fresh) receivers.add(connection);
+    this.#parts.publish(end, fresh);
   }
 
   async #answer(written: CommandMessage, command: Command, args: string): Promise<string> {
     const { system, tenant, names, models, onCommand } = this.#parts;
     const { by: principal, sessionKey, agentId, runId } = written;
     const about = { tenant, agentId, sessionKey };
-    const heard = await onCommand?.({ name: command.name, args, sender: principal.sub }, about);
+    const hooked = await onCommand?.({ name: command.name, args, sender: principal.sub }, about);
     const model = names.agents.find(({ id }) => id === agentId)?.model;
     const place = {
       system,
@@ -142,7 +142,7 @@ export class ChatCommands {
       ...defined({ model }),
     };
     const text = await executeCommand(place, command);
-    return heard?.reply ? `${text}\n\n${heard.reply}` : text;
+    return hooked?.reply ? `${text}\n\n${hooked.reply}` : text;
   }
 
   #keep(kept: StoredCommand): void {

@@ -74,7 +74,7 @@ export class HealthReport {
   constructor(options: HealthReportOptions) {
     this.#o = options;
     this.#seen = this.#facts();
-    this.#cancel = options.clock.after(HEALTH_CHECK_MS, () => this.#look());
+    this.#cancel = options.clock.after(HEALTH_CHECK_MS, () => this.#check());
   }
 
   get version(): number {
@@ -212,19 +212,19 @@ export class HealthReport {
     ]);
   }
 
-  #look(): void {
-    this.#cancel = this.#o.clock.after(HEALTH_CHECK_MS, () => this.#look());
+  #check(): void {
+    this.#cancel = this.#o.clock.after(HEALTH_CHECK_MS, () => this.#check());
     const facts = this.#facts();
     if (facts === this.#seen) return;
     this.#seen = facts;
     const stateVersion = this.#o.onChange(++this.#version);
     // The next request computes a new report.
     this.#count = undefined;
-    void this.#tell(stateVersion);
+    void this.#publish(stateVersion);
   }
 
   /** Best effort: a client that misses the event can request the report. */
-  async #tell(stateVersion: StateVersion): Promise<void> {
+  async #publish(stateVersion: StateVersion): Promise<void> {
     try {
       const payload: unknown = JSON.parse(await this.health());
       const head = eventHead('health', payload, { stateVersion });

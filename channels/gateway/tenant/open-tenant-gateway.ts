@@ -126,7 +126,7 @@ const createRunParts = ({ options, tenant, face }: Opening, audience: Audience) 
   const commands = new ChatCommands({
     ...base,
     connections: audience,
-    tell: (end, receivers) => events.sendCommandResult(end, receivers),
+    publish: (end, receivers) => events.sendCommandResult(end, receivers),
     onCommand: face.onCommand,
   });
   const watch = new SessionWatch(base);

@@ -30,7 +30,7 @@ type PeerMessage =
   | { readonly type: 'gateway.ask'; readonly gateway: string; readonly whom?: string }
   | { readonly type: 'gateway.left'; readonly gateway: string };
 
-type Peer = { clients: Clients | undefined; heardAt: number };
+type Peer = { clients: Clients | undefined; lastMessageAt: number };
 
 export type PeersParts = {
   readonly bus: System['bus'];
@@ -53,17 +53,17 @@ export class Peers {
   readonly #peers = new Map<string, Peer>();
   readonly #startedAt: number;
   readonly #unsubscribe: () => void;
-  #cancelBeat: (() => void) | undefined;
+  #cancelHeartbeat: (() => void) | undefined;
 
   constructor(parts: PeersParts) {
     this.#parts = parts;
     const { bus, tenant, clock } = parts;
     this.#startedAt = clock.monotonicMs();
     this.#unsubscribe = bus.subscribe(peersTopic(tenant), ({ payload }) =>
-      this.#hear(payload as PeerMessage),
+      this.#onMessage(payload as PeerMessage),
     );
     this.#publish({ type: 'gateway.ask', gateway: parts.gateway });
-    this.#beat();
+    this.#heartbeat();
   }
 
   /** Clients of the other gateways. */
@@ -88,26 +88,26 @@ export class Peers {
 
   /** Notifies the others that this gateway leaves. */
   close(): void {
-    this.#cancelBeat?.();
+    this.#cancelHeartbeat?.();
     this.#unsubscribe();
     this.#publish({ type: 'gateway.left', gateway: this.#parts.gateway });
   }
 
-  #hear(told: PeerMessage): void {
-    if (told.gateway === this.#parts.gateway) return;
-    if (told.type === 'gateway.left') {
-      if (this.#peers.delete(told.gateway)) this.#parts.changed();
+  #onMessage(message: PeerMessage): void {
+    if (message.gateway === this.#parts.gateway) return;
+    if (message.type === 'gateway.left') {
+      if (this.#peers.delete(message.gateway)) this.#parts.changed();
       return;
     }
-    const peer = this.#peerOf(told.gateway);
+    const peer = this.#peerOf(message.gateway);
     if (peer === undefined) return;
-    peer.heardAt = this.#parts.clock.monotonicMs();
-    if (told.type === 'gateway.clients') {
-      peer.clients = told.clients;
+    peer.lastMessageAt = this.#parts.clock.monotonicMs();
+    if (message.type === 'gateway.clients') {
+      peer.clients = message.clients;
       this.#parts.changed();
-    } else if (told.type === 'gateway.beat') {
-      if (peer.clients?.version !== told.version) this.#ask(told.gateway);
-    } else if (told.whom === undefined || told.whom === this.#parts.gateway) {
+    } else if (message.type === 'gateway.beat') {
+      if (peer.clients?.version !== message.version) this.#ask(message.gateway);
+    } else if (message.whom === undefined || message.whom === this.#parts.gateway) {
       this.publishClients();
     }
   }
@@ -115,7 +115,7 @@ export class Peers {
   #peerOf(gateway: string): Peer | undefined {
     const known = this.#peers.get(gateway);
     if (known !== undefined || this.#peers.size >= PEERS_MAX) return known;
-    const peer: Peer = { clients: undefined, heardAt: 0 };
+    const peer: Peer = { clients: undefined, lastMessageAt: 0 };
     this.#peers.set(gateway, peer);
     return peer;
   }
@@ -124,22 +124,22 @@ export class Peers {
     this.#publish({ type: 'gateway.ask', gateway: this.#parts.gateway, whom });
   }
 
-  #beat(): void {
+  #heartbeat(): void {
     const { clock, gateway, own, changed } = this.#parts;
-    this.#cancelBeat = clock.after(PEER_HEARTBEAT_MS, () => {
+    this.#cancelHeartbeat = clock.after(PEER_HEARTBEAT_MS, () => {
       this.#publish({ type: 'gateway.beat', gateway, version: own().version });
       const silentSince = clock.monotonicMs() - GONE_AFTER_MS;
-      for (const [name, { heardAt }] of this.#peers) {
-        if (heardAt > silentSince) continue;
+      for (const [name, { lastMessageAt }] of this.#peers) {
+        if (lastMessageAt > silentSince) continue;
         this.#peers.delete(name);
         changed();
       }
-      this.#beat();
+      this.#heartbeat();
     });
   }
 
-  #publish(told: PeerMessage): void {
+  #publish(message: PeerMessage): void {
     const { bus, tenant } = this.#parts;
-    if (bus.connected) bus.publish(peersTopic(tenant), told);
+    if (bus.connected) bus.publish(peersTopic(tenant), message);
   }
 }

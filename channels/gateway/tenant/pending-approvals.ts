@@ -47,13 +47,13 @@ export class PendingApprovals {
   onNotice(id: string): void {
     if (this.#open.has(id)) return;
     this.#expected.set(id, 0);
-    this.#look();
+    this.#readRows();
   }
 
   /** Pending approvals, the oldest first. */
   list(): readonly ExecApproval[] {
-    for (const row of this.#readAll()) if (row.state === 'asked') this.#asked(row);
-    this.#look();
+    for (const row of this.#readAll()) if (row.state === 'asked') this.#onRequested(row);
+    this.#readRows();
     return [...this.#open.values()]
       .toSorted((a, b) => (a.asked_at < b.asked_at ? -1 : 1))
       .map(approvalOf);
@@ -93,7 +93,7 @@ export class PendingApprovals {
 
   /** Reads the rows now, because something may have changed. */
   refresh(): void {
-    this.#look();
+    this.#readRows();
   }
 
   close(): void {
@@ -107,31 +107,31 @@ export class PendingApprovals {
     for (const { value } of page) if (isOfRun(value)) yield value;
   }
 
-  #look(): void {
-    for (const [id, looks] of this.#expected) {
+  #readRows(): void {
+    for (const [id, reads] of this.#expected) {
       const row = this.row(id);
-      if (row === undefined && looks < APPROVAL_READS_MAX) {
-        this.#expected.set(id, looks + 1);
+      if (row === undefined && reads < APPROVAL_READS_MAX) {
+        this.#expected.set(id, reads + 1);
         continue;
       }
       this.#expected.delete(id);
-      if (row?.state === 'asked') this.#asked(row);
+      if (row?.state === 'asked') this.#onRequested(row);
     }
     for (const id of this.#open.keys()) {
       const row = this.row(id);
-      if (row?.state !== 'asked') this.#resolved(id, row);
+      if (row?.state !== 'asked') this.#onResolved(id, row);
     }
     this.#poll();
   }
 
-  #asked(row: ApprovalRow): void {
+  #onRequested(row: ApprovalRow): void {
     if (this.#open.has(row.id)) return;
     this.#open.set(row.id, row);
-    this.#tell('exec.approval.requested', approvalOf(row));
+    this.#publish('exec.approval.requested', approvalOf(row));
   }
 
   /** A missing row was decided long ago and has been deleted. */
-  #resolved(id: string, row: ApprovalRow | undefined): void {
+  #onResolved(id: string, row: ApprovalRow | undefined): void {
     const asked = this.#open.get(id)!;
     this.#open.delete(id);
     const payload: ExecApprovalResolved = {
@@ -141,10 +141,10 @@ export class PendingApprovals {
       ts: this.#clock.wallMs(),
       request: approvalOf(asked).request,
     };
-    this.#tell('exec.approval.resolved', payload);
+    this.#publish('exec.approval.resolved', payload);
   }
 
-  #tell(event: string, payload: object): void {
+  #publish(event: string, payload: object): void {
     const head = eventHead(event, payload);
     for (const connection of this.#connections) {
       if (mayDecide(connection)) connection.event(head);
@@ -155,7 +155,7 @@ export class PendingApprovals {
     if (this.#open.size === 0 && this.#expected.size === 0) return;
     this.#cancelPoll ??= this.#clock.after(APPROVAL_POLL_MS, () => {
       this.#cancelPoll = undefined;
-      this.#look();
+      this.#readRows();
     });
   }
 }

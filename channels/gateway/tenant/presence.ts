@@ -46,12 +46,12 @@ export class Presence {
   /** the newest clients of this gateway, in order of their handshakes */
   #own = new Map<Connection, PresenceEntry>();
   /** a listed client has left, so an older one may be listed instead */
-  #isShort = false;
+  #hasGap = false;
   /** entries as JSON, because many `hello-ok` frames contain the same entry */
   readonly #texts = new WeakMap<PresenceEntry, string>();
-  #isOwnTold = true;
-  #cancelTelling: (() => void) | undefined;
-  #cancelRest: (() => void) | undefined;
+  #isOwnPublished = true;
+  #cancelPublish: (() => void) | undefined;
+  #cancelBatches: (() => void) | undefined;
 
   constructor(parts: PresenceParts) {
     this.#parts = parts;
@@ -108,19 +108,19 @@ export class Presence {
 
   /** A client disconnected; it is no longer in `connections`. */
   left(connection: Connection): void {
-    if (this.#own.delete(connection)) this.#isShort = true;
+    if (this.#own.delete(connection)) this.#hasGap = true;
     this.#ownChanged();
   }
 
   close(): void {
-    this.#cancelTelling?.();
-    this.#cancelRest?.();
+    this.#cancelPublish?.();
+    this.#cancelBatches?.();
     this.peers.close();
   }
 
   #ownChanged(): void {
     this.#ownVersion++;
-    this.#isOwnTold = false;
+    this.#isOwnPublished = false;
     this.#changed();
   }
 
@@ -131,30 +131,30 @@ export class Presence {
       PRESENCE_INTERVAL_MS,
       connections.size * PRESENCE_INTERVAL_PER_CONNECTION_MS,
     );
-    this.#cancelTelling ??= clock.after(intervalMs, () => {
-      this.#cancelTelling = undefined;
-      this.#tell();
+    this.#cancelPublish ??= clock.after(intervalMs, () => {
+      this.#cancelPublish = undefined;
+      this.#publish();
     });
   }
 
-  #tell(): void {
-    if (!this.#isOwnTold) this.peers.publishClients();
-    this.#isOwnTold = true;
+  #publish(): void {
+    if (!this.#isOwnPublished) this.peers.publishClients();
+    this.#isOwnPublished = true;
     const presence = this.entries();
     const { total, stateVersion } = this;
     const payload = { presence, ...(total > presence.length ? { total } : {}) };
     const head = eventHead('presence', payload, { stateVersion });
-    this.#cancelRest?.();
+    this.#cancelBatches?.();
     // Clients that connect in the meantime receive presence in `hello-ok`.
-    this.#tellSome(head, [...this.#parts.audience], 0);
+    this.#sendBatch(head, [...this.#parts.audience], 0);
   }
 
-  #tellSome(head: EventHead, all: readonly Connection[], from: number): void {
+  #sendBatch(head: EventHead, all: readonly Connection[], from: number): void {
     const to = from + PRESENCE_BATCH;
     for (const connection of all.slice(from, to)) connection.event(head);
     if (to >= all.length) return;
-    this.#cancelRest = this.#parts.clock.after(PRESENCE_BATCH_PAUSE_MS, () =>
-      this.#tellSome(head, all, to),
+    this.#cancelBatches = this.#parts.clock.after(PRESENCE_BATCH_PAUSE_MS, () =>
+      this.#sendBatch(head, all, to),
     );
   }
 
@@ -167,13 +167,13 @@ export class Presence {
   }
 
   #ownEntries(): readonly PresenceEntry[] {
-    if (this.#isShort) this.#nameOlder();
+    if (this.#hasGap) this.#listOlder();
     return [...this.#own.values()];
   }
 
   /** Lists older clients again. Connections are ordered by handshake, and entries are immutable. */
-  #nameOlder(): void {
-    this.#isShort = false;
+  #listOlder(): void {
+    this.#hasGap = false;
     const { connections } = this.#parts;
     if (this.#own.size === connections.size) return;
     const before = this.#own;

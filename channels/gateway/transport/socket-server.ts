@@ -54,16 +54,16 @@ type PendingConnection = {
    */
   readonly end: () => void;
   /** releases its slot while it waits for a turn of AuthFailures, which bounds the waiting ones */
-  readonly leavePlace: () => void;
+  readonly releaseSlot: () => void;
   /** frames received while `connect` is checked; HANDSHAKE_BYTES_MAX bounds them */
   early: [bytes: RawData, isBinary: boolean][] | undefined;
 };
 
 export class SocketServer {
   readonly #all = new Set<Connection>();
-  readonly #greeting = new Map<string, number>();
-  readonly #strangers = new Map<Connection, PendingConnection>();
-  readonly #gate: HandshakeContext;
+  readonly #slotsInUse = new Map<string, number>();
+  readonly #pending = new Map<Connection, PendingConnection>();
+  readonly #context: HandshakeContext;
   readonly #proxies: AddressList;
   readonly #tenants: TenantGateways;
   readonly #options: SocketOptions;
@@ -85,7 +85,7 @@ export class SocketServer {
     this.#options = options;
     const { auth, clock, log, system, tenant, tenancy } = options;
     const { whois = whoisByTailscale('tailscale', clock) } = options;
-    this.#gate = { auth, failures, whois, clock, log, system, tenancy, home: tenant };
+    this.#context = { auth, failures, whois, clock, log, system, tenancy, home: tenant };
     this.#proxies = proxies;
   }
 
@@ -95,7 +95,7 @@ export class SocketServer {
     const path = (request.url ?? '/').split(/[?#]/, 1)[0];
     if (path !== '/') return reject(socket, 404);
     if (this.#closing || this.#all.size >= CONNECTIONS_MAX) return reject(socket, 503);
-    if (!this.#hasPlace(accountOf(remote))) return reject(socket, 429);
+    if (!this.#hasSlot(accountOf(remote))) return reject(socket, 429);
     this.#server.handleUpgrade(request, socket, head, (ws) =>
       this.#connected(ws, socket, { remote, nonce: randomUUID() }),
     );
@@ -105,11 +105,11 @@ export class SocketServer {
    * Whether the account has a free slot. If not, its oldest connection that has sent nothing is
    * terminated, so that idle connections do not block other clients of their address.
    */
-  #hasPlace(account: string): boolean {
-    if ((this.#greeting.get(account) ?? 0) < UNAUTHENTICATED_PER_IP_MAX) return true;
-    for (const [connection, { arrival, early, end }] of this.#strangers) {
+  #hasSlot(account: string): boolean {
+    if ((this.#slotsInUse.get(account) ?? 0) < UNAUTHENTICATED_PER_IP_MAX) return true;
+    for (const [connection, { arrival, early, end }] of this.#pending) {
       if (early !== undefined || accountOf(arrival.remote) !== account) continue;
-      this.#strangers.delete(connection);
+      this.#pending.delete(connection);
       end();
       connection.terminate();
       return true;
@@ -137,32 +137,32 @@ export class SocketServer {
     const { clock, log } = this.#options;
     const connection = new Connection(randomUUID(), ws, socket, arrival.remote.address, clock);
     this.#all.add(connection);
-    const bounds = this.#greetWithin(connection, socket, accountOf(arrival.remote));
-    this.#strangers.set(connection, { arrival, ...bounds, early: undefined });
+    const bounds = this.#limitHandshake(connection, socket, accountOf(arrival.remote));
+    this.#pending.set(connection, { arrival, ...bounds, early: undefined });
     ws.on('pong', () => {
       connection.alive = true;
     });
     ws.on('error', (error) => {
       log.debug({ conn: connection.id, err: error }, 'gateway: a connection failed');
     });
-    ws.on('close', () => this.#gone(connection));
+    ws.on('close', () => this.#onClosed(connection));
     ws.on('message', (bytes, isBinary) => {
       connection.alive = true;
-      const stranger = this.#strangers.get(connection);
-      if (stranger === undefined) this.#request(connection, bytes, isBinary);
-      else if (stranger.early !== undefined) stranger.early.push([bytes, isBinary]);
-      else this.#hello(connection, stranger, bytes, isBinary);
+      const pending = this.#pending.get(connection);
+      if (pending === undefined) this.#request(connection, bytes, isBinary);
+      else if (pending.early !== undefined) pending.early.push([bytes, isBinary]);
+      else this.#onFirstFrame(connection, pending, bytes, isBinary);
     });
     connection.send(challengeFrame(arrival.nonce, clock.wallMs()));
   }
 
   /** Limits bytes and time until the handshake is complete; `end` removes the limits. */
-  #greetWithin(
+  #limitHandshake(
     connection: Connection,
     socket: Socket,
     account: string,
-  ): Pick<PendingConnection, 'end' | 'leavePlace'> {
-    const leavePlace = this.#takePlace(account);
+  ): Pick<PendingConnection, 'end' | 'releaseSlot'> {
+    const releaseSlot = this.#takeSlot(account);
     let bytes = 0;
     const onData = (chunk: Buffer) => {
       bytes += chunk.length;
@@ -181,34 +181,34 @@ export class SocketServer {
     const end = () => {
       cancel();
       socket.off('data', onData);
-      leavePlace();
+      releaseSlot();
     };
-    return { end, leavePlace };
+    return { end, releaseSlot };
   }
 
   /** Occupies a slot of the account. The returned function releases it and may be repeated. */
-  #takePlace(account: string): () => void {
-    this.#greeting.set(account, (this.#greeting.get(account) ?? 0) + 1);
-    let isLeft = false;
+  #takeSlot(account: string): () => void {
+    this.#slotsInUse.set(account, (this.#slotsInUse.get(account) ?? 0) + 1);
+    let isReleased = false;
     return () => {
-      if (isLeft) return;
-      isLeft = true;
-      const others = (this.#greeting.get(account) ?? 1) - 1;
-      if (others === 0) this.#greeting.delete(account);
-      else this.#greeting.set(account, others);
+      if (isReleased) return;
+      isReleased = true;
+      const others = (this.#slotsInUse.get(account) ?? 1) - 1;
+      if (others === 0) this.#slotsInUse.delete(account);
+      else this.#slotsInUse.set(account, others);
     };
   }
 
-  #hello(
+  #onFirstFrame(
     connection: Connection,
-    stranger: PendingConnection,
+    pending: PendingConnection,
     bytes: RawData,
     isBinary: boolean,
   ): void {
-    stranger.early = [];
+    pending.early = [];
     const frame = requestOf(bytes, isBinary);
     if (frame.ok && frame.value.method === 'connect') {
-      void this.#greet(connection, stranger, frame.value);
+      void this.#handshake(connection, pending, frame.value);
       return;
     }
     const id = frame.ok ? frame.value.id : frame.id;
@@ -217,30 +217,30 @@ export class SocketServer {
   }
 
   /** Never rejects. */
-  async #greet(
+  async #handshake(
     connection: Connection,
-    stranger: PendingConnection,
+    pending: PendingConnection,
     frame: RequestFrame,
   ): Promise<void> {
     const { log, tenant } = this.#options;
     const { id, params } = frame;
-    const attempt = { isOpen: () => connection.open, onWait: stranger.leavePlace };
-    const greeting = await handleConnect(this.#gate, { ...stranger.arrival, ...attempt }, params);
+    const attempt = { isOpen: () => connection.open, onWait: pending.releaseSlot };
+    const result = await handleConnect(this.#context, { ...pending.arrival, ...attempt }, params);
     // The client may have disconnected, or timed out, during the check.
     if (!connection.open) return;
-    if (!greeting.ok) {
-      const { error } = greeting;
+    if (!result.ok) {
+      const { error } = result;
       log.warn({ ip: connection.remoteAddress, error }, 'gateway: connect refused');
       const code = (error.details as { code?: string } | undefined)?.code ?? error.code;
       this.#tenants.of(tenant).recordRefusal(nameOf(params), connection.remoteAddress, code);
       return refuseConnect(connection, id, error);
     }
-    this.#strangers.delete(connection);
-    stranger.end();
-    const { client } = greeting;
+    this.#pending.delete(connection);
+    pending.end();
+    const { client } = result;
     connection.client = client;
-    this.#tenants.of(client.tenant).join(connection, id, greeting);
-    for (const [bytes, isBinary] of stranger.early ?? []) {
+    this.#tenants.of(client.tenant).join(connection, id, result);
+    for (const [bytes, isBinary] of pending.early ?? []) {
       this.#request(connection, bytes, isBinary);
     }
   }
@@ -260,11 +260,11 @@ export class SocketServer {
     return client && this.#tenants.of(client.tenant);
   }
 
-  #gone(connection: Connection): void {
+  #onClosed(connection: Connection): void {
     connection.ended();
     this.#all.delete(connection);
-    this.#strangers.get(connection)?.end();
-    this.#strangers.delete(connection);
+    this.#pending.get(connection)?.end();
+    this.#pending.delete(connection);
     this.#tenantOf(connection)?.leave(connection);
   }
 }

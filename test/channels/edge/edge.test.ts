@@ -227,7 +227,7 @@ const asClerk = (roles: readonly string[], sub = 'clerk') =>
   real.edge({
     identity: {
       authenticate: () => Promise.resolve({ sub, roles, tenant: 'acme', profile: 'A2A-Basic' }),
-      vouch: () => Promise.resolve(),
+      verifyEnvelope: () => Promise.resolve(),
     },
   });
 

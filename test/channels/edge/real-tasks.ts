@@ -146,7 +146,7 @@ export const namedCallers: Identity = {
       ? Promise.resolve(caller)
       : Promise.reject(new TroupeError('UNAUTHORIZED', 'the token is not known here'));
   },
-  vouch: (caller, envelope) => {
+  verifyEnvelope: (caller, envelope) => {
     const { tenant_id, principal } = envelope as Envelope;
     const isOwn =
       tenant_id === caller.tenant &&

@@ -50,7 +50,7 @@ describe('a task of an action that asks for a role', () => {
     real.edge({
       identity: {
         authenticate: () => Promise.resolve({ ...caller, tenant: 'acme', profile: 'A2A-Basic' }),
-        vouch: () => Promise.resolve(),
+        verifyEnvelope: () => Promise.resolve(),
       },
     });
   const asked = async () => {
@@ -90,7 +90,7 @@ describe('a task of an action without roles', () => {
     const identity = {
       authenticate: () =>
         Promise.resolve({ sub, roles, tenant: 'acme', profile: 'A2A-Basic' as const }),
-      vouch: () => Promise.resolve(),
+      verifyEnvelope: () => Promise.resolve(),
     };
     const other = real.edge({ identity });
     const by = (action: string, payload: object) => ({

@@ -50,7 +50,7 @@ describe('an operator', () => {
     const isGood = async (key: typeof first) => {
       const one = envelope({ timestamp: new Date().toISOString() });
       const signature = await signEnvelope(one, key);
-      return door.identity.vouch(caller, one, { signature }).then(
+      return door.identity.verifyEnvelope(caller, one, { signature }).then(
         () => true,
         () => false,
       );

@@ -155,15 +155,15 @@ type RunSettings = {
 export const applyRunSettings = (
   { context, connection }: Request<RunSettingsContext>,
   { runId, sessionKey }: { readonly runId: string; readonly sessionKey: string },
-  wishes: RunSettings,
+  settings: RunSettings,
 ) => {
   // A repeated request receives the first answer, even if the model catalog has changed since.
   if (context.runs.row(runId) === undefined)
-    checkModelChoice(context.models, wishes, modelNow(context, sessionKey));
-  const images = imagesOf(wishes.attachments);
-  const verbose = verbosityOf(wishes.verbose);
-  const { reasoning, thinking, model, queueMode } = wishes;
-  const { blockStreaming = context.blocks.byDefault ? 'on' : 'off' } = wishes;
+    checkModelChoice(context.models, settings, modelNow(context, sessionKey));
+  const images = imagesOf(settings.attachments);
+  const verbose = verbosityOf(settings.verbose);
+  const { reasoning, thinking, model, queueMode } = settings;
+  const { blockStreaming = context.blocks.byDefault ? 'on' : 'off' } = settings;
   if (blockStreaming === 'on') {
     const row = context.system.index.get<SessionRow>('sessions', context.tenant, sessionKey);
     context.blocks.subscribe(runId, connection, {

@@ -115,13 +115,13 @@ const sendMessage = async (
   refuseEmpty(sent.message);
   const { message: text, idempotencyKey: runId, timeoutMs, thinking, attachments } = sent;
   const before = request.context.runs.row(runId);
-  const wishes = {
+  const settings = {
     ...defined({ thinking, attachments, queueMode }),
   };
   const message: Omit<SessionReceive, 'type'> = {
     runId,
     text,
-    ...applyRunSettings(request, { runId, sessionKey: key }, wishes),
+    ...applyRunSettings(request, { runId, sessionKey: key }, settings),
     ...(timeoutMs ? { timeoutMs } : {}),
   };
   const accepted = await accept(request, key, message);

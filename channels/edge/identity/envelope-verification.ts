@@ -36,7 +36,7 @@ export type KeyringReader = (tenant: string, kid: string) => KeyRow | undefined;
 type Claimed = Pick<Envelope, 'tenant_id' | 'principal' | 'timestamp' | 'ttl_sec'>;
 
 /** @throws TroupeError FORBIDDEN */
-export function assertOwnWord({ sub, tenant, roles }: Caller, envelope: Claimed): void {
+export function assertClaimsMatch({ sub, tenant, roles }: Caller, envelope: Claimed): void {
   const { tenant_id, principal } = envelope;
   if (tenant_id !== tenant) throw forbidden('tenant_id', 'is not the tenant of the token');
   if (principal.sub !== sub) throw forbidden('principal.sub', 'is not the sub of the token');

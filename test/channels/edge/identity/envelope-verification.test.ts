@@ -38,26 +38,26 @@ async function setUp() {
   });
   const fresh = (over: Partial<Envelope> = {}) =>
     envelope({ timestamp: new Date(clock.wallMs()).toISOString(), ...over });
-  const vouch = (signed: unknown, signature?: string, caller = ann) =>
-    identity.vouch(caller, signed, { signature });
-  return { system, clock, key, row, fresh, vouch };
+  const verifyEnvelope = (signed: unknown, signature?: string, caller = ann) =>
+    identity.verifyEnvelope(caller, signed, { signature });
+  return { system, clock, key, row, fresh, verifyEnvelope };
 }
 const refused = (code: string, what: RegExp) => ({ code, message: expect.stringMatching(what) });
 const unknownKey = refused('UNAUTHORIZED', /its key is unknown, expired or revoked/);
 
 describe('an envelope under A2A-Basic', () => {
   it('is the own word of who has the same sub, tenant, and those roles at least', async () => {
-    const { fresh, vouch } = await setUp();
+    const { fresh, verifyEnvelope } = await setUp();
     const basic: Caller = { ...ann, profile: 'A2A-Basic' };
-    await vouch(fresh(), undefined, basic);
-    await vouch(fresh({ principal: { sub: 'ann', roles: [] } }), undefined, basic);
+    await verifyEnvelope(fresh(), undefined, basic);
+    await verifyEnvelope(fresh({ principal: { sub: 'ann', roles: [] } }), undefined, basic);
     const wrong: [Partial<Envelope>, RegExp][] = [
       [{ tenant_id: 'acme' }, /tenant_id/],
       [{ principal: { sub: 'bob', roles: [] } }, /principal.sub/],
       [{ principal: { sub: 'ann', roles: ['writer', 'admin'] } }, /principal.roles/],
     ];
     for (const [over, what] of wrong)
-      await expect(vouch(fresh(over), undefined, basic)).rejects.toMatchObject(
+      await expect(verifyEnvelope(fresh(over), undefined, basic)).rejects.toMatchObject(
         refused('FORBIDDEN', what),
       );
   });
@@ -65,17 +65,19 @@ describe('an envelope under A2A-Basic', () => {
 
 describe('an envelope under A2A-External', () => {
   it('needs a signature, which is good whatever the order of the fields', async () => {
-    const { key, fresh, vouch } = await setUp();
+    const { key, fresh, verifyEnvelope } = await setUp();
     const one = fresh();
     const signature = await signEnvelope(one, key);
-    await vouch(one, signature);
-    await vouch(Object.fromEntries(Object.entries(one).toReversed()), signature);
-    await expect(vouch(one)).rejects.toMatchObject(refused('UNAUTHORIZED', /sign the envelope/));
-    await expect(vouch(one, '')).rejects.toMatchObject(refused('UNAUTHORIZED', /sign/));
+    await verifyEnvelope(one, signature);
+    await verifyEnvelope(Object.fromEntries(Object.entries(one).toReversed()), signature);
+    await expect(verifyEnvelope(one)).rejects.toMatchObject(
+      refused('UNAUTHORIZED', /sign the envelope/),
+    );
+    await expect(verifyEnvelope(one, '')).rejects.toMatchObject(refused('UNAUTHORIZED', /sign/));
   });
 
   it('is refused when a field was changed after it was signed', async () => {
-    const { key, fresh, vouch } = await setUp();
+    const { key, fresh, verifyEnvelope } = await setUp();
     const one = fresh();
     const signature = await signEnvelope(one, key);
     for (const over of [
@@ -85,42 +87,46 @@ describe('an envelope under A2A-External', () => {
       { payload: { ...one.payload, note: 'x' } },
       { principal: { sub: 'ann', roles: ['reader'] } },
     ])
-      await expect(vouch({ ...one, ...over }, signature)).rejects.toMatchObject(
+      await expect(verifyEnvelope({ ...one, ...over }, signature)).rejects.toMatchObject(
         refused('UNAUTHORIZED', /not the signature of this envelope/),
       );
   });
 
   it('is refused with a key of nobody, and with one of somebody else of the tenant', async () => {
-    const { system, fresh, vouch, row, key } = await setUp();
+    const { system, fresh, verifyEnvelope, row, key } = await setUp();
     const one = fresh();
     const stranger = newSigningKey();
-    await expect(vouch(one, await signEnvelope(one, stranger))).rejects.toMatchObject(unknownKey);
+    await expect(verifyEnvelope(one, await signEnvelope(one, stranger))).rejects.toMatchObject(
+      unknownKey,
+    );
     const bobs = newSigningKey();
     await askKeyring(system, { type: 'keyring.add', sub: 'bob', publicJwk: ed25519Jwk(bobs) });
-    await expect(vouch(one, await signEnvelope(one, bobs))).rejects.toMatchObject(unknownKey);
-    await expect(vouch(one, await signEnvelope(one, bobs, row.kid))).rejects.toMatchObject(
+    await expect(verifyEnvelope(one, await signEnvelope(one, bobs))).rejects.toMatchObject(
+      unknownKey,
+    );
+    await expect(verifyEnvelope(one, await signEnvelope(one, bobs, row.kid))).rejects.toMatchObject(
       refused('UNAUTHORIZED', /not the signature/),
     );
     await expect(
-      vouch(one, await signEnvelope(one, key, kidOf(ed25519Jwk(bobs)))),
+      verifyEnvelope(one, await signEnvelope(one, key, kidOf(ed25519Jwk(bobs)))),
     ).rejects.toMatchObject(unknownKey);
   });
 
   it('is refused when its signature is an HMAC with the public key as the secret', async () => {
-    const { fresh, vouch, row } = await setUp();
+    const { fresh, verifyEnvelope, row } = await setUp();
     for (const alg of ['HS512', 'EdDSA']) {
       const head = Buffer.from(JSON.stringify({ alg, kid: row.kid })).toString('base64url');
       const mac = createHmac('sha512', Buffer.from(row.publicJwk.x, 'base64url'))
         .update(head)
         .digest('base64url');
-      await expect(vouch(fresh(), `${head}..${mac}`)).rejects.toMatchObject({
+      await expect(verifyEnvelope(fresh(), `${head}..${mac}`)).rejects.toMatchObject({
         code: 'UNAUTHORIZED',
       });
     }
   });
 
   it('may come again while its signature lives, and is EXPIRED after that', async () => {
-    const { clock, key, fresh, vouch } = await setUp();
+    const { clock, key, fresh, verifyEnvelope } = await setUp();
     const cases: [number, number][] = [
       [60, 60],
       [300, 300],
@@ -130,52 +136,54 @@ describe('an envelope under A2A-External', () => {
       const one = fresh({ ttl_sec });
       const signature = await signEnvelope(one, key);
       clock.wind(livesSec * 1_000 - 1);
-      await vouch(one, signature);
+      await verifyEnvelope(one, signature);
       clock.wind(1);
-      await expect(vouch(one, signature)).rejects.toMatchObject(
+      await expect(verifyEnvelope(one, signature)).rejects.toMatchObject(
         refused('EXPIRED', /sign the envelope anew/),
       );
       const again = fresh({ ttl_sec });
-      await vouch(again, await signEnvelope(again, key));
+      await verifyEnvelope(again, await signEnvelope(again, key));
     }
   });
 
   it('is refused under a token of another tenant or principal, whatever it says of itself', async () => {
-    const { system, key, fresh, vouch } = await setUp();
+    const { system, key, fresh, verifyEnvelope } = await setUp();
     const one = fresh();
     const signature = await signEnvelope(one, key);
     const mallory = { ...ann, tenant: 'acme' };
-    await expect(vouch(one, signature, mallory)).rejects.toMatchObject({ code: 'FORBIDDEN' });
-    await expect(vouch(one, signature, { ...ann, sub: 'bob' })).rejects.toMatchObject({
+    await expect(verifyEnvelope(one, signature, mallory)).rejects.toMatchObject({
+      code: 'FORBIDDEN',
+    });
+    await expect(verifyEnvelope(one, signature, { ...ann, sub: 'bob' })).rejects.toMatchObject({
       code: 'FORBIDDEN',
     });
     const moved = fresh({ tenant_id: 'acme' });
     const signedForAcme = await signEnvelope(moved, key);
-    await expect(vouch(moved, signedForAcme, mallory)).rejects.toMatchObject(unknownKey);
+    await expect(verifyEnvelope(moved, signedForAcme, mallory)).rejects.toMatchObject(unknownKey);
     await askKeyring(
       system,
       { type: 'keyring.add', sub: 'ann', publicJwk: ed25519Jwk(key) },
       'acme',
     );
-    await expect(vouch({ ...one, tenant_id: 'acme' }, signature, mallory)).rejects.toMatchObject(
-      refused('UNAUTHORIZED', /not the signature/),
-    );
+    await expect(
+      verifyEnvelope({ ...one, tenant_id: 'acme' }, signature, mallory),
+    ).rejects.toMatchObject(refused('UNAUTHORIZED', /not the signature/));
   });
 });
 
 describe('a key', () => {
   it('is good for 90 days, even if its keyring is late to say that it is over', async () => {
-    const { clock, key, row, fresh, vouch } = await setUp();
+    const { clock, key, row, fresh, verifyEnvelope } = await setUp();
     clock.wind(Date.parse(row.expires_at) - clock.wallMs() - 1);
     const last = fresh();
     const signature = await signEnvelope(last, key);
-    await vouch(last, signature);
+    await verifyEnvelope(last, signature);
     clock.wind(1);
-    await expect(vouch(last, signature)).rejects.toMatchObject(unknownKey);
+    await expect(verifyEnvelope(last, signature)).rejects.toMatchObject(unknownKey);
   });
 
   it('is good beside its successor until the overlap ends, and its successor at once', async () => {
-    const { system, clock, key, row, fresh, vouch } = await setUp();
+    const { system, clock, key, row, fresh, verifyEnvelope } = await setUp();
     const next = newSigningKey();
     await askKeyring(system, {
       type: 'keyring.rotate',
@@ -184,26 +192,28 @@ describe('a key', () => {
       overlapMs: DAY_MS,
     });
     const both = fresh();
-    await vouch(both, await signEnvelope(both, key));
-    await vouch(both, await signEnvelope(both, next));
+    await verifyEnvelope(both, await signEnvelope(both, key));
+    await verifyEnvelope(both, await signEnvelope(both, next));
     const retiresAt = Date.parse(readerOf(system)('default', row.kid)!.retires_at!);
     clock.wind(retiresAt - clock.wallMs());
     const later = fresh();
-    await expect(vouch(later, await signEnvelope(later, key))).rejects.toMatchObject(unknownKey);
-    await vouch(later, await signEnvelope(later, next));
+    await expect(verifyEnvelope(later, await signEnvelope(later, key))).rejects.toMatchObject(
+      unknownKey,
+    );
+    await verifyEnvelope(later, await signEnvelope(later, next));
     clock.wind(KEY_LIFE_MS);
     const tooLate = fresh();
-    await expect(vouch(tooLate, await signEnvelope(tooLate, next))).rejects.toMatchObject(
+    await expect(verifyEnvelope(tooLate, await signEnvelope(tooLate, next))).rejects.toMatchObject(
       unknownKey,
     );
   });
 
   it('that was revoked is refused at once', async () => {
-    const { system, key, row, fresh, vouch } = await setUp();
+    const { system, key, row, fresh, verifyEnvelope } = await setUp();
     const one = fresh();
     const signature = await signEnvelope(one, key);
-    await vouch(one, signature);
+    await verifyEnvelope(one, signature);
     await askKeyring(system, { type: 'keyring.revoke', kid: row.kid });
-    await expect(vouch(one, signature)).rejects.toMatchObject(unknownKey);
+    await expect(verifyEnvelope(one, signature)).rejects.toMatchObject(unknownKey);
   });
 });
