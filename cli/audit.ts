@@ -1,4 +1,4 @@
-/** `troupe audit`: who did what through the gateways' doors. */
+/** `troupe audit`: lists who did what at the entry points of the gateways. */
 import { defined } from '../protocols/defined.ts';
 import type { AuditActionsListResult } from '../protocols/gateway/index.ts';
 import { exitCodes } from './exit.ts';
@@ -29,9 +29,9 @@ export async function audit(options: AuditOptions): Promise<number> {
 }
 
 /**
- * In the order of time, the newest last. Records stand as they were kept, and what is kept before
- * it is done overtakes what is kept within a second. Devices by the first 12 digits, as in other
- * lists.
+ * Sorted by time, the newest last. Records are stored in another order: a record that is written
+ * before its action can overtake records that are batched for up to a second. A device is shown by
+ * the first 12 digits of its id, as in other lists.
  */
 export function auditTable(records: readonly AuditRecord[]): string {
   const inTime = records.toReversed().toSorted((one, other) => one.at - other.at);

@@ -1,6 +1,6 @@
 /**
- * `troupe charts`: the statecharts of the actors that come with troupe, for the Stately editor, the
- * XState extension of VS Code, or a Markdown page.
+ * `troupe charts`: prints the statecharts of troupe's actors for the Stately editor, the XState
+ * extension of VS Code, or as a Markdown page.
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -30,17 +30,17 @@ export async function list({ json = false }: { readonly json?: boolean }): Promi
   return exitCodes.ok;
 }
 
-/** The node itself counted. */
+/** Includes the node itself. */
 const statesIn = ({ states }: AnyStateNode): number =>
   Object.values(states).reduce((sum, state) => sum + statesIn(state), 1);
 
 export type ExportOptions = {
   readonly format: ChartFormat;
-  /** folder for one file per chart; without it the charts go to stdout */
+  /** folder for one file per chart; without it the charts are printed on stdout */
   readonly out?: string;
 };
 
-/** @throws TroupeError NOT_FOUND for a type that there is not */
+/** @throws TroupeError NOT_FOUND for an unknown type */
 export async function exportCharts(
   type: string | undefined,
   options: ExportOptions,
@@ -59,7 +59,7 @@ export async function exportCharts(
   return exitCodes.ok;
 }
 
-/** Several JSON charts are one JSON object, by type. */
+/** Several JSON charts are printed as one JSON object, by type. */
 function asOneText(charts: ReadonlyMap<string, string>, format: ChartFormat): string {
   const texts = [...charts.values()];
   if (format !== 'json' || texts.length === 1) return texts.join('\n');

@@ -1,6 +1,4 @@
-/**
- * What commands are made of: the options that several of them take, and how help shows examples.
- */
+/** Shared parts of commands: common options, and how help shows examples. */
 import { type Command, InvalidArgumentError } from 'commander';
 
 /** Ends the command with an exit code, or throws. */
@@ -9,7 +7,7 @@ export type Finish = (code: number) => void;
 export const examples = (...lines: string[]) =>
   `\nExamples:\n${lines.map((line) => `  $ ${line}\n`).join('')}`;
 
-/** Where the configuration is and what overrides it. */
+/** Options for the configuration's location and for overrides. */
 export function withConfig(command: Command): Command {
   return command
     .option(
@@ -34,7 +32,7 @@ function gatewayUrl(text: string): string {
   throw new InvalidArgumentError('Write the URL of a gateway, as ws://127.0.0.1:18789.');
 }
 
-/** Of commands that read the configuration and ask no gateway. */
+/** For commands that read the configuration and connect to no gateway. */
 export const withTenantOf = (command: Command) =>
   command.option('--tenant <name>', 'as the configuration of this tenant says; default `default`');
 
@@ -42,8 +40,8 @@ export const withTenant = (command: Command) =>
   command.option('--tenant <name>', 'tenant; default that of the gateway');
 
 /**
- * The command that runs when none of the group is named. A word that names no command of the group
- * is refused as such, instead of as an argument too many.
+ * The command that runs when no command of the group is named. An unknown word is reported as an
+ * unknown command, not as a superfluous argument.
  */
 export const defaultCommand = (group: Command, name: string): Command =>
   group
@@ -55,13 +53,13 @@ export const defaultCommand = (group: Command, name: string): Command =>
       group.error(`error: troupe ${group.name()} has no command '${unknown}'; it has ${names}`);
     });
 
-/** Refused by commander with the option's name. */
+/** Commander reports an error with the option's name. */
 export function wholeNumber(text: string): number {
   const value = Number(text);
   if (Number.isInteger(value) && value > 0) return value;
   throw new InvalidArgumentError('Give a whole number, at least 1.');
 }
 
-/** Where the cluster is. */
+/** Options for the cluster's location. */
 export const withNats = (command: Command) =>
   command.option('--nats <url>', 'NATS servers of the cluster, nats://host:port (TROUPE_NATS_URL)');

@@ -1,34 +1,30 @@
-/**
- * How a command ends: exit codes, and what a person reads when it fails.
- */
+/** Exit codes of commands, and how failures are printed. */
 import { TroupeError } from '../protocols/errors.ts';
 import { connectionFailure } from './client/gateway-errors.ts';
 
 /** Documented in docs/cli.md; scripts rely on them. */
 export const exitCodes = {
   ok: 0,
-  /**
-   * the command ran and what it was to do failed: a run that ended with an error, a failed check
-   */
+  /** the command ran, but its task failed: a run that ended with an error, a failed check */
   failure: 1,
-  /** wrong arguments, wrong configuration, a request that makes no sense */
+  /** wrong arguments, wrong configuration, an invalid request */
   usage: 2,
-  /** no gateway answers */
+  /** no gateway responds */
   unreachable: 3,
-  /** the gateway answers and refuses: wrong token, missing right */
+  /** the gateway refuses: wrong token, missing right */
   refused: 4,
-  /** not ended in time */
+  /** deadline exceeded */
   timeout: 5,
-  /** the port or the data folder belongs to another process */
+  /** another process uses the port or the data folder */
   taken: 6,
   /** ended by Ctrl-C */
   interrupted: 130,
 } as const;
 
-/** `details.reason` of an error that means: another process has it. */
+/** Values of `details.reason` that mean: another process uses it. */
 export const takenReasons = { port: 'PORT_TAKEN', folder: 'LOCKED' } as const;
 
-/** Which exit code an error means. */
+/** The exit code of an error. */
 export function exitCodeOf(error: unknown): number {
   if (connectionFailure(error)) return exitCodes.unreachable;
   if (takenPort(error)) return exitCodes.taken;
@@ -51,7 +47,7 @@ export function exitCodeOf(error: unknown): number {
   }
 }
 
-/** The system error of an occupied port, wherever in the chain of causes it stands. */
+/** The system error of an occupied port, anywhere in the chain of causes. */
 export function takenPort(error: unknown): { readonly port?: number } | undefined {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     const { code, port } = cause as NodeJS.ErrnoException & { port?: number };
@@ -61,9 +57,8 @@ export function takenPort(error: unknown): { readonly port?: number } | undefine
 }
 
 /**
- * Reports a failure, on stderr for a person, on stdout as `{ error }` with `json`, and returns the
- * exit code. What is neither an error of ours nor of the operating system is a fault of the
- * program: it is shown with its stack.
+ * Reports a failure on stderr, or on stdout as `{ error }` with `json`, and returns the exit code.
+ * An error that is neither ours nor of the operating system is a bug and is shown with its stack.
  */
 export function reportFailure(error: unknown, { json = false } = {}): number {
   const message = error instanceof Error ? error.message : String(error);
@@ -90,6 +85,6 @@ function adviceFor(error: unknown): string {
   return typeof hint === 'string' ? `. ${hint}` : '';
 }
 
-/** Of a system call that failed, as Node reports it. */
+/** Whether it is an error of a system call, as Node reports it. */
 const isSystemError = (error: unknown): error is NodeJS.ErrnoException & { code: string } =>
   error instanceof Error && 'errno' in error && 'syscall' in error && 'code' in error;

@@ -1,10 +1,10 @@
 #!/usr/bin/env node
-/** Entry of the program `troupe`: runs one command and ends with its exit code. */
+/** Entry of the program `troupe`: runs one command and exits with its exit code. */
 import { CommanderError } from 'commander';
 import { exitCodes, reportFailure } from './exit.ts';
 import { buildProgram } from './program.ts';
 
-// A reader that has seen enough (`troupe sessions | head`) is no fault of ours.
+// A reader that closes the pipe early (`troupe sessions | head`) is not an error.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') process.exit(exitCodes.ok);
   throw error;

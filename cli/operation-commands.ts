@@ -1,6 +1,6 @@
 /**
- * Commands of operations: arguments, options, help and examples are derived from the definition. A
- * command sends the operation's HTTP request to the gateway and prints the result.
+ * The commands of operations. Arguments, options, help and examples are derived from the
+ * definition. A command sends the operation's HTTP request to the gateway and prints the result.
  */
 import { Kind, type TSchema } from '@sinclair/typebox';
 import { Argument, type Command, InvalidArgumentError, Option } from 'commander';
@@ -18,7 +18,7 @@ import type { TenantClientOptions } from './options.ts';
 
 export type GroupOptions = {
   readonly description: string;
-  /** adds commands of the same group that are more than one operation */
+  /** adds commands of the same group that are not a single operation */
   readonly addOthers?: ((group: Command, finish: Finish) => void) | undefined;
 };
 
@@ -88,7 +88,7 @@ const choicesOf = (schema: TSchema | undefined): string[] | undefined =>
     ? (schema['anyOf'] as readonly { readonly const: string }[]).map((one) => one.const)
     : undefined;
 
-/** Commander refuses it with the option's name. */
+/** Commander reports an error with the option's name. */
 function jsonOf(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -97,6 +97,6 @@ function jsonOf(text: string): unknown {
   }
 }
 
-/** Help begins in lower case, as commander's own does; abbreviations stay. */
+/** Lower-case first letter, as in commander's own help; abbreviations are kept. */
 const lowerCase = (text: string): string =>
   text.replace(/^[A-Z](?![A-Z])/, (first) => first.toLowerCase());

@@ -18,12 +18,12 @@ const LOADERS = {
   usage: async () => (await import('../operations/usage.ts')).usage,
 } satisfies Readonly<Record<string, () => Promise<Resource>>>;
 
-/** Adds commands of the same group that are more than one operation. */
+/** Adds commands of the same group that are not a single operation. */
 type AddOthers = (group: Command, finish: Finish) => void;
 
 /**
- * Adds a group, or the one command of that name.
- * @param description what `troupe --help` prints about it
+ * Adds a group, or the only command of that name.
+ * @param description its line in `troupe --help`
  */
 export const operationGroup =
   (args: readonly string[]) =>
@@ -31,7 +31,7 @@ export const operationGroup =
   async (program: Command, finish: Finish): Promise<void> => {
     if (!args.includes(name)) {
       const command = program.command(name).description(description);
-      // As `--help` shows the command itself.
+      // As `--help` prints the command itself.
       if (name === 'slo' || name === 'usage') withJson(withClient(command));
       return;
     }

@@ -1,12 +1,10 @@
-/**
- * Options that commands share, and what is made of them: the configuration and a connection.
- */
+/** Options that commands share, and the configuration and connection that they determine. */
 import { defined } from '../protocols/defined.ts';
 import type { GatewayClient, GatewayClientOptions } from './client/gateway-client.ts';
 import type { Config, ConfigRule, LoadedConfig } from '../runtime/config/index.ts';
 import { version } from './version.ts';
 
-/** As commander gives them. */
+/** As parsed by commander. */
 export type CommonOptions = {
   readonly config?: string;
   readonly data?: string;
@@ -20,18 +18,18 @@ export type CommonOptions = {
 };
 
 export type ClientOptions = CommonOptions & {
-  /** a gateway elsewhere, `ws://host:port`, instead of the configured one */
+  /** another gateway, `ws://host:port`, instead of the configured one */
   readonly url?: string;
 };
 
-/** Of commands that call a gateway for one tenant. */
+/** For commands that call a gateway for one tenant. */
 export type TenantClientOptions = ClientOptions & {
-  /** default: the caller's own */
+  /** default: the caller's tenant */
   readonly tenant?: string;
 };
 
 /**
- * For a command that starts a process of troupe, or says whether one would start.
+ * For a command that starts a process of troupe, or checks whether one would start.
  * @throws ConfigError with every problem
  */
 export async function loadToStart(options: CommonOptions): Promise<LoadedConfig> {
@@ -51,11 +49,11 @@ export async function loadFrom(
 }
 const flagNames = ['data', 'port', 'bind', 'token', 'nats', 'name', 'weight'] as const;
 
-/** Of commands that look at the configuration of one tenant. */
+/** For commands that show the configuration of one tenant. */
 export type TenantOptions = CommonOptions & { readonly tenant?: string };
 
 /**
- * The configuration as the tenant has it; without a tenant that of the installation.
+ * The configuration of a tenant, or of the installation.
  * @throws ConfigError; TroupeError NOT_FOUND for a tenant that is not configured
  */
 export async function loadForTenant({
@@ -76,7 +74,7 @@ export async function loadForTenant({
   return { config: tenantConfig(installation, tenant), installation };
 }
 
-/** Host and port where clients on this machine find the gateway of a configuration. */
+/** Host and port of a configured gateway for clients on the same machine. */
 export async function addressOf(config: Config): Promise<string> {
   const { bindHost } = await import('../runtime/config/index.ts');
   const host = bindHost(config) === '0.0.0.0' ? '127.0.0.1' : bindHost(config);
@@ -84,9 +82,9 @@ export async function addressOf(config: Config): Promise<string> {
 }
 
 /**
- * How to reach the gateway that the options mean. The secrets of this installation go to its own
- * gateway only: another one, named by `--url`, gets a token that was given for it (`--token`,
- * `TROUPE_TOKEN`).
+ * The address and secret of the gateway that the options name. The secrets of this installation are
+ * sent only to its own gateway. Another gateway (`--url`) receives only a token that was passed for
+ * it (`--token`, `TROUPE_TOKEN`).
  */
 export async function gatewayOf(options: ClientOptions): Promise<GatewayClientOptions> {
   return reach((await loadFrom(options)).config, options);
@@ -100,7 +98,7 @@ async function reach(config: Config, options: ClientOptions): Promise<GatewayCli
     const given = options.token ?? process.env['TROUPE_TOKEN'];
     return { url, ...defined({ token: given }), client: { version } };
   }
-  // Beside a proxy both let in who is on the gateway's machine.
+  // Behind a proxy both are accepted from the gateway's own machine.
   const shows = (what: 'token' | 'password') => mode === what || mode === 'trusted-proxy';
   return {
     url,
@@ -111,7 +109,7 @@ async function reach(config: Config, options: ClientOptions): Promise<GatewayCli
 }
 
 /**
- * A connection that has said hello, as a device of this data folder where the gateway requires one.
+ * A connection after its handshake, as a device of this data folder if the gateway requires one.
  * @throws TroupeError as GatewayClient.connect does
  */
 export async function connect(options: ClientOptions): Promise<GatewayClient> {
@@ -122,7 +120,7 @@ export async function connect(options: ClientOptions): Promise<GatewayClient> {
   return connectAsRequired(await reach(config, options), config.home);
 }
 
-/** Runs `use` with a connection and closes it whatever happens. */
+/** Calls `use` with a connection and always closes it. */
 export async function withGateway<T>(
   options: ClientOptions,
   use: (client: GatewayClient) => Promise<T>,

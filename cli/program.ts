@@ -1,6 +1,6 @@
 /**
- * The command line: every command, its options and its help. What a command does is imported when
- * it runs, so that `troupe --help` and the start of any one command load nothing of the others.
+ * The command line: every command, its options and its help. The code of a command is imported when
+ * it runs, so that `troupe --help` and each command load nothing of the other commands.
  */
 import { Argument, Command, Option } from 'commander';
 import type { AgentOptions } from './chat/agent.ts';
@@ -32,7 +32,7 @@ import { addTransferCommands } from './transfer/transfer-commands.ts';
 import { operationGroup } from './operation-groups.ts';
 import { version } from './version.ts';
 
-/** @param args of the command line: definitions of operations are loaded for the commands in it */
+/** @param args the command line: only the definitions of operations that it names are loaded */
 export async function buildProgram(finish: Finish, args: readonly string[]): Promise<Command> {
   const operations = operationGroup(args);
   const program = new Command('troupe')
@@ -141,7 +141,7 @@ function addAgent(program: Command, finish: Finish): void {
       ),
     )
     .action(async ({ message, ...options }: Partial<AgentOptions>) => {
-      // not required by commander, which would ask for it below `agent` as well
+      // not required by commander, which would require it below `agent` as well
       if (message === undefined)
         agent.error(`error: required option '-m, --message <text>' not specified`);
       finish(await (await import('./chat/agent.ts')).agent({ message: message!, ...options }));

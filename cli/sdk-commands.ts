@@ -1,4 +1,4 @@
-/** The command for those who write programs against troupe. */
+/** The command for authors of client programs. */
 import { Argument, type Command } from 'commander';
 import { examples, type Finish, withJson } from './command-parts.ts';
 import type { SDK_LANGUAGES, SdkOptions } from './sdk.ts';

@@ -1,6 +1,6 @@
 /**
- * `troupe sdk`: writes the client for programs in TypeScript or Python into a folder, as it came
- * with this troupe. A program outside needs nothing else of troupe.
+ * `troupe sdk`: writes the TypeScript or Python client of this version into a folder. The client
+ * needs no other part of troupe.
  */
 import { cpSync, existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ import { makeFolder } from '../runtime/config/index.ts';
 export const SDK_LANGUAGES = ['typescript', 'python'] as const;
 export type SdkOptions = { readonly out: string; readonly json?: boolean };
 
-/** @throws TroupeError CONFLICT when the folder holds anything; UNAVAILABLE without a build */
+/** @throws TroupeError CONFLICT when the folder is not empty; UNAVAILABLE without a build */
 export function writeSdk(
   language: (typeof SDK_LANGUAGES)[number],
   { out, json = false }: SdkOptions,

@@ -1,4 +1,4 @@
-/** `troupe sessions`: the sessions that there are, newest first, and the end of one. */
+/** `troupe sessions`: lists sessions, newest first, and deletes one. */
 import { defined } from '../protocols/defined.ts';
 import type { SessionsListRow } from '../protocols/gateway/index.ts';
 import { exitCodes } from './exit.ts';

@@ -1,4 +1,4 @@
-/** `troupe trace RUN`: what a run led to, across sessions, agents and workers. */
+/** `troupe trace RUN`: what a run caused, across sessions, agents and workers. */
 import { mermaidOf } from '../channels/trace/mermaid.ts';
 import { textOf } from '../channels/trace/text.ts';
 import { defined } from '../protocols/defined.ts';

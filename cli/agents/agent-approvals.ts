@@ -1,12 +1,12 @@
 /**
- * Commands that wait for a person while `troupe agent` waits for its answer. It asks nobody,
- * for its stdin may be the message: it says once on stderr what waits and how to answer from
- * another terminal, so that nobody takes the wait for a hang.
+ * Reports commands that wait for an approval while `troupe agent` waits for its answer. It does not
+ * ask in this terminal, because stdin may be the message. It prints once on stderr which command
+ * waits and how to decide it from another terminal, so that the wait does not look like a hang.
  */
 import type { ExecApproval } from '../../protocols/gateway/index.ts';
 import type { GatewayClient } from '../client/gateway-client.ts';
 
-/** Call the result with the session's key as soon as it is known; nothing is said before. */
+/** Call the result when the session's key is known. Nothing is printed before. */
 export function tellOfApprovals(
   client: GatewayClient,
   note: (text: string) => void,

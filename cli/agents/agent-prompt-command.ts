@@ -4,7 +4,9 @@ import type { AgentPromptOptions } from './agent-prompt.ts';
 import type { AgentWorkspaceOptions } from './agent-workspace.ts';
 import { examples, type Finish, withConfig, withJson, withTenantOf } from '../command-parts.ts';
 
-/** Declared here for the help: commander reads them for `agent`, and `optsWithGlobals` has them. */
+/**
+ * Declared here for the help. Commander parses them for `agent`; `optsWithGlobals` returns them.
+ */
 const withAgent = (command: Command): Command =>
   withTenantOf(withJson(withConfig(command))).option(
     '--agent <id>',

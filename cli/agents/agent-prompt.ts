@@ -1,8 +1,8 @@
 /**
- * `troupe agent prompt`: what an agent's models would be told now, made of the same sources as for
- * a run, and where it comes from. Asks no gateway: it reads configuration, hooks, skills and
- * the workspace, which may be open elsewhere. Hooks of `agent:bootstrap` are asked, those of
- * `before_agent_start` are not: they belong to a run.
+ * `troupe agent prompt`: the system prompt that an agent's models would receive now, and the source
+ * of each part. It is built like the prompt of a run. It connects to no gateway: it reads the
+ * configuration, hooks, skills and the workspace, also while another process uses them. It calls
+ * the `agent:bootstrap` hooks, but not `before_agent_start`, which belongs to a run.
  */
 import { join } from 'node:path';
 import { address, DEFAULT_TENANT } from '../../protocols/address.ts';
@@ -22,7 +22,7 @@ export type AgentPromptOptions = TenantOptions & {
   readonly explain?: boolean;
 };
 
-/** @throws TroupeError for an agent that there is not, and UNAVAILABLE as workspaces do */
+/** @throws TroupeError for an unknown agent, and UNAVAILABLE as workspaces do */
 export async function agentPrompt(options: AgentPromptOptions): Promise<number> {
   const { config, installation } = await loadForTenant(options);
   const [composition, hooks, settings, keys, effects] = await Promise.all([
@@ -69,7 +69,7 @@ export async function agentPrompt(options: AgentPromptOptions): Promise<number> 
 type Shown = {
   readonly agentId: string;
   readonly sessionKey: string;
-  /** the agent's folder, where there is one */
+  /** the agent's folder, if it has one */
   readonly workspace?: string;
   readonly digest: string;
   readonly system: string;
@@ -119,7 +119,7 @@ type Peeking = {
   readonly close: () => Promise<void>;
 };
 
-/** Workspaces of this installation, without opening its store: it may be running. */
+/** The workspaces of this installation. The store is not opened, because troupe may be running. */
 async function peekingOf(config: Config, folder: string | undefined): Promise<Peeking> {
   if (folder !== undefined) {
     const { peekFolder } = await import('../../runtime/index.ts');

@@ -1,7 +1,7 @@
 /**
- * `troupe agent workspace`: the folder where an agent's files are, so that a person can put
- * AGENTS.md and the others there. Asks no gateway. Owns the way from the configuration to
- * that folder; `troupe agent prompt` uses it too.
+ * `troupe agent workspace`: prints the folder of an agent's files, so that an operator can add
+ * AGENTS.md and similar files. It connects to no gateway. `troupe agent prompt` uses the same
+ * functions to find the folder.
  */
 import { join } from 'node:path';
 import { type Address, address, DEFAULT_TENANT } from '../../protocols/address.ts';
@@ -20,7 +20,7 @@ import { printJson } from '../output.ts';
 
 export type AgentWorkspaceOptions = TenantOptions & { readonly agent?: string };
 
-/** Prints the folder, and makes it where troupe itself would: not on a volume of a cluster. */
+/** Prints the folder. Creates it where troupe itself would, but not on a volume of a cluster. */
 export async function agentWorkspace(options: AgentWorkspaceOptions): Promise<number> {
   const { config } = await loadForTenant(options);
   const agentId = options.agent ?? defaultAgent(config).id;
@@ -40,7 +40,7 @@ export async function agentWorkspace(options: AgentWorkspaceOptions): Promise<nu
   return exitCodes.ok;
 }
 
-/** Undefined where workspaces are copies that workers fetch: a change of one would be lost. */
+/** Undefined if workspaces are copies that workers fetch: changes of a copy would be lost. */
 export function workspaceFolder(config: Config, agent: Address): string | undefined {
   const { provider, path } = config.runtime.workspaces;
   if ((provider ?? (isClustered(config) ? 'synced' : 'folder')) === 'synced') return undefined;
@@ -49,7 +49,7 @@ export function workspaceFolder(config: Config, agent: Address): string | undefi
 
 export const isClustered = (config: Config): boolean => natsServers(config.nats).length > 0;
 
-/** Says what to do instead. */
+/** Explains what to do instead. */
 export const notAFolder = (agentId: string) =>
   new TroupeError(
     'CONFLICT',

@@ -1,9 +1,8 @@
 /**
- * `troupe agents policy`: who may find, read, write to and start whom, from the configuration
- * alone, and which key says no. No gateway is asked.
+ * `troupe agents policy`: which agents may find, read, message and start which others, and which
+ * setting denies it. It reads the configuration only and connects to no gateway.
  *
- * Boundary: what sessions only know when they run (hops, messages left, budgets of a tree) is not
- * here.
+ * Limits that depend on a run are not checked here: hops, remaining messages, budgets.
  */
 import type { Access, Verdict } from '../../agent/policy/talk.ts';
 import type { Config } from '../../runtime/config/index.ts';
@@ -14,11 +13,11 @@ import { table } from '../../operations/text.ts';
 import { printJson } from '../output.ts';
 
 export type AgentsPolicyOptions = TenantOptions & {
-  /** last part of the acting session's key; default the main one */
+  /** last part of the acting session's key; default: the main session */
   readonly session?: string;
 };
 
-/** One acting session and what it may do with each agent's sessions. */
+/** One acting session and its access to the sessions of each agent. */
 export type PolicyOf = {
   readonly agentId: string;
   readonly sessionKey: string;
@@ -27,7 +26,7 @@ export type PolicyOf = {
   readonly to: readonly ({ readonly agentId: string } & Partial<Record<Access, Verdict>>)[];
 };
 
-/** The tool of each access: lists of tools come before the policy. */
+/** The tool of each kind of access. Tool lists are checked before the policy. */
 const TOOLS: readonly (readonly [Access, tool: string])[] = [
   ['list', 'sessions_list'],
   ['history', 'sessions_history'],
@@ -47,7 +46,10 @@ export async function agentsPolicy(
   return exitCodes.ok;
 }
 
-/** Of one agent or of all, towards one or all. @throws TroupeError NOT_FOUND for an unknown id */
+/**
+ * For one or all acting agents, towards one or all agents.
+ * @throws TroupeError NOT_FOUND for an unknown id
+ */
 export async function policiesOf(
   config: Config,
   {
@@ -95,7 +97,7 @@ export async function policiesOf(
   });
 }
 
-/** Stands for an id that nothing is configured under. */
+/** Represents any id that is not configured. */
 const ANY = '*';
 const notAny = (agentId: string): string =>
   `agent '${agentId}' starts only those that this list names; '*' in it lets it start any`;

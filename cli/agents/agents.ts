@@ -1,6 +1,4 @@
-/**
- * `troupe agents`: the agents that are registered, whether they live, and what they offer.
- */
+/** `troupe agents`: lists the registered agents, whether they are alive, and their actions. */
 import { exitCodes } from '../exit.ts';
 import { gatewayHttp } from '../client/gateway-http.ts';
 import type { ClientOptions } from '../options.ts';
@@ -45,7 +43,7 @@ export async function list(options: AgentsListOptions): Promise<number> {
   return exitCodes.ok;
 }
 
-/** A row for each action; the first one says whose they are. */
+/** One row per action; only the first row has the agent's name. */
 function rowsOf(agent: Agent, now: number): string[][] {
   const { agent_id, version, status, last_seen_at, url, actions } = agent;
   const seen = `${ago(now - Date.parse(last_seen_at))} ago`;

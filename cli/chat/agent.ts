@@ -1,6 +1,4 @@
-/**
- * `troupe agent`: one message, one answer. Streams it to stdout, or prints the result as JSON.
- */
+/** `troupe agent`: sends one message and streams the answer to stdout, or prints it as JSON. */
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { imageTypeOf } from '../../protocols/content.ts';
@@ -21,13 +19,16 @@ export type AgentOptions = ClientOptions & {
   /** seconds */
   readonly timeout?: number;
   readonly runId?: string;
-  /** what the reply shows of tools: off, on or full; true as on */
+  /** how tool calls are shown in the reply: off, on or full; true means on */
   readonly verbose?: string | boolean;
-  /** files of images that go with the message */
+  /** image files to attach to the message */
   readonly image?: readonly string[];
 };
 
-/** Returns the exit code. @throws TroupeError when the message could not be given or followed */
+/**
+ * Returns the exit code. @throws TroupeError when the message was not accepted, or its run cannot
+ * be followed
+ */
 export async function agent(options: AgentOptions): Promise<number> {
   const attachments = await Promise.all((options.image ?? []).map(attachmentOf));
   const request = requestOf(options, await messageOf(options.message), attachments);
@@ -38,13 +39,13 @@ export async function agent(options: AgentOptions): Promise<number> {
     };
     if (options.json) return runAgent(client, request, { onAccepted });
     const printer = new AnswerPrinter((text) => process.stdout.write(text));
-    // The lines of tools stand in front of the answer: such a reply is printed when it is whole.
+    // The lines of tool calls precede the answer, so such a reply is printed when it is complete.
     const isStreamed = [undefined, false, 'off'].includes(options.verbose);
     const onText = (text: string) => printer.show(text);
     const onMessage = (text: string) => printer.message(text);
     const streamed = { ...(isStreamed && { onText }), onMessage, onAccepted };
     const run = await runAgent(client, request, streamed);
-    // Of a failed run the text ends with its error, which `report` writes to stderr.
+    // The text of a failed run ends with its error, which `report` writes to stderr.
     printer.finish(run.error ? '' : run.answer, run.messages);
     return run;
   });
@@ -96,7 +97,7 @@ function report(outcome: RunOutcome, { json = false }: AgentOptions): number {
   return outcome.status === 'timeout' ? exitCodes.timeout : exitCodes.failure;
 }
 
-/** Without the result, which stands beside it. */
+/** Without `result`, which is printed separately. */
 function shownError(error: TroupeError) {
   const { payload: _payload, ...details } = error.details ?? {};
   return { ...error.toData(), details };

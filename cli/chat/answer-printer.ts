@@ -1,9 +1,10 @@
 /**
- * Prints an answer while it grows, on a stream that cannot take anything back.
+ * Prints a growing answer on an append-only stream.
  *
  * Invariants:
- *  1. No character of an answer is printed twice, unless the final answer is not what was streamed.
- *  2. After `finish` every message and the whole final answer have been printed, each once.
+ *  1. No character of an answer is printed twice, unless the final answer differs from the streamed
+ *     text.
+ *  2. After `finish` every message and the whole final answer have been printed once.
  */
 
 export const replacedNote = '[the answer was begun again; this is the one that counts]';
@@ -11,7 +12,7 @@ export const replacedNote = '[the answer was begun again; this is the one that c
 export class AnswerPrinter {
   readonly #write: (text: string) => void;
   #shown = '';
-  /** printed when they were sent */
+  /** the messages that were printed when they were sent */
   readonly #messages: string[] = [];
 
   constructor(write: (text: string) => void) {
@@ -19,8 +20,9 @@ export class AnswerPrinter {
   }
 
   /**
-   * The answer so far. What does not go on from the printed text is held back: it may come to do so
-   * (a model call that was begun again), and if not, `finish` prints it.
+   * Prints the answer so far. Text that does not continue the printed text is held back, because a
+   * model call may have been restarted and may still reach the same text. If not, `finish` prints
+   * it.
    */
   show(text: string): void {
     if (!text.startsWith(this.#shown)) return;
@@ -28,7 +30,7 @@ export class AnswerPrinter {
     this.#shown = text;
   }
 
-  /** A message that was sent while the run goes on: the text so far is complete. */
+  /** A message that the run sent before it ended: the text so far is complete. */
   message(text: string): void {
     this.#messages.push(text);
     this.#paragraph(text);
@@ -44,7 +46,10 @@ export class AnswerPrinter {
     this.#shown = '';
   }
 
-  /** The final answer with the end of its last line, after the messages not printed yet. */
+  /**
+   * Prints the messages that are not printed yet, then the rest of the final answer with a line
+   * end.
+   */
   finish(text: string, messages: readonly string[] = []): void {
     for (const message of messages) {
       const at = this.#messages.indexOf(message);

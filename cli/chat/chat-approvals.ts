@@ -1,6 +1,6 @@
 /**
- * Commands that wait for a person, asked in the terminal of `troupe chat`. Shows those of its
- * own session and takes the answer; the gateway says whose answer counted.
+ * Asks in the terminal of `troupe chat` about commands that wait for an approval. Only approvals of
+ * the chat's own session are shown. The gateway determines which decision counted.
  */
 import type { TroupeError } from '../../protocols/errors.ts';
 import type { ExecApproval, ExecDecision } from '../../protocols/gateway/index.ts';
@@ -19,7 +19,7 @@ export class ChatApprovals {
   readonly #client: GatewayClient;
   readonly #isOurs: (sessionKey: string | null) => boolean;
   readonly #note: (text: string) => void;
-  /** the longest waiting first; the first one is asked */
+  /** oldest first; the first one is shown as a question */
   readonly #open: ExecApproval[] = [];
 
   constructor(
@@ -32,7 +32,7 @@ export class ChatApprovals {
     this.#note = note;
   }
 
-  /** Listens, and asks for those that wait already. */
+  /** Subscribes, and requests the approvals that are already pending. */
   start(): void {
     this.#client.on('exec.approval.requested', (approval) => this.#add(approval));
     this.#client.on('exec.approval.resolved', ({ id, decision, resolvedBy }) => {
@@ -45,18 +45,18 @@ export class ChatApprovals {
     void this.listAgain();
   }
 
-  /** After a loss: what was asked meanwhile. */
+  /** After a reconnect: approvals that were requested in the meantime. */
   async listAgain(): Promise<void> {
     try {
       for (const approval of await this.#client.request('exec.approval.list', {})) {
         this.#add(approval);
       }
     } catch {
-      // Without the scope, or the connection, somebody else answers.
+      // Without the scope, or without a connection, another operator decides.
     }
   }
 
-  /** Takes the line if it answers a question. */
+  /** Uses the line as the decision if a question is open. Returns whether it was. */
   take(line: string): boolean {
     const [first] = this.#open;
     const decision = answers[line.toLowerCase()];

@@ -1,18 +1,19 @@
 /**
- * What a session tells its people without being asked: the reply to results of its subagents,
- * and what it announces of a conversation with another agent. What agents say to each other
- * is not for people, and what other people ask is answered where they ask.
+ * Shows replies that no user requested: the reply to results of subagents, and what a session
+ * announces after a conversation with another agent. Messages between agents are not shown, and
+ * replies to other users are shown only in their own clients.
  *
- * Boundary: live events of one connection; what is told while there is none stands in the history.
+ * Only live events of one connection are shown. What is sent while there is none is in the
+ * transcript.
  */
 import type { ChatEvent } from '../../protocols/gateway/index.ts';
 import type { MessageOrigin } from '../../protocols/session.ts';
 import type { GatewayClient } from '../client/gateway-client.ts';
 
-/** Why somebody who watches one session is told something. */
+/** A text that no user requested, and why the session sent it. */
 type Told = { readonly why: string; readonly text: string };
 
-/** Told from now on, until the client is closed. */
+/** Calls `tell` for each such text until the client is closed. */
 export function tellOthers(
   client: GatewayClient,
   isOurs: (sessionKey: string | null) => boolean,
@@ -45,7 +46,7 @@ function wordsOf({ kind, sessionKey, ids }: MessageOrigin): string | undefined {
   return ids.length === 1 ? 'a subagent has ended' : `${ids.length} subagents have ended`;
 }
 
-/** What ended badly and said nothing tells why. */
+/** A failed run without text shows its error. */
 function textOf(event: Exclude<ChatEvent, { state: 'delta' | 'status' }>): string {
   const { content = [] } = event.message ?? {};
   const parts = typeof content === 'string' ? [{ text: content }] : content;

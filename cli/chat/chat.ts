@@ -1,11 +1,11 @@
 /**
- * `troupe chat`: a conversation in the terminal. Each line is a message; answers stream.
+ * `troupe chat`: a conversation in the terminal. Each line is a message; answers are streamed.
  *
- * A line typed while an answer runs is sent at once and steers it, or waits its turn in the
- * session, not here: it is answered even when this terminal goes away. What begins with a / is a
- * command of the session. What the session says by itself, as to the results of its subagents, is
- * printed between the answers. Ctrl-C stops the running answer, a second one leaves. With stdin
- * from a pipe each line is a message, and the end of the input ends the chat after the last answer.
+ * A line that is typed while an answer runs is sent at once. The session steers the run with it or
+ * queues it, so it is answered even if this terminal closes. A line that starts with / is a command
+ * of the session. Replies that no user requested, such as those about results of subagents, are
+ * printed between answers. Ctrl-C stops the running answer; a second Ctrl-C leaves the chat. If
+ * stdin is a pipe, each line is a message, and the chat ends after the last answer.
  */
 import { randomUUID } from 'node:crypto';
 import { createInterface, type Interface } from 'node:readline';
@@ -39,13 +39,13 @@ const help = `/quit: leave (Ctrl-D does the same); what runs goes on without you
 /abort: stop the running answer (Ctrl-C does the same)
 `;
 
-/** One message on its way; `latest` is what its answer said so far. */
+/** A message that was sent; `latest` is the text of its answer so far. */
 type Turn = {
   readonly runId: string;
-  /** sent while an answer before it was printed */
+  /** messages that its run sent while an earlier answer was printed */
   readonly messages: string[];
   latest: string;
-  /** with `--blocks`: characters of it that may be printed */
+  /** with `--blocks`: how many characters of `latest` may be printed */
   whole: number;
   printer?: AnswerPrinter;
   readonly outcome: Promise<RunOutcome | { readonly failure: TroupeError }>;
@@ -58,13 +58,13 @@ class Chat {
   readonly #approvals: ChatApprovals;
   readonly #interactive = process.stdin.isTTY;
   readonly #left = new AbortController();
-  /** messages that are not answered yet, in the order they were sent */
+  /** messages that are not answered yet, in sending order */
   readonly #turns: Turn[] = [];
   #sessionKey: string | undefined;
   #showing: Promise<void> = Promise.resolve();
   #aborted: Turn | undefined;
   #failed = false;
-  /** an answer is being printed and its line is not ended */
+  /** an answer is being printed and its last line has no line end yet */
   #inLine = false;
 
   constructor(client: GatewayClient, options: ChatOptions) {
@@ -124,7 +124,7 @@ class Chat {
     if (this.#interactive) this.#note(`session ${this.#sessionKey ?? 'main'}; /help for help`);
   }
 
-  /** Full keys end with the short ones that people give. */
+  /** A full key ends with the short key that a user passes. */
   #isHere(sessionKey: string | null): boolean {
     const key = this.#sessionKey;
     return key !== undefined && (sessionKey === key || sessionKey?.endsWith(`:${key}`) === true);
@@ -177,7 +177,7 @@ class Chat {
     this.#showing = this.#showing.then(() => this.#show(turn));
   }
 
-  /** Prints one answer to its end; answers are printed one after the other. */
+  /** Prints one answer until its end. Answers are printed one after the other. */
   async #show(turn: Turn): Promise<void> {
     const printer = new AnswerPrinter((text) => {
       process.stdout.write(text);
@@ -201,7 +201,10 @@ class Chat {
     this.#prompt();
   }
 
-  /** To whoever looks on; what a program reads has the answers to its own lines only. */
+  /**
+   * Printed on stdout only for an interactive user: a program receives only answers to its own
+   * lines.
+   */
   #aside(why: string, text: string): void {
     this.#note(why);
     const { stdout, stderr } = process;
@@ -217,7 +220,7 @@ class Chat {
     }
   }
 
-  /** Ctrl-C: the running answer first, then the chat. */
+  /** Ctrl-C: stops the running answer; with none, leaves the chat. */
   #interrupt(): void {
     const running = this.#turns[0];
     if (!running || this.#aborted === running) return this.#leave();
@@ -247,7 +250,7 @@ class Chat {
       this.#lines.prompt();
   }
 
-  /** Notes are no part of the conversation: they go to stderr. */
+  /** Notes are not part of the conversation, so they are printed on stderr. */
   #note(text: string): void {
     process.stderr.write(`${this.#interactive && this.#inLine ? '\n' : ''}[${text}]\n`);
   }

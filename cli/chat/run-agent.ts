@@ -1,8 +1,8 @@
 /**
- * One message to an agent, followed to its end whatever happens to the connection.
+ * Sends one message to an agent and follows its run to the end, across connection losses.
  *
- * Invariant: the message is applied once. It carries one idempotency key, and after a loss it is
- * asked again with the same key, which gives the same run.
+ * Invariant: the message is processed once. It has one idempotency key. After a loss the request is
+ * sent again with the same key, which returns the same run.
  */
 import { randomUUID } from 'node:crypto';
 import { defined } from '../../protocols/defined.ts';
@@ -12,48 +12,46 @@ import type { GatewayClient } from '../client/gateway-client.ts';
 import { connectionFailure } from '../client/gateway-errors.ts';
 
 export type RunAgentOptions = {
-  /**
-   * the whole text so far, each time there is more; a restarted answer may be shorter than before
-   */
+  /** called with the whole text so far; a restarted answer may be shorter than before */
   readonly onText?: (text: string) => void;
-  /** with `blockStreaming`: so many characters of the present text stand in whole blocks */
+  /** with `blockStreaming`: how many characters of the present text are in complete blocks */
   readonly onBlock?: (characters: number) => void;
-  /** a message that was sent into the conversation while the run goes on */
+  /** called with a message that the run sends into the conversation before it ends */
   readonly onMessage?: (text: string) => void;
-  /** a tool was called */
+  /** called when the run calls a tool */
   readonly onTool?: (name: string) => void;
-  /** as soon as the gateway has taken the message: it will be answered, also after a restart */
+  /** called when the gateway has accepted the message; it will be answered, also after a restart */
   readonly onAccepted?: (run: { readonly runId: string; readonly sessionKey?: string }) => void;
-  /** gives the wait up; the run goes on */
+  /** stops waiting; the run continues */
   readonly signal?: AbortSignal;
 };
 
-/** How a run ended. A failed one is a value too: it may have said something. */
+/** How a run ended. A failed run is a value too, because it may have text. */
 export type RunOutcome = {
   readonly runId: string;
   readonly status: AgentFinal['status'] | 'aborted';
-  /** the messages that were sent, and the answer */
+  /** the messages that the run sent, then the answer */
   readonly text: string;
-  /** messages that its tools sent into the conversation, in order */
+  /** messages that the run's tools sent into the conversation, in order */
   readonly messages?: readonly string[];
-  /** `text` without them */
+  /** `text` without `messages` */
   readonly answer: string;
   readonly sessionKey?: string;
   readonly model?: string;
   readonly usage?: { readonly input?: number; readonly output?: number };
   readonly durationMs?: number;
-  /** the message was taken into that run, whose text this is */
+  /** the run that the message was added to; `text` is that run's */
   readonly joined?: string;
-  /** why it did not end `ok` */
+  /** the reason if the status is not `ok` */
   readonly error?: TroupeError;
 };
 
 export type RunRequest = Omit<AgentParams, 'idempotencyKey'> & {
-  /** becomes the run's id; the same one again gives the first result. Default a new one */
+  /** the run's id; a repeat returns the first result. Default: a new one */
   readonly runId?: string;
 };
 
-/** @throws TroupeError when the message was refused, or the connection is gone permanently */
+/** @throws TroupeError when the message was refused, or the connection is permanently closed */
 export async function runAgent(
   client: GatewayClient,
   { runId = randomUUID(), ...message }: RunRequest,
@@ -93,7 +91,7 @@ async function askUntilAnswered(
   }
 }
 
-/** Passes on what the run's events say. Returns the end of it. */
+/** Calls the callbacks for the run's events. Returns a function that unsubscribes. */
 function follow(
   client: GatewayClient,
   runId: string,
@@ -109,7 +107,7 @@ function follow(
   });
 }
 
-/** A failed run's result stands beside its error. */
+/** The payload of a failed run is sent with its error. */
 function finalOf(error: unknown): AgentFinal | undefined {
   if (!(error instanceof TroupeError)) return undefined;
   const payload = error.details?.payload as AgentFinal | undefined;

@@ -1,7 +1,7 @@
 /**
- * Connects with the secret alone, or as a device where the gateway requires one
- * (`gateway.auth.deviceIdentity`). The device's key is kept in the data folder, beside the token,
- * and is made when a gateway first asks for it.
+ * Connects with the secret alone, or as a device if the gateway requires one
+ * (`gateway.auth.deviceIdentity`). The device's key is stored in the data folder, beside the token.
+ * It is created when a gateway requires it for the first time.
  */
 import type { TroupeError } from '../../protocols/errors.ts';
 import { Identity } from './device-identity.ts';
@@ -21,7 +21,7 @@ export async function connectAsRequired(
   }
   return connectAs(known, gateway).catch((refused: unknown) => {
     if (codeOf(refused) !== 'PAIRING_REQUIRED') throw refused;
-    // The device was removed; the gateway may require none any more.
+    // The device was removed. The gateway may no longer require one.
     return GatewayClient.connect(gateway).catch((error: unknown) => {
       throw codeOf(error) === 'DEVICE_IDENTITY_REQUIRED' ? refused : error;
     });
@@ -49,5 +49,5 @@ async function connectAs(
   return client;
 }
 
-/** The gateway's finer code of a refused hello. */
+/** The specific error code of a refused handshake. */
 const codeOf = (error: unknown): unknown => (error as Partial<TroupeError>).details?.['code'];

@@ -1,19 +1,19 @@
-/** What an operator's client says in its hello, unless it says something else. */
+/** The default parameters of an operator client's `connect` request. */
 import { hostname, platform } from 'node:os';
 import type { ConnectParams, PROTOCOL_VERSION } from '../../protocols/gateway/index.ts';
 
-/** Compared by the compiler only: importing the value would load every schema. */
+/** Only the compiler compares them: importing the value would load every schema. */
 const protocolVersion: typeof PROTOCOL_VERSION = 4;
 
-/** Who connects, and by which secret. */
+/** The identity and the secret of a client. */
 export type Introduction = {
   readonly token?: string;
   readonly password?: string;
-  /** instead of a token or password; counts only with the signature of its device */
+  /** instead of a token or password; valid only with the signature of its device */
   readonly deviceToken?: string;
-  /** how the client calls itself; default id `cli`, mode `cli` */
+  /** the client's id and mode; default id `cli`, mode `cli` */
   readonly client?: Partial<ConnectParams['client']>;
-  /** default all that this client can show: tool events */
+  /** default: everything that this client can show, which is tool events */
   readonly caps?: readonly string[];
 };
 

@@ -1,11 +1,11 @@
 /**
- * Identity: the Ed25519 key of a device, in a file that only its user may read. A node has one, and
- * the command line has one beside the token of the data folder. Whoever can read the file is the
- * device. The token that a gateway gives to the device is kept beside the key, one file per
- * gateway.
+ * The Ed25519 key of a device, in a file that only its user may read. A node has one, and the
+ * command line has one beside the token of the data folder. A program that can read the file can
+ * act as the device. The tokens that gateways issue to the device are stored beside the key, in one
+ * file per gateway.
  *
- * Invariant: a file is there whole or not at all, and the key is never replaced, so that processes
- * which start at once are the same device.
+ * Invariant: the file is created atomically and the key is never replaced. Processes that start at
+ * the same time use the same device.
  */
 import {
   createHash,
@@ -21,7 +21,7 @@ import { TroupeError } from '../../protocols/errors.ts';
 import type { ConnectChallenge, ConnectParams } from '../../protocols/gateway/index.ts';
 import { makeFolder } from '../../runtime/config/index.ts';
 
-/** `tokens` is there in files of earlier versions, which kept them all in this one. */
+/** `tokens` is in files of earlier versions, which stored all tokens in this file. */
 type Kept = { readonly privateKey: string; readonly tokens: Readonly<Record<string, string>> };
 
 export class Identity {
@@ -42,14 +42,14 @@ export class Identity {
   }
 
   /**
-   * Of this folder; made when there is none.
+   * The identity of this folder; created if there is none.
    * @throws TroupeError CONFLICT when the file holds no key, UNAVAILABLE when it cannot be written
    */
   static in(folder: string): Identity {
     return Identity.ifIn(folder) ?? Identity.#open(folder, make(keyFile(folder)));
   }
 
-  /** Of this folder, undefined when there is none yet. @throws TroupeError CONFLICT */
+  /** The identity of this folder, undefined if there is none yet. @throws TroupeError CONFLICT */
   static ifIn(folder: string): Identity | undefined {
     const kept = read(keyFile(folder));
     return kept && Identity.#open(folder, kept);
@@ -68,7 +68,7 @@ export class Identity {
     }
   }
 
-  /** This device has been admitted by the gateway at `url` before. */
+  /** Whether the gateway at `url` has accepted this device before. */
   knows(url: string): boolean {
     return this.#record(url) !== undefined;
   }
@@ -78,13 +78,13 @@ export class Identity {
   }
 
   /**
-   * After the gateway at `url` admitted the device. Without a token the one there is is dropped.
+   * Call after the gateway at `url` accepted the device. Without a token the stored one is removed.
    */
   keepToken(url: string, token: string | undefined): void {
     if (this.#record(url) !== (token ?? '')) replaceFile(this.#tokenFile(url), `${token ?? ''}\n`);
   }
 
-  /** The proof for one connection: what is signed is what the hello says. */
+  /** The signature for one connection, over the parameters of its `connect` request. */
   proof(
     { client, role = 'operator', scopes = [], auth }: ConnectParams,
     { nonce, ts }: ConnectChallenge,
@@ -106,12 +106,15 @@ export class Identity {
     return { id: this.deviceId, publicKey: this.publicKey, signature, signedAt: ts, nonce };
   }
 
-  /** The kept token, empty when it was dropped; undefined when the gateway is not known. */
+  /** The stored token, empty if it was removed; undefined for an unknown gateway. */
   #record(url: string): string | undefined {
     return textOf(this.#tokenFile(url))?.trim() ?? this.#earlier[url];
   }
 
-  /** One file per gateway: processes that learn tokens at once do not overwrite each other's. */
+  /**
+   * One file per gateway, so that processes that receive tokens at once do not overwrite each
+   * other.
+   */
   #tokenFile(url: string): string {
     const name = createHash('sha256').update(url.replace(/\/$/, '')).digest('hex').slice(0, 32);
     return join(this.#folder, 'device-tokens', name);
@@ -120,12 +123,12 @@ export class Identity {
 
 const keyFile = (folder: string): string => join(folder, 'device.json');
 
-/** The key of the file, which another process may have made first. */
+/** The key of the file, which another process may have created first. */
 const make = (path: string): Kept => {
   const { privateKey } = generateKeyPairSync('ed25519');
   const key = privateKey.export({ format: 'der', type: 'pkcs8' }).toString('base64url');
   try {
-    // A link is made whole or not at all, and never over a file that is there.
+    // `link` is atomic and never overwrites an existing file.
     withDraft(path, `${JSON.stringify({ privateKey: key })}\n`, (draft) => linkSync(draft, path));
   } catch (cause) {
     if (codeOf(cause) !== 'EEXIST') throw notWritten(path, cause);
@@ -133,7 +136,7 @@ const make = (path: string): Kept => {
   return read(path) ?? { privateKey: '', tokens: {} };
 };
 
-/** Whole or not at all; the last of several processes wins. */
+/** Writes atomically; the last of several processes wins. */
 const replaceFile = (path: string, text: string): void => {
   try {
     withDraft(path, text, (draft) => renameSync(draft, path));
@@ -171,7 +174,7 @@ const read = (path: string): Kept | undefined => {
     const { privateKey, tokens } = JSON.parse(text) as Partial<Kept>;
     return { privateKey: privateKey ?? '', tokens: tokens ?? {} };
   } catch {
-    // The parser's own words could show a piece of the key.
+    // The parser's message could contain a part of the key.
     return { privateKey: '', tokens: {} };
   }
 };

@@ -1,9 +1,9 @@
 /**
- * EventResume: brings the events that a client missed between two connections of the same gateway
- * into their order: first what was missed, then what came since the new hello.
+ * EventResume: orders the events that a client missed between two connections to the same gateway.
+ * The missed events are passed on first, then those that arrived after the new handshake.
  *
- * Invariants: an event is passed on once; what is held back is passed on in the end, also where the
- * gateway cannot tell what was missed.
+ * Invariants: each event is passed on once. Events that are held back are passed on in the end,
+ * also if the gateway cannot return the missed ones.
  */
 import { defined } from '../../protocols/defined.ts';
 import type {
@@ -14,17 +14,17 @@ import type {
 } from '../../protocols/gateway/index.ts';
 
 export class EventResume {
-  /** the connection that is, or was last, and its last event */
+  /** the present or last connection and its last event */
   #at: EventsResumeParams | undefined;
   /** the connection whose events are missing; undefined: none */
   #lost: EventsResumeParams | undefined;
   #held: EventFrame[] = [];
-  /** events that were missed and are still to come; undefined: not known yet */
+  /** how many missed events are still to arrive; undefined: not known yet */
   #missing: number | undefined;
 
-  /** A new connection has said hello. Returns what to ask the gateway, if anything. */
+  /** A new connection has completed its handshake. Returns the request to send, if any. */
   opened({ server, features }: HelloOk): EventsResumeParams | undefined {
-    // A connection that ended before it was told what was missed has taken nothing over.
+    // A connection that was lost before the gateway's response has not resumed any events.
     this.#lost ??= this.#at;
     const { connId, bootId } = server;
     this.#at = { connId, seq: 0, ...defined({ bootId }) };
@@ -34,7 +34,7 @@ export class EventResume {
     return this.#lost;
   }
 
-  /** Returns the events that are next. */
+  /** An event arrived. Returns the events to pass on now. */
   heard(frame: EventFrame): readonly EventFrame[] {
     if (this.#at !== undefined && frame.seq !== undefined) {
       this.#at = { ...this.#at, seq: frame.seq };
@@ -48,7 +48,7 @@ export class EventResume {
     return this.#missing > 0 ? [frame] : [frame, ...this.#release()];
   }
 
-  /** The gateway's answer; undefined: it had none. Returns the events that are next. */
+  /** The gateway's response, undefined if it failed. Returns the events to pass on now. */
   answered(result: EventsResumeResult | undefined): readonly EventFrame[] {
     this.#missing = result?.resumed === true ? result.frames : 0;
     return this.#missing > 0 ? [] : this.#release();

@@ -1,14 +1,17 @@
 /**
- * GatewayClient: one WebSocket to a gateway, as the commands, the tests and the benches use it.
- * Says hello, matches answers to requests, passes events on, and comes back after a loss.
+ * GatewayClient: one WebSocket connection to a gateway, for commands, tests and benches. It
+ * performs the handshake, matches responses to requests, dispatches events, and reconnects after a
+ * loss.
  *
- * Boundary: no configuration, no terminal, no commander; it checks no schema, since it talks to our
- * own gateway, whose frames the tests validate.
+ * It reads no configuration and uses no terminal. It validates no schema: the tests validate the
+ * frames of our gateway.
+ *
  * Invariants:
- *  1. Every request ends: by its answer, its time-out, its signal, or the loss of the connection.
- *  2. A request is never sent twice by the client. Whoever wants that asks again with the same
- *     idempotency key.
- *  3. A refused hello ends the client, unless the gateway says that trying again may help.
+ *  1. Every request ends: with its response, its time-out, its signal, or the loss of the
+ *     connection.
+ *  2. The client never sends a request twice. A caller repeats a request with the same idempotency
+ *     key.
+ *  3. A refused handshake closes the client, unless the gateway says that a retry may succeed.
  */
 import { randomUUID } from 'node:crypto';
 import { WebSocket } from 'ws';
@@ -36,35 +39,38 @@ import { connectionError, errorOf, mayRetry } from './gateway-errors.ts';
 export type GatewayClientOptions = Introduction & {
   /** `ws://host:port` */
   readonly url: string;
-  /** the device that the client proves to be; default none */
+  /** the device identity that the client proves; default none */
   readonly identity?: Pick<Identity, 'proof'>;
-  /** come back after a loss; default true */
+  /** reconnect after a loss; default true */
   readonly reconnect?: boolean;
-  /** keep trying also before the first hello; default false: the first failure rejects `connect` */
+  /** retry also before the first handshake; default false: the first failure rejects `connect` */
   readonly persistent?: boolean;
   /**
-   * waits between two tries, milliseconds, doubled from the first to the most; default 1 s to 30 s
+   * delay between retries, milliseconds, doubled from the first to the maximum; default 1 s to 30 s
    */
   readonly backoffMs?: { readonly first: number; readonly most: number };
-  /** the whole hello but for the device, instead of an operator's; asked for at every connect */
+  /**
+   * all `connect` parameters except the device, instead of an operator's; called at every connect
+   */
   readonly hello?: () => ConnectParams;
-  /** from the start of the connection to hello, milliseconds; default 15,000 */
+  /** from the start of the connection to the end of the handshake, milliseconds; default 15,000 */
   readonly helloTimeoutMs?: number;
 };
 
 export type RequestOptions<M extends GatewayMethodName> = {
-  /** until the answer that ends the request; default 30,000, with `expectFinal` none; 0 = none */
+  /** until the final response; default 30,000, with `expectFinal` none; 0 = none */
   readonly timeoutMs?: number;
-  /** `agent` answers twice: wait for the second one */
+  /** `agent` responds twice: wait for the second response */
   readonly expectFinal?: boolean;
-  /** the first of two answers */
+  /** called with the first of two responses */
   readonly onAccepted?: (payload: GatewayResult<M>) => void;
-  /** gives the wait up; what was asked for goes on */
+  /** stops waiting; the gateway continues with the request */
   readonly signal?: AbortSignal;
 };
 
 /**
- * `open` has said hello; `lost` tries again; `closed` is the end, `why` when it was not asked for.
+ * `open`: the handshake is complete; `lost`: reconnecting; `closed`: final, with `why` unless
+ * `close` was called.
  */
 export type ClientState =
   | { readonly kind: 'connecting' | 'lost' }
@@ -79,7 +85,7 @@ type Listener = (payload: never, frame: EventFrame) => void;
 
 const requestTimeoutMs = 30_000;
 const helloTimeoutMs = 15_000;
-/** A gateway that was silent for so many of its tick intervals is taken for dead. */
+/** A gateway that is silent for this number of its tick intervals is considered dead. */
 const silentTicks = 2;
 
 export class GatewayClient {
@@ -100,10 +106,9 @@ export class GatewayClient {
   }
 
   /**
-   * Resolves at the first hello.
-   * @throws TroupeError UNAVAILABLE (`details.connection`) when nobody answers, UNAUTHORIZED when
-   * the
-   *   gateway refuses, and what else it said
+   * Resolves after the first handshake.
+   * @throws TroupeError UNAVAILABLE (`details.connection`) when no gateway responds, UNAUTHORIZED
+   *   when the gateway refuses, or another error of the gateway
    */
   static async connect(options: GatewayClientOptions): Promise<GatewayClient> {
     const client = GatewayClient.start(options);
@@ -111,7 +116,7 @@ export class GatewayClient {
     return client;
   }
 
-  /** The same without waiting: it can be listened to before its first hello. */
+  /** The same without waiting: callers can subscribe to events before the first handshake. */
   static start(options: GatewayClientOptions): GatewayClient {
     const client = new GatewayClient(options);
     client.#open();
@@ -122,7 +127,10 @@ export class GatewayClient {
     return this.#state;
   }
 
-  /** Waits for hello, also after a loss. @throws TroupeError why the client was closed instead */
+  /**
+   * Waits for the handshake, also after a loss. @throws TroupeError why the client was closed
+   * instead
+   */
   ready(signal?: AbortSignal): Promise<HelloOk> {
     return new Promise((resolve, reject) => {
       const settle = (state: ClientState) => {
@@ -144,8 +152,8 @@ export class GatewayClient {
   }
 
   /**
-   * Calls the watcher at every change from now on. Returns how to stop. A watcher that throws ends
-   * the client with its error.
+   * Calls the watcher at every change from now on. Returns a function that stops it. A watcher that
+   * throws closes the client with its error.
    */
   watch(watcher: (state: ClientState) => void): () => void {
     this.#watchers.add(watcher);
@@ -153,8 +161,9 @@ export class GatewayClient {
   }
 
   /**
-   * Listens to an event. Returns the end of listening. Events of a time without connection come
-   * after it where the gateway is the same and still has them; else they are missed.
+   * Subscribes to an event. Returns a function that unsubscribes. After a reconnect, missed events
+   * are delivered late if the gateway is the same process and still has them; otherwise they are
+   * lost.
    */
   on<E extends GatewayEventName>(
     event: E,
@@ -166,10 +175,10 @@ export class GatewayClient {
   }
 
   /**
-   * Asks the gateway.
-   * @throws TroupeError the gateway's own, with the payload it sent beside as `details.payload`;
+   * Sends a request.
+   * @throws TroupeError the gateway's error, with its payload as `details.payload`;
    *   DEADLINE_EXCEEDED after `timeoutMs`; CANCELLED by `signal`; UNAVAILABLE with
-   *   `details.connection` `lost` when the connection went before the answer came, `closed` when
+   *   `details.connection` `lost` when the connection was lost before the response, `closed` when
    *   there is none
    */
   request<M extends GatewayMethodName>(
@@ -213,7 +222,7 @@ export class GatewayClient {
     });
   }
 
-  /** Ends the connection and every wait. May be repeated. */
+  /** Closes the connection and rejects every pending request. May be called more than once. */
   close(): void {
     this.#end();
   }
@@ -254,13 +263,13 @@ export class GatewayClient {
           },
         );
       } else this.#take(frame);
-      // After the frame: the one that says hello also says how long a silence may last.
+      // After the frame is processed: the handshake frame sets how long a silence may last.
       this.#heard();
     });
     socket.on('ping', () => this.#heard());
   }
 
-  /** Answers the challenge. @throws TroupeError what the gateway says against it */
+  /** Answers the challenge. @throws TroupeError the gateway's reason for a refusal */
   #hello(socket: WebSocket, challenge: ConnectChallenge): Promise<void> {
     const id = randomUUID();
     return new Promise((resolve, reject) => {
@@ -304,7 +313,7 @@ export class GatewayClient {
     }
   }
 
-  /** Its answer is taken at once: the events that were missed come right behind it. */
+  /** The response is processed synchronously: the missed events follow right after it. */
   #askMissed(hello: HelloOk): void {
     const params = this.#resume.opened(hello);
     if (params === undefined) return;
@@ -336,8 +345,7 @@ export class GatewayClient {
   }
 
   /**
-   * Doubled with every try, with up to half of it taken off at random, so that clients do not come
-   * at once.
+   * Doubles with every retry, minus up to half at random, so that clients do not reconnect at once.
    */
   #backoff(atLeastMs = 0): number {
     const { first, most } = this.#options.backoffMs ?? { first: 1_000, most: 30_000 };

@@ -1,11 +1,11 @@
-/**
- * What the gateway and the socket say when something goes wrong, in our error taxonomy.
- */
+/** Maps errors of the gateway and of the socket to our error taxonomy. */
 import { defined } from '../../protocols/defined.ts';
 import type { GatewayErrorShape, ResponseFrame } from '../../protocols/gateway/index.ts';
 import { type ErrorCode, TroupeError, isErrorCode } from '../../protocols/errors.ts';
 
-/** `unreachable` before the first hello, `lost` after it, `closed` by us or permanently. */
+/**
+ * `unreachable` before the first handshake, `lost` after it, `closed` by the client or permanently.
+ */
 export type ConnectionFailure = 'unreachable' | 'lost' | 'closed';
 
 /** UNAVAILABLE with `details.connection`. */
@@ -23,7 +23,7 @@ export function connectionError(
   return new TroupeError('UNAVAILABLE', messages[connection], { details: { connection }, cause });
 }
 
-/** Why there is no connection, when that is what the error says. */
+/** The connection state of an error that has one. */
 export function connectionFailure(error: unknown): ConnectionFailure | undefined {
   return error instanceof TroupeError
     ? (error.details?.connection as ConnectionFailure | undefined)
@@ -36,7 +36,7 @@ function reason(cause: Error | undefined): string {
   return ` (${code ?? cause.message})`;
 }
 
-/** The error of a failed response. What the gateway sent beside it is `details.payload`. */
+/** The error of a failed response; its payload becomes `details.payload`. */
 export function errorOf({ error, payload }: ResponseFrame): TroupeError {
   const shape = error ?? { code: 'INTERNAL', message: 'the gateway refused without saying why' };
   const details = {
@@ -49,10 +49,10 @@ export function errorOf({ error, payload }: ResponseFrame): TroupeError {
   });
 }
 
-/** Whether a client that was refused should knock again. */
+/** Whether a refused client should retry. */
 export const mayRetry = (error: TroupeError): boolean => error.details?.retryable === true;
 
-/** Our own code stands in `details.reason`; a refused hello has `details.code`. */
+/** Our own code is in `details.reason`; a refused handshake has `details.code`. */
 function codeOf({ code, details }: GatewayErrorShape): ErrorCode {
   const { reason: own, code: connect } = (details ?? {}) as { reason?: unknown; code?: unknown };
   if (isErrorCode(own)) return own;

@@ -1,8 +1,8 @@
-/** What a client makes of frames, and what it says when it waits no longer. */
+/** Parses frames for a client, and creates the errors of requests that it stops waiting for. */
 import { TroupeError } from '../../protocols/errors.ts';
 import type { EventFrame, ResponseFrame } from '../../protocols/gateway/index.ts';
 
-/** Undefined for what no gateway sends; the shapes of real frames are validated by the tests. */
+/** Undefined for anything that no gateway sends. Tests validate the shapes of real frames. */
 export function parse(data: Buffer): ResponseFrame | EventFrame | undefined {
   try {
     return JSON.parse(data.toString('utf8')) as ResponseFrame | EventFrame;

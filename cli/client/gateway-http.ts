@@ -1,6 +1,6 @@
 /**
- * One request to the HTTP door of a gateway, as the commands make it: JSON in, JSON out, with the
- * same URL and secret that its WebSocket takes.
+ * One HTTP request of a command to a gateway: JSON in, JSON out, with the same URL and secret as
+ * the WebSocket connection.
  */
 import { isErrorCode, TroupeError } from '../../protocols/errors.ts';
 import { type ClientOptions, gatewayOf } from '../options.ts';
@@ -8,14 +8,14 @@ import { connectionError } from './gateway-errors.ts';
 
 export type HttpRequest = {
   readonly method: 'GET' | 'POST' | 'DELETE';
-  /** with its query */
+  /** including the query */
   readonly path: string;
   readonly body?: unknown;
 };
 
 const TIMEOUT_MS = 30_000;
 
-/** Sends requests to the gateway that the options mean. */
+/** Sends requests to the gateway that the options name. */
 export async function gatewayHttp(options: ClientOptions): Promise<GatewayHttp> {
   const { url, token, password } = await gatewayOf(options);
   const secret = token ?? password;
@@ -23,8 +23,8 @@ export async function gatewayHttp(options: ClientOptions): Promise<GatewayHttp> 
 }
 
 /**
- * @throws TroupeError the gateway's own; UNAVAILABLE with `details.connection` when nobody answers;
- * DEADLINE_EXCEEDED
+ * @throws TroupeError the gateway's error; UNAVAILABLE with `details.connection` when no gateway
+ * responds; DEADLINE_EXCEEDED
  */
 export type GatewayHttp = <T>(request: HttpRequest) => Promise<T>;
 
@@ -72,7 +72,7 @@ function failureOf(error: unknown, origin: string): TroupeError {
   return connectionError('unreachable', origin, cause instanceof Error ? cause : (error as Error));
 }
 
-/** What speaks no taxonomy is no door of ours, or an older gateway. */
+/** A response without our error taxonomy is from another program or an older gateway. */
 function refusalOf(answer: unknown, status: number, url: string): TroupeError {
   const { code, message, details, retry_after_sec } =
     (answer as { error?: Record<string, unknown> } | undefined)?.error ?? {};

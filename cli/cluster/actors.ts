@@ -1,6 +1,6 @@
 /**
  * `troupe actors`: shows single actors of a cluster (`--nats`), or of the data folder of a stopped
- * process. It reads what is stored, activates no actor and changes nothing.
+ * process. It reads stored data only: it activates no actor and changes nothing.
  */
 import { type Address, isAddress } from '../../protocols/address.ts';
 import { defined } from '../../protocols/defined.ts';
@@ -44,7 +44,7 @@ export async function show(text: string, options: ActorsOptions): Promise<number
   return exitCodes.ok;
 }
 
-/** Prints turns until a signal, or until `turns` turns. */
+/** Prints turns until a signal, or until `turns` turns are printed. */
 export async function watch(text: string, options: WatchOptions): Promise<number> {
   const actor = addressOf(text);
   const { config } = await loadFrom(options);

@@ -1,4 +1,4 @@
-/** The commands of a cluster: its processes, what is seen of it, and the health of its parts. */
+/** The commands of a cluster: its processes, its state, and the health of its parts. */
 import type { Command } from 'commander';
 import type { ActorsOptions, ListOptions, WatchOptions } from './actors.ts';
 import type { ClusterViewOptions } from './cluster.ts';

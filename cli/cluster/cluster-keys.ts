@@ -1,6 +1,7 @@
 /**
- * `troupe cluster reset-keys`: removes the record of a cluster's keys, so that the next process
- * that starts makes new keys; or only the copy that the join secret encrypts, to change the secret.
+ * `troupe cluster reset-keys`: deletes the record of a cluster's keys, so that the next process to
+ * start creates new keys. It can also delete only the copy that the join secret encrypts, to change
+ * that secret.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { TroupeError } from '../../protocols/errors.ts';

@@ -1,6 +1,6 @@
 /**
- * Cluster link: how a command reaches a cluster without being a part of it: it holds nothing,
- * answers nothing and is not counted.
+ * Connects a command to a cluster without joining it: the command owns no shard, answers no request
+ * and is not counted as a process.
  */
 import { type Beat, BEAT_SUBJECT } from '../../runtime/cluster/beat.ts';
 import type { Bus } from '../../runtime/bus/bus.ts';
@@ -18,7 +18,7 @@ export type ClusterLink = {
 };
 
 /**
- * Connects to a cluster that there is, and waits for NATS as long as `signal` lets it.
+ * Connects to an existing cluster. Waits for NATS until `signal` is aborted.
  * @throws TroupeError NOT_FOUND when the cluster was never started
  */
 export async function linkCluster(config: Config, signal: AbortSignal): Promise<ClusterLink> {
@@ -45,7 +45,7 @@ export async function linkCluster(config: Config, signal: AbortSignal): Promise<
 
 const warn = (what: string): void => void process.stderr.write(`troupe: ${what}\n`);
 
-/** The last beat of every process that is heard, and when it came (monotonic milliseconds). */
+/** The last heartbeat of every process, and when it was received (monotonic milliseconds). */
 export class Listener {
   readonly #heard = new Map<string, { beat: Beat; atMs: number }>();
   readonly stop: () => void;
@@ -58,7 +58,7 @@ export class Listener {
     });
   }
 
-  /** Those that were heard within `withinMs`. */
+  /** Heartbeats that were received within `withinMs`. */
   heard(withinMs: number): readonly { beat: Beat; ageMs: number }[] {
     const now = performance.now();
     return [...this.#heard.values()]

@@ -1,19 +1,19 @@
 /**
- * Cluster view: what the processes of a cluster have said of themselves, as one picture, and how
- * people are shown it. Pure: beats in, text out.
+ * Builds and prints the state of a cluster from the heartbeats of its processes. Pure: heartbeats
+ * in, text out.
  */
 import type { Beat } from '../../runtime/cluster/beat.ts';
 import type { ShardStatus } from '../../runtime/index.ts';
 import { ago, table } from '../../operations/text.ts';
 import { bytes } from '../output.ts';
 
-/** A beat and how long ago it came, milliseconds. */
+/** A heartbeat and its age in milliseconds. */
 export type Heard = { readonly beat: Beat; readonly ageMs: number };
 
 export type ShardView = Omit<Partial<ShardStatus>, 'state'> & {
   readonly shard: number;
   readonly state: ShardStatus['state'] | 'nobody has it';
-  /** the holder's name */
+  /** the owner's name */
   readonly owner?: string;
 };
 
@@ -27,7 +27,10 @@ export type ClusterView = {
   readonly shards: readonly ShardView[];
 };
 
-/** Of two that claim a shard the later owner is believed; the other one finds out by itself. */
+/**
+ * If two processes claim a shard, the later owner is shown; the other will find out that it lost
+ * it.
+ */
 export function viewOf(
   { env, cell, shards }: { env: string; cell: string; shards: number },
   heard: readonly Heard[],
@@ -59,7 +62,7 @@ export function viewOf(
 
 const order = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
-/** @param nowMs wall clock of this machine, for how long processes run */
+/** @param nowMs wall clock of this machine, from which the age of processes is computed */
 export function render(view: ClusterView, nowMs: number): string {
   const { env, cell, nodes, shards } = view;
   const workers = nodes.filter(({ role }) => role === 'worker');

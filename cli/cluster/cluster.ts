@@ -1,6 +1,6 @@
 /**
- * `troupe cluster`: what a cluster looks like now: workers, gateways, and every shard with its
- * owner and the mail that waits. It listens to what the processes say of themselves.
+ * `troupe cluster`: shows the present state of a cluster: workers, gateways, and every shard with
+ * its owner and pending messages. It listens to the heartbeats of the processes.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Beat, BEAT_SUBJECT } from '../../runtime/cluster/beat.ts';
@@ -19,7 +19,7 @@ export type ClusterViewOptions = CommonOptions & {
   readonly check?: string;
 };
 
-/** Everybody says something within this; a silent one counts as gone. */
+/** Every process sends a heartbeat within this time; a silent one is considered gone. */
 const listenMs = 1_000;
 const redrawMs = 1_000;
 const checkMs = 2_000;
@@ -60,7 +60,7 @@ async function watch(
 
 const clear = '\u001B[H\u001B[J';
 
-/** As much as the terminal shows at once. */
+/** As many lines as fit in the terminal. */
 function onePage(text: string, rows: number): string {
   const lines = text.trimEnd().split('\n');
   if (lines.length < rows) return `${clear}${lines.join('\n')}\n`;
@@ -74,7 +74,7 @@ async function check(config: Config, name: string): Promise<number> {
   return heard ? exitCodes.ok : exitCodes.failure;
 }
 
-/** Whether the process of this name says something within two seconds. */
+/** Whether the process of this name sends a heartbeat within two seconds. */
 export async function isHeard(config: Config, name: string, role?: string): Promise<boolean> {
   natsNamed(config);
   const [{ connectNats }, { NatsBus }] = await Promise.all([
@@ -103,5 +103,5 @@ export async function isHeard(config: Config, name: string, role?: string): Prom
   }
 }
 
-/** The bus goes with its connection. */
+/** The subscription ends with its connection. */
 const close = ({ store }: ClusterLink): Promise<void> => store.close();

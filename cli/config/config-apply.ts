@@ -1,7 +1,7 @@
 /**
- * `troupe config apply`: makes the agents of a configuration file those of a whole cluster. The
- * file of a gateway only seeds a cluster that has none; from then on its settings are journaled,
- * and this is how they change.
+ * `troupe config apply`: applies the agents of a configuration file to a whole cluster. A gateway's
+ * file only sets the initial agents of a new cluster. After that the settings are journaled, and
+ * this command changes them.
  */
 import { linkCluster } from '../cluster/cluster-link.ts';
 import { exitCodes } from '../exit.ts';
@@ -9,7 +9,7 @@ import { type CommonOptions, loadToStart } from '../options.ts';
 import { printJson } from '../output.ts';
 import { untilSignal } from '../processes/signals.ts';
 
-/** @throws TroupeError DEADLINE_EXCEEDED when no worker has answered; they are applied later */
+/** @throws TroupeError DEADLINE_EXCEEDED when no worker has responded; they are applied later */
 export async function apply(options: CommonOptions): Promise<number> {
   const { config } = await loadToStart(options);
   const link = await linkCluster(config, untilSignal());

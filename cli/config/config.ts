@@ -4,7 +4,7 @@ import { exitCodes } from '../exit.ts';
 import { type CommonOptions, loadFrom, loadToStart } from '../options.ts';
 import { printJson } from '../output.ts';
 
-/** Every value with where it comes from; secrets as `***`. */
+/** Every value with its source; secrets as `***`. */
 export async function show(options: CommonOptions): Promise<number> {
   const { config, sources, file, notYetUsed } = await loadFrom(options);
   if (options.json) {
@@ -38,7 +38,7 @@ export async function check(options: CommonOptions): Promise<number> {
   return exitCodes.ok;
 }
 
-/** What a start accepts and its author should know, tenants included. */
+/** Warnings about a valid configuration, tenants included. */
 async function warningsOf(config: Config) {
   const { broadPatterns } = await import('../../installation/start-rules.ts');
   const { findingsOf, showPointer } = await import('../../runtime/config/index.ts');

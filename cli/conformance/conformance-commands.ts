@@ -1,4 +1,4 @@
-/** The command that asks endpoints whether they keep the law of communication. */
+/** The command that checks whether an endpoint follows the message rules. */
 import type { Command } from 'commander';
 import { examples, type Finish, withConfig, withJson } from '../command-parts.ts';
 import type { ConformanceOptions } from './conformance.ts';

@@ -1,6 +1,7 @@
 /**
- * Credentials: with what the suite signs in. Given by the caller; or made for the gateway of this
- * data folder: tokens of its own issuer, a fresh signing key that is registered and revoked again.
+ * The credentials of the conformance suite. The caller passes them, or they are created for the
+ * gateway of this data folder: tokens of its own issuer, and a new signing key that is registered
+ * and later revoked.
  */
 import { randomUUID } from 'node:crypto';
 import { importJWK } from 'jose';
@@ -21,7 +22,7 @@ export type Credentials = {
   readonly who: Who;
   readonly external?: Signer;
   readonly strangerToken?: string;
-  /** Takes back what was made for the suite. */
+  /** Revokes what was created for the suite. */
   forget(): Promise<void>;
 };
 
@@ -41,7 +42,7 @@ export async function localCredentials(
       { sub, tenant: of, roles: ROLES, resource: a2a.resource, ttlSec: TTL_SEC, external },
       Date.now(),
     );
-  // A name of its own: keys of runs that were broken off do not add up under it.
+  // A new principal per run, so that keys of interrupted runs do not accumulate under one name.
   const externalSub = `conformance-${randomUUID()}`;
   const jwk = newSigningKey();
   const { d: _, ...public_jwk } = jwk;
@@ -75,7 +76,7 @@ export const signerOf = (
   sign: (envelope, other = kid) => signEnvelope(envelope, jwk, other),
 });
 
-/** Claims of a token, which only its door can judge. @throws TroupeError INVALID_ARGUMENT */
+/** The claims of a token, not verified; empty if they cannot be read. */
 export function whoOf(token: string): Partial<Who> {
   try {
     const text = Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8');
@@ -97,7 +98,7 @@ export async function privateKeyIn(text: string): Promise<Ed25519PrivateJwk & { 
     await importJWK({ ...jwk }, 'EdDSA');
     if (typeof jwk.d === 'string') return jwk;
   } catch {
-    // the parser's own words could show a piece of the key
+    // the parser's message could contain a part of the key
   }
   throw new TroupeError('INVALID_ARGUMENT', 'the key file must hold a private Ed25519 key (JWK)');
 }

@@ -1,4 +1,6 @@
-/** `troupe conformance`: asks an endpoint, ours or another's, whether it keeps the law. */
+/**
+ * `troupe conformance`: checks whether an endpoint, ours or another vendor's, follows the rules.
+ */
 import { readFile } from 'node:fs/promises';
 import { CONFORMANCE_TENANT } from '../../conformance/agent/actions.ts';
 import { defined } from '../../protocols/defined.ts';
@@ -20,7 +22,7 @@ import { addressOf, type ClientOptions, loadFrom } from '../options.ts';
 import { printJson } from '../output.ts';
 
 export type ConformanceOptions = ClientOptions & {
-  /** of the program that asks; left out: made for the gateway of this data folder */
+  /** of the requesting program; default: created for the gateway of this data folder */
   readonly bearer?: string;
   readonly tenant?: string;
   readonly sub?: string;
@@ -33,10 +35,10 @@ export type ConformanceOptions = ClientOptions & {
   readonly http?: string;
 };
 
-/** Of another party's endpoint, where neither the options nor the token say it. */
+/** For another vendor's endpoint, if neither the options nor the token contain it. */
 const TENANT = 'default';
 
-/** Exit code 0 when every rule is kept, 1 when one is broken. */
+/** Exit code 0 when every rule is followed, 1 when one is broken. */
 export async function conformance(
   target: string | undefined,
   options: ConformanceOptions,

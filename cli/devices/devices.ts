@@ -1,4 +1,7 @@
-/** `troupe devices`: who asks to be let in, who is, and taking that back. */
+/**
+ * `troupe devices`: lists pairing requests and approved devices, approves, rejects and removes
+ * them.
+ */
 import { TroupeError } from '../../protocols/errors.ts';
 import type {
   GatewayMethodName,
@@ -100,7 +103,7 @@ export async function rename(
   return tell(options, done, `${done.deviceId} is called ${done.label}\n`);
 }
 
-/** The token is shown once: the gateway keeps its hash only. */
+/** The token is shown once: the gateway stores only its hash. */
 export async function rotate(device: string, options: RotateOptions): Promise<number> {
   const { deviceId } = await deviceOf(device, options);
   const { role, scope } = options;
@@ -129,7 +132,7 @@ const labelOf = ({ displayName, clientId, deviceId }: PairedDevice): string =>
   displayName ?? clientId ?? deviceId;
 
 /**
- * By its whole id, by the beginning of it, or by its name. @throws TroupeError NOT_FOUND, CONFLICT
+ * Finds a device by its id, a prefix of it, or its name. @throws TroupeError NOT_FOUND, CONFLICT
  */
 const deviceOf = async (
   given: string,

@@ -1,4 +1,4 @@
-/** The commands for nodes: devices that do work, and this machine as one. */
+/** The commands for nodes: devices that execute commands, and this machine as one. */
 import { type Command, Option } from 'commander';
 import {
   defaultCommand,

@@ -1,4 +1,4 @@
-/** `troupe nodes`: devices that do work, seen and used from the terminal. */
+/** `troupe nodes`: lists nodes and invokes their commands. */
 import { randomUUID } from 'node:crypto';
 import { TroupeError } from '../../protocols/errors.ts';
 import type { NodeEntry } from '../../protocols/gateway/index.ts';
@@ -99,7 +99,7 @@ const toldBy = async (
   return exitCodes.ok;
 };
 
-/** @throws TroupeError NOT_FOUND, or CONFLICT when several are meant */
+/** @throws TroupeError NOT_FOUND, or CONFLICT when several match */
 const nodeBy = async (client: GatewayClient, given: string): Promise<NodeEntry> => {
   const { nodes } = await client.request('node.list', {});
   const fits = nodes.filter(

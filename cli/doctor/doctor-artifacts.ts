@@ -1,9 +1,8 @@
 /**
- * What `troupe doctor` checks about the bucket of artifacts. An installation for one machine may
- * use any bucket. A cluster keeps files itself, encrypted, unless the configuration says otherwise.
- * Where other machines connect, a folder must be sealed; a store must be reached
- * under TLS, encrypt with a key of the customer's, and permit neither ACLs, listing nor public
- * access.
+ * The checks of `troupe doctor` on the artifact bucket. A single-machine installation may use any
+ * bucket. A cluster stores files itself, encrypted, unless the configuration names another store.
+ * Where other machines connect, a folder must be sealed. A remote store must use TLS, must encrypt
+ * with a customer key, and must not permit ACLs, listing or public access.
  */
 import { existsSync } from 'node:fs';
 import { artifactsFolder, filesKeyFile, keepsFilesInCell } from '../../compose/artifacts.ts';
@@ -18,7 +17,7 @@ const CHECK = 'artifacts';
 const LOOPBACK = /^(127\.\d+\.\d+\.\d+|localhost|\[?::1\]?)$/;
 type Store = NonNullable<Config['a2a']['artifacts']['s3']>;
 
-/** Aliases of keys that AWS itself holds, for example `alias/aws/s3`. */
+/** Aliases of keys that AWS itself owns, for example `alias/aws/s3`. */
 const AWS_MANAGED = /(^|:)alias\/aws\//;
 const TIMEOUT_MS = 5_000;
 
@@ -42,7 +41,7 @@ export async function* artifactStore(config: Config): AsyncGenerator<Finding> {
   yield ok(CHECK, `${artifactsFolder(config)}, ${sealed}`);
 }
 
-/** Where this process gets the keys that it shares with the others. */
+/** Where this process reads the keys that it shares with the others. */
 function clusterKeys({ home, cluster }: Config): Finding {
   const text = existsSync(filesKeyFile(home))
     ? `those in ${home}`
@@ -59,7 +58,7 @@ async function* remoteStore(store: Store, config: Config): AsyncGenerator<Findin
   }
   const faults = [...wrongInStore(store)];
   yield* faults;
-  // A store that is not sealed, or is reached in clear, receives no request.
+  // No request is sent to a store that is not sealed or that is reached without TLS.
   if (faults.length > 0) return;
   const { accessKeyId, secretAccessKey, ...place } = store;
   const points = checkBucket({
@@ -119,7 +118,7 @@ function* wrongInFolder(config: Config): Generator<Finding> {
   }
 }
 
-/** Whether anybody but this machine comes in: by the gateway's port, or by NATS. */
+/** Whether other machines can connect: to the gateway's port, or over NATS. */
 const othersCome = (config: Config): boolean =>
   !LOOPBACK.test(bindHost(config)) || joinsCluster(config);
 

@@ -32,7 +32,7 @@ import { isTroupe } from '../processes/probe.ts';
 
 const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error));
 
-/** Oldest Node that is supported. */
+/** The oldest supported version of Node. */
 const nodeMin = [20, 19] as const;
 
 export function nodeVersion(version: string): Finding {
@@ -43,7 +43,7 @@ export function nodeVersion(version: string): Finding {
     : fail('node', `${version} is too old`, `install Node ${nodeMin.join('.')} or newer`);
 }
 
-/** Opens a real store in a scratch folder, and writes and reads through it. */
+/** Opens a store in a temporary folder, writes to it and reads from it. */
 export async function storeEngine(): Promise<Finding> {
   const path = mkdtempSync(join(tmpdir(), 'troupe-doctor-'));
   try {
@@ -122,10 +122,7 @@ function freeSpace(folder: string): Finding {
     : warn('free space', `${bytes(free)} left`, remedy);
 }
 
-/**
- * Opens the store as `start` would, where there is one and nobody has it open: what it refuses is
- * found.
- */
+/** Opens an existing store as `start` would, if no process uses it, and reports its errors. */
 export async function storedData(config: Config): Promise<Finding> {
   const path = storeFolder(config);
   if (!existsSync(path)) return ok('data', 'none yet');
@@ -156,7 +153,7 @@ export async function port(config: Config): Promise<Finding> {
   );
 }
 
-/** What a running troupe says of itself. */
+/** The status that a running troupe reports. */
 async function running(address: string): Promise<Finding> {
   const response = await fetch(`http://${address}/readyz`);
   if (response.status === 200) return ok('port', `troupe runs at http://${address}/ and is ready`);
@@ -172,7 +169,7 @@ function tryListen(number: number, host: string): Promise<NodeJS.ErrnoException 
   });
 }
 
-/** Models of the installation, and of each tenant that has agents or providers of its own. */
+/** Models of the installation, and of each tenant that has its own agents or providers. */
 export async function models(
   config: Config,
   env: Readonly<Record<string, string | undefined>>,
@@ -188,7 +185,7 @@ export async function models(
   return findings;
 }
 
-/** Every agent's model must mean something; a provider without a key is worth a word. */
+/** Every agent's model must be configured; a provider without a key causes a warning. */
 async function modelsOf(
   config: Config,
   env: Readonly<Record<string, string | undefined>>,
@@ -219,7 +216,7 @@ async function modelsOf(
   return findings;
 }
 
-/** No clock decides what is safe, but a wild one fires timers early or late. */
+/** No safety property depends on a clock, but a wrong one fires timers early or late. */
 export async function clock(config: Config, now: number): Promise<Finding> {
   const fault = await clockFaultOfRunning(config);
   if (fault !== undefined) return warn('clock', fault, 'see docs/semantics.md, Clocks');
@@ -234,7 +231,7 @@ export async function clock(config: Config, now: number): Promise<Finding> {
     'set it; timers would come late',
   );
 }
-/** What a running troupe says of its clock. */
+/** The clock status that a running troupe reports. */
 async function clockFaultOfRunning(config: Config): Promise<string | undefined> {
   const address = await addressOf(config);
   if (config.gateway.port === 0 || !(await isTroupe(address))) return undefined;
@@ -244,10 +241,10 @@ async function clockFaultOfRunning(config: Config): Promise<string | undefined> 
 }
 
 const clockToleranceMs = 60_000;
-/** This program was not written before. */
+/** This program cannot have been written before then. */
 const builtAfter = Date.UTC(2025, 0, 1);
 
-/** Sandboxed sessions are refused commands where nothing keeps them apart. */
+/** Sandboxed sessions cannot run commands if no boundary is available. */
 export async function sandbox({ tools: { exec } }: Config): Promise<Finding> {
   const { findSandbox } = await import('../../agent/sandbox/choose.ts');
   const found = await findSandbox({ boundary: exec.boundary, image: exec.image });

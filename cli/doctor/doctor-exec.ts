@@ -1,4 +1,4 @@
-/** What `troupe doctor` says about patterns of commands that run without a question. */
+/** The check of `troupe doctor` on the patterns of commands that run without an approval. */
 import { broadPatterns, matchingPatterns } from '../../installation/start-rules.ts';
 import { type Config, findingsOf, showPointer } from '../../runtime/config/index.ts';
 import { fail, type Finding, warn } from './doctor-finding.ts';

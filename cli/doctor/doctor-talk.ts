@@ -1,12 +1,13 @@
 /**
- * What `troupe doctor` says about agents that talk: keys that another key leaves without effect.
+ * The check of `troupe doctor` on conversations between agents: settings that another setting
+ * disables.
  */
 import type { Config } from '../../runtime/config/index.ts';
 import type { Finding } from './doctor-finding.ts';
 
 const CHECK = 'agents that talk';
 
-/** One finding for each; one that is `ok` when there is none. */
+/** One finding for each such setting; one `ok` finding if there is none. */
 export function talk(config: Config): readonly Finding[] {
   const idle = [...withoutTalk(config), ...withoutDepth(config)];
   return idle.length > 0 ? idle : [{ check: CHECK, status: 'ok', message: summary(config) }];

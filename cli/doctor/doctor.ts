@@ -8,7 +8,7 @@ import { exitCodes } from '../exit.ts';
 import { type CommonOptions, loadFrom } from '../options.ts';
 import { printJson } from '../output.ts';
 
-/** Exit code 1 when a check failed; warnings do not fail. */
+/** Exit code 1 when a check failed; warnings do not count. */
 export async function doctor(options: CommonOptions): Promise<number> {
   const findings: Finding[] = [];
   for await (const finding of examine(options)) {
@@ -25,7 +25,7 @@ function lineOf({ status, check, message, remedy }: Finding): string {
   return remedy ? `${line}      → ${remedy}\n` : line;
 }
 
-/** The checks in order. Without a valid configuration only those that do not need one run. */
+/** The checks in order. Without a valid configuration only those run that do not need one. */
 async function* examine(options: CommonOptions): AsyncGenerator<Finding> {
   const checks = await import('./doctor-checks.ts');
   const { artifactStore } = await import('./doctor-artifacts.ts');

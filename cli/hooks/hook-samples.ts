@@ -1,4 +1,7 @@
-/** An event of each hook, as runs and doors make them: what `troupe hooks test` calls them with. */
+/**
+ * A sample event for each hook, for `troupe hooks test`. It is like the events of runs and of entry
+ * points.
+ */
 import type { HookEvent, HookName } from '../../agent/hooks/hooks.ts';
 
 const call = { name: 'exec', callId: 'call-1', args: { command: 'ls' } };

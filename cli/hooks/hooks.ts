@@ -1,4 +1,4 @@
-/** `troupe hooks`: the hooks of this installation, without a running troupe. */
+/** `troupe hooks`: lists and tests the hooks of this installation, without a running troupe. */
 import type { HookModule } from '../../agent/hooks/define-hooks.ts';
 import type { HookEvent, HookName } from '../../agent/hooks/hooks.ts';
 import { hookNamesOf, loadHooks } from '../../agent/hooks/load.ts';
@@ -41,7 +41,8 @@ export async function list(options: TenantOptions): Promise<number> {
 
 /**
  * Exit code 1 when a hook failed.
- * @throws TroupeError NOT_FOUND when nobody handles it; INVALID_ARGUMENT for an event that is none
+ * @throws TroupeError NOT_FOUND when no hook handles the event; INVALID_ARGUMENT for an unknown
+ *   event
  */
 export async function test(hook: string, options: HooksTestOptions): Promise<number> {
   const name = hook as HookName;
@@ -69,7 +70,7 @@ export async function test(hook: string, options: HooksTestOptions): Promise<num
 
 const SAMPLE_RUN = { agentId: 'main', sessionKey: 'agent:main:main', runId: 'test' };
 
-/** As in a run; a refusal of one that fails closed is among the failures. */
+/** As in a run. The refusal of a hook that fails closed is counted as a failure. */
 async function called<Name extends HookName>(
   name: Name,
   event: HookEvent<Name>,

@@ -52,7 +52,7 @@ export function addTokenCommand(program: Command, finish: Finish): void {
 
 const UNITS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400 };
 
-/** A time span with its unit, in seconds. Refused by commander with the option's name. */
+/** A duration with its unit, in seconds. Commander reports an error with the option's name. */
 function seconds(text: string): number {
   const [, count, unit = ''] = /^(\d{1,9})([smhd])$/.exec(text) ?? [];
   if (count !== undefined) return Number(count) * UNITS[unit]!;

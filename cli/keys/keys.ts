@@ -1,6 +1,6 @@
 /**
- * `troupe keys create` and `troupe keys rotate`: make a key pair on this machine. The private key
- * is written to a file and nowhere else; the public key is registered at the gateway.
+ * `troupe keys create` and `troupe keys rotate`: create a key pair on this machine. The private key
+ * is written to one file only; the public key is registered at the gateway.
  */
 import { rm } from 'node:fs/promises';
 import { resolve } from 'node:path';
@@ -36,7 +36,7 @@ export const rotate = ({ overlap, ...options }: RotateOptions): Promise<number> 
     callOperation(rotateKey, http, { ...key, ...defined({ overlap_sec: overlap }) }, options),
   );
 
-/** Writes the file first: a registered key without its private part would be useless. */
+/** Writes the file first: a registered key without its private key would be useless. */
 async function register(options: NewKeyOptions, send: Register): Promise<number> {
   const { sub, out } = options;
   const key = newSigningKey();

@@ -1,6 +1,7 @@
 /**
- * `troupe token`: a token for a program, signed with the key of the data folder, which is made when
- * there is none. Needs no gateway: the one of the same data folder believes it.
+ * `troupe token`: issues a token for a program, signed with the key of the data folder. The key is
+ * created if there is none. It connects to no gateway; the gateway of the same data folder accepts
+ * the token.
  */
 import { issueToken } from '../../channels/edge/identity/local-issuer.ts';
 import { exitCodes } from '../exit.ts';
@@ -10,7 +11,7 @@ import { printJson } from '../output.ts';
 export type TokenOptions = CommonOptions & {
   readonly sub: string;
   readonly tenant: string;
-  /** with commas between */
+  /** separated by commas */
   readonly roles: string;
   /** seconds */
   readonly ttl?: number;

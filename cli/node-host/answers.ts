@@ -1,10 +1,10 @@
 /**
- * Answers: what a node did under which key, on disk. A command that it is told twice is
- * answered from here and not carried out again, also after a restart.
+ * The stored answers of a node, by idempotency key. A command that arrives again, also after a
+ * restart, is answered from here and not executed again.
  *
- * Bound: the newest ANSWERS_MAX; an older key is a new command.
- * Invariant: a command is noted before it begins. One that was begun and has no answer was cut off:
- * it is answered as unknown and never begun again.
+ * Bound: the newest ANSWERS_MAX are stored; an older key is executed as a new command. Invariant: a
+ * command is recorded before it starts. A recorded command without an answer was interrupted: its
+ * outcome is reported as unknown and it never runs again.
  */
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -27,7 +27,7 @@ const CUT_OFF: Answer = {
 
 export class Answers {
   readonly #folder: string;
-  /** begun by this process and not answered */
+  /** started by this process and not answered yet */
   readonly #running = new Set<string>();
 
   constructor(folder: string) {
@@ -36,8 +36,8 @@ export class Answers {
   }
 
   /**
-   * `begin`: it is new, and noted. `running`: it is under way and will be answered. Else the answer
-   * that it has.
+   * `begin`: the command is new and is now recorded. `running`: it runs and will be answered.
+   * Otherwise the stored answer.
    */
   begin(id: string): 'begin' | 'running' | Answer {
     if (this.#running.has(id)) return 'running';
@@ -49,7 +49,7 @@ export class Answers {
     return 'begin';
   }
 
-  /** @throws when the disk does not take it: then the command counts as cut off */
+  /** @throws when writing fails: then the command counts as interrupted */
   end(id: string, answer: Answer): void {
     this.#running.delete(id);
     this.#write(id, JSON.stringify(answer));
@@ -64,14 +64,14 @@ export class Answers {
     }
   }
 
-  /** Whole or not at all. */
+  /** Writes atomically. */
   #write(id: string, text: string): void {
     const path = this.#path(id);
     writeFileSync(`${path}.new`, text, { mode: 0o600, flush: true });
     renameSync(`${path}.new`, path);
   }
 
-  /** Ids come from outside: a file is named by their digest. */
+  /** Ids are untrusted input, so a file is named by the digest of its id. */
   #path(id: string): string {
     return join(this.#folder, createHash('sha256').update(id).digest('hex'));
   }

@@ -1,18 +1,18 @@
-/** One command that a node host offers: its parameters' schema, and what it does. */
+/** One command that a node host offers: its parameter schema and its implementation. */
 import type { Static, TSchema } from '@sinclair/typebox';
 import { checker, describeErrors } from '../../protocols/check.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 
 export type CommandContext = {
-  /** nobody waits for the answer any more */
+  /** aborted when no caller waits for the answer any more */
   readonly signal: AbortSignal;
-  /** what is left of its time, milliseconds */
+  /** the remaining time, milliseconds */
   readonly timeoutMs: number;
-  /** the invocation's id: the same for every telling of it */
+  /** the invocation's id, the same for every delivery of the command */
   readonly id: string;
   /**
-   * Asks people; resolves when one has said yes. @throws TroupeError FORBIDDEN when they said no,
-   * or nothing
+   * Requests an approval and resolves when it is granted. @throws TroupeError FORBIDDEN when it was
+   * denied or expired
    */
   ask(question: { readonly command: string; readonly detail: string }): Promise<void>;
 };
@@ -21,7 +21,7 @@ export type HostCommand = {
   readonly name: string;
   readonly description: string;
   readonly params: TSchema;
-  /** @throws TroupeError what is told to the caller */
+  /** @throws TroupeError which is sent to the caller */
   run(params: unknown, context: CommandContext): Promise<unknown>;
 };
 

@@ -1,6 +1,6 @@
 /**
- * `fs.list`, `fs.read`, `fs.write`: files under the folders that the node's owner named, and
- * nowhere else. No path and no link leads out of them; `ro` folders are never written to.
+ * `fs.list`, `fs.read`, `fs.write`: access to files below the folders that the node's owner
+ * configured. No path or link leads out of them; `ro` folders are never written to.
  */
 import { opendir } from 'node:fs/promises';
 import { isAbsolute, relative } from 'node:path';
@@ -19,9 +19,12 @@ import { defineCommand, type HostCommand } from './command.ts';
 
 export type Root = { readonly path: string; readonly access: 'ro' | 'rw' };
 
-/** Of a file that is read: as JSON in JSON it may become seven times longer, below a frame. */
+/**
+ * Limit of a file that is read. As JSON in JSON it may become seven times longer and must still fit
+ * in a frame.
+ */
 const FILE_BYTES_MAX = 3 * 2 ** 20;
-/** Of a file that is written: what parameters of a command can hold. */
+/** Limit of a file that is written: the size limit of a command's parameters. */
 const WRITE_CHARACTERS_MAX = 240_000;
 const NAMES_MAX = 1_000;
 
@@ -116,7 +119,7 @@ const writeCommands = (roots: readonly Root[]): readonly HostCommand[] => {
   ];
 };
 
-/** The innermost one that holds the path. */
+/** The innermost folder that contains the path. */
 const rootOf = (roots: readonly Root[], path: string): Root => {
   const holds = roots
     .filter((root) => isAbsolute(path) && isWithin(root.path, path))

@@ -1,11 +1,11 @@
 /**
- * NodeHost: one machine as a node of a gateway. Proves its identity, waits to be let in,
- * carries out what it is told, and comes back after every loss.
+ * NodeHost: one machine as a node of a gateway. It proves its identity, waits for the pairing,
+ * executes commands, and reconnects after every loss.
  *
  * Invariants:
- *  1. A command runs at most once for its key (answers.ts), and every telling of it is answered.
- *  2. What needs a person's word runs after that word and not before.
- *  3. An answer that could not be sent is sent when the gateway tells the command again.
+ *  1. A command runs at most once per key (answers.ts), and every delivery of it is answered.
+ *  2. A command that needs an approval runs only after the approval.
+ *  3. An answer that could not be sent is sent when the gateway delivers the command again.
  */
 import { arch, hostname, platform } from 'node:os';
 import { defined } from '../../protocols/defined.ts';
@@ -28,13 +28,13 @@ export type NodeHostOptions = {
   readonly commands: readonly HostCommand[];
   readonly caps: readonly string[];
   readonly permissions: Readonly<Record<string, 'granted' | 'denied' | 'undetermined'>>;
-  /** how long people have to allow a command; default 120,000 */
+  /** how long an approval may take; default 120,000 */
   readonly approvalMs?: number;
-  /** for people */
+  /** prints a line for the operator */
   readonly say: (line: string) => void;
 };
 
-/** Between two tries while it waits to be let in. */
+/** Between two attempts while the pairing is pending. */
 const PAIRING_RETRY_MS = 3_000;
 const INVOKE_MS_DEFAULT = 30_000;
 const APPROVAL_MS_DEFAULT = 120_000;
@@ -42,7 +42,7 @@ const APPROVAL_MS_DEFAULT = 120_000;
 export class NodeHost {
   readonly #o: NodeHostOptions;
   readonly #commands: ReadonlyMap<string, HostCommand>;
-  /** what runs, by the id of its invocation */
+  /** running commands, by the id of their invocation */
   readonly #running = new Map<string, AbortController>();
   #client: GatewayClient | undefined;
   #said = '';
@@ -52,7 +52,7 @@ export class NodeHost {
     this.#commands = new Map(options.commands.map((command) => [command.name, command]));
   }
 
-  /** Serves until `signal` says so. @throws TroupeError when the gateway will never let it in */
+  /** Serves until `signal` is aborted. @throws TroupeError when the gateway refuses permanently */
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       try {
@@ -65,7 +65,7 @@ export class NodeHost {
     for (const running of this.#running.values()) running.abort();
   }
 
-  /** One client's life: from its first try until it is refused, or the signal. */
+  /** Runs one client, from its first attempt until it is refused or the signal is aborted. */
   async #serve(signal: AbortSignal): Promise<void> {
     const { url, identity } = this.#o;
     const client = GatewayClient.start({
@@ -102,7 +102,7 @@ export class NodeHost {
     }
   }
 
-  /** @throws TroupeError what no waiting changes */
+  /** @throws TroupeError when a retry cannot succeed */
   async #refused(error: TroupeError, signal: AbortSignal): Promise<void> {
     const { url, identity } = this.#o;
     const { code, requestId } = error.details ?? {};
@@ -169,7 +169,7 @@ export class NodeHost {
     await this.#answer(event.id, answer);
   }
 
-  /** What cannot be noted is not begun. */
+  /** A command that cannot be recorded is not started. */
   #begin(id: string): ReturnType<Answers['begin']> {
     try {
       return this.#o.answers.begin(id);
@@ -201,7 +201,7 @@ export class NodeHost {
     }
   }
 
-  /** Asked again after a loss, under the same id: a person answers once. */
+  /** Sent again after a connection loss with the same id: an operator decides once. */
   async #ask(
     id: string,
     { command, detail }: Parameters<CommandContext['ask']>[0],
@@ -238,7 +238,7 @@ export class NodeHost {
     }
   }
 
-  /** What cannot be told now is told when the gateway asks again. */
+  /** An answer that cannot be sent now is sent when the gateway delivers the command again. */
   async #answer(id: string, answer: Answer): Promise<void> {
     const { identity } = this.#o;
     try {
@@ -252,7 +252,7 @@ export class NodeHost {
     }
   }
 
-  /** Not the same line twice in a row. */
+  /** Does not print the same line twice in a row. */
   #say(line: string): void {
     if (line === this.#said) return;
     this.#said = line;

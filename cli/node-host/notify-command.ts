@@ -1,6 +1,6 @@
 /**
- * `system.notify`: a notification on the desktop by `notify-send` where there is one and a
- * desktop to show it; else a line where the node runs. The answer says which.
+ * `system.notify`: shows a desktop notification with `notify-send`. Without that program or a
+ * desktop it prints a line where the node runs. The answer says which.
  */
 import { spawn } from 'node:child_process';
 import { stripVTControlCharacters } from 'node:util';
@@ -28,7 +28,7 @@ export const notifyCommand = (print: (line: string) => void): HostCommand =>
     },
   });
 
-/** False where there is no such program, or no desktop. */
+/** False without the program or without a desktop. */
 const shown = (words: readonly string[]): Promise<boolean> =>
   new Promise((resolve) => {
     const child = spawn('notify-send', ['--', ...words], { stdio: 'ignore', timeout: NOTIFY_MS });

@@ -1,10 +1,11 @@
 /**
- * `system.run` and `system.which`: programs of this machine, with the rights of the user who
- * runs the node.
+ * `system.run` and `system.which`: programs of this machine, with the rights of the user who runs
+ * the node.
  *
- * Invariants: a line that no `--allow` pattern covers runs only after a person said yes; a command
- * sees PATH, HOME, LANG and what its caller gave by name, never the node's own environment; when
- * its time is up, or nobody waits any more, all that it started is ended.
+ * Invariants: a command line that no `--allow` pattern covers runs only after an approval. A
+ * command receives PATH, HOME, LANG and the variables that its caller passes, never the node's
+ * environment. When its time is up, or no caller waits any more, all processes that it started are
+ * ended.
  */
 import { accessSync, constants, statSync } from 'node:fs';
 import { homedir } from 'node:os';
@@ -16,25 +17,26 @@ import { TroupeError } from '../../protocols/errors.ts';
 import { type CommandContext, defineCommand, type HostCommand } from './command.ts';
 
 /**
- * `ask`: a person, unless a pattern allows it; `deny`: only what a pattern allows; `allow`: all.
+ * `ask`: requires an approval unless a pattern allows it; `deny`: only what a pattern allows;
+ * `allow`: everything.
  */
 export type RunMode = 'ask' | 'deny' | 'allow';
 export type RunPolicy = { readonly mode: RunMode; readonly allow: readonly string[] };
 
-/** Of each stream; what comes after it is left out, and the answer says so. */
+/** Limit of each output stream. The rest is left out, and the answer says so. */
 const OUTPUT_BYTES_MAX = 200_000;
 const RUN_MS_DEFAULT = 30_000;
-/** Names of variables that change what a program is, not what it is told. */
+/** Names of variables that can change which code a program runs. */
 const REFUSED_ENV =
   /^(PATH|HOME|SHELL|IFS|ENV|BASH_ENV|LD_.*|DYLD_.*|NODE_OPTIONS|PYTHON.*|PERL5?.*|RUBY.*|GIT_.*|TROUPE_.*)$/i;
 
 const RunParams = Type.Object({
-  /** a program and its arguments, or text for a shell */
+  /** a program and its arguments, or a shell command */
   command: Type.Union([
     Type.Array(Type.String({ maxLength: 32_768 }), { minItems: 1, maxItems: 256 }),
     Type.String({ minLength: 1, maxLength: 32_768 }),
   ]),
-  /** absolute; default the home folder */
+  /** absolute; default: the home folder */
   cwd: Type.Optional(Type.Union([Type.String({ maxLength: 4_096 }), Type.Null()])),
   env: Type.Optional(
     Type.Union([Type.Record(Type.String(), Type.String({ maxLength: 8_192 })), Type.Null()]),
@@ -90,7 +92,7 @@ const run = async (params: RunParams, policy: RunPolicy, context: CommandContext
   };
 };
 
-/** @throws TroupeError FORBIDDEN when it may not run; then nothing ran */
+/** @throws TroupeError FORBIDDEN when it may not run; then nothing was executed */
 const assertMay = async (
   line: string,
   { cwd, env }: { readonly cwd: string; readonly env: Readonly<Record<string, string>> },
@@ -98,7 +100,7 @@ const assertMay = async (
   context: CommandContext,
 ): Promise<void> => {
   const names = Object.keys(env);
-  // A variable can make an allowed program do something else, so then a person is asked as well.
+  // A variable can make an allowed program do something else, so this needs an approval as well.
   if (mode === 'allow' || (names.length === 0 && isAllowedCommand(line, allow))) return;
   if (mode === 'deny') {
     throw new TroupeError(
@@ -110,7 +112,7 @@ const assertMay = async (
   await context.ask({ command: line, detail: `In ${cwd}: ${given}${given && ' '}${line}` });
 };
 
-/** What a person is shown, and patterns are matched with; words are quoted as a shell would. */
+/** The text that an approval shows and that patterns are matched with, quoted as for a shell. */
 const lineOf = (command: RunParams['command']): string => {
   const words = typeof command === 'string' ? [command] : command;
   if (words.some((word) => word.includes('\0')))

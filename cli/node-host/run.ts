@@ -14,7 +14,7 @@ import { notifyCommand } from './notify-command.ts';
 import { runCommands, type RunMode } from './run-command.ts';
 
 export type NodeRunOptions = ClientOptions & {
-  /** what people call it; default the host name */
+  /** display name; default: the host name */
   readonly displayName?: string;
   /** `path`, `path:ro` or `path:rw` */
   readonly root?: readonly string[];
@@ -64,7 +64,7 @@ async function hostOptions(options: NodeRunOptions): Promise<NodeHostOptions> {
   };
 }
 
-/** @throws TroupeError INVALID_ARGUMENT for what is no folder */
+/** @throws TroupeError INVALID_ARGUMENT for a path that is not a folder */
 function rootOf(given: string): Root {
   const [, path = given, access = 'ro'] = /^(.*):(ro|rw)$/.exec(given) ?? [];
   const folder = resolve(path);

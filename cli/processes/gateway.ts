@@ -1,4 +1,6 @@
-/** `troupe gateway`: a door of a cluster. It holds no actors; any number of them may run. */
+/**
+ * `troupe gateway`: an entry point of a cluster. It owns no shards; any number of gateways may run.
+ */
 import { type Config, ensureToken } from '../../runtime/config/index.ts';
 import { runNode } from './node.ts';
 import type { CommonOptions } from '../options.ts';

@@ -1,6 +1,6 @@
 /**
- * `troupe health`: whether a process of this machine does its work, by exit code: for containers,
- * whose image needs no other program for it.
+ * `troupe health`: whether a process of this machine is ready, as an exit code. Container images
+ * need no other program for health checks.
  */
 import { defined } from '../../protocols/defined.ts';
 import { exitCodes } from '../exit.ts';

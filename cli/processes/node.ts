@@ -1,6 +1,6 @@
 /**
- * Node: what `troupe gateway` and `troupe worker` have in common: wait for NATS, say once that all
- * is ready, and stop in order at the first signal.
+ * The common part of `troupe gateway` and `troupe worker`: waits for NATS, prints once that the
+ * process is ready, and stops in order at the first signal.
  */
 import type { Node, NodeOptions } from '../../main.ts';
 import { type Config, makeFolder, natsServers } from '../../runtime/config/index.ts';
@@ -13,13 +13,13 @@ import { version } from '../version.ts';
 
 export type Role = {
   readonly start: (config: Config, options: NodeOptions) => Promise<Node>;
-  /** for a person, without the line break */
+  /** printed for the operator, without the line break */
   readonly ready: (node: Node) => string;
 };
 
 /**
- * Resolves when the process was told to stop and has stopped. @throws TroupeError when it cannot
- * begin, ConfigError when NATS is not named
+ * Resolves when the process has stopped after a signal. @throws TroupeError when it cannot start,
+ * ConfigError when no NATS server is named
  */
 export async function runNode(options: CommonOptions, { start, ready }: Role): Promise<number> {
   const asked = untilSignal();

@@ -1,11 +1,11 @@
-/** How many files this process may have open: sockets, stores and loaded modules count. */
+/** Checks how many files this process may open: sockets, stores and loaded modules count. */
 import { readFileSync } from 'node:fs';
 import { TroupeError } from '../../protocols/errors.ts';
 
-/** A process at rest has about 60; the rest is for clients, tools and model calls. */
+/** An idle process has about 60; the rest is for clients, tools and model calls. */
 const OPEN_FILES_MIN = 256;
 
-/** @throws TroupeError UNAVAILABLE when the limit is too low; says nothing where it is not known */
+/** Does nothing where the limit is not known. @throws TroupeError UNAVAILABLE when it is too low */
 export function checkOpenFiles(): void {
   const limit = openFilesLimit();
   if (limit === undefined || limit >= OPEN_FILES_MIN) return;

@@ -1,10 +1,12 @@
-/** Whether what answers at an address is a gateway of ours. */
+/** Whether an address belongs to a gateway of troupe. */
 import { get } from 'node:http';
 
-/** How long it may take to answer, milliseconds. */
+/** Time limit of the response, milliseconds. */
 const probeMs = 2_000;
 
-/** Asks `/healthz` of `host:port`. Never throws: silence and other programs are a no. */
+/**
+ * Requests `/healthz` of `host:port`. Never throws: false without a response or for other programs.
+ */
 export function isTroupe(address: string): Promise<boolean> {
   return new Promise((resolve) => {
     const request = get(`http://${address}/healthz`, { timeout: probeMs }, (response) => {

@@ -1,11 +1,11 @@
-/** SIGINT and SIGTERM: the first one asks to stop in order, the second one ends at once. */
+/** SIGINT and SIGTERM: the first one starts an orderly stop, the second one exits at once. */
 import { exitCodes } from '../exit.ts';
 
 const signals = ['SIGINT', 'SIGTERM'] as const;
 
 /**
- * Aborted by the first signal. Listens from now on: call it before there is something to stop, so
- * that a process that is the first of a container can be stopped at any time.
+ * Aborted by the first signal. Call it before there is something to stop, because it listens from
+ * then on: PID 1 of a container ignores signals without a listener.
  */
 export function untilSignal(): AbortSignal {
   const asked = new AbortController();

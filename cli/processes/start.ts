@@ -1,8 +1,8 @@
 /**
- * `troupe start`: runs troupe in this process until it is told to stop.
+ * `troupe start`: runs troupe in this process until a signal.
  *
- * The first SIGINT or SIGTERM stops it in order: no new messages, what runs is committed, the
- * stores are closed. The second one ends it at once, which loses nothing that was accepted.
+ * The first SIGINT or SIGTERM stops it in order: it accepts no new messages, commits running work
+ * and closes the stores. The second one exits at once, which loses nothing that was accepted.
  */
 import { type Config, ensureToken } from '../../runtime/config/index.ts';
 import { TroupeError } from '../../protocols/errors.ts';
@@ -27,7 +27,9 @@ export async function start(options: CommonOptions): Promise<number> {
   return exitCodes.ok;
 }
 
-/** The URL that opens the page and signs in: the token stands after `#`, which no server sees. */
+/**
+ * The URL that opens the page and signs in. The token follows `#`, which is not sent to servers.
+ */
 export function withSecret(url: string, { gateway: { auth } }: Config): string {
   if (url.includes('#') || auth.mode !== 'token' || !auth.token) return url;
   return `${url}${url.endsWith('/') ? '' : '/'}#token=${encodeURIComponent(auth.token.reveal())}`;
@@ -46,7 +48,7 @@ function announce(url: string, notYetUsed: readonly string[], { json }: CommonOp
   }
 }
 
-/** Says what a person can do about a port that is taken. */
+/** Explains what an operator can do about an occupied port. */
 export async function explainPort(error: unknown, config: Config): Promise<never> {
   if (!takenPort(error)) throw error;
   const address = await addressOf(config);

@@ -1,6 +1,6 @@
 /**
- * `troupe worker`: takes its share of a cluster's actors, and runs their model calls and tools. It
- * listens on no port. Told to stop, it hands its actors over first.
+ * `troupe worker`: owns a share of a cluster's shards, and runs their model calls and tools. It
+ * listens on no port. At a signal it hands its shards over before it stops.
  */
 import { runNode } from './node.ts';
 import type { CommonOptions } from '../options.ts';

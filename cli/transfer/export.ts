@@ -1,6 +1,6 @@
 /**
- * `troupe export`: the whole installation of a data folder as one file, for `troupe import`. The
- * folder is only read, and troupe must not run on it meanwhile.
+ * `troupe export`: writes the whole installation of a data folder to one file, for `troupe import`.
+ * The folder is only read, and troupe must not run on it meanwhile.
  */
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -65,7 +65,7 @@ export async function exportTo(file: string, options: ExportOptions): Promise<nu
   }
 }
 
-/** The keys, encrypted; without a passphrase a line for each that is left out. */
+/** The encrypted keys; without a passphrase one line for each key that is left out. */
 async function keysOf(
   config: Config,
   options: ExportOptions,
@@ -80,7 +80,7 @@ async function keysOf(
   return { leftOut };
 }
 
-/** Where the files of actors lie outside of the store; synced ones are blobs in it. */
+/** The folder of the actors' files if it is outside of the store; synced files are blobs in it. */
 function workspacesOf({ home, runtime: { workspaces } }: Config): { workspaces?: string } {
   const { provider = 'folder', path = join(home, 'workspaces') } = workspaces;
   return provider === 'folder' && existsSync(path) ? { workspaces: path } : {};
@@ -91,7 +91,7 @@ export const progress = (what: string): void => void process.stderr.write(`troup
 const several = (count: number, one: string, many = `${one}s`): string =>
   `${count} ${count === 1 ? one : many}`;
 
-/** What was carried, for a person. */
+/** A summary of the export. */
 export const sentence = (summary: TransferSummary): string =>
   [
     `cell ${summary.cell}: ${several(summary.shards, 'shard')}`,

@@ -1,6 +1,6 @@
 /**
- * `troupe import`: what `troupe export` wrote, into a cluster that has no cell yet. Workers and
- * gateways are started afterwards; those that come while it is under way wait.
+ * `troupe import`: loads a file of `troupe export` into a cluster that has no cell yet. Start
+ * workers and gateways afterwards; those that start during the import wait for its end.
  */
 import { resolve } from 'node:path';
 import { openArtifacts } from '../../compose/artifacts.ts';
@@ -22,7 +22,7 @@ export type ImportOptions = CommonOptions &
   PassphraseOptions & { readonly again?: boolean; readonly keys?: boolean };
 
 /**
- * Answers 1 when something that is referred to is not there.
+ * Returns exit code 1 when something that is referred to is missing.
  * @throws TroupeError CONFLICT when there is a cell, an import has not ended, or the data folder
  *   has other keys; UNAUTHORIZED for another passphrase; UNAVAILABLE
  */
@@ -92,7 +92,9 @@ function report(
 
 type Keys = { readonly config: Config; readonly file: string; readonly options: ImportOptions };
 
-/** Opens the exported keys; the answer writes them where the first process finds them. */
+/**
+ * Decrypts the exported keys. The returned function writes them where the first process finds them.
+ */
 async function keysFrom(
   sealed: Uint8Array | undefined,
   { config, file, options }: Keys,
@@ -116,7 +118,7 @@ async function keysFrom(
   }
 }
 
-/** What was stored once is stored again, whatever this configuration accepts. */
+/** Existing data is imported whatever limits this configuration sets. */
 const anyFile = (config: Config): Config => {
   const artifacts = { ...config.a2a.artifacts, mimeTypes: ['*/*'], bytesMax: 2 ** 52 };
   return { ...config, a2a: { ...config.a2a, artifacts } };

@@ -1,13 +1,16 @@
-/** The passphrase of the keys in an export. It is never an argument: those are seen by others. */
+/**
+ * The passphrase of the keys in an export. It is never an argument, because other users can see the
+ * arguments of a process.
+ */
 import { readFile } from 'node:fs/promises';
 import { TroupeError } from '../../protocols/errors.ts';
 
 export type PassphraseOptions = { readonly passphraseFile?: string };
 
-/** How a person gives it. */
+/** How the passphrase is passed. */
 export const PASSPHRASE = 'TROUPE_EXPORT_PASSPHRASE, or --passphrase-file FILE';
 
-/** undefined when none is given. @throws TroupeError NOT_FOUND when the file cannot be read */
+/** Undefined if none is set. @throws TroupeError NOT_FOUND when the file cannot be read */
 export async function passphraseOf({
   passphraseFile,
 }: PassphraseOptions): Promise<string | undefined> {

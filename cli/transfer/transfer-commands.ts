@@ -1,4 +1,4 @@
-/** The commands that carry an installation to another place. */
+/** The commands that move an installation to another place. */
 import type { Command } from 'commander';
 import { examples, type Finish, withConfig, withJson, withNats } from '../command-parts.ts';
 import type { ExportOptions } from './export.ts';
