@@ -1,7 +1,6 @@
 /**
- * The composition root: makes one running process out of a configuration: all of troupe on its
- * embedded store, or a gateway or a worker of a cluster. Everything is wired behind this door and
- * nowhere else; nothing here decides.
+ * The composition root: creates a running process from a configuration: all of troupe on its
+ * embedded store, or a gateway or a worker of a cluster. All wiring is behind these functions.
  */
 export {
   type Node,

@@ -23,7 +23,7 @@ export async function audit(options: AuditOptions): Promise<number> {
     }),
   );
   if (options.json) printJson(result);
-  else if (result.records.length === 0) process.stdout.write('nothing was noted\n');
+  else if (result.records.length === 0) process.stdout.write('no records\n');
   else process.stdout.write(auditTable(result.records));
   return exitCodes.ok;
 }

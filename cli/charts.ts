@@ -50,7 +50,7 @@ export async function exportCharts(
   const chosen = type === undefined ? all : all.filter((actor) => actor.type === type);
   if (chosen.length === 0) {
     const known = all.map((actor) => actor.type).join(', ');
-    throw new TroupeError('NOT_FOUND', `there is no actor type ${type}; there are ${known}`);
+    throw new TroupeError('NOT_FOUND', `unknown actor type ${type}; known: ${known}`);
   }
   const charts = new Map<string, string>();
   for (const actor of chosen) charts.set(actor.type, await render(actor, format));

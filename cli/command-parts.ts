@@ -12,32 +12,32 @@ export function withConfig(command: Command): Command {
   return command
     .option(
       '--config <file>',
-      'configuration file (TROUPE_CONFIG; default troupe.json5 in the data folder)',
+      'configuration file (TROUPE_CONFIG; default: troupe.json5 in the data folder)',
     )
-    .option('--data <dir>', 'data folder (TROUPE_HOME; default ~/.troupe)')
+    .option('--data <dir>', 'data folder (TROUPE_HOME; default: ~/.troupe)')
     .option('--port <n>', 'port of the gateway (TROUPE_PORT; default 18789)')
     .option(
       '--token <token>',
-      'token of the gateway (TROUPE_TOKEN; default the one in the data folder)',
+      'token of the gateway (TROUPE_TOKEN; default: the token in the data folder)',
     );
 }
 
 export const withJson = (command: Command) => command.option('--json', 'print JSON for programs');
 
 export const withClient = (command: Command) =>
-  withConfig(command).option('--url <url>', 'a gateway elsewhere, ws://host:port', gatewayUrl);
+  withConfig(command).option('--url <url>', 'another gateway, ws://host:port', gatewayUrl);
 
 function gatewayUrl(text: string): string {
   if (URL.canParse(text) && /^(wss?|https?):$/.test(new URL(text).protocol)) return text;
-  throw new InvalidArgumentError('Write the URL of a gateway, as ws://127.0.0.1:18789.');
+  throw new InvalidArgumentError('Expected the URL of a gateway, as ws://127.0.0.1:18789.');
 }
 
 /** For commands that read the configuration and connect to no gateway. */
 export const withTenantOf = (command: Command) =>
-  command.option('--tenant <name>', 'as the configuration of this tenant says; default `default`');
+  command.option('--tenant <name>', 'use the configuration of this tenant; default: `default`');
 
 export const withTenant = (command: Command) =>
-  command.option('--tenant <name>', 'tenant; default that of the gateway');
+  command.option('--tenant <name>', 'tenant; default: the caller’s tenant');
 
 /**
  * The command that runs when no command of the group is named. An unknown word is reported as an
@@ -57,7 +57,7 @@ export const defaultCommand = (group: Command, name: string): Command =>
 export function wholeNumber(text: string): number {
   const value = Number(text);
   if (Number.isInteger(value) && value > 0) return value;
-  throw new InvalidArgumentError('Give a whole number, at least 1.');
+  throw new InvalidArgumentError('Expected a whole number, at least 1.');
 }
 
 /** Options for the cluster's location. */

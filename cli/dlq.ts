@@ -27,8 +27,11 @@ export function addRedriveCommand(dlq: Command, finish: Finish): void {
     .option('--all', 'all dead letters of a domain')
     .option('--domain <domain>', 'with --all: the domain')
     .requiredOption('--why <text>', 'the reason, which is recorded')
-    .option('--who <name>', 'the operator, recorded with the name of the token; default your user')
-    .description('send the message of a dead letter again, or those of a domain')
+    .option(
+      '--who <name>',
+      'the operator, recorded with the name of the token; default: your user name',
+    )
+    .description('redrive a dead letter, or all of a domain')
     .addHelpText(
       'after',
       examples(
@@ -43,19 +46,20 @@ export function addRedriveCommand(dlq: Command, finish: Finish): void {
 
 async function redrive(letter: string | undefined, options: RedriveOptions): Promise<number> {
   if ((letter === undefined) !== (options.all === true))
-    throw usage('name one letter, as orders/17, or give --all with --domain');
+    throw usage('name one dead letter, as orders/17, or use --all with --domain');
   const http = await gatewayHttp(options);
   if (letter !== undefined) {
     const result = await redriveOne(http, letterParams(letter), options);
     const { already } = result;
     const outcome = already
-      ? `was already sent again at ${already.at} by ${already.who}: nothing was sent`
-      : `was sent again as ${result.message_id}`;
+      ? `was already redriven at ${already.at} by ${already.who}: nothing was sent`
+      : `was redriven as ${result.message_id}`;
     report(options, result, `${letter} ${outcome}\n`);
     return exitCodes.ok;
   }
   const { domain } = options;
-  if (domain === undefined) throw usage('--all needs --domain: letters are sent again by domain');
+  if (domain === undefined)
+    throw usage('--all needs --domain: dead letters are redriven by domain');
   return redriveAll(http, domain, options);
 }
 
@@ -86,7 +90,7 @@ async function redriveAll(
     }
   }
   const remaining = refused.map((one) => `${domain}/${one.position}: ${one.error.message}\n`);
-  report(options, { sent, refused }, `${sent.length} of ${domain} were sent again\n`);
+  report(options, { sent, refused }, `${sent.length} of ${domain} were redriven\n`);
   if (!options.json) process.stderr.write(remaining.join(''));
   return refused.length === 0 ? exitCodes.ok : exitCodes.failure;
 }

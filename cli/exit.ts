@@ -71,7 +71,7 @@ export function reportFailure(error: unknown, { json = false } = {}): number {
     process.stderr.write(`troupe: the operating system refused: ${message}${adviceFor(error)}\n`);
   } else {
     const stack = error instanceof Error ? error.stack : undefined;
-    process.stderr.write(`troupe: this should not have happened\n${stack ?? message}\n`);
+    process.stderr.write(`troupe: internal error\n${stack ?? message}\n`);
   }
   return exitCodeOf(error);
 }

@@ -69,7 +69,7 @@ export async function loadForTenant({
   const { tenants } = installation;
   if (!Object.hasOwn(tenants, tenant)) {
     const names = ['default', ...Object.keys(tenants)].join(', ');
-    throw new TroupeError('NOT_FOUND', `no tenant ${tenant} is configured; there are ${names}`);
+    throw new TroupeError('NOT_FOUND', `no tenant ${tenant} is configured; available: ${names}`);
   }
   return { config: tenantConfig(installation, tenant), installation };
 }

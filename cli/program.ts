@@ -36,7 +36,7 @@ import { version } from './version.ts';
 export async function buildProgram(finish: Finish, args: readonly string[]): Promise<Command> {
   const operations = operationGroup(args);
   const program = new Command('troupe')
-    .description('Durable multi-agent runtime: agents that go on after a kill.')
+    .description('Durable multi-agent runtime: agents that continue after a crash.')
     .version(version, '-V, --version', 'print the version')
     .helpOption('-h, --help', 'print help')
     .helpCommand('help [command]', 'print help for a command')
@@ -58,7 +58,7 @@ export async function buildProgram(finish: Finish, args: readonly string[]): Pro
       'dead letters: messages that could not be delivered or processed',
       async () => (await import('./dlq.ts')).addRedriveCommand,
     ),
-    operations('approvals', 'questions that wait for an operator'),
+    operations('approvals', 'pending approvals'),
     addDevicesCommands,
     addNodesCommands,
     addAuditCommands,
@@ -107,9 +107,9 @@ function addStart(program: Command, finish: Finish): void {
 
 function addChat(program: Command, finish: Finish): void {
   withClient(program.command('chat'))
-    .description('talk with an agent in the terminal')
-    .option('--session <key>', 'session; default the main one')
-    .option('--agent <id>', 'agent; default the default one')
+    .description('chat with an agent in the terminal')
+    .option('--session <key>', 'session; default: the main session')
+    .option('--agent <id>', 'agent; default: the default agent')
     .option('--blocks', 'print answers by paragraphs instead of words')
     .addHelpText(
       'after',
@@ -122,16 +122,19 @@ function addChat(program: Command, finish: Finish): void {
 
 function addAgent(program: Command, finish: Finish): void {
   const agent = withJson(withClient(program.command('agent')))
-    .description('give an agent one message and print its answer')
+    .description('send one message to an agent and print its answer')
     .option('-m, --message <text>', 'the message; - reads it from stdin')
-    .option('--session <key>', 'session; default the main one')
-    .option('--agent <id>', 'agent; default the default one')
+    .option('--session <key>', 'session; default: the main session')
+    .option('--agent <id>', 'agent; default: the default agent')
     .option('--model <name>', 'model as provider/model')
     .option('--thinking <level>', 'off, minimal, low, medium, high or xhigh')
-    .option('--verbose [level]', 'what the reply shows of tools: off, on (without a level) or full')
-    .option('--timeout <seconds>', 'longest the run may take; default the agent’s own', wholeNumber)
-    .option('--image <file...>', 'images that go with the message')
-    .option('--run-id <id>', 'id of the run: the same one again gives the first result')
+    .option(
+      '--verbose [level]',
+      'how the reply shows tool calls: off, on (without a level) or full',
+    )
+    .option('--timeout <seconds>', 'time limit of the run; default: the agent’s', wholeNumber)
+    .option('--image <file...>', 'images to attach to the message')
+    .option('--run-id <id>', 'id of the run: a repeat returns the first result')
     .addHelpText(
       'after',
       examples(
@@ -153,21 +156,20 @@ function addAgent(program: Command, finish: Finish): void {
 function addSessions(program: Command, finish: Finish): void {
   const sessions = withJson(withClient(program.command('sessions')))
     .description('list the sessions, newest first')
-    .option('--agent <id>', 'only those of one agent')
+    .option('--agent <id>', 'only sessions of this agent')
     .option('--limit <n>', 'maximum number', wholeNumber)
     .addHelpText('after', examples('troupe sessions', 'troupe sessions --json --limit 10'))
     .action(async (options: SessionsOptions) => {
       finish(await (await import('./sessions.ts')).sessions(options));
     });
   withJson(withClient(sessions.command('delete')))
-    .description('end a session and take it off the lists; its transcript stays')
-    .argument('<key>', 'its key, as `troupe sessions` shows it')
+    .description('delete a session; its transcript is kept')
+    .argument('<key>', 'its key, from `troupe sessions`')
     .addOption(
-      new Option('--orphans <how>', 'its subagents; default as configured').choices([
-        'cascade',
-        'adopt',
-        'detach',
-      ]),
+      new Option(
+        '--orphans <how>',
+        'what happens to its subagents; default: as configured',
+      ).choices(['cascade', 'adopt', 'detach']),
     )
     .addHelpText('after', examples('troupe sessions delete agent:main:trial'))
     .action(async (key: string, _options: object, command: Command) => {
@@ -209,14 +211,14 @@ function addConfig(program: Command, finish: Finish): void {
   const config = program.command('config').description('the configuration');
   const load = () => import('./config/config.ts');
   withJson(withConfig(config.command('show')))
-    .description('print every value and where it comes from; secrets as ***')
+    .description('print every value and its source; secrets as ***')
     .action(async (options: CommonOptions) => finish(await (await load()).show(options)));
   withJson(withConfig(config.command('check')))
-    .description('check it, and name every problem')
+    .description('check the configuration, and print every problem')
     .addHelpText('after', examples('troupe config check --config ./troupe.json5'))
     .action(async (options: CommonOptions) => finish(await (await load()).check(options)));
   withJson(withNats(withConfig(config.command('apply'))))
-    .description('give the settings of the file to a whole cluster')
+    .description('apply the settings of the file to a whole cluster')
     .addHelpText(
       'after',
       examples('troupe config apply --nats nats://127.0.0.1:4222 --config ./troupe.json5'),
@@ -226,7 +228,7 @@ function addConfig(program: Command, finish: Finish): void {
     });
   config
     .command('schema')
-    .description('print its JSON Schema')
+    .description('print the JSON Schema of the configuration')
     .addHelpText('after', examples('troupe config schema > troupe.schema.json'))
     .action(async () => finish(await (await load()).schema()));
   config
@@ -237,7 +239,7 @@ function addConfig(program: Command, finish: Finish): void {
 
 function addDoctor(program: Command, finish: Finish): void {
   withJson(withConfig(program.command('doctor')))
-    .description('look at machine, configuration and data, and say what to do')
+    .description('check the machine, the configuration and the data, and print remedies')
     .addHelpText('after', examples('troupe doctor', 'troupe doctor --json'))
     .action(async (options: CommonOptions) => {
       finish(await (await import('./doctor/doctor.ts')).doctor(options));

@@ -7,9 +7,9 @@ const languages: typeof SDK_LANGUAGES = ['typescript', 'python'];
 
 export function addSdkCommand(program: Command, finish: Finish): void {
   withJson(program.command('sdk'))
-    .description('write the client for programs in TypeScript or Python into a folder')
+    .description('write the TypeScript or Python client into a folder')
     .addArgument(new Argument('<language>', 'which one').choices(languages))
-    .requiredOption('--out <dir>', 'folder to write to: a new or an empty one')
+    .requiredOption('--out <dir>', 'output folder, new or empty')
     .addHelpText(
       'after',
       examples(

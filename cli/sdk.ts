@@ -19,7 +19,7 @@ export function writeSdk(
   { out, json = false }: SdkOptions,
 ): number {
   if (statSync(out, { throwIfNoEntry: false })?.isDirectory() && readdirSync(out).length > 0) {
-    const message = `${out} is not empty: name a new folder, or remove what is there`;
+    const message = `${out} is not empty: name a new folder, or empty it`;
     throw new TroupeError('CONFLICT', message, { details: { out } });
   }
   makeFolder(out);

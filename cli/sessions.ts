@@ -20,7 +20,7 @@ export async function sessions(options: SessionsOptions): Promise<number> {
   );
   if (options.json) printJson(result);
   else if (result.sessions.length === 0) {
-    process.stdout.write('there are no sessions yet; `troupe chat` begins one\n');
+    process.stdout.write('no sessions; `troupe chat` starts one\n');
   } else {
     const rows = result.sessions.map((row) => cells(row, result.ts));
     process.stdout.write(
@@ -40,8 +40,9 @@ export async function deleteSession(key: string, options: SessionDeleteOptions):
     client.request('sessions.delete', { key, ...defined({ orphans }) }),
   );
   if (options.json) printJson(result);
-  else if (result.deleted) process.stdout.write(`${result.key} is deleted; its transcript stays\n`);
-  else process.stdout.write(`there is no session ${result.key}: nothing to delete\n`);
+  else if (result.deleted)
+    process.stdout.write(`${result.key} is deleted; its transcript is kept\n`);
+  else process.stdout.write(`session ${result.key} does not exist: nothing to delete\n`);
   return exitCodes.ok;
 }
 

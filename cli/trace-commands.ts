@@ -12,9 +12,9 @@ import type { TraceOptions } from './trace.ts';
 
 export function addTraceCommand(program: Command, finish: Finish): void {
   withTenant(withJson(withClient(program.command('trace'))))
-    .description('what a run led to: messages, subagents, tools, across sessions and workers')
-    .argument('<run>', 'id of the run; `troupe agent --json` and `troupe sessions --json` tell it')
-    .option('--mermaid', 'a sequence diagram, for Markdown')
+    .description('show what a run caused: messages, subagents, tools, across sessions and workers')
+    .argument('<run>', 'id of the run, from `troupe agent --json` or `troupe sessions --json`')
+    .option('--mermaid', 'print a sequence diagram for Markdown')
     .option(
       '--depth <n>',
       'maximum distance of followed messages and spawns, 1 to 8; default 8',

@@ -60,7 +60,7 @@ type Parts = {
   readonly tasks: TaskParts;
 };
 
-/** @param transports by which envelopes come in here */
+/** @param transports by which this process receives envelopes */
 export function openA2a(parts: Parts, transports: readonly Transport[]): A2a {
   const { config, system, processServices, tasks } = parts;
   const { locality, localities, outstanding, quota } = config.a2a;
@@ -178,7 +178,7 @@ type Served = Parts & {
   readonly transports: readonly Transport[];
   readonly edge: Edge;
   readonly identity: Identity;
-  /** the same, counting each call against the quota of envelopes, or of reads */
+  /** the same, counting each call against the quota of envelopes or of reads */
   readonly writer: Pick<Identity, 'authenticate'>;
   readonly reader: Pick<Identity, 'authenticate'>;
   readonly offers: Offers;

@@ -1,4 +1,4 @@
-/** The actions that ship, as code and as data. */
+/** The built-in actions, as code and as data. */
 import { conformanceActions } from '../conformance/agent/actions.ts';
 import { factoryActions } from '../sample-agents/factory.ts';
 import { registryActions } from '../actors/registry/actions.ts';
@@ -11,7 +11,7 @@ const SETS = { factory: factoryActions, conformance: conformanceActions };
 export type AgentSet = keyof typeof SETS;
 const ALL_SETS: readonly AgentSet[] = ['factory', 'conformance'];
 
-/** Of these sets, and the registry's own. */
+/** The agents of these sets, and the registry's own. */
 export const shippedActions = (
   sets: readonly AgentSet[] = ALL_SETS,
 ): readonly ActionDefinition[] => [

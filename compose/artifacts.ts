@@ -1,4 +1,4 @@
-/** Which bucket a configuration means. */
+/** Selects the artifact bucket of a configuration. */
 import { join } from 'node:path';
 import { TroupeError } from '../protocols/errors.ts';
 import { BlobArtifacts, type BlobArtifactsOptions } from '../runtime/artifacts/blob-artifacts.ts';
@@ -14,18 +14,18 @@ import { withFolder } from './former-folder.ts';
 
 export type OpenArtifactsOptions = {
   /**
-   * where signed URLs of a folder point to, when the configuration does not say; default the
-   * address that the gateway is configured to listen on
+   * base URL of signed URLs of a folder; default: the address on which the gateway is configured to
+   * listen
    */
   readonly publicUrl?: () => string;
   readonly clock?: Clock;
-  /** of the cell that this process has joined: where files are unless the configuration says */
+  /** of the joined cell, which stores files unless another bucket is configured */
   readonly blobs?: Blobs;
 };
 
 /**
- * Whether processes of a cluster keep files in the cell: nothing else is configured. A process with
- * a place stores files in that place, which the cell's servers need not be in.
+ * Whether processes of a cluster store files in the cell, which is the default. A process with a
+ * configured location stores files there, because the cell's servers may be elsewhere.
  */
 export const keepsFilesInCell = ({ a2a }: Pick<Config, 'a2a'>): boolean => {
   const { s3, path, locality } = a2a.artifacts;
@@ -33,12 +33,12 @@ export const keepsFilesInCell = ({ a2a }: Pick<Config, 'a2a'>): boolean => {
   return s3 === undefined && path === undefined && !elsewhere;
 };
 
-/** The key that files in a cell are encrypted with, unless the configuration has one. */
+/** The key that encrypts files in a cell, unless the configuration has one. */
 export const filesKeyFile = (home: string): string => join(home, 'a2a', 'files.key');
 
 /**
- * The S3-compatible store when one is configured, else the folder that is configured, else the
- * blobs of the cell, else a folder of the data folder.
+ * The configured S3-compatible store, otherwise the configured folder, otherwise the blobs of the
+ * cell, otherwise a folder of the data folder.
  * @throws TroupeError UNAVAILABLE when the folder cannot be used; INVALID_ARGUMENT for a bad key
  */
 export async function openArtifacts(
@@ -67,7 +67,7 @@ export async function openArtifacts(
   return withFolder(cell, await folder());
 }
 
-/** They are there once the process has joined its cell. */
+/** They exist once the process has joined its cell. */
 async function cellKeys(
   config: Config,
 ): Promise<Pick<BlobArtifactsOptions, 'sealingKey' | 'urlKey'>> {
@@ -83,7 +83,7 @@ async function cellKeys(
 export const artifactsFolder = ({ home, a2a }: Pick<Config, 'home' | 'a2a'>): string =>
   a2a.artifacts.path ?? join(home, 'artifacts');
 
-/** The gateway's address by its configuration, as those on this machine reach it. */
+/** The gateway's configured address, as seen from this machine. */
 export function gatewayUrl(config: Config): string {
   const host = bindHost(config) === '0.0.0.0' ? '127.0.0.1' : bindHost(config);
   return `http://${host.includes(':') ? `[${host}]` : host}:${config.gateway.port}`;
@@ -97,5 +97,5 @@ const none = (): Promise<never> =>
     ),
   );
 
-/** For a process without a bucket: everything is UNAVAILABLE. */
+/** For a process without a bucket: every call fails with UNAVAILABLE. */
 export const noArtifacts: Artifacts = { put: none, get: none, sign: none, resolve: none };

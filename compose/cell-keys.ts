@@ -1,6 +1,6 @@
 /**
- * The keys that this process shares with the others of its cell: where the data folder or the
- * configuration has each of them, and the error when they cannot be used.
+ * The keys that the processes of a cell share: where the data folder or the configuration contains
+ * each of them, and the error when they cannot be used.
  */
 import { randomBytes } from 'node:crypto';
 import { rm } from 'node:fs/promises';
@@ -61,7 +61,7 @@ function placesOf({ home, a2a }: Config): readonly KeyPlace[] {
   ];
 }
 
-/** Whether the operator gives each process all that the processes share, as compose does. */
+/** Whether the operator configures all shared keys of each process, as docker-compose.yml does. */
 const isManaged = (config: Config): boolean => {
   const { sealingKeyFile: sealing, signingKeyFile: signing } = config.a2a;
   return sealing !== undefined && signing !== undefined && !keepsFilesInCell(config);
@@ -77,7 +77,7 @@ const isFilesKey = (text: string): boolean => sealingKey(text).bytes.length > 0;
 const isPrivateJwks = (text: string): boolean =>
   jwksIn(text, 'it').every(({ d }) => typeof d === 'string' && d !== '');
 
-/** What is no key is refused before the cell records it: the record is written once. */
+/** An invalid key is refused before the cell records it: the record is written once. */
 function checked(path: string, text: string, isKey: (text: string) => boolean): string {
   let cause: unknown;
   try {

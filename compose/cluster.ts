@@ -55,19 +55,20 @@ export type Node = {
 
 export type NodeOptions = {
   readonly own?: OwnAgents;
-  /** where the configuration was read; absent: there is no file */
+  /** where the configuration was read; absent: no file */
   readonly file?: string | undefined;
-  /** gives up a start that waits */
+  /** aborts a start that is waiting */
   readonly signal: AbortSignal;
   /** receives the reason for waiting for NATS */
   readonly onWait: (what: string) => void;
 };
 
-/** Processes of one name on one machine. */
+/** Maximum number of processes with one name on one machine. */
 const NAMESAKES_MAX = 100;
 
 /**
- * A worker of a cluster: shards, turns and effects, and no port. Resolves when it accepts shards.
+ * Starts a worker of a cluster, which owns shards, runs turns and effects, and opens no port.
+ * Resolves when it accepts shards.
  * @throws TroupeError when NATS refuses it; the reason with which `signal` aborted
  */
 export async function startWorker(config: Config, options: NodeOptions): Promise<Node> {
@@ -99,8 +100,9 @@ export async function startWorker(config: Config, options: NodeOptions): Promise
 }
 
 /**
- * A gateway of a cluster: the entry point for clients, with copies of the rows that they read, and
- * without shards. Resolves when it accepts clients: in a new cluster, after a worker has joined.
+ * Starts a gateway of a cluster: the entry point for clients, with replicas of the rows that they
+ * read, and without shards. Resolves when it accepts clients: in a new cluster, after a worker has
+ * joined.
  * @throws TroupeError as startWorker, or when the port is in use
  */
 export async function startClusterGateway(
@@ -121,7 +123,7 @@ export async function startClusterGateway(
   };
   try {
     const seeded = seedCluster(system, { config, log: processServices.log, signal });
-    // A first message must find its agent configured; in an older cluster it does without us.
+    // A first message must find its agent configured. An older cluster already has its settings.
     if (system.index.get('cluster', DEFAULT_TENANT, 'root') === undefined) await seeded;
     void seedTenants(system, { config, log: processServices.log, signal });
     options.signal.throwIfAborted();
@@ -146,7 +148,7 @@ export async function startClusterGateway(
   }
 }
 
-/** Where the configuration gives a worker a port for them. */
+/** If the configuration sets a port for them. */
 async function serveOwnMetrics(
   { a2a, gateway }: Config,
   { metrics }: ProcessServices,
@@ -160,7 +162,7 @@ async function serveOwnMetrics(
 
 type Joining = NodeOptions & { readonly onEvent?: (event: PlacementEvent) => void };
 
-/** Opens the log, the state and what else NATS holds, and says under which name. */
+/** Opens the log, the state and the other parts in NATS, and chooses the process name. */
 async function openPorts(
   config: Config,
   role: 'worker' | 'gateway',
@@ -237,7 +239,7 @@ async function joinCluster(
         version: packageJson.version,
         weight: cluster.weight,
         drainMs: cluster.drainSeconds * 1_000,
-        onEvent: heardBy(log, options.onEvent),
+        onEvent: loggedAndPassedOn(log, options.onEvent),
       },
     });
     const node = await opening;
@@ -253,8 +255,8 @@ async function joinCluster(
 }
 
 /**
- * Says in the log when this process and another do not have alike what they must; workers learn
- * where gateways serve files.
+ * Logs when this process and another one differ in parts that they must share. Workers receive the
+ * address at which gateways serve files.
  */
 function compareParts(
   self: Pick<SharedPartsOptions, 'bus' | 'cell' | 'node' | 'name'>,
@@ -275,14 +277,16 @@ function compareParts(
 }
 
 /** Writes to the log and to the other receivers. */
-const heardBy =
+const loggedAndPassedOn =
   (log: ProcessServices['log'], onEvent?: (event: PlacementEvent) => void) =>
   (event: PlacementEvent) => {
     note(log, event);
     onEvent?.(event);
   };
 
-/** Each shard by itself is for who looks for a fault; who comes and goes is for everybody. */
+/**
+ * Events of single shards are logged at debug level, joining and leaving processes at info level.
+ */
 function note(log: ProcessServices['log'], event: PlacementEvent): void {
   const { kind, ...facts } = event;
   if ('shard' in facts) return log.debug(facts, `cluster: ${kind}`);
@@ -292,7 +296,9 @@ function note(log: ProcessServices['log'], event: PlacementEvent): void {
   log.info({ node, role, weight, draining, ...more }, `cluster: ${beat.name} ${kind}`);
 }
 
-/** The copies of rows in the data folder; if another process uses that name, the next free one. */
+/**
+ * The replicas of rows in the data folder. If another process uses that name, the next free one.
+ */
 async function takeCache(config: Config, role: string, cell: string) {
   const first = nodeName(config);
   for (let n = 1; ; n++) {

@@ -25,12 +25,12 @@ export type Troupe = {
   stop(): Promise<void>;
 };
 
-/** The file of the configuration, which operators change through the gateway. */
+/** The configuration file, which operators change through the gateway. */
 export type ConfigOrigin = { readonly file?: string | undefined };
 
 /**
- * @throws TroupeError when the data folder or the port cannot be taken; what was opened is closed
- * again
+ * @throws TroupeError when the data folder or the port is in use; everything opened before is
+ *   closed
  */
 export async function startTroupe(
   config: Config,

@@ -1,11 +1,11 @@
 /**
- * Files of a cluster that kept them in the data folder before its cell did: what is not in the cell
- * is looked for in the folder, and moves to the cell when it is read or signed.
+ * Files of a cluster that stored them in the data folder before its cell did. A file that is not in
+ * the cell is read from the folder, and moves to the cell when it is read or signed.
  */
 import { errorData } from '../protocols/errors.ts';
 import type { Artifacts } from '../runtime/index.ts';
 
-/** @param folder has the same key for URLs as the cell */
+/** @param folder uses the same key for URLs as the cell */
 export function withFolder(cell: Artifacts, folder: Artifacts): Artifacts {
   const orMoved = async <T>(tenant: string, hash: string, read: () => Promise<T>): Promise<T> => {
     try {

@@ -63,7 +63,7 @@ export async function openGateway(
   }
 }
 
-/** With what operators can read and change through the gateway, by tenant. */
+/** Includes what operators can read and change through the gateway, by tenant. */
 export type GatewayServices = ProcessServices & { readonly setup?: (tenant: string) => Setup };
 
 function listen(
@@ -85,7 +85,7 @@ function listen(
     tenancy: tenancyOf(config),
     whois: whoisByTailscale(config.gateway.tailscale.binary, systemClock),
     ...home,
-    // A spread would read the agents once and for all.
+    // Not a spread, which would read the agents only once.
     get agents() {
       return home.agents;
     },
@@ -107,7 +107,7 @@ function faceOf(processServices: GatewayServices, tenant: string): TenantOptions
     mainKey: config.session.mainKey,
     models: services.catalog,
     blocks: blockSettings(config),
-    // People may make others at any time.
+    // Operators may create other agents at any time.
     get agents() {
       return setup?.agents.cards() ?? configured;
     },
@@ -134,7 +134,7 @@ function blockSettings({ agents: { defaults } }: Config): NonNullable<TenantOpti
   };
 }
 
-/** Long answers of nodes, in the bucket that tasks use for their files. */
+/** Long answers of nodes, in the same bucket as files of tasks. */
 const payloadFiles = ({ services: { artifacts } }: TaskParts): Payloads => ({
   async put(tenant, text) {
     const contents = Buffer.from(text, 'utf8');
@@ -147,7 +147,7 @@ const payloadFiles = ({ services: { artifacts } }: TaskParts): Payloads => ({
   },
 });
 
-/** Clients first, then what they talked to. */
+/** First closes the entry points, then the parts that they use. */
 export async function closeAll(gateway: Gateway, stopSystem: () => Promise<void>): Promise<void> {
   await gateway.close({ reason: 'troupe stops' });
   await stopSystem();

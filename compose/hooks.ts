@@ -12,8 +12,8 @@ import type { TenantParts } from './tenant-parts.ts';
 export const hooksFolder = ({ home, hooks }: Config): string => hooks.folder ?? join(home, 'hooks');
 
 /**
- * Adds the hooks of the configuration, and of each tenant that has hooks of its own. Logs files
- * that cannot be loaded.
+ * Adds the hooks of the configuration, and of each tenant that has its own. Logs files that cannot
+ * be loaded.
  * @throws TroupeError INVALID_ARGUMENT for such a file if `hooks.required` is set
  */
 export async function withHooks(
@@ -42,7 +42,7 @@ export async function withHooks(
 const withOwn = <Parts extends TenantParts>(parts: Parts, hooks: Hooks | undefined): Parts =>
   hooks === undefined ? parts : { ...parts, services: { ...parts.services, hooks } };
 
-/** Undefined when the folder has none. */
+/** Undefined for a folder without hooks. */
 async function hooksOf(
   config: Config,
   { log }: Pick<ProcessServices, 'log'>,
@@ -79,7 +79,7 @@ const factsOf = ({ module, hook, about, untold }: HookFailure) => ({
   ...(untold === 0 ? {} : { untold }),
 });
 
-/** What a gateway calls while it is open. */
+/** The hooks that a gateway calls while it is open. */
 export const messageHooks = (
   hooks: Hooks,
   tenant: string,
@@ -92,7 +92,10 @@ export const messageHooks = (
   }),
 });
 
-/** Calls the start hooks of the gateway now, and the stop hooks before clients are notified. */
+/**
+ * Calls the start hooks of the gateway now, and the stop hooks before clients are notified of the
+ * end.
+ */
 export async function withGatewayHooks(
   hooks: Hooks,
   tenant: string,

@@ -1,4 +1,4 @@
-/** The tools that touch this machine, by configuration: files, and commands behind a boundary. */
+/** The tools that use this machine, by configuration: files, and commands behind a boundary. */
 import { createSandbox } from '../agent/sandbox/choose.ts';
 import { createHostBoundary } from '../agent/sandbox/host.ts';
 import { createHostTools } from '../agent/tools/host-tools.ts';
@@ -7,7 +7,7 @@ import type { Config } from '../runtime/config/index.ts';
 import { skillsFolderOf } from '../installation/skills-folder.ts';
 import { staysInPlace } from '../installation/workspaces.ts';
 
-/** Starts nothing and looks at nothing: the sandbox is tried when the first command needs it. */
+/** Starts nothing: the sandbox is first used by the first command that needs it. */
 export function hostToolsOf(config: Config, clustered: boolean): readonly Tool[] {
   const { boundary, image, network, timeoutSeconds, memoryMb } = config.tools.exec;
   return createHostTools({

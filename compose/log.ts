@@ -1,17 +1,13 @@
 /**
- * The log of a process: JSON lines on stderr. What must not be read later is not written: headers
- * and fields that hold secrets, and whatever callers put into envelopes, whose payloads may be
- * sensitive.
+ * The log of a process: JSON lines on stderr. Headers and fields that contain secrets are not
+ * written, and neither is the content of envelopes, whose payloads may be sensitive.
  *
- * Boundary: this is the net below. Who logs names what it logs, by facts; texts of errors hold no
- * secrets and no payloads by the contracts of those who make them.
+ * This redaction is the last safeguard. Callers log named facts, and error messages contain no
+ * secrets or payloads by contract.
  */
 import { type DestinationStream, type Logger, pino } from 'pino';
 
-/**
- * Fields whose values never appear in a log, at the top of a line's fields or up to three levels
- * below.
- */
+/** Names of fields whose values are never logged, at the top level and up to three levels below. */
 const SECRET_FIELDS = [
   'authorization',
   'cookie',
@@ -38,10 +34,13 @@ const paths = SECRET_FIELDS.flatMap((field) => {
   return [last, below('*'), below('*.*'), below('*.*.*')];
 });
 
-/** Whoever else gets every line, as it is written. */
+/** Also receives every line, as it is written. */
 export type LogReader = { write(line: string): void };
 
-/** At once, so that the last words of a process are there. @param reader who else gets them */
+/**
+ * Writes synchronously, so that the last lines of a process are written. @param reader also
+ * receives every line
+ */
 export const createLog = (level: string, reader?: LogReader): Logger => {
   const stderr = pino.destination({ dest: 2, sync: true });
   const both: DestinationStream = {

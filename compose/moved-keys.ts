@@ -1,6 +1,6 @@
 /**
- * The keys of an installation as an export carries them: encrypted with a passphrase, because who
- * has them can open sealed payloads and sign as this installation.
+ * The keys of an installation in an export. They are encrypted with a passphrase, because their
+ * owner can open sealed payloads and sign as this installation.
  */
 import {
   issuerKeyFile,
@@ -50,7 +50,7 @@ export const movedKeys = (config: Config): readonly MovedKey[] => [
 
 const sealingFile = ({ home, a2a }: Config): string => a2a.sealingKeyFile ?? sealingKeyFile(home);
 
-/** Those that the installation has. */
+/** The keys that the installation has. */
 export async function presentKeys(config: Config): Promise<readonly MovedKey[]> {
   const found = await Promise.all(
     movedKeys(config).map(async (key) => ((await readSecretFile(key.path)) ? [key] : [])),
@@ -69,7 +69,8 @@ export async function sealKeys(config: Config, passphrase: string): Promise<Uint
 }
 
 /**
- * Opens exported keys; the answer writes them to where this configuration has them, and says which.
+ * Decrypts exported keys. The returned function writes them to their configured places and returns
+ * these.
  * @throws TroupeError UNAUTHORIZED for another passphrase; CONFLICT when there is another key
  */
 export async function openKeys(
@@ -94,7 +95,7 @@ export async function openKeys(
   };
 }
 
-/** Ids of the keys that payloads may be sealed to here. */
+/** Ids of the keys to which payloads may be sealed in this installation. */
 export async function sealingKids(config: Config): Promise<readonly string[]> {
   const path = sealingFile(config);
   const text = await readSecretFile(path);

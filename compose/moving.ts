@@ -16,7 +16,7 @@ import { artifactsFolder } from './artifacts.ts';
 import { movedKeys } from './moved-keys.ts';
 
 /**
- * The files of a folder of artifacts, one at a time; those in an S3 bucket stay there.
+ * The files of a folder of artifacts, one at a time. Files in an S3 bucket are not moved.
  * @param leftOut gets one line for each file that cannot be read
  */
 export async function* artifactFiles(
@@ -40,7 +40,7 @@ export async function* artifactFiles(
   }
 }
 
-/** What of the data folder is in no export, a line each, and why. */
+/** The parts of the data folder that no export contains, one line each with the reason. */
 export async function leftBehind(config: Config): Promise<readonly string[]> {
   const { home, a2a } = config;
   const keys = new Set(movedKeys(config).map(({ path }) => path));
@@ -66,7 +66,7 @@ const REASONS: ReadonlyMap<string, string> = new Map([
   ['cluster-cache', 'a copy of rows that is made anew'],
 ]);
 
-/** Names in a folder, sorted, each with `prefix/`; none where there is no folder. */
+/** Sorted names in a folder, each with `prefix/`; none if the folder does not exist. */
 const allNamesIn = async (path: string, prefix = ''): Promise<readonly string[]> => {
   const names = await readdir(path).catch(() => []);
   return names.map((name) => join(prefix, name)).sort();
@@ -75,11 +75,11 @@ const allNamesIn = async (path: string, prefix = ''): Promise<readonly string[]>
 export type Proof = {
   readonly artifacts: Pick<Artifacts, 'sign'>;
   readonly references: References;
-  /** ids of the sealing keys that the exported installation had, and those that are here */
+  /** ids of the sealing keys of the exported installation, and of those that exist here */
   readonly kids: { readonly before: readonly string[]; readonly now: readonly string[] };
 };
 
-/** What is referred to and is not there, or could not be looked for, a line each. */
+/** References that are missing or could not be checked, one line each. */
 export async function unresolved({ artifacts, references, kids }: Proof): Promise<string[]> {
   const lines: string[] = [];
   for (const reference of [...references.artifacts].sort()) {

@@ -1,9 +1,9 @@
-/** The agents' tools for devices, with the bucket where devices' long answers are. */
+/** The agents' tools for devices, with the bucket that stores the devices' long answers. */
 import { createNodeTools } from '../agent/tools/nodes/nodes.ts';
 import type { Tool } from '../agent/tools/tool.ts';
 import type { Artifacts } from '../runtime/index.ts';
 
-/** The bucket of this process, which is opened after its tools are made. */
+/** The bucket of this process, which is opened after its tools are created. */
 export class LateBucket {
   readonly artifacts: Promise<Artifacts>;
   #resolve: (artifacts: Artifacts) => void = () => {};

@@ -15,7 +15,7 @@ export const observed =
     recordServed({ ...facts, error, begunAt: endedAt - latencyMs, endedAt });
   };
 
-/** Of a letter without an envelope, as that of a compensation, only the tenant is known. */
+/** For a dead letter without an envelope, such as a compensation's, only the tenant is known. */
 export const labelsOf = ({ to, event, error }: DeadLetterAsk): WorkLabels => {
   const { action = '', principal } = (event['envelope'] ?? {}) as Partial<Envelope>;
   const { tenant } = parseAddress(to);

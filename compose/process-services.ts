@@ -1,4 +1,4 @@
-/** What every process needs to run actors: embedded, as a worker, or as a gateway. */
+/** What every process needs to run actors: embedded, worker or gateway. */
 import { DEFAULT_TENANT } from '../protocols/address.ts';
 import type { Logger } from 'pino';
 import type { AgentServices } from '../agent/services.ts';
@@ -16,10 +16,10 @@ import { closeTools, installationParts, type TenantParts, tenantParts } from './
 
 /** Includes the parts of the installation, used by the default tenant and tenants that inherit. */
 export type ProcessServices = TenantParts & {
-  /** parts of tenants with configuration sections of their own */
+  /** parts of tenants that have their own configuration sections */
   readonly tenants: ReadonlyMap<string, TenantParts>;
   readonly log: Logger;
-  /** the last lines of `log` */
+  /** the latest lines of `log` */
   readonly ring: LogRing;
   readonly metrics: Metrics;
   readonly bucket: LateBucket;
@@ -35,7 +35,7 @@ export type ProcessServices = TenantParts & {
   >;
 };
 
-/** The agents, models and tools of a tenant. All code finds them by this function. */
+/** The agents, models and tools of a tenant. All code finds them with this function. */
 export const partsFor = (
   processServices: Pick<ProcessServices, keyof TenantParts | 'tenants'>,
   tenant: string,
@@ -43,7 +43,7 @@ export const partsFor = (
 
 /**
  * @param clustered whether the process is part of a cluster
- * @param ownTools tools in addition to those that ship
+ * @param ownTools tools in addition to the built-in ones
  * @throws ConfigError if the configuration violates `startRules`; Error if two tools share a name
  */
 export function createProcessServices(

@@ -1,4 +1,4 @@
-/** What a run led to, for programs that hold a troupe: as data and as a picture. */
+/** What a run caused, as data and as a diagram, for programs that embed troupe. */
 import { DEFAULT_TENANT } from '../protocols/address.ts';
 import type { RunTrace } from '../protocols/run-trace.ts';
 import type { System } from '../runtime/index.ts';
@@ -9,7 +9,7 @@ export type DrawnTrace = {
   readonly picture: string;
 };
 
-/** @throws TroupeError NOT_FOUND when there is no such run, or not any more */
+/** @throws TroupeError NOT_FOUND when the run does not exist, or no longer exists */
 export async function drawTrace(
   system: Pick<System, 'index' | 'transcripts'>,
   runId: string,

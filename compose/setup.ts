@@ -24,13 +24,13 @@ export type SetupParts = {
   readonly processServices: ProcessServices;
   readonly system: System;
   readonly workspaces: Workspaces;
-  /** the configuration's; absent: there was none */
+  /** the configuration file; absent: there was none */
   readonly file?: string | undefined;
-  /** there are other processes, and the root's settings say what agents there are */
+  /** the process is part of a cluster, and the root's settings determine the agents */
   readonly clustered: boolean;
 };
 
-/** The setup of each tenant; one file, one log and one configuration for all of them. */
+/** The setup of each tenant; all tenants share one file, one log and one configuration. */
 export const createSetup = (parts: SetupParts): ((tenant: string) => Setup) => {
   const { config, processServices, system, clustered } = parts;
   const file = new ConfigFile({ file: parts.file, home: config.home });
@@ -49,12 +49,12 @@ export const createSetup = (parts: SetupParts): ((tenant: string) => Setup) => {
           applyAgents: async (next: Config) => {
             await startRoot(system, resolveAgents(next), START_MS);
             await startTenants(system, next, processServices.log);
-            // Last: a look in between would show a tenant's agents of before for a second.
+            // Last, because a read in between would cache a tenant's old agents for a second.
             configured(next);
           },
         }),
   });
-  /** Tenants with agents of their own keep those that were journaled. */
+  /** Tenants with their own agents keep those that were journaled. */
   const onChange = async (next: Config): Promise<void> => {
     const inherits = (tenant: string) => !ownSections(next, tenant).includes('agents');
     await startTenants(system, next, processServices.log, inherits);
@@ -92,7 +92,7 @@ const openSetup = (tenant: string, shared: Shared): TenantSetup => {
     running,
     fallbackModel,
     checkModel: (name) => void catalog.resolve(name),
-    // What the installation changes is inherited; what another tenant changes is not.
+    // Changes of the installation are inherited; changes of another tenant are not.
     onChange: isHome ? shared.onChange : (next) => Promise.resolve(agents.configured(next)),
     folders,
     file,

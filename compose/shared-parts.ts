@@ -19,7 +19,7 @@ type Parts = {
   readonly name: string;
   /** of the key that it publishes (RFC 7638) */
   readonly sealingKid: string;
-  /** signed address of a file that it has put into its bucket; good for minutes */
+  /** signed URL of a file that it has put into its bucket; valid for minutes */
   readonly file: string;
   /** where a gateway listens; workers write it into the URLs of files that they sign */
   readonly url?: string;
@@ -37,9 +37,9 @@ export type SharedPartsOptions = {
   readonly artifacts: Artifacts;
   /** of a gateway: where it listens */
   readonly url?: () => string;
-  /** of a worker: receives where each gateway listens */
+  /** of a worker: receives the addresses of gateways */
   readonly onGateway?: (url: string) => void;
-  /** called once per process and difference */
+  /** called once per process and per difference */
   readonly onDifference: (what: string) => void;
 };
 
@@ -52,7 +52,7 @@ export class SharedParts {
     this.#o = options;
   }
 
-  /** Listens while the bus exists. Resolves when the others were notified; never rejects. */
+  /** Listens until the bus closes. Resolves when the others were notified; never rejects. */
   async open(): Promise<void> {
     this.#o.bus.subscribe(SUBJECT, ({ payload }) => {
       if (isParts(payload) && payload.node !== this.#o.node) void this.#hear(payload);
@@ -90,7 +90,7 @@ export class SharedParts {
     if (asks) await this.#tell(false);
   }
 
-  /** What went wrong. */
+  /** Describes the failure. */
   async #fetch(file: string): Promise<ErrorData | undefined> {
     const { artifacts } = this.#o;
     try {

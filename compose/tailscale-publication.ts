@@ -19,12 +19,12 @@ type TailscaleConfig = Config['gateway']['tailscale'];
 
 const COMMAND_MS = 20_000;
 const OUTPUT_BYTES_MAX = 65_536;
-/** Of what the command says, for the log. */
+/** Length of the command's output in the log. */
 const SAID_CHARACTERS_MAX = 500;
 
 const run = promisify(execFile);
 
-/** The same gateway, published; taken back when it closes if it is to be. */
+/** The same gateway, published. Closing it ends the publication if `resetOnExit` is set. */
 export async function publishedBy(
   { mode, resetOnExit, binary }: TailscaleConfig,
   gateway: Gateway,

@@ -1,6 +1,6 @@
 /**
- * What tasks need of a process, whatever form it has: the actions of this code, the bucket, the
- * keys that sealed payloads are opened and envelopes to agents outside are signed with.
+ * What tasks need in every kind of process: the actions of this build, the bucket, and the keys
+ * that open sealed payloads and sign envelopes to external agents.
  */
 import { defined } from '../protocols/defined.ts';
 import { factoryProcesses } from '../sample-agents/factory.ts';
@@ -23,16 +23,16 @@ import { gatewayUrl, openArtifacts } from './artifacts.ts';
 import type { ProcessServices } from './process-services.ts';
 import { createAskAgent } from '../actors/task/remote/ask-agent.ts';
 
-/** Without access by other machines, agents of this machine may be called. */
+/** If other machines have no access, agents on this machine may be called. */
 const LOOPBACK = ['127.0.0.1', '::1', 'localhost'];
 
 /**
- * Parts of an application in addition to the built-in ones: the same in every process of a cell.
+ * Parts of an application in addition to the built-in ones; the same in every process of a cell.
  */
 export type OwnAgents = {
   readonly actions?: readonly ActionDefinition[];
   readonly processes?: readonly ProcessDefinition[];
-  /** that models may call */
+  /** tools for models */
   readonly tools?: readonly Tool[];
 };
 
@@ -42,14 +42,14 @@ export type TaskParts = {
   readonly signer: Signer;
   /** base URL of this cell for other programs, without a final slash */
   readonly publicUrl: () => string;
-  /** Tells where the gateway of this process listens, when that was not known before. */
+  /** Sets the address of this process's gateway, if it was not known before. */
   readonly onListen: (url: string) => void;
 };
 
 /**
- * @param blobs of the cell that this process has joined; absent: it is alone
- * @throws TroupeError when the bucket or the sealing key cannot be used; INVALID_ARGUMENT for a
- * process that cannot be right
+ * @param blobs of the joined cell; absent: the process is in no cluster
+ * @throws TroupeError when the bucket or the sealing key cannot be used; INVALID_ARGUMENT for an
+ * invalid configuration of the process
  */
 export async function openTaskParts(
   config: Config,

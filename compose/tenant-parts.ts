@@ -1,9 +1,9 @@
 /**
- * TenantParts: what is made from the configuration of one tenant (runtime/config/tenants.ts), and
- * what its agents therefore use. Parts of a tenant that has no sections of its own are those of the
- * installation.
+ * TenantParts: the parts that are created from one tenant's configuration
+ * (runtime/config/tenants.ts) and that its agents use. A tenant without its own sections uses the
+ * parts of the installation.
  *
- * Invariant: with providers of its own, a tenant gets no key of the installation: neither from its
+ * Invariant: a tenant with its own providers receives no key of the installation, neither from its
  * sections nor from the environment.
  */
 import { createHooks } from '../agent/hooks/create-hooks.ts';
@@ -35,7 +35,7 @@ import { talkRulesOf } from '../installation/talk-rules.ts';
 import { webToolsOf } from './web-tools.ts';
 
 export type TenantParts = {
-  /** as the tenant has it */
+  /** the tenant's configuration */
   readonly config: Config;
   readonly agents: readonly ResolvedAgent[];
   readonly fallbackModel: string;
@@ -46,7 +46,7 @@ export type PartsOptions = {
   readonly clustered: boolean;
   /** tools of the application, in addition to the built-in ones */
   readonly ownTools: readonly Tool[];
-  /** where devices' long answers are */
+  /** the bucket of the devices' long answers */
   readonly bucket: LateBucket;
 };
 
@@ -55,7 +55,7 @@ export function installationParts(config: Config, options: PartsOptions): Tenant
   return partsOf(config, { catalog: catalogOf(config), secrets }, options);
 }
 
-/** Of each tenant that has sections of its own. */
+/** The parts of each tenant that has its own sections. */
 export function tenantParts(
   config: Config,
   shared: TenantParts,
@@ -70,7 +70,7 @@ export function tenantParts(
   return new Map(tenantsWithOwn(config).map((tenant) => [tenant, parts(tenant)]));
 }
 
-/** Services of all tenants, with what is the same for all. */
+/** Services of all tenants, and the parts that they share. */
 export function allServices<Common extends Omit<AgentServices, keyof TenantServices>>(
   shared: TenantParts,
   tenants: ReadonlyMap<string, TenantParts>,
@@ -82,7 +82,7 @@ export function allServices<Common extends Omit<AgentServices, keyof TenantServi
   return { ...common, ...shared.services, ofTenant: new Map(own) };
 }
 
-/** Ends what tools left running, those that tenants share once. */
+/** Ends everything that tools left running; parts that tenants share are ended once. */
 export async function closeTools(all: readonly TenantParts[]): Promise<void> {
   const tools = new Set(all.flatMap(({ services }) => services.tools.all()));
   await Promise.all([...tools].map(async (tool) => tool.close?.()));
@@ -121,7 +121,7 @@ const catalogOf = (config: Config, tenant?: string): ModelCatalog =>
     ...offlinePace(process.env['TROUPE_OFFLINE_TOKENS_PER_SECOND']),
   });
 
-/** What agents learn about sessions that is not in the rows. */
+/** Facts about sessions for agents that are not in the rows. */
 function sessionFacts(catalog: ModelCatalog, agents: readonly ResolvedAgent[]): SessionFacts {
   const settings = new Map(agents.map((agent) => [agent.id, settingsOf(agent)]));
   return {

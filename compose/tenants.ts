@@ -3,7 +3,7 @@ import { Tenancy } from '../channels/tenancy.ts';
 import { TroupeError } from '../protocols/errors.ts';
 import type { Config } from '../runtime/config/index.ts';
 
-/** @throws TroupeError INVALID_ARGUMENT when a name or a token is of two tenants */
+/** @throws TroupeError INVALID_ARGUMENT when two tenants have the same name or token */
 export function tenancyOf({ tenants, gateway }: Pick<Config, 'tenants' | 'gateway'>): Tenancy {
   const { token, password } = gateway.auth;
   const entries = Object.entries(tenants).map(([tenant, entry]) => ({

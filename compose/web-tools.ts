@@ -1,4 +1,4 @@
-/** The tools that reach out, as the configuration has them. */
+/** The tools that connect to other servers, by configuration. */
 import { defined } from '../protocols/defined.ts';
 import type { Tool } from '../agent/tools/tool.ts';
 import { createWebTools } from '../agent/tools/web/web-tools.ts';

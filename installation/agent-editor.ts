@@ -39,23 +39,23 @@ import type { ConfigFile } from './config-file.ts';
 export type AgentEditorOptions = {
   readonly system: Pick<System, 'ask' | 'index'>;
   readonly tenant: string;
-  /** of the installation */
+  /** the installation's */
   readonly running: Config;
   readonly fallbackModel: string;
-  /** @throws TroupeError when nothing is known by that name */
+  /** @throws TroupeError for an unknown name */
   readonly checkModel: (name: string) => void;
-  /** In a cluster, the changed configuration: tenants that inherit these agents get them. */
+  /** In a cluster, the changed configuration: tenants that inherit these agents receive it. */
   readonly onChange: (config: Config) => Promise<void>;
   readonly folders: AgentFolders;
   readonly file: ConfigFile;
   readonly desk: ConfigEditor;
-  /** files only seed the agents */
+  /** files only set the initial agents */
   readonly clustered: boolean;
   /** wall milliseconds */
   readonly now: () => number;
 };
 
-/** How old what is shown may be. */
+/** Maximum age of the shown state. */
 const CARDS_MS = 1_000;
 const AGENTS_MAX = 10_000;
 const ID_CHARACTERS_MAX = 63;
@@ -66,7 +66,7 @@ type Entry = Partial<AgentConfig> & { readonly id: string };
 export class AgentEditor implements Omit<AgentSetup, 'files' | 'file' | 'write'> {
   readonly #o: AgentEditorOptions;
   #cards: { readonly at: number; readonly cards: readonly AgentCard[] } | undefined;
-  /** changes follow one another */
+  /** changes run one after the other */
   #last: Promise<unknown> = Promise.resolve();
   #config: Config;
 
@@ -123,7 +123,7 @@ export class AgentEditor implements Omit<AgentSetup, 'files' | 'file' | 'write'>
     });
   }
 
-  /** The file was changed, of the installation: shows the agents that it names now. */
+  /** The installation's file was changed: shows the agents that it names now. */
   configured(config: Config): void {
     this.#config = config;
     this.#cards = undefined;
@@ -157,7 +157,7 @@ export class AgentEditor implements Omit<AgentSetup, 'files' | 'file' | 'write'>
       tenant === DEFAULT_TENANT ? '/agents/agents' : `/tenants/${tenant}/agents/agents`;
     await desk.write(hash ?? undefined, ({ document }) => {
       const listed = valueAt(document, pointer) as readonly Entry[] | undefined;
-      // None in the file means one: who adds another keeps it.
+      // A file without agents means one default agent: adding another one keeps it.
       const before = listed?.length ? listed : this.#agents().map(({ id }) => ({ id }));
       const next = structuredClone(document);
       setAt(next, pointer, entries(before));
@@ -165,7 +165,7 @@ export class AgentEditor implements Omit<AgentSetup, 'files' | 'file' | 'write'>
     });
   }
 
-  /** Another gateway that does the same at the same time may win; then it is done again. */
+  /** A concurrent change of another gateway may win; then this one is repeated. */
   async #changeSettings(
     entries: (before: readonly Entry[]) => readonly Entry[],
     agentId: string,
@@ -214,9 +214,8 @@ export class AgentEditor implements Omit<AgentSetup, 'files' | 'file' | 'write'>
   }
 
   /**
-   * The agents by their committed rows. While a cluster starts, the rows of some agents have not
-   * been written yet: until the root's number of agents is reached, the configuration fills in for
-   * them.
+   * The agents by their committed rows. While a cluster starts, some agents have no rows yet. Until
+   * the rows reach the root's number of agents, the configuration supplies the others.
    */
   #look(): readonly AgentCard[] {
     const { system, tenant, fallbackModel, folders } = this.#o;
@@ -232,7 +231,7 @@ export class AgentEditor implements Omit<AgentSetup, 'files' | 'file' | 'write'>
     );
     const root = system.index.get<RootRow>('cluster', tenant, 'root');
     const isComplete = root !== undefined && active.size >= root.agents;
-    // In the order of the configuration, then agents that only the cluster has.
+    // In the order of the configuration, followed by agents that only the cluster has.
     const ids = [...known.keys()].filter(
       (id) => active.has(id) || (!isComplete && !retired.has(id)),
     );
@@ -271,14 +270,14 @@ const throwFor = (tenant: string, error: unknown): never => {
   );
 };
 
-/** The installation's configuration with other agents for one tenant. */
+/** The installation's configuration with changed agents of one tenant. */
 const withAgents = (config: Config, tenant: string, agents: Config['agents']): Config => {
   const own = config.tenants[tenant];
   if (tenant === DEFAULT_TENANT || own === undefined) return { ...config, agents };
   return { ...config, tenants: { ...config.tenants, [tenant]: { ...own, agents } } };
 };
 
-/** @throws TroupeError INVALID_ARGUMENT for a name that no id can be made of */
+/** @throws TroupeError INVALID_ARGUMENT for a name from which no id can be derived */
 const idOf = (name: string): string => {
   const id = name
     .normalize('NFKD')

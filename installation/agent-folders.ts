@@ -1,11 +1,11 @@
 /**
- * AgentFolders: the files of an agent's workspace that are part of its prompt, for operators who
- * read and write them remotely (`agents.files.*`).
+ * AgentFolders: remote access of operators to the files of an agent's workspace that are part of
+ * its prompt (`agents.files.*`).
  *
  * Invariants:
  *  1. Only files of AGENT_FILES, at the top of the workspace: no path comes from a client.
- *  2. A write waits for a tool that works in the folder, and is saved as a tool's write: in a
- *     cluster every worker finds it.
+ *  2. A write waits for a tool that works in the folder, and is saved like a tool's write: in a
+ *     cluster every worker receives it.
  */
 import { constants } from 'node:fs';
 import { mkdir, open, rename, rm, stat } from 'node:fs/promises';
@@ -23,18 +23,18 @@ import type { Workspaces } from '../runtime/workspaces/workspaces.ts';
 import { staysInPlace, workspacesRoot } from './workspaces.ts';
 
 export const AGENT_FILES: readonly string[] = CONTEXT_FILES;
-/** A file that is larger is not read into a prompt either. */
+/** Larger files are not read into a prompt either. */
 const BYTES_MAX = 1_048_576;
 /** How long it waits for a tool that works in the folder. */
 const OPEN_MS = 30_000;
 
 export type AgentFoldersOptions = {
   readonly tenant: string;
-  /** as the tenant has it */
+  /** the tenant's configuration */
   readonly config: Config;
   readonly clustered: boolean;
   readonly workspaces: Workspaces;
-  /** whether there is such an agent */
+  /** whether the agent exists */
   readonly isKnown: (agentId: string) => boolean;
 };
 
@@ -80,7 +80,7 @@ export class AgentFolders implements Pick<AgentSetup, 'files' | 'file' | 'write'
     return this.file(agentId, name);
   }
 
-  /** Moves the folder to a place from which a user can restore it. Never throws. */
+  /** Moves the folder to a place from which an operator can restore it. Never throws. */
   async discard(agentId: string): Promise<RemovedFiles> {
     const path = this.#folderOf(agentId);
     if (path === undefined) {
@@ -144,7 +144,7 @@ export class AgentFolders implements Pick<AgentSetup, 'files' | 'file' | 'write'
   }
 }
 
-/** @throws TroupeError CONFLICT for what is no text */
+/** @throws TroupeError CONFLICT for a file that is not text */
 const textOf = (name: string, found: PeekedFile | undefined): string => {
   if (found === undefined) return '';
   const { bytes, left } = found;
@@ -154,7 +154,7 @@ const textOf = (name: string, found: PeekedFile | undefined): string => {
   return Buffer.from(bytes).toString('utf8');
 };
 
-/** In one piece, and in the place of a link rather than where it leads. */
+/** Atomic; replaces a link instead of writing to its target. */
 const putInPlace = async (folder: string, name: string, content: string): Promise<void> => {
   const draft = join(folder, `.${name}.${randomUUID()}`);
   try {

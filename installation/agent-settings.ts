@@ -1,6 +1,6 @@
 /**
- * Agent settings: what a configuration says about an agent, in the words that runs go by. A key
- * that has its default is left out: settings travel with every run.
+ * Translates the configuration of an agent to the settings of its runs. A key with its default
+ * value is left out, because settings are sent with every run.
  */
 import type {
   AgentSettings,
@@ -12,7 +12,7 @@ import type {
 } from '../protocols/agent.ts';
 import type { ResolvedAgent } from '../runtime/config/index.ts';
 
-/** Defaults of protocols/agent.ts: what is like this need not be said. */
+/** Defaults of protocols/agent.ts; equal values are left out. */
 const QUEUE = { mode: 'steer', debounceMs: 500, cap: 20, overflow: 'summarize' } as const;
 const EXEC = { ask: 'on-miss', askForMs: 1_800_000 } as const;
 
@@ -68,7 +68,7 @@ function toolsOf({ tools }: ResolvedAgent): ToolPolicy | undefined {
 
 const listed = (list: readonly string[]) => (list.length > 0 ? list : undefined);
 
-/** undefined for what says nothing. */
+/** undefined for an object without set keys. */
 const filled = <T extends object>(value: T): T | undefined =>
   Object.keys(value).length > 0 ? value : undefined;
 
@@ -78,7 +78,7 @@ const given = <T extends object>(value: T): { [Key in keyof T]?: NonNullable<T[K
     [Key in keyof T]?: NonNullable<T[Key]>;
   };
 
-/** Without the keys that are as `standard` has them. */
+/** Without the keys whose values equal those of `standard`. */
 const unlike = <T extends object>(value: T, standard: Partial<T>): Partial<T> =>
   Object.fromEntries(
     Object.entries(value).filter(([key, part]) => standard[key as keyof T] !== part),

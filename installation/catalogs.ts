@@ -1,6 +1,6 @@
 /**
- * Catalogs: lists the models, tools and skills of this installation for operators (`models.*`,
- * `tools.*`, `skills.status`).
+ * Lists the models, tools and skills of this installation for operators (`models.*`, `tools.*`,
+ * `skills.status`).
  */
 import { basename, dirname, join } from 'node:path';
 import type { ModelCatalog } from '../agent/models/catalog.ts';
@@ -19,16 +19,16 @@ import { skillsFolderOf } from './skills-folder.ts';
 
 export type CatalogsOptions = {
   readonly tenant: string;
-  /** as the tenant has it */
+  /** the tenant's configuration */
   readonly config: Config;
-  /** the folder of shared skills is the installation's, whose path the tenant does not see */
+  /** the folder of shared skills is the installation's; the tenant does not see its path */
   readonly inheritsSkills: boolean;
   readonly catalog: ModelCatalog;
   readonly tools: ToolRegistry;
   readonly workspaces: Workspaces;
-  /** models that agents are given now */
+  /** models that the present agents name */
   readonly inUse: () => readonly string[];
-  /** what an agent goes by now @throws TroupeError NOT_FOUND */
+  /** the present settings of an agent @throws TroupeError NOT_FOUND */
   readonly settingsOf: (agentId: string) => Promise<AgentSettings>;
   readonly workspaceName: (agentId: string) => string;
   /** wall milliseconds */
@@ -106,7 +106,7 @@ const choiceOf = (
   };
 };
 
-/** A provider can be used when its models are among those that can. */
+/** A provider is usable if one of its models is. */
 const providersOf = (catalog: ModelCatalog, config: Config): readonly ModelProviderState[] => {
   const usable = new Set(catalog.names().map((name) => name.slice(0, name.indexOf('/'))));
   return catalog.providers.map(({ id }) => {

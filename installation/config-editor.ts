@@ -1,7 +1,7 @@
 /**
  * Reads and changes the configuration of a process for operators at a gateway (`config.*`): the
- * content of the file without its secrets. A change of agents applies at once where this process
- * alone determines them; every other change applies at the next start, and the answer says so.
+ * content of the file without its secrets. A change of agents applies at once if this process alone
+ * determines them. Every other change applies at the next start, and the answer says so.
  */
 import JSON5 from 'json5';
 import { defined } from '../protocols/defined.ts';
@@ -23,14 +23,14 @@ import { redact, redactText, restore, restoreText } from './redaction.ts';
 
 export type ConfigEditorOptions = {
   readonly file: ConfigFile;
-  /** what the process was started with */
+  /** the configuration that the process was started with */
   readonly running: Config;
   readonly version: string;
   /** epoch milliseconds */
   readonly startedAt: number;
   /**
-   * gives the agents of a configuration to the root; absent: another says what they are
-   * @throws TroupeError when the root does not take them
+   * sends the agents of a configuration to the root; absent: another process determines them
+   * @throws TroupeError when the root refuses them
    */
   readonly applyAgents?: (config: Config) => Promise<void>;
 };
@@ -83,7 +83,7 @@ export class ConfigEditor implements ConfigSetup {
   }
 
   /**
-   * Replaces the file and applies what holds at once.
+   * Replaces the file and applies the changes that need no restart.
    * @throws TroupeError as ConfigFile.replace
    */
   async write(
@@ -177,8 +177,8 @@ const changedPaths = (before: Document, after: Document): string[] => {
 const listOf = (pointer: string): string => /^(.*?)\/\d+(?:\/|$)/.exec(pointer)?.[1] ?? pointer;
 
 /**
- * A command is run when the configuration is checked: who may change the file from afar may not run
- * one on this machine by it.
+ * A command reference is executed when the configuration is checked. An operator who may change the
+ * file remotely must not be able to run a command on this machine that way.
  * @throws TroupeError FORBIDDEN
  */
 const refuseCommands = (given: Document, before: Document): void => {

@@ -8,7 +8,7 @@
  *  3. No change is lost: a client that replaces the file sends the hash of the text that it read
  *     (`baseHash`). Changes within this process are serial.
  *
- * Boundary: config-editor.ts decides what a change means for the running process.
+ * config-editor.ts decides which effect a change has on the running process.
  */
 import { createHash, randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -44,7 +44,7 @@ export class ConfigFile {
     this.#home = home;
   }
 
-  /** @throws TroupeError UNAVAILABLE when it cannot be read, or is no JSON5 any more */
+  /** @throws TroupeError UNAVAILABLE when it cannot be read, or is no longer JSON5 */
   read(): FileText {
     let text: string;
     try {
@@ -57,13 +57,13 @@ export class ConfigFile {
     return { path: this.path, text, document: parsed(text), hash: hashOf(text) };
   }
 
-  /** What the process would be started with. @throws ConfigError */
+  /** The configuration of the next start. @throws ConfigError */
   load(): Config {
     return this.#load(this.path);
   }
 
   /**
-   * Replaces the file by what `change` makes of it. `config`: as it would be loaded now.
+   * Replaces the file by the result of `change`. `config`: the configuration as loaded now.
    * @throws TroupeError CONFLICT when the file is not the one of `baseHash`; INVALID_ARGUMENT for
    *   what the loader refuses
    */

@@ -1,5 +1,5 @@
 /**
- * The schema of the configuration as clients draw forms from it: `config.schema`,
+ * The schema of the configuration, from which clients generate forms: `config.schema`,
  * `config.schema.lookup`.
  */
 import type { TSchema } from '@sinclair/typebox';
@@ -14,8 +14,8 @@ import { childSchema, childSchemas, isNotYetUsed, isSecret } from '../runtime/co
 import { configSchema } from '../runtime/config/index.ts';
 
 /**
- * Which changes apply without a restart: running agents receive their new settings. Parts that were
- * derived at the start (which agents may reach each other, actions for other programs) wait.
+ * Changes that apply without a restart: running agents receive their new settings. Parts that are
+ * derived at the start (which agents may reach each other, actions for other programs) need one.
  */
 const HOT =
   /^(tenants\.[^.]+\.)?(agents\.(agents|defaults\b|maxConcurrent)|messages\.queue\b|budget\b)/;
@@ -79,5 +79,5 @@ const hintOf = (schema: TSchema, path: string): ConfigHint => ({
   ...(isNotYetUsed(schema) ? { advanced: true } : {}),
 });
 
-/** Without the settings below it, which `children` names. */
+/** Without the nested settings, which `children` lists. */
 const shallow = ({ properties: _, patternProperties: __, items: ___, ...rest }: TSchema) => rest;

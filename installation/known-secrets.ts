@@ -1,6 +1,6 @@
 /**
- * The secret values that a process knows: those of its configuration, of all tenants, the passwords
- * in addresses there, and the keys of model providers that come from the environment.
+ * The secret values that a process knows: those of the configuration and of all tenants, passwords
+ * in addresses, and keys of model providers from the environment.
  */
 import { BUILT_IN_PROVIDERS } from '../protocols/model-providers.ts';
 import { type Config, Secret } from '../runtime/config/index.ts';
@@ -12,7 +12,7 @@ export function knownSecrets(config: Config, env: NodeJS.ProcessEnv): readonly s
   return [...secretsIn(config), ...keys];
 }
 
-/** Every `Secret` and every login of an address below a value. */
+/** Every `Secret` and every login of an address inside a value. */
 function secretsIn(value: unknown): string[] {
   if (value instanceof Secret) return [value.reveal()];
   if (typeof value === 'string') return loginsIn(value);
@@ -20,7 +20,9 @@ function secretsIn(value: unknown): string[] {
   return Object.values(value).flatMap(secretsIn);
 }
 
-/** `nats://user:password@host`: the password; without one the user, which is then a token. */
+/**
+ * `nats://user:password@host`: the password; without a password the user, which is then a token.
+ */
 function loginsIn(text: string): string[] {
   return [...text.matchAll(/:\/\/([^\s/@]*)@/g)].flatMap(([, login = '']) => {
     const password = login.slice(login.indexOf(':') + 1);
@@ -28,7 +30,7 @@ function loginsIn(text: string): string[] {
   });
 }
 
-/** In the form that a program receives: `%40` means `@`. */
+/** Decoded, as a program receives it: `%40` means `@`. */
 const decoded = (text: string): string => {
   try {
     return decodeURIComponent(text);

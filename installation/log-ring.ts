@@ -17,11 +17,11 @@ type Line = { readonly text: string; readonly end: number };
 
 export class LogRing {
   #lines: Line[] = [];
-  /** of `#lines`: those before it have left */
+  /** number of `#lines` that were dropped */
   #first = 0;
   #written = 0;
 
-  /** One line, with its end. */
+  /** One line, with its line end. */
   write(text: string): void {
     this.#written += Buffer.byteLength(text);
     this.#lines.push({ text: text.trimEnd(), end: this.#written });
@@ -54,7 +54,7 @@ export class LogRing {
     };
   }
 
-  /** Bytes that were written before the line. */
+  /** Bytes that were written before this line. */
   #startOf(index: number): number {
     return this.#lines[index - 1]?.end ?? (this.#lines[0] ? this.#startOfFirst() : 0);
   }
@@ -85,7 +85,7 @@ const LEVELS: Readonly<Record<number, string>> = {
   60: 'fatal',
 };
 
-/** A line of the log in the words that OpenClaw's clients look for. */
+/** A line of the log in the format that OpenClaw's clients expect. */
 const shown = (text: string): string => {
   try {
     const { level, time, msg, pid: _, hostname: __, ...facts } = JSON.parse(text) as Fields;

@@ -1,8 +1,8 @@
 /**
- * Redaction: removes the secrets from the text of a configuration file, and restores them.
+ * Removes the secrets from the text of a configuration file, and restores them.
  *
- * A secret is a text that the schema marks as one, and the login in any address. References
- * (`{ env: "NAME" }`) name the location of a secret and are not redacted.
+ * A secret is a text that the schema marks as one, or the login in an address. References (`{ env:
+ * "NAME" }`) name the location of a secret and are not redacted.
  *
  * Invariant: a redacted value does not occur in the result, in its own place or elsewhere.
  */
@@ -27,7 +27,7 @@ const replaced = (
     return isHidden || value === CONFIG_REDACTED ? visit(value, pointer) : value;
   }
   if (typeof value !== 'object' || value === null) return value;
-  // A reference to a secret holds none.
+  // A reference to a secret contains none.
   const inside = schema !== undefined && isSecret(schema) ? undefined : schema;
   const entries = Object.entries(value).map(([key, child]) => {
     const own = inside === undefined ? undefined : childSchema(inside, key);
@@ -39,13 +39,13 @@ const replaced = (
 /** `nats://user:password@host` */
 const hasLogin = (text: string): boolean => /:\/\/[^\s/@]*@/.test(text);
 
-/** What a client may see of the document. */
+/** The document without its secrets. */
 export const redact = (schema: TSchema, document: unknown): unknown =>
   replaced(schema, document, () => CONFIG_REDACTED);
 
 /**
- * The file's text for a client: unchanged without secrets; with each secret replaced where its
- * place in the text is certain; otherwise written again from its values.
+ * The file's text for a client. Without secrets it is unchanged. Each secret is replaced if its
+ * place in the text is certain; otherwise the text is generated from the values.
  */
 export const redactText = (schema: TSchema, text: string, document: unknown): string => {
   const secrets = new Set<string>();
@@ -69,8 +69,8 @@ export const redactText = (schema: TSchema, text: string, document: unknown): st
 };
 
 /**
- * A document that came from a client, with the secrets that it was not shown.
- * @throws TroupeError INVALID_ARGUMENT where there was none to put back
+ * Restores the redacted secrets in a document from a client.
+ * @throws TroupeError INVALID_ARGUMENT for a redacted value that replaces no secret
  */
 export const restore = (schema: TSchema, given: unknown, before: unknown): unknown =>
   replaced(schema, given, (text, pointer) => {
@@ -84,9 +84,7 @@ export const restore = (schema: TSchema, given: unknown, before: unknown): unkno
     );
   });
 
-/**
- * A text that came from a client with its secrets back: as it is written where none was hidden.
- */
+/** Restores the secrets in a text from a client; a text without redacted values is unchanged. */
 export const restoreText = (
   schema: TSchema,
   text: string,

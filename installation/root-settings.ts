@@ -122,7 +122,7 @@ export const seedTenants = (system: Ask, options: SeedOptions): Promise<unknown>
   Promise.all(otherTenants(options.config).map((tenant) => seedCluster(system, options, tenant)));
 
 /**
- * Gives a new cluster the settings of this configuration, and logs a warning when the cluster has
+ * Sets the agents of a new cluster by this configuration, and logs a warning when the cluster has
  * different ones. Repeats until the root answers. Never rejects.
  */
 export async function seedCluster(
@@ -160,7 +160,7 @@ function isSameSettings(a: readonly AgentSettings[], b: readonly AgentSettings[]
 }
 
 /**
- * Gives a cluster the agents of a configuration, from a process that is not part of the cluster.
+ * Sends the agents of a configuration to a cluster, from a process that is not part of it.
  * @throws TroupeError DEADLINE_EXCEEDED when no worker answers in time
  */
 export async function applySettings(

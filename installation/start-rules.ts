@@ -1,6 +1,6 @@
 /**
- * StartRules: what a process refuses to start with beyond the schema: unknown models, and patterns
- * of commands that can match nothing. `config check`, `start`, a change through the gateway and an
+ * Rules beyond the schema that a configuration must satisfy at the start: known models, and command
+ * patterns that can match something. `config check`, `start`, a change through the gateway and an
  * embedder's `startTroupe` all apply these rules.
  */
 import { createModelCatalog, type ModelCatalog } from '../agent/models/catalog.ts';
@@ -51,11 +51,13 @@ export function knownModels(config: Config, tenant?: string): ConfigFinding[] {
   });
 }
 
-/** Keys in the environment are the installation's: providers of a tenant's own do not get them. */
+/**
+ * Keys in the environment belong to the installation: a tenant's own providers do not receive them.
+ */
 export const keysFromEnvironment = (config: Config, tenant = 'default'): NodeJS.ProcessEnv =>
   ownSections(config, tenant).includes('models') ? {} : process.env;
 
-/** A key or header that no HTTP header may carry is found as the catalog is made. */
+/** Creating the catalog finds keys and headers that are invalid in HTTP. */
 const catalogOf = (
   config: Config,
   tenant?: string,
@@ -85,7 +87,7 @@ export function matchingPatterns(config: Config): ConfigFinding[] {
   });
 }
 
-/** Patterns that grant more than their author may expect. They are valid: a start accepts them. */
+/** Patterns that allow more than their author may expect. They are valid: a start accepts them. */
 export function broadPatterns(config: Config): ConfigFinding[] {
   return patternsOf(config).flatMap(({ pattern, ...place }) => {
     const message = patternWarning(pattern);

@@ -1,7 +1,7 @@
 /**
- * Talk rules: what a configuration says about agents that talk, in the words of the policy. They
- * are the same for all agents of a process and do not travel with settings; the workers of a
- * cluster have one file, so they say the same.
+ * Translates a configuration to the policy of conversations between agents. The rules are the same
+ * for all agents of a process and are not part of agent settings. The workers of a cluster have the
+ * same file, so they apply the same rules.
  */
 import type { AgentTalk, TalkRules } from '../agent/policy/talk.ts';
 import type { SandboxPolicy } from '../protocols/agent.ts';
@@ -55,7 +55,7 @@ function spawnRulesOf({ agents: { spawnDefaults }, session }: Config): TalkRules
 }
 
 /**
- * Only what the agent's entry says: a list that is left out means something else than an empty one.
+ * Only the lists that the agent's entry sets: a missing list has another meaning than an empty one.
  */
 function talkOf({ a2a, subagents }: AgentConfig): AgentTalk {
   const { sandbox } = subagents ?? {};

@@ -1,4 +1,4 @@
-/** Where the files of actors are kept, by configuration and by the form of the process. */
+/** Selects where the files of actors are stored, by configuration and kind of process. */
 import { join } from 'node:path';
 import { type Address, parseAddress } from '../protocols/address.ts';
 import { defined } from '../protocols/defined.ts';
@@ -13,14 +13,14 @@ import type { Workspaces } from '../runtime/workspaces/workspaces.ts';
 export type WorkspacesFor = {
   readonly blobs: Blobs;
   readonly cell: string;
-  /** of a process of a cluster; absent when there is one process only */
+  /** of a process of a cluster; absent for a single process */
   readonly node?: string;
 };
 
 /**
- * Of all tenants; one with a path of its own has its files there and nowhere else. A folder of one
- * process can be made. One that several machines share must be there already: an
- * empty folder in its place would be a volume that is not mounted.
+ * The workspaces of all tenants. The files of a tenant with its own path are only there. The folder
+ * of a single process is created. A folder that several machines share must exist: an empty folder
+ * in its place would be a volume that is not mounted.
  */
 export function workspacesOf(config: Config, options: WorkspacesFor): Workspaces {
   const shared = workspacesIn(config, options);
@@ -37,11 +37,11 @@ export function workspacesOf(config: Config, options: WorkspacesFor): Workspaces
   };
 }
 
-/** Where troupe keeps the folders of workspaces, or its copies of them. */
+/** The location of the workspace folders, or of the local copies. */
 export const workspacesRoot = ({ home, runtime: { workspaces } }: Config): string =>
   workspaces.path ?? join(home, 'workspaces');
 
-/** @param tenant that has a place of its own */
+/** @param tenant if it has its own location */
 function workspacesIn(
   config: Config,
   { blobs, cell, node }: WorkspacesFor,
@@ -76,13 +76,13 @@ const providerOf = (
   clustered: boolean,
 ): 'folder' | 'synced' | 'pinned' => provider ?? (clustered ? 'synced' : 'folder');
 
-/** What this process has: its own labels, and its place unless a label says another. */
+/** The labels and the location of this process. */
 export const labelsOf = ({ cluster, a2a }: Pick<Config, 'cluster' | 'a2a'>): Labels => ({
   ...defined({ [LOCALITY_LABEL]: a2a.locality }),
   ...cluster.labels,
 });
 
-/** The workspace of an agent is where its labels say; of any other actor, where all are. */
+/** An agent's labels determine the location of its workspace; other actors use the common one. */
 const pinsOf =
   ({ labels, agents }: Config['runtime']['workspaces']) =>
   (actor: Address): Labels => {

@@ -1,6 +1,6 @@
 /**
  * Dead letters: messages that the runtime could not deliver or an actor could not process.
- * Operators list them, send them again or drop them; who did it and why is recorded.
+ * Operators list, redrive and drop them; who did it and why is recorded.
  */
 import { userInfo } from 'node:os';
 import { Type } from '@sinclair/typebox';
@@ -224,7 +224,7 @@ export const deadLetters: Resource = {
   operations: [listDeadLetters, show, redriveDeadLetter, drop],
 };
 
-/** The name of the token is always recorded, next to the name that the operator gives. */
+/** The name of the token is always recorded, next to the name that the operator passes. */
 const auditFor = (
   { caller: { sub } }: OperationContext,
   { who = sub, why }: { readonly who?: string; readonly why: string },
@@ -244,7 +244,7 @@ const viewOf = ({ at, from, error, eventType, ...head }: DeadLetterHead): DeadLe
 
 const auditOf = ({ who, why, at, action }: AuditEntry) => ({ who, why, at: isoTime(at), action });
 
-/** The message as JSON can express it: bytes as base64. */
+/** The message as JSON, with bytes as base64. */
 function jsonOf(value: unknown): unknown {
   if (value instanceof Uint8Array) return { base64: Buffer.from(value).toString('base64') };
   if (Array.isArray(value)) return value.map(jsonOf);

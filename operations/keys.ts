@@ -138,7 +138,7 @@ const revoke = defineOperation({
   cli: {
     command: 'keys revoke',
     args: ['kid'],
-    // One id in 64 begins with a dash.
+    // An id may begin with a dash.
     allowsDash: true,
     print: ({ sub, kid }) => `${sub} can no longer sign with ${kid}\n`,
   },

@@ -65,9 +65,9 @@ export type HttpBinding<R extends TSchema> = {
 };
 
 /**
- * Arguments and options of a command, and the parameters that they mean. Every property of `schema`
- * is an option unless it is in `args`: a Boolean takes no value, an Integer is a number from 1, a
- * union of literals lists its choices, Unknown is JSON.
+ * Arguments and options of a command, and their parameters. Every property of `schema` is an option
+ * unless it is in `args`: a Boolean has no value, an Integer is a number from 1, a union of
+ * literals lists its choices, Unknown is JSON.
  */
 export type CliInput<P extends TObject> = {
   readonly schema: TObject;

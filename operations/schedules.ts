@@ -114,7 +114,7 @@ const fromCronAdd: CliInput<typeof JobToSet> = {
   },
 };
 
-/** @throws TroupeError INVALID_ARGUMENT unless exactly one of the three is given */
+/** @throws TroupeError INVALID_ARGUMENT unless exactly one of the three is set */
 function whenOf({ at, every, cron, tz }: CronAdd): When {
   if ([at, every, cron].filter((one) => one !== undefined).length !== 1)
     throw new TroupeError('INVALID_ARGUMENT', 'give exactly one of --at, --every and --cron');
@@ -184,7 +184,9 @@ const set = defineOperation({
   },
 });
 
-/** @throws TroupeError NOT_FOUND for an unknown agent; INVALID_ARGUMENT for a run it cannot have */
+/**
+ * @throws TroupeError NOT_FOUND for an unknown agent; INVALID_ARGUMENT for a run that it cannot do
+ */
 function checkRun(
   { system: { index }, tenant, models }: OperationContext,
   { agentId, sessionKey, model, thinking }: ScheduleJob,

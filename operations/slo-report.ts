@@ -113,7 +113,7 @@ function dead(letters: number, { accepted }: { accepted: number }): Objective {
   };
 }
 
-/** Smallest value that 95 of 100 do not exceed. */
+/** The 95th percentile. */
 function percentile95(values: Float64Array): number | null {
   if (values.length === 0) return null;
   return values.toSorted()[Math.ceil(values.length * 0.95) - 1] ?? null;

@@ -87,7 +87,7 @@ const census = defineOperation({
   cli: {
     command: 'subagents census',
     print: censusText,
-    // More than two minutes past the time at which it ends by itself.
+    // More than two minutes past its time limit.
     isFailure: ({ overdue }) => overdue > 0,
   },
   async run({ system, tenant, now }) {

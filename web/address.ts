@@ -1,12 +1,12 @@
 /**
- * The page's address: `#token=…&session=…`. The token is kept for this tab only, and leaves the
- * address bar and its history.
+ * The page's address: `#token=…&session=…`. The token is kept for this tab only and is removed from
+ * the address bar and its history.
  */
 import { keptInTab } from './kept.ts';
 
 const TOKEN_NAME = 'troupe.token';
 
-/** Was there one? */
+/** Whether the address contained a token. */
 export const takeToken = (): boolean => {
   const hash = new URLSearchParams(location.hash.slice(1));
   const token = hash.get('token');

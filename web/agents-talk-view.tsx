@@ -1,8 +1,8 @@
-/** Subagents as cards, and what agents say to each other, folded: it is not the person's. */
+/** Subagents as cards, and folded messages between agents, which are not addressed to the user. */
 import { linkTo, type Origin, shortKey, stateOf, type Subagent } from './agents-talk.ts';
 import { strings } from './strings.ts';
 
-/** Status, task, findings, time and tokens; its conversation one click away. */
+/** Status, task, findings, time and tokens of a subagent, with a link to its conversation. */
 export const SubagentCard = ({ subagent }: { subagent: Subagent }) => {
   const { status, task, label, reason, findings, tokens, startedAt, endedAt } = subagent;
   const seconds =
@@ -42,7 +42,7 @@ export const AgentMessage = ({ origin, text }: { origin: Origin; text: string })
   );
 };
 
-/** On the page of a subagent: back to who started it. */
+/** On the page of a subagent: a link to the session that started it. */
 export const ParentLink = ({ parent }: { parent: string }) => (
   <li class="note">
     <a href={linkTo(parent)}>{strings.startedBy(shortKey(parent))}</a>

@@ -1,6 +1,6 @@
-/** Agents among themselves, as `chat.history` tells of it: who wrote a message, and subagents. */
+/** Origins of messages and subagents, as `chat.history` returns them. */
 
-/** Who wrote a message, where that is no person. */
+/** The sender of a message that no user wrote. */
 export type Origin = {
   readonly kind: 'agent' | 'announce' | 'task' | 'subagents';
   readonly sessionKey: string;
@@ -22,7 +22,7 @@ export type Subagent = {
   readonly endedAt?: number;
 };
 
-/** The state of a card: what a reader wants to know at a glance. */
+/** The state that a card shows. */
 export const stateOf = ({ status }: Subagent): 'running' | 'done' | 'failed' =>
   status === 'completed'
     ? 'done'
@@ -31,8 +31,8 @@ export const stateOf = ({ status }: Subagent): 'running' | 'done' | 'failed' =>
       : 'failed';
 
 /**
- * Subagents under the last item of the run that started each, oldest first; under `undefined` those
- * of runs that the history does not hold, as far as they go on.
+ * Subagents under the last item of the run that started them, oldest first. Subagents of runs that
+ * are not in the loaded history are under `undefined` while they are active.
  */
 export const subagentsByItem = (
   subagents: readonly Subagent[],
@@ -59,7 +59,7 @@ type Item = {
 const DECLINES = ['REPLY_SKIP', 'ANNOUNCE_SKIP', 'NO_REPLY'];
 const EDGES = /^[\s*_`"'(]+|[\s*_`"'.:,)-]+$/g;
 
-/** Ids of answers that say, to another agent, that there is none: no words for people. */
+/** Ids of answers that tell another agent that there is no answer; they are not shown. */
 export const declinesIn = (history: readonly Item[]): ReadonlySet<string> => {
   const ofAgents = new Set(
     history
@@ -71,7 +71,7 @@ export const declinesIn = (history: readonly Item[]): ReadonlySet<string> => {
   return new Set(history.filter(declines).map(({ id }) => id));
 };
 
-/** `agent:work:main` is `work:main`; of a subagent's uuid eight characters. */
+/** `agent:work:main` becomes `work:main`; a subagent's uuid is cut to eight characters. */
 export const shortKey = (sessionKey: string): string =>
   sessionKey.replace(/^agent:/, '').replace(/(:subagent:[0-9a-f]{8})-[0-9a-f-]+$/, '$1');
 

@@ -1,6 +1,6 @@
 /**
- * A command of the agent that waits for a person: who wants it, what it is, where it would run, and
- * the answers that may be given, each with a key while the card has the focus.
+ * A command of an agent that waits for an approval: its agent, its text, where it would run, and
+ * the possible decisions. Each decision has a key while the card has the focus.
  */
 import { useEffect, useState } from 'preact/hooks';
 import { shortKey } from './agents-talk.ts';
@@ -75,7 +75,7 @@ const Where = ({ approval: { request } }: { approval: Approval }) => {
   );
 };
 
-/** Shown from the last five minutes on, by the minute. */
+/** Shown during the last five minutes, in minutes. */
 const SOON_MS = 300_000;
 
 const TimeLeft = ({ to }: { to: number | undefined }) => {

@@ -1,9 +1,9 @@
 /**
- * Chat: one open conversation. Shows what the gateway has committed and what runs say now, sends,
- * stops.
+ * Chat: one open conversation. It shows what the gateway has committed and the output of active
+ * runs, sends messages, and stops runs.
  *
- * Boundary: the connection and the list of conversations are the workspace's; messages on their way
- * are the outbox's, which outlives this.
+ * The workspace owns the connection and the list of conversations. The outbox owns unacknowledged
+ * messages and outlives this object.
  *
  * Invariant: after every connect, and whenever events were lost, the committed state is read again.
  */
@@ -34,7 +34,7 @@ export type ChatOptions = {
 };
 
 const HISTORY_LIMIT = 200;
-/** Reads that are asked for within this time are one. */
+/** Reads that are requested within this time are combined. */
 const RELOAD_MS = 60;
 
 export class Chat {
@@ -70,7 +70,7 @@ export class Chat {
     this.#options.outbox.deliver(this.sessionKey, sent);
   }
 
-  /** Sends a failed message once more, under its own key. */
+  /** Sends a failed message again with the same key. */
   tryAgain(sent: Sent): void {
     const { error: _, ...message } = sent;
     const again: Sent = { ...message, state: 'sending' };
@@ -82,15 +82,15 @@ export class Chat {
     this.#note(withoutSent(this.#conversation, sent.runId));
   }
 
-  /** Stops the answer that is being given. */
+  /** Stops the running answer. */
   abort(): void {
     const run = activeRun(this.#conversation);
     const params = { sessionKey: this.sessionKey, ...(run ? { runId: run.runId } : {}) };
-    // In vain when the connection broke or the run just ended: what comes next shows either.
+    // Fails if the connection broke or the run just ended; later events show either.
     this.#options.request('chat.abort', params).catch(() => this.reloadSoon());
   }
 
-  /** Reads the committed state, for instance after a connect. Never rejects. */
+  /** Reads the committed state, for example after a connect. Never rejects. */
   async catchUp(): Promise<void> {
     const params = { sessionKey: this.sessionKey, limit: HISTORY_LIMIT };
     try {
@@ -101,8 +101,11 @@ export class Chat {
     }
   }
 
-  /** The commands that wait for a person; one that is of no conversation is asked in each. */
-  asked(all: readonly Approval[]): void {
+  /**
+   * Sets the commands that wait for an approval. One without a session is shown in every
+   * conversation.
+   */
+  setApprovals(all: readonly Approval[]): void {
     const approvals = all.filter(
       ({ request }) => (request.sessionKey ?? this.sessionKey) === this.sessionKey,
     );
@@ -118,7 +121,7 @@ export class Chat {
     } else if (event === 'agent') this.#agentEvent(payload as AgentEvent);
   }
 
-  /** The gateway took a message of this conversation, or did not. */
+  /** The gateway accepted or refused a message of this conversation. */
   settled(sent: Sent, taken: Taken | undefined): void {
     if (!this.#conversation.outbox.some(({ runId }) => runId === sent.runId)) return;
     this.#note(withSent(this.#conversation, sent));
@@ -147,7 +150,7 @@ export class Chat {
       this.reloadSoon();
   }
 
-  /** Something is different that events do not tell whole. */
+  /** Something changed that events do not describe completely. */
   reloadSoon(): void {
     this.#reload ??= setTimeout(() => {
       this.#reload = undefined;

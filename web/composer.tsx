@@ -1,7 +1,6 @@
 /**
- * Where one writes: Enter sends, Shift+Enter makes a new line; images are pasted, dropped or
- * picked; an answer that runs can be stopped. What is written and not sent stays with its
- * conversation.
+ * The message field: Enter sends, Shift+Enter inserts a new line. Images can be pasted, dropped or
+ * picked, and a running answer can be stopped. An unsent draft stays with its conversation.
  */
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { SentImage } from './conversation.ts';
@@ -30,7 +29,7 @@ export const Composer = (props: {
     field.current?.focus();
   };
   const onKeyDown = (event: KeyboardEvent) => {
-    // An input method's own Enter (Vietnamese, Japanese, …) chooses a word.
+    // In an input method (Vietnamese, Japanese, …) Enter chooses a word.
     if (event.key === 'Enter' && !event.shiftKey && !event.isComposing) send(event);
   };
   return (
@@ -69,7 +68,7 @@ const StopButton = ({ online, onStop }: { online: boolean; onStop: () => void })
   </button>
 );
 
-/** What is being written, kept at every change; and why files were not taken. */
+/** The draft, stored at every change, and the reason why files were refused. */
 const useDraft = (sessionKey: string) => {
   const [draft, setDraft] = useState<Draft>(() => draftOf(sessionKey));
   const [refused, setRefused] = useState<readonly string[]>([]);
@@ -91,7 +90,7 @@ const useDraft = (sessionKey: string) => {
   return { draft, change, refused, add: (files: Iterable<File>) => void add(files), clear };
 };
 
-/** What goes with the message, each to be left out again; and how much may. */
+/** The attached images, which can be removed one by one, and their limit. */
 const Images = (props: {
   images: readonly SentImage[];
   onChange: (images: readonly SentImage[]) => void;
@@ -144,7 +143,7 @@ const ImagePicker = ({ onFiles }: { onFiles: (files: Iterable<File>) => void }) 
   </label>
 );
 
-/** Files may be dropped anywhere on the page. True while they are held over it. */
+/** Files may be dropped anywhere on the page. True while they are dragged over it. */
 const useDrop = (onFiles: (files: Iterable<File>) => void): boolean => {
   const [over, setOver] = useState(false);
   const latest = useRef(onFiles);
@@ -174,7 +173,7 @@ const useDrop = (onFiles: (files: Iterable<File>) => void): boolean => {
   return over;
 };
 
-/** The field is as high as its text; the style sheet bounds it. */
+/** The field grows with its text; the style sheet limits its height. */
 const useGrow = (field: { current: HTMLTextAreaElement | null }, text: string) => {
   useLayoutEffect(() => {
     const element = field.current;

@@ -1,11 +1,11 @@
-/** How the connection is, and the question for the token when it was refused. */
+/** The state of the connection, and the form for a token after a refusal. */
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import type { ConnectionState } from './gateway-client.ts';
 import { strings } from './strings.ts';
 import { keepTheme, keptTheme, nextTheme } from './theme.ts';
 
-/** The head of the page: what is open, how the connection is, and the ways to everything else. */
+/** The head of the page: the open conversation, the state of the connection, and the menus. */
 export const Header = (props: {
   state: ConnectionState;
   title: string;
@@ -104,7 +104,7 @@ const Status = ({ state }: { state: ConnectionState }) => {
   }
 };
 
-/** Shown, not read out each second. */
+/** Shown, but a screen reader does not read it every second. */
 const Countdown = ({ to }: { to: number }) => {
   const left = () => Math.max(0, Math.ceil((to - Date.now()) / 1000));
   const [seconds, setSeconds] = useState(left());
@@ -118,7 +118,7 @@ const Countdown = ({ to }: { to: number }) => {
 
 type Refused = Extract<ConnectionState, { kind: 'refused' }>;
 
-/** A wrong or missing secret can be given; any other refusal can only be told. */
+/** The user can enter a wrong or missing secret here; other refusals are only shown. */
 export const RefusedView = (props: { state: Refused; onToken: (token: string) => void }) => {
   const { code, message, details } = props.state;
   if (code === 'PAIRING_REQUIRED') return <Asking details={details} />;
@@ -136,13 +136,14 @@ export const RefusedView = (props: { state: Refused; onToken: (token: string) =>
   );
 };
 
-/** A person has to approve this page; it comes in by itself then. */
+/** An operator must approve this page; it then connects without a reload. */
 const Asking = ({ details }: { details: unknown }) => {
   const { requestId } = (details ?? {}) as { requestId?: string };
   return (
     <main class="gate">
       <p class="warn" role="alert">
-        {strings.deviceRequired} {strings.letIn} <code>troupe devices approve {requestId}</code>
+        {strings.deviceRequired} {strings.awaitsApproval}{' '}
+        <code>troupe devices approve {requestId}</code>
       </p>
     </main>
   );

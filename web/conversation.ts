@@ -1,10 +1,10 @@
 /**
- * Conversation: what the page shows, as one value, and pure functions that make the next from an
- * event.
+ * Conversation: everything that the page shows of one conversation as one value, and pure functions
+ * that return the next value after an event.
  *
- * Three sources are laid side by side and never mixed: `history` is what the gateway has committed,
- * `live` what runs are saying now, `outbox` what this page sent. The run id tells which belong
- * together, so nothing is shown twice: history beats live, and both beat the outbox.
+ * It has three separate parts: `history` is what the gateway has committed, `live` is the output of
+ * active runs, and `outbox` is what this page sent. They are matched by run id, so that nothing is
+ * shown twice: history replaces live output, and both replace the outbox.
  */
 import type { Origin, Subagent } from './agents-talk.ts';
 import { type AgentEvent, type Call, callsOf, stepAfter, type ToolStep } from './tool-steps.ts';
@@ -14,7 +14,7 @@ export type HistoryItem = {
   readonly runId: string | undefined;
   readonly role: 'user' | 'assistant' | 'tool' | 'end' | 'marker';
   readonly text: string;
-  /** of a tool */
+  /** of a tool call */
   readonly callId?: string;
   readonly name?: string;
   readonly failed?: boolean;
@@ -23,11 +23,11 @@ export type HistoryItem = {
   readonly startedAt?: number;
   readonly endedAt?: number;
   readonly images?: number;
-  /** of a message that no person wrote */
+  /** of a message that no user wrote */
   readonly origin?: Origin;
-  /** how a run ended that did not end well */
+  /** the status of a run that did not end `ok` */
   readonly end?: Ending;
-  /** the model goes on after its tools */
+  /** the model continues after its tool calls */
   readonly goesOn?: boolean;
 };
 
@@ -39,7 +39,10 @@ export type LiveRun = {
   readonly tools: readonly ToolStep[];
   readonly done: boolean;
   readonly end?: Ending;
-  /** what was said before the run was cut off; the history has its end, but not this */
+  /**
+   * text that was streamed before the run was interrupted; the history contains its end, but not
+   * this
+   */
   readonly torso?: boolean;
 };
 
@@ -50,7 +53,7 @@ export type Sent = {
   readonly state: 'sending' | 'accepted' | 'failed';
   readonly error?: string;
   readonly images?: readonly SentImage[];
-  /** a command: its answer is no part of the history */
+  /** a command of the session; its answer is not part of the history */
   readonly command?: boolean;
 };
 export type SentImage = {
@@ -59,7 +62,7 @@ export type SentImage = {
   readonly content: string;
 };
 
-/** A command and its answer, shown where it was given, until the page is loaded again. */
+/** A command and its answer, shown only by the page that sent it, until the page is reloaded. */
 export type Aside = {
   readonly runId: string;
   readonly text: string;
@@ -69,7 +72,7 @@ export type Aside = {
   readonly after: string | undefined;
 };
 
-/** A command of a tool that waits for a person. */
+/** A command of a tool that waits for an approval. */
 export type Approval = {
   readonly id: string;
   readonly request: {
@@ -77,7 +80,7 @@ export type Approval = {
     readonly detail?: string;
     readonly sessionKey: string | null;
     readonly allowedDecisions?: readonly string[];
-    /** who asks, and where it would run */
+    /** the agent, and where it would run */
     readonly agentId?: string | null;
     readonly host?: string | null;
     readonly nodeId?: string | null;
@@ -90,16 +93,16 @@ export type Conversation = {
   readonly loaded: boolean;
   readonly history: readonly HistoryItem[];
   readonly hasMore: boolean;
-  /** accepted messages of anybody that wait for their turn */
+  /** accepted messages of all users that wait in the queue */
   readonly pending: number;
   readonly live: readonly LiveRun[];
   readonly outbox: readonly Sent[];
   readonly asides: readonly Aside[];
-  /** the longest waiting first */
+  /** oldest first */
   readonly approvals: readonly Approval[];
-  /** the newest first */
+  /** newest first */
   readonly subagents: readonly Subagent[];
-  /** of a subagent's session: who started it */
+  /** for a subagent's session: the session that started it */
   readonly parent?: string;
 };
 
@@ -115,7 +118,7 @@ export const emptyConversation: Conversation = {
   subagents: [],
 };
 
-/** What `chat.history` gives, as far as the page reads it. */
+/** The fields of `chat.history` that the page uses. */
 export type History = {
   readonly messages: readonly HistoryMessage[];
   readonly hasMore?: boolean;
@@ -145,7 +148,7 @@ export type HistoryMessage = {
   readonly origin?: Origin;
 };
 
-/** The committed state was read: it replaces what the page knew, but for what is newer than it. */
+/** The committed state was read: it replaces everything in the page that is not newer. */
 export const withHistory = (now: Conversation, read: History): Conversation => {
   const calls = new Map(read.messages.flatMap(callsOf));
   const history = read.messages.map((message, at) => itemOf(message, at, calls));
@@ -158,7 +161,7 @@ export const withHistory = (now: Conversation, read: History): Conversation => {
   const live = now.live.flatMap((run): readonly LiveRun[] => {
     if (answered.has(run.runId)) return [];
     if (cutOff.has(run.runId)) return torsoOf(run);
-    return run.done || run.runId === inFlightRun?.runId ? [withoutTold(run, history)] : [];
+    return run.done || run.runId === inFlightRun?.runId ? [withoutCommitted(run, history)] : [];
   });
   const next = {
     ...now,
@@ -172,18 +175,19 @@ export const withHistory = (now: Conversation, read: History): Conversation => {
     ...(read.sessionInfo?.spawnedBy ? { parent: read.sessionInfo.spawnedBy } : {}),
   };
   if (inFlightRun === undefined || answered.has(inFlightRun.runId)) return next;
-  // It ended while the history was read.
+  // It ended while the history was being read.
   if (live.some(({ runId, done }) => done && runId === inFlightRun.runId)) return next;
-  // The gateway joins deltas: what it read for the history is never older than what it had told.
+  // The gateway joins deltas, so the text in the history is never older than what it had sent
+  // before.
   const { runId, text } = inFlightRun;
-  return withLive(next, runId, (run) => withoutTold({ ...run, text, done: false }, history));
+  return withLive(next, runId, (run) => withoutCommitted({ ...run, text, done: false }, history));
 };
 
 const torsoOf = ({ end: _, ...run }: LiveRun): readonly LiveRun[] =>
   run.text === '' ? [] : [{ ...run, tools: [], done: true, torso: true }];
 
-/** Steps that are committed are history, and so is what the model said before them. */
-const withoutTold = (run: LiveRun, history: readonly HistoryItem[]): LiveRun => {
+/** Committed steps are in the history, and so is the text before them. */
+const withoutCommitted = (run: LiveRun, history: readonly HistoryItem[]): LiveRun => {
   const own = history.filter(({ runId }) => runId === run.runId);
   const calls = new Set(own.map(({ callId }) => callId));
   const before = own.findLast(({ goesOn }) => goesOn);
@@ -212,8 +216,11 @@ const itemOf = (
     const call = calls.get(toolCallId ?? '');
     const { timestamp: endedAt } = message;
     const tool = { name: toolName ?? '', failed: isError ?? false, ...call };
-    const told = { ...(toolCallId ? { callId: toolCallId } : {}), ...(endedAt ? { endedAt } : {}) };
-    return { ...item, ...tool, role: 'tool', ...told };
+    const result = {
+      ...(toolCallId ? { callId: toolCallId } : {}),
+      ...(endedAt ? { endedAt } : {}),
+    };
+    return { ...item, ...tool, role: 'tool', ...result };
   }
   const how = endings[message.stopReason ?? ''];
   if (how !== undefined)
@@ -227,7 +234,7 @@ const endings: Readonly<Record<string, Ending['how'] | undefined>> = {
   timeout: 'timeout',
 };
 
-/** Payload of the event `chat`, as far as the page reads it. */
+/** The fields of the event `chat` that the page uses. */
 export type ChatEvent = {
   readonly runId: string;
   readonly state: string;
@@ -243,7 +250,7 @@ export const withChatEvent = (now: Conversation, event: ChatEvent): Conversation
   settled(withChat(now, event), event.runId);
 
 const withChat = (now: Conversation, event: ChatEvent): Conversation => {
-  // Another run has its answer; history has the message.
+  // The message was answered by another run; the history contains it.
   if (event.stopReason === 'joined') return withoutLive(now, event.runId);
   const whole = event.message?.content?.[0]?.text;
   switch (event.state) {
@@ -284,7 +291,7 @@ const withoutLive = (now: Conversation, runId: string): Conversation => ({
   live: now.live.filter((run) => run.runId !== runId),
 });
 
-/** A command that was answered leaves the outbox: what it said is told aside. */
+/** An answered command leaves the outbox; its answer is shown separately. */
 const settled = (now: Conversation, runId: string): Conversation => {
   const sent = now.outbox.find((each) => each.runId === runId);
   const run = now.live.find((each) => each.runId === runId);
@@ -332,10 +339,13 @@ export const withoutSent = (now: Conversation, runId: string): Conversation => (
   outbox: now.outbox.filter((each) => each.runId !== runId),
 });
 
-/** Does the page know who asked for this run? Else somebody else did, and history tells. */
+/**
+ * Whether the page has the message of this run. If not, another client sent it, and the history
+ * contains it.
+ */
 export const knowsRun = ({ history, outbox }: Conversation, runId: string): boolean =>
   outbox.some((sent) => sent.runId === runId) || history.some((item) => item.runId === runId);
 
-/** The run that is being answered now. */
+/** The run that is active now. */
 export const activeRun = ({ live }: Conversation): LiveRun | undefined =>
   live.find(({ done }) => !done);

@@ -1,4 +1,4 @@
-/** The devices panel: who asks to come in, who may, and what nodes can do. */
+/** The devices panel: pairing requests, approved devices, and the capabilities of nodes. */
 import { useState } from 'preact/hooks';
 import { keptToken } from './address.ts';
 import { Dialog } from './dialog.tsx';
@@ -61,7 +61,9 @@ export const DevicesPanel = (props: {
   );
 };
 
-/** A new tab knows no token: it is handed over behind #, which the page takes away at once. */
+/**
+ * A new tab has no token. It is passed after #, and the page removes it from the address at once.
+ */
 const openNodePage = (event: MouseEvent): void => {
   event.preventDefault();
   const token = encodeURIComponent(keptToken());
@@ -69,9 +71,9 @@ const openNodePage = (event: MouseEvent): void => {
 };
 
 const DeviceQuestion = ({ request, act }: { request: DeviceRequest; act: Act }) => (
-  <li class="device asks" role="group" aria-label={strings.mayComeIn(nameOf(request))}>
+  <li class="device asks" role="group" aria-label={strings.approveDevice(nameOf(request))}>
     <p>
-      <b>{strings.mayComeIn(nameOf(request))}</b>
+      <b>{strings.approveDevice(nameOf(request))}</b>
     </p>
     <p class="muted">{faceOf(request)}</p>
     <p>

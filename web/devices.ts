@@ -1,9 +1,9 @@
 /**
- * Devices: who may come in, who asks to, and what nodes can do, as `device.pair.list`,
- * `node.pair.list` and `node.list` tell it.
+ * Pairing requests, approved devices and nodes, as returned by `device.pair.list`, `node.pair.list`
+ * and `node.list`.
  */
 
-/** A question of `device.pair.list`. */
+/** A pairing request of `device.pair.list`. */
 export type DeviceRequest = {
   readonly requestId: string;
   readonly deviceId: string;
@@ -19,13 +19,13 @@ export type DeviceRequest = {
   readonly ts: number;
 };
 export type PairedDevice = Omit<DeviceRequest, 'requestId' | 'ts'> & {
-  /** what a person called it */
+  /** the name that an operator gave it */
   readonly operatorLabel?: string;
   readonly label?: string;
   readonly lastSeenAtMs?: number;
   readonly connected?: boolean;
 };
-/** A question of `node.pair.list`: may the node do this? */
+/** A request of `node.pair.list`: approve the commands of this node? */
 export type NodeRequest = {
   readonly requestId: string;
   readonly nodeId: string;
@@ -53,10 +53,10 @@ export type Devices = {
 
 export const noDevices: Devices = { pending: [], paired: [], nodePending: [], nodes: [] };
 
-/** The panel is there where the gateway has these. */
+/** The panel exists if the gateway offers these methods. */
 export const DEVICES_METHOD = 'device.pair.list';
 
-/** Questions that wait for a person. */
+/** Requests that wait for an operator. */
 export const questionsOf = ({ pending, nodePending }: Devices): number =>
   pending.length + nodePending.length;
 
@@ -72,7 +72,7 @@ export const nameOf = (device: {
   device.displayName ??
   (device.deviceId ?? device.nodeId ?? '').slice(0, 12);
 
-/** One line of what it says of itself. */
+/** The device's description of itself in one line. */
 export const faceOf = (device: Partial<DeviceRequest>): string =>
   [device.clientId, device.clientMode, device.platform, device.deviceFamily, device.remoteIp]
     .filter((part, at, all) => part && all.indexOf(part) === at)
@@ -83,7 +83,7 @@ export const rolesOf = ({ roles, role }: Partial<DeviceRequest>): string =>
 
 type Request = (method: string, params: object) => Promise<unknown>;
 
-/** Reads what the gateway offers of it. @throws GatewayError */
+/** Reads the lists that the gateway offers. @throws GatewayError */
 export const readDevices = async (
   request: Request,
   offers: (method: string) => boolean,

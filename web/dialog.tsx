@@ -1,4 +1,4 @@
-/** A panel over the page: takes the focus, keeps it, gives it back; Esc and ✕ close it. */
+/** A panel over the page. It receives and traps the focus, and restores it; Esc and ✕ close it. */
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { strings } from './strings.ts';
@@ -17,7 +17,7 @@ export const Dialog = (props: {
     return () => element?.removeEventListener('close', onClose);
   }, []);
   const onClick = (event: MouseEvent) => {
-    // What is clicked beside the panel is the dialog itself.
+    // A click outside of the panel has the dialog itself as its target.
     if (event.target === box.current) box.current?.close();
   };
   return (

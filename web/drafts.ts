@@ -1,6 +1,6 @@
 /**
- * Drafts: what was written in a conversation and not sent. Its text outlives the page; its images
- * only other conversations.
+ * Unsent messages of conversations. The text survives a reload of the page; images survive only a
+ * change of the conversation.
  */
 import type { SentImage } from './conversation.ts';
 import { kept } from './kept.ts';
@@ -23,7 +23,7 @@ export const keepDraft = (sessionKey: string, { text, images }: Draft): void => 
     try {
       kept.setItem(NAME + sessionKey, text);
     } catch {
-      // The browser keeps no more: the text is still on the page.
+      // The browser's storage is full or denied: the text is still on the page.
     }
   }
 };

@@ -1,25 +1,25 @@
 /**
- * GatewayClient: one lasting connection to the gateway. Says hello, matches answers to requests,
- * passes events on, and comes back by itself when the connection breaks.
+ * GatewayClient: one lasting connection to the gateway. It performs the handshake, matches
+ * responses to requests, dispatches events, and reconnects when the connection breaks.
  *
- * Boundary: knows the wire protocol and nothing of conversations.
+ * It implements the wire protocol and has no code for conversations.
  *
  * Invariants:
- *  1. A refused secret ends the tries: guessing again would lock the address out.
- *  2. Every request settles: with its answer, or as GatewayError DISCONNECTED when the connection
- *     breaks. Whoever sent it may then send it again with the same idempotency key.
- *  3. Events are passed on in their order. Those that were missed while it was away come before
- *     `online`, where the gateway still has them; else whoever listens reads the state again, which
- *     it does after every connect.
+ *  1. A refused secret ends the retries: more attempts would lock the address out.
+ *  2. Every request settles: with its response, or as GatewayError DISCONNECTED when the connection
+ *     breaks. The caller may then send it again with the same idempotency key.
+ *  3. Events are passed on in order. Events that were missed during a disconnect come before
+ *     `online` if the gateway still has them. Otherwise subscribers read the state again, as they
+ *     do after every connect.
  */
 import type { GatewayErrorShape, HelloOk } from '../protocols/gateway/index.ts';
 
 export type ConnectionState =
   | { readonly kind: 'connecting' }
   | { readonly kind: 'online'; readonly hello: HelloOk }
-  /** `retryAt` is of Date.now() */
+  /** `retryAt` is a time of Date.now() */
   | { readonly kind: 'waiting'; readonly retryAt: number; readonly restarting: boolean }
-  /** `code` is a ConnectErrorCode where the gateway gave one */
+  /** `code` is a ConnectErrorCode if the gateway sent one */
   | {
       readonly kind: 'refused';
       readonly code: string;
@@ -37,7 +37,7 @@ export type GatewayEvents = {
 export class GatewayError extends Error {
   override readonly name = 'GatewayError';
   readonly code: string;
-  /** `details.code`, the finer one; else the code itself */
+  /** `details.code`, which is more specific, or the code itself */
   readonly detail: string;
   /** the same request may succeed later */
   readonly retryable: boolean;
@@ -56,10 +56,12 @@ const disconnected = () =>
 
 const PROTOCOL = 4;
 const RETRY_MS = { first: 500, most: 10_000, restart: 300 };
-/** The gateway ticks every 30 s; after two of them unheard the connection is dead. */
+/** The gateway sends a tick every 30 s; after two missed ticks the connection counts as dead. */
 const SILENCE_MS = 65_000;
 
-/** Events that wait until those are told that were missed; how many of these are still to come. */
+/**
+ * Events that wait until the missed ones have arrived, and how many missed ones are still to come.
+ */
 type Resuming = { readonly held: Frame[]; missing: number | undefined };
 
 type Answer = { resolve(payload: unknown): void; reject(error: GatewayError): void };
@@ -73,16 +75,16 @@ type Frame = {
   readonly error?: GatewayErrorShape;
 };
 
-/** What the gateway asks a device to sign. */
+/** The challenge that a device must sign. */
 export type Challenge = { readonly nonce: string; readonly ts: number };
 
 export type GatewayClientOptions = GatewayEvents & {
   readonly url: string;
   readonly token: string;
   readonly locale: string;
-  /** who connects, as what: `client`, `role`, `scopes`, …; asked for at every connect */
+  /** parameters of the handshake: `client`, `role`, `scopes`, …; called at every connect */
   introduce(challenge: Challenge): object | Promise<object>;
-  /** default the browser's WebSocket */
+  /** default: the browser's WebSocket */
   readonly openSocket?: (url: string) => WebSocket;
 };
 
@@ -95,7 +97,7 @@ export class GatewayClient {
   #ids = 0;
   #seq = 0;
   #restarting = false;
-  /** of the connection there is, and of the one before it */
+  /** of the present connection and of the previous one */
   #server: { readonly connId: string; readonly bootId?: string } | undefined;
   #lost: { readonly connId: string; readonly bootId?: string; readonly seq: number } | undefined;
   #resuming: Resuming | undefined;
@@ -112,7 +114,7 @@ export class GatewayClient {
     return this.#state.kind === 'online';
   }
 
-  /** Connects now, also when it waits for its next try. */
+  /** Connects now, also while it waits for its next retry. */
   start(): void {
     clearTimeout(this.#retry);
     if (this.#stopped || this.#socket !== undefined) return;
@@ -124,16 +126,16 @@ export class GatewayClient {
     socket.addEventListener('message', ({ data }) => this.#take(JSON.parse(String(data)) as Frame));
     socket.addEventListener('close', () => this.#broken(socket));
     socket.addEventListener('error', () => {});
-    this.#heard();
+    this.#resetSilenceTimer();
   }
 
-  /** Says hello anew: who connects, or as what, is different. */
+  /** Reconnects because the parameters of the handshake have changed. */
   renew(): void {
     this.#attempts = 0;
     this.#socket?.close();
   }
 
-  /** Connects anew after a refusal, as soon as the refused connection is gone. */
+  /** Reconnects after a refusal, as soon as the refused connection is closed. */
   again(): void {
     this.#again = this.#socket !== undefined;
     if (this.#again) this.#socket?.close();
@@ -147,14 +149,14 @@ export class GatewayClient {
     this.#socket?.close();
   }
 
-  /** First answer to a request. @throws GatewayError */
+  /** The first response to a request. @throws GatewayError */
   request<Result>(method: string, params: object): Promise<Result> {
     return new Promise<unknown>((resolve, reject) => {
       this.#ask(method, params, { resolve, reject });
     }) as Promise<Result>;
   }
 
-  /** `answer` is told at once, before any frame that comes behind it. */
+  /** `answer` is called synchronously, before any later frame is processed. */
   #ask(method: string, params: object, answer: Answer): void {
     const socket = this.#socket;
     if (socket === undefined || socket.readyState !== socket.OPEN) {
@@ -167,7 +169,7 @@ export class GatewayClient {
   }
 
   #take(frame: Frame): void {
-    this.#heard();
+    this.#resetSilenceTimer();
     if (frame.type === 'res') {
       const answer = this.#answers.get(frame.id ?? '');
       this.#answers.delete(frame.id ?? '');
@@ -192,7 +194,7 @@ export class GatewayClient {
     else if (event) this.#options.onEvent(event, payload);
   }
 
-  /** What was missed comes first, what came since the hello behind it. */
+  /** Missed events come first, then those that arrived after the handshake. */
   #resume(frame: Frame, resuming: Resuming): void {
     if (resuming.missing === undefined) {
       resuming.held.push(frame);
@@ -209,7 +211,7 @@ export class GatewayClient {
     for (const frame of held) this.#pass(frame);
   }
 
-  /** Remembers the connection that is over, and how far its events came. */
+  /** Remembers the ended connection and its last event. */
   #lose(): void {
     this.#lost = this.#server && { ...this.#server, seq: this.#seq };
     this.#server = undefined;
@@ -217,7 +219,7 @@ export class GatewayClient {
     this.#seq = 0;
   }
 
-  /** Asks for the events that were missed, where the gateway can tell them. */
+  /** Requests the missed events if the gateway supports it. */
   async #askMissed({ server, features }: HelloOk): Promise<void> {
     this.#server = { connId: server.connId, ...(server.bootId ? { bootId: server.bootId } : {}) };
     if (this.#lost === undefined || !features.methods.includes('events.resume')) return;
@@ -279,7 +281,7 @@ export class GatewayClient {
   }
 
   /**
-   * Doubles up to its most, with a third of it by chance, so that pages do not come back all at
+   * Doubles up to its maximum, minus up to a third at random, so that pages do not reconnect at
    * once.
    */
   #backoffMs(): number {
@@ -288,7 +290,7 @@ export class GatewayClient {
     return base * (1 - Math.random() / 3);
   }
 
-  #heard(): void {
+  #resetSilenceTimer(): void {
     clearTimeout(this.#silence);
     this.#silence = setTimeout(() => this.#socket?.close(), SILENCE_MS);
   }

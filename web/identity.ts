@@ -1,7 +1,6 @@
 /**
- * Identity: an Ed25519 key of this browser, one for the page and one for the page that is a node.
- * The private half is made so that no script can read it, ours neither: it only signs, and stays in
- * this browser.
+ * An Ed25519 key of this browser: one for the chat page and one for the page that is a node. The
+ * private key is not extractable: no script can read it, and it stays in this browser.
  */
 import type { Challenge } from './gateway-client.ts';
 import type { Store } from './store.ts';
@@ -15,7 +14,7 @@ export type Identity = {
   sign(text: string): Promise<string>;
 };
 
-/** Why this browser can be no device. */
+/** Why this browser cannot be a device. */
 export type Unable = 'insecure' | 'no-ed25519' | 'no-storage';
 
 export class UnableError extends Error {
@@ -26,14 +25,17 @@ export class UnableError extends Error {
   }
 }
 
-/** Names of keys in the store: of the node, and of the page with conversations. */
+/** Names of keys in the store: of the node, and of the chat page. */
 export type KeyName = 'device' | 'page';
 
-/** The same one at every visit, also of two tabs that make it at once. @throws UnableError */
+/**
+ * Returns the same identity at every visit, also to two tabs that create it at once.
+ * @throws UnableError
+ */
 export const openIdentity = async (store: Store, name: KeyName): Promise<Identity> => {
   if (!isSecureContext || crypto.subtle === undefined) throw new UnableError('insecure');
   const kept = await store.get<CryptoKeyPair | null>('keys', name);
-  // What is no key of ours can sign nothing, and nobody else can put it right.
+  // A stored value that is not our key cannot sign and cannot be repaired, so it is replaced.
   if (kept !== undefined && !isOwn(kept)) await store.delete('keys', name);
   const pair = isOwn(kept) ? kept : await store.putIfMissing('keys', name, await makeKeys());
   const raw = await crypto.subtle.exportKey('raw', pair.publicKey);
@@ -48,7 +50,7 @@ export const openIdentity = async (store: Store, name: KeyName): Promise<Identit
   };
 };
 
-/** Who connects, as what. */
+/** The client and role of a connection. */
 export type Introduced = {
   readonly client: {
     readonly id: string;
@@ -60,7 +62,7 @@ export type Introduced = {
   readonly scopes: readonly string[];
 };
 
-/** `device` of a hello: the proof for one connection, with the secret that the hello sends. */
+/** `device` of a connect request: a signature over the parameters and secret of one connection. */
 export const proofOf = async (
   identity: Identity,
   { client, role, scopes }: Introduced,

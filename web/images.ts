@@ -1,6 +1,6 @@
 /**
- * Images that are pasted, dropped or picked, as the gateway takes them; what it would not take is
- * refused here, with the reason, before anything is sent.
+ * Checks images that are pasted, dropped or picked against the gateway's limits. An image that the
+ * gateway would refuse is refused here with the reason, before anything is sent.
  */
 import type { SentImage } from './conversation.ts';
 import { strings } from './strings.ts';
@@ -8,7 +8,7 @@ import { strings } from './strings.ts';
 const TYPES = ['image/png', 'image/jpeg', 'image/gif', 'image/webp'];
 export const IMAGE_TYPES = TYPES.join(',');
 
-/** Bounds of the gateway (channels/gateway/sessions/attachments.ts); bytes. */
+/** Limits of the gateway (channels/gateway/sessions/attachments.ts); bytes. */
 export const IMAGE_BOUNDS = { count: 8, bytesEach: 1_048_576, bytesTogether: 2_883_584 };
 
 export const imageLimits = (): string => {
@@ -18,11 +18,11 @@ export const imageLimits = (): string => {
 
 export type Added = {
   readonly images: readonly SentImage[];
-  /** why others were not taken */
+  /** why other files were refused */
   readonly refused: readonly string[];
 };
 
-/** Adds those that may go with the message. Never rejects. */
+/** Adds the files that fit to a message. Never rejects. */
 export const withFiles = async (
   before: readonly SentImage[],
   files: Iterable<File>,

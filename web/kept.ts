@@ -1,6 +1,6 @@
 /**
- * Kept: what the page keeps in this browser, and in this tab. Where the browser denies storage
- * (site data blocked, some private windows) it is kept until the page is closed.
+ * Storage of the page in this browser and in this tab. If the browser denies storage (site data
+ * blocked, some private windows), values are kept in memory until the page is closed.
  */
 export type Keep = Pick<Storage, 'getItem' | 'setItem' | 'removeItem' | 'key' | 'length'>;
 
@@ -26,7 +26,7 @@ class MemoryKeep implements Keep {
 
 const PROBE = 'troupe.probe';
 
-/** A browser may deny to name a storage, to read it, or to write it. */
+/** A browser may deny access to a storage, or reading or writing it. */
 const storageOr = (named: () => Keep): Keep => {
   try {
     const storage = named();

@@ -1,4 +1,6 @@
-/** The conversation as a log, oldest first, that stays at its end unless one has scrolled up. */
+/**
+ * The conversation as a log, oldest first. It stays scrolled to its end unless the user scrolls up.
+ */
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import {
   activeRun,
@@ -20,11 +22,11 @@ export type LineActions = {
   tryAgain(sent: Sent): void;
   discard(sent: Sent): void;
   decide(approval: Approval, decision: string): void;
-  /** Sends the words of a run that did not end well once more, as a new message. */
+  /** Sends the text of a failed run again, as a new message. */
   askAgain(text: string): void;
 };
 
-/** Closer to the end than this counts as at the end. */
+/** Within this distance the log counts as scrolled to its end. */
 const AT_END_PX = 80;
 
 export const Lines = (props: {
@@ -72,9 +74,10 @@ export const Lines = (props: {
 };
 
 /**
- * What a person asked in a run; undefined where nobody did, or it had images, which are not kept.
+ * The user's message of a run. Undefined if no user sent one, or if it had images, which are not
+ * stored.
  */
-const askedIn = (now: Conversation, runId: string | undefined): string | undefined => {
+const messageIn = (now: Conversation, runId: string | undefined): string | undefined => {
   const said = now.history.find((item) => item.runId === runId && item.role === 'user');
   if (said === undefined) return now.outbox.find((sent) => sent.runId === runId)?.text;
   return said.origin || said.images ? undefined : said.text;
@@ -104,9 +107,9 @@ const LineView = (props: {
   actions: LineActions;
 }) => {
   const { line, conversation, online, actions } = props;
-  /** Only of the last: what came after it may rest on it. */
+  /** Only for the last one: later messages may depend on it. */
   const askAgain = (runId: string | undefined) => {
-    const text = runId === lastRunOf(conversation) ? askedIn(conversation, runId) : undefined;
+    const text = runId === lastRunOf(conversation) ? messageIn(conversation, runId) : undefined;
     return text === undefined || activeRun(conversation) ? undefined : () => actions.askAgain(text);
   };
   switch (line.kind) {
@@ -158,7 +161,7 @@ const Message = (props: {
 }) => {
   const { from, text, busy = false, images = 0 } = props;
   return (
-    // While it grows it is not read out piece by piece; when it is done it is.
+    // A screen reader reads it when it is complete, not while it grows.
     <li class={`message ${from}`} aria-busy={busy} aria-live={busy ? 'off' : undefined}>
       <span class="hidden">{from === 'user' ? strings.you : strings.agent}: </span>
       {from === 'user' ? <div class="plain">{text}</div> : <RichText text={text} />}
@@ -231,8 +234,8 @@ const End = ({ end, onAskAgain }: { end: Ending; onAskAgain?: (() => void) | und
 };
 
 /**
- * Scrolls to the end when something changes, unless the reader has gone up to read; and always when
- * the reader has written something, which `written` names.
+ * Scrolls to the end after a change, unless the user has scrolled up. Always scrolls after the
+ * user's own message, which `written` identifies.
  */
 const useStayAtEnd = (changed: unknown, written: string | undefined) => {
   const box = useRef<HTMLElement>(null);

@@ -1,7 +1,4 @@
-/**
- * The page: conversations with agents. Takes the token out of the address bar, holds the workspace
- * and shows what it is.
- */
+/** The chat page. Removes the token from the address bar, creates the workspace and renders it. */
 import { render } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { keepToken, keptToken, sessionInAddress, takeToken } from './address.ts';

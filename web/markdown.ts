@@ -1,7 +1,7 @@
 /**
- * A small part of Markdown, as a tree: code fences, headings, lists, paragraphs; in a line code,
- * bold and links. What it does not know stays as it was written. Total: every text has a tree, also
- * one that is still being written (an open fence is code to the end).
+ * A small part of Markdown as a tree: code fences, headings, lists, paragraphs, and inline code,
+ * bold text and links. Other syntax stays plain text. Every text has a tree, also an incomplete
+ * one: an open fence is code up to the end.
  */
 export type Inline =
   | { readonly type: 'text' | 'code' | 'strong'; readonly text: string }
@@ -94,7 +94,7 @@ export const parseInline = (line: string): readonly Inline[] => {
   return parts;
 };
 
-/** Only http and https become links, so no scheme can run anything. */
+/** Only http and https become links, so that no other scheme can run code. */
 const inlineOf = ([whole, code, strong, label, href]: RegExpMatchArray): Inline => {
   if (code !== undefined) return { type: 'code', text: code };
   if (strong !== undefined) return { type: 'strong', text: strong };

@@ -1,11 +1,14 @@
-/** Moves: from one conversation to another, by the list, the keyboard and the address. */
+/** Switches between conversations: by the list, the keyboard and the address. */
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { linkTo } from './agents-talk.ts';
 import { itemsOf, neighbourOf } from './sessions.ts';
 import { strings } from './strings.ts';
 import type { View, Workspace } from './workspace.ts';
 
-/** Side by side from here on; below, the conversations lie over the page while they are wanted. */
+/**
+ * From this width on the list is beside the conversation; on narrower pages it covers it while
+ * open.
+ */
 const WIDE = matchMedia('(min-width: 56rem)');
 
 export const useMoves = (view: View, workspace: Workspace) => {
@@ -24,7 +27,7 @@ export const useMoves = (view: View, workspace: Workspace) => {
   const title = items.find(({ key }) => key === sessionKey)?.title;
   useTitle(sessionKey === mainSessionKey ? undefined : title);
   const open = (key: string) => {
-    // The main conversation is the page without a name behind it.
+    // The main conversation has no name in the address.
     history.pushState(null, '', key === mainSessionKey ? location.pathname : linkTo(key));
     workspace.open(key);
     if (!WIDE.matches) setMenuOpen(false);
@@ -57,7 +60,7 @@ const useTitle = (title: string | undefined): void => {
   }, [title]);
 };
 
-/** Now, and again once what was changed is shown; true, so that the key does nothing else. */
+/** Focuses now and again after rendering. Returns true, so that the key has no other effect. */
 export const focusOn = (selector: string): true => {
   const focus = () => document.querySelector<HTMLElement>(selector)?.focus();
   focus();

@@ -1,19 +1,20 @@
 /**
- * Outbox: messages on their way to the gateway, of all conversations, until it has acknowledged
- * them; and those that it has and no history shows yet.
+ * Outbox: messages of all conversations that the gateway has not acknowledged yet, and acknowledged
+ * ones that no history contains yet.
  *
  * Invariants:
- *  1. A message gets its idempotency key once, when it is written, and is sent again under it until
- *     the gateway has acknowledged it, also after the browser was closed: it is answered once.
- *  2. Messages are sent one after the other, in the order they were written.
- *  3. Each is kept under a name of its own, so pages of one browser do not overwrite each other.
+ *  1. A message gets one idempotency key when it is written. It is sent with this key until the
+ *     gateway has acknowledged it, also after the browser was closed, so it is answered once.
+ *  2. Messages are sent one after the other, in the order in which they were written.
+ *  3. Each one is stored under its own name, so that pages of one browser do not overwrite each
+ *     other.
  */
 import type { Keep } from './kept.ts';
 import type { Sent } from './conversation.ts';
 import type { GatewayError } from './gateway-client.ts';
 import { strings } from './strings.ts';
 
-/** How the gateway took a message. */
+/** The gateway's response to a message. */
 export type Taken = {
   readonly queued?: boolean;
   readonly status: string;
@@ -24,14 +25,16 @@ export type OutboxOptions = {
   readonly keep: Keep;
   readonly online: () => boolean;
   request(method: string, params: object): Promise<Taken>;
-  /** `taken` is missing where it failed */
+  /** `taken` is missing if it failed */
   onSettled(sessionKey: string, sent: Sent, taken: Taken | undefined): void;
 };
 
 type Entry = { readonly sessionKey: string; readonly at: number; readonly sent: Sent };
 
 const NAME = 'troupe.out.';
-/** What was acknowledged and never seen in a history (its session began anew) is forgotten. */
+/**
+ * An acknowledged message that no history contained (its session was reset) is deleted after this.
+ */
 const ACCEPTED_MS = 86_400_000;
 
 export class Outbox {
@@ -45,16 +48,14 @@ export class Outbox {
     this.#entries = readAll(options.keep);
   }
 
-  /** Those of a conversation, oldest first. */
+  /** The messages of a conversation, oldest first. */
   of(sessionKey: string): readonly Sent[] {
     return [...this.#entries.values()]
       .filter((entry) => entry.sessionKey === sessionKey)
       .map(({ sent }) => sent);
   }
 
-  /**
-   * What a conversation shows now: those that are new or changed are kept, the rest is forgotten.
-   */
+  /** Stores the given messages of a conversation, and deletes its others. */
   keep(sessionKey: string, outbox: readonly Sent[]): void {
     for (const old of this.of(sessionKey)) {
       if (!outbox.some(({ runId }) => runId === old.runId)) this.#forget(old.runId);
@@ -69,7 +70,7 @@ export class Outbox {
     this.#sending = this.#sending.then(() => this.#send(sent.runId));
   }
 
-  /** After a connect: all that was not acknowledged. */
+  /** After a connect: sends everything that was not acknowledged. */
   deliverAll(): void {
     for (const { sessionKey, sent } of this.#entries.values()) {
       if (sent.state === 'sending') this.deliver(sessionKey, sent);
@@ -98,7 +99,7 @@ export class Outbox {
     }
   }
 
-  /** Only a message that is still here: history may have come first. */
+  /** Only if the message is still here: the history may have arrived first. */
   #settle({ sessionKey }: Entry, sent: Sent, taken: Taken | undefined): void {
     if (!this.#entries.has(sent.runId)) return;
     this.#put(sessionKey, sent);
@@ -119,7 +120,7 @@ export class Outbox {
   }
 }
 
-/** Where images do not fit, the message is kept without them, and says so when it is read. */
+/** If images do not fit, the message is stored without them, which is shown when it is read. */
 const write = (keep: Keep, entry: Entry): void => {
   const name = NAME + entry.sent.runId;
   try {
@@ -143,7 +144,7 @@ const readAll = (keep: Keep): Map<string, Entry> => {
 
 const readOne = (keep: Keep, name: string): Entry | undefined => {
   const entry = parsed(keep.getItem(name));
-  // The answer of a command is told once, to the page that gave it.
+  // The answer of a command is shown once, by the page that sent it.
   const over =
     entry === undefined ||
     (entry.sent.state === 'accepted' &&

@@ -1,8 +1,7 @@
 /**
- * PageIdentity: as what the page connects. With the secret alone where that is enough; as a device,
- * with a key that stays in this browser, where the gateway requires one
- * (`gateway.auth.deviceIdentity`). The browser remembers that it was admitted as a device, and the
- * token that the gateway gave it.
+ * PageIdentity: how the page authenticates. It uses the secret alone if that is enough, or a device
+ * key of this browser if the gateway requires one (`gateway.auth.deviceIdentity`). The browser
+ * stores that the device was approved, and its device token.
  */
 import type { Challenge, ConnectionState } from './gateway-client.ts';
 import { type Identity, openIdentity, proofOf, type Unable, UnableError } from './identity.ts';
@@ -10,7 +9,7 @@ import type { Keep } from './kept.ts';
 import { Store } from './store.ts';
 import { strings } from './strings.ts';
 
-/** A person's client, with all that its secret allows. */
+/** An operator's client with all scopes of its secret. */
 const INTRODUCED = {
   client: {
     id: 'webchat-ui',
@@ -30,21 +29,24 @@ const INTRODUCED = {
 };
 const CAPS = ['tool-events'];
 
-/** Where the device's token is kept; empty when it has none. Missing: never admitted as a device */
+/**
+ * The stored device token; empty if it has none; missing if the page was never approved as a
+ * device.
+ */
 const DEVICE_NAME = 'troupe.page.device';
-/** While a person has to approve the page, it asks this often whether somebody did. */
+/** While the page waits for an approval, it retries at this interval. */
 const ASK_AGAIN_MS = 3_000;
 
 type Refused = Extract<ConnectionState, { kind: 'refused' }>;
 
-/** What the page does about a refusal: tries again after so long, and shows this meanwhile. */
+/** The page's reaction to a refusal: it retries after this time and shows this meanwhile. */
 export type Reaction = { readonly againMs?: number; readonly show?: Refused };
 
 export class PageIdentity {
   readonly #secret: string;
   readonly #keep: Keep;
   #identity: Identity | undefined;
-  /** whether the next hello is sent with the secret alone; undefined: not tried yet */
+  /** whether the next handshake uses the secret alone; undefined: not tried yet */
   #isPlain: boolean | undefined;
 
   constructor(secret: string, keep: Keep) {
@@ -52,11 +54,11 @@ export class PageIdentity {
     this.#keep = keep;
   }
 
-  /** For the hello of one connection. */
+  /** The credentials of one connection. */
   async introduce(challenge: Challenge): Promise<object> {
     const said = { ...INTRODUCED, caps: CAPS };
     const kept = this.#keep.getItem(DEVICE_NAME);
-    // Without its key the page is a stranger and says so by the gateway's refusal.
+    // Without its key the page connects without a device, and the gateway refuses it.
     if (kept !== null) await this.#open();
     if (this.#identity === undefined || this.#isPlain) return said;
     const own = this.#secret === '' ? kept || undefined : undefined;
@@ -64,7 +66,7 @@ export class PageIdentity {
     return { ...said, device, ...(own === undefined ? {} : { auth: { deviceToken: own } }) };
   }
 
-  /** The gateway admitted the page. */
+  /** The gateway accepted the page. */
   admitted({ hello }: Extract<ConnectionState, { kind: 'online' }>): void {
     if (this.#identity === undefined || this.#isPlain) return;
     const { deviceToken = this.#keep.getItem(DEVICE_NAME) ?? '' } = hello.auth;
@@ -87,8 +89,8 @@ export class PageIdentity {
   }
 
   /**
-   * A device that was admitted before may have been removed, and the gateway may require none any
-   * more: the secret is tried alone, once.
+   * A device that was approved before may have been removed, and the gateway may no longer require
+   * one. So the secret alone is tried once.
    */
   #unpaired(state: Refused): Reaction {
     const wasAdmitted = this.#secret !== '' && this.#keep.getItem(DEVICE_NAME) !== null;
@@ -97,7 +99,7 @@ export class PageIdentity {
     return { againMs: 0 };
   }
 
-  /** Why this browser cannot be a device; undefined when it is one. */
+  /** Why this browser cannot be a device; undefined if it can. */
   async #open(): Promise<Unable | undefined> {
     try {
       this.#identity ??= await openIdentity(await Store.open(), 'page');

@@ -1,4 +1,4 @@
-/** What the page shows of a conversation, in the order it is read. */
+/** The parts of a conversation in reading order. */
 import { declinesIn, type Subagent, subagentsByItem } from './agents-talk.ts';
 import type { Aside, Conversation, HistoryItem, LiveRun, Sent } from './conversation.ts';
 
@@ -9,7 +9,7 @@ export type Line =
   | { readonly kind: 'aside'; readonly key: string; readonly aside: Aside }
   | { readonly kind: 'subagent'; readonly key: string; readonly subagent: Subagent };
 
-/** Everything in the order it is read: each live answer after the message it answers. */
+/** All items in reading order: each live answer follows the message that it answers. */
 export const linesOf = (now: Conversation): readonly Line[] => {
   const { loaded, history, live, outbox, asides } = now;
   const lines: Line[] = [];
@@ -43,7 +43,7 @@ export const linesOf = (now: Conversation): readonly Line[] => {
   liveLines((run) => !run.torso && !ofOutbox.has(run.runId));
   for (const sent of outbox) {
     const begun = live.some(({ runId }) => runId === sent.runId);
-    // Before the history has come it may be answered long since.
+    // Before the history has arrived, the message may already be answered.
     const queued = loaded && sent.state === 'accepted' && !begun;
     lines.push({ kind: 'sent', key: `s${sent.runId}`, sent, queued });
     liveLines(({ runId }) => runId === sent.runId);

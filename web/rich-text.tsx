@@ -1,6 +1,4 @@
-/**
- * Shows Markdown as elements. Text only ever becomes text nodes: nothing a model writes is HTML.
- */
+/** Renders Markdown as elements. Text becomes text nodes only: output of a model is never HTML. */
 import { useMemo, useState } from 'preact/hooks';
 import { type Block, type Inline, parseMarkdown } from './markdown.ts';
 import { strings } from './strings.ts';

@@ -1,4 +1,4 @@
-/** The side panel: conversations to search, open, begin, rename and delete. */
+/** The side panel: search, open, create, rename and delete conversations. */
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { linkTo } from './agents-talk.ts';
 import type { SessionItem, Sessions } from './sessions.ts';
@@ -51,7 +51,7 @@ export const SessionsPanel = (props: {
   );
 };
 
-/** With several agents one chooses whom to talk to. */
+/** With several agents the user chooses one. */
 const NewSession = (props: { sessions: Sessions; onBegin: (agentId: string) => void }) => {
   const { agents, defaultAgentId } = props.sessions;
   const [chosen, setChosen] = useState<string>();
@@ -129,7 +129,7 @@ const SessionLink = (props: {
   const { item, isOpen, showAgent, onOpen } = props;
   const { key, mark, title, preview, updatedAt, agentId } = item;
   const onClick = (event: MouseEvent) => {
-    // In a tab of its own, if one wants it there.
+    // A link, so that it can be opened in a new tab.
     if (event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
     onOpen(key);
@@ -183,7 +183,7 @@ const SessionTools = (props: {
   </div>
 );
 
-/** Enter keeps the name, Esc the old one; nothing gives the session its own back. */
+/** Enter saves the name, Esc restores the old one; an empty name restores the session's default. */
 export const Rename = (props: { title: string; onDone: (label: string | undefined) => void }) => {
   const field = useRef<HTMLInputElement>(null);
   useEffect(() => field.current?.select(), []);
@@ -221,8 +221,8 @@ export const ConfirmDelete = (props: {
   const first = useRef<HTMLButtonElement>(null);
   useEffect(() => first.current?.focus(), []);
   return (
-    <div class="confirm" role="alertdialog" aria-label={strings.removeAsked(props.title)}>
-      <span>{strings.removeAsked(props.title)}</span>
+    <div class="confirm" role="alertdialog" aria-label={strings.confirmRemove(props.title)}>
+      <span>{strings.confirmRemove(props.title)}</span>
       <button ref={first} type="button" class="danger" onClick={props.onDelete}>
         {strings.yesRemove}
       </button>

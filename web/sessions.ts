@@ -1,7 +1,7 @@
-/** Sessions: the list of conversations, as one value, and the pure functions that make it. */
+/** The list of conversations as one value, and the pure functions that change it. */
 import { shortKey } from './agents-talk.ts';
 
-/** A row of `sessions.list`, as far as the page reads it. */
+/** The fields of a row of `sessions.list` that the page uses. */
 export type SessionRow = {
   readonly key: string;
   readonly agentId?: string;
@@ -15,15 +15,15 @@ export type SessionRow = {
 export type Agent = { readonly id: string; readonly name: string };
 
 export type Sessions = {
-  /** the newest first */
+  /** newest first */
   readonly rows: readonly SessionRow[];
   readonly hasMore: boolean;
   readonly search: string;
   readonly agents: readonly Agent[];
   readonly defaultAgentId: string;
-  /** when each was read last, by the gateway's clock */
+  /** when each was last read, by the gateway's clock */
   readonly read: Readonly<Record<string, number>>;
-  /** what is older than the first look at the list counts as read */
+  /** messages older than the first view of the list count as read */
   readonly readBefore: number;
 };
 
@@ -37,7 +37,7 @@ export const noSessions: Sessions = {
   readBefore: 0,
 };
 
-/** What the list shows of one. */
+/** One entry of the list. */
 export type SessionItem = {
   readonly key: string;
   readonly title: string;
@@ -48,8 +48,8 @@ export type SessionItem = {
 };
 
 /**
- * The open one is always among them, also before it has a message; subagents' sessions are shown
- * only to who searches, or stands in one.
+ * The open conversation is always included, also without a message. Subagents' sessions are shown
+ * only in a search, or if one of them is open.
  */
 export const itemsOf = (
   now: Sessions,
@@ -91,7 +91,7 @@ const itemOf = (
 const isUnread = ({ read, readBefore }: Sessions, { key, updatedAt }: SessionRow): boolean =>
   (updatedAt ?? 0) > (read[key] ?? readBefore);
 
-/** The list was read. `ts` is the gateway's clock. */
+/** The list was loaded. `ts` is the gateway's clock. */
 export const withRows = (
   now: Sessions,
   answer: {
@@ -110,14 +110,14 @@ export const withRows = (
   return open === undefined ? next : withRead(next, open);
 };
 
-/** Somebody looks at it now. */
+/** The user is looking at it now. */
 export const withRead = (now: Sessions, key: string): Sessions => {
   const at = now.rows.find((row) => row.key === key)?.updatedAt ?? 0;
   if (at <= (now.read[key] ?? now.readBefore)) return now;
   return { ...now, read: { ...now.read, [key]: at } };
 };
 
-/** The one after (1) or before (-1) the open one, as they are shown. */
+/** The conversation after (1) or before (-1) the open one, in the shown order. */
 export const neighbourOf = (
   items: readonly SessionItem[],
   open: string | undefined,
@@ -129,5 +129,5 @@ export const neighbourOf = (
 
 const agentIn = (key: string): string => /^agent:([^:]+):/.exec(key)?.[1] ?? '';
 
-/** A conversation that nobody has had yet; it exists from its first message on. */
+/** A new conversation; it exists from its first message on. */
 export const newSessionKey = (agentId: string, id: string): string => `agent:${agentId}:chat-${id}`;

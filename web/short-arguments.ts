@@ -1,6 +1,6 @@
 const ABOUT_CHARACTERS_MAX = 80;
 
-/** A call's arguments in a line: the only one by itself, several as JSON. */
+/** A call's arguments in one line: a single value alone, several as JSON. */
 export const shortArguments = (args: unknown): string => {
   const values = typeof args === 'object' && args !== null ? Object.values(args) : [args];
   const [first] = values;
@@ -11,7 +11,7 @@ export const shortArguments = (args: unknown): string => {
   return line.length > ABOUT_CHARACTERS_MAX ? `${line.slice(0, ABOUT_CHARACTERS_MAX)}…` : line;
 };
 
-/** All of a call's arguments, to be read: none as nothing. */
+/** All arguments of a call; an empty text for none. */
 export const longArguments = (args: unknown): string => {
   const text = JSON.stringify(args ?? {}, null, 2);
   return text === '{}' || text === '""' ? '' : text;

@@ -1,6 +1,6 @@
 /**
- * Shortcuts: what each key does, and the list of them. Letters are read by their place on the
- * keyboard, so that Alt does not turn them into signs.
+ * Keyboard shortcuts and their list. Letters are matched by their position on the keyboard, because
+ * Alt changes the characters.
  */
 import { useEffect, useRef } from 'preact/hooks';
 import { Dialog } from './dialog.tsx';
@@ -17,7 +17,7 @@ type Action =
   | 'devices'
   | 'write';
 
-/** As they are shown; Alt is ⌥ on a Mac. */
+/** The labels of keys; Alt is ⌥ on a Mac. */
 const SHOWN: readonly (readonly [Action, readonly string[]])[] = [
   ['help', ['?']],
   ['stop', ['Esc']],
@@ -38,7 +38,7 @@ const WITH_ALT: Readonly<Record<string, Action>> = {
   KeyD: 'devices',
 };
 
-/** What a key means here; signs that are text mean nothing where one writes. */
+/** The action of a key; characters have none while a text field has the focus. */
 const actionOf = (event: KeyboardEvent): Action | undefined => {
   const { key, code, altKey, ctrlKey, metaKey, isComposing } = event;
   if (isComposing) return undefined;
@@ -53,14 +53,14 @@ const actionOf = (event: KeyboardEvent): Action | undefined => {
 const isWriting = (target: EventTarget | null): boolean =>
   target instanceof HTMLElement && /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName);
 
-/** Each says whether it did something; then the browser does nothing. */
+/** Each returns whether it did something; if so, the browser's default action is prevented. */
 export const useShortcuts = (doing: Readonly<Record<Action, () => boolean>>): void => {
   const latest = useRef(doing);
   latest.current = doing;
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
       const action = actionOf(event);
-      // A panel over the page has its own keys.
+      // An open panel handles keys itself.
       if (action === undefined || document.querySelector('dialog[open]')) return;
       if (latest.current[action]()) event.preventDefault();
     };

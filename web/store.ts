@@ -1,4 +1,4 @@
-/** Store: what this browser keeps as a device, in IndexedDB: its keys, and its book of answers. */
+/** The IndexedDB store of this browser as a device: its keys, and its book of answers. */
 const NAME = 'troupe-node';
 const VERSION = 1;
 
@@ -11,7 +11,7 @@ export class Store {
     this.#db = db;
   }
 
-  /** @throws DOMException when the browser keeps nothing, as in some private windows */
+  /** @throws DOMException when the browser stores nothing, as in some private windows */
   static async open(): Promise<Store> {
     const request = indexedDB.open(NAME, VERSION);
     request.addEventListener('upgradeneeded', () => {
@@ -29,7 +29,7 @@ export class Store {
     await done(this.#store(store, 'readwrite').put(value, key));
   }
 
-  /** What is kept under the key, which is `value` when nothing was. */
+  /** Returns the stored value, or stores `value` if there is none. */
   async putIfMissing<T>(store: StoreName, key: string, value: T): Promise<T> {
     const rows = this.#store(store, 'readwrite');
     const kept = await done<T | undefined>(rows.get(key));

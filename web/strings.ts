@@ -1,13 +1,14 @@
 /**
- * Every text of the page, in the languages it speaks. The browser's language chooses; English is
- * the rest.
+ * All texts of the page, in its languages. The browser's language selects one; the default is
+ * English.
  */
 import type { Unable } from './identity.ts';
 
 const english = {
   title: 'troupe',
   conversation: 'Conversation',
-  empty: 'Say something. The conversation is kept, also when this page or the server goes away.',
+  empty:
+    'Write a message. The conversation is stored, also when this page is closed or the server stops.',
   placeholder: 'Message',
   send: 'Send',
   stop: 'Stop',
@@ -29,13 +30,13 @@ const english = {
     count === 1
       ? '1 more message waits for its turn'
       : `${count} more messages wait for their turn`,
-  earlier: 'Earlier messages are kept, but not shown here',
+  earlier: 'Earlier messages are stored, but not shown here',
   toolUsed: (name: string) => `Used ${name}`,
   toolRunning: (name: string) => `Using ${name}…`,
   toolFailed: (name: string) => `${name} failed`,
   subagent: (name: string) => `Subagent ${name}`,
   subagentStatus: {
-    reserved: 'waits for a place',
+    reserved: 'waits for a slot',
     starting: 'starts',
     running: 'works',
     completed: 'done',
@@ -46,12 +47,12 @@ const english = {
   } as Readonly<Record<string, string>>,
   seconds: (count: number) => `${count.toFixed(1)} s`,
   tokens: (count: number) => (count === 1 ? '1 token' : `${count} tokens`),
-  findings: 'What it found',
+  findings: 'Findings',
   openSubagent: 'Open its conversation',
   startedBy: (name: string) => `Subagent of ${name}: back to its conversation`,
   saidByAgents: {
     agent: (name: string, _count: number) => `Message from ${name}`,
-    announce: (name: string, _count: number) => `What came of the talk with ${name}`,
+    announce: (name: string, _count: number) => `Result of the conversation with ${name}`,
     task: (name: string, _count: number) => `Task from ${name}`,
     subagents: (_name: string, count: number) =>
       count === 1 ? 'Result of a subagent' : `Results of ${count} subagents`,
@@ -59,7 +60,7 @@ const english = {
   images: (count: number) => (count === 1 ? '1 image' : `${count} images`),
   addImages: 'Add images',
   removeImage: (name: string) => `Remove ${name}`,
-  mayItRun: 'May this command run?',
+  mayItRun: 'Allow this command?',
   decisions: {
     'allow-once': 'Allow once',
     'allow-always': 'Always',
@@ -75,7 +76,7 @@ const english = {
   marks: { asks: 'Waits for you', running: 'Working', unread: 'New messages' },
   rename: (name: string) => `Rename ${name}`,
   remove: (name: string) => `Delete ${name}`,
-  removeAsked: (name: string) => `Delete “${name}”?`,
+  confirmRemove: (name: string) => `Delete “${name}”?`,
   yesRemove: 'Delete',
   keep: 'Keep',
   save: 'Save',
@@ -96,39 +97,40 @@ const english = {
     approval: 'To the command that waits for you',
     devices: 'Devices',
   },
-  shortcutsOfCards: 'On a command that waits: Y allows once, A always, N denies.',
-  toolAsks: (name: string) => `${name} waits for permission`,
+  shortcutsOfCards: 'On a command that waits for approval: Y allows once, A always, N denies.',
+  toolAsks: (name: string) => `${name} waits for approval`,
   toolArguments: 'Arguments',
   toolProgress: 'So far',
   toolResult: 'Result',
   toolError: 'Error',
-  asksWho: (name: string) => `Asked by ${name}`,
+  asksWho: (name: string) => `Requested by ${name}`,
   asksWhere: (place: string) => `on ${place}`,
   minutesLeft: (count: number) => (count === 1 ? '1 minute left' : `${count} minutes left`),
   askAgain: 'Ask again',
   dropHere: 'Drop images here',
-  notAnImage: (name: string) => `${name} is not taken: only PNG, JPEG, GIF and WebP images are`,
+  notAnImage: (name: string) =>
+    `${name} was not added: only PNG, JPEG, GIF and WebP images are supported`,
   imageTooLarge: (name: string, size: string, most: string) =>
-    `${name} is not taken: it has ${size}, an image may have ${most}`,
+    `${name} was not added: it has ${size}, the limit of an image is ${most}`,
   imagesTooLarge: (name: string, most: string) =>
-    `${name} is not taken: the images of a message may have ${most} together`,
+    `${name} was not added: the limit of all images of a message is ${most}`,
   tooManyImages: (name: string, most: number) =>
-    `${name} is not taken: a message may have ${most} images`,
+    `${name} was not added: the limit of a message is ${most} images`,
   notRead: (name: string) => `${name} could not be read`,
   imageLimits: (count: number, each: string, all: string) =>
     `Up to ${count} images, ${each} each, ${all} together`,
   devices: 'Devices',
-  devicesAsking: (count: number) => (count === 1 ? '1 question' : `${count} questions`),
-  noDevices: 'No device has asked to come in.',
+  devicesAsking: (count: number) => (count === 1 ? '1 request' : `${count} requests`),
+  noDevices: 'No devices.',
   openNodePage: 'Make this browser a device that agents can use',
-  mayComeIn: (name: string) => `May ${name} come in?`,
-  mayOffer: (name: string) => `May agents use these commands of ${name}?`,
-  wantsRole: (roles: string) => `It wants to be: ${roles} `,
+  approveDevice: (name: string) => `Approve ${name}?`,
+  mayOffer: (name: string) => `Allow agents to use these commands of ${name}?`,
+  wantsRole: (roles: string) => `Requested role: ${roles} `,
   deviceId: 'Device',
   approve: 'Approve',
   reject: 'Reject',
   connectedNow: 'Connected',
-  away: 'Away',
+  away: 'Disconnected',
   nodeNotApproved: 'Its commands wait for approval.',
   newest: 'Newest messages',
   copy: 'Copy',
@@ -144,12 +146,14 @@ const english = {
   connect: 'Connect',
   notConnected: 'Not connected',
   refused: (why: string) => `The gateway refused the connection: ${why}`,
-  letIn: 'Somebody has to let this device in: in the panel “Devices” of the page, or with',
+  awaitsApproval:
+    'An operator must approve this device: in the panel “Devices” of the page, or with',
   deviceRequired: 'This gateway admits approved devices only (gateway.auth.deviceIdentity).',
   unable: {
-    insecure: 'Browsers let only pages of https:// or localhost be a device. Open this page so.',
+    insecure:
+      'A browser can be a device only on pages of https:// or localhost. Open this page there.',
     'no-ed25519': 'This browser has no Ed25519 keys (WebCrypto), which a device needs. Update it.',
-    'no-storage': 'This browser keeps nothing for this page (private window?), so it has no key.',
+    'no-storage': 'This browser stores nothing for this page (private window?), so it has no key.',
   } as Readonly<Record<Unable, string>>,
 };
 
@@ -218,7 +222,7 @@ const vietnamese: Strings = {
   marks: { asks: 'Đang chờ bạn', running: 'Đang làm việc', unread: 'Có tin mới' },
   rename: (name) => `Đổi tên ${name}`,
   remove: (name) => `Xóa ${name}`,
-  removeAsked: (name) => `Xóa “${name}”?`,
+  confirmRemove: (name) => `Xóa “${name}”?`,
   yesRemove: 'Xóa',
   keep: 'Giữ lại',
   save: 'Lưu',
@@ -262,7 +266,7 @@ const vietnamese: Strings = {
   devicesAsking: (count) => `${count} câu hỏi`,
   noDevices: 'Chưa có thiết bị nào xin vào.',
   openNodePage: 'Biến trình duyệt này thành thiết bị mà trợ lý dùng được',
-  mayComeIn: (name) => `Cho ${name} vào?`,
+  approveDevice: (name) => `Cho ${name} vào?`,
   mayOffer: (name) => `Cho trợ lý dùng các lệnh này của ${name}?`,
   wantsRole: (roles) => `Nó muốn làm: ${roles} `,
   deviceId: 'Thiết bị',
@@ -285,7 +289,7 @@ const vietnamese: Strings = {
   connect: 'Kết nối',
   notConnected: 'Chưa kết nối',
   refused: (why) => `Gateway từ chối kết nối: ${why}`,
-  letIn: 'Cần có người cho thiết bị này vào: trong bảng “Thiết bị” của trang, hoặc bằng',
+  awaitsApproval: 'Cần có người cho thiết bị này vào: trong bảng “Thiết bị” của trang, hoặc bằng',
   deviceRequired: 'Gateway này chỉ nhận thiết bị đã được duyệt (gateway.auth.deviceIdentity).',
   unable: {
     insecure: 'Chỉ trang https:// hoặc localhost mới làm thiết bị được. Hãy mở trang như vậy.',

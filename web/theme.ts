@@ -1,4 +1,4 @@
-/** Light and dark: as the system has it, or as the person chose on this device. */
+/** Light or dark: the system's setting, or the user's choice on this device. */
 import { kept } from './kept.ts';
 
 export const THEMES = ['system', 'light', 'dark'] as const;
@@ -9,7 +9,7 @@ const NAME = 'troupe.theme';
 export const keptTheme = (): Theme =>
   THEMES.find((theme) => theme === kept.getItem(NAME)) ?? 'system';
 
-/** Shows it now. */
+/** Applies it now. */
 export const applyTheme = (theme: Theme): void => {
   if (theme === 'system') delete document.documentElement.dataset['theme'];
   else document.documentElement.dataset['theme'] = theme;

@@ -1,12 +1,12 @@
-/** A tool's step as a card: what was asked, what it says, what came of it; folded when long. */
+/** A tool call as a card: its arguments, its output, its result; folded when long. */
 import { useEffect, useState } from 'preact/hooks';
 import { strings } from './strings.ts';
 import { secondsBetween } from './times.ts';
 import type { ToolStep } from './tool-steps.ts';
 
-/** What is at most so long stands open by itself. */
+/** Output up to this length is shown unfolded. */
 const SHORT = { characters: 160, lines: 1 };
-/** While it runs, the end of what it says is shown, this much of it. */
+/** While the call runs, this much of the end of its output is shown. */
 const PROGRESS_LINES = 6;
 
 const TITLES = {
@@ -27,7 +27,7 @@ export const ToolCard = ({ step }: { step: ToolStep }) => {
       <Duration step={step} running={running} />
     </>
   );
-  // One argument alone stands in the summary, whole when it is short.
+  // A single argument is shown in the summary, in full if it is short.
   const showArgs = args !== '' && (args.includes('\n  ', 4) || about?.endsWith('…'));
   if (said === '' && !showArgs) return <li class={`tool ${state}`}>{<span>{summary}</span>}</li>;
   const open = running ? false : state === 'failed' || isShort(said);
@@ -62,7 +62,7 @@ const Part = (props: { title: string; text: string; kind: string }) => (
   </figure>
 );
 
-/** How long it took, or takes so far; counted here, so only the span is shown. */
+/** The duration so far or in total; it counts by itself, so only this element is rendered again. */
 const Duration = ({ step, running }: { step: ToolStep; running: boolean }) => {
   const [began] = useState(Date.now);
   const [now, setNow] = useState(began);

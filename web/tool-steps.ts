@@ -1,15 +1,15 @@
-/** Steps of tools: what a call was, what it says while it runs, and what became of it. */
+/** Steps of a tool call: its arguments, its output while it runs, and its result. */
 import { longArguments, shortArguments } from './short-arguments.ts';
 
 export type ToolStep = {
   readonly callId: string;
   readonly name: string;
   readonly state: 'running' | 'asking' | 'done' | 'failed';
-  /** first words of its arguments */
+  /** the start of its arguments */
   readonly about?: string;
-  /** all of them, as JSON */
+  /** all arguments, as JSON */
   readonly args?: string;
-  /** what it has said so far; its end, where that is long */
+  /** its output so far, only the end if it is long */
   readonly progress?: string;
   readonly result?: string;
   /** epoch milliseconds, by the gateway's clock */
@@ -17,7 +17,7 @@ export type ToolStep = {
   readonly endedAt?: number;
 };
 
-/** Payload of the event `agent`, as far as the page reads it. */
+/** The fields of the event `agent` that the page uses. */
 export type AgentEvent = {
   readonly runId: string;
   readonly stream: string;
@@ -60,7 +60,7 @@ export const stepAfter = (step: ToolStep, { ts, data }: AgentEvent): ToolStep =>
   }
 };
 
-/** What a tool says: text as it is, anything else as JSON. */
+/** A tool's output: text unchanged, anything else as JSON. */
 const textOf = (said: unknown): string =>
   typeof said === 'string' ? said : said === undefined ? '' : JSON.stringify(said, null, 2);
 
@@ -71,7 +71,7 @@ type Said = {
     | readonly { readonly type: string; readonly id?: string; readonly arguments?: unknown }[];
 };
 
-/** A call as the model made it: what its result does not tell. */
+/** A call as the model made it: the result does not contain this. */
 export type Call = { readonly about: string; readonly args: string; readonly startedAt?: number };
 
 export const callsOf = ({ content, timestamp }: Said): readonly (readonly [string, Call])[] =>

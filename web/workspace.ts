@@ -1,12 +1,11 @@
 /**
- * Workspace: everything behind the page. Holds the one connection, the open conversation, the list
- * of conversations, the devices, and what is kept in the browser; tells the page whenever something
- * is different.
+ * Workspace: the state of the page. It owns the connection, the open conversation, the list of
+ * conversations, the devices, and the stored values, and notifies the page of every change.
  *
  * Invariants:
- *  1. What a person wrote is kept until the gateway has acknowledged it (Outbox), whichever
+ *  1. A message of the user is stored until the gateway has acknowledged it (Outbox), whichever
  *     conversation is open.
- *  2. After every connect, and whenever events were lost, all that is shown is read again.
+ *  2. After every connect, and whenever events were lost, everything that is shown is read again.
  */
 import { Chat } from './chat.ts';
 import {
@@ -34,15 +33,15 @@ export type View = {
   readonly connection: ConnectionState;
   /** methods that the gateway offers */
   readonly offers: ReadonlySet<string>;
-  /** undefined before the first connect, where no address named one */
+  /** undefined before the first connect if the address names no conversation */
   readonly sessionKey: string | undefined;
   readonly mainSessionKey: string | undefined;
   readonly conversation: Conversation;
   readonly sessions: Sessions;
-  /** commands of all conversations that wait for a person, the longest waiting first */
+  /** commands of all conversations that wait for an approval, oldest first */
   readonly asking: readonly Approval[];
   readonly devices: Devices;
-  /** why the last thing that a person did in a panel failed */
+  /** why the user's last action in a panel failed */
   readonly trouble: string | undefined;
 };
 
@@ -50,7 +49,7 @@ export type WorkspaceOptions = {
   readonly url: string;
   readonly token: string;
   readonly locale: string;
-  /** default the main session of the default agent */
+  /** default: the main session of the default agent */
   readonly sessionKey?: string | undefined;
   readonly keep: Keep;
   readonly openSocket?: (url: string) => WebSocket;
@@ -69,10 +68,10 @@ export const firstView: View = {
   trouble: undefined,
 };
 
-/** Reads of a list that are asked for within this time are one. */
+/** Reads of a list that are requested within this time are combined. */
 const LIST_MS = 250;
 const SESSIONS_LIMIT = 100;
-/** The timer of the next try after a refusal. */
+/** The timer of the next retry after a refusal. */
 const AGAIN = 'again';
 const READ_NAME = 'troupe.read';
 
@@ -145,12 +144,12 @@ export class Workspace {
     });
     this.#chat = chat;
     this.#show({ sessionKey: key, conversation: chat.conversation });
-    chat.asked(this.#view.asking);
+    chat.setApprovals(this.#view.asking);
     this.#read(key);
     if (this.#client.online) void chat.catchUp();
   }
 
-  /** Key of a conversation that begins with its first message. */
+  /** The key of a conversation that starts with its first message. */
   newSession(agentId: string): string {
     return newSessionKey(agentId, newId(4));
   }
@@ -165,7 +164,7 @@ export class Workspace {
     this.#listSoon('sessions');
   }
 
-  /** @returns is it gone? */
+  /** @returns whether it is deleted */
   async delete(key: string): Promise<boolean> {
     if (!(await this.#act('sessions.delete', { key }))) return false;
     const rows = this.#view.sessions.rows.filter((row) => row.key !== key);
@@ -174,20 +173,20 @@ export class Workspace {
     return true;
   }
 
-  /** Answers a question about a command; whoever was first counts, and everybody is told. */
+  /** Decides an approval; the first decision counts, and all clients are notified. */
   async decide({ id }: Approval, decision: string): Promise<void> {
     if (await this.#act('exec.approval.resolve', { id, decision }))
-      this.#asked(withoutApproval(this.#view.asking, id));
+      this.#setApprovals(withoutApproval(this.#view.asking, id));
     else this.#listSoon('asking');
   }
 
-  /** Something in the devices panel; the panel is read again afterwards. */
+  /** An action of the devices panel; the panel is read again afterwards. */
   async device(method: string, params: object): Promise<void> {
     await this.#act(method, params);
     this.#listSoon('devices');
   }
 
-  /** @returns did it work? Else `trouble` says why not. */
+  /** @returns whether it succeeded; if not, `trouble` has the reason */
   async #act(method: string, params: object): Promise<boolean> {
     this.#show({ trouble: undefined });
     try {
@@ -201,7 +200,7 @@ export class Workspace {
 
   #connection(connection: ConnectionState): void {
     if (connection.kind === 'refused') return void this.#refused(connection);
-    // While it waits for an approval it asks again and again, and goes on showing how to approve.
+    // While it waits for an approval it retries, and keeps showing how to approve it.
     if (connection.kind === 'connecting' && isAsking(this.#view.connection)) return;
     if (connection.kind !== 'online') {
       this.#show({ connection });
@@ -226,7 +225,7 @@ export class Workspace {
     );
   }
 
-  /** First the committed state, then what this page has not been able to say. */
+  /** First reads the committed state, then sends what this page could not send before. */
   async #catchUp(): Promise<void> {
     if (this.#view.offers.has('sessions.subscribe'))
       this.#client.request('sessions.subscribe', {}).catch(() => {});
@@ -246,9 +245,9 @@ export class Workspace {
     else if (event === 'presence' && this.#view.devices.paired.length > 0)
       this.#listSoon('devices');
     else if (event === 'exec.approval.requested')
-      this.#asked(withApproval(this.#view.asking, payload as Approval));
+      this.#setApprovals(withApproval(this.#view.asking, payload as Approval));
     else if (event === 'exec.approval.resolved')
-      this.#asked(withoutApproval(this.#view.asking, (payload as Approval).id));
+      this.#setApprovals(withoutApproval(this.#view.asking, (payload as Approval).id));
     else if (event === 'sessions.changed') this.#listSoon('sessions');
     else if (event === 'chat' && (payload as { state: string }).state !== 'delta')
       this.#listSoon('sessions');
@@ -261,7 +260,7 @@ export class Workspace {
       list,
       setTimeout(() => {
         this.#timers.delete(list);
-        // In vain when the connection broke, or this page may not look.
+        // Fails if the connection broke, or this page may not read it.
         this.#list(list).catch(() => {});
       }, LIST_MS),
     );
@@ -301,12 +300,12 @@ export class Workspace {
   }
 
   async #listAsking(): Promise<void> {
-    this.#asked(await this.#client.request<readonly Approval[]>('exec.approval.list', {}));
+    this.#setApprovals(await this.#client.request<readonly Approval[]>('exec.approval.list', {}));
   }
 
-  #asked(asking: readonly Approval[]): void {
+  #setApprovals(asking: readonly Approval[]): void {
     this.#show({ asking });
-    this.#chat?.asked(asking);
+    this.#chat?.setApprovals(asking);
   }
 
   #read(key: string): void {

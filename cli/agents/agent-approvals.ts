@@ -7,23 +7,23 @@ import type { ExecApproval } from '../../protocols/gateway/index.ts';
 import type { GatewayClient } from '../client/gateway-client.ts';
 
 /** Call the result when the session's key is known. Nothing is printed before. */
-export function tellOfApprovals(
+export function reportApprovals(
   client: GatewayClient,
   note: (text: string) => void,
 ): (sessionKey: string) => void {
   let ours: string | undefined;
-  const told = new Set<string>();
-  const tell = (approval: ExecApproval) => {
-    if (approval.request.sessionKey !== ours || told.has(approval.id)) return;
-    told.add(approval.id);
+  const reported = new Set<string>();
+  const report = (approval: ExecApproval) => {
+    if (approval.request.sessionKey !== ours || reported.has(approval.id)) return;
+    reported.add(approval.id);
     note(noticeOf(approval));
   };
   const listed = () =>
     client.request('exec.approval.list', {}).then(
-      (waiting) => waiting.forEach(tell),
-      () => {}, // without the scope, or the connection, somebody else is told
+      (waiting) => waiting.forEach(report),
+      () => {}, // without the scope or connection, another operator decides
     );
-  client.on('exec.approval.requested', tell);
+  client.on('exec.approval.requested', report);
   return (sessionKey) => {
     ours = sessionKey;
     void listed();

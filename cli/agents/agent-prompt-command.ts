@@ -10,14 +10,14 @@ import { examples, type Finish, withConfig, withJson, withTenantOf } from '../co
 const withAgent = (command: Command): Command =>
   withTenantOf(withJson(withConfig(command))).option(
     '--agent <id>',
-    'agent; default the default one',
+    'agent; default: the default agent',
   );
 
 export function addAgentPrompt(agent: Command, finish: Finish): void {
   withAgent(agent.command('prompt'))
     .description('print the prompt that the next run would send to the agent’s model')
-    .option('--session <key>', 'session; default the main one')
-    .option('--explain', 'print a table of its sources instead: size of each, and what is missing')
+    .option('--session <key>', 'session; default: the main session')
+    .option('--explain', 'print a table of its sources instead: their sizes, and which are missing')
     .addHelpText(
       'after',
       examples(
@@ -34,7 +34,7 @@ export function addAgentPrompt(agent: Command, finish: Finish): void {
 
 export function addAgentWorkspace(agent: Command, finish: Finish): void {
   withAgent(agent.command('workspace'))
-    .description('print the folder of the agent’s files; it is made when there is none')
+    .description('print the folder of the agent’s files, and create it if it does not exist')
     .addHelpText(
       'after',
       examples(

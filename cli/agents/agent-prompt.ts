@@ -96,18 +96,18 @@ function explained({ agentId, sessionKey, workspace, report, system }: Shown): s
 }
 
 const NOTES: Record<NonNullable<PromptSource['left']>, string> = {
-  missing: 'there is none',
+  missing: 'does not exist',
   empty: 'is empty',
-  unreadable: 'left out: no text, too large, or a link out of the workspace',
-  hook: 'taken away by a hook',
-  limit: 'left out: the prompt is full',
+  unreadable: 'left out: not text, too large, or a link that leaves the workspace',
+  hook: 'removed by a hook',
+  limit: 'left out: the prompt is at its limit',
 };
 
 const cells = ({ name, characters, cutFrom, left }: PromptSource): string[] => [
   name,
   left ? '' : String(characters),
   cutFrom === undefined ? '' : String(cutFrom),
-  left ? NOTES[left] : cutFrom === undefined ? '' : 'cut in its middle',
+  left ? NOTES[left] : cutFrom === undefined ? '' : 'shortened in the middle',
 ];
 
 type Peeking = {

@@ -26,7 +26,7 @@ export async function agentWorkspace(options: AgentWorkspaceOptions): Promise<nu
   const agentId = options.agent ?? defaultAgent(config).id;
   const known = resolveAgents(config).map(({ id }) => id);
   if (!known.includes(agentId)) {
-    const message = `there is no agent ${agentId}; there are: ${known.join(', ')}`;
+    const message = `unknown agent ${agentId}; available: ${known.join(', ')}`;
     throw new TroupeError('INVALID_ARGUMENT', message);
   }
   const folder = workspaceFolder(
@@ -53,7 +53,7 @@ export const isClustered = (config: Config): boolean => natsServers(config.nats)
 export const notAFolder = (agentId: string) =>
   new TroupeError(
     'CONFLICT',
-    `the workspace of ${agentId} is kept in the store and has no folder of its own ` +
-      '(runtime.workspaces.provider is synced): ask the agent to write the file, or keep ' +
+    `the workspace of ${agentId} is in the store and has no folder ` +
+      '(runtime.workspaces.provider is synced): ask the agent to write the file, or put ' +
       'workspaces on a shared volume with the provider folder',
   );

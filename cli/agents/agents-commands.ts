@@ -12,23 +12,29 @@ import {
 } from '../command-parts.ts';
 
 export function addAgentsCommands(program: Command, finish: Finish): void {
-  const agents = program.command('agents').description('the agents that are registered');
+  const agents = program.command('agents').description('registered agents');
   withJson(withClient(agents.command('list')))
-    .description('list them with their status, when they were last seen, and their actions')
+    .description(
+      'list the agents with their status, the time they were last seen, and their actions',
+    )
     .addOption(
-      new Option('--status <status>', 'only those of one').choices(['live', 'degraded', 'gone']),
+      new Option('--status <status>', 'only agents with this status').choices([
+        'live',
+        'degraded',
+        'gone',
+      ]),
     )
     .addHelpText('after', examples('troupe agents list', 'troupe agents list --status gone --json'))
     .action(async (options: AgentsListOptions) => {
       finish(await (await import('./agents.ts')).list(options));
     });
   withTenantOf(withJson(withConfig(agents.command('policy'))))
-    .argument('[from]', 'the acting agent; default each of them')
-    .argument('[to]', 'the other agent; default each of them')
+    .argument('[from]', 'the acting agent; default: every agent')
+    .argument('[to]', 'the other agent; default: every agent')
     .description(
-      'which agents may find, read, write to and start each other, and which setting refuses it; works without a gateway',
+      'which agents may find, read, message and start each other, and which setting denies it; needs no gateway',
     )
-    .option('--session <name>', 'last part of the acting session’s key; default the main one')
+    .option('--session <name>', 'last part of the acting session’s key; default: the main session')
     .addHelpText(
       'after',
       examples('troupe agents policy', 'troupe agents policy writer main --session web'),

@@ -100,18 +100,18 @@ export async function policiesOf(
 /** Represents any id that is not configured. */
 const ANY = '*';
 const notAny = (agentId: string): string =>
-  `agent '${agentId}' starts only those that this list names; '*' in it lets it start any`;
+  `agent '${agentId}' may start only the agents of this list; '*' allows all`;
 const NO_DEPTH: Verdict = {
   allowed: false,
   rule: 'agents.spawnDefaults.maxSpawnDepth',
-  why: 'it is 1, so no agent is started; set it to 2 or more',
+  why: 'it is 1, so no agent can be started; set it to 2 or more',
 };
 
 function known(id: string, ids: readonly string[]): void {
   if (!ids.includes(id))
     throw new TroupeError(
       'NOT_FOUND',
-      `no agent '${id}' is configured; there are ${ids.join(', ')}`,
+      `no agent '${id}' is configured; available: ${ids.join(', ')}`,
     );
 }
 

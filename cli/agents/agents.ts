@@ -29,7 +29,7 @@ export async function list(options: AgentsListOptions): Promise<number> {
     ({ status }) => options.status === undefined || status === options.status,
   );
   if (options.json) printJson({ agents });
-  else if (agents.length === 0) process.stdout.write('no agents are registered\n');
+  else if (agents.length === 0) process.stdout.write('no registered agents\n');
   else {
     const now = Date.now();
     const head = ['agent', 'version', 'status', 'last seen', 'where', 'actions'];

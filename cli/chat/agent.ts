@@ -4,7 +4,7 @@ import { basename } from 'node:path';
 import { imageTypeOf } from '../../protocols/content.ts';
 import { defined } from '../../protocols/defined.ts';
 import { TroupeError } from '../../protocols/errors.ts';
-import { tellOfApprovals } from '../agents/agent-approvals.ts';
+import { reportApprovals } from '../agents/agent-approvals.ts';
 import { AnswerPrinter } from './answer-printer.ts';
 import { exitCodes, reportFailure } from '../exit.ts';
 import { type ClientOptions, withGateway } from '../options.ts';
@@ -33,9 +33,9 @@ export async function agent(options: AgentOptions): Promise<number> {
   const attachments = await Promise.all((options.image ?? []).map(attachmentOf));
   const request = requestOf(options, await messageOf(options.message), attachments);
   const outcome = await withGateway(options, async (client) => {
-    const tellOf = tellOfApprovals(client, (text) => process.stderr.write(`troupe: ${text}\n`));
+    const reportFor = reportApprovals(client, (text) => process.stderr.write(`troupe: ${text}\n`));
     const onAccepted: RunAgentOptions['onAccepted'] = ({ sessionKey }) => {
-      if (sessionKey !== undefined) tellOf(sessionKey);
+      if (sessionKey !== undefined) reportFor(sessionKey);
     };
     if (options.json) return runAgent(client, request, { onAccepted });
     const printer = new AnswerPrinter((text) => process.stdout.write(text));

@@ -7,7 +7,7 @@
  *  2. After `finish` every message and the whole final answer have been printed once.
  */
 
-export const replacedNote = '[the answer was begun again; this is the one that counts]';
+export const replacedNote = '[the answer was restarted; this is the final one]';
 
 export class AnswerPrinter {
   readonly #write: (text: string) => void;

@@ -39,7 +39,7 @@ export class ChatApprovals {
       const at = this.#open.findIndex((each) => each.id === id);
       if (at < 0) return;
       this.#open.splice(at, 1);
-      this.#note(decision === null ? 'not decided in time' : `${decision} by ${resolvedBy}`);
+      this.#note(decision === null ? 'expired' : `${decision} by ${resolvedBy}`);
       if (at === 0) this.#ask();
     });
     void this.listAgain();
@@ -79,6 +79,6 @@ export class ChatApprovals {
     if (first === undefined) return;
     const { command, detail } = first.request;
     const more = detail === '' ? '' : `\n  ${detail.replaceAll('\n', '\n  ')}`;
-    this.#note(`may this run?  ${command}${more}\n  y once, a always, n no`);
+    this.#note(`allow this command?  ${command}${more}\n  y once, a always, n no`);
   }
 }

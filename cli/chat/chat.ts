@@ -13,7 +13,7 @@ import { defined } from '../../protocols/defined.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import { AnswerPrinter } from './answer-printer.ts';
 import { ChatApprovals } from './chat-approvals.ts';
-import { tellOthers } from './chat-others.ts';
+import { onUnrequestedReply } from './unrequested-replies.ts';
 import { exitCodes } from '../exit.ts';
 import type { GatewayClient } from '../client/gateway-client.ts';
 import { type ClientOptions, connect } from '../options.ts';
@@ -35,7 +35,7 @@ export async function chat(options: ChatOptions): Promise<number> {
   }
 }
 
-const help = `/quit: leave (Ctrl-D does the same); what runs goes on without you
+const help = `/quit: leave (Ctrl-D does the same); a running answer continues
 /abort: stop the running answer (Ctrl-C does the same)
 `;
 
@@ -84,7 +84,7 @@ class Chat {
 
   async run(): Promise<number> {
     this.#client.watch((state) => {
-      if (state.kind === 'lost') this.#note('the connection is lost; trying again');
+      if (state.kind === 'lost') this.#note('connection lost; reconnecting');
       if (state.kind === 'open') {
         this.#note('connected again');
         void this.#approvals.listAgain();
@@ -100,7 +100,7 @@ class Chat {
     if (!this.#interactive) process.on('SIGINT', () => this.#interrupt());
     await this.#greet();
     this.#approvals.start();
-    tellOthers(
+    onUnrequestedReply(
       this.#client,
       (sessionKey) => this.#isHere(sessionKey),
       ({ why, text }) => {
@@ -193,7 +193,7 @@ class Chat {
       this.#failed = true;
       this.#note(outcome.failure.message);
     } else if (outcome.joined !== undefined) {
-      this.#note('taken into the answer that goes on');
+      this.#note('added to the running answer');
     } else {
       printer.finish(outcome.answer, outcome.messages);
       this.#judge(outcome);
@@ -225,7 +225,7 @@ class Chat {
     const running = this.#turns[0];
     if (!running || this.#aborted === running) return this.#leave();
     this.#aborted = running;
-    this.#note('stopping the answer; once more leaves');
+    this.#note('stopping the answer; press Ctrl-C again to leave');
     void this.#abort();
   }
 

@@ -62,7 +62,7 @@ export class Identity {
       const path = keyFile(folder);
       throw new TroupeError(
         'CONFLICT',
-        `${path} holds no device key: remove the file, then pair the device again`,
+        `${path} contains no device key: remove the file, then pair the device again`,
         { cause },
       );
     }
@@ -163,7 +163,7 @@ const rawPublicKey = (key: KeyObject): Buffer => {
   const jwk = key.export({ format: 'jwk' });
   const raw = Buffer.from(jwk.x ?? '', 'base64url');
   if (jwk.crv === 'Ed25519' && raw.length === 32) return raw;
-  throw new Error('this is no Ed25519 key');
+  throw new Error('not an Ed25519 key');
 };
 
 /** undefined when there is no file. @throws TroupeError CONFLICT */

@@ -23,7 +23,7 @@ export class EventResume {
   #missing: number | undefined;
 
   /** A new connection has completed its handshake. Returns the request to send, if any. */
-  opened({ server, features }: HelloOk): EventsResumeParams | undefined {
+  onOpen({ server, features }: HelloOk): EventsResumeParams | undefined {
     // A connection that was lost before the gateway's response has not resumed any events.
     this.#lost ??= this.#at;
     const { connId, bootId } = server;
@@ -35,7 +35,7 @@ export class EventResume {
   }
 
   /** An event arrived. Returns the events to pass on now. */
-  heard(frame: EventFrame): readonly EventFrame[] {
+  onEvent(frame: EventFrame): readonly EventFrame[] {
     if (this.#at !== undefined && frame.seq !== undefined) {
       this.#at = { ...this.#at, seq: frame.seq };
     }
@@ -49,7 +49,7 @@ export class EventResume {
   }
 
   /** The gateway's response, undefined if it failed. Returns the events to pass on now. */
-  answered(result: EventsResumeResult | undefined): readonly EventFrame[] {
+  onResponse(result: EventsResumeResult | undefined): readonly EventFrame[] {
     this.#missing = result?.resumed === true ? result.frames : 0;
     return this.#missing > 0 ? [] : this.#release();
   }

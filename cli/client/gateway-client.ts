@@ -250,7 +250,7 @@ export class GatewayClient {
       if (this.#socket !== socket) return;
       const frame = parse(data);
       if (!frame) {
-        cause = new Error('what answers there is no gateway');
+        cause = new Error('the server at this address is not a gateway');
         socket.terminate();
         return;
       }
@@ -264,9 +264,9 @@ export class GatewayClient {
         );
       } else this.#take(frame);
       // After the frame is processed: the handshake frame sets how long a silence may last.
-      this.#heard();
+      this.#resetSilenceTimer();
     });
-    socket.on('ping', () => this.#heard());
+    socket.on('ping', () => this.#resetSilenceTimer());
   }
 
   /** Answers the challenge. @throws TroupeError the gateway's reason for a refusal */
@@ -302,10 +302,10 @@ export class GatewayClient {
       if (waiting?.settle(frame)) this.#waiting.delete(frame.id);
       return;
     }
-    this.#tell(this.#resume.heard(frame));
+    this.#dispatch(this.#resume.onEvent(frame));
   }
 
-  #tell(events: readonly EventFrame[]): void {
+  #dispatch(events: readonly EventFrame[]): void {
     for (const frame of events) {
       for (const listener of this.#listeners.get(frame.event) ?? []) {
         listener(frame.payload as never, frame);
@@ -315,11 +315,11 @@ export class GatewayClient {
 
   /** The response is processed synchronously: the missed events follow right after it. */
   #askMissed(hello: HelloOk): void {
-    const params = this.#resume.opened(hello);
+    const params = this.#resume.onOpen(hello);
     if (params === undefined) return;
     const id = randomUUID();
     const settle = ({ ok, payload }: ResponseFrame) => {
-      this.#tell(this.#resume.answered(ok ? (payload as EventsResumeResult) : undefined));
+      this.#dispatch(this.#resume.onResponse(ok ? (payload as EventsResumeResult) : undefined));
       return true;
     };
     this.#waiting.set(id, { settle, fail: () => void this.#waiting.delete(id) });
@@ -354,7 +354,7 @@ export class GatewayClient {
     return Math.max(atLeastMs, waitMs * (1 - Math.random() / 2));
   }
 
-  #heard(): void {
+  #resetSilenceTimer(): void {
     clearTimeout(this.#liveness);
     if (this.#state.kind !== 'open') return;
     const { tickIntervalMs } = this.#state.hello.policy;

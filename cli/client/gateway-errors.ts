@@ -16,7 +16,7 @@ export function connectionError(
 ): TroupeError {
   const why = reason(cause);
   const messages: Record<ConnectionFailure, string> = {
-    unreachable: `no gateway answers at ${url}${why}`,
+    unreachable: `no gateway responds at ${url}${why}`,
     lost: `the connection to ${url} was lost${why}`,
     closed: `there is no connection to ${url}`,
   };
@@ -38,7 +38,7 @@ function reason(cause: Error | undefined): string {
 
 /** The error of a failed response; its payload becomes `details.payload`. */
 export function errorOf({ error, payload }: ResponseFrame): TroupeError {
-  const shape = error ?? { code: 'INTERNAL', message: 'the gateway refused without saying why' };
+  const shape = error ?? { code: 'INTERNAL', message: 'the gateway refused without a reason' };
   const details = {
     ...(shape.details as Record<string, unknown> | undefined),
     ...defined({ retryable: shape.retryable, payload }),

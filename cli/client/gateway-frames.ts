@@ -17,8 +17,8 @@ export const isAccepted = (payload: unknown) =>
 export const late = (method: string, timeoutMs: number) =>
   new TroupeError(
     'DEADLINE_EXCEEDED',
-    `the gateway did not answer ${method} within ${timeoutMs} ms`,
+    `the gateway did not respond to ${method} within ${timeoutMs} ms`,
   );
 
 export const given = (signal: AbortSignal | undefined) =>
-  new TroupeError('CANCELLED', 'the wait was given up', { cause: signal?.reason });
+  new TroupeError('CANCELLED', 'the caller cancelled the request', { cause: signal?.reason });

@@ -68,7 +68,10 @@ const parsed = (text: string): unknown => {
 function failureOf(error: unknown, origin: string): TroupeError {
   const { name, cause } = error as Error;
   if (name === 'TimeoutError')
-    return new TroupeError('DEADLINE_EXCEEDED', `${origin} did not answer in ${TIMEOUT_MS} ms`);
+    return new TroupeError(
+      'DEADLINE_EXCEEDED',
+      `${origin} did not respond within ${TIMEOUT_MS} ms`,
+    );
   return connectionError('unreachable', origin, cause instanceof Error ? cause : (error as Error));
 }
 
@@ -79,7 +82,7 @@ function refusalOf(answer: unknown, status: number, url: string): TroupeError {
   if (!isErrorCode(code) || typeof message !== 'string')
     return new TroupeError(
       'UNAVAILABLE',
-      `${url} answered with status ${status} and no answer of ours: is it the gateway of this version?`,
+      `${url} responded with status ${status} and an unknown body: is it a gateway of this version?`,
     );
   return new TroupeError(code, message, {
     ...(details ? { details: details as Record<string, unknown> } : {}),

@@ -39,7 +39,7 @@ export async function list(options: ListOptions): Promise<number> {
 export async function show(text: string, options: ActorsOptions): Promise<number> {
   const actor = addressOf(text);
   const found = await reading(options, (actors) => actors.inspect(actor));
-  if (!found) throw new TroupeError('NOT_FOUND', `there is no actor ${actor}`);
+  if (!found) throw new TroupeError('NOT_FOUND', `actor ${actor} does not exist`);
   printJson({ actor, ...found });
   return exitCodes.ok;
 }
@@ -51,7 +51,7 @@ export async function watch(text: string, options: WatchOptions): Promise<number
   if (natsServers(config.nats).length === 0) {
     throw new TroupeError(
       'INVALID_ARGUMENT',
-      'actors can be watched in a cluster only: give --nats. The embedded store is open in one process only; troupe actors show reads it when troupe is stopped',
+      'actors can be watched in a cluster only: add --nats. Only one process can open the embedded store; troupe actors show reads it when troupe is stopped',
     );
   }
   const stopped = untilSignal();

@@ -21,7 +21,7 @@ export function addClusterCommands(program: Command, finish: Finish): void {
 const withName = (command: Command) =>
   command.option(
     '--name <name>',
-    'name of this process, the same after a restart (TROUPE_NODE_NAME; default the host name)',
+    'name of this process, the same after a restart (TROUPE_NODE_NAME; default: the host name)',
   );
 
 function addGateway(program: Command, finish: Finish): void {
@@ -42,7 +42,7 @@ function addGateway(program: Command, finish: Finish): void {
 
 function addWorker(program: Command, finish: Finish): void {
   withJson(withName(withNats(withConfig(program.command('worker')))))
-    .option('--weight <n>', 'its share of the actors, against the other workers’; default 1')
+    .option('--weight <n>', 'its share of the shards relative to other workers; default 1')
     .description('run a worker of a cluster in this process: actors, model calls and tools')
     .addHelpText(
       'after',
@@ -60,9 +60,9 @@ function addCluster(program: Command, finish: Finish): void {
   const cluster = program.command('cluster');
   addResetKeys(cluster, finish);
   withJson(withNats(withConfig(cluster)))
-    .option('--watch', 'show it again each second, until Ctrl-C')
-    .option('--shards', 'every shard, and not only those that need a look')
-    .option('--check <node>', 'only find out whether the process of this name answers')
+    .option('--watch', 'refresh every second, until Ctrl-C')
+    .option('--shards', 'show every shard, not only those with a problem')
+    .option('--check <node>', 'only check whether the process of this name responds')
     .description('show workers, gateways and shards of a cluster')
     .addHelpText(
       'after',
@@ -79,9 +79,11 @@ function addCluster(program: Command, finish: Finish): void {
 
 function addResetKeys(cluster: Command, finish: Finish): void {
   withJson(withNats(withConfig(cluster.command('reset-keys'))))
-    .option('--secret-only', 'only forget the join secret; keys in data folders stay valid')
-    .option('--yes', 'confirm that what the former keys protect is lost')
-    .description('remove the stored keys of a stopped cluster whose keys or join secret are lost')
+    .option('--secret-only', 'only remove the join secret; keys in data folders stay valid')
+    .option('--yes', 'confirm that data protected by the former keys is lost')
+    .description(
+      'remove the stored keys of a stopped cluster, after its keys or join secret were lost',
+    )
     .addHelpText(
       'after',
       examples(
@@ -96,7 +98,7 @@ function addResetKeys(cluster: Command, finish: Finish): void {
 }
 
 function addActors(program: Command, finish: Finish): void {
-  const actors = program.command('actors').description('look at single actors');
+  const actors = program.command('actors').description('show single actors');
   const load = () => import('./actors.ts');
   withJson(withNats(withConfig(actors.command('list'))))
     .option('--type <type>', 'only actors of this type')
@@ -114,7 +116,7 @@ function addActors(program: Command, finish: Finish): void {
   withJson(withNats(withConfig(actors.command('watch'))))
     .argument('<address>', 'tenant/type/key')
     .option('--turns <n>', 'end after this number of turns', wholeNumber)
-    .description('print each message that an actor takes, and its state after it, as it happens')
+    .description('print each message that an actor processes, and its next state, as it happens')
     .addHelpText('after', examples('troupe actors watch default/session/agent:main:main'))
     .action(async (address: string, options: WatchOptions) => {
       finish(await (await load()).watch(address, options));
@@ -123,8 +125,8 @@ function addActors(program: Command, finish: Finish): void {
 
 function addHealth(program: Command, finish: Finish): void {
   withJson(withName(withNats(withConfig(program.command('health')))))
-    .option('--worker', 'of the worker of this name, instead of the gateway')
-    .description('find out whether the gateway of this machine is ready: exit code 0 or 1')
+    .option('--worker', 'check the worker of this name instead of the gateway')
+    .description('check whether the gateway of this machine is ready: exit code 0 or 1')
     .addHelpText('after', examples('troupe health', 'troupe health --worker'))
     .action(async (options: HealthOptions) => {
       finish(await (await import('../processes/health.ts')).health(options));

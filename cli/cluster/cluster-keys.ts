@@ -32,8 +32,8 @@ export async function resetKeys(options: ResetKeysOptions): Promise<number> {
   if (!secretOnly && !options.yes)
     throw new TroupeError(
       'INVALID_ARGUMENT',
-      `this cannot be undone: ${LOST}. If a data folder with the keys or the join secret still ` +
-        'exists, use it instead. To go on, add --yes',
+      `this cannot be undone: ${LOST}. If you still have the join secret or a data folder with ` +
+        'the keys, use it instead. To continue, add --yes',
     );
   const { config } = await loadFrom(options);
   const signal = untilSignal();
@@ -58,20 +58,20 @@ async function assertStopped(
   const listener = new Listener(bus);
   await pause(LISTEN_MS, undefined, { signal });
   listener.stop();
-  const names = listener.heard(LISTEN_MS).map(({ beat }) => beat.name);
+  const names = listener.received(LISTEN_MS).map(({ beat }) => beat.name);
   if (names.length > 0)
     throw new TroupeError(
       'CONFLICT',
-      `processes of the cluster ${env} have its keys and run: ${names.join(', ')}. Stop them first`,
+      `these processes of the cluster ${env} still run: ${names.join(', ')}. Stop them first`,
     );
 }
 
 function textOf(env: string, removed: number, secretOnly: boolean): string {
-  if (removed === 0) return `the cluster ${env} has stored no keys: nothing was removed`;
+  if (removed === 0) return `the cluster ${env} has no stored keys: nothing was removed`;
   if (secretOnly)
     return (
       `the secret of the cluster ${env} no longer opens its keys; restart a process that has the ` +
       'keys with the new secret: TROUPE_CLUSTER_SECRET=SECRET'
     );
-  return `the cluster ${env} has no keys; the next process that starts makes them`;
+  return `the cluster ${env} has no keys; the next process that starts creates them`;
 }

@@ -47,21 +47,21 @@ const warn = (what: string): void => void process.stderr.write(`troupe: ${what}\
 
 /** The last heartbeat of every process, and when it was received (monotonic milliseconds). */
 export class Listener {
-  readonly #heard = new Map<string, { beat: Beat; atMs: number }>();
+  readonly #received = new Map<string, { beat: Beat; atMs: number }>();
   readonly stop: () => void;
 
   constructor(bus: Bus) {
     this.stop = bus.subscribe(BEAT_SUBJECT, ({ payload }) => {
       const beat = payload as Beat;
-      if (beat.leaving) this.#heard.delete(beat.node);
-      else this.#heard.set(beat.node, { beat, atMs: performance.now() });
+      if (beat.leaving) this.#received.delete(beat.node);
+      else this.#received.set(beat.node, { beat, atMs: performance.now() });
     });
   }
 
   /** Heartbeats that were received within `withinMs`. */
-  heard(withinMs: number): readonly { beat: Beat; ageMs: number }[] {
+  received(withinMs: number): readonly { beat: Beat; ageMs: number }[] {
     const now = performance.now();
-    return [...this.#heard.values()]
+    return [...this.#received.values()]
       .map(({ beat, atMs }) => ({ beat, ageMs: now - atMs }))
       .filter(({ ageMs }) => ageMs <= withinMs);
   }

@@ -8,11 +8,11 @@ import { ago, table } from '../../operations/text.ts';
 import { bytes } from '../output.ts';
 
 /** A heartbeat and its age in milliseconds. */
-export type Heard = { readonly beat: Beat; readonly ageMs: number };
+export type ReceivedBeat = { readonly beat: Beat; readonly ageMs: number };
 
 export type ShardView = Omit<Partial<ShardStatus>, 'state'> & {
   readonly shard: number;
-  readonly state: ShardStatus['state'] | 'nobody has it';
+  readonly state: ShardStatus['state'] | 'unowned';
   /** the owner's name */
   readonly owner?: string;
 };
@@ -33,16 +33,16 @@ export type ClusterView = {
  */
 export function viewOf(
   { env, cell, shards }: { env: string; cell: string; shards: number },
-  heard: readonly Heard[],
+  received: readonly ReceivedBeat[],
 ): ClusterView {
   const held = new Map<number, ShardView>();
-  for (const { beat } of heard)
+  for (const { beat } of received)
     for (const status of beat.shards) {
       const known = held.get(status.shard);
       if (known && (known.epoch ?? 0) >= status.epoch) continue;
       held.set(status.shard, { ...status, node: beat.node, owner: beat.name });
     }
-  const nodes = heard
+  const nodes = received
     .map(({ beat: { shards: own, types: _, seq: __, ...rest }, ageMs }) => ({
       ...rest,
       shards: own.length,
@@ -55,7 +55,7 @@ export function viewOf(
     nodes,
     shards: Array.from(
       { length: shards },
-      (_, shard) => held.get(shard) ?? { shard, state: 'nobody has it' as const },
+      (_, shard) => held.get(shard) ?? { shard, state: 'unowned' as const },
     ),
   };
 }
@@ -84,7 +84,7 @@ function summary(shards: readonly ShardView[]): string {
   for (const { state } of shards) states.set(state, (states.get(state) ?? 0) + 1);
   const lag = shards.reduce((sum, shard) => sum + (shard.lag ?? 0), 0);
   const held = [...states].map(([state, n]) => `${n} ${state}`).join(', ');
-  return `shards: ${held}; messages that wait: ${lag}`;
+  return `shards: ${held}; pending messages: ${lag}`;
 }
 
 type NodeView = ClusterView['nodes'][number];

@@ -27,18 +27,18 @@ const checkMs = 2_000;
 export async function cluster(options: ClusterViewOptions): Promise<number> {
   const { config } = await loadFrom(options);
   if (options.check !== undefined) return check(config, options.check);
-  const asked = untilSignal();
-  const link = await linkCluster(config, asked);
+  const stop = untilSignal();
+  const link = await linkCluster(config, stop);
   try {
     const listener = new Listener(link.bus);
-    await pause(listenMs, undefined, { signal: asked });
-    const look = () => viewOf({ ...link, cell: link.store.cell }, listener.heard(listenMs));
-    if (options.watch) await watch(look, options, asked);
+    await pause(listenMs, undefined, { signal: stop });
+    const look = () => viewOf({ ...link, cell: link.store.cell }, listener.received(listenMs));
+    if (options.watch) await watch(look, options, stop);
     else if (options.json) printJson(look());
     else process.stdout.write(render(look(), Date.now()));
     return exitCodes.ok;
   } catch (error) {
-    if (asked.aborted) return exitCodes.interrupted;
+    if (stop.aborted) return exitCodes.interrupted;
     throw error;
   } finally {
     await close(link);
@@ -48,13 +48,13 @@ export async function cluster(options: ClusterViewOptions): Promise<number> {
 async function watch(
   look: () => ClusterView,
   { json }: CommonOptions,
-  asked: AbortSignal,
+  stop: AbortSignal,
 ): Promise<never> {
   const { stdout } = process;
   for (;;) {
     const text = json ? `${JSON.stringify(look())}\n` : render(look(), Date.now());
     stdout.write(stdout.isTTY && !json ? onePage(text, stdout.rows) : text);
-    await pause(redrawMs, undefined, { signal: asked });
+    await pause(redrawMs, undefined, { signal: stop });
   }
 }
 
@@ -69,13 +69,17 @@ function onePage(text: string, rows: number): string {
 }
 
 async function check(config: Config, name: string): Promise<number> {
-  const heard = await isHeard(config, name);
-  process.stdout.write(`${heard ? 'heard' : 'nothing is heard'} of ${name}\n`);
-  return heard ? exitCodes.ok : exitCodes.failure;
+  const isAlive = await sendsHeartbeat(config, name);
+  process.stdout.write(`${name} ${isAlive ? 'responds' : 'does not respond'}\n`);
+  return isAlive ? exitCodes.ok : exitCodes.failure;
 }
 
 /** Whether the process of this name sends a heartbeat within two seconds. */
-export async function isHeard(config: Config, name: string, role?: string): Promise<boolean> {
+export async function sendsHeartbeat(
+  config: Config,
+  name: string,
+  role?: string,
+): Promise<boolean> {
   natsNamed(config);
   const [{ connectNats }, { NatsBus }] = await Promise.all([
     import('../../runtime/cluster/nats-connection.ts'),
@@ -93,10 +97,10 @@ export async function isHeard(config: Config, name: string, role?: string): Prom
       });
       late.addEventListener('abort', () => resolve(false));
     });
-    const heard = await found;
+    const isFound = await found;
     await bus.close();
     await connection.close();
-    return heard;
+    return isFound;
   } catch (error) {
     if (late.aborted) return false;
     throw error;

@@ -28,7 +28,7 @@ export async function check(options: CommonOptions): Promise<number> {
     printJson({ ok: true, file, notYetUsed, warnings });
     return exitCodes.ok;
   }
-  process.stdout.write(`the configuration is good (${file ?? 'no file, defaults only'})\n`);
+  process.stdout.write(`the configuration is valid (${file ?? 'no file, defaults only'})\n`);
   if (notYetUsed.length > 0) {
     process.stdout.write(`not yet used in this version: ${notYetUsed.join(', ')}\n`);
   }

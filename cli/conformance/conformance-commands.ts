@@ -7,18 +7,24 @@ const several = (value: string, before: readonly string[] = []) => [...before, v
 
 export function addConformance(program: Command, finish: Finish): void {
   withJson(withConfig(program.command('conformance')))
-    .argument('[url]', 'http(s):// or nats:// of any endpoint; default the gateway of this machine')
-    .description('check that an endpoint keeps the rules of envelopes, and print a report')
-    .option('--bearer <jwt>', 'token to ask with; default one made by this data folder’s issuer')
-    .option('--tenant <name>', 'tenant; default `conformance`, with --bearer that of the token')
-    .option('--sub <name>', 'principal, where the token does not say it')
-    .option('--roles <a,b>', 'roles, where the token does not say them')
+    .argument(
+      '[url]',
+      'http(s):// or nats:// URL of any endpoint; default: the gateway of this machine',
+    )
+    .description('check that an endpoint follows the envelope rules, and print a report')
+    .option(
+      '--bearer <jwt>',
+      'token of the requests; default: a token of this data folder’s issuer',
+    )
+    .option('--tenant <name>', 'tenant; default: the tenant of --bearer, otherwise `conformance`')
+    .option('--sub <name>', 'principal, if the token does not contain it')
+    .option('--roles <a,b>', 'roles, if the token does not contain them')
     .option('--external-token <token>', 'token of a program under A2A-External')
     .option('--external-key <file>', 'its private key (JWK)')
     .option('--stranger-token <token>', 'token of another tenant')
-    .option('--profile <file>', 'JSON: which actions of the other side play which part')
-    .option('--only <id>', 'only checks whose id begins so; may be repeated', several)
-    .option('--http <url>', 'with nats://: where its HTTP side is')
+    .option('--profile <file>', 'JSON file: which actions of the endpoint the checks use')
+    .option('--only <id>', 'only checks whose id starts with this; may be repeated', several)
+    .option('--http <url>', 'with nats://: the HTTP URL of the same endpoint')
     .addHelpText(
       'after',
       examples(

@@ -100,5 +100,8 @@ export async function privateKeyIn(text: string): Promise<Ed25519PrivateJwk & { 
   } catch {
     // the parser's message could contain a part of the key
   }
-  throw new TroupeError('INVALID_ARGUMENT', 'the key file must hold a private Ed25519 key (JWK)');
+  throw new TroupeError(
+    'INVALID_ARGUMENT',
+    'the key file must contain a private Ed25519 key (JWK)',
+  );
 }

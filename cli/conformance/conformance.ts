@@ -109,7 +109,7 @@ async function endpointOf(
   if (!/^(nats|tls):/.test(url))
     throw new TroupeError(
       'INVALID_ARGUMENT',
-      `${url} is no http://, https://, nats:// or tls:// URL`,
+      `${url} is not an http://, https://, nats:// or tls:// URL`,
     );
   const { natsOptions } = await import('../../runtime/config/index.ts');
   const { NatsClient } = await import('../../runtime/pubsub/nats-client.ts');
@@ -139,6 +139,6 @@ function print({ id, rule, verdict, why }: Finding): void {
 function summary(findings: readonly Finding[], resent: number): string {
   const count = (verdict: Finding['verdict']) =>
     findings.filter((finding) => finding.verdict === verdict).length;
-  const again = resent === 0 ? '' : `; ${resent} requests were sent again`;
+  const again = resent === 0 ? '' : `; ${resent} requests were retried`;
   return `${count('kept')} kept, ${count('broken')} broken, ${count('skipped')} skipped${again}`;
 }

@@ -27,12 +27,12 @@ export async function list(options: DevicesOptions): Promise<number> {
 }
 
 const listing = ({ pending, paired }: GatewayResult<'device.pair.list'>): string => {
-  if (pending.length + paired.length === 0) return 'no device was seen yet\n';
+  if (pending.length + paired.length === 0) return 'no devices\n';
   const now = Date.now();
   const parts: string[] = [];
   if (pending.length > 0) {
-    const head = ['request', 'device', 'asks to be', 'with', 'from', 'asked', 'name'];
-    parts.push(`waiting for a yes (troupe devices approve REQUEST)\n`);
+    const head = ['request', 'device', 'role', 'scopes', 'from', 'requested', 'name'];
+    parts.push(`pairing requests (troupe devices approve REQUEST)\n`);
     parts.push(
       table(
         head,
@@ -79,18 +79,22 @@ const short = (scope: string): string => scope.replace(/^operator\./, '');
 
 export async function approve(requestId: string, options: DevicesOptions): Promise<number> {
   const done = await call(options, 'device.pair.approve', { requestId });
-  return tell(options, done, `${labelOf(done.device)} is let in as ${done.device.role}\n`);
+  return report(options, done, `${labelOf(done.device)} is approved as ${done.device.role}\n`);
 }
 
 export async function reject(requestId: string, options: DevicesOptions): Promise<number> {
   const done = await call(options, 'device.pair.reject', { requestId });
-  return tell(options, done, `${done.deviceId} is not let in\n`);
+  return report(options, done, `${done.deviceId} is rejected\n`);
 }
 
 export async function remove(device: string, options: DevicesOptions): Promise<number> {
   const { deviceId } = await deviceOf(device, options);
   const done = await call(options, 'device.pair.remove', { deviceId });
-  return tell(options, done, `${done.deviceId} is forgotten, with its tokens and connections\n`);
+  return report(
+    options,
+    done,
+    `${done.deviceId} is removed; its tokens are invalid and its connections closed\n`,
+  );
 }
 
 export async function rename(
@@ -100,7 +104,7 @@ export async function rename(
 ): Promise<number> {
   const { deviceId } = await deviceOf(device, options);
   const done = await call(options, 'device.pair.rename', { deviceId, label });
-  return tell(options, done, `${done.deviceId} is called ${done.label}\n`);
+  return report(options, done, `${done.deviceId} is now named ${done.label}\n`);
 }
 
 /** The token is shown once: the gateway stores only its hash. */
@@ -112,17 +116,17 @@ export async function rotate(device: string, options: RotateOptions): Promise<nu
     role,
     ...(scope === undefined ? {} : { scopes: [...scope] }),
   });
-  const text = `the old token of ${deviceId} is worth nothing; the new one, shown once:\n${done.token}\n`;
-  return tell(options, done, text);
+  const text = `the old token of ${deviceId} is invalid; the new one, shown once:\n${done.token}\n`;
+  return report(options, done, text);
 }
 
 export async function revoke(device: string, options: RoleOptions): Promise<number> {
   const { deviceId } = await deviceOf(device, options);
   const done = await call(options, 'device.token.revoke', { deviceId, role: options.role });
-  return tell(options, done, `the ${done.role} token of ${deviceId} is worth nothing any more\n`);
+  return report(options, done, `the ${done.role} token of ${deviceId} is revoked\n`);
 }
 
-const tell = (options: DevicesOptions, done: object, text: string): number => {
+const report = (options: DevicesOptions, done: object, text: string): number => {
   if (options.json) printJson(done);
   else process.stdout.write(text);
   return exitCodes.ok;
@@ -146,10 +150,10 @@ const deviceOf = async (
   );
   if (found.length === 1) return found[0]!;
   if (found.length > 1) {
-    const message = `${found.length} devices are called ${given}: give more of the id`;
+    const message = `${found.length} devices match ${given}: use more of the id`;
     throw new TroupeError('CONFLICT', message);
   }
-  throw new TroupeError('NOT_FOUND', `no device is called ${given}: see troupe devices list`);
+  throw new TroupeError('NOT_FOUND', `no device matches ${given}: see troupe devices list`);
 };
 
 const call = <M extends GatewayMethodName>(

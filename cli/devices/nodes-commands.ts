@@ -18,24 +18,24 @@ export function addNodesCommands(program: Command, finish: Finish): void {
   addNodeHost(program, finish);
   const nodes = program
     .command('nodes')
-    .description('devices that do work: machines and browser pages');
+    .description('devices that execute commands: machines and browser pages');
   const load = () => import('./nodes.ts');
   withJson(withClient(defaultCommand(nodes, 'list')))
-    .description('list them, and what waits for approval')
+    .description('list nodes and pending approvals')
     .action(async (options: ClientOptions) => finish(await (await load()).list(options)));
   withJson(withClient(nodes.command('describe')))
-    .argument('<node>', 'its id, the beginning of it, or its name')
-    .description('what it offers, and what its owner permits')
+    .argument('<node>', 'its id, a prefix of the id, or its name')
+    .description('show the commands of a node, and what its owner permits')
     .action(async (node: string, options: ClientOptions) => {
       finish(await (await load()).describe(node, options));
     });
   withJson(withClient(nodes.command('invoke')))
-    .argument('<node>', 'its id, the beginning of it, or its name')
+    .argument('<node>', 'its id, a prefix of the id, or its name')
     .argument('<command>', 'as system.which')
     .option('--params <json>', 'parameters of the command', '{}')
-    .option('--timeout <seconds>', 'longest it may take; default 30', wholeNumber)
-    .option('--key <key>', 'idempotency key: the same one again gives the first answer')
-    .description('have it carry out a command, and print the answer')
+    .option('--timeout <seconds>', 'time limit; default 30', wholeNumber)
+    .option('--key <key>', 'idempotency key: a repeat returns the first answer')
+    .description('execute a command on a node, and print the answer')
     .addHelpText(
       'after',
       examples(`troupe nodes invoke box system.which --params '{"bins":["git"]}'`),
@@ -45,22 +45,24 @@ export function addNodesCommands(program: Command, finish: Finish): void {
     });
   for (const word of ['approve', 'reject'] as const) {
     withJson(withClient(nodes.command(word)))
-      .argument('<request>', 'as `troupe nodes` shows it')
-      .description(word === 'approve' ? 'let its commands be invoked' : 'refuse its commands')
+      .argument('<request>', 'id of the request, from `troupe nodes`')
+      .description(
+        word === 'approve' ? 'approve the commands of a node' : 'reject the commands of a node',
+      )
       .action(async (request: string, options: ClientOptions) => {
         finish(await (await load()).decide(word, request, options));
       });
   }
   withJson(withClient(nodes.command('rename')))
-    .argument('<node>', 'its id, the beginning of it, or its name')
+    .argument('<node>', 'its id, a prefix of the id, or its name')
     .argument('<name>', 'display name')
-    .description('give it a name')
+    .description('rename a node')
     .action(async (node: string, name: string, options: ClientOptions) => {
       finish(await (await load()).rename(node, name, options));
     });
   withJson(withClient(nodes.command('remove')))
-    .argument('<node>', 'its id, the beginning of it, or its name')
-    .description('forget it: it must be let in again')
+    .argument('<node>', 'its id, a prefix of the id, or its name')
+    .description('remove a node: it must be paired again')
     .action(async (node: string, options: ClientOptions) => {
       finish(await (await load()).remove(node, options));
     });
@@ -71,14 +73,11 @@ function addNodeHost(program: Command, finish: Finish): void {
   node.action(() => node.help());
   withClient(node.command('run'))
     .description('connect, and execute commands of operators and agents')
-    .option('--display-name <name>', 'display name; default the host name')
+    .option('--display-name <name>', 'display name; default: the host name')
     .option('--root <folder>', 'offer the files of a folder: path, path:ro or path:rw', list)
-    .option('--allow <pattern>', "commands that run without a question, as 'git status'", list)
+    .option('--allow <pattern>', "commands that run without an approval, as 'git status'", list)
     .addOption(
-      new Option(
-        '--exec <mode>',
-        'commands that no --allow covers: ask an operator, or another mode',
-      )
+      new Option('--exec <mode>', 'mode for commands that no --allow covers')
         .choices(['ask', 'deny', 'allow', 'off'])
         .default('ask'),
     )

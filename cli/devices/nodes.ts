@@ -15,11 +15,11 @@ export type InvokeOptions = ClientOptions & {
 };
 
 export const list = (options: ClientOptions): Promise<number> =>
-  toldBy(options, async (client) => {
+  viaGateway(options, async (client) => {
     const listed = await client.request('node.list', {});
     if (options.json) printJson(listed);
     else if (listed.nodes.length === 0)
-      process.stdout.write('no nodes: `troupe node run` makes a machine one\n');
+      process.stdout.write('no nodes: `troupe node run` makes a machine a node\n');
     else {
       const head = ['node', 'name', 'platform', 'state', 'seen', 'commands'];
       process.stdout.write(
@@ -31,7 +31,9 @@ export const list = (options: ClientOptions): Promise<number> =>
       for (const { displayName, nodeId, pendingRequestId } of listed.nodes) {
         if (pendingRequestId === undefined) continue;
         const name = displayName ?? nodeId;
-        process.stdout.write(`\n${name} waits: troupe nodes approve ${pendingRequestId}\n`);
+        process.stdout.write(
+          `\n${name} waits for approval: troupe nodes approve ${pendingRequestId}\n`,
+        );
       }
     }
   });
@@ -40,19 +42,19 @@ const cells = (node: NodeEntry, now: number): string[] => [
   node.nodeId.slice(0, 12),
   node.displayName ?? '',
   node.platform ?? '',
-  `${node.connected ? 'connected' : 'away'}, ${node.approvalState}`,
+  `${node.connected ? 'connected' : 'disconnected'}, ${node.approvalState}`,
   node.lastSeenAtMs === undefined ? '' : `${ago(Math.max(0, now - node.lastSeenAtMs))} ago`,
   node.commands.join(', '),
 ];
 
 export const describe = (node: string, options: ClientOptions): Promise<number> =>
-  toldBy(options, async (client) => {
+  viaGateway(options, async (client) => {
     const { nodeId } = await nodeBy(client, node);
     printJson(await client.request('node.describe', { nodeId }));
   });
 
 export const invoke = (node: string, command: string, options: InvokeOptions): Promise<number> =>
-  toldBy(options, async (client) => {
+  viaGateway(options, async (client) => {
     const params = parsed(options.params);
     const { nodeId } = await nodeBy(client, node);
     const timeoutMs = (options.timeout ?? 30) * 1_000;
@@ -69,29 +71,29 @@ export const decide = (
   requestId: string,
   options: ClientOptions,
 ): Promise<number> =>
-  toldBy(options, async (client) => {
+  viaGateway(options, async (client) => {
     const answer = await client.request(`node.pair.${word}`, { requestId });
     if (options.json) printJson(answer);
     else process.stdout.write(`${word === 'approve' ? 'approved' : 'rejected'}\n`);
   });
 
 export const rename = (node: string, name: string, options: ClientOptions): Promise<number> =>
-  toldBy(options, async (client) => {
+  viaGateway(options, async (client) => {
     const { nodeId } = await nodeBy(client, node);
     const answer = await client.request('node.rename', { nodeId, displayName: name });
     if (options.json) printJson(answer);
-    else process.stdout.write(`${nodeId.slice(0, 12)} is called ${name}\n`);
+    else process.stdout.write(`${nodeId.slice(0, 12)} is now named ${name}\n`);
   });
 
 export const remove = (node: string, options: ClientOptions): Promise<number> =>
-  toldBy(options, async (client) => {
+  viaGateway(options, async (client) => {
     const { nodeId } = await nodeBy(client, node);
     const answer = await client.request('node.pair.remove', { nodeId });
     if (options.json) printJson(answer);
-    else process.stdout.write(`${nodeId.slice(0, 12)} is forgotten\n`);
+    else process.stdout.write(`${nodeId.slice(0, 12)} is removed\n`);
   });
 
-const toldBy = async (
+const viaGateway = async (
   options: ClientOptions,
   work: (client: GatewayClient) => Promise<void>,
 ): Promise<number> => {
@@ -107,15 +109,15 @@ const nodeBy = async (client: GatewayClient, given: string): Promise<NodeEntry> 
   );
   if (fits.length === 1) return fits[0]!;
   if (fits.length === 0)
-    throw new TroupeError('NOT_FOUND', `there is no node ${given}: troupe nodes lists them`);
-  throw new TroupeError('CONFLICT', `${fits.length} nodes are meant by ${given}: give the id`);
+    throw new TroupeError('NOT_FOUND', `no node matches ${given}: see troupe nodes`);
+  throw new TroupeError('CONFLICT', `${fits.length} nodes match ${given}: use the id`);
 };
 
 const parsed = (text: string): unknown => {
   try {
     return JSON.parse(text);
   } catch (cause) {
-    throw new TroupeError('INVALID_ARGUMENT', `--params is no JSON: ${text.slice(0, 80)}`, {
+    throw new TroupeError('INVALID_ARGUMENT', `--params is not JSON: ${text.slice(0, 80)}`, {
       cause,
     });
   }

@@ -46,8 +46,8 @@ function clusterKeys({ home, cluster }: Config): Finding {
   const text = existsSync(filesKeyFile(home))
     ? `those in ${home}`
     : cluster.secret
-      ? 'the first start gets them with the join secret'
-      : 'the first process makes them; a process with another data folder needs TROUPE_CLUSTER_SECRET';
+      ? 'the first start reads them with the join secret'
+      : 'the first process creates them; a process with another data folder needs TROUPE_CLUSTER_SECRET';
   return ok('cluster keys', text);
 }
 
@@ -82,16 +82,16 @@ function* wrongInStore(store: Store): Generator<Finding> {
     yield fail(
       CHECK,
       encryption === 'aws:kms'
-        ? `a2a.artifacts.s3.kmsKeyId is ${kmsKeyId ?? 'not set'}: the store would use a key of its own`
-        : `a2a.artifacts.s3.encryption is "${encryption}": files are not sealed with a key of yours`,
-      'set encryption to "aws:kms" and kmsKeyId to a key of yours',
+        ? `a2a.artifacts.s3.kmsKeyId is ${kmsKeyId ?? 'not set'}: the store would use its own key`
+        : `a2a.artifacts.s3.encryption is "${encryption}": files are not sealed with your key`,
+      'set encryption to "aws:kms" and kmsKeyId to your key',
     );
   }
   const { protocol, hostname } = new URL(endpoint);
   if (protocol === 'http:' && !LOOPBACK.test(hostname)) {
     yield fail(
       CHECK,
-      `a2a.artifacts.s3.endpoint is ${endpoint}: files would travel in clear`,
+      `a2a.artifacts.s3.endpoint is ${endpoint}: files would be sent without encryption`,
       'set an https:// URL',
     );
   }
@@ -106,8 +106,8 @@ function* wrongInFolder(config: Config): Generator<Finding> {
     if (!othersCome(config) || isInCell(config)) return;
     yield fail(
       CHECK,
-      `others come in, and files would lie in clear in ${artifactsFolder(config)}`,
-      'set a2a.artifacts.encryptionKey, made by `openssl rand -hex 32`, or a2a.artifacts.s3',
+      `other machines can connect, and files would be stored without encryption in ${artifactsFolder(config)}`,
+      'set a2a.artifacts.encryptionKey, from `openssl rand -hex 32`, or a2a.artifacts.s3',
     );
     return;
   }

@@ -53,16 +53,16 @@ export async function storeEngine(): Promise<Finding> {
       await store.log.append('doctor', Buffer.from('probe'));
       const last = await store.log.readLast('doctor');
       if (Buffer.from(last?.bytes ?? []).toString() !== 'probe')
-        throw new Error('it reads back wrong');
+        throw new Error('it returns other data than was written');
     } finally {
       await store.close();
     }
-    return ok('store', 'LMDB loads, writes and reads');
+    return ok('store', 'LMDB works');
   } catch (error) {
     return fail(
       'store',
       `LMDB does not work here: ${messageOf(error)}`,
-      'run npm ci, on this machine and Node',
+      'run npm ci on this machine with this version of Node',
     );
   } finally {
     rmSync(path, { recursive: true, force: true });
@@ -71,14 +71,14 @@ export async function storeEngine(): Promise<Finding> {
 
 export function configuration(loaded: LoadedConfig | Error): Finding {
   if (loaded instanceof Error) {
-    return fail('config', loaded.message, 'mend it; troupe config reference explains every key');
+    return fail('config', loaded.message, 'correct it; troupe config reference explains every key');
   }
   const { file = 'no file, defaults only', notYetUsed } = loaded;
   return notYetUsed.length === 0
     ? ok('config', file)
     : warn(
         'config',
-        `${file} sets what this version does not use yet: ${notYetUsed.join(', ')}`,
+        `${file} sets keys that this version does not use yet: ${notYetUsed.join(', ')}`,
         'see docs/config.md',
       );
 }
@@ -90,12 +90,12 @@ export function* dataFolder(config: Config): Generator<Finding> {
   const nearest = existingAncestor(home);
   try {
     writable(nearest);
-    yield ok('data folder', nearest === home ? home : `${home} (will be made)`);
+    yield ok('data folder', nearest === home ? home : `${home} (will be created)`);
   } catch (error) {
     yield fail(
       'data folder',
       `${nearest} cannot be written (${messageOf(error)})`,
-      'mend its rights, or choose another with --data or TROUPE_HOME',
+      'correct its permissions, or choose another folder with --data or TROUPE_HOME',
     );
   }
   yield freeSpace(nearest);
@@ -116,7 +116,7 @@ function freeSpace(folder: string): Finding {
   const { bavail, bsize } = statfsSync(folder);
   const free = bavail * bsize;
   if (free >= freeBytesMin.warn) return ok('free space', bytes(free));
-  const remedy = 'make room, or choose another data folder; a full disk stops new messages';
+  const remedy = 'free some space, or choose another data folder; a full disk stops new messages';
   return free < freeBytesMin.fail
     ? fail('free space', `${bytes(free)} left`, remedy)
     : warn('free space', `${bytes(free)} left`, remedy);
@@ -135,20 +135,20 @@ export async function storedData(config: Config): Promise<Finding> {
     if (error instanceof TroupeError && error.details?.['reason'] === 'LOCKED') {
       return ok('data', `in use by process ${String(error.details['pid'])}`);
     }
-    return fail('data', messageOf(error), 'bring the folder back from a backup, or choose another');
+    return fail('data', messageOf(error), 'restore the folder from a backup, or choose another');
   }
 }
 
 export async function port(config: Config): Promise<Finding> {
   const address = await addressOf(config);
   const { port: number } = config.gateway;
-  if (number === 0) return ok('port', 'any free one');
+  if (number === 0) return ok('port', 'any free port');
   if (await isTroupe(address)) return running(address);
   const error = await tryListen(number, bindHost(config));
   if (!error) return ok('port', `${number} is free`);
   return fail(
     'port',
-    `${number} cannot be listened on (${error.code ?? error.message})`,
+    `cannot listen on ${number} (${error.code ?? error.message})`,
     'start with --port N, or set gateway.port',
   );
 }
@@ -227,8 +227,8 @@ export async function clock(config: Config, now: number): Promise<Finding> {
   const minutes = Math.ceil(behindMs / 60_000);
   return warn(
     'clock',
-    `${new Date(now).toISOString()} is ${minutes} min behind what is known to be past`,
-    'set it; timers would come late',
+    `${new Date(now).toISOString()} is at least ${minutes} min slow`,
+    'set the clock; timers would fire late',
   );
 }
 /** The clock status that a running troupe reports. */
@@ -257,6 +257,6 @@ export async function testTools(): Promise<Finding> {
   const { missingHere } = await import('../../tools/machine.mjs');
   const [missing] = missingHere();
   return missing
-    ? ok('tests', `some would be left out: ${missing}`)
-    : ok('tests', 'all can run here');
+    ? ok('tests', `some would be skipped: ${missing}`)
+    : ok('tests', 'all tests can run here');
 }

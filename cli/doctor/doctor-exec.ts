@@ -14,7 +14,7 @@ export function execPatterns(config: Config): readonly Finding[] {
     warn(
       CHECK,
       `${showPointer(pointer)} = ${value}: ${message}`,
-      'name the script in the pattern, or allow it only where you trust the files',
+      'name the script in the pattern, or allow it only if you trust the files',
     ),
   );
   return [...faulty, ...broad];

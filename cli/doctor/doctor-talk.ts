@@ -15,8 +15,8 @@ export function talk(config: Config): readonly Finding[] {
 
 const summary = ({ tools }: Config): string =>
   tools.agentToAgent.enabled
-    ? "they reach each other's sessions as their lists say: troupe agents policy"
-    : "each reaches its own agent's sessions only (tools.agentToAgent.enabled is false)";
+    ? 'their lists determine whose sessions they reach: troupe agents policy'
+    : 'each agent reaches only its own sessions (tools.agentToAgent.enabled is false)';
 
 function withoutTalk({ tools, agents }: Config): readonly Finding[] {
   if (tools.agentToAgent.enabled) return [];
@@ -30,7 +30,7 @@ function withoutDepth({ agents }: Config): readonly Finding[] {
   const lists = agents.agents
     .filter(({ subagents }) => subagents?.allowAgents?.length)
     .map(({ id }) => `agents.agents[${id}].subagents.allowAgents`);
-  const why = 'agents.spawnDefaults.maxSpawnDepth is 1, so no agent is started';
+  const why = 'agents.spawnDefaults.maxSpawnDepth is 1, so no agent can be started';
   return withoutEffect(lists, why, 'set it to 2 or more');
 }
 
@@ -41,7 +41,7 @@ const withoutEffect = (keys: readonly string[], why: string, remedy: string): Fi
         {
           check: CHECK,
           status: 'warn',
-          message: `${why}: without effect ${keys.length > 1 ? 'are' : 'is'} ${keys.join(', ')}`,
-          remedy: `${remedy}, or leave ${keys.length > 1 ? 'them' : 'it'} out`,
+          message: `${why}: ${keys.join(', ')} ${keys.length > 1 ? 'have' : 'has'} no effect`,
+          remedy: `${remedy}, or leave ${keys.length > 1 ? 'these keys' : 'this key'} out`,
         },
       ];

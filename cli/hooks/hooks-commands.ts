@@ -8,17 +8,17 @@ import type { TenantOptions } from '../options.ts';
 export function addHooksCommands(program: Command, finish: Finish): void {
   const hooks = program
     .command('hooks')
-    .description('code of this installation that looks at runs');
+    .description('code of this installation that observes or changes runs');
   const load = () => import('./hooks.ts');
   withTenantOf(withJson(withConfig(hooks.command('list'))))
-    .description('load the files of the hooks folder and say what is in them, or wrong with them')
+    .description('load the files of the hooks folder, and list their hooks and errors')
     .addHelpText('after', examples('troupe hooks list', 'troupe hooks list --json'))
     .action(async (options: TenantOptions) => finish(await (await load()).list(options)));
   withTenantOf(withJson(withConfig(hooks.command('test'))))
     .addArgument(new Argument('<hook>', 'its name').choices(Object.keys(HOOKS)))
-    .option('--event <json>', 'what it is called about; - reads it from stdin; default a sample')
-    .option('--only <module>', 'of this module only')
-    .description('call the hooks of one name, as a run would, and print what comes of it')
+    .option('--event <json>', 'the event as JSON; - reads it from stdin; default: a sample')
+    .option('--only <module>', 'only hooks of this module')
+    .description('call the hooks of one name as a run would, and print the result')
     .addHelpText(
       'after',
       examples(

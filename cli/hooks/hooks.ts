@@ -105,9 +105,9 @@ async function eventOf(name: HookName, text?: string): Promise<HookEvent<HookNam
     if (typeof given === 'object' && given !== null && !Array.isArray(given))
       return { ...hookSamples[name], ...given };
   } catch (cause) {
-    throw new TroupeError('INVALID_ARGUMENT', `--event is no JSON: ${String(cause)}`, { cause });
+    throw new TroupeError('INVALID_ARGUMENT', `--event is not JSON: ${String(cause)}`, { cause });
   }
-  throw new TroupeError('INVALID_ARGUMENT', '--event has to be a JSON object');
+  throw new TroupeError('INVALID_ARGUMENT', '--event must be a JSON object');
 }
 
 async function stdinText(): Promise<string> {

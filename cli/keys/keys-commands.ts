@@ -15,8 +15,11 @@ const load = () => import('./keys.ts');
 
 const withNewKey = (command: Command) =>
   withTenant(withJson(withClient(command)))
-    .requiredOption('--sub <name>', 'the program that signs with it: the sub of its tokens')
-    .option('--out <file>', 'file for the private key; default NAME.KEY.jwk in the current folder');
+    .requiredOption('--sub <name>', 'the program that signs with the key: the sub of its tokens')
+    .option(
+      '--out <file>',
+      'file for the private key; default: NAME.KEY.jwk in the current folder',
+    );
 
 export function addNewKeyCommands(keys: Command, finish: Finish): void {
   withNewKey(keys.command('create'))
@@ -33,10 +36,10 @@ export function addNewKeyCommands(keys: Command, finish: Finish): void {
 export function addTokenCommand(program: Command, finish: Finish): void {
   withJson(withConfig(program.command('token')))
     .description('print a token signed for the gateway of this data folder')
-    .requiredOption('--sub <name>', 'the program or user that it names')
+    .requiredOption('--sub <name>', 'the program or user that the token names')
     .option('--tenant <name>', 'tenant', 'default')
     .option('--roles <list>', 'roles, separated by commas', '')
-    .option('--ttl <time>', 'how long it is valid, up to 365d; default 1h', seconds)
+    .option('--ttl <time>', 'lifetime, up to 365d; default 1h', seconds)
     .option('--external', 'its envelopes must be signed (A2A-External)')
     .addHelpText(
       'after',
@@ -56,5 +59,5 @@ const UNITS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_4
 function seconds(text: string): number {
   const [, count, unit = ''] = /^(\d{1,9})([smhd])$/.exec(text) ?? [];
   if (count !== undefined) return Number(count) * UNITS[unit]!;
-  throw new InvalidArgumentError('Give a number and a unit, as 90s, 30m, 8h or 7d.');
+  throw new InvalidArgumentError('Expected a number and a unit, as 90s, 30m, 8h or 7d.');
 }

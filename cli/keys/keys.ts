@@ -47,7 +47,10 @@ async function register(options: NewKeyOptions, send: Register): Promise<number>
   const registration = { sub, public_jwk: ed25519Jwk(key) };
   const row = await send(http, registration).catch(async (error: unknown) => {
     if (isRefusal(error)) await rm(file, { force: true });
-    else process.stderr.write(`troupe: the key ${kid} may be registered; it is kept in ${file}\n`);
+    else
+      process.stderr.write(
+        `troupe: the key ${kid} may be registered; its private key is in ${file}\n`,
+      );
     throw error;
   });
   if (options.json) printJson({ ...row, file });

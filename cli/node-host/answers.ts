@@ -21,7 +21,7 @@ const CUT_OFF: Answer = {
   ok: false,
   error: {
     code: 'UNAVAILABLE',
-    message: 'the node was stopped while it ran: it may have been carried out',
+    message: 'the node was stopped while the command ran: it may have been executed',
   },
 };
 

@@ -37,7 +37,7 @@ export const fileCommands = (roots: readonly Root[]): readonly HostCommand[] =>
 const listCommand = (roots: readonly Root[]): HostCommand =>
   defineCommand({
     name: 'fs.list',
-    description: 'Names in a folder: `path`, absolute; without it the folders that are offered.',
+    description: 'Lists a folder: `path`, absolute; default: the folders that this node offers.',
     params: Type.Object({ path: Type.Optional(Path) }),
     run: ({ path }) =>
       path === undefined
@@ -71,7 +71,7 @@ const list = async (roots: readonly Root[], given: string) => {
 const readCommand = (roots: readonly Root[]): HostCommand =>
   defineCommand({
     name: 'fs.read',
-    description: 'A file: `path`, absolute; `encoding` utf8 (default) or base64.',
+    description: 'Reads a file: `path`, absolute; `encoding` utf8 (default) or base64.',
     params: Type.Object({ path: Path, encoding: Encoding }),
     run: ({ path, encoding = 'utf8' }) =>
       orForbidden(path, async () => {
@@ -83,7 +83,7 @@ const readCommand = (roots: readonly Root[]): HostCommand =>
           if (size > FILE_BYTES_MAX) {
             throw new TroupeError(
               'PAYLOAD_TOO_LARGE',
-              `${path} has ${size} bytes, at most ${FILE_BYTES_MAX} are read`,
+              `${path} has ${size} bytes; the limit is ${FILE_BYTES_MAX}`,
             );
           }
           const bytes = await file.readFile();
@@ -100,7 +100,7 @@ const writeCommands = (roots: readonly Root[]): readonly HostCommand[] => {
   return [
     defineCommand({
       name: 'fs.write',
-      description: 'Writes a file whole, and the folders to it: `path`, `content`, `encoding`.',
+      description: 'Writes a whole file and creates its folders: `path`, `content`, `encoding`.',
       params: Type.Object({
         path: Path,
         content: Type.String({ maxLength: WRITE_CHARACTERS_MAX }),
@@ -109,7 +109,7 @@ const writeCommands = (roots: readonly Root[]): readonly HostCommand[] => {
       run: ({ path, content, encoding = 'utf8' }) =>
         orForbidden(path, async () => {
           const root = rootOf(roots, path);
-          if (root.access !== 'rw') throw new PathRefused(`${root.path} may only be read.`);
+          if (root.access !== 'rw') throw new PathRefused(`${root.path} is read-only.`);
           const at = await workspacePath(root.path, relative(root.path, path));
           const bytes = Buffer.from(content, encoding);
           await replaceFile(root.path, at, bytes);

@@ -80,7 +80,7 @@ export class NodeHost {
     client.on('node.invoke.request', (event) => void this.#invoked(event));
     client.on('node.invoke.cancel', ({ invokeId }) => this.#running.get(invokeId)?.abort());
     client.watch((state) => {
-      if (state.kind === 'lost') this.#say(`the connection to ${url} is lost: trying again`);
+      if (state.kind === 'lost') this.#say(`connection to ${url} lost: reconnecting`);
       if (state.kind === 'open') {
         identity.keepToken(url, state.hello.auth.deviceToken ?? identity.tokenFor(url));
         this.#say(`connected to ${url} as ${identity.deviceId}`);
@@ -108,12 +108,12 @@ export class NodeHost {
     const { code, requestId } = error.details ?? {};
     if (code === 'PAIRING_REQUIRED') {
       const how = typeof requestId === 'string' ? ` ${requestId}` : '';
-      this.#say(`waiting to be let in: troupe devices approve${how}`);
+      this.#say(`waiting for approval: troupe devices approve${how}`);
     } else if (code === 'AUTH_DEVICE_TOKEN_MISMATCH' && identity.tokenFor(url) !== undefined) {
       identity.keepToken(url, undefined);
     } else if (error.code !== 'UNAVAILABLE' && error.code !== 'RATE_LIMIT_EXCEEDED') {
       throw error;
-    } else this.#say(`${error.message}: trying again`);
+    } else this.#say(`${error.message}: retrying`);
     await pause(Math.max(PAIRING_RETRY_MS, error.retryAfterMs ?? 0), signal);
   }
 
@@ -164,7 +164,7 @@ export class NodeHost {
     try {
       this.#o.answers.end(event.id, answer);
     } catch (error) {
-      this.#say(`the answer to ${event.id} was not kept: ${errorData(error).message}`);
+      this.#say(`the answer to ${event.id} was not stored: ${errorData(error).message}`);
     }
     await this.#answer(event.id, answer);
   }
@@ -174,8 +174,8 @@ export class NodeHost {
     try {
       return this.#o.answers.begin(id);
     } catch (error) {
-      this.#say(`the command ${id} was not noted: ${errorData(error).message}`);
-      const message = 'the node cannot keep answers on its disk now: nothing was done';
+      this.#say(`the command ${id} was not recorded: ${errorData(error).message}`);
+      const message = 'the node cannot write to its disk: the command was not executed';
       return { ok: false, error: { code: 'UNAVAILABLE', message } };
     }
   }
@@ -222,16 +222,15 @@ export class NodeHost {
           { timeoutMs: 0, signal },
         );
         if (answer.decision === 'allow-once' || answer.decision === 'allow-always') return;
-        const why =
-          answer.decision === null ? 'it was not decided in time' : 'an operator denied it';
-        throw new TroupeError('FORBIDDEN', `${why}: nothing ran`);
+        const why = answer.decision === null ? 'the approval expired' : 'an operator denied it';
+        throw new TroupeError('FORBIDDEN', `${why}: the command did not run`);
       } catch (error) {
         const { code } = errorData(error);
         if (code !== 'UNAVAILABLE') throw error;
         if (performance.now() > until)
           throw new TroupeError(
             'FORBIDDEN',
-            'approval could not be requested in time: nothing ran',
+            'the approval could not be requested in time: the command did not run',
           );
         await pause(500, signal);
       }
@@ -248,7 +247,7 @@ export class NodeHost {
         ...answer,
       });
     } catch (error) {
-      this.#say(`the answer to ${id} was not taken: ${errorData(error).message}`);
+      this.#say(`the gateway did not accept the answer to ${id}: ${errorData(error).message}`);
     }
   }
 

@@ -20,7 +20,7 @@ export const notifyCommand = (print: (line: string) => void): HostCommand =>
     }),
     async run({ title = '', body = '' }) {
       if (title === '' && body === '')
-        throw new TroupeError('INVALID_ARGUMENT', 'give /title or /body');
+        throw new TroupeError('INVALID_ARGUMENT', 'set /title or /body');
       const words = [title || body, ...(title && body ? [body] : [])];
       if (await shown(words)) return { shown: 'notify-send' };
       print(`notification: ${stripVTControlCharacters(words.join(': ')).replaceAll(/\s+/g, ' ')}`);

@@ -49,13 +49,13 @@ export const runCommands = (policy: RunPolicy): readonly HostCommand[] => [
   defineCommand({
     name: 'system.run',
     description:
-      'Runs a program: `command` as a list of words, or as one text for a shell; `cwd`, `env`, `timeoutMs`.',
+      'Runs a program: `command` as a list of words, or as one shell command; `cwd`, `env`, `timeoutMs`.',
     params: RunParams,
     run: (params, context) => run(params, policy, context),
   }),
   defineCommand({
     name: 'system.which',
-    description: 'Where programs are: `bins`, a list of names.',
+    description: 'Returns the paths of programs: `bins`, a list of names.',
     params: Type.Object({
       bins: Type.Array(Type.String({ minLength: 1, maxLength: 128 }), { maxItems: 100 }),
     }),
@@ -116,7 +116,7 @@ const assertMay = async (
 const lineOf = (command: RunParams['command']): string => {
   const words = typeof command === 'string' ? [command] : command;
   if (words.some((word) => word.includes('\0')))
-    throw new TroupeError('INVALID_ARGUMENT', '/command holds a zero byte');
+    throw new TroupeError('INVALID_ARGUMENT', '/command contains a zero byte');
   return typeof command === 'string' ? command : command.map(quoted).join(' ');
 };
 const quoted = (word: string): string =>
@@ -125,7 +125,10 @@ const quoted = (word: string): string =>
 const folderOf = (given = homedir()): string => {
   const isThere = isAbsolute(given) && statSync(given, { throwIfNoEntry: false })?.isDirectory();
   if (isThere) return given;
-  throw new TroupeError('INVALID_ARGUMENT', `/cwd ${given.slice(0, 200)} is no folder of the node`);
+  throw new TroupeError(
+    'INVALID_ARGUMENT',
+    `/cwd ${given.slice(0, 200)} is not a folder of the node`,
+  );
 };
 
 const envOf = (given: Readonly<Record<string, string>>): Record<string, string> => {

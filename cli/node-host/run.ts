@@ -70,7 +70,7 @@ function rootOf(given: string): Root {
   const folder = resolve(path);
   if (statSync(folder, { throwIfNoEntry: false })?.isDirectory())
     return { path: folder, access: access === 'rw' ? 'rw' : 'ro' };
-  throw new TroupeError('INVALID_ARGUMENT', `--root ${given}: ${folder} is no folder`);
+  throw new TroupeError('INVALID_ARGUMENT', `--root ${given}: ${folder} is not a folder`);
 }
 
 function assertPattern(pattern: string, say: (line: string) => void): void {

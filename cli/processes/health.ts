@@ -32,13 +32,13 @@ async function gatewayFault(config: Config): Promise<string | undefined> {
     });
     return response.ok ? undefined : `not ready: ${await response.text()}`;
   } catch {
-    return `nothing answers at http://${address}/readyz`;
+    return `no response from http://${address}/readyz`;
   }
 }
 
 async function workerFault(config: Config): Promise<string | undefined> {
   const { nodeName } = await import('../../runtime/config/index.ts');
-  const { isHeard } = await import('../cluster/cluster.ts');
+  const { sendsHeartbeat } = await import('../cluster/cluster.ts');
   const name = nodeName(config);
-  return (await isHeard(config, name, 'worker')) ? undefined : `nothing is heard of ${name}`;
+  return (await sendsHeartbeat(config, name, 'worker')) ? undefined : `no heartbeat from ${name}`;
 }

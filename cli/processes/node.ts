@@ -22,7 +22,7 @@ export type Role = {
  * ConfigError when no NATS server is named
  */
 export async function runNode(options: CommonOptions, { start, ready }: Role): Promise<number> {
-  const asked = untilSignal();
+  const stop = untilSignal();
   const { config, file } = await loadToStart(options);
   const servers = natsNamed(config);
   checkOpenFiles();
@@ -34,13 +34,13 @@ export async function runNode(options: CommonOptions, { start, ready }: Role): P
   };
   let node: Node;
   try {
-    node = await start(config, { signal: asked, onWait, file });
+    node = await start(config, { signal: stop, onWait, file });
   } catch (error) {
-    if (asked.aborted) return exitCodes.ok;
+    if (stop.aborted) return exitCodes.ok;
     throw error;
   }
   announce(node, ready(node), options);
-  await aborted(asked);
+  await aborted(stop);
   await node.stop();
   return exitCodes.ok;
 }
@@ -51,7 +51,7 @@ export function natsNamed({ nats }: Config): readonly string[] {
   if (servers.length > 0) return servers;
   throw new TroupeError(
     'INVALID_ARGUMENT',
-    'no NATS server is named: give --nats nats://host:port, or set TROUPE_NATS_URL or nats.url',
+    'no NATS server is configured: use --nats nats://host:port, or set TROUPE_NATS_URL or nats.url',
   );
 }
 

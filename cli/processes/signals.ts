@@ -8,16 +8,16 @@ const signals = ['SIGINT', 'SIGTERM'] as const;
  * then on: PID 1 of a container ignores signals without a listener.
  */
 export function untilSignal(): AbortSignal {
-  const asked = new AbortController();
+  const stop = new AbortController();
   const first = () => {
     for (const signal of signals) {
       process.off(signal, first);
       process.on(signal, () => process.exit(exitCodes.interrupted));
     }
-    asked.abort();
+    stop.abort();
   };
   for (const signal of signals) process.on(signal, first);
-  return asked.signal;
+  return stop.signal;
 }
 
 export const aborted = (signal: AbortSignal): Promise<void> =>

@@ -20,9 +20,9 @@ export async function start(options: CommonOptions): Promise<number> {
   const troupe = await startTroupe(config, {}, { file }).catch((error: unknown) =>
     explainPort(error, config),
   );
-  const asked = untilSignal();
+  const stop = untilSignal();
   announce(withSecret(troupe.url, config), notYetUsed, options);
-  await aborted(asked);
+  await aborted(stop);
   await troupe.stop();
   return exitCodes.ok;
 }
@@ -54,9 +54,9 @@ export async function explainPort(error: unknown, config: Config): Promise<never
   const address = await addressOf(config);
   const { isTroupe } = await import('./probe.ts');
   const advice = (await isTroupe(address))
-    ? 'troupe runs there already: use it, stop it, or start this one with --port N and --data DIR'
-    : 'another program has it: start with --port N, or set gateway.port';
-  throw new TroupeError('UNAVAILABLE', `port ${config.gateway.port} is taken. ${advice}`, {
+    ? 'troupe already runs there: use it, stop it, or start with --port N and --data DIR'
+    : 'another program uses it: start with --port N, or set gateway.port';
+  throw new TroupeError('UNAVAILABLE', `port ${config.gateway.port} is in use. ${advice}`, {
     details: { reason: takenReasons.port },
     cause: error,
   });

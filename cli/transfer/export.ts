@@ -29,7 +29,7 @@ export async function exportTo(file: string, options: ExportOptions): Promise<nu
     import('../../runtime/log/lmdb.ts'),
   ]);
   if (!existsSync(join(path, STORE_FILE)))
-    throw new TroupeError('NOT_FOUND', `there is no data of troupe in ${config.home}`);
+    throw new TroupeError('NOT_FOUND', `${config.home} contains no data of troupe`);
   const signal = untilSignal();
   const ports = await openEmbedded({ path });
   try {
@@ -75,7 +75,7 @@ async function keysOf(
   if (passphrase !== undefined && present.length > 0)
     return { keys: await sealKeys(config, passphrase), leftOut: [] };
   const leftOut = present.map(
-    ({ path, use }) => `the key ${path}: without it ${use}; give a passphrase (${PASSPHRASE})`,
+    ({ path, use }) => `the key ${path}: without it ${use}; set a passphrase (${PASSPHRASE})`,
   );
   return { leftOut };
 }
@@ -96,7 +96,7 @@ export const sentence = (summary: TransferSummary): string =>
   [
     `cell ${summary.cell}: ${several(summary.shards, 'shard')}`,
     several(summary.actors, 'actor'),
-    `${several(summary.entries, 'message')} not yet taken`,
+    `${several(summary.entries, 'pending message')}`,
     several(summary.transcripts, 'transcript'),
     several(summary.letters, 'dead letter'),
     several(summary.artifacts, 'artifact'),

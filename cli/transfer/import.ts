@@ -85,7 +85,7 @@ function report(
   else process.stdout.write(`${sentence(summary)}, in ${env} now\n`);
   for (const line of missing) process.stderr.write(`not resolved: ${line}\n`);
   process.stderr.write(
-    `${missing.length === 0 ? 'Every file and key that is referred to is there.' : 'All else is imported.'} ` +
+    `${missing.length === 0 ? 'Every referenced file and key exists.' : 'Everything else is imported.'} ` +
       'Start troupe worker and troupe gateway; do not start the data folder that was exported.\n',
   );
 }
@@ -104,8 +104,8 @@ async function keysFrom(
   if (passphrase === undefined)
     throw new TroupeError(
       'INVALID_ARGUMENT',
-      `${file} holds the keys of the installation: give their passphrase (${PASSPHRASE}), or ` +
-        'leave them with --no-keys',
+      `${file} contains the keys of the installation: set their passphrase (${PASSPHRASE}), or ` +
+        'skip them with --no-keys',
     );
   try {
     const take = await openKeys(config, sealed, passphrase);

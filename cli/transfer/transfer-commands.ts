@@ -19,9 +19,9 @@ function addExport(program: Command, finish: Finish): void {
   withJson(withConfig(program.command('export')))
     .argument('<file>', 'the file to write')
     .option('--force', 'replace a file of that name')
-    .option(...withPassphrase('encrypt the keys of the installation and export them, too'))
+    .option(...withPassphrase('also export the keys of the installation, encrypted'))
     .description(
-      'write an installation to one file, while troupe is stopped; names what is left out',
+      'write an installation to one file while troupe is stopped, and list what is left out',
     )
     .addHelpText('after', examples('troupe export troupe.export', 'troupe export /mnt/x --force'))
     .action(async (file: string, options: ExportOptions) => {
@@ -32,10 +32,10 @@ function addExport(program: Command, finish: Finish): void {
 function addImport(program: Command, finish: Finish): void {
   withJson(withNats(withConfig(program.command('import'))))
     .argument('<file>', 'a file that troupe export wrote')
-    .option('--again', 'remove what an interrupted import left, and begin anew')
+    .option('--again', 'delete the data of an interrupted import, and start over')
     .option(...withPassphrase('open the exported keys'))
-    .option('--no-keys', 'leave the exported keys in the file')
-    .description('bring what was exported into a cluster that has no cell yet')
+    .option('--no-keys', 'do not import the exported keys')
+    .description('import an exported installation into a cluster that has no cell yet')
     .addHelpText('after', examples('troupe import troupe.export --nats nats://127.0.0.1:4222'))
     .action(async (file: string, options: ImportOptions) => {
       finish(await (await import('./import.ts')).importFrom(file, options));

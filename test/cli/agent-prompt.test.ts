@@ -34,7 +34,7 @@ describe('troupe agent prompt', () => {
   it('explains where it comes from', async () => {
     const { stdout } = await runProgram(['agent', 'prompt', '--explain'], { home: installation() });
     expect(stdout).toMatch(/^AGENTS\.md +\d+/m);
-    expect(stdout).toMatch(/^USER\.md +there is none/m);
+    expect(stdout).toMatch(/^USER\.md +does not exist/m);
     expect(stdout).toMatch(/^skills: news$/m);
     expect(stdout).toContain('agent:main:main');
   });

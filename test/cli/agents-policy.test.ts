@@ -63,7 +63,7 @@ describe('troupe agents policy', () => {
   it('names the agents that there are to whoever asks for another', async () => {
     for (const of of [{ from: 'writr' }, { from: 'main', to: 'writr' }])
       await expect(policies(TWO, of)).rejects.toThrow(
-        "no agent 'writr' is configured; there are main, writer",
+        "no agent 'writr' is configured; available: main, writer",
       );
   });
 

@@ -48,7 +48,7 @@ describe('troupe chat, while an answer runs', () => {
     program.child.stdin?.write('clean up\n');
     await eventually(() => expect(system.running(MAIN)).toBeDefined());
     askAboutCommand(system);
-    await eventually(() => expect(program.stderr).toContain('may this run?  rm -r build'));
+    await eventually(() => expect(program.stderr).toContain('allow this command?  rm -r build'));
     program.child.stdin?.write('a\n');
     await eventually(() => expect(answered).toEqual(['allow-always']));
     system.finish(MAIN, 'cleaned');
@@ -68,7 +68,7 @@ describe('troupe chat, while an answer runs', () => {
     expect(await program.ended).toEqual({
       code: 0,
       stdout: 'both\n',
-      stderr: '[taken into the answer that goes on]\n',
+      stderr: '[added to the running answer]\n',
     });
   });
 

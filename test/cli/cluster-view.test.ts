@@ -49,7 +49,7 @@ describe('the view of a cluster', () => {
     expect(view.shards.map(({ owner, state, epoch }) => [owner, state, epoch])).toEqual([
       ['b', 'owned', 7],
       ['b', 'owned', 1],
-      [undefined, 'nobody has it', undefined],
+      [undefined, 'unowned', undefined],
     ]);
     expect(view.nodes.map(({ name, shards }) => [name, shards])).toEqual([
       ['a', 1],
@@ -68,7 +68,7 @@ describe('the view of a cluster', () => {
     );
     const text = render(view, 65_000);
     expect(text).toContain('cluster main: 2 workers, 1 gateway, 3 shards (cell c0ffee)');
-    expect(text).toContain('shards: 2 owned, 1 quarantined; messages that wait: 6');
+    expect(text).toContain('shards: 2 owned, 1 quarantined; pending messages: 6');
     expect(text).toMatch(/^w1 +draining +2 +1 +0\.50 +25 % +3 +12 +140 MB +1 min +0\.1\.0$/m);
     expect(text).toMatch(/^door +0\.50 +25 % +140 MB +1 min +0\.1\.0$/m);
     expect(text).toMatch(/^0 +owned +w1 +1 +10 +5 +4 +2$/m);
@@ -78,6 +78,6 @@ describe('the view of a cluster', () => {
   it('says so when nobody is there', () => {
     const text = render(viewOf(cell, []), 0);
     expect(text).toContain('0 workers, 0 gateways, 3 shards');
-    expect(text).toContain('shards: 3 nobody has it');
+    expect(text).toContain('shards: 3 unowned');
   });
 });

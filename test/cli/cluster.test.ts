@@ -188,7 +188,7 @@ describe('a process of a cluster', () => {
     for (const role of ['gateway', 'worker', 'cluster']) {
       const ended = await runProgram([role]);
       expect(ended).toMatchObject({ code: 2, stdout: '' });
-      expect(ended.stderr).toContain('give --nats nats://host:port');
+      expect(ended.stderr).toContain('use --nats nats://host:port');
     }
   });
 
@@ -218,6 +218,6 @@ describe('a process of a cluster', () => {
     );
     const watched = await runProgram(['actors', 'watch', 'default/root/cluster'], { home, env });
     expect(watched).toMatchObject({ code: 2 });
-    expect(watched.stderr).toContain('give --nats');
+    expect(watched.stderr).toContain('add --nats');
   });
 });

@@ -151,7 +151,7 @@ describe('troupe agent', () => {
   it('has a code for nobody there, for a wrong token, and for a wrong agent', async () => {
     const nobody = await runProgram(['agent', '-m', 'x', '--port', String(await freePort())]);
     expect(nobody).toMatchObject({ code: 3 });
-    expect(nobody.stderr).toMatch(/no gateway answers at ws:.* \(ECONNREFUSED\).*troupe start/s);
+    expect(nobody.stderr).toMatch(/no gateway responds at ws:.* \(ECONNREFUSED\).*troupe start/s);
     const { url } = await runGateway();
     const refused = await runProgram(['agent', '-m', 'x', '--url', url, '--token', 'wrong']);
     expect(refused).toMatchObject({ code: 4 });
@@ -227,7 +227,7 @@ describe('troupe sessions', () => {
   it('lists them for people and for programs', async () => {
     const { url } = await runGateway({ echo: true });
     const none = await runProgram(['sessions', ...at(url)]);
-    expect(none.stdout).toContain('no sessions yet');
+    expect(none.stdout).toContain('no sessions; `troupe chat` starts one');
     await runProgram(['agent', '-m', 'hello', '--session', 'work', ...at(url)]);
     const shown = await runProgram(['sessions', ...at(url)]);
     expect(shown).toMatchObject({ code: 0 });
@@ -265,7 +265,7 @@ describe('troupe config', () => {
     expect(shown.stdout).toContain('log.level = "info"  (default)\n');
     expect(shown.stdout).not.toContain('hush');
     const good = await runProgram(['config', 'check'], { home });
-    expect(good.stdout).toContain(`the configuration is good (${file})`);
+    expect(good.stdout).toContain(`the configuration is valid (${file})`);
   });
 
   it('prints the JSON Schema and the reference', async () => {
@@ -312,7 +312,7 @@ describe('troupe doctor', () => {
     const taken = await runProgram(['doctor', '--json', '--port', String(port)]);
     expect(taken.code).toBe(1);
     expect(statusOf(taken.stdout).of('port')).toMatchObject([
-      { status: 'fail', message: `${port} cannot be listened on (EADDRINUSE)` },
+      { status: 'fail', message: `cannot listen on ${port} (EADDRINUSE)` },
     ]);
   });
 
@@ -321,7 +321,7 @@ describe('troupe doctor', () => {
     write(home, '.troupe/troupe.json5', '{ nonsense: 1 }');
     const wrong = await runProgram(['doctor'], { home });
     expect(wrong.code).toBe(1);
-    expect(wrong.stdout).toMatch(/fail {2}config: [^]*nonsense[^]*→ mend it/);
+    expect(wrong.stdout).toMatch(/fail {2}config: [^]*nonsense[^]*→ correct it/);
     const file = write(home, 'file', '');
     const folder = await runProgram(['doctor', '--json', '--data', join(file, 'data')], { home });
     expect(statusOf(folder.stdout).of('data folder')).toMatchObject([{ status: 'fail' }]);

@@ -48,7 +48,7 @@ describe('troupe dlq redrive and drop', () => {
     const letter = await first(door);
     const sent = await dlq(door, 'redrive', letter, '--why', 'b is back');
     expect(sent).toMatchObject({ code: 0, stderr: '' });
-    expect(sent.stdout).toMatch(new RegExp(`^${letter} was sent again as [0-9a-f-]{36}\n$`));
+    expect(sent.stdout).toMatch(new RegExp(`^${letter} was redriven as [0-9a-f-]{36}\n$`));
     await eventually(() => expect(door.world.seen(puppet('b'))).toEqual(['do:1']));
     const other = await first(door);
     expect(other).not.toBe(letter);
@@ -66,7 +66,7 @@ describe('troupe dlq redrive and drop', () => {
     await abandon(door.world, 'orders', 3);
     await abandon(door.world, 'stock', 1);
     const all = await dlq(door, 'redrive', '--all', '--domain', 'orders', '--why', 'b is back');
-    expect(all).toMatchObject({ code: 0, stdout: '3 of orders were sent again\n', stderr: '' });
+    expect(all).toMatchObject({ code: 0, stdout: '3 of orders were redriven\n', stderr: '' });
     await eventually(() => expect(door.world.seen(puppet('b'))).toEqual(['do:1', 'do:2', 'do:3']));
     expect(await door.world.system.deadLetters.list()).toMatchObject([{ domain: 'stock' }]);
   });
@@ -84,7 +84,7 @@ describe('troupe dlq redrive and drop', () => {
     await door.world.ask(puppet('a'), { type: 'do', abandons: [lost] });
     await abandon(door.world, 'orders', 1);
     const all = await dlq(door, 'redrive', '--all', '--domain', 'orders', '--why', 'x');
-    expect(all).toMatchObject({ code: 1, stdout: '1 of orders were sent again\n' });
+    expect(all).toMatchObject({ code: 1, stdout: '1 of orders were redriven\n' });
     expect(all.stderr).toMatch(/^orders\/\d+: no actor type 'nobody'/);
   });
 
@@ -92,8 +92,8 @@ describe('troupe dlq redrive and drop', () => {
     [['redrive', 'orders/1'], '--why'],
     [['drop', 'orders/1'], '--why'],
     [['redrive', '--all', '--why', 'x'], '--domain'],
-    [['redrive', '--why', 'x'], 'name one letter'],
-    [['redrive', 'orders/1', '--all', '--why', 'x'], 'name one letter'],
+    [['redrive', '--why', 'x'], 'name one dead letter'],
+    [['redrive', 'orders/1', '--all', '--why', 'x'], 'name one dead letter'],
     [['drop', 'orders', '--why', 'x'], 'domain/position'],
     [['list', '--domain', 'A.B'], 'is no domain'],
     [['show', 'orders/9'], 'no dead letter 9'],

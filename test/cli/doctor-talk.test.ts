@@ -24,9 +24,9 @@ describe('troupe doctor, of agents that talk', () => {
       {
         status: 'warn',
         message:
-          'tools.agentToAgent.enabled is false: without effect are ' +
-          'tools.agentToAgent.allow, agents.agents[a].a2a',
-        remedy: 'set it to true, or leave them out',
+          'tools.agentToAgent.enabled is false: tools.agentToAgent.allow, ' +
+          'agents.agents[a].a2a have no effect',
+        remedy: 'set it to true, or leave these keys out',
       },
     ]);
   });
@@ -40,9 +40,9 @@ describe('troupe doctor, of agents that talk', () => {
       {
         status: 'warn',
         message: expect.stringMatching(
-          /without effect is agents\.agents\[a\]\.subagents\.allowAgents$/,
+          /: agents\.agents\[a\]\.subagents\.allowAgents has no effect$/,
         ),
-        remedy: 'set it to 2 or more, or leave it out',
+        remedy: 'set it to 2 or more, or leave this key out',
       },
     ]);
   });

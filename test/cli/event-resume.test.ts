@@ -14,51 +14,51 @@ const event = (seq: number, payload: string): EventFrame => ({
   payload,
   seq,
 });
-const told = (events: readonly EventFrame[]) => events.map(({ payload }) => payload);
+const namesOf = (events: readonly EventFrame[]) => events.map(({ payload }) => payload);
 
 /** One that has heard up to number 7, and has lost its connection. */
 const lostAtSeven = () => {
   const resume = new EventResume();
-  expect(resume.opened(hello('first'))).toBeUndefined();
-  expect(told(resume.heard(event(7, 'seven')))).toEqual(['seven']);
+  expect(resume.onOpen(hello('first'))).toBeUndefined();
+  expect(namesOf(resume.onEvent(event(7, 'seven')))).toEqual(['seven']);
   return resume;
 };
 
 describe('events of a connection that was lost', () => {
   test('are asked for by its id and last number, and come before those since the hello', () => {
     const resume = lostAtSeven();
-    expect(resume.opened(hello('second'))).toEqual({ connId: 'first', bootId: 'boot', seq: 7 });
-    expect(resume.heard(event(1, 'ten'))).toEqual([]);
-    expect(resume.answered({ resumed: true, from: 8, to: 9, frames: 2 })).toEqual([]);
-    expect(told(resume.heard(event(2, 'eight')))).toEqual(['eight']);
-    expect(told(resume.heard(event(3, 'nine')))).toEqual(['nine', 'ten']);
-    expect(told(resume.heard(event(4, 'eleven')))).toEqual(['eleven']);
+    expect(resume.onOpen(hello('second'))).toEqual({ connId: 'first', bootId: 'boot', seq: 7 });
+    expect(resume.onEvent(event(1, 'ten'))).toEqual([]);
+    expect(resume.onResponse({ resumed: true, from: 8, to: 9, frames: 2 })).toEqual([]);
+    expect(namesOf(resume.onEvent(event(2, 'eight')))).toEqual(['eight']);
+    expect(namesOf(resume.onEvent(event(3, 'nine')))).toEqual(['nine', 'ten']);
+    expect(namesOf(resume.onEvent(event(4, 'eleven')))).toEqual(['eleven']);
   });
 
-  test('that the gateway has not: what was held back is told', () => {
+  test('that the gateway has not: the events that were held back are released', () => {
     for (const answer of [
       { resumed: true, from: 8, to: 7, frames: 0 },
       { resumed: false, reason: 'too-old' },
       undefined,
     ] as const) {
       const resume = lostAtSeven();
-      resume.opened(hello('second'));
-      resume.heard(event(1, 'ten'));
-      expect(told(resume.answered(answer))).toEqual(['ten']);
+      resume.onOpen(hello('second'));
+      resume.onEvent(event(1, 'ten'));
+      expect(namesOf(resume.onResponse(answer))).toEqual(['ten']);
     }
   });
 
   test('are asked for again when the next connection is lost before the answer', () => {
     const resume = lostAtSeven();
-    resume.opened(hello('second'));
-    resume.heard(event(1, 'ten'));
-    expect(resume.opened(hello('third'))).toEqual({ connId: 'first', bootId: 'boot', seq: 7 });
+    resume.onOpen(hello('second'));
+    resume.onEvent(event(1, 'ten'));
+    expect(resume.onOpen(hello('third'))).toEqual({ connId: 'first', bootId: 'boot', seq: 7 });
   });
 
   test('are not asked for where the gateway does not know how', () => {
     const resume = lostAtSeven();
-    expect(resume.opened(hello('second', []))).toBeUndefined();
-    expect(told(resume.heard(event(1, 'on')))).toEqual(['on']);
+    expect(resume.onOpen(hello('second', []))).toBeUndefined();
+    expect(namesOf(resume.onEvent(event(1, 'on')))).toEqual(['on']);
   });
 });
 

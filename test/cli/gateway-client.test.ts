@@ -115,7 +115,7 @@ describe('a client that is not let in', () => {
     const url = `ws://127.0.0.1:${await freePort()}`;
     await expect(GatewayClient.connect({ url, token: TOKEN })).rejects.toMatchObject({
       code: 'UNAVAILABLE',
-      message: `no gateway answers at ${url} (ECONNREFUSED)`,
+      message: `no gateway responds at ${url} (ECONNREFUSED)`,
       details: { connection: 'unreachable' },
     });
   });
@@ -123,7 +123,7 @@ describe('a client that is not let in', () => {
   it('says that what answers is no gateway', async () => {
     const url = await scripted((send) => send('hello, this is something else'));
     await expect(GatewayClient.connect({ url })).rejects.toThrow(
-      /what answers there is no gateway/,
+      /the server at this address is not a gateway/,
     );
   });
 

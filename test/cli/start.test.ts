@@ -102,12 +102,12 @@ describe('troupe start', () => {
     const taken = await runProgram(['start', '--port', String(port)]);
     expect(taken).toMatchObject({ code: 6, stdout: '' });
     expect(taken.stderr).toContain(
-      `port ${port} is taken. another program has it: start with --port`,
+      `port ${port} is in use. another program uses it: start with --port`,
     );
     const running = await startTroupe(['--port', '0']);
     const again = await runProgram(['start', '--port', new URL(running.url).port]);
     expect(again).toMatchObject({ code: 6 });
-    expect(again.stderr).toContain('troupe runs there already');
+    expect(again.stderr).toContain('troupe already runs there');
   });
 
   it('refuses a wrong configuration before it touches anything', async () => {
@@ -177,7 +177,7 @@ describe('troupe charts', () => {
   it('names the types that there are when it does not know one', async () => {
     const unknown = await runProgram(['charts', 'export', 'nothing']);
     expect(unknown).toMatchObject({ code: 2 });
-    expect(unknown.stderr).toMatch(/there is no actor type nothing; there are .*session/);
+    expect(unknown.stderr).toMatch(/unknown actor type nothing; known: .*session/);
     const format = await runProgram(['charts', 'export', '--format', 'png']);
     expect(format).toMatchObject({ code: 2 });
   });

@@ -63,5 +63,5 @@ it('a tenant that is not configured is named, with those that are', async () => 
   const args = ['agents', 'policy', '--data', installation(), '--tenant', 'nobody'];
   const { code, stderr } = await runProgram(args);
   expect(code).not.toBe(0);
-  expect(stderr).toContain('no tenant nobody is configured; there are default, acme');
+  expect(stderr).toContain('no tenant nobody is configured; available: default, acme');
 });

@@ -51,7 +51,10 @@ it('troupe sessions delete ends a session, which leaves the list and can still b
   await troupe.run(trial, 'hello');
   expect((await sessions()).stdout).toContain(trial);
   const deleted = await sessions('delete', trial);
-  expect(deleted).toMatchObject({ code: 0, stdout: `${trial} is deleted; its transcript stays\n` });
+  expect(deleted).toMatchObject({
+    code: 0,
+    stdout: `${trial} is deleted; its transcript is kept\n`,
+  });
   await eventually(() => expect(troupe.sessionRow(trial)).toBeUndefined());
   expect((await sessions('--json')).stdout).not.toContain(trial);
   expect((await troupe.transcript(trial)).length).toBeGreaterThan(0);

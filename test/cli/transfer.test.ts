@@ -57,7 +57,7 @@ describe('troupe export', () => {
     const file = join(home, 'out.export');
     const nothing = await runProgram(['export', file], { home });
     expect(nothing).toMatchObject({ code: 2 });
-    expect(nothing.stderr).toContain('there is no data of troupe');
+    expect(nothing.stderr).toContain('contains no data of troupe');
     const program = await ready(['start', '--port', '0'], { home });
     const running = await runProgram(['export', file], { home });
     expect(running).toMatchObject({ code: 6, stdout: '' });
@@ -104,6 +104,6 @@ describe('troupe import', () => {
     const home = scratchFolder();
     const no = await runProgram(['import', join(home, 'none')], { home });
     expect(no).toMatchObject({ code: 2, stdout: '' });
-    expect(no.stderr).toContain('no NATS server is named');
+    expect(no.stderr).toContain('no NATS server is configured');
   });
 });

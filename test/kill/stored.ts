@@ -80,7 +80,7 @@ export async function openCluster(url: string): Promise<StoredCluster> {
   return {
     shards,
     owners: () =>
-      viewOf({ env, cell, shards }, listener.heard(HEARD_WITHIN_MS)).shards.map(
+      viewOf({ env, cell, shards }, listener.received(HEARD_WITHIN_MS)).shards.map(
         ({ owner }) => owner,
       ),
     stateOf: async (actor) => (await inspect(actor))?.value,

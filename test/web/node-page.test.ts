@@ -236,7 +236,7 @@ test('where nobody is let in by itself the page waits, and the devices panel dec
   const page = await browser!.newPage({ locale: 'en-US' });
   page.setDefaultTimeout(10_000);
   await page.goto(`${gateway.url}#token=${TOKEN}`);
-  await page.getByRole('button', { name: 'Devices: 1 question' }).click();
+  await page.getByRole('button', { name: 'Devices: 1 request' }).click();
   const panel = page.getByRole('dialog', { name: 'Devices' });
   await panel.getByText(/^May .+ come in\?$/).waitFor();
   await panel.getByRole('button', { name: 'Approve' }).click();
@@ -247,10 +247,10 @@ test('where nobody is let in by itself the page waits, and the devices panel dec
   const node = await context.newPage();
   await node.goto(`${gateway.url}node.html`);
   await here(node);
-  await panel.getByText(/^May agents use these commands of/).waitFor();
+  await panel.getByText(/^Allow agents to use these commands of/).waitFor();
   await panel.getByText('screen.record').first().waitFor();
   await panel.getByRole('button', { name: 'Approve' }).click();
-  await panel.getByText(/^May agents use/).waitFor({ state: 'detached' });
+  await panel.getByText(/^Allow agents to use/).waitFor({ state: 'detached' });
   await ready(await idOf(node), 'screen.record');
   await panel.getByText('Connected', { exact: true }).waitFor();
 

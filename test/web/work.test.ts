@@ -82,7 +82,7 @@ test('a command that waits is a card; one answer closes it on every page', async
   table.set('a', row);
   system.live(MAIN, { stream: 'tool', phase: 'approval', ...call, approvalId: 'a' });
   for (const each of [page, other]) {
-    const card = each.getByRole('group', { name: 'May this command run?' });
+    const card = each.getByRole('group', { name: 'Allow this command?' });
     await card.waitFor();
     expect(await card.locator('pre').textContent()).toBe('rm -r <build>');
     expect(await card.getByRole('button').allTextContents()).toEqual([
@@ -150,7 +150,7 @@ test('a command is answered beside the conversation', async () => {
   expect(await texts(page, '.message.user .plain')).toEqual(['/help']);
   expect(await page.locator('.message.agent').count()).toBe(0);
   await page.reload();
-  await page.getByText('Say something.').waitFor();
+  await page.getByText('Write a message.').waitFor();
 });
 
 test('images are picked, can be left out again, and go with the message', async () => {
@@ -220,8 +220,8 @@ test('a command that waits says who asks and where, and is answered by the keybo
     return { kind: 'answered', result: {} };
   };
   const page = await online();
-  const card = page.getByRole('group', { name: 'May this command run?' });
-  await card.getByText('Asked by main on gateway').waitFor();
+  const card = page.getByRole('group', { name: 'Allow this command?' });
+  await card.getByText('Requested by main on gateway').waitFor();
   await card.getByText('2 minutes left').waitFor();
   await page.getByRole('img', { name: 'Waits for you' }).waitFor();
   await page.keyboard.press('Alt+a');

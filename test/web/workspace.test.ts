@@ -189,9 +189,11 @@ describe('a message', () => {
     await page.locator('.images img[alt="b.webp"]').waitFor();
     await page.getByText('Up to 8 images, 1 MB each, 2.75 MB together').waitFor();
     await give('drop', 'notes.pdf', 'application/pdf', 10);
-    await page.getByText('notes.pdf is not taken: only PNG, JPEG, GIF and WebP').waitFor();
+    await page.getByText('notes.pdf was not added: only PNG, JPEG, GIF and WebP').waitFor();
     await give('drop', 'huge.png', 'image/png', 2_000_000);
-    await page.getByText('huge.png is not taken: it has 1.91 MB, an image may have 1 MB').waitFor();
+    await page
+      .getByText('huge.png was not added: it has 1.91 MB, the limit of an image is 1 MB')
+      .waitFor();
     expect(await page.locator('.images img').count()).toBe(2);
   });
 });

@@ -1,6 +1,6 @@
 /**
- * Book: what was asked of this device lately and what it answered, so that a command that is told
- * twice is carried out once, also when the page was loaded again in between.
+ * Recent commands of this device and their answers. A command that is delivered twice is executed
+ * once, also if the page was reloaded in between.
  */
 import type { Store } from '../store.ts';
 
@@ -10,9 +10,9 @@ export type Answer =
 
 type Entry = { readonly at: number; readonly answer?: Answer };
 
-/** As long as the gateway asks again (protocols/device.ts), and a little longer. */
+/** As long as the gateway redelivers (protocols/device.ts), and a little longer. */
 const KEPT_MS = 900_000;
-/** Answers hold pictures and films. */
+/** Answers can contain pictures and videos. */
 const ENTRIES_MAX = 40;
 
 export class Book {
@@ -22,7 +22,7 @@ export class Book {
     this.#store = store;
   }
 
-  /** Its answer; `begun` when this device never finished it. */
+  /** The answer; `begun` if this device never finished the command. */
   async find(id: string): Promise<Answer | 'begun' | undefined> {
     const entry = await this.#store.get<Entry>('answers', id);
     if (entry === undefined || entry.at < Date.now() - KEPT_MS) return undefined;

@@ -1,4 +1,4 @@
-/** `camera.snap`: one picture. The camera is on only while it is taken. */
+/** `camera.snap`: takes one picture. The camera is on only meanwhile. */
 import {
   base64Of,
   browserPermission,

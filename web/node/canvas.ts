@@ -1,4 +1,4 @@
-/** `canvas.push`: shows something on this page: HTML without scripts, text, or a picture. */
+/** `canvas.push`: shows HTML without scripts, text, or a picture on this page. */
 import { type Canvas, type Capability, CommandError, type Doing } from './capability.ts';
 
 type Params = {

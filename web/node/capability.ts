@@ -1,12 +1,12 @@
-/** What a capability of this device is made of. */
+/** The parts of a capability of this device. */
 export type Permission = 'granted' | 'denied' | 'undetermined';
 
 export type CapabilityName = 'canvas' | 'camera' | 'screen' | 'location' | 'notifications';
 
-/** What a command may use while it is carried out. */
+/** What a command may use while it runs. */
 export type Doing = {
   readonly signal: AbortSignal;
-  /** Asks the person in front; rejects with CommandError FORBIDDEN when they say no. */
+  /** Asks the user of this device; rejects with CommandError FORBIDDEN when they refuse. */
   ask(): Promise<void>;
   show(canvas: Canvas): void;
 };
@@ -25,11 +25,11 @@ export type Capability = {
   /** JSON Schema of the parameters */
   readonly params: Readonly<Record<string, unknown>>;
   readonly supported: () => boolean;
-  /** as the browser has it now; what it does not tell is undetermined */
+  /** the browser's present permission; undetermined if the browser does not report it */
   readonly permission: () => Promise<Permission>;
-  /** Has the browser ask its person, at a click; missing where there is nothing to ask before. */
+  /** Makes the browser ask its user, after a click; missing if no permission is needed. */
   readonly request?: () => Promise<void>;
-  /** @throws CommandError, or what the browser throws */
+  /** @throws CommandError, or an error of the browser */
   readonly run: (params: never, doing: Doing) => Promise<object>;
 };
 
@@ -42,7 +42,7 @@ export class CommandError extends Error {
   }
 }
 
-/** What the browser says of one of its own permissions; some do not know all names. */
+/** The state of one of the browser's permissions; some browsers do not support all names. */
 export const browserPermission = async (name: string): Promise<Permission> => {
   try {
     const { state } = await navigator.permissions.query({ name: name as PermissionName });
@@ -52,7 +52,7 @@ export const browserPermission = async (name: string): Promise<Permission> => {
   }
 };
 
-/** What the browser refused, in the gateway's words. */
+/** Maps an error of the browser to an error code of the gateway. */
 export const failureOf = (thrown: unknown): { code: string; message: string } => {
   if (thrown instanceof CommandError) return { code: thrown.code, message: thrown.message };
   const { name, message } = thrown as Error;

@@ -1,11 +1,12 @@
 /**
- * NodeHost: this browser as a node. Connects with its identity, says what it can do and may,
- * carries out commands, and answers one that is told twice from its book.
+ * NodeHost: this browser as a node. It connects with its identity, sends its capabilities and
+ * permissions, executes commands, and answers a redelivered command from its book.
  *
  * Invariants:
- *  1. A command is carried out at most once, whatever becomes of the connection or the page.
- *  2. What the person switched off, or the browser denies, is told as denied, and refused here too.
- *  3. Permissions are told anew, by a new connection, whenever they change.
+ *  1. A command is executed at most once, also if the connection or the page is lost.
+ *  2. A capability that the user switched off, or that the browser denies, is reported as denied
+ *     and refused here as well.
+ *  3. Whenever permissions change, they are sent again with a new connection.
  */
 import { type Challenge, type ConnectionState, GatewayClient } from '../gateway-client.ts';
 import type { Answer, Book } from './book.ts';
@@ -20,7 +21,7 @@ export type LogEntry = {
   readonly at: number;
   readonly command: string;
   readonly params: string;
-  /** missing while it is carried out */
+  /** missing while the command runs */
   readonly outcome?: string;
   readonly failed?: boolean;
 };
@@ -29,7 +30,7 @@ export type NodeView = {
   readonly permissions: Readonly<Partial<Record<CapabilityName, Permission>>>;
   readonly canvas: (Canvas & { readonly at: number }) | undefined;
   readonly questions: readonly Question[];
-  /** the newest first */
+  /** newest first */
   readonly log: readonly LogEntry[];
 };
 
@@ -51,7 +52,7 @@ type Invocation = {
   readonly timeoutMs?: number;
 };
 
-/** An id of the published list whose mode is `node`; `platform` says that it is a browser. */
+/** A published client id with the mode `node`; `platform` says that it is a browser. */
 const CLIENT = {
   id: 'node-host',
   version: '1.0.0',
@@ -59,7 +60,7 @@ const CLIENT = {
   deviceFamily: 'Browser',
   mode: 'node',
 };
-/** While a person has to let it in, it asks so often whether somebody did. */
+/** While the pairing is pending, it retries at this interval. */
 const ASK_AGAIN_MS = 3_000;
 const LOG_MAX = 50;
 const PARAMS_SHOWN = 200;
@@ -102,19 +103,19 @@ export class NodeHost {
     this.#client.stop();
   }
 
-  /** The person answers a question. */
+  /** The user answers a question. */
   answer(id: string, yes: boolean): void {
     this.#answers.get(id)?.(yes);
   }
 
-  /** A switch, or the browser's permission, may be different: tells it when it is. */
+  /** A switch or a permission of the browser may have changed: if so, sends it. */
   async look(): Promise<void> {
     const before = JSON.stringify(this.#view.permissions);
     await this.#readPermissions();
     if (JSON.stringify(this.#view.permissions) !== before) this.#client.renew();
   }
 
-  /** The name is told at the next hello. */
+  /** The name is sent at the next handshake. */
   renamed(): void {
     this.#client.renew();
   }
@@ -125,13 +126,13 @@ export class NodeHost {
     const said = { client: CLIENT, role: 'node', scopes: [] };
     const device = await proofOf(identity, said, own ?? secret, challenge);
     const { permissions } = this.#view;
-    const told = Object.entries(permissions).filter(([, state]) => state !== 'undetermined');
+    const decided = Object.entries(permissions).filter(([, state]) => state !== 'undetermined');
     return {
       ...said,
       client: { ...CLIENT, displayName: deviceName() },
       caps: capabilities.map(({ name }) => name),
       commands: capabilities.map(({ command }) => command),
-      permissions: Object.fromEntries(told.map(([name, state]) => [name, state === 'granted'])),
+      permissions: Object.fromEntries(decided.map(([name, state]) => [name, state === 'granted'])),
       troupe: {
         commands: Object.fromEntries(
           capabilities.map(({ command, params, description }) => [
@@ -170,7 +171,7 @@ export class NodeHost {
 
   async #invoke(invocation: Invocation): Promise<void> {
     const { id } = invocation;
-    // Told twice while it is carried out: its answer comes.
+    // Delivered again while it runs: its answer will be sent.
     if (this.#running.has(id)) return;
     const abort = new AbortController();
     this.#running.set(id, abort);
@@ -220,12 +221,15 @@ export class NodeHost {
     } catch (thrown) {
       return { ok: false, error: failureOf(thrown) };
     } finally {
-      // What the browser was asked may have been answered permanently.
+      // The browser may have stored the user's answer permanently.
       void this.look();
     }
   }
 
-  /** In vain when the connection broke: the gateway asks again, and the book knows. */
+  /**
+   * Fails if the connection broke: the gateway delivers the command again, and the book has the
+   * answer.
+   */
   async #send(id: string, answer: Answer): Promise<void> {
     const { deviceId: nodeId } = this.#options.identity;
     await this.#client.request('node.invoke.result', { id, nodeId, ...answer }).catch(() => {});
@@ -233,12 +237,12 @@ export class NodeHost {
 
   #ask(question: Question, signal: AbortSignal): Promise<void> {
     const { id } = question;
-    const asked = new Promise<boolean>((resolve) => {
+    const decision = new Promise<boolean>((resolve) => {
       this.#answers.set(id, resolve);
       signal.addEventListener('abort', () => resolve(false));
       this.#show({ questions: [...this.#view.questions, question] });
     });
-    return asked.then((yes) => {
+    return decision.then((yes) => {
       this.#answers.delete(id);
       this.#show({ questions: this.#view.questions.filter((each) => each.id !== id) });
       signal.throwIfAborted();

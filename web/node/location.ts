@@ -1,4 +1,4 @@
-/** `location.get`: where this device is. */
+/** `location.get`: the position of this device. */
 import { browserPermission, type Capability, CommandError } from './capability.ts';
 
 type Params = {
@@ -29,7 +29,7 @@ const place = ({
 
 const get = async (params: Params): Promise<object> => {
   const { coords, timestamp } = await place(params);
-  const told = {
+  const position = {
     lat: coords.latitude,
     lon: coords.longitude,
     accuracyMeters: coords.accuracy,
@@ -37,7 +37,7 @@ const get = async (params: Params): Promise<object> => {
     speedMps: coords.speed,
     headingDeg: coords.heading,
   };
-  const known = Object.entries(told).filter(([, value]) => value !== null);
+  const known = Object.entries(position).filter(([, value]) => value !== null);
   return { ...Object.fromEntries(known), timestamp: new Date(timestamp).toISOString() };
 };
 

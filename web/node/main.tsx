@@ -1,4 +1,4 @@
-/** The page that is a device: its identity, its host, and what of it a person sees and decides. */
+/** The page of a node: its identity, its host, and the user interface. */
 import { render } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { keptToken, takeToken } from '../address.ts';
@@ -24,7 +24,7 @@ const ALL: readonly Capability[] = [
   locationCapability,
   notifications,
 ];
-/** Browsers tell of some changed permissions only who asks. */
+/** Some browsers report a changed permission only when it is queried. */
 const LOOK_MS = 2_000;
 
 type Device = { readonly identity: Identity; readonly book: Book };

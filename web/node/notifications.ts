@@ -1,4 +1,4 @@
-/** `system.notify`: a notification of the system. */
+/** `system.notify`: shows a system notification. */
 import { type Capability, CommandError, type Doing, type Permission } from './capability.ts';
 
 type Params = { readonly title?: string; readonly body?: string };

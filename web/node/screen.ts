@@ -1,6 +1,6 @@
 /**
- * `screen.record`: a film of what the person chooses to share. Browsers ask each time, and only at
- * a click: so does this.
+ * `screen.record`: a video of what the user chooses to share. Browsers ask each time, and only
+ * after a click, so this command asks too.
  */
 import { base64Of, type Capability, CommandError, type Doing, stopAll } from './capability.ts';
 
@@ -8,7 +8,7 @@ type Params = { readonly durationMs?: number; readonly fps?: number };
 
 const DURATION_MS_MAX = 60_000;
 const DURATION_MS_DEFAULT = 10_000;
-/** A minute of it fits into one frame of the protocol. */
+/** A minute of video at this rate fits into one frame of the protocol. */
 const BITS_PER_SECOND = 1_500_000;
 const BYTES_MAX = 17_000_000;
 
@@ -36,7 +36,7 @@ const record = async (params: Params, doing: Doing): Promise<object> => {
   }
 };
 
-/** Ends early when the person stops sharing; what there is by then counts. */
+/** Ends early when the user stops sharing; the recording up to then is returned. */
 const filmOf = (stream: MediaStream, durationMs: number, signal: AbortSignal) =>
   new Promise<{ blob: Blob; durationMs: number }>((resolve, reject) => {
     const recorder = new MediaRecorder(stream, {
@@ -54,7 +54,7 @@ const filmOf = (stream: MediaStream, durationMs: number, signal: AbortSignal) =>
       const took = Math.min(durationMs, Math.round(performance.now() - began));
       resolve({ blob: new Blob(parts, { type: 'video/webm' }), durationMs: took });
     });
-    // Whoever aborts it waits for no film.
+    // After an abort no caller waits for the video.
     signal.addEventListener('abort', stop);
     stream.getVideoTracks()[0]?.addEventListener('ended', stop);
     recorder.start();

@@ -1,11 +1,11 @@
-/** Every text of the page that is a device, in the languages it speaks. */
+/** All texts of the node page, in its languages. */
 import { language } from '../strings.ts';
 import type { CapabilityName, Permission } from './capability.ts';
 
 const english = {
   title: 'This browser as a device',
   about:
-    'Agents may use what you switch on here, while this page is open. A person lets this device in, and approves its commands.',
+    'Agents may use what you switch on here while this page is open. An operator must approve this device and its commands.',
   back: 'To the conversations',
   name: 'Name of this device',
   save: 'Save',
@@ -21,25 +21,25 @@ const english = {
   capabilities: {
     canvas: 'Show something on this page',
     camera: 'Take a picture with the camera',
-    screen: 'Film the screen, if you agree each time',
-    location: 'Know where this device is',
+    screen: 'Record the screen, if you agree each time',
+    location: 'Read the position of this device',
     notifications: 'Show a notification',
   } satisfies Record<CapabilityName, string>,
   permissions: {
     granted: 'allowed',
     denied: 'denied',
-    undetermined: 'asks you',
+    undetermined: 'will ask you',
   } satisfies Record<Permission, string>,
   notHere: 'not in this browser',
   deniedByBrowser: 'denied in the browser’s settings',
   allowNow: 'Allow now',
-  mayIt: (what: string) => `An agent asks: ${what}?`,
+  mayIt: (what: string) => `An agent requests: ${what}. Allow it?`,
   allow: 'Allow',
   refuse: 'Refuse',
   canvas: 'Shown by an agent',
-  log: 'What was asked of this device',
-  nothingAsked: 'Nothing yet.',
-  working: 'is carried out',
+  log: 'Commands of this device',
+  noCommands: 'Nothing yet.',
+  working: 'running',
   done: 'done',
 };
 
@@ -75,7 +75,7 @@ const vietnamese: typeof english = {
   refuse: 'Từ chối',
   canvas: 'Trợ lý cho xem',
   log: 'Những gì đã được yêu cầu',
-  nothingAsked: 'Chưa có gì.',
+  noCommands: 'Chưa có gì.',
   working: 'đang thực hiện',
   done: 'xong',
 };

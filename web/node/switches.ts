@@ -1,4 +1,4 @@
-/** What the person allows on this device, kept in this browser: its name, and each capability. */
+/** The user's settings for this device, stored in this browser: its name, and each capability. */
 import { kept } from '../kept.ts';
 import type { CapabilityName } from './capability.ts';
 
@@ -20,7 +20,7 @@ export const deviceName = (): string => kept.getItem(NAME) ?? browserName();
 
 export const keepName = (name: string): void => kept.setItem(NAME, name);
 
-/** The device's own token, which the gateway gives to one that is let in. */
+/** The device token, which the gateway issues to an approved device. */
 export const deviceToken = (): string | undefined => kept.getItem(TOKEN) ?? undefined;
 
 export const keepDeviceToken = (token: string): void => kept.setItem(TOKEN, token);

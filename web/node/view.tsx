@@ -1,4 +1,4 @@
-/** The parts of the page that is a device. */
+/** The components of the node page. */
 import { useState } from 'preact/hooks';
 import type { ConnectionState } from '../gateway-client.ts';
 import { timeAgo } from '../times.ts';
@@ -35,12 +35,12 @@ const Refused = ({ connection }: { connection: ConnectionState & { kind: 'refuse
   const { requestId } = (details ?? {}) as { requestId?: string };
   return (
     <p class="warn" role="alert">
-      {shared.letIn} <code>troupe devices approve {requestId}</code>
+      {shared.awaitsApproval} <code>troupe devices approve {requestId}</code>
     </p>
   );
 };
 
-/** Questions that an agent's command puts to the person in front. */
+/** Questions of a command to the user of this device. */
 export const Questions = (props: {
   questions: readonly Question[];
   all: readonly Capability[];
@@ -68,8 +68,8 @@ export const Questions = (props: {
 );
 
 /**
- * HTML goes into an empty page of its own, which may run no script, fetch nothing and lead nowhere:
- * so says its policy, and so does the sandbox around it.
+ * HTML is shown in a separate frame that may not run scripts, load resources or navigate. Its
+ * content security policy and the sandbox attribute both enforce this.
  */
 export const CanvasView = ({ canvas }: { canvas: (Canvas & { at: number }) | undefined }) => {
   if (canvas === undefined) return null;
@@ -118,7 +118,7 @@ export const Capabilities = (props: {
 
 const CapabilityRow = (props: {
   capability: Capability;
-  /** missing: this browser has it not */
+  /** missing: this browser does not support it */
   permission: Permission | undefined;
   onChange: () => void;
 }) => {
@@ -187,11 +187,11 @@ export const Name = ({ onChange }: { onChange: () => void }) => {
   );
 };
 
-/** Who asked is the gateway's people and agents: a device is told what, not who. */
+/** A device receives the command, but not who requested it. */
 export const Log = ({ log }: { log: readonly LogEntry[] }) => (
   <section>
     <h2>{strings.log}</h2>
-    {log.length === 0 && <p class="muted">{strings.nothingAsked}</p>}
+    {log.length === 0 && <p class="muted">{strings.noCommands}</p>}
     <ol class="asked" role="log">
       {log.map(({ id, at, command, params, outcome, failed }) => (
         <li key={id} class={failed ? 'failed' : ''}>

@@ -185,6 +185,6 @@ describe('troupe agents list', () => {
     expect(json.agents.map(({ agent_id }) => agent_id)).toEqual(
       rows.map(({ agent_id }) => agent_id),
     );
-    expect((await agents('--status', 'gone')).stdout).toBe('no agents are registered\n');
+    expect((await agents('--status', 'gone')).stdout).toBe('no registered agents\n');
   });
 });

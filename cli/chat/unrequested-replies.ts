@@ -11,36 +11,37 @@ import type { MessageOrigin } from '../../protocols/session.ts';
 import type { GatewayClient } from '../client/gateway-client.ts';
 
 /** A text that no user requested, and why the session sent it. */
-type Told = { readonly why: string; readonly text: string };
+export type UnrequestedReply = { readonly why: string; readonly text: string };
 
-/** Calls `tell` for each such text until the client is closed. */
-export function tellOthers(
+/** Calls `onReply` for each such text until the client is closed. */
+export function onUnrequestedReply(
   client: GatewayClient,
   isOurs: (sessionKey: string | null) => boolean,
-  tell: (told: Told) => void,
+  onReply: (reply: UnrequestedReply) => void,
 ): void {
   const why = new Map<string, string>();
   client.on('agent', ({ runId, stream, sessionKey = null, data }) => {
     if (stream === 'message') {
-      const words = why.get(runId);
+      const reason = why.get(runId);
       const text = typeof data.text === 'string' ? data.text : '';
-      if (words !== undefined && isOurs(sessionKey)) tell({ why: words, text });
+      if (reason !== undefined && isOurs(sessionKey)) onReply({ why: reason, text });
     }
     if (stream !== 'lifecycle' || data['phase'] !== 'start') return;
     const origin = data['origin'] as MessageOrigin | undefined;
-    const words = origin && wordsOf(origin);
-    if (words) why.set(runId, words);
+    const reason = origin && reasonOf(origin);
+    if (reason) why.set(runId, reason);
   });
   client.on('chat', (event) => {
     if (event.state === 'delta' || event.state === 'status') return;
-    const words = why.get(event.runId);
+    const reason = why.get(event.runId);
     why.delete(event.runId);
     const text = textOf(event);
-    if (words !== undefined && text !== '' && isOurs(event.sessionKey)) tell({ why: words, text });
+    if (reason !== undefined && text !== '' && isOurs(event.sessionKey))
+      onReply({ why: reason, text });
   });
 }
 
-function wordsOf({ kind, sessionKey, ids }: MessageOrigin): string | undefined {
+function reasonOf({ kind, sessionKey, ids }: MessageOrigin): string | undefined {
   if (kind === 'announce') return `after a conversation with ${sessionKey}`;
   if (kind !== 'subagents') return undefined;
   return ids.length === 1 ? 'a subagent has ended' : `${ids.length} subagents have ended`;
