@@ -4,13 +4,13 @@
  *   cli/main.ts  -> dist/troupe.js (ES modules, split, so that a lazy import() stays lazy), and
  *                   dist/page-reader.js, the thread that reads large pages
  *   web/main.tsx -> dist/web/      (minified; the other files of web/ are copied), and node.js, the
- *                   page that is a device
- *   protocols/sdk/ -> dist/sdk/    (copied, and the TypeScript one as JavaScript beside)
+ *                   page of a browser node
+ *   protocols/sdk/ -> dist/sdk/    (copied, with the TypeScript one also as JavaScript)
  *
- * Invariants: chunks lie beside troupe.js, so `new URL('./web/', import.meta.url)` means dist/web
- * in each of them; the chunks of an older build stay for a day, so a program that still runs can
- * load its own; dist/build.json names every input with size and time, which is how a stale build is
- * known.
+ * Invariants:
+ *  1. Chunks are beside troupe.js, so `new URL('./web/', import.meta.url)` means dist/web in each.
+ *  2. The chunks of an older build stay for a day, so that a running program can load its own.
+ *  3. dist/build.json names every input with size and time, to detect a stale build.
  */
 import { spawnSync } from 'node:child_process';
 import * as fs from 'node:fs';
@@ -23,8 +23,8 @@ const record = join(dist, 'build.json');
 export const bundle = join(dist, 'troupe.js');
 
 /**
- * Not bundled: they load native code, or programs, by a path beside their own files. Those that are
- * dependencies of ours are what an image keeps.
+ * Not bundled, because they load native code or programs by a path beside their own files. Those
+ * that are our dependencies are installed in an image.
  */
 export const external = [
   'esbuild',
@@ -42,7 +42,7 @@ const requireBanner =
 
 const chunkAgeMsMax = 24 * 3600 * 1000;
 
-/** Settings that a bundle for Node has in common with any other of ours. */
+/** Common settings of all bundles for Node. */
 export const nodeBundle = {
   absWorkingDir: root,
   bundle: true,
@@ -61,14 +61,14 @@ const program = {
   outdir: 'dist',
   splitting: true,
   chunkNames: '[name]-[hash]',
-  // Not minified: it saves nothing that can be measured at start, and a stack trace stays readable.
+  // Not minified: the start is not measurably faster, and stack traces stay readable.
   sourcesContent: false,
   legalComments: 'none',
   metafile: true,
   write: false,
 };
 
-/** Worker threads begin with a file of their own. */
+/** Worker threads have their own entry files. */
 const threads = {
   ...program,
   entryPoints: { 'page-reader': 'agent/tools/web/net/page-reader.ts' },
@@ -93,10 +93,10 @@ const page = {
   logLevel: 'warning',
 };
 
-/** The page that is a device. */
+/** The page of a browser node. */
 const nodePage = { ...page, entryPoints: { node: 'web/node/main.tsx' } };
 
-/** For programs of others, on any platform: each file by itself, so that its source may be read. */
+/** For client programs on any platform: not bundled, so that the source stays readable. */
 const sdk = {
   absWorkingDir: root,
   entryPoints: ['canonical', 'connection', 'numbers', 'client', 'actions'].map(
@@ -110,7 +110,7 @@ const sdk = {
   logLevel: 'warning',
 };
 
-/** What is needed as it is: from where, to where. */
+/** Folders that are copied unchanged: source and target. */
 const copies = [
   { from: 'web', to: 'web', without: ['.ts', '.tsx', '.map'] },
   { from: 'protocols/sdk', to: 'sdk', without: ['.pyc'] },
@@ -131,7 +131,8 @@ function filesOf({ from, to, without }) {
 }
 
 /**
- * Written beside and renamed: a program that starts meanwhile reads the old file or the new one.
+ * Written to a temporary name and renamed: a program that starts meanwhile reads the old or the new
+ * file.
  */
 function writeWhole(path, contents, mode = 0o666) {
   fs.mkdirSync(dirname(path), { recursive: true });
@@ -148,7 +149,7 @@ function removeOldChunks(kept) {
   }
 }
 
-/** It is handed out whole. */
+/** It is served as a whole. */
 function removeOldSdk(kept) {
   const folder = join(dist, 'sdk');
   if (!fs.existsSync(folder)) return;
@@ -179,8 +180,8 @@ function inputsOf(results) {
 }
 
 /**
- * True when dist/ is missing or one of its inputs is not the file it was made from.
- * A new source file is not an input of its own: it counts when an input begins to import it.
+ * True when dist/ is missing or one of its inputs has changed. A new source file counts as soon as
+ * an input imports it.
  */
 export function isStale() {
   if (!fs.existsSync(record) || !fs.existsSync(bundle)) return true;
@@ -192,20 +193,20 @@ export function isStale() {
   );
 }
 
-/** Builds all. @throws esbuild's BuildFailure, whose errors esbuild has printed */
+/** Builds everything. @throws esbuild's BuildFailure, whose errors esbuild has printed */
 export async function build() {
   const esbuild = await import('esbuild');
-  // Stamped before the build: a file that changes during it makes the result stale, never wrongly
-  // fresh.
+  // Recorded before the build: a file that changes during the build makes the result stale, never
+  // wrongly fresh.
   const startedMs = Date.now();
   const present = [program, threads, page, nodePage, sdk].filter(({ entryPoints }) =>
     Object.values(entryPoints).every((path) => fs.existsSync(join(root, path))),
   );
   const results = await Promise.all(present.map((options) => esbuild.build(options)));
   const outputs = results.flatMap((result) => result.outputFiles);
-  // Chunks before the entry that names them.
+  // Chunks are written before the entry that imports them.
   const ordered = outputs.toSorted((a, b) => Number(a.path === bundle) - Number(b.path === bundle));
-  // `npx troupe` runs the bundle itself; npm makes it executable only once, when it links it
+  // `npx troupe` runs the bundle itself, and npm makes it executable only when it links it
   const modeOf = (path) => (path === bundle ? 0o777 : 0o666);
   for (const file of ordered) writeWhole(file.path, file.contents, modeOf(file.path));
   const copied = copiedFiles();
@@ -221,9 +222,9 @@ const stampUnlessNewer = (path, startedMs) =>
   fs.statSync(join(root, path)).mtimeMs < startedMs ? stampOf(path) : 'changed during the build';
 
 /**
- * Builds when stale, in a process of its own: esbuild's memory is gone when the program starts.
- * May be called by several processes at once: they write the same bytes.
- * @throws when the build fails; esbuild has said why on stderr
+ * Builds a stale dist/ in a separate process, so that esbuild's memory is free when the program
+ * starts. Several processes may call it at once: they write the same bytes.
+ * @throws when the build fails; esbuild has printed the reason on stderr
  */
 export function ensureBuilt() {
   if (!isStale()) return;
@@ -236,7 +237,7 @@ export function ensureBuilt() {
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   ensureInstalled({ dev: false });
   await build().catch((error) => {
-    // esbuild has printed its own errors, with the source beside them.
+    // esbuild has printed its errors with their source.
     if (!Array.isArray(error.errors)) console.error(error);
     process.exitCode = 1;
   });

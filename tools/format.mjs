@@ -1,6 +1,6 @@
 /**
  * `npm run format [-- PATH...]`: formats with biome, then wraps long comment lines, in the whole
- * repository or in the files and folders named.
+ * repository or in the named files and folders.
  */
 import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';

@@ -1,6 +1,6 @@
 /**
  * Writes protocols/schemas/: `node tools/run.mjs tools/generate-schemas.ts`. With `--check` it
- * writes nothing and ends with 1 when a file is missing, stale, or made by nobody. Runs in the
+ * writes nothing and exits with 1 when a file is missing, stale, or not generated. Runs in the
  * repository's root.
  */
 import * as fs from 'node:fs';

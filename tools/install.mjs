@@ -1,9 +1,9 @@
 /**
- * Installs what is missing, and nothing when nothing is. Runs before any dependency exists, so it
- * may import only Node's own modules.
+ * Installs missing dependencies. It runs before any dependency exists, so it imports only Node's
+ * own modules.
  *
- * npm leaves a record of what it installed in node_modules/.package-lock.json. Comparing that with
- * package-lock.json is exact, also after an `npm ci` or `npm install` made by hand.
+ * npm records what it installed in node_modules/.package-lock.json. Comparing that file with
+ * package-lock.json is exact, also after a manual `npm ci` or `npm install`.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
@@ -12,7 +12,7 @@ import { fileURLToPath } from 'node:url';
 
 export const root = fileURLToPath(new URL('..', import.meta.url));
 
-/** What package.json's `engines` says; checked here because npm only warns about it. */
+/** The `engines` of package.json, checked here because npm only warns. */
 const nodeNeeded = [20, 19];
 
 function refuseOldNode() {
@@ -28,8 +28,8 @@ function refuseOldNode() {
 const packagesOf = (path) => JSON.parse(readFileSync(path, 'utf8')).packages ?? {};
 
 /**
- * Paths of packages that the lock file asks for and node_modules does not have.
- * @param {{ dev: boolean, folder?: string }} options `dev`: those for tests and checks as well
+ * Paths of packages that are in the lock file and not in node_modules.
+ * @param {{ dev: boolean, folder?: string }} options `dev`: including those for tests and checks
  */
 export function missingPackages({ dev, folder = root }) {
   const installedList = join(folder, 'node_modules', '.package-lock.json');
@@ -43,25 +43,25 @@ export function missingPackages({ dev, folder = root }) {
 }
 
 /**
- * Leaves node_modules as package-lock.json says. Ends the process with npm's own exit code if npm
- * fails.
- * @param {{ dev: boolean }} options `dev`: with what tests and checks need
+ * Makes node_modules match package-lock.json. Exits with npm's exit code if npm fails.
+ * @param {{ dev: boolean }} options `dev`: including packages for tests and checks
  */
 export function ensureInstalled({ dev }) {
   refuseOldNode();
   const missing = missingPackages({ dev });
   if (missing.length === 0) return;
-  // A node_modules that is there may be a contributor's: never take the tools out of it.
+  // An existing node_modules may be a contributor's: never remove the development packages from it.
   const fresh = !existsSync(join(root, 'node_modules'));
   const omit = fresh && !dev ? ['--omit=dev'] : [];
   console.error(`troupe: installing ${missing.length} packages that are missing ...`);
   const npm = process.platform === 'win32' ? 'npm.cmd' : 'npm';
-  // Not `npm ci`: it refuses a lock file made where the packages of other platforms could not be
-  // had. `install` takes every version from the lock file and, with --no-save, never writes to it.
+  // Not `npm ci`: it refuses a lock file that was written without access to the packages of other
+  // platforms. `install` reads every version from the lock file, and with --no-save never writes
+  // it.
   const args = ['install', '--no-save', '--no-audit', '--no-fund', '--loglevel=error', ...omit];
   const { status, error } = spawnSync(npm, args, {
     cwd: root,
-    // What is installed goes to stderr: stdout belongs to the program that is started next.
+    // npm's output goes to stderr, because stdout belongs to the program that starts next.
     stdio: ['ignore', 2, 2],
     shell: process.platform === 'win32',
   });

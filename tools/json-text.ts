@@ -3,7 +3,7 @@
  * so that a small definition takes one line and a change of it shows as one line of a diff.
  */
 
-/** Wider than code: these files are read by tools, and by people only in a diff. */
+/** Wider than code: tools read these files, and users see them only in diffs. */
 const COLUMNS_MAX = 400;
 
 /** The text of `value`, which must be plain JSON. Ends with a line feed. */

@@ -1,6 +1,6 @@
 /**
- * What a test may need of the machine and not find: the one list of it, with what to install.
- * Tests ask `chromiumPath()`; `npm test` prints what is missing.
+ * The optional requirements of tests on the machine, and how to install them. Tests call
+ * `chromiumPath()`; `npm test` prints what is missing.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -14,13 +14,13 @@ const chromiumPlaces = [
   '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
 ];
 
-/** Path of a Chromium to drive: `CHROMIUM_PATH`, or one of the usual places; undefined if none. */
+/** Path of a Chromium: `CHROMIUM_PATH`, or one of the usual places; undefined if there is none. */
 export function chromiumPath() {
   const named = process.env.CHROMIUM_PATH;
   return [...(named ? [named] : []), ...chromiumPlaces].find((path) => existsSync(path));
 }
 
-/** One line for each thing that is missing here: what cannot run without it, and the remedy. */
+/** One line for each missing requirement: which tests cannot run, and the remedy. */
 export function missingHere() {
   const lines = natsMissing();
   if (!chromiumPath()) {
@@ -39,7 +39,7 @@ export function missingHere() {
 const hasBubblewrap = () =>
   (process.env.PATH ?? '').split(delimiter).some((folder) => existsSync(join(folder, 'bwrap')));
 
-/** It is there and may do what it is for: in a container that is often forbidden. */
+/** It is installed and works: in a container it is often forbidden. */
 const bubblewrapWorks = () => {
   const args = ['--unshare-all', '--ro-bind', '/', '/', '--proc', '/proc', 'true'];
   return spawnSync('bwrap', args, { timeout: 5_000 }).status === 0;

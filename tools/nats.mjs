@@ -1,10 +1,10 @@
 /**
- * nats-server for tests: what this machine has, and how to get it without being root.
+ * nats-server for tests: finds the installed versions, and fetches missing ones without root.
  *
- * Looked for in TROUPE_NATS_SERVER, on PATH, and in a cache below node_modules. On a machine with
- * Debian's apt two are fetched into that cache: the oldest line that troupe runs on and a current
- * one, unpacked and not installed, from the mirror that the machine's own apt uses. Lists, caches
- * and locks are ours, so apt as it is set up here is neither changed nor waited for.
+ * It is searched in TROUPE_NATS_SERVER, on PATH, and in a cache below node_modules. On a machine
+ * with Debian's apt, two versions are fetched into that cache: the oldest supported one and a
+ * current one. They are unpacked, not installed, from the mirror that the machine's apt uses.
+ * Lists, caches and locks are separate, so the machine's own apt is neither changed nor waited for.
  */
 import { spawnSync } from 'node:child_process';
 import {
@@ -24,11 +24,11 @@ import { delimiter, join } from 'node:path';
 import { root } from './install.mjs';
 
 const cache = join(root, 'node_modules', '.cache', 'troupe', 'nats');
-/** Why the last fetch brought less than it should; while it is fresh no other is tried. */
+/** Why the last fetch was incomplete; no other one is tried while this file is fresh. */
 const refusal = join(cache, 'not-fetched.json');
 const refusalMs = 3_600_000;
 
-/** What tests should run on: `suites` are those of Debian that have it, tried in this order. */
+/** The versions for tests; `suites` are the Debian suites that have it, tried in this order. */
 const lines = [
   { name: '2.9, the oldest supported', fits: (minor) => minor === 9, suites: ['bookworm'] },
   { name: '2.10 or newer', fits: (minor) => minor >= 10, suites: ['forky', 'trixie'] },
@@ -41,7 +41,7 @@ const program = process.platform === 'win32' ? 'nats-server.exe' : 'nats-server'
 
 const byVersion = (a, b) => a.version.localeCompare(b.version, 'en', { numeric: true });
 
-/** The program's version, `2.9.10`; undefined when it does not run here. */
+/** The program's version, `2.9.10`; undefined if it does not run here. */
 function versionOf(path) {
   const { stdout, status } = spawnSync(path, ['--version'], { encoding: 'utf8', timeout: 10_000 });
   return status === 0 ? /v(\d+\.\d+\.\d+)/.exec(stdout)?.[1] : undefined;
@@ -57,7 +57,7 @@ function cached() {
 
 function installed() {
   const named = process.env.TROUPE_NATS_SERVER;
-  // Debian puts it where only root's PATH leads.
+  // Debian installs it in a folder that is only on root's PATH.
   const folders = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin', '/usr/local/sbin'];
   const paths = folders.filter((folder) => folder !== '').map((folder) => join(folder, program));
   return [...new Set([...(named ? [named] : []), ...paths])]
@@ -66,7 +66,7 @@ function installed() {
     .filter(({ version }) => version !== undefined);
 }
 
-/** The servers at hand, each version once, the oldest first. */
+/** The available servers, each version once, the oldest first. */
 export function natsServers() {
   const found = new Map();
   for (const one of [...cached(), ...installed()]) found.set(one.version, one);
@@ -79,7 +79,7 @@ const has = (servers, { fits }) =>
     return major === 2 && fits(minor);
   });
 
-/** One line for each line of versions that no test can run on here, with reason and remedy. */
+/** One line for each version that tests cannot use here, with the reason and the remedy. */
 export function natsMissing() {
   const servers = natsServers();
   const why = readRefusal()?.why;
@@ -91,8 +91,8 @@ export function natsMissing() {
 }
 
 /**
- * Fetches what is missing, where that is possible; says so on stderr. Quick when nothing is, never
- * fails: `natsMissing` has the reasons. A server named by TROUPE_NATS_SERVER is enough.
+ * Fetches missing versions where possible and reports it on stderr. It never fails: `natsMissing`
+ * has the reasons. A server in TROUPE_NATS_SERVER is enough.
  */
 export function ensureNats() {
   if (process.env.TROUPE_NATS_SERVER) return;
@@ -113,12 +113,12 @@ function readRefusal() {
     if (Date.now() - statSync(refusal).mtimeMs > refusalMs) return undefined;
     return JSON.parse(readFileSync(refusal, 'utf8'));
   } catch {
-    // there is none, or it was half-written: then a fetch may be tried
+    // the file is missing or incomplete: try a fetch
     return undefined;
   }
 }
 
-/** Undefined when one suite had it; else why none had. */
+/** Undefined if one suite had it; otherwise why none had. */
 function fetchLine({ suites }) {
   const failures = [];
   for (const suite of suites) {
@@ -150,7 +150,7 @@ function fetchFrom(suite, folder) {
   keep(path, version);
 }
 
-/** Whole or absent under its name, also when two fetch at once. */
+/** Renamed when complete, also if two processes fetch at once. */
 function keep(path, version) {
   const folder = join(cache, version);
   mkdirSync(folder, { recursive: true });
@@ -159,7 +159,7 @@ function keep(path, version) {
   renameSync(beside, join(folder, program));
 }
 
-/** apt-get on one suite with lists, cache and sources in the folder, as any user. */
+/** Runs apt-get on one suite with lists, cache and sources in the folder, as any user. */
 function aptIn(folder, suite) {
   const keyring = '/usr/share/keyrings/debian-archive-keyring.gpg';
   const signed = existsSync(keyring) ? `[signed-by=${keyring}] ` : '';
@@ -172,7 +172,7 @@ function aptIn(folder, suite) {
     'Dir::Etc::SourceParts': '/dev/null',
     'Dir::State::Lists': join(folder, 'lists'),
     'Dir::Cache': join(folder, 'cache'),
-    // the folder is its user's alone, so the user of apt's sandbox could not write to it
+    // only this user can write to the folder, so the user of apt's sandbox could not
     'APT::Sandbox::User': 'root',
     'APT::Update::Error-Mode': 'any',
     'Acquire::Languages': 'none',
@@ -184,7 +184,7 @@ function aptIn(folder, suite) {
   return (args, timeoutMs) => run('apt-get', ['-qq', ...options, ...args], folder, timeoutMs);
 }
 
-/** The mirror of Debian that this machine's own apt uses; undefined where there is none. */
+/** The Debian mirror that this machine's apt uses; undefined without one. */
 function debianMirror() {
   const parts = '/etc/apt/sources.list.d';
   const files = existsSync(parts) ? readdirSync(parts).map((file) => join(parts, file)) : [];

@@ -1,8 +1,8 @@
 /**
- * `npm run test:openclaw`: OpenClaw's own command line, terminal UI, node host and Control UI do
- * their everyday work against troupe. Fetches the package and the Node that it needs into a cache
- * below node_modules (about 900 MB, once), then runs the suites of test/openclaw. Arguments go to
- * vitest: `npm run test:openclaw -- cli`.
+ * `npm run test:openclaw`: tests OpenClaw's command line, terminal UI, node host and Control UI
+ * against troupe. Fetches the package and the required Node into a cache below node_modules (about
+ * 900 MB, once), then runs the suites of test/openclaw. Arguments are passed to vitest: `npm run
+ * test:openclaw -- cli`.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { ensureBuilt } from './build.mjs';
 import { ensureInstalled, root } from './install.mjs';
 
-/** What is tested against; another version is another folder. */
+/** The tested versions; each version has its own folder. */
 const packages = {
   openclaw: '2026.9.6',
   '@openclaw/gateway-client': '2026.9.1',
@@ -19,7 +19,7 @@ const packages = {
 const folder = join(root, 'node_modules', '.cache', 'troupe', 'openclaw', packages.openclaw);
 const fetchMs = 600_000;
 
-/** A folder with the packages in it; fetched when it does not have exactly these. */
+/** A folder with these packages; fetched unless it contains exactly these. */
 function ensurePackages() {
   const stamp = join(folder, 'fetched.json');
   const wanted = JSON.stringify(packages);
@@ -34,7 +34,7 @@ function ensurePackages() {
       .map(([name, at]) => `${name}@${at}`)
       .join(' ')}`,
   );
-  // Their install scripts are not run: what is tested needs none of them.
+  // Install scripts are not run: the tests need none of them.
   const args = ['install', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
   const { status, error } = spawnSync('npm', args, {
     cwd: folder,

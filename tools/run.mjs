@@ -1,7 +1,7 @@
 /**
- * Runs a TypeScript program of this repository: `node tools/run.mjs bench/main.ts check`.
- * Node 20 does not read TypeScript, so the program is bundled into dist/run/ first; packages stay
- * outside of the bundle. The program sees its own arguments only.
+ * Runs a TypeScript program of this repository: `node tools/run.mjs bench/main.ts check`. Node 20
+ * does not read TypeScript, so the program is bundled into dist/run/ first; packages stay outside
+ * of the bundle. The program receives only its own arguments.
  */
 import { join } from 'node:path';
 import { existsSync } from 'node:fs';
@@ -17,7 +17,7 @@ if (!entry || !existsSync(join(root, entry))) {
 ensureInstalled({ dev: true });
 const outfile = join(root, 'dist', 'run', entry.replaceAll('/', '-').replace(/\.tsx?$/, '.mjs'));
 const esbuild = await import('esbuild');
-/** Tools find the repository by their own place: they stay where they are. */
+/** Tools find the repository by their own path, so they are not bundled. */
 const toolsStay = {
   name: 'tools stay',
   setup({ onResolve }) {

@@ -49,7 +49,7 @@ const gatewayDocument = () => {
 };
 
 const REFS = '#/$defs/';
-/** A schema whose JSON is shorter is repeated: a reference would not make it easier to read. */
+/** A schema whose JSON is shorter is repeated, because a reference would not be easier to read. */
 const SHARED_CHARACTERS_MIN = 80;
 
 /** `tables`, and the exported gateway schemas that occur in them at least twice, by name. */

@@ -1,6 +1,6 @@
 /**
- * The generated files of the SDKs under protocols/sdk/: types from the JSON Schemas (TypeScript by
- * json-schema-to-typescript, Python dataclasses by quicktype) and one function per shipped action.
+ * The generated files of the SDKs in protocols/sdk/: types from the JSON Schemas (TypeScript by
+ * json-schema-to-typescript, Python dataclasses by quicktype) and one function per built-in action.
  * The clients beside them are written by hand. The same sources give the same bytes.
  */
 import { execFileSync } from 'node:child_process';
@@ -38,7 +38,7 @@ const camel = (text: string) => {
   return name[0]!.toLowerCase() + name.slice(1);
 };
 
-/** The newest version of each action, and of it the newest schema. */
+/** The newest version of each action, with its newest schema. */
 function newest(specs: readonly ActionSpec[]): Offer[] {
   const byAction = new Map<string, ActionSpec>();
   for (const spec of specs) byAction.set(spec.action, spec);
@@ -52,7 +52,7 @@ type Offer = { spec: ActionSpec; domain: string; name: string; schemaVersion: st
 
 const payloadName = ({ domain, name }: Offer) => `${pascal(domain)}${pascal(name)}`;
 
-/** What the caller of an action gives: of a sensitive one the sealed payload. */
+/** The argument of an action's function: for a sensitive action the sealed payload. */
 const argumentName = (offer: Offer) =>
   offer.spec.sensitive ? 'SealedPayload' : payloadName(offer);
 const SealedPayload: Schemas[string] = {
@@ -78,7 +78,7 @@ function payloadSchemas(specs: readonly ActionSpec[], named: Schemas): Schemas {
   return { ...Object.fromEntries(payloads), SealedPayload };
 }
 
-/** A schema that is published under a name stands there by its name. */
+/** A published schema is referred to by its name. */
 function withRefs(value: unknown, named: Schemas): unknown {
   if (Array.isArray(value)) return value.map((item) => withRefs(item, named));
   if (typeof value !== 'object' || value === null) return value;
@@ -89,7 +89,7 @@ function withRefs(value: unknown, named: Schemas): unknown {
   );
 }
 
-/** The client adds `schema_version` by itself. */
+/** The client adds `schema_version`. */
 function withoutVersion(schema: Schemas[string]): Schemas[string] {
   const { $id: _id, title: _title, ...rest } = schema;
   const properties = { ...(rest['properties'] as Record<string, unknown> | undefined) };
@@ -181,7 +181,7 @@ function pythonTypes(schemas: Schemas): string {
   }
 }
 
-/** Dataclasses do not tell what is null from what is left out: these fields never are left out. */
+/** Dataclasses do not distinguish null from a missing field: these fields are never missing. */
 function neededNulls(schemas: Schemas): string {
   const fields = Object.entries(schemas).flatMap(([name, { required, properties }]) =>
     ((required ?? []) as string[])
@@ -199,8 +199,8 @@ const TEXT = `class Text(str, Enum):
         return str(self.value)`;
 
 /**
- * Enumerations are texts too, so that `task.state == "SUCCEEDED"` and prints so; the class that
- * only named all others is left out.
+ * Enumerations are also strings, so that `task.state == "SUCCEEDED"` is true and they print as
+ * such. The class that only lists all others is removed.
  */
 const tidied = (text: string): string =>
   `${text
@@ -210,7 +210,7 @@ const tidied = (text: string): string =>
     .replace(/@dataclass\nclass Schemas:\n(?: .*\n|\n)*/, '')
     .trimEnd()}\n`;
 
-/** Times and ids stay the texts they are in JSON. */
+/** Times and ids stay strings as in JSON. */
 const withoutFormats = (value: unknown): unknown =>
   JSON.parse(JSON.stringify(value), (key, field: unknown) =>
     key === 'format' && typeof field === 'string' ? undefined : field,

@@ -1,7 +1,7 @@
 /**
- * `npm start`: install what is missing, build what is stale, start troupe in this very process.
- * No child process stands between: a signal, also kill -9, hits the program itself, and nothing
- * but the program takes memory.
+ * `npm start`: installs missing dependencies, builds a stale dist/, and starts troupe in this
+ * process. There is no child process: signals, including kill -9, reach the program itself, and
+ * nothing else uses memory.
  */
 import { pathToFileURL } from 'node:url';
 import { bundle, ensureBuilt } from './build.mjs';

@@ -1,6 +1,6 @@
 /**
- * A vitest reporter that writes the run's result as JSON for tools/test.mjs, beside whatever other
- * reporter prints. The file is named by TROUPE_TEST_RESULT.
+ * A vitest reporter that writes the result of the run as JSON for tools/test.mjs, in addition to
+ * other reporters. TROUPE_TEST_RESULT names the file.
  */
 import { writeFileSync } from 'node:fs';
 
@@ -10,8 +10,8 @@ export default class TestReport {
   onTestRunEnd(modules, errors, reason) {
     const tests = modules.flatMap((module) => [...module.children.allTests()]);
     const count = (state) => tests.filter((test) => test.result().state === state).length;
-    // A file that cannot be loaded, or a hook of a suite that throws, leaves no failed test
-    // behind.
+    // A file that cannot be loaded, or a suite hook that throws, causes no failed test, so it is
+    // counted separately.
     const brokenSuites = modules.flatMap((module) =>
       [module, ...module.children.allSuites()].filter((suite) => suite.errors().length > 0),
     );

@@ -1,7 +1,8 @@
 /**
- * `npm test`: install what is missing, build what is stale, fetch a nats-server, run every test
- * that this machine can run, say what it could not run and why, and end with the plain line `N
- * passed, N failed[, N skipped]`. Arguments go to vitest: `npm test -- test/runtime`.
+ * `npm test`: installs missing dependencies, builds a stale dist/, fetches a nats-server, and runs
+ * every test that can run on this machine. It prints what could not run and why, and ends with the
+ * plain line `N passed, N failed[, N skipped]`. Arguments are passed to vitest: `npm test --
+ * test/runtime`.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -13,10 +14,10 @@ import { ensureNats } from './nats.mjs';
 
 const folder = join(root, 'node_modules', '.cache', 'troupe');
 const resultFile = join(folder, 'test-result.json');
-/** The last line again, for a script that prints it after something else. */
+/** Prints the last line again, for a script that prints something after it. */
 const lineFile = join(folder, 'test-line.txt');
 
-/** Counts of a run that ended before it could report: one failure, that of the runner itself. */
+/** The result of a run that ended before its report: one failure, that of the runner. */
 const notReported = { passed: 0, failed: 1, unfinished: 0, skipped: [] };
 
 function runVitest(args) {
@@ -31,8 +32,7 @@ function runVitest(args) {
   const reported = existsSync(resultFile);
   const result = reported ? JSON.parse(readFileSync(resultFile, 'utf8')) : notReported;
   const failed = result.failed + result.unfinished;
-  // vitest may fail for a reason of its own (no test found, a worker that died): never call that
-  // green.
+  // vitest may fail without a failed test (no test found, a worker died): that is not a success.
   return { ...result, failed: status === 0 ? failed : Math.max(1, failed) };
 }
 
@@ -46,7 +46,7 @@ function sayWhatDidNotRun({ skipped }) {
   }
 }
 
-/** A build that fails counts as one failure; the tests that need no build still run. */
+/** A failed build counts as one failure; the tests that need no build still run. */
 function buildOrSay() {
   try {
     ensureBuilt();

@@ -1,6 +1,6 @@
 /**
- * `npm run verify`: every check that needs no running program, one after the other. It goes on
- * after a failure, so that one run shows all there is to do, and ends with an exit code of 1 if any
+ * `npm run verify`: runs every check that needs no running program, one after the other. It
+ * continues after a failure, so that one run reports all problems, and exits with 1 if any check
  * failed.
  */
 import { spawnSync } from 'node:child_process';
@@ -8,7 +8,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ensureInstalled, root } from './install.mjs';
 
-/** In this order: SDKs are made of the schemas. */
+/** In this order: SDKs are generated from the schemas. */
 const generators = [
   'tools/generate-schemas.ts',
   'tools/generate-sdk.ts',
@@ -36,7 +36,7 @@ function generatedFiles() {
   return new Map([...files, ...pages].map((path) => [path, readFileSync(path, 'utf8')]));
 }
 
-/** Generates again and compares; what differed is left as generated, ready to commit. */
+/** Generates again and compares. A file that differed is left as generated, ready to commit. */
 function generatedIsUpToDate() {
   const before = generatedFiles();
   const made = (path) => run(process.execPath, [join('tools', 'run.mjs'), path]);

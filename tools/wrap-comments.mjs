@@ -1,13 +1,13 @@
 /**
- * Wraps comment lines that are longer than a line may be; part of `npm run format`, because biome
- * leaves comments alone. Only the paragraph of a long line is touched, from that line on.
+ * Wraps comment lines that are too long; part of `npm run format`, because biome does not change
+ * comments. Only the paragraph of a long line is changed, from that line on.
  */
 const columnsMax = 100;
 
-/** A comment line's indentation and mark, and its text. */
+/** The indentation and mark of a comment line, and its text. */
 const commentLine = /^(?<lead>\s*(?:\/\/|\*(?!\/))) (?<gap> *)(?<text>.*)$/;
 const oneLineBlock = /^(?<indent>\s*)\/\*\* (?<text>.*) \*\/$/;
-/** Text that begins something of its own and never continues the line above. */
+/** Text that starts a new item and never continues the line above. */
 const ownLine = /^([-*|#@]|\d+\.|[A-Z]\d+[:.]? |```|\p{Lu}\p{L}*:\s)/u;
 
 function wrapText(lead, first, text) {
@@ -24,9 +24,7 @@ function wrapText(lead, first, text) {
   return [...lines, line];
 }
 
-/**
- * The lines that stand in place of a long comment line and, where they flow on, of the next one.
- */
+/** The lines that replace a long comment line and, where the paragraph continues, the next one. */
 function wrapLine(line, following) {
   const block = oneLineBlock.exec(line)?.groups;
   if (block) {
@@ -36,7 +34,7 @@ function wrapLine(line, following) {
   const comment = commentLine.exec(line)?.groups;
   if (!comment) return { lines: [line] };
   const { lead, gap, text } = comment;
-  // A list item's second line stands under its text.
+  // The second line of a list item is indented to its text.
   const indent = gap.length + (/^(- |\d+\. )/.exec(text)?.[0].length ?? 0);
   const lines = wrapText(`${lead}${' '.repeat(indent)}`, `${lead} ${gap}`, text);
   const next = commentLine.exec(following ?? '')?.groups;
@@ -45,7 +43,7 @@ function wrapLine(line, following) {
   return { lines: lines.slice(0, -1), next: `${lines.at(-1)} ${next.text}` };
 }
 
-/** The text with its long comment lines wrapped. Wrapping twice changes nothing more. */
+/** The text with its long comment lines wrapped. Wrapping it again changes nothing. */
 export function wrapComments(text) {
   const source = text.split('\n');
   const done = [];

@@ -1,11 +1,11 @@
-/** The agents of the trip: an airline, a hotel, and a travel desk that looks into their books. */
+/** The agents of the trip: an airline, a hotel, and a travel desk that reads their records. */
 import { Type } from '@sinclair/typebox';
 import { type ActionDefinition, defineAction } from '../../actors/index.ts';
 import type { OwnAgents } from '../../main.ts';
 import { bookTrip } from './trip.ts';
 import type { World } from './world.ts';
 
-/** As `startTroupe` takes them. */
+/** In the form that `startTroupe` accepts. */
 export const travelAgents = (world: World): OwnAgents => ({
   processes: [bookTrip],
   actions: [...airline(world), hotel(world), travelDesk(world)],
@@ -21,7 +21,7 @@ const airline = (world: World): readonly ActionDefinition[] => [
     description: 'Books a seat.',
     agent: 'airline',
     schemas: { '1.0': City },
-    // The same key for all attempts: the airline knows a repeat by it.
+    // All attempts have the same key, by which the airline recognizes a repeat.
     perform: (payload, { idempotencyKey }) => {
       world.bookSeat(idempotencyKey, String(payload['city']));
       return Promise.resolve({ reference: idempotencyKey });

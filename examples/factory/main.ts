@@ -1,7 +1,7 @@
 /**
- * Run it with `node tools/run.mjs examples/factory/main.ts`: a trip is asked for over HTTP, troupe
- * is killed between the seat and the room, comes back, and the trip goes on. Then one to a city
- * without a hotel: the seat is given back.
+ * Run it with `node tools/run.mjs examples/factory/main.ts`: requests a trip over HTTP, kills
+ * troupe between the seat and the room, starts it again, and the trip continues. Then requests a
+ * trip to a city without a hotel: the seat is cancelled.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
@@ -19,7 +19,7 @@ const world = new World(join(folder, 'bookings.jsonl'));
 const count = (what: string) =>
   world.entries().filter((entry) => entry.what === what && world.has(entry.reference)).length;
 
-/** Waits until it is so; nothing here takes longer than a minute. */
+/** Waits until the condition is true, at most a minute. */
 const until = async <T>(look: () => T | Promise<T>): Promise<NonNullable<T>> => {
   for (const end = Date.now() + 60_000; Date.now() < end; await sleep(50)) {
     const seen = await look();
@@ -39,7 +39,7 @@ const freePort = async (): Promise<number> => {
 const port = await freePort();
 const url = `http://127.0.0.1:${port}/v1`;
 
-/** Resolves when it is ready. The clerk of the hotel is slow, so that there is time to kill. */
+/** Resolves when troupe is ready. The hotel's clerk is slow, so that there is time for the kill. */
 const start = async (clerkMs: number): Promise<ChildProcess> => {
   const args = ['tools/run.mjs', 'examples/factory/serve.ts', folder, String(port)];
   const child = spawn(process.execPath, args, {

@@ -1,6 +1,6 @@
 /**
  * Troupe with the agents of the trip: `node tools/run.mjs examples/factory/serve.ts FOLDER PORT`.
- * Prints its URL when it is ready, and ends at SIGTERM.
+ * Prints its URL when it is ready, and stops at SIGTERM.
  */
 import { join } from 'node:path';
 import { startTroupe } from '../../main.ts';

@@ -1,4 +1,7 @@
-/** A trip: a seat and a room, or neither. Two actions, what undoes the first, and who looks. */
+/**
+ * A trip: a seat and a room, or neither. It has two actions, the compensation of the first one, and
+ * an agent that verifies.
+ */
 import { Type } from '@sinclair/typebox';
 import { defineProcess } from '../../actors/index.ts';
 
@@ -27,7 +30,7 @@ export const bookTrip = defineProcess({
       compensate: {
         action: 'airline.cancel_seat',
         version: '1.0.0',
-        // What is undone is known by the task that did it.
+        // The reference of the seat is the id of the task that booked it.
         payload: (_, __, { taskId }) => ({ reference: taskId }),
         verify: looks(false),
       },

@@ -1,6 +1,6 @@
 /**
- * The world outside: an airline and a hotel that keep their books in one file, and are up while
- * troupe is not. Each knows a booking by the reference that it came with: twice is once.
+ * The external systems: an airline and a hotel that store their bookings in one file, also while
+ * troupe is down. A booking is identified by its reference, so a repeat books nothing.
  */
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -15,7 +15,7 @@ export type Entry = {
 
 export class World {
   readonly #file: string;
-  /** milliseconds until the clerk of the hotel has found the book */
+  /** milliseconds that a booking of a room takes */
   readonly #clerkMs: number;
 
   constructor(file: string, { clerkMs = 0 } = {}) {
@@ -32,7 +32,7 @@ export class World {
     if (seat) this.#write({ ...seat, cancelled: true });
   }
 
-  /** @throws TroupeError NOT_FOUND where there is no hotel */
+  /** @throws TroupeError NOT_FOUND for a city without a hotel */
   async bookRoom(reference: string, city: string): Promise<void> {
     await sleep(this.#clerkMs, undefined, { ref: false });
     if (city === 'Atlantis') throw new TroupeError('NOT_FOUND', 'there is no hotel in Atlantis');

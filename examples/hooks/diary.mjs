@@ -1,6 +1,6 @@
 /**
- * Writes a line per run to a file beside it, and says at the end of a reply that it did. A run that
- * is repeated after a crash writes its line again: the run's id tells that it is the same.
+ * Appends a line per run to a file beside this one, and adds a sentence about it to the reply. A
+ * run that is repeated after a crash appends its line again, with the same run id.
  */
 import { appendFile } from 'node:fs/promises';
 

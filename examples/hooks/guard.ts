@@ -1,4 +1,4 @@
-/** Blocks commands that nobody wants, and keeps what looks like a key out of the transcript. */
+/** Blocks dangerous commands, and keeps texts that look like keys out of the transcript. */
 import { defineHooks } from 'troupe/hooks';
 
 const UNWANTED = [

@@ -1,13 +1,13 @@
-/** A bank, as the shop sees it: another company, up while the shop's computer is not. */
+/** A bank: an external system that keeps running while the shop's computer is down. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { TroupeError } from '../../protocols/index.ts';
 
 export class Bank {
-  /** every charge there was, with the reference that the shop gave; twice is twice */
+  /** all charges, with the shop's reference; a repeated request is a second charge */
   readonly charges: { reference: string; receipt: string }[] = [];
-  /** called when the money is taken, before the shop hears of it */
+  /** called after a charge, before the shop receives the response */
   onTaken: () => void = () => {};
-  /** milliseconds between taking the money and saying so */
+  /** milliseconds between the charge and the response */
   answerMs = 0;
 
   /** @throws TroupeError FORBIDDEN above 10,000 cents */

@@ -1,6 +1,6 @@
 /**
- * Run it with `node tools/run.mjs examples/order/main.ts`: a customer places an order, the shop's
- * computer is switched off while the bank is being paid, comes back, and the order goes on.
+ * Run it with `node tools/run.mjs examples/order/main.ts`: a customer places an order. The shop's
+ * computer is switched off during the payment and starts again, and the order continues.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -15,7 +15,7 @@ const bank = new Bank();
 const open = async (): Promise<System> =>
   createSystem({ ...(await openEmbedded({ path })), actors: [order], services: bank });
 
-// The key makes the two questions one: whoever asks again waits for the first answer.
+// Both requests have the same key, so the repeat waits for the first answer.
 const place = (system: System) =>
   system.ask(
     address('default', 'order', '4711'),

@@ -1,4 +1,4 @@
-/** An order: it is placed, paid once, packed and shipped, whatever dies in between. */
+/** An order: it is placed, paid once, packed and shipped, also if a process dies meanwhile. */
 import { assign, setup } from 'xstate';
 import { type ActorInput, type Delivered, effect, hostActions } from '../../protocols/index.ts';
 import type { ErrorData, ReplyRef } from '../../protocols/index.ts';
@@ -63,7 +63,7 @@ export const order = defineActor({
   supervision: { onThrow: 'resume' },
   effects: {
     charge: {
-      // Never run twice in silence: what became of a lost attempt is looked up at the bank.
+      // Never repeated blindly: `reconcile` asks the bank for the outcome of a lost attempt.
       class: 'once',
       run: ({ cents }, { id, services }) => (services as Bank).charge(id, cents),
       async reconcile(_, { id, services }) {

@@ -1,7 +1,7 @@
 /**
- * Run it with `npm run example -- delegation`: plays one of the patterns, prints what the agent
- * answered and the picture of what happened. `--model anthropic/claude-…` plays it on a real model
- * whose key is in the environment; `--out FILE` writes the picture to a file.
+ * Run it with `npm run example -- delegation`: runs one of the patterns and prints the agent's
+ * answer and a diagram of the run. `--model anthropic/claude-…` uses a real model whose key is in
+ * the environment; `--out FILE` writes the diagram to a file.
  */
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';

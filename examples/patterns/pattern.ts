@@ -1,12 +1,12 @@
-/** A pattern: what a person says, to whom, and when all that follows from it is over. */
+/** A pattern: a user's message and the agent that receives it. */
 export type Pattern = {
-  /** the agent that is told */
+  /** the agent that receives the message */
   readonly agentId: string;
-  /** for models that understand words */
+  /** for real models */
   readonly said: string;
-  /** for the offline model: the same, with the calls that a model would make of it */
+  /** for the offline model: the same message with the calls that a model would make */
   readonly saidOffline: string;
 };
 
-/** A call as the offline model reads it. */
+/** A call in the syntax of the offline model. */
 export const call = (tool: string, args: object): string => `call ${tool} ${JSON.stringify(args)}`;

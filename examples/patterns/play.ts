@@ -1,7 +1,6 @@
 /**
- * Plays a pattern: starts a troupe of its own in this process from the pattern's configuration
- * file, tells its agent what there is to do, waits until nothing that follows from it goes on, and
- * draws what happened.
+ * Runs a pattern: starts troupe in this process with the pattern's configuration file, sends the
+ * message to its agent, waits until all resulting work has ended, and draws a diagram.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -18,14 +17,14 @@ import { ensureToken, loadConfig } from '../../runtime/config/index.ts';
 import type { Pattern } from './pattern.ts';
 
 export type Played = DrawnTrace & {
-  /** what the agent said to the person, in order */
+  /** the agent's answers to the user, in order */
   readonly answers: readonly string[];
 };
 
 export type PlayOptions = {
-  /** of the pattern's troupe */
+  /** of the pattern */
   readonly configFile: string;
-  /** `provider/model`, whose key is in the environment; default the offline model */
+  /** `provider/model`, whose key is in the environment; default: the offline model */
   readonly model?: string;
   readonly env?: NodeJS.ProcessEnv;
 };
@@ -57,7 +56,7 @@ export async function play(pattern: Pattern, options: PlayOptions): Promise<Play
   }
 }
 
-/** Gives the agent's main session a message of a person. Returns the id of its run. */
+/** Sends a user's message to the agent's main session. Returns the id of its run. */
 async function say({ system }: Troupe, agentId: string, text: string): Promise<string> {
   const runId = crypto.randomUUID();
   const answer = await system.ask(
@@ -69,7 +68,9 @@ async function say({ system }: Troupe, agentId: string, text: string): Promise<s
   return runId;
 }
 
-/** Waits until no session works, no exchange goes on and every subagent's end is told. */
+/**
+ * Waits until every session is idle, every conversation has ended and every subagent is reported.
+ */
 async function quiet({ system }: Troupe): Promise<void> {
   const rows = <Row>(index: string) =>
     system.index.list<Row>(index, TENANT).map(({ value }) => value);
@@ -79,17 +80,17 @@ async function quiet({ system }: Troupe): Promise<void> {
     rows<SubagentRow>(SUBAGENTS_INDEX).every(
       ({ status, reported }) => status === 'refused' || reported !== undefined,
     );
-  // Results that were told begin a run a moment later: it has to be so for a while.
+  // A report starts a run a moment later, so the condition must hold for some time.
   for (let since = Date.now(), end = since + LONGEST_MS; Date.now() - since < QUIET_MS; ) {
     if (Date.now() > end) throw new Error('it goes on after ten minutes');
     if (!isQuiet()) since = Date.now();
     await sleep(50);
   }
 }
-/** Longer than results of subagents wait for each other (`messages.queue.debounceMs`). */
+/** Longer than results of subagents are collected (`messages.queue.debounceMs`). */
 const QUIET_MS = 1_500;
 
-/** A trace has first words only: the whole ones are in the rows of the runs. */
+/** A trace contains only the start of a text; the rows of runs contain all of it. */
 const answersOf = ({ system }: Troupe, { steps, participants }: RunTrace): readonly string[] => {
   const people = new Set(participants.filter(({ kind }) => kind === 'people').map(({ id }) => id));
   return steps.flatMap((step) =>

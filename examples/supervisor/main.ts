@@ -1,6 +1,6 @@
 /**
- * Run it with `node tools/run.mjs examples/supervisor/main.ts`: a supervisor with three tills, one
- * of which jams under each strategy, and then too often.
+ * Run it with `node tools/run.mjs examples/supervisor/main.ts`: a supervisor with three tills. One
+ * of them fails under each restart strategy, and then too often.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -24,7 +24,7 @@ const system = await createSystem({
 });
 const principal = { sub: 'ada', roles: ['operator'] };
 
-/** Three tills that have sold two each, under a supervisor of their own. */
+/** Starts three tills that have sold two items each, under their own supervisor. */
 async function openShop(name: string, options: Partial<SupervisorStart>) {
   const supervisor = address('default', 'supervisor', name);
   const tills = [1, 2, 3].map((n) => address('default', 'till', `${name}-${n}`));
@@ -35,7 +35,7 @@ async function openShop(name: string, options: Partial<SupervisorStart>) {
   };
   const answer = await system.ask(supervisor, start, { principal, timeoutMs: 10_000 });
   if (answer.kind !== 'answered') throw new Error(JSON.stringify(answer));
-  // A child belongs to whoever creates it: wait until the supervisor has.
+  // The sender of the first message is the parent, so wait until the supervisor has created them.
   await until(() => tills.every((till) => system.inspect(till)));
   for (const till of tills)
     for (let n = 0; n < 2; n++) await system.tell(till, { type: 'till.sell' }, { principal });

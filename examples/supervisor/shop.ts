@@ -1,4 +1,4 @@
-/** A till of a shop: it counts what it sold, and jams. A supervisor looks after several. */
+/** A till of a shop that counts its sales and can fail. A supervisor supervises several. */
 import { assign, setup } from 'xstate';
 import { shippedActors } from '../../actors/index.ts';
 import { type ActorInput, hostActions } from '../../protocols/index.ts';
@@ -37,7 +37,9 @@ const tillMachine = setup({
   },
 });
 
-/** What a system needs to supervise tills: the root decides for whoever has no other supervisor. */
+/**
+ * What a system needs to supervise tills. The root is the supervisor of actors without another one.
+ */
 export const shopActors = [
   ...shippedActors().filter(({ type }) => type === 'root' || type === 'supervisor'),
   defineActor({ type: 'till', version: 1, machine: tillMachine }),

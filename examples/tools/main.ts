@@ -1,6 +1,6 @@
 /**
- * Run it with `node tools/run.mjs examples/tools/main.ts`: a whole troupe with one more tool is
- * asked something that only this tool knows. The offline model calls it, as a real one would.
+ * Run it with `node tools/run.mjs examples/tools/main.ts`: starts troupe with an additional tool
+ * and asks a question that only this tool can answer. The offline model calls it like a real one.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -27,7 +27,7 @@ try {
   rmSync(data, { recursive: true, force: true });
 }
 
-/** Gives the main session a message, once, and waits for the end of its run. */
+/** Sends one message to the main session and waits for the end of its run. */
 async function answerTo({ system }: Troupe, text: string): Promise<string | undefined> {
   const runId = crypto.randomUUID();
   await system.ask(

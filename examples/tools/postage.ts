@@ -1,4 +1,4 @@
-/** A tool: what a parcel costs. A model calls it by name; its arguments are checked before. */
+/** A tool that computes the postage of a parcel. Its arguments are validated before it runs. */
 import { Type } from '@sinclair/typebox';
 import { defineTool } from '../../actors/index.ts';
 
@@ -15,7 +15,7 @@ export const postage = defineTool({
     },
     { additionalProperties: false },
   ),
-  // The same call again changes nothing: after a crash it may simply run again.
+  // A repeated call has no effects, so it may run again after a crash.
   class: 'repeatable',
   parallel: true,
   async run({ kilograms, country }) {

@@ -1,4 +1,4 @@
-/** Code review: two reviewers look at the same code at once, each for what it knows best. */
+/** Code review: two reviewers with different specialities review the same code in parallel. */
 import { call, type Pattern } from '../pattern.ts';
 
 const code = `export function greet(name) {

@@ -1,4 +1,4 @@
-/** Coordinator: tasks go to specialists, of which each has the tools of its field and no others. */
+/** Coordinator: tasks go to specialists, each of which has only the tools of its field. */
 import { call, type Pattern } from '../pattern.ts';
 
 const spawn = (agentId: string, task: string) =>

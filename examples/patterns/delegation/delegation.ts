@@ -1,4 +1,4 @@
-/** Delegation: one task is given away, and its result is waited for. */
+/** Delegation: an agent delegates one task and waits for the result. */
 import { call, type Pattern } from '../pattern.ts';
 
 const task = 'Say in one sentence why the sky is blue.';

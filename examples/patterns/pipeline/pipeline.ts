@@ -1,6 +1,4 @@
-/**
- * Pipeline: one agent after the other works on the text, each on what the one before made of it.
- */
+/** Pipeline: agents work on a text one after the other, each on the result of the previous one. */
 import { call, type Pattern } from '../pattern.ts';
 
 const text = 'troupe gives agents a memory that outlives the machine';

@@ -1,4 +1,6 @@
-/** Research: subagents look into parts of a question side by side; their results come together. */
+/**
+ * Research: subagents examine parts of a question in parallel; the parent combines their results.
+ */
 import { call, type Pattern } from '../pattern.ts';
 
 const questions = {
