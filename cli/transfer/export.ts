@@ -96,7 +96,7 @@ export const sentence = (summary: TransferSummary): string =>
   [
     `cell ${summary.cell}: ${several(summary.shards, 'shard')}`,
     several(summary.actors, 'actor'),
-    `${several(summary.entries, 'pending message')}`,
+    several(summary.entries, 'pending message'),
     several(summary.transcripts, 'transcript'),
     several(summary.letters, 'dead letter'),
     several(summary.artifacts, 'artifact'),
