@@ -27,7 +27,7 @@ export const dataActions = (): readonly ActionDefinition[] => [
   defineAction({
     action: 'agent_data.update_document',
     version: '1.0.0',
-    description: 'Writes a document: creates it, or makes a new version of it.',
+    description: 'Writes a document: creates it, or adds a new version.',
     agent: 'agent_data',
     schemas: {
       '1.0': Type.Object({
@@ -54,7 +54,7 @@ export const dataActions = (): readonly ActionDefinition[] => [
     action: 'agent_data.restore_document',
     version: '1.0.0',
     description:
-      'Undoes one update: the content before it, as a new version. CONFLICT when somebody has written since; an update that never came is kept from coming.',
+      'Undoes one update by restoring the previous content as a new version. CONFLICT after a later change. An update that has not arrived yet is refused when it does.',
     agent: 'agent_data',
     schemas: {
       '1.0': Type.Object({

@@ -8,7 +8,7 @@ export const notifierActions = (): readonly ActionDefinition[] => [
     action: 'notifier.send_notification',
     version: '1.0.0',
     description:
-      'Keeps a notification and tells those who watch; with a url it is posted there, as JSON.',
+      'Stores a notification and publishes it to watchers; with a url, also posts it there as JSON.',
     agent: 'notifier',
     schemas: {
       '1.0': Type.Object({

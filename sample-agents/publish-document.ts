@@ -13,7 +13,7 @@ const verifyDocument = { action: 'verifier.verify_document', version: '1.0.0' } 
 export const publishDocument: ProcessDefinition = defineProcess({
   action: 'process.publish_document',
   version: '1.0.0',
-  description: 'Writes a document and tells somebody of it, or does neither.',
+  description: 'Writes a document and sends a notification about it, or does neither.',
   payload: Type.Object({
     document_id: Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$' }),
     content: Type.String({ maxLength: 32_768 }),

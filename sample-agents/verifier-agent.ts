@@ -19,7 +19,11 @@ import {
 import { type Evidence, EvidenceSchema } from '../protocols/task.ts';
 import { type ActionContext, type ActionDefinition, defineAction } from '../actors/task/action.ts';
 
-const JobId = Type.String({ minLength: 1, maxLength: 128, description: 'what it belongs to' });
+const JobId = Type.String({
+  minLength: 1,
+  maxLength: 128,
+  description: 'the job to which the verification belongs',
+});
 
 type DocumentClaim = {
   readonly job_id: string;
@@ -38,7 +42,7 @@ export const verifierActions = (): readonly ActionDefinition[] => [
     action: 'verifier.verify_document',
     version: '1.0.0',
     description:
-      'Looks whether a document was written in this version, with this content (null: is not there).',
+      'Verifies that a document has this version and this content (null: it does not exist).',
     agent: 'verifier',
     schemas: {
       '1.0': Type.Object({
@@ -55,7 +59,7 @@ export const verifierActions = (): readonly ActionDefinition[] => [
   defineAction({
     action: 'verifier.verify_notification',
     version: '1.0.0',
-    description: 'Looks whether a notification was sent to whom it should be.',
+    description: 'Verifies that a notification was sent to the given receiver.',
     agent: 'verifier',
     schemas: {
       '1.0': Type.Object({

@@ -218,7 +218,7 @@ export const agentMachine = setup({
           after: { lease: { target: 'admitting', actions: 'askAgain' } },
         },
         resting: {
-          description: 'This turn has sent its share of answers.',
+          description: 'This turn has sent as many replies as one turn may send.',
           entry: { type: 'project', params: (args) => slots.row(args, 'active') },
           after: { nextTurn: { target: 'admitting' } },
         },
@@ -342,7 +342,7 @@ export const agentMachine = setup({
           ],
         },
         resting: {
-          description: 'This turn has sent its share of refusals.',
+          description: 'This turn has sent as many refusals as one turn may send.',
           entry: { type: 'project', params: (args) => slots.row(args, 'retired') },
           after: { nextTurn: { target: 'refusing' } },
         },

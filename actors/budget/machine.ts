@@ -102,7 +102,7 @@ export const budgetMachine = setup({
       after: { dayEnd: { target: 'settling' } },
     },
     resting: {
-      description: 'This turn has sent its share of messages.',
+      description: 'This turn has sent as many messages as one turn may send.',
       entry: { type: 'project', params: ledger.row },
       after: { nextTurn: { target: 'settling' } },
     },

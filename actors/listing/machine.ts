@@ -88,7 +88,7 @@ export const listingMachine = setup({
       },
     },
     enrolling: {
-      description: 'Asks the registry for a place; other requests wait.',
+      description: 'Waits until the registry has added the agent; other requests are deferred.',
       meta: {
         defer: [
           'registry.register_agent',

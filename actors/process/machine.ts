@@ -266,7 +266,7 @@ export const processMachine = setup({
           },
         },
         acting: {
-          description: 'The task of the compensation runs; the task retries by itself.',
+          description: 'The compensation task runs; it retries failed attempts itself.',
           entry: [
             { type: 'tell', params: saga.submit },
             { type: 'project', params: account.row },

@@ -74,18 +74,19 @@ export const registryActions = (): readonly ActionDefinition[] => [
   }),
   action({
     action: 'registry.send_heartbeat',
-    description: 'Says that the agent lives; every five minutes, two missed make it degraded.',
+    description:
+      'Heartbeat of an agent, every five minutes. After two missed ones the agent is degraded.',
     schemas: payload({ agent_id: AgentId }),
   }),
   action({
     action: 'registry.remove_agent',
-    description: 'Takes the agent out of the registry at once.',
+    description: 'Removes the agent from the registry at once.',
     schemas: payload({ agent_id: AgentId }),
   }),
   action({
     action: 'registry.deprecate_action',
     description:
-      'Announces that a MAJOR version of an action ends, at least 30 days ahead; announced daily as {action}.deprecation.',
+      'Announces the removal of a MAJOR version of an action, at least 30 days ahead. The event {action}.deprecation repeats daily.',
     schemas: payload({
       agent_id: AgentId,
       action: Type.String({ minLength: 3, maxLength: 128 }),

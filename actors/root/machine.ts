@@ -159,7 +159,7 @@ export const rootMachine = setup({
       },
       states: {
         watching: {
-          description: 'No order waits.',
+          description: 'No restart order is pending.',
           always: [
             {
               guard: 'hasTooManyAlarms',
@@ -201,10 +201,10 @@ export const rootMachine = setup({
       },
       states: {
         unattended: {
-          description: 'No worker serves; requests wait for one.',
+          description: 'No worker serves; requests wait until one joins.',
         },
         settling: {
-          description: 'A worker joined, left or was lost a moment ago; shards move.',
+          description: 'A worker joined, left or was lost recently; shards are moving.',
           entry: { type: 'project', params: (args) => placement.placementRow(args, 'settling') },
           always: [
             {
@@ -240,7 +240,7 @@ export const rootMachine = setup({
       initial: 'empty',
       states: {
         empty: {
-          description: 'Nothing waits to be sent.',
+          description: 'No message is pending.',
           always: { guard: 'hasTells', target: 'sending' },
         },
         sending: {

@@ -182,7 +182,7 @@ export const sessionMachine = sessionSetup.createMachine({
             },
             backingOff: {
               description:
-                'A call failed with a retriable error; the next attempt waits, longer each time.',
+                'A call failed with a retriable error; retries it after an increasing backoff.',
               after: {
                 retryBackoff: [
                   { guard: 'isAssembled', target: 'deciding' },
@@ -213,7 +213,7 @@ export const sessionMachine = sessionSetup.createMachine({
               initial: 'choosing',
               states: {
                 choosing: {
-                  description: 'Chooses the next calls; a message that has arrived goes first.',
+                  description: 'Chooses the next calls; new messages are processed first.',
                   always: [
                     {
                       guard: 'isRepeatingCalls',
@@ -231,7 +231,7 @@ export const sessionMachine = sessionSetup.createMachine({
                 },
                 asking: {
                   description:
-                    'The next call waits for approval; a message that arrives goes first.',
+                    'The next call waits for approval; new messages are processed first.',
                   entry: 'askForDecision',
                   on: {
                     'session.receive': {

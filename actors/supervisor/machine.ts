@@ -163,7 +163,7 @@ export const supervisorMachine = setup({
           },
           states: {
             watching: {
-              description: 'No order waits.',
+              description: 'No restart order is pending.',
               always: { guard: 'hasWaiting', target: 'backingOff' },
             },
             backingOff: {
@@ -202,7 +202,7 @@ export const supervisorMachine = setup({
       initial: 'empty',
       states: {
         empty: {
-          description: 'Nothing waits to be sent.',
+          description: 'No message is pending.',
           always: { guard: 'hasTells', target: 'sending' },
         },
         sending: {

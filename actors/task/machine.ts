@@ -36,7 +36,7 @@ export const taskMachine = taskSetup.createMachine({
   },
   states: {
     fresh: {
-      description: 'Nothing was accepted yet; the first message decides whether a task exists.',
+      description: 'No message was accepted yet; the first message decides whether a task exists.',
       on: {
         'task.submit': [
           { guard: 'isStale', target: 'refused', actions: { type: 'reply', params: view.stale } },
@@ -219,7 +219,8 @@ export const taskMachine = taskSetup.createMachine({
       },
     },
     ending: {
-      description: 'The task ends without success; first, whatever was done is undone.',
+      description:
+        'The work failed or was cancelled; completed work is undone before the task ends.',
       always: [
         { guard: 'isWithdrawable', target: 'withdrawing' },
         { guard: 'isUndoable', target: 'compensating' },

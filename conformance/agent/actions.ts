@@ -67,7 +67,7 @@ const echoPayload = () =>
   action({
     action: 'conformance.echo_payload',
     version: '1.2.0',
-    description: 'Ends at once; its result is the payload.',
+    description: 'Ends at once; returns the payload.',
     schemas: payload({ text: Text }, true),
     perform: async (given) => given,
   });
@@ -75,7 +75,7 @@ const echoPayload = () =>
 const countCall = () =>
   action({
     action: 'conformance.count_call',
-    description: 'Ends at once; its result says how often the work was done for this key.',
+    description: 'Ends at once; returns how often the work was done for this key.',
     schemas: payload({}),
     result: result({ calls: Type.Integer({ minimum: 1 }) }),
     actor: counterAddress,
@@ -84,7 +84,7 @@ const countCall = () =>
 const slowActions = () => [
   action({
     action: 'conformance.run_slowly',
-    description: `Takes as many seconds as it is told, and can be cancelled; it is then undone.`,
+    description: `Takes the given number of seconds. It can be cancelled and is then undone.`,
     schemas: payload({ seconds: Type.Number({ minimum: 0, maximum: SECONDS_MAX }) }),
     result: result({ seconds: Type.Number(), task_id: Type.String() }),
     etaSec: 2 * SECONDS_MAX,
@@ -104,7 +104,7 @@ const Code = Type.Unsafe<ErrorCode>({ type: 'string', enum: Object.keys(ERRORS) 
 const failAlways = () =>
   action({
     action: 'conformance.fail_always',
-    description: 'Every attempt fails with the code it is told.',
+    description: 'Every attempt fails with the given code.',
     schemas: payload({ code: Code }),
     backoffMs: SHORT_BACKOFF_MS,
     perform: async ({ code }) => {
@@ -115,7 +115,7 @@ const failAlways = () =>
 const failOnce = () =>
   action({
     action: 'conformance.fail_once',
-    description: 'The first attempt fails in a way that may pass, the second one succeeds.',
+    description: 'The first attempt fails with a retriable error, the second one succeeds.',
     schemas: payload({}),
     result: result({ attempt: Type.Integer() }),
     backoffMs: SHORT_BACKOFF_MS,
@@ -128,7 +128,7 @@ const failOnce = () =>
 const needInput = () =>
   action({
     action: 'conformance.need_input',
-    description: 'Waits for a name from its caller; its result is what was given.',
+    description: 'Waits for a name from its caller, and returns it.',
     schemas: payload({}),
     perform: async (_, { inputs }) => {
       if (inputs.length > 0) return { input: inputs[0] };
@@ -147,7 +147,7 @@ const needInput = () =>
 const oldActions = () =>
   [
     { version: '1.3.0', sunsetAt: SUNSET_AT, description: 'The MAJOR version that goes.' },
-    { version: '2.0.0', description: 'The MAJOR version that stays.' },
+    { version: '2.0.0', description: 'The MAJOR version that is kept.' },
   ].map((own) =>
     action({
       action: 'conformance.old_action',
@@ -161,7 +161,7 @@ const oldActions = () =>
 const secretText = () =>
   action({
     action: 'conformance.secret_text',
-    description: 'Takes sealed payloads only; its result is the length of the text.',
+    description: 'Accepts sealed payloads only; returns the length of the text.',
     schemas: payload({ text: Text }),
     result: result({ characters: Type.Integer({ minimum: 0 }) }),
     sensitive: true,
@@ -171,7 +171,7 @@ const secretText = () =>
 const fileActions = () => [
   action({
     action: 'conformance.large_payload',
-    description: 'Takes a short text, or a file by artifact_uri and artifact_hash.',
+    description: 'Accepts a short text, or a file by artifact_uri and artifact_hash.',
     schemas: payload({ text: Type.Optional(Text), ...artifactFields }),
     result: result({ bytes: Type.Integer({ minimum: 0 }), hash: Hash }),
     maxPayloadBytes: LARGE_PAYLOAD_BYTES_MAX,
@@ -179,8 +179,7 @@ const fileActions = () => [
   }),
   action({
     action: 'conformance.verify_job',
-    description:
-      'Looks at a job of its own, keeps what it saw as a file, and returns it as evidence.',
+    description: 'Verifies a job, stores the findings as a file, and returns it as evidence.',
     schemas: payload({ job_id: Type.String({ pattern: JOB_ID }) }),
     evidence: true,
     perform: verifyJob,

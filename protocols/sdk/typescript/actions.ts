@@ -37,8 +37,8 @@ export const actions = (client: TroupeClient) => ({
         ...options,
       }),
     /**
-     * Undoes one update: the content before it, as a new version. CONFLICT when somebody has
-     * written since; an update that never came is kept from coming.
+     * Undoes one update by restoring the previous content as a new version. CONFLICT after a later
+     * change. An update that has not arrived yet is refused when it does.
      */
     restoreDocument: (payload: AgentDataRestoreDocument, options: CallOptions = {}): Promise<Task> =>
       client.call('agent_data.restore_document', { ...payload }, {
@@ -46,7 +46,7 @@ export const actions = (client: TroupeClient) => ({
         schemaVersion: '1.0',
         ...options,
       }),
-    /** Writes a document: creates it, or makes a new version of it. */
+    /** Writes a document: creates it, or adds a new version. */
     updateDocument: (payload: AgentDataUpdateDocument, options: CallOptions = {}): Promise<Task> =>
       client.call('agent_data.update_document', { ...payload }, {
         version: '1.0.0',
@@ -62,56 +62,56 @@ export const actions = (client: TroupeClient) => ({
         schemaVersion: '1.0',
         ...options,
       }),
-    /** Ends at once; its result says how often the work was done for this key. */
+    /** Ends at once; returns how often the work was done for this key. */
     countCall: (payload: ConformanceCountCall, options: CallOptions = {}): Promise<Task> =>
       client.call('conformance.count_call', { ...payload }, {
         version: '1.0.0',
         schemaVersion: '1.0',
         ...options,
       }),
-    /** Ends at once; its result is the payload. */
+    /** Ends at once; returns the payload. */
     echoPayload: (payload: ConformanceEchoPayload, options: CallOptions = {}): Promise<Task> =>
       client.call('conformance.echo_payload', { ...payload }, {
         version: '1.2.0',
         schemaVersion: '1.0',
         ...options,
       }),
-    /** Every attempt fails with the code it is told. */
+    /** Every attempt fails with the given code. */
     failAlways: (payload: ConformanceFailAlways, options: CallOptions = {}): Promise<Task> =>
       client.call('conformance.fail_always', { ...payload }, {
         version: '1.0.0',
         schemaVersion: '1.0',
         ...options,
       }),
-    /** The first attempt fails in a way that may pass, the second one succeeds. */
+    /** The first attempt fails with a retriable error, the second one succeeds. */
     failOnce: (payload: ConformanceFailOnce, options: CallOptions = {}): Promise<Task> =>
       client.call('conformance.fail_once', { ...payload }, {
         version: '1.0.0',
         schemaVersion: '1.0',
         ...options,
       }),
-    /** Takes a short text, or a file by artifact_uri and artifact_hash. */
+    /** Accepts a short text, or a file by artifact_uri and artifact_hash. */
     largePayload: (payload: ConformanceLargePayload, options: CallOptions = {}): Promise<Task> =>
       client.call('conformance.large_payload', { ...payload }, {
         version: '1.0.0',
         schemaVersion: '1.0',
         ...options,
       }),
-    /** Waits for a name from its caller; its result is what was given. */
+    /** Waits for a name from its caller, and returns it. */
     needInput: (payload: ConformanceNeedInput, options: CallOptions = {}): Promise<Task> =>
       client.call('conformance.need_input', { ...payload }, {
         version: '1.0.0',
         schemaVersion: '1.0',
         ...options,
       }),
-    /** The MAJOR version that stays. */
+    /** The MAJOR version that is kept. */
     oldAction: (payload: ConformanceOldAction, options: CallOptions = {}): Promise<Task> =>
       client.call('conformance.old_action', { ...payload }, {
         version: '2.0.0',
         schemaVersion: '1.0',
         ...options,
       }),
-    /** Takes as many seconds as it is told, and can be cancelled; it is then undone. */
+    /** Takes the given number of seconds. It can be cancelled and is then undone. */
     runSlowly: (payload: ConformanceRunSlowly, options: CallOptions = {}): Promise<Task> =>
       client.call('conformance.run_slowly', { ...payload }, {
         version: '1.0.0',
@@ -119,8 +119,8 @@ export const actions = (client: TroupeClient) => ({
         ...options,
       }),
     /**
-     * Takes sealed payloads only; its result is the length of the text. Seal a
-     * ConformanceSecretText for it.
+     * Accepts sealed payloads only; returns the length of the text. Seal a ConformanceSecretText
+     * for it.
      */
     secretText: (payload: SealedPayload, options: CallOptions = {}): Promise<Task> =>
       client.call('conformance.secret_text', { ...payload }, {
@@ -128,7 +128,7 @@ export const actions = (client: TroupeClient) => ({
         schemaVersion: '1.0',
         ...options,
       }),
-    /** Looks at a job of its own, keeps what it saw as a file, and returns it as evidence. */
+    /** Verifies a job, stores the findings as a file, and returns it as evidence. */
     verifyJob: (payload: ConformanceVerifyJob, options: CallOptions = {}): Promise<Task> =>
       client.call('conformance.verify_job', { ...payload }, {
         version: '1.0.0',
@@ -137,7 +137,9 @@ export const actions = (client: TroupeClient) => ({
       }),
   },
   notifier: {
-    /** Keeps a notification and tells those who watch; with a url it is posted there, as JSON. */
+    /**
+     * Stores a notification and publishes it to watchers; with a url, also posts it there as JSON.
+     */
     sendNotification: (payload: NotifierSendNotification, options: CallOptions = {}): Promise<Task> =>
       client.call('notifier.send_notification', { ...payload }, {
         version: '1.0.0',
@@ -146,7 +148,7 @@ export const actions = (client: TroupeClient) => ({
       }),
   },
   process: {
-    /** Writes a document and tells somebody of it, or does neither. */
+    /** Writes a document and sends a notification about it, or does neither. */
     publishDocument: (payload: ProcessPublishDocument, options: CallOptions = {}): Promise<Task> =>
       client.call('process.publish_document', { ...payload }, {
         version: '1.0.0',
@@ -156,8 +158,8 @@ export const actions = (client: TroupeClient) => ({
   },
   registry: {
     /**
-     * Announces that a MAJOR version of an action ends, at least 30 days ahead; announced daily as
-     * {action}.deprecation.
+     * Announces the removal of a MAJOR version of an action, at least 30 days ahead. The event
+     * {action}.deprecation repeats daily.
      */
     deprecateAction: (payload: RegistryDeprecateAction, options: CallOptions = {}): Promise<Task> =>
       client.call('registry.deprecate_action', { ...payload }, {
@@ -175,14 +177,14 @@ export const actions = (client: TroupeClient) => ({
         schemaVersion: '1.0',
         ...options,
       }),
-    /** Takes the agent out of the registry at once. */
+    /** Removes the agent from the registry at once. */
     removeAgent: (payload: RegistryRemoveAgent, options: CallOptions = {}): Promise<Task> =>
       client.call('registry.remove_agent', { ...payload }, {
         version: '1.0.0',
         schemaVersion: '1.0',
         ...options,
       }),
-    /** Says that the agent lives; every five minutes, two missed make it degraded. */
+    /** Heartbeat of an agent, every five minutes. After two missed ones the agent is degraded. */
     sendHeartbeat: (payload: RegistrySendHeartbeat, options: CallOptions = {}): Promise<Task> =>
       client.call('registry.send_heartbeat', { ...payload }, {
         version: '1.0.0',
@@ -191,16 +193,14 @@ export const actions = (client: TroupeClient) => ({
       }),
   },
   verifier: {
-    /**
-     * Looks whether a document was written in this version, with this content (null: is not there).
-     */
+    /** Verifies that a document has this version and this content (null: it does not exist). */
     verifyDocument: (payload: VerifierVerifyDocument, options: CallOptions = {}): Promise<Task> =>
       client.call('verifier.verify_document', { ...payload }, {
         version: '1.0.0',
         schemaVersion: '1.0',
         ...options,
       }),
-    /** Looks whether a notification was sent to whom it should be. */
+    /** Verifies that a notification was sent to the given receiver. */
     verifyNotification: (payload: VerifierVerifyNotification, options: CallOptions = {}): Promise<Task> =>
       client.call('verifier.verify_notification', { ...payload }, {
         version: '1.0.0',

@@ -1,9 +1,9 @@
 /**
- * Canonical JSON (RFC 8785) and the detached signature over it (RFC 7515, appendix F), with nothing
- * but WebCrypto.
+ * Canonical JSON (RFC 8785) and the detached signature over it (RFC 7515, appendix F). Uses only
+ * WebCrypto.
  */
 
-/** JavaScript writes numbers and texts as RFC 8785 asks for; keys are sorted by UTF-16 units. */
+/** JavaScript formats numbers and texts as RFC 8785 requires; keys are sorted by UTF-16 units. */
 export const canonical = (value: unknown): string => {
   if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);
@@ -11,7 +11,7 @@ export const canonical = (value: unknown): string => {
   return `{${fields.map(([key, field]) => `${JSON.stringify(key)}:${canonical(field)}`).join(',')}}`;
 };
 
-/** An Ed25519 private key, or what signs with one that lies elsewhere (a key service). */
+/** An Ed25519 private key, or a function that signs with one (a key service). */
 export type SigningKey = { readonly kid: string } & (
   | { readonly jwk: JsonWebKey }
   | { readonly sign: (data: Uint8Array<ArrayBuffer>) => Promise<Uint8Array> }
@@ -27,13 +27,13 @@ export const signerOf = (key: SigningKey): ((text: string) => Promise<string>) =
   };
   return async (text) => {
     const head = base64url(bytesOf(JSON.stringify({ alg: 'EdDSA', kid: key.kid })));
-    // What is signed is what the other side reads, so dates and fields left out are as in the text.
+    // Signs the JSON text that is sent, so dates and omitted fields match what the server receives.
     const body = base64url(bytesOf(canonical(JSON.parse(text))));
     return `${head}..${base64url(await sign(bytesOf(`${head}.${body}`)))}`;
   };
 };
 
-/** Only what the key is: what it says of its use is differently named from place to place. */
+/** Imports only the key itself; runtimes disagree on the names of its usages. */
 const privateKeyOf = ({ kty, crv, x, d }: JsonWebKey): Promise<CryptoKey> => {
   const jwk = { kty, crv, x, d } as JsonWebKey;
   return crypto.subtle.importKey('jwk', jwk, { name: 'Ed25519' }, false, ['sign']);

@@ -1,14 +1,14 @@
 /**
- * TroupeClient: sends envelopes to a troupe over HTTP and follows their tasks. Depends on nothing
- * but what Node 20, Deno, Bun and browsers have (fetch, WebCrypto).
+ * TroupeClient: sends envelopes to a troupe over HTTP and follows their tasks. It uses only APIs
+ * that Node 20, Deno, Bun and browsers share (fetch, WebCrypto).
  *
- * What it takes off you:
- *  - the envelope around a payload, with ids, time and a number that rises per subject;
- *  - resending: what may pass (408, 429, 502, 503, 504, a broken connection) is sent again with the
- *    SAME idempotency key, not before `Retry-After`, else after growing, jittered pauses: the work
- *    is done once, however often it is sent;
- *  - waiting: a task that takes longer than the synchronous answer is followed to its end;
- *  - signing (A2A-External), when it is given a key.
+ * The client handles:
+ * - envelopes: it wraps a payload with ids, time and a sequence number per subject;
+ * - retries: temporary failures (408, 429, 502, 503, 504, a broken connection) are retried with the
+ *   SAME idempotency key after `Retry-After`, else with jittered exponential backoff. The work is
+ *   done once, regardless of the number of retries;
+ * - waiting: a task that takes longer than the synchronous response is followed to its end;
+ * - signing (A2A-External), if a key is set.
  */
 import { canonical, type SigningKey, signerOf } from './canonical.js';
 import { Connection, type ConnectionOptions, mayPass, TroupeRefusal } from './connection.js';
@@ -19,17 +19,17 @@ export type * from './types.js';
 export { canonical, type SigningKey, TroupeRefusal };
 
 export type ClientOptions = ConnectionOptions & {
-  /** as the token has it */
+  /** the tenant of the token */
   readonly tenant: string;
-  /** `sub` and roles as the token has them */
+  /** `sub` and roles of the token */
   readonly principal: { readonly sub: string; readonly roles?: readonly string[] };
   /** every envelope is signed with it */
   readonly signingKey?: SigningKey;
-  /** sends of one request, the first included; default 7 */
+  /** attempts per request, including the first; default 7 */
   readonly attemptsMax?: number;
-  /** longest pause between two sends that nobody asked for, milliseconds; default 30,000 */
+  /** maximum backoff between two attempts, milliseconds; default 30,000 */
   readonly pauseMsMax?: number;
-  /** a task is followed through failures of so long, milliseconds; default 600,000 */
+  /** how long failures are tolerated while following a task, milliseconds; default 600,000 */
   readonly patienceMs?: number;
 };
 
@@ -37,7 +37,10 @@ export type CallOptions = {
   /** default 1.0.0 */
   readonly version?: string;
   readonly schemaVersion?: string;
-  /** the same key and payload get the first result, for a day and more; default a new one */
+  /**
+   * a request with the same key and payload returns the first result, for at least a day; default:
+   * a new key
+   */
   readonly idempotencyKey?: string;
   readonly contextId?: string;
   readonly correlationId?: string;
@@ -55,7 +58,7 @@ type Cancellable = { readonly signal?: AbortSignal | undefined };
 /** The action's arguments; `schema_version` is added. */
 export type Payload = { readonly [field: string]: unknown };
 
-/** What a payload says of a file. */
+/** The fields of a payload that refer to a file. */
 export type ArtifactRef = {
   readonly artifact_uri: string;
   readonly artifact_hash: string;
@@ -64,18 +67,18 @@ export type ArtifactRef = {
 
 const FINAL = new Set(['SUCCEEDED', 'FAILED', 'CANCELLED', 'COMPENSATED', 'EXPIRED']);
 export const isFinal = (task: Task): boolean => FINAL.has(task.state);
-/** Whether its caller is asked for something: `input` answers it. */
+/** Whether the task waits for input of its caller; `input` sends it. */
 export const waitsForInput = (task: Task): boolean => task.waiting?.for === 'input';
 
 const ATTEMPTS_MAX = 7;
 const PAUSE_MS_FIRST = 200;
 const PAUSE_MS_MAX = 30_000;
 const PATIENCE_MS = 600_000;
-/** How often a number that came too late is exchanged. */
+/** Maximum number of attempts with a new sequence number. */
 const RENUMBERINGS_MAX = 20;
-/** A task that begins to wait for input tells no event: it is looked at so often beside. */
+/** There is no event when a task starts to wait for input, so the task is also polled. */
 const LOOK_MS = { first: 1_000, max: 15_000 };
-/** setTimeout takes no more. */
+/** The maximum delay of setTimeout. */
 const TIMER_MS_MAX = 2 ** 31 - 1;
 
 export class TroupeClient {
@@ -91,7 +94,7 @@ export class TroupeClient {
   }
 
   /**
-   * Sends a payload and waits until its task has ended, or asks for input.
+   * Sends a payload and waits until its task has ended or waits for input.
    * @throws TroupeRefusal when it was not accepted, or could not be followed
    */
   async call(action: string, payload: Payload, options: CallOptions = {}): Promise<Task> {
@@ -99,7 +102,7 @@ export class TroupeClient {
   }
 
   /**
-   * Sends a payload; the task as it is then: ended, or ACKED or RUNNING.
+   * Sends a payload. Returns the task in its current state: ended, ACKED or RUNNING.
    * @throws TroupeRefusal when it was not accepted
    */
   async submit(action: string, payload: Payload, options: CallOptions = {}): Promise<Task> {
@@ -133,8 +136,8 @@ export class TroupeClient {
   }
 
   /**
-   * Sends an envelope, again while that may help; with a higher number when another one of its
-   * subject was faster.
+   * Sends an envelope and retries temporary failures. If its sequence number is too low, it is sent
+   * again with a higher one.
    * @throws TroupeRefusal
    */
   async send(envelope: Envelope, { signal }: Cancellable = {}): Promise<Task> {
@@ -145,7 +148,7 @@ export class TroupeClient {
       if (last === undefined) throw error;
       const { payload, context_id, action_version } = envelope;
       const line = lineOf(payload, context_id, action_version);
-      // The key keeps it from counting twice.
+      // The idempotency key prevents a second execution.
       return this.#numbers.alone(line, () => this.#renumbered(envelope, line, last, signal));
     }
   }
@@ -155,7 +158,7 @@ export class TroupeClient {
     for (let round = 1; ; round++) {
       const envelope = { ...first, seq: this.#numbers.above(line, above) };
       try {
-        // Those behind it wait until it is accepted, not until it is done.
+        // Later envelopes wait until this one is accepted, not until it is done.
         return await this.#post(envelope, { prefer: 'respond-async' }, signal);
       } catch (error) {
         const faster = lastSeqOf(error);
@@ -172,8 +175,8 @@ export class TroupeClient {
   }
 
   /**
-   * Waits until a task has ended, or asks for input. Goes on through a restart of the other side.
-   * @throws TroupeRefusal when it cannot be looked at for `patienceMs`; it goes on all the same
+   * Waits until a task has ended or waits for input, even if the server restarts.
+   * @throws TroupeRefusal when it could not be read for `patienceMs`; the task continues
    */
   async finished(task: Task, { signal }: Cancellable = {}): Promise<Task> {
     let now = task;
@@ -191,7 +194,7 @@ export class TroupeClient {
     return now;
   }
 
-  /** The task after some time, or at its end. */
+  /** Returns the task after `lookMs`, or at its end. */
   async #followed(task: Task, lookMs: number, signal?: AbortSignal): Promise<Task> {
     let now = task;
     const enough = new AbortController();
@@ -208,32 +211,32 @@ export class TroupeClient {
       clearTimeout(timer);
       signal?.removeEventListener('abort', stop);
     }
-    // An event may come without a result that is large.
+    // An event may lack a large result.
     const isWhole = isFinal(now) && (now.state !== 'SUCCEEDED' || now.result !== undefined);
     return isWhole ? now : this.#connection.json('GET', pathOf(now.task_id), { signal });
   }
 
   /**
-   * What a task tells, from event `after` + 1 on, each once and in order, until it has ended;
-   * through broken connections.
+   * The events of a task after number `after`, each once and in order, until the task has ended.
+   * Reconnects after connection failures.
    * @throws TroupeRefusal as `finished`
    */
   async *events(
     taskId: string,
     { after = 0, signal }: Cancellable & { readonly after?: number } = {},
   ): AsyncGenerator<TaskEvent> {
-    let told = after;
+    let last = after;
     const patience = this.#patience(taskId, signal);
     for (;;) {
       try {
-        for await (const event of this.#stream(taskId, told, signal)) {
+        for await (const event of this.#stream(taskId, last, signal)) {
           patience.restore();
-          told = event.n;
+          last = event.n;
           yield event;
-          if (isFinal(event.task) && lastEvent(event.task) <= told) return;
+          if (isFinal(event.task) && lastEvent(event.task) <= last) return;
         }
         const task = await this.#connection.json<Task>('GET', pathOf(taskId), { signal });
-        if (isFinal(task) && lastEvent(task) <= told) return;
+        if (isFinal(task) && lastEvent(task) <= last) return;
         await pause(this.#pauseMs(1), signal);
       } catch (error) {
         await patience.bear(error);
@@ -249,7 +252,7 @@ export class TroupeClient {
   }
 
   /**
-   * Cancels a task, and undoes it where it can be undone. May be repeated.
+   * Cancels a task, and compensates it if possible. May be repeated.
    * @throws TroupeRefusal CONFLICT when it has ended otherwise
    */
   async cancel(task: Task | string, reason?: string): Promise<Task> {
@@ -259,26 +262,26 @@ export class TroupeClient {
   }
 
   /**
-   * Gives a task the input that it waits for: once, however often it is sent.
-   * @throws TroupeRefusal CONFLICT when it waits for nothing
+   * Sends the input that a task waits for. A repeat has no effect.
+   * @throws TroupeRefusal CONFLICT when the task does not wait for input
    */
   input(task: Task | string, input: unknown): Promise<Task> {
     const task_id = typeof task === 'string' ? task : task.task_id;
     return this.submit('task.provide_input', { task_id, input });
   }
 
-  /** What is on offer. */
+  /** The offered agents and actions. */
   capabilities(): Promise<Record<string, unknown>> {
     return this.#again(undefined, () => this.#connection.json('GET', '/mcp/capabilities'));
   }
 
-  /** What verifiers found out about a job. @throws TroupeRefusal NOT_FOUND */
+  /** The evidence of a job. @throws TroupeRefusal NOT_FOUND */
   evidence(jobId: string): Promise<{ job_id: string; records: Evidence[] }> {
     const path = `/evidence/${encodeURIComponent(jobId)}`;
     return this.#again(undefined, () => this.#connection.json('GET', path));
   }
 
-  /** Stores a file; what to put into a payload. */
+  /** Stores a file; returns the fields that refer to it in a payload. */
   async upload(contents: Uint8Array<ArrayBuffer>, contentType: string): Promise<ArtifactRef> {
     const digest = new Uint8Array(await crypto.subtle.digest('SHA-256', contents));
     const hash = Array.from(digest, (byte) => byte.toString(16).padStart(2, '0')).join('');
@@ -302,7 +305,7 @@ export class TroupeClient {
     });
   }
 
-  /** A request that may be repeated, again while what it meets may pass. */
+  /** Retries an idempotent request while its failures are temporary. */
   async #again<T>(signal: AbortSignal | undefined, ask: () => Promise<T>): Promise<T> {
     for (let attempt = 1; ; attempt++) {
       try {
@@ -314,7 +317,7 @@ export class TroupeClient {
     }
   }
 
-  /** Bears failures that may pass, with a pause after each. */
+  /** Tolerates temporary failures, with a backoff after each. */
   #patience(taskId: string, signal?: AbortSignal) {
     let failures = 0;
     let sinceMs = 0;
@@ -325,9 +328,9 @@ export class TroupeClient {
         if (failures++ === 0) sinceMs = performance.now();
         if (performance.now() - sinceMs > (this.#o.patienceMs ?? PATIENCE_MS)) {
           const { code, status, message } = error;
-          const told = `the task ${taskId} goes on, but cannot be followed: ${message}`;
+          const text = `the task ${taskId} continues, but its state cannot be read: ${message}`;
           throw new TroupeRefusal(
-            { code, message: told, details: { task_id: taskId } },
+            { code, message: text, details: { task_id: taskId } },
             status,
             error,
           );
@@ -337,21 +340,21 @@ export class TroupeClient {
     };
   }
 
-  /** Not before `Retry-After`, and never all at once. */
+  /** At least `Retry-After`, plus jitter, so that clients do not retry at the same time. */
   #pauseMs(attempt: number, retryAfterSec = 0): number {
     const most = Math.min(this.#o.pauseMsMax ?? PAUSE_MS_MAX, PAUSE_MS_FIRST * 2 ** (attempt - 1));
     return retryAfterSec * 1_000 + Math.random() * most;
   }
 }
 
-/** What the numbers of envelopes rise in: subject and MAJOR version. */
+/** The scope in which sequence numbers increase: subject and MAJOR version. */
 const lineOf = (payload: Payload, contextId = '', version = '1.0.0'): string => {
   const { subject } = payload;
   const named = typeof subject === 'string' && subject !== '' ? subject : contextId;
   return `${version.split('.', 1)[0]} ${named}`;
 };
 
-/** Of a refusal because of its number. */
+/** The last accepted number, from a refusal because of the sequence number. */
 const lastSeqOf = (error: unknown): number | undefined => {
   if (!(error instanceof TroupeRefusal) || error.code !== 'CONFLICT') return undefined;
   const last = error.details['last_seq'];

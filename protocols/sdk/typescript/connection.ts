@@ -1,16 +1,16 @@
 /**
- * Connection: one request, one answer, with the token and a deadline. Whatever goes wrong is a
- * TroupeRefusal: what the other side refused, or status 0 when no whole answer came. Nothing is
- * sent twice here.
+ * Connection: sends one request with the token and a timeout, and returns one response. Every
+ * failure is a TroupeRefusal: a refusal of the server, or status 0 when there was no complete
+ * response. This class never retries.
  */
 import type { WireError } from './types.js';
 
 export type ConnectionOptions = {
-  /** of the gateway, as http://127.0.0.1:18789 */
+  /** of the gateway, such as http://127.0.0.1:18789 */
   readonly url: string;
-  /** bearer token, or what gets a fresh one; called before every request */
+  /** bearer token, or a function that returns one; called before every request */
   readonly token: string | (() => string | Promise<string>);
-  /** longest wait for one whole answer, milliseconds; default 30,000 */
+  /** timeout of a complete response, milliseconds; default 30,000 */
   readonly timeoutMs?: number | undefined;
   readonly fetch?: typeof fetch | undefined;
 };
@@ -21,12 +21,12 @@ type Request = {
   readonly signal?: AbortSignal | undefined;
 };
 
-/** What the other side refused, or a failure on the way. */
+/** A refusal of the server, or a connection failure. */
 export class TroupeRefusal extends Error {
   override readonly name = 'TroupeRefusal';
-  /** of the error taxonomy; UNAVAILABLE for a failure on the way */
+  /** code of the error taxonomy; UNAVAILABLE for a connection failure */
   readonly code: WireError['code'];
-  /** HTTP status; 0 when no whole answer came */
+  /** HTTP status; 0 when there was no complete response */
   readonly status: number;
   readonly details: Readonly<Record<string, unknown>>;
   readonly retryAfterSec: number | undefined;
@@ -46,7 +46,7 @@ export const mayPass = (error: unknown): error is TroupeRefusal =>
   error instanceof TroupeRefusal && PASSING.has(error.status);
 
 const TIMEOUT_MS = 30_000;
-/** A stream says something every 15 s, if only that it is still there. */
+/** A stream sends at least a keep-alive every 15 s. */
 const SILENCE_MS_MAX = 60_000;
 
 export class Connection {
@@ -56,7 +56,7 @@ export class Connection {
     this.#o = { ...options, url: options.url.replace(/\/+$/, '') };
   }
 
-  /** @throws TroupeRefusal; what `signal` was aborted with; what the token's source throws */
+  /** @throws TroupeRefusal; the reason of an aborted `signal`; an error of the token function */
   async json<T>(method: string, path: string, request: Request = {}): Promise<T> {
     const deadline = new Deadline(this.#o.timeoutMs ?? TIMEOUT_MS, request.signal);
     try {
@@ -108,7 +108,7 @@ export class Connection {
   ): Promise<Response> {
     const send = this.#o.fetch ?? fetch;
     const contents = body === undefined ? {} : { body };
-    // A door redirects nobody, and the token is for this one.
+    // A gateway never redirects, and the token must not be sent to another server.
     const how = { method, headers, signal, redirect: 'manual' as const };
     return send(this.#o.url + path, { ...how, ...contents });
   }
@@ -126,7 +126,7 @@ export class Connection {
   }
 }
 
-/** Aborts when its time is up, or when another signal does. */
+/** Aborts after the timeout, or when `signal` aborts. */
 class Deadline {
   readonly #controller = new AbortController();
   readonly #ms: number;
@@ -171,7 +171,7 @@ const errorOf = (status: number, text: string): WireError => {
     const { error } = JSON.parse(text) as { error?: WireError };
     if (typeof error?.code === 'string') return error;
   } catch {
-    // Not of the taxonomy: a proxy's answer.
+    // Not an error of the taxonomy: the response of a proxy.
   }
   return { code: 'UNAVAILABLE', message: `HTTP ${status} ${text.slice(0, 200)}` };
 };

@@ -1,12 +1,12 @@
 /**
- * Numbers of envelopes (`seq`): they rise per subject and MAJOR version, also after a restart,
- * since a new client begins with the time and so above an old one's.
+ * Sequence numbers of envelopes (`seq`). They increase per subject and MAJOR version. A new client
+ * starts with the current time, so its numbers are higher than those before a restart.
  *
- * Envelopes that are sent at once may overtake each other, and one whose number came late is
- * refused. Such a one is sent again alone: while it is, new ones of its subject wait.
+ * Concurrent envelopes may overtake each other, and the server refuses one whose number is too low.
+ * Such an envelope is sent again alone: new envelopes of its subject wait meanwhile.
  */
 
-/** Numbers below the time need not be remembered: the next one is the time. */
+/** Numbers below the current time need not be stored, because the next number is the time. */
 const REMEMBERED_MAX = 1_000;
 
 export class Numbers {
@@ -22,18 +22,18 @@ export class Numbers {
     return following;
   }
 
-  /** Another client of the same sender was at `last`. */
+  /** Another client of the same sender has used `last`. */
   above(line: string, last: number): number {
     this.#last.set(line, Math.max(this.#last.get(line) ?? 0, last));
     return this.next(line);
   }
 
-  /** Resolves when those that are sent alone at present are through. */
+  /** Resolves when no envelope of the subject is sent alone. */
   free(line: string): Promise<void> {
     return this.#tails.get(line) ?? Promise.resolve();
   }
 
-  /** Runs `work` when no other of its line runs alone. */
+  /** Runs `work` exclusively within its subject. */
   async alone<T>(line: string, work: () => Promise<T>): Promise<T> {
     const before = this.free(line);
     let end = (): void => {};

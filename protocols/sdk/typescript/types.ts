@@ -2330,7 +2330,7 @@ export interface RegistrySendHeartbeat {
 }
 export interface VerifierVerifyDocument {
   /**
-   * what it belongs to
+   * the job to which the verification belongs
    */
   job_id: string;
   document_id: string;
@@ -2340,7 +2340,7 @@ export interface VerifierVerifyDocument {
 }
 export interface VerifierVerifyNotification {
   /**
-   * what it belongs to
+   * the job to which the verification belongs
    */
   job_id: string;
   notification_id: string;

@@ -262,7 +262,7 @@ describe('a broken connection', () => {
     proxy.cut();
     const { details, message } = await refusalOf(client.finished(begun));
     expect(details).toEqual({ task_id: begun.task_id });
-    expect(message).toContain('goes on');
+    expect(message).toContain('continues');
   });
 });
 

@@ -1,4 +1,4 @@
-"""Talk to a troupe by envelopes. Standard library only."""
+"""Client for a troupe's envelopes. Standard library only."""
 from .canonical import canonical
 from .client import TroupeClient, is_final, waits_for_input
 from .connection import TroupeRefusal

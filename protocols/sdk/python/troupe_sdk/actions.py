@@ -41,12 +41,12 @@ class AgentData:
         return self._client.call("agent_data.read_document", payload, **options)
 
     def restore_document(self, payload: Union[AgentDataRestoreDocument, Mapping[str, Any]], **options: Any) -> Task:
-        """Undoes one update: the content before it, as a new version. CONFLICT when somebody has written since; an update that never came is kept from coming."""
+        """Undoes one update by restoring the previous content as a new version. CONFLICT after a later change. An update that has not arrived yet is refused when it does."""
         options = {"version": "1.0.0", "schema_version": "1.0", **options}
         return self._client.call("agent_data.restore_document", payload, **options)
 
     def update_document(self, payload: Union[AgentDataUpdateDocument, Mapping[str, Any]], **options: Any) -> Task:
-        """Writes a document: creates it, or makes a new version of it."""
+        """Writes a document: creates it, or adds a new version."""
         options = {"version": "1.0.0", "schema_version": "1.0", **options}
         return self._client.call("agent_data.update_document", payload, **options)
 
@@ -61,52 +61,52 @@ class Conformance:
         return self._client.call("conformance.check_undone", payload, **options)
 
     def count_call(self, payload: Union[ConformanceCountCall, Mapping[str, Any]], **options: Any) -> Task:
-        """Ends at once; its result says how often the work was done for this key."""
+        """Ends at once; returns how often the work was done for this key."""
         options = {"version": "1.0.0", "schema_version": "1.0", **options}
         return self._client.call("conformance.count_call", payload, **options)
 
     def echo_payload(self, payload: Union[ConformanceEchoPayload, Mapping[str, Any]], **options: Any) -> Task:
-        """Ends at once; its result is the payload."""
+        """Ends at once; returns the payload."""
         options = {"version": "1.2.0", "schema_version": "1.0", **options}
         return self._client.call("conformance.echo_payload", payload, **options)
 
     def fail_always(self, payload: Union[ConformanceFailAlways, Mapping[str, Any]], **options: Any) -> Task:
-        """Every attempt fails with the code it is told."""
+        """Every attempt fails with the given code."""
         options = {"version": "1.0.0", "schema_version": "1.0", **options}
         return self._client.call("conformance.fail_always", payload, **options)
 
     def fail_once(self, payload: Union[ConformanceFailOnce, Mapping[str, Any]], **options: Any) -> Task:
-        """The first attempt fails in a way that may pass, the second one succeeds."""
+        """The first attempt fails with a retriable error, the second one succeeds."""
         options = {"version": "1.0.0", "schema_version": "1.0", **options}
         return self._client.call("conformance.fail_once", payload, **options)
 
     def large_payload(self, payload: Union[ConformanceLargePayload, Mapping[str, Any]], **options: Any) -> Task:
-        """Takes a short text, or a file by artifact_uri and artifact_hash."""
+        """Accepts a short text, or a file by artifact_uri and artifact_hash."""
         options = {"version": "1.0.0", "schema_version": "1.0", **options}
         return self._client.call("conformance.large_payload", payload, **options)
 
     def need_input(self, payload: Union[ConformanceNeedInput, Mapping[str, Any]], **options: Any) -> Task:
-        """Waits for a name from its caller; its result is what was given."""
+        """Waits for a name from its caller, and returns it."""
         options = {"version": "1.0.0", "schema_version": "1.0", **options}
         return self._client.call("conformance.need_input", payload, **options)
 
     def old_action(self, payload: Union[ConformanceOldAction, Mapping[str, Any]], **options: Any) -> Task:
-        """The MAJOR version that stays."""
+        """The MAJOR version that is kept."""
         options = {"version": "2.0.0", "schema_version": "1.0", **options}
         return self._client.call("conformance.old_action", payload, **options)
 
     def run_slowly(self, payload: Union[ConformanceRunSlowly, Mapping[str, Any]], **options: Any) -> Task:
-        """Takes as many seconds as it is told, and can be cancelled; it is then undone."""
+        """Takes the given number of seconds. It can be cancelled and is then undone."""
         options = {"version": "1.0.0", "schema_version": "1.0", **options}
         return self._client.call("conformance.run_slowly", payload, **options)
 
     def secret_text(self, payload: Union[SealedPayload, Mapping[str, Any]], **options: Any) -> Task:
-        """Takes sealed payloads only; its result is the length of the text. Seal a ConformanceSecretText for it."""
+        """Accepts sealed payloads only; returns the length of the text. Seal a ConformanceSecretText for it."""
         options = {"version": "1.0.0", "schema_version": "1.0", **options}
         return self._client.call("conformance.secret_text", payload, **options)
 
     def verify_job(self, payload: Union[ConformanceVerifyJob, Mapping[str, Any]], **options: Any) -> Task:
-        """Looks at a job of its own, keeps what it saw as a file, and returns it as evidence."""
+        """Verifies a job, stores the findings as a file, and returns it as evidence."""
         options = {"version": "1.0.0", "schema_version": "1.0", **options}
         return self._client.call("conformance.verify_job", payload, **options)
 
@@ -116,7 +116,7 @@ class Notifier:
         self._client = client
 
     def send_notification(self, payload: Union[NotifierSendNotification, Mapping[str, Any]], **options: Any) -> Task:
-        """Keeps a notification and tells those who watch; with a url it is posted there, as JSON."""
+        """Stores a notification and publishes it to watchers; with a url, also posts it there as JSON."""
         options = {"version": "1.0.0", "schema_version": "1.0", **options}
         return self._client.call("notifier.send_notification", payload, **options)
 
@@ -126,7 +126,7 @@ class Process:
         self._client = client
 
     def publish_document(self, payload: Union[ProcessPublishDocument, Mapping[str, Any]], **options: Any) -> Task:
-        """Writes a document and tells somebody of it, or does neither."""
+        """Writes a document and sends a notification about it, or does neither."""
         options = {"version": "1.0.0", "schema_version": "1.0", **options}
         return self._client.call("process.publish_document", payload, **options)
 
@@ -136,7 +136,7 @@ class Registry:
         self._client = client
 
     def deprecate_action(self, payload: Union[RegistryDeprecateAction, Mapping[str, Any]], **options: Any) -> Task:
-        """Announces that a MAJOR version of an action ends, at least 30 days ahead; announced daily as {action}.deprecation."""
+        """Announces the removal of a MAJOR version of an action, at least 30 days ahead. The event {action}.deprecation repeats daily."""
         options = {"version": "1.0.0", "schema_version": "1.0", **options}
         return self._client.call("registry.deprecate_action", payload, **options)
 
@@ -146,12 +146,12 @@ class Registry:
         return self._client.call("registry.register_agent", payload, **options)
 
     def remove_agent(self, payload: Union[RegistryRemoveAgent, Mapping[str, Any]], **options: Any) -> Task:
-        """Takes the agent out of the registry at once."""
+        """Removes the agent from the registry at once."""
         options = {"version": "1.0.0", "schema_version": "1.0", **options}
         return self._client.call("registry.remove_agent", payload, **options)
 
     def send_heartbeat(self, payload: Union[RegistrySendHeartbeat, Mapping[str, Any]], **options: Any) -> Task:
-        """Says that the agent lives; every five minutes, two missed make it degraded."""
+        """Heartbeat of an agent, every five minutes. After two missed ones the agent is degraded."""
         options = {"version": "1.0.0", "schema_version": "1.0", **options}
         return self._client.call("registry.send_heartbeat", payload, **options)
 
@@ -161,12 +161,12 @@ class Verifier:
         self._client = client
 
     def verify_document(self, payload: Union[VerifierVerifyDocument, Mapping[str, Any]], **options: Any) -> Task:
-        """Looks whether a document was written in this version, with this content (null: is not there)."""
+        """Verifies that a document has this version and this content (null: it does not exist)."""
         options = {"version": "1.0.0", "schema_version": "1.0", **options}
         return self._client.call("verifier.verify_document", payload, **options)
 
     def verify_notification(self, payload: Union[VerifierVerifyNotification, Mapping[str, Any]], **options: Any) -> Task:
-        """Looks whether a notification was sent to whom it should be."""
+        """Verifies that a notification was sent to the given receiver."""
         options = {"version": "1.0.0", "schema_version": "1.0", **options}
         return self._client.call("verifier.verify_notification", payload, **options)
 

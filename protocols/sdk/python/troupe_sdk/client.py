@@ -1,9 +1,8 @@
 """TroupeClient: sends envelopes to a troupe over HTTP and follows their tasks.
 
-Needs nothing but Python 3.8's standard library. What it takes off you: the envelope around a
-payload; resending what may pass (408, 429, 502, 503, 504, a broken connection) with the same
-idempotency key, not before ``Retry-After``; following a task that takes longer to its end; signing
-(A2A-External), when it is given a signer.
+Uses only the standard library of Python 3.8. The client wraps a payload in an envelope; retries
+temporary failures (408, 429, 502, 503, 504, a broken connection) with the same idempotency key,
+not before ``Retry-After``; follows a task to its end; and signs (A2A-External), if a signer is set.
 
 One client may be used by many threads.
 """
@@ -43,7 +42,7 @@ def is_final(task: Task) -> bool:
 
 
 def waits_for_input(task: Task) -> bool:
-    """Whether its caller is asked for something: ``input`` answers it."""
+    """Whether the task waits for input of its caller; ``input`` sends it."""
     return task.waiting is not None and task.waiting.waiting_for == "input"
 
 
@@ -64,14 +63,14 @@ class TroupeClient:
         patience_sec: float = 600.0,
     ) -> None:
         """
-        :param token: bearer token, or what returns a fresh one; called before every request
-        :param sub: and ``roles``, ``tenant``: as the token has them
+        :param token: bearer token, or a function that returns one; called before every request
+        :param sub: like ``roles`` and ``tenant``, the value in the token
         :param signer: returns the Ed25519 signature of its argument; with ``kid`` every envelope
             is signed
-        :param attempts_max: sends of one request, the first included
-        :param pause_sec_max: longest pause between two sends that nobody asked for
-        :param timeout_sec: longest silence in one answer
-        :param patience_sec: a task is followed through failures of so long
+        :param attempts_max: attempts per request, including the first
+        :param pause_sec_max: maximum backoff between two attempts
+        :param timeout_sec: maximum time without data in one response
+        :param patience_sec: how long failures are tolerated while following a task
         """
         if (kid is None) != (signer is None):
             raise ValueError("kid and signer belong together: give both or none")
@@ -88,14 +87,14 @@ class TroupeClient:
     def call(
         self, action: str, payload: Payload, *, wait_sec: Optional[float] = None, **options: Any
     ) -> Task:
-        """Sends a payload and waits until its task has ended, or asks for input.
+        """Sends a payload and waits until its task has ended or waits for input.
 
         Options: see ``envelope``. ``wait_sec`` and raises: see ``finished``.
         """
         return self.finished(self.submit(action, payload, **options), wait_sec=wait_sec)
 
     def submit(self, action: str, payload: Payload, **options: Any) -> Task:
-        """Sends a payload; the task as it is then: ended, or ACKED or RUNNING.
+        """Sends a payload. Returns the task in its current state: ended, ACKED or RUNNING.
 
         :raises TroupeRefusal: when it was not accepted
         """
@@ -122,8 +121,8 @@ class TroupeClient:
     ) -> Dict[str, Any]:
         """The envelope of a payload (a mapping or one of the dataclasses), ready to be sent.
 
-        :param idempotency_key: the same key and payload get the first result, for a day and more;
-            default a new one
+        :param idempotency_key: a request with the same key and payload returns the first result,
+            for at least a day; default: a new key
         """
         body = to_json(payload)
         request_id = str(uuid.uuid4())
@@ -152,8 +151,9 @@ class TroupeClient:
         return envelope
 
     def send(self, envelope: Mapping[str, Any]) -> Task:
-        """Sends an envelope, again while that may help; with a higher number when another one of
-        its subject was faster.
+        """Sends an envelope and retries temporary failures.
+
+        If its sequence number is too low, it is sent again with a higher one.
 
         :raises TroupeRefusal:
         """
@@ -166,7 +166,7 @@ class TroupeClient:
         line = _line_of(
             envelope["payload"], envelope.get("context_id"), envelope["action_version"]
         )
-        # The key keeps it from counting twice.
+        # The idempotency key prevents a second execution.
         with self._numbers.alone(line):
             return self._renumbered(envelope, line, last)
 
@@ -176,7 +176,7 @@ class TroupeClient:
             rounds += 1
             envelope = {**first, "seq": self._numbers.next(line, above=last)}
             try:
-                # Those behind it wait until it is accepted, not until it is done.
+                # Later envelopes wait until this one is accepted, not until it is done.
                 return self._post(envelope, {"prefer": "respond-async"})
             except TroupeRefusal as refusal:
                 faster = _last_seq_of(refusal)
@@ -190,11 +190,11 @@ class TroupeClient:
         return self._again(lambda: self._look(task_id))
 
     def finished(self, task: Task, *, wait_sec: Optional[float] = None) -> Task:
-        """Waits until a task has ended, or asks for input; through a restart of the other side.
+        """Waits until a task has ended or waits for input, even if the server restarts.
 
-        :param wait_sec: at most so long; default as long as it takes
-        :raises TimeoutError: it has not ended by then; it goes on all the same
-        :raises TroupeRefusal: it could not be looked at for ``patience_sec``; it goes on
+        :param wait_sec: time limit; default: none
+        :raises TimeoutError: it has not ended by then; the task continues
+        :raises TroupeRefusal: it could not be read for ``patience_sec``; the task continues
         """
         end = None if wait_sec is None else time.monotonic() + wait_sec
         look_sec = LOOK_SEC_FIRST
@@ -212,20 +212,21 @@ class TroupeClient:
         return task
 
     def _followed(self, task: Task, look_sec: float) -> Task:
-        """The task after some time, or at its end."""
+        """Returns the task after ``look_sec``, or at its end."""
         try:
             for event in self._stream(task.task_id, _last_event(task), look_sec):
                 task = event.task
         except TroupeRefusal as refusal:
             if not refusal.may_pass:
                 raise
-        # An event may come without a result that is large.
+        # An event may lack a large result.
         is_whole = is_final(task) and (task.state != "SUCCEEDED" or task.result is not None)
         return task if is_whole else self._look(task.task_id)
 
     def events(self, task_id: str, after: int = 0) -> Iterator[TaskEvent]:
-        """What a task tells, from event ``after`` + 1 on, each once and in order, until it has
-        ended; through broken connections.
+        """The events of a task after number ``after``, each once and in order, until it has ended.
+
+        Reconnects after connection failures.
 
         :raises TroupeRefusal: as ``finished``
         """
@@ -246,7 +247,7 @@ class TroupeClient:
                 patience.bear(refusal)
 
     def cancel(self, task: Union[Task, str], reason: Optional[str] = None) -> Task:
-        """Cancels a task, and undoes it where it can be undone. May be repeated.
+        """Cancels a task, and compensates it if possible. May be repeated.
 
         :raises TroupeRefusal: CONFLICT when it has ended otherwise
         """
@@ -255,19 +256,19 @@ class TroupeClient:
         return self.submit(found.action + ".cancel", {"task_id": found.task_id, **said})
 
     def input(self, task: Union[Task, str], value: Any) -> Task:
-        """Gives a task the input that it waits for: once, however often it is sent.
+        """Sends the input that a task waits for. A repeat has no effect.
 
-        :raises TroupeRefusal: CONFLICT when it waits for nothing
+        :raises TroupeRefusal: CONFLICT when the task does not wait for input
         """
         task_id = task if isinstance(task, str) else task.task_id
         return self.submit("task.provide_input", {"task_id": task_id, "input": value})
 
     def capabilities(self) -> Dict[str, Any]:
-        """What is on offer."""
+        """The offered agents and actions."""
         return self._again(lambda: self._connection.json("GET", "/mcp/capabilities"))
 
     def evidence(self, job_id: str) -> List[Evidence]:
-        """What verifiers found out about a job.
+        """The evidence of a job.
 
         :raises TroupeRefusal: NOT_FOUND
         """
@@ -276,7 +277,7 @@ class TroupeClient:
         return [from_json(Evidence, record) for record in found["records"]]
 
     def upload(self, contents: bytes, content_type: str) -> Dict[str, Any]:
-        """Stores a file; what to put into a payload."""
+        """Stores a file; returns the fields that refer to it in a payload."""
         headers = {"content-type": content_type, "x-artifact-sha256": sha256(contents).hexdigest()}
         stored = self._again(
             lambda: self._connection.json("POST", "/v1/artifacts", contents, headers)
@@ -295,13 +296,13 @@ class TroupeClient:
         body = json.dumps(envelope, allow_nan=False).encode("ascii")
         headers = {"content-type": "application/json", **more}
         if self._signer is not None and self._kid is not None:
-            # What is signed is what the other side reads.
+            # The signed text is the text that is sent.
             headers["x-jws-signature"] = detached_jws(json.loads(body), self._kid, self._signer)
         ask = lambda: self._connection.json("POST", "/v1/envelopes", body, headers)
         return from_json(Task, self._again(ask))
 
     def _again(self, ask: Callable[[], T]) -> T:
-        """A request that may be repeated, again while what it meets may pass."""
+        """Retries an idempotent request while its failures are temporary."""
         attempt = 0
         while True:
             attempt += 1
@@ -314,13 +315,13 @@ class TroupeClient:
             time.sleep(pause)
 
     def _pause_sec(self, attempt: int, retry_after_sec: Optional[float] = None) -> float:
-        """Not before ``Retry-After``, and never all at once."""
+        """At least ``Retry-After``, plus jitter, so that clients do not retry at the same time."""
         most = min(self._pause_sec_max, PAUSE_SEC_FIRST * 2 ** min(attempt - 1, 30))
         return (retry_after_sec or 0.0) + random.random() * most
 
 
 class _Patience:
-    """Bears failures that may pass, with a pause after each."""
+    """Tolerates temporary failures, with a backoff after each."""
 
     def __init__(self, client: TroupeClient, task_id: str) -> None:
         self._client = client
@@ -338,21 +339,22 @@ class _Patience:
             self._since = time.monotonic()
         self._failures += 1
         if time.monotonic() - self._since > self._client._patience_sec:
-            told = "the task %s goes on, but cannot be followed: %s" % (self._task_id, refusal)
-            error = {"code": refusal.code, "message": told, "details": {"task_id": self._task_id}}
+            reason = "the task %s continues, but its state cannot be read: %s"
+            text = reason % (self._task_id, refusal)
+            error = {"code": refusal.code, "message": text, "details": {"task_id": self._task_id}}
             raise TroupeRefusal(error, refusal.status) from refusal
         time.sleep(self._client._pause_sec(self._failures, refusal.retry_after_sec))
 
 
 def _line_of(payload: Mapping[str, Any], context_id: Optional[str], version: str) -> Line:
-    """What the numbers of envelopes rise in."""
+    """The scope in which sequence numbers increase: subject and MAJOR version."""
     subject = payload.get("subject")
     named = subject if isinstance(subject, str) and subject else (context_id or "")
     return (version.split(".", 1)[0], named)
 
 
 def _last_seq_of(refusal: TroupeRefusal) -> Optional[int]:
-    """Of a refusal because of its number."""
+    """The last accepted number, from a refusal because of the sequence number."""
     last = refusal.details.get("last_seq")
     return last if refusal.code == "CONFLICT" and isinstance(last, int) else None
 

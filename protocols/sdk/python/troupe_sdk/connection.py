@@ -1,7 +1,7 @@
-"""Connection: one request, one answer, with the token and a time-out.
+"""Connection: sends one request with the token and a timeout, and returns one response.
 
-Whatever goes wrong is a TroupeRefusal: what the other side refused, or status 0 when no whole
-answer came. Nothing is sent twice here.
+Every failure is a TroupeRefusal: a refusal of the server, or status 0 when there was no complete
+response. This class never retries.
 """
 import http.client
 import json
@@ -20,7 +20,7 @@ PASSING = frozenset([0, 408, 429, 502, 503, 504])
 
 
 class TroupeRefusal(Exception):
-    """What the other side refused, or a failure on the way."""
+    """A refusal of the server, or a connection failure."""
 
     def __init__(self, error: Mapping[str, Any], status: int) -> None:
         super().__init__("%s: %s" % (error.get("code"), error.get("message")))
@@ -38,7 +38,7 @@ class TroupeRefusal(Exception):
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """A door redirects nobody, and urllib would send the token to wherever it is told."""
+    """Refuses redirects: a gateway never redirects, and urllib would send the token along."""
 
     def redirect_request(self, *_: Any) -> None:
         return None
@@ -112,7 +112,7 @@ def _refusal_of(error: urllib.error.HTTPError, text: str) -> TroupeRefusal:
     try:
         body = dict(json.loads(text)["error"])
     except (ValueError, KeyError, TypeError):
-        # Not of the taxonomy: a proxy's answer.
+        # Not an error of the taxonomy: the response of a proxy.
         body = {"code": "UNAVAILABLE", "message": "HTTP %d %s" % (error.code, text[:200])}
     after = _seconds_of(error.headers.get("retry-after"))
     if after is not None:

@@ -1,9 +1,9 @@
-"""Numbers of envelopes (``seq``).
+"""Sequence numbers of envelopes (``seq``).
 
-They rise per subject and MAJOR version, also after a restart, since a new client begins with the
-time and so above an old one's. Envelopes that are sent at once may overtake each other, and one
-whose number came late is refused. Such a one is sent again alone: while it is, new ones of its
-subject wait.
+They increase per subject and MAJOR version. A new client starts with the current time, so its
+numbers are higher than those before a restart. Concurrent envelopes may overtake each other, and
+the server refuses one whose number is too low. Such an envelope is sent again alone: new envelopes
+of its subject wait meanwhile.
 """
 import threading
 import time
@@ -27,7 +27,7 @@ class Numbers:
         self._alone: Dict[Line, List] = {}
 
     def next(self, line: Line, above: int = 0) -> int:
-        """:param above: another client of the same sender was there"""
+        """:param above: another client of the same sender has used this number"""
         now = int(time.time() * 1000)
         with self._mutex:
             following = max(self._last.get(line, 0) + 1, above + 1, now)
@@ -37,7 +37,7 @@ class Numbers:
             return following
 
     def free(self, line: Line) -> None:
-        """Returns when those that are sent alone at present are through."""
+        """Returns when no envelope of the subject is sent alone."""
         with self._mutex:
             is_free = line not in self._alone
         if not is_free:
@@ -46,7 +46,7 @@ class Numbers:
 
     @contextmanager
     def alone(self, line: Line) -> Iterator[None]:
-        """No other of its line is within at the same time."""
+        """Runs exclusively within its subject."""
         with self._mutex:
             entry = self._alone.setdefault(line, [threading.Lock(), 0])
             entry[1] += 1

@@ -464,7 +464,7 @@ class TaskEvent:
 class VerifierVerifyDocument:
     document_id: str
     job_id: str
-    """what it belongs to"""
+    """the job to which the verification belongs"""
 
     version: int
     content_hash: Optional[str] = None
@@ -473,7 +473,7 @@ class VerifierVerifyDocument:
 @dataclass
 class VerifierVerifyNotification:
     job_id: str
-    """what it belongs to"""
+    """the job to which the verification belongs"""
 
     notification_id: str
     to: str

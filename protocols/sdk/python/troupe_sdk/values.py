@@ -10,7 +10,7 @@ __all__ = ["from_json", "to_json"]
 
 
 def to_json(value: Any) -> Any:
-    """A dataclass as JSON has it, without what is not set; other values as they are."""
+    """The JSON form of a dataclass, without unset fields; other values unchanged."""
     if isinstance(value, Enum):
         return value.value
     if is_dataclass(value) and not isinstance(value, type):
@@ -57,6 +57,6 @@ def from_json(kind: Any, value: Any) -> Any:
 
 
 def _json_name(kind: type, name: str) -> str:
-    """A field whose JSON name is a word of Python's stands behind its class's name."""
+    """The name of the field; a Python keyword is prefixed by the class name."""
     _, _, rest = name.partition("_")
     return rest if name.startswith(kind.__name__.lower()) and keyword.iskeyword(rest) else name
