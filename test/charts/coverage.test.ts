@@ -80,7 +80,7 @@ it('says after which path a promise was broken', () => {
   expect(walk).toThrow('after open, timer:draught: nobody may feel a draught');
 });
 
-it('refuses a machine that goes on differently after it was stored', () => {
+it('refuses a machine that behaves differently after it was stored', () => {
   const wound = new WeakSet<object>();
   const wind = () => {
     const spring = {};

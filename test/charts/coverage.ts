@@ -1,14 +1,13 @@
 /**
- * Coverage: walks a machine through everything that may happen to it, with the host that runs it
- * for real, and says which states and which transitions (each guarded branch by itself) nobody
- * reached.
+ * Coverage: explores all situations of a machine with the real host, and reports the states and
+ * transitions (per guarded branch) that no path reached.
  *
- * The walk is breadth first over classes of situations (`key`). On every step of every path the
- * machine is saved to JSON, checked, loaded and stepped a second time: a stored actor must go on
- * exactly as one that stayed in memory. Time passes by a millisecond a step, and jumps to the next
- * timer when one fires; timers fire in the order they are due.
+ * The exploration is breadth-first over classes of situations (`key`). In every step of every path
+ * the machine is saved to JSON, checked, loaded and stepped a second time: a stored actor must
+ * behave exactly like one that stayed in memory. Time advances by a millisecond per step, and jumps
+ * to the next timer when one fires; timers fire in the order of their due times.
  *
- * Boundary: knows machines and the host. What a machine promises is told to it as a ledger: an
+ * Boundary: depends on machines and the host only. The contract of a machine is a ledger: an
  * account of all asks along a path, with checks that throw.
  */
 import fc from 'fast-check';
@@ -42,7 +41,7 @@ import {
 } from '../../runtime/statechart/host.ts';
 import { nameOf, transitionsOf } from '../../runtime/statechart/parts.ts';
 
-/** One thing that may happen to the machine now. A message is asked for unless `tell`. */
+/** One possible input of the machine. A message is an ask unless `tell`. */
 export type Move =
   | {
       name: string;
@@ -57,7 +56,7 @@ export type Move =
 /** What happened in one step, for the ledger. */
 export type Happened = { name: string; cause: Cause; meta: Meta; step: Step };
 
-/** An account of a path: a copy per branch, told of every step. Checks throw. */
+/** An account of a path: a copy per branch, notified of every step. Checks throw. */
 export interface Ledger {
   copy(): Ledger;
   take(happened: Happened): void;
@@ -68,10 +67,10 @@ export type Exploration = {
   self: Address;
   /** by messages and outcomes; timers are found by themselves, named `timer:<delay>` */
   moves: (live: Live, now: number, ledger: Ledger) => readonly Move[];
-  /** situations that need not be told apart have the same key */
+  /** situations that need no separate exploration have the same key */
   key: (live: Live) => unknown;
   ledger: () => Ledger;
-  /** paths by the names of their moves, from whose ends the walk goes on, too */
+  /** paths by the names of their moves; the exploration also continues from their ends */
   scripts?: readonly (readonly string[])[];
   /** the clock may be set back by so much before a timer fires, named `timer:<delay> set back` */
   setBackMs?: number;
@@ -88,7 +87,7 @@ type Place = {
   ledger: Ledger;
   /** the last moves that led here */
   path: readonly string[];
-  /** its row as JSON, once it was asked for */
+  /** its row as JSON, cached */
   stored?: string;
 };
 type Deed = { name: string; cause: Cause; meta: Meta; now: number };
@@ -230,7 +229,7 @@ function go(options: Exploration, place: Place, deed: Deed, probe?: Probe): Plac
   return next;
 }
 
-/** Its row, as it comes out of a store; checked when the first step goes on from here. */
+/** Its row as read from a store; checked at the first step from here. */
 function storedAt(machine: AnyStateMachine, place: Place): ReturnType<typeof save> {
   if (place.stored === undefined) {
     place.stored = JSON.stringify(save(place.live));
@@ -268,8 +267,8 @@ const textOf = ({ outcome, asks, live }: Step): string =>
   JSON.stringify({ outcome, asks, row: save(live) });
 
 /**
- * `expect` for ledgers, which run inside of a test though they do not stand in one. It counts no
- * assertions for the test: of hundreds of thousands, that took a fifth of a walk's time.
+ * `expect` for ledgers, which run within a test but are defined outside. It counts no assertions:
+ * counting hundreds of thousands took a fifth of the time.
  */
 export const demand = chai.expect as unknown as typeof expect;
 

@@ -1,8 +1,8 @@
 /**
  * Agents in a cluster: the real program as two workers and two gateways on a real NATS server, each
- * with a data folder of its own, as on machines of their own. The workspace of an agent whose
- * sessions live on both workers, a question that either gateway may answer, a schedule whose worker
- * dies.
+ * with a separate data folder, as on separate machines. Covers the workspace of an agent whose
+ * sessions run on both workers, an approval that either gateway may answer, and a schedule whose
+ * worker dies.
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -44,7 +44,7 @@ let second: GatewayClient;
 const signedBy = (name: string) =>
   `export default { name: 'signed', hooks: { message_sending: ({ text }) => ({ text: text + ' [by ${name}]' }) } };`;
 
-/** As on a machine of its own. */
+/** As on a separate machine. */
 function folderOf(name: string): string {
   const data = join(folder, name);
   mkdirSync(data);
@@ -128,7 +128,7 @@ describe.skipIf(!server)(`agents of a cluster${leftOut}`, () => {
     expect(done).toContain(sessions.map((_, n) => `done-${n}`).join(' '));
   }, 20_000);
 
-  it('tell the model of a command that ran whether its files were kept', async () => {
+  it('tell the model whether the files of a command were stored', async () => {
     const sessions = WORKERS.flatMap((worker) => sessionsOn(worker, 2));
     const command = (n: number) => `touch e-${n} && sleep 0.5`;
     const texts = await Promise.all(
@@ -145,7 +145,7 @@ describe.skipIf(!server)(`agents of a cluster${leftOut}`, () => {
     expect(texts.some((text) => !text.includes('is lost'))).toBe(true);
   }, 20_000);
 
-  it('take the answer to a question through either gateway, the first one alone', async () => {
+  it('accept the decision of an approval through either gateway, the first one only', async () => {
     const [session] = sessionsOn('bob', 1);
     const asked = new Promise<{ id: string }>((resolve) =>
       second.on('exec.approval.requested', resolve),
@@ -241,7 +241,7 @@ describe.skipIf(!server)(`agents of a cluster${leftOut}`, () => {
       })) as { messages: readonly { role: string }[] };
       return messages.filter(({ role }) => role === 'user').length;
     };
-    // messages that came while a run went on may have joined it, and none is told twice
+    // messages that arrived during a run may have joined it, and none is delivered twice
     await eventually(async () => expect(await users()).toBe(fires));
   }, 20_000);
 });

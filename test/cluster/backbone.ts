@@ -1,6 +1,6 @@
 /**
- * Worlds on a cluster: two workers and a gateway on a real NATS server, each with a connection,
- * rows and an end of the bus of its own. A test talks to the gateway, which holds no shard.
+ * Worlds on a cluster: two workers and a gateway on a real NATS server, each with a separate
+ * connection, rows and bus client. A test talks to the gateway, which owns no shard.
  */
 import { basename, join } from 'node:path';
 import {
@@ -16,8 +16,9 @@ import { Ahead, ShiftedLog } from './shifted-log.ts';
 type Options = Parameters<Backbone['start']>[1];
 
 /**
- * Short beats, so that a world starts quickly. Nodes of these worlds leave in order, and none dies:
- * a machine under load must not look like a death, since a take-over loses answers of plain asks.
+ * Short heartbeats, so that a world starts quickly. Nodes of these worlds leave in order, and none
+ * dies: a slow machine must not look like a dead node, since a take-over loses answers of plain
+ * asks.
  */
 const TIMINGS = { beatMs: 25, deadAfterMs: 15_000 };
 /** Of two shards each of these workers gets one. */
@@ -31,7 +32,7 @@ export class OnNats implements Backbone {
   readonly #url: () => string;
   readonly #ahead = new Map<string, Ahead>();
 
-  /** @param url of the server; asked for when a world starts */
+  /** @param url of the server; called when a world starts */
   constructor(url: () => string) {
     this.#url = url;
   }
@@ -41,7 +42,7 @@ export class OnNats implements Backbone {
   }
 
   async start(path: string, options: Options) {
-    // All are connected before one begins to listen: so nobody takes what another is to have.
+    // All connect before one starts to listen, so that none takes over shards of another one.
     const opened = await allOrNone(
       NODES.map(({ name }) => this.#open(path, options, name)),
       ({ store }) => store.close(),
@@ -78,7 +79,7 @@ export class OnNats implements Backbone {
   }
 }
 
-/** Worlds of one server do not meet: each is a cell of its own. */
+/** Worlds on one server are isolated: each is a separate cell. */
 const envOf = (path: string): string => basename(path).toLowerCase();
 
 async function startNode(

@@ -192,7 +192,7 @@ describe.skipIf(!server)(`a cluster with labels${leftOut}`, () => {
     await areShared(['ann', 'bob']);
   }, 60_000);
 
-  it('waits while no worker has the labels, and goes on when one comes', async () => {
+  it('waits while no worker has the labels, and continues when one joins', async () => {
     await stop('ann');
     await areShared(['bob']);
     const reply = said('agent:main:waiting', 'call read {"path":"of-bob"}');

@@ -1,7 +1,7 @@
 /**
- * Links that sandboxed commands leave in a workspace: two workers and a gateway of the built
- * program on a real NATS server, commands behind real bubblewrap. Each worker has its own copy of
- * the agent's workspace, so what one call leaves and the next one finds went through the store.
+ * Links that sandboxed commands create in a workspace: two workers and a gateway of the built
+ * program on a real NATS server, commands in real bubblewrap. Each worker has its own copy of the
+ * agent's workspace, so files pass from one call to the next through the store.
  */
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -148,7 +148,7 @@ describe.skipIf(missing)(`links of sandboxed commands in a cluster${leftOut}`, (
     await expect(shown).rejects.toThrow('cannot be shown');
   }, 60_000);
 
-  it('a folder that takes the place of a saved link is written as a folder', async () => {
+  it('a folder that replaces a saved link is written as a folder', async () => {
     await exec('ann', 'ln -s /usr/lib swapped');
     await exec('bob', 'rm swapped && mkdir swapped && echo here > swapped/troupe-swapped');
     expect(await exec('ann', 'cat swapped/troupe-swapped')).toContain('here');

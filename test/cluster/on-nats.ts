@@ -1,6 +1,7 @@
 /**
- * Runs suites of `test/runtime/system` on a cluster, unchanged: on the newest NATS server at hand,
- * or on each with TROUPE_NATS_ALL=1. A file has a server of its own, and each world a cell on it.
+ * Runs suites of `test/runtime/system` on a cluster, unchanged: on the newest available NATS
+ * server, or on each with TROUPE_NATS_ALL=1. A file has a separate server, and each world a cell on
+ * it.
  */
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe } from 'vitest';
@@ -24,7 +25,7 @@ export const runOnNats = (...suites: readonly string[]): void => {
         chooseBackbone(new OnNats(() => running.url));
       });
       afterAll(() => running.stop());
-      // A module is read once, unless it is asked for under another name.
+      // A module is evaluated once, unless it is imported under another name.
       for (const suite of suites) await import(`${join(folder, suite)}.test.ts?${version}.ts`);
     });
   }

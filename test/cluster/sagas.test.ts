@@ -1,7 +1,7 @@
 /**
- * Fifty sagas on three workers of the built program, one of which is killed in the middle. Would
- * catch a step that is done twice or lost when another worker takes the saga, its tasks or its
- * documents over, and evidence that lies where only the dead worker could read it.
+ * Fifty sagas on three workers of the built program, one of which is killed during the run. Would
+ * catch a step that is executed twice or lost when another worker takes over the saga, its tasks or
+ * its documents, and evidence that only the dead worker could read.
  */
 import { createHash, randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -112,7 +112,7 @@ const ready = (program: Started): Promise<{ url?: string }> =>
     return JSON.parse(program.stdout.split('\n', 1)[0]!) as { url?: string };
   });
 
-/** Three workers and a gateway; one data folder, hence one bucket. */
+/** Three workers and a gateway with one data folder, hence one bucket. */
 async function openCluster() {
   const nats = await startNats({ path: server!.path });
   onTestFinished(() => nats.stop());

@@ -1,7 +1,7 @@
 /**
- * A log whose time is that of a clock which a test sets forward. Its server knows only its own, so
- * an entry's time is the server's and what the clock was ahead when the entry was first seen here.
- * For a world whose processes are all in this one: they share the `Ahead`.
+ * A log with the time of a test clock. An entry's time is the server's time plus the offset of the
+ * test clock when this process first read the entry. For a world whose processes are all in this
+ * one: they share the `Ahead`.
  */
 import type {
   AppendAnswer,
@@ -14,7 +14,7 @@ import type {
 } from '../../runtime/log/log.ts';
 import type { Clock } from '../../runtime/index.ts';
 
-/** What is known of a cell's entries; outlives the logs that read them. */
+/** The known entry times of a cell; outlives the logs that read them. */
 export class Ahead {
   readonly #byEntry = new Map<string, number>();
   readonly #clock: Clock;

@@ -1,6 +1,6 @@
 /**
- * One worker of supervision.test.ts, as a process of its own. Its one argument is a
- * SupervisionWorker as JSON. It says `ready` when it takes shards.
+ * One worker of supervision.test.ts in a separate process. Its argument is a SupervisionWorker as
+ * JSON. It prints `ready` when it accepts shards.
  */
 import { join } from 'node:path';
 import { shopActors } from '../../examples/supervisor/shop.ts';

@@ -1,7 +1,7 @@
 /**
- * Supervision whose children are on three workers of a real cluster, one process each. In each case
- * the worker of the child that fails, or of the supervisor, is killed (kill -9) right after the
- * failure: orders must still be given once, by whichever worker has the supervisor then.
+ * Supervision with children on three workers of a real cluster, one process each. In each case the
+ * worker of the failed child, or of the supervisor, is killed (kill -9) directly after the failure.
+ * Orders must still be given once, by the worker that then owns the supervisor.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -183,7 +183,7 @@ describe.skipIf(!server)(`a supervisor with children on three workers${leftOut}`
     90_000,
   );
 
-  it('counts failures over kills, and gives up past its intensity', async () => {
+  it('counts failures across kills, and gives up above its intensity', async () => {
     const group = await begin({
       intensity: 1,
       whenExceeded: 'quarantine',

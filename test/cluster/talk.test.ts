@@ -1,8 +1,7 @@
 /**
- * Agents that talk in a cluster: the real program as two workers and a gateway on a real NATS
- * server, each with a data folder of its own. Sender and receiver, parent and child live on
- * different workers; what the models read, what is stored and what people see is the same as in one
- * process.
+ * Conversations in a cluster: the real program as two workers and a gateway on a real NATS server,
+ * each with a separate data folder. Sender and receiver, parent and child run on different workers.
+ * Model requests, stored data and user-visible messages are the same as in one process.
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -124,7 +123,7 @@ describeOnNats('agents that talk in a cluster', ({ path }) => {
     }
   }, 60_000);
 
-  it('three subagents work at once on whichever worker, and are told of once each', async () => {
+  it('three subagents run at once on any worker, and are reported once each', async () => {
     const parent = sessionOn('ann', 'main');
     const labels = ['one', 'two', 'three'];
     const calls = labels.map(
@@ -148,7 +147,7 @@ describeOnNats('agents that talk in a cluster', ({ path }) => {
     for (const label of labels) expect(heard.split(`"${label}": completed`)).toHaveLength(2);
   }, 60_000);
 
-  it('more spawns than places and waiting ones are refused, and nothing stays behind', async () => {
+  it('spawns above the limits of slots and queue are refused, and nothing is left over', async () => {
     const parent = sessionOn('bob', 'main');
     const calls = Array.from(
       { length: 26 },
@@ -161,7 +160,7 @@ describeOnNats('agents that talk in a cluster', ({ path }) => {
     const refused = results.filter(({ status }) => status === 'refused');
     expect(results).toHaveLength(26);
     for (const { rule } of refused) expect(rule).toBe('waiting');
-    // some may have ended before the last one was asked for
+    // some may have ended before the last one was requested
     expect(refused.length).toBeLessThanOrEqual(3);
     await eventually(async () => {
       const rows = await subagentsOf(parent);
@@ -176,7 +175,7 @@ describeOnNats('agents that talk in a cluster', ({ path }) => {
     await Promise.all([say(here, 'hello'), say(there, 'hello')]);
     const asks = (to: string) =>
       `call sessions_send ${JSON.stringify({ sessionKey: to, message: 'say well', timeoutSeconds: 3_600 })}`;
-    // an hour: if the circle were not found, nobody would be answered within this test
+    // an hour: if the cycle were not detected, no reply would arrive within this test
     await Promise.all([say(here, asks(there)), say(there, asks(here))]);
     const results = [...(await resultsOf(here)), ...(await resultsOf(there))];
     expect(results).toHaveLength(2);
@@ -191,7 +190,7 @@ describeOnNats('agents that talk in a cluster', ({ path }) => {
     });
   }, 60_000);
 
-  it('an echo is cut where it comes back, wherever its sessions live', async () => {
+  it('an echo is stopped where it returns, wherever its sessions run', async () => {
     await say('agent:main:main', 'ask coder to: ask main to: say hello');
     await eventually(async () => {
       const results = await resultsOf('agent:coder:main');

@@ -1,7 +1,7 @@
 /**
  * Tenants of a cluster: the real program as a worker and a gateway on a real NATS server. A tenant
- * has agents, a provider with its own key, hooks and files of its own; the worker and the gateway
- * are killed, and it has them still.
+ * has its own agents, provider key, hooks and files. The worker and the gateway are killed, and the
+ * tenant still has all of them.
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -36,7 +36,7 @@ const provider = (tenant: string) => ({
   },
 });
 
-/** As on a machine of its own. */
+/** As on a separate machine. */
 const dataOf = (name: string): string => {
   const data = join(folder, name);
   const hooks = join(data, 'tenants/acme/hooks');
@@ -123,7 +123,7 @@ describe.skipIf(!server)(`tenants of a cluster${leftOut}`, () => {
     expect(await idsOf(own)).toEqual(['main', 'clerk']);
   }, 30_000);
 
-  it('what each changes of its own agents stays apart, also after kill -9 of all processes', async () => {
+  it('the changes of each tenant stay separate, also after kill -9 of all processes', async () => {
     await acme.request('agents.create', { name: 'buyer' });
     await own.request('agents.create', { name: 'scout' });
     await acme.request('agents.files.set', {

@@ -19,7 +19,7 @@ const key = fc
   .filter((text) => Buffer.byteLength(text) <= ADDRESS_KEY_BYTES_MAX);
 
 describe('an address', () => {
-  it('gives back the parts it was made of, whatever the key holds', () => {
+  it('returns its parts, for any key', () => {
     fc.assert(
       fc.property(name, name, key, (tenant, type, text) => {
         const made = address(tenant, type, text);
@@ -120,7 +120,7 @@ describe('the shard of an address', () => {
     }
   });
 
-  it('has vectors that nobody has changed', () => {
+  it('has unchanged vectors', () => {
     const file = readFileSync(new URL('../../protocols/vectors/shard-of.json', import.meta.url));
     expect(createHash('sha256').update(file).digest('hex')).toBe(VECTORS_SHA256);
   });

@@ -7,14 +7,14 @@ const good = { schema_version: '1.0', artifact_uri, artifact_hash, content_type:
 const pathsOf = (payload: Record<string, unknown>) =>
   checkArtifactFields(payload).map(({ path }) => path);
 
-describe('the fields of a payload that comes as a file', () => {
+describe('the fields of a payload in a file', () => {
   it('are address and hash together, the type may be left out, and other fields are free', () => {
     expect(checkArtifactFields(good)).toEqual([]);
     expect(checkArtifactFields({ artifact_uri, artifact_hash })).toEqual([]);
     expect(checkArtifactFields({ ...good, subject: 's', more: { a: 1 } })).toEqual([]);
   });
 
-  it('are none in a payload without a file', () => {
+  it('are absent in a payload without a file', () => {
     expect(checkArtifactFields({ schema_version: '1.0', text: 'a' })).toEqual([]);
     expect(hasArtifact({ text: 'a', content_type: 'text/plain' })).toBe(false);
     expect([hasArtifact({ artifact_uri }), hasArtifact({ artifact_hash })]).toEqual([true, true]);

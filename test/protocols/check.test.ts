@@ -19,7 +19,7 @@ describe('a check', () => {
     expect(answer.ok && answer.value).toBe(value);
   });
 
-  it('tells each fault once, with its path and what was found', () => {
+  it('reports each error once, with its path and the value found', () => {
     const check = checker(
       Type.Object(
         {
@@ -43,7 +43,7 @@ describe('a check', () => {
     expect(answer.ok ? [] : answer.errors).toHaveLength(4);
   });
 
-  it('looks at plain JSON Schemas that were given a type: lists of values and open objects', () => {
+  it('validates plain JSON Schemas with a type: lists of values and open objects', () => {
     const check = checker(
       Type.Object({
         mode: Type.Unsafe<'a' | 'b'>({ type: 'string', enum: ['a', 'b'] }),
@@ -87,7 +87,7 @@ describe('a check', () => {
     expect(tree).toEqual({ path: '/tree', message: 'must be number' });
   });
 
-  it('tells no more faults than its bound', () => {
+  it('reports no more errors than its bound', () => {
     const answer = checker(Type.Array(Type.String()))(Array.from({ length: 1000 }, (_, at) => at));
     expect(answer.ok ? [] : answer.errors).toHaveLength(CHECK_ERRORS_MAX);
   });

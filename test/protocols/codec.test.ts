@@ -38,7 +38,7 @@ describe('MessagePack', () => {
     );
   });
 
-  it('gives plain objects and plain numbers, also where another encoder wrote 64-bit integers', () => {
+  it('returns plain objects and plain numbers, also where another encoder wrote 64-bit integers', () => {
     const found = decode<{ at: number; big: number }>(
       encode({ at: 1_763_716_000_000, big: 2n ** 40n }),
     );
@@ -50,7 +50,7 @@ describe('MessagePack', () => {
     expect(decode(encode({ result: undefined }))).toStrictEqual({ result: undefined });
   });
 
-  it('reads every message by itself, in any order, as another process would', () => {
+  it('decodes every message independently, in any order, as another process would', () => {
     const messages = Array.from({ length: 50 }, (_, at) => ({
       type: 'x',
       id: at,
@@ -62,14 +62,14 @@ describe('MessagePack', () => {
     expect(encoded[48]).toHaveLength(encoded[0]!.length);
   });
 
-  it('gives bytes that nobody writes to again', () => {
+  it('returns bytes that are never overwritten', () => {
     const first = encode({ text: 'first' });
     const before = Uint8Array.from(first);
     for (let at = 0; at < 2000; at++) encode({ text: `later ${at}`, filler: 'x'.repeat(100) });
     expect(Uint8Array.from(first)).toEqual(before);
   });
 
-  it('gives values that do not share the memory they were read from, because a store reuses it', () => {
+  it('returns values that share no memory with their input, because a store reuses it', () => {
     const stored = encode({ blob: Uint8Array.of(1, 2, 3) });
     const { blob } = decode<{ blob: Uint8Array }>(stored);
     stored.fill(0);
@@ -141,7 +141,7 @@ describe('JSON at the edges', () => {
     );
   });
 
-  it.each([[undefined], [() => 1], [1n]])('has no form for %o and says so', (given) => {
+  it.each([[undefined], [() => 1], [1n]])('refuses %o', (given) => {
     expect(() => toJson(given)).toThrow(/no JSON form/);
   });
 });

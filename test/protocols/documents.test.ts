@@ -27,7 +27,7 @@ describe('the published documents', () => {
     expect(found).not.toContainEqual(expect.objectContaining({ severity: 0 }));
   });
 
-  it('give every schema that another validator compiles, each with a name of its own', () => {
+  it('contain every schema with a unique name, in a form that another validator compiles', () => {
     const ajv = new Ajv2020({ strict: false });
     formats.default(ajv);
     const table = schemaTable();

@@ -102,7 +102,7 @@ describe('an envelope', () => {
       expect(checkEnvelope(value)).toMatchObject({ ok: false });
   });
 
-  it('never shows in an error what stands in its payload', () => {
+  it('never shows values of its payload in an error', () => {
     const faults = faultsOf({ ...good, payload: { schema_version: 'secret-7' } });
     expect(faults).toHaveLength(1);
     expect(JSON.stringify(faults)).not.toContain('secret-7');
@@ -110,7 +110,7 @@ describe('an envelope', () => {
 });
 
 describe('reading an envelope', () => {
-  it('gives it from text and from UTF-8', () => {
+  it('parses it from text and from UTF-8', () => {
     expect(readEnvelope(JSON.stringify(good))).toEqual(good);
     expect(readEnvelope(Buffer.from(JSON.stringify(good)))).toEqual(good);
   });
@@ -184,7 +184,7 @@ describe('an envelope as a message', () => {
     });
   });
 
-  it('is the same envelope again, whatever the payload holds', () => {
+  it('is the same envelope again, for any payload', () => {
     const payload = fc
       .dictionary(fc.string(), fc.jsonValue())
       .map(({ type: _type, meta: _meta, ...fields }) => ({ ...fields, schema_version: '1.0' }));

@@ -30,7 +30,7 @@ describe('the table of errors', () => {
     });
   });
 
-  it('gives each code a JSON-RPC code of its own, none of them in the space MCP keeps to itself', () => {
+  it('assigns each code a unique JSON-RPC code, none in the range that MCP reserves', () => {
     const codes = Object.values(ERRORS).map((row) => row.jsonRpc as number);
     expect(new Set(codes).size).toBe(codes.length);
     const standard = new Set([-32602, -32603]);
@@ -39,12 +39,12 @@ describe('the table of errors', () => {
     ).toEqual([]);
   });
 
-  it('calls retriable only what may pass by itself', () => {
+  it('marks only temporary errors as retriable', () => {
     const retriable = (Object.keys(ERRORS) as ErrorCode[]).filter((code) => ERRORS[code].retriable);
     expect(retriable).toEqual(['RATE_LIMIT_EXCEEDED', 'UNAVAILABLE', 'DEADLINE_EXCEEDED']);
   });
 
-  it('tells its codes from names that every object has', () => {
+  it('distinguishes its codes from names that every object has', () => {
     expect(isErrorCode('NOT_FOUND')).toBe(true);
     expect(isErrorCode('toString')).toBe(false);
     expect(isErrorCode('ENOENT')).toBe(false);
@@ -81,7 +81,7 @@ describe('an error as data', () => {
     expect(errorData({ ...data, stack: 'at line 1', password: 'x' })).toEqual(data);
   });
 
-  it('has no key at all for what is not given', () => {
+  it('omits the keys of absent fields', () => {
     expect(Object.keys(new TroupeError('INTERNAL', 'x').toData())).toEqual(['code', 'message']);
   });
 
@@ -103,7 +103,7 @@ describe('an error as data', () => {
     expect(errorData(foreign).code).toBe('INTERNAL');
   });
 
-  it('takes over no more of a foreign message than its bound', () => {
+  it('truncates a third-party message to its bound', () => {
     expect(errorData(new Error('x'.repeat(10_000))).message).toHaveLength(
       FOREIGN_MESSAGE_CHARACTERS_MAX,
     );

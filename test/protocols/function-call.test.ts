@@ -45,7 +45,7 @@ const call = (text: string, name = functionNameOf(hello)) => ({
 });
 
 describe('an action as a function', () => {
-  it('has a name that every provider takes, and that no other action or MAJOR has', () => {
+  it('has a name that every provider accepts, unique per action and MAJOR', () => {
     const word = fc.stringMatching(/^[a-z][a-z0-9]{0,30}$/);
     const domain = fc.stringMatching(/^[a-z][a-z0-9_]{0,30}$/);
     const actions = fc.tuple(domain, word, word).map(([d, v, o]) => `${d}.${v}_${o}`);
@@ -67,7 +67,7 @@ describe('an action as a function', () => {
   it.each([
     ['a.b_c', 'a_.b_c'],
     ['a.b_c', 'a__b.c_d'],
-  ])('tells %s from %s', (left, right) => {
+  ])('distinguishes %s from %s', (left, right) => {
     expect(functionNameOf(spec(left))).not.toBe(functionNameOf(spec(right)));
     for (const action of [left, right])
       expect(actionOfFunction(functionNameOf(spec(action)))?.action).toBe(action);
@@ -85,7 +85,7 @@ describe('an action as a function', () => {
     expect(new Ajv2020().validate(parameters, { name: 'Ada' })).toBe(true);
   });
 
-  it('is none when its payload is sensitive, since a model writes plain text', () => {
+  it('does not exist when its payload is sensitive, since a model writes plain text', () => {
     const secret = { ...hello, sensitive: true };
     expect(callable([secret, spec('a.b_c')])).toEqual([spec('a.b_c')]);
     expect(() => envelopeOfCall(call('{}'), head, [secret])).toThrow(/no function/);
@@ -112,7 +112,7 @@ describe('a call', () => {
     expect(() => envelopeOfCall(call(text), head, [hello])).toThrow(/the arguments of greeter__/);
   });
 
-  it('of a function that nobody offers is refused by the name of the action', () => {
+  it('of an unknown function is refused with the name of the action', () => {
     expect(() => envelopeOfCall(call('{}', 'greeter__say_bye-v1'), head, [hello])).toThrow(
       /version 1 of greeter.say_bye/,
     );

@@ -80,7 +80,7 @@ describe('times between two', () => {
   });
 });
 
-it('what cannot be read, never comes or has passed is told', () => {
+it('reports times that cannot be parsed, never occur or have passed', () => {
   const now = at('2026-01-01T00:00Z');
   expect(faultIn(inBerlin('61 * * * *'), now)).toMatch(/61 \* \* \* \* \(Europe\/Berlin\)/);
   expect(faultIn(inBerlin('0 0 30 2 *'), now)).toMatch(/never occurs/);

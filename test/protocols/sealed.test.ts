@@ -51,7 +51,7 @@ describe('a sealed payload', () => {
     expect(await openPayload(await sealedWith({}), [mine], envelope())).toEqual(payload);
   });
 
-  it('does not open with another key, nor with another of the same name', async () => {
+  it('cannot be decrypted with another key, nor with another of the same id', async () => {
     const box = await sealed();
     const other = await newSealingKey();
     await expect(openPayload(box, [other], envelope())).rejects.toMatchObject({
@@ -92,7 +92,7 @@ describe('a sealed payload', () => {
     }
   });
 
-  it('is refused with another algorithm, zipped, or with a header that is not understood', async () => {
+  it('is refused with another algorithm, compressed, or with an unsupported header', async () => {
     const wrong = [
       await sealedWith({ alg: 'ECDH-ES' }),
       await sealedWith({ enc: 'A128GCM' }),
@@ -109,7 +109,7 @@ describe('a sealed payload', () => {
       });
   });
 
-  it('is refused when what it holds is no payload, and no error shows a piece of it', async () => {
+  it('is refused when its content is not a payload, and no error shows a part of it', async () => {
     for (const text of ['secret{', '[1]', 'null', '{"a":"secret"}', '{"schema_version":"2.0"}']) {
       const error = (await openPayload(await sealedWith({}, text), [mine], envelope()).catch(
         (thrown: unknown) => thrown,

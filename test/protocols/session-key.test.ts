@@ -10,10 +10,7 @@ import {
   sessionKind,
 } from '../../protocols/session-key.ts';
 
-/**
- * Ids as channels give them, with the separator, the escape and the words of the grammar among
- * them.
- */
+/** Ids from channels, including the separator, the escape character and words of the grammar. */
 const id = fc.oneof(
   fc.string({ unit: 'binary', minLength: 1, maxLength: 12 }),
   fc.stringMatching(/^[:%A-F0-9+@-]{1,12}$/),
@@ -44,7 +41,7 @@ const parts: fc.Arbitrary<SessionKeyParts> = fc.oneof(
 );
 
 describe('a session key', () => {
-  it('says what it was made of, whatever characters the ids hold', () => {
+  it('returns its parts, for ids of any characters', () => {
     fc.assert(
       fc.property(parts, (given) => {
         expect(parseSessionKey(formatSessionKey(given))).toEqual(given);
@@ -53,7 +50,7 @@ describe('a session key', () => {
     );
   });
 
-  it('is the same text after it was read, whoever wrote it', () => {
+  it('is the same text after parsing, whichever writer produced it', () => {
     const text = fc.oneof(
       fc.string({ unit: 'binary', maxLength: 60 }),
       fc
@@ -104,7 +101,7 @@ describe('a session key', () => {
     expect(sessionKey.dm('work', scope, peer)).toBe(expected);
   });
 
-  it('takes the account `default` and the main key `main` when a direct message names none', () => {
+  it('uses the account `default` and the main key `main` when a direct message has none', () => {
     const peer = { peerId: '7', channel: 'telegram' };
     expect(sessionKey.dm('a', 'per-account-channel-peer', peer)).toBe(
       'agent:a:telegram:default:dm:7',

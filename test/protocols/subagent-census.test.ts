@@ -47,7 +47,7 @@ it('an open one is overdue when its end by time is more than two minutes ago', (
   ]);
 });
 
-it('one that has ended is unreported until its parent has said how it was heard of', () => {
+it('one that has ended is unreported until its parent has acknowledged the report', () => {
   const ended = { status: 'completed', startedAt: NOW - 900 } as const;
   expect(censusOf([row('a', ended), row('b', { ...ended, reported: 'collect' })]).unreported).toBe(
     1,

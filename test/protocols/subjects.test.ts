@@ -33,7 +33,7 @@ const subject: fc.Arbitrary<subjects.Subject> = fc.oneof(
 );
 
 describe('a token', () => {
-  it('stands for any text and for no other, in characters every subject may hold', () => {
+  it('encodes any text uniquely, in characters allowed in subjects', () => {
     fc.assert(
       fc.property(anyText, (text) => {
         const token = subjects.escapeToken(text);

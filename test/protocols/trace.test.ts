@@ -15,7 +15,7 @@ it('reads the example of the specification', () => {
   expect(parseTraceparent(`00-${trace}-${span}-00`)?.sampled).toBe(false);
 });
 
-it('takes the known part of a later version', () => {
+it('accepts the known part of a later version', () => {
   expect(parseTraceparent(`cc-${trace}-${span}-09-what-comes-later`)).toMatchObject({
     traceId: trace,
     sampled: true,
@@ -33,7 +33,7 @@ it.each([
   ['a short trace id', `00-${trace.slice(1)}-${span}-01`],
   ['blanks around it', ` 00-${trace}-${span}-01`],
   ['flags that are not hex', `00-${trace}-${span}-0x`],
-])('takes %s for no trace context', (_, text) => {
+])('rejects %s as trace context', (_, text) => {
   expect(parseTraceparent(text)).toBeUndefined();
 });
 

@@ -139,7 +139,7 @@ it('another process sees at once what was dealt with', async () => {
   expect(await other.list()).toEqual([]);
 });
 
-it('a letter whose redrive the door refused is listed again by who had passed it', async () => {
+it('a letter whose redrive was refused is listed again by a reader that had passed it', async () => {
   const { letters, put, door } = await empty();
   await put(1, 2);
   door.refuses = true;

@@ -1,6 +1,6 @@
 /**
- * The door where the log does not say what became of a message, and where nobody answers: what is
- * sent again, and what must not be (F1, F7).
+ * The message client when the log does not report the outcome of an append, or no owner replies:
+ * what it must and must not send again (F1, F7).
  */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { setup } from 'xstate';
@@ -29,7 +29,7 @@ let bus: InProcessBus;
 let log: Log;
 /** appends whose answer is lost from now on */
 let lost: number;
-/** epoch of the shard's owner; undefined: nobody owns it */
+/** epoch of the shard's owner; undefined: no owner */
 let epoch: number | undefined;
 
 beforeEach(() => {
@@ -46,7 +46,7 @@ beforeEach(() => {
   };
 });
 
-/** Lets what was begun take its first steps, and then so much time pass. */
+/** Runs the pending promises, then advances the time. */
 async function pass(ms: number): Promise<void> {
   await settled();
   await clock.run(clock.monotonicMs() + ms);
@@ -106,7 +106,7 @@ describe.each(WAYS)('a message %s', (_, how, again) => {
     expect(await copies()).toEqual(ids);
   });
 
-  it('is asked once where no answer can be lost', async () => {
+  it('is sent once where no reply can be lost', async () => {
     void openDoor(false).ask(to, event, { principal, ...how, timeoutMs: 60_000 });
     await pass(60_000);
     expect(await copies()).toHaveLength(1);

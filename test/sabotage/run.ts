@@ -1,7 +1,7 @@
 /**
- * `npm run test:sabotage [FROM-TO]`: breaks the runtime, one line at a time, and shows that the
- * simulation goes red for each; exit code 1 when a mutant survives all seeds (1-200 by default), or
- * when the code as it is does not pass them.
+ * `npm run test:sabotage [FROM-TO]`: breaks the runtime, one line at a time, and checks that the
+ * simulation fails for each mutant. Exit code 1 when a mutant survives all seeds (1-200 by
+ * default), or when the unchanged code fails.
  */
 import { mutants } from './mutants.ts';
 import { bundleTrial, findFault, runTrial } from './sabotage.ts';

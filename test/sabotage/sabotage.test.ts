@@ -6,25 +6,25 @@ import { bundleTrial, findFault, mutate, runTrial } from './sabotage.ts';
 const SEEDS = 450;
 const LIMIT_MS = 120_000;
 
-describe('the simulation goes red when the runtime', () => {
+describe('the simulation fails when the runtime', () => {
   it.each(mutants)('has $name', { timeout: 2 * LIMIT_MS }, async (mutant) => {
     const caught = await findFault(mutant, 1, SEEDS, LIMIT_MS);
     expect(caught?.fault, `${mutant.breaks}: survives seeds 1 to ${SEEDS}`).toBeTruthy();
   });
 
-  it('and stays green when it has none', { timeout: 2 * LIMIT_MS }, async () => {
+  it('and passes when it has none', { timeout: 2 * LIMIT_MS }, async () => {
     expect(await runTrial(await bundleTrial(), 1, 10, LIMIT_MS)).toBeUndefined();
   });
 });
 
-it('a mutant whose line is gone is stale, and says so', () => {
+it('a mutant whose line is missing is reported as stale', () => {
   const change = { file: 'a.ts', find: 'fence', replace: '' };
   const mutant = { name: 'old', breaks: '', changes: [change] };
   expect(() => mutate(mutant, 'a.ts', 'no such line')).toThrow("'old' is stale");
   expect(() => mutate(mutant, 'a.ts', 'fence fence')).toThrow('2 times');
 });
 
-it('a mutant whose file is gone is stale, and says so', async () => {
+it('a mutant whose file is missing is reported as stale', async () => {
   const change = { file: 'runtime/no-such-file.ts', find: 'fence', replace: '' };
   const mutant = { name: 'moved', breaks: '', changes: [change] };
   await expect(bundleTrial(mutant)).rejects.toThrow("'moved' is stale: no runtime/no-such-file.ts");

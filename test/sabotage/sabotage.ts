@@ -1,6 +1,4 @@
-/**
- * Makes the simulator with one line of the runtime changed, and runs it in a process of its own.
- */
+/** Builds the simulator with one changed line of the runtime, and runs it in a separate process. */
 import { execFile } from 'node:child_process';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
@@ -58,8 +56,8 @@ export async function bundleTrial(mutant?: Mutant): Promise<string> {
 }
 
 /**
- * Runs seeds until one goes wrong; undefined when all are clean. No end within the limit and a
- * process that dies count as wrong, too.
+ * Runs seeds until one fails; undefined when all pass. A run beyond the time limit and a process
+ * that dies count as failures, too.
  */
 export async function runTrial(
   bundle: string,

@@ -1,10 +1,10 @@
 /**
- * Actors of the simulation: one machine that does what its messages say, under several types whose
- * policies differ, and a supervisor. A message is a small program (`Command`), so the seed decides
- * who tells whom, what waits, what fails and what dies.
+ * Actors of the simulation: one machine that executes its messages, under several types with
+ * different policies, and a supervisor. A message is a small program (`Command`), so the seed
+ * decides who sends to whom, what waits, what fails and what dies.
  *
- * Every applied message, timer and outcome is counted in the context, and its id kept, so that the
- * auditor can hold the stored state against the turns.
+ * Every applied message, timer and outcome is counted in the context and its id is stored, so that
+ * the auditor can compare the stored state with the turns.
  */
 import { assign, enqueueActions, setup } from 'xstate';
 import type { Address } from '../../protocols/address.ts';
@@ -36,7 +36,7 @@ export type Command = Message & {
   readonly kills?: boolean;
   /** when the asker is answered; default `now` */
   readonly answer?: 'now' | 'later' | 'never';
-  /** tells watchers */
+  /** publishes to watchers */
   readonly publishes?: boolean;
   /** entries for the transcript */
   readonly appends?: number;
@@ -49,7 +49,7 @@ export type Tally = {
   readonly n: number;
   /** id of the last one */
   readonly last: string;
-  /** messages told to actors, replies not counted */
+  /** messages sent to actors, without replies */
   readonly told: number;
   readonly armed: number;
   readonly fired: number;
@@ -255,11 +255,11 @@ const DIRECTIVES = [
   'sys.quarantine',
 ] as const;
 
-/** What an effect is given as `context.services`: the world outside, as one process reaches it. */
+/** The services of an effect (`context.services`): the outside world as one process reaches it. */
 export type World = {
   /** works for so long; never comes back in a process that died */
   work(id: string, attempt: number, cls: string, call: Call): Promise<Answer>;
-  /** what became of an attempt of a `once` effect */
+  /** the outcome of an attempt of a `once` effect */
   recall(id: string): { outcome: Answer } | 'again' | 'ask';
 };
 
@@ -282,7 +282,7 @@ const typed = (
   options: Partial<Pick<ActorDefinition, 'mailbox' | 'supervision' | 'idleMs' | 'whenDone'>>,
 ): ActorDefinition => defineActor({ type, version: 1, machine, effects, ...options });
 
-/** Types by what is special about them; all take the same messages. */
+/** Types by their special property; all accept the same messages. */
 export const simActors: readonly ActorDefinition[] = [
   typed('plain', { idleMs: 1_000 }),
   typed('reject', { mailbox: { capacity: 2, whenFull: 'reject' } }),

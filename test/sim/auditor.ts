@@ -1,14 +1,14 @@
 /**
- * Auditor: accounts for every message. It is told of each turn that counts (by the ledger), of
- * everything that anybody outside saw, and at the end looks for what is missing:
+ * Auditor: accounts for every message. It receives each turn that counts (from the ledger) and
+ * everything that was visible outside. At the end it checks what is missing:
  *
- *  1. every message has exactly one fate: applied, refused, expired, crashed, dropped to the dead
- *     letters, or waiting in the stash of an actor that takes nothing more (I9);
- *  2. messages of one sender to one actor are applied in order, per lane and kind;
- *  3. an actor's stored state is what its turns made: one applied input, one step (I3);
- *  4. whoever is refused is told, and what is lost is a dead letter;
- *  5. what anybody saw comes from a record that counts, at the moment it was seen (I2);
- *  6. an effect of class `once` starts at most once per decision, and only after its Start (V6).
+ * 1. every message has exactly one fate: applied, refused, expired, crashed, dropped to the dead
+ *   letters, or waiting in the stash of an actor that accepts no more messages (I9);
+ * 2. messages of one sender to one actor are applied in order, per lane and kind;
+ * 3. an actor's stored state is the result of its turns: one applied input, one step (I3);
+ * 4. the sender of a refused message is notified, and a lost message is a dead letter;
+ * 5. everything visible outside comes from a record that counts, at the moment it was seen (I2);
+ * 6. an effect of class `once` starts at most once per decision, and only after its Start (V6).
  */
 import type { Address } from '../../protocols/address.ts';
 import type { ErrorData } from '../../protocols/errors.ts';
@@ -18,14 +18,14 @@ import type { OutItem } from '../../runtime/shard/commit/records.ts';
 import type { Answer, Tally } from './actors.ts';
 import { Ledger, type TurnView } from './ledger.ts';
 
-/** A message of a client as the client knows it; copies of one key are one message. */
+/** A message of a client from the client's point of view; copies with one key are one message. */
 export type Request = {
   readonly uid: string;
   readonly client: string;
   readonly seq: number;
   readonly to: Address;
   readonly keyed: boolean;
-  /** what the client was told in the end; `unsure`: a copy may still be on its way */
+  /** the final response to the client; `unsure`: a copy may still be in flight */
   told: 'pending' | 'accepted' | 'answered' | 'refused' | 'unsure';
 };
 
@@ -42,8 +42,8 @@ type Place = { readonly sender: string; readonly n: number };
 
 const COMMANDS = new Set(['hard', 'soft', 'arm', 'do', 'cancel', 'finish']);
 /**
- * Kinds of messages that a busy actor makes wait together; within one the order holds. Where a
- * newer message takes the place of a waiting one of its type, it holds within the type.
+ * Kinds of messages that a busy actor stashes together; order holds within one. For types where a
+ * newer message replaces a waiting one, order holds within the type.
  */
 const kindOf = (actor: string, type: string): string => {
   if (type === 'arm' || (actor.includes('/coalesce/') && type !== 'hard')) return type;
@@ -69,7 +69,7 @@ export class Auditor {
   /** (actor, sender with lane, kind) -> the last one applied */
   readonly #lasts = new Map<string, { n: number; id: string }>();
   readonly #requests = new Map<string, Request>();
-  /** ids of requests, by the id the door gave them */
+  /** ids of requests, by the id that the entry point assigned */
   readonly #copies = new Map<string, Request>();
   /** ids of the copies that have a turn, by the request's uid */
   readonly #copiesOf = new Map<string, Set<string>>();
@@ -150,7 +150,7 @@ export class Auditor {
     this.#stepCounts(event as unknown as Answer, `an event on ${topic}`);
   }
 
-  /** A runner is told to run an intent. */
+  /** A runner is requested to run an intent. */
   sawRun(id: string, attempt: number, state: string): void {
     if (!this.ledger.intents.has(`${id}@${attempt}@${state}`))
       this.#fault(`effect ${id} attempt ${attempt} is ${state} in no record that counts`);
@@ -288,7 +288,7 @@ export class Auditor {
     this.#lasts.set(lane, { n: place.n, id: item.id });
   }
 
-  /** Where a message stands among those of its sender; none for one that was sent unsurely. */
+  /** The position of a message among those of its sender; none for one whose send is uncertain. */
   #placeOf({ taken, turn }: TurnView, item: OutItem): Place | undefined {
     if (taken.link) return { sender: `${item.from} ${taken.link.from}`, n: taken.link.n };
     const request = this.#copies.get(item.id);
@@ -299,7 +299,7 @@ export class Auditor {
   /** Rule 4. */
   #senderIsTold({ turn }: TurnView, item: OutItem): void {
     const { from, reply, event, id } = item;
-    // Answered by the Bus, which may lose it: whoever asks again under the key is told again.
+    // Replies over the Bus may be lost: a repeat with the same key receives the reply again.
     if (reply?.inbox) return;
     const answers = event.type === 'reply' || event.type === 'refused';
     const sender = reply?.actor ?? (answers ? undefined : from);

@@ -127,8 +127,8 @@ const waitsForDecision = (ledger: Ledger, shard: number, actor: string): boolean
   [...ledger.table(shard, TABLE.intent)].some(([, bytes]) => decodeIntent(bytes).actor === actor);
 
 /**
- * Copies of one request under one key: at most one has an end that lasts. Without a key every copy
- * is a message of its own. An accepted request has an end.
+ * Copies of one request with one key: at most one has a lasting end. Without a key every copy is a
+ * separate message. An accepted request has an end.
  */
 function* requestFaults(auditor: Auditor, request: Request): Generator<string> {
   const copies = auditor.copiesOf(request.uid);
@@ -150,7 +150,7 @@ function* requestFaults(auditor: Auditor, request: Request): Generator<string> {
   if (request.keyed) yield* answerFaults(name, auditor.answersOf(request.uid));
 }
 
-/** Whoever asks under one key gets one answer; what may pass with time is none. */
+/** All requests with one key receive one answer, except for temporary failures. */
 function* answerFaults(name: string, answers: readonly Seen[]): Generator<string> {
   const lasting = answers.filter(({ error }) => !error || answersFor(error));
   for (const { result, error } of lasting) {

@@ -1,8 +1,8 @@
 /**
- * Cluster: workers on one store, and everything that goes wrong between them by seed: crashes at
- * any moment, pauses, shards that move while their owner works on, faults of the log, the bus and
- * the blobs, a full disk. Placement is as careless as the protocol allows: leases do not exist, so
- * two owners of one shard are normal.
+ * Cluster: workers on one store, and seeded faults between them: crashes at any moment, pauses,
+ * shards that move while their owner continues, faults of the log, the bus and the blobs, a full
+ * disk. Placement is as careless as the protocol allows: there are no leases, so two owners of one
+ * shard are normal.
  */
 import { shardOf } from '../../protocols/address.ts';
 import { DEFAULT_LIMITS, type Limits } from '../../runtime/shard/turn/limits.ts';
@@ -85,7 +85,7 @@ export class Cluster {
     };
   }
 
-  /** Starts every machine, and the placement that gives every shard an owner again and again. */
+  /** Starts every machine, and the placement that repeatedly assigns an owner to every shard. */
   start(faults = NO_FAULTS): void {
     this.#setFaults(faults);
     this.#machines.forEach((_, machine) => this.#boot(machine));
@@ -110,7 +110,7 @@ export class Cluster {
     this.trace.push(`${this.clock.monotonicMs()} ${line}`);
   }
 
-  /** One thing goes wrong. */
+  /** Injects one fault. */
   disturb(): void {
     const { atomic } = this.#o;
     const what = this.#random.pick(atomic ? ATOMIC_TROUBLE : CLUSTER_TROUBLE);
@@ -148,7 +148,7 @@ export class Cluster {
     this.#machines.forEach((_, machine) => this.crash(machine));
   }
 
-  /** From now on nothing goes wrong any more, but what went wrong is not undone. */
+  /** Stops the injection of faults; earlier faults are not undone. */
   calm(): void {
     this.#setFaults(NO_FAULTS);
     this.log.full = false;
@@ -209,7 +209,7 @@ export class Cluster {
     if (atomic) for (let shard = 0; shard < shards; shard++) worker.take(shard);
   }
 
-  /** Gives shards that nobody seems to own to whoever is up. */
+  /** Assigns shards without a visible owner to a running worker. */
   #place(): void {
     if (this.#over) return;
     for (let shard = 0; shard < this.#o.shards; shard++) {
@@ -228,7 +228,7 @@ export class Cluster {
       this.say(`${worker.process.name} goes on`);
       worker.process.resume();
     });
-    // Placement takes it for dead and gives its shards to others.
+    // Placement considers the worker dead and assigns its shards to others.
     for (let shard = 0; shard < this.#o.shards; shard++) {
       if (worker.owns(shard) && this.#running.length > 0 && this.#random.chance(0.7))
         this.#random.pick(this.#running).take(shard);

@@ -1,9 +1,10 @@
 /**
- * Ledger: what is stored, read by an observer that shares no state with the runtime: it sees every
- * entry at the moment it is stored, applies the chain rule (C4) itself and folds what counts. What
- * it finds wrong it writes down as a fault; it never corrects.
+ * Ledger: the stored entries, read by an observer that shares no state with the runtime. It
+ * receives every entry at the moment it is stored, applies the chain rule (C4) itself and folds
+ * what counts. It records errors as faults and never corrects them.
  *
- * It knows no rule of an actor's behaviour: those are the auditor's, which is told of every turn.
+ * It has no rules about the behaviour of actors: those are in the auditor, which receives every
+ * turn.
  */
 import { parseSubject } from '../../protocols/subjects.ts';
 import { type ActorRow, decodeActorRow } from '../../runtime/shard/turn/actor-row.ts';
@@ -33,9 +34,9 @@ export type Taken = {
   /** of a client: its key and the row that remembers it */
   readonly client?: Extract<MailEntry, { kind: 'client' }>;
   readonly outcome?: Extract<MailEntry, { kind: 'outcome' }>;
-  /** what the outcome is of, as it stood before the turn */
+  /** the intent of the outcome, as stored before the turn */
   readonly intent?: Intent;
-  /** the id the machine saw as `meta.id`, where it is known */
+  /** the id that the machine received as `meta.id`, if it is known */
   readonly seen?: string;
   /** link `src/lane` and number */
   readonly link?: { readonly from: string; readonly n: number };
@@ -106,7 +107,7 @@ export class Ledger {
     }));
   }
 
-  /** Takes in one stored entry. */
+  /** Folds one stored entry. */
   readonly stored = (entry: Stored): void => {
     const subject = parseSubject(entry.subject);
     if (subject.kind === 'journal') this.#record(this.shards[subject.shard]!, entry);

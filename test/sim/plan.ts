@@ -1,7 +1,7 @@
 /**
- * Plan: what the seed decides before a run begins: the form of the store, how many take part, how
- * tight the bounds are, and how often which fault comes. A part of the runs has no faults at all,
- * so that a fault of the simulation itself is not taken for one of theirs.
+ * Plan: the parameters that the seed decides before a run: the form of the store, the number of
+ * participants, the bounds, and the frequency of each fault. Some runs have no faults, so that an
+ * error of the simulation is not mistaken for a fault.
  */
 import type { ClusterOptions, Faults } from './cluster.ts';
 import type { Random } from './random.ts';

@@ -107,8 +107,8 @@ export class SimProcess {
 
   /**
    * Rows on this process's disk, or in the shared store.
-   * @param onWritten called when rows were written, before the process knows
-   * @param isFull whether there is no room for rows just now
+   * @param onWritten called when rows were written, before the process receives the result
+   * @param isFull whether there is no space for rows
    */
   state(state: State, onWritten: (puts: readonly Put[]) => void, isFull: () => boolean): State {
     return {

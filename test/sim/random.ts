@@ -1,7 +1,7 @@
 /**
- * Random: the only source of chance in the simulation. One seed, one sequence of choices; `fork`
- * gives a part of the simulation its own sequence, so that a change in one part does not move the
- * choices of all others.
+ * Random: the only source of randomness in the simulation. One seed gives one sequence of choices;
+ * `fork` gives a part of the simulation its own sequence, so that a change in one part does not
+ * shift the choices of all others.
  */
 export class Random {
   #state: number;
@@ -10,7 +10,7 @@ export class Random {
     this.#state = Math.imul(seed ^ 0x9e3779b9, 0x85ebca6b) >>> 0;
   }
 
-  /** An independent sequence, known by its name. */
+  /** An independent sequence, identified by its name. */
   fork(name: string): Random {
     let hash = 0x811c9dc5;
     for (const character of name) hash = Math.imul(hash ^ character.charCodeAt(0), 0x01000193);

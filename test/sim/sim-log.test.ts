@@ -35,7 +35,7 @@ for (const atomic of [true, false]) {
 
 const FAULTS: LogFaults = { lost: 0.1, unanswered: 0.1, late: 0.1, failed: 0.1, slow: 0.2 };
 
-/** What is stored, and what each of 300 appends by three writers was told, in order. */
+/** The stored entries, and the results of 300 appends by three writers, in order. */
 const trace = async (seed: number, faults: LogFaults): Promise<string[]> => {
   const clock = new VirtualClock();
   const lines: string[] = [];
@@ -69,7 +69,7 @@ it('does the same for the same seed, and something else for another', async () =
   expect(other).not.toEqual(first);
 });
 
-it('stores each append at most once and never against its expectation, whatever gets lost', async () => {
+it('stores each append at most once and never against its expectation, despite losses', async () => {
   for (let seed = 0; seed < 20; seed++) {
     const lines = await trace(seed, FAULTS);
     const stored = lines.filter((line) => line.includes(' stored ')).map((line) => line.split(' '));
@@ -83,7 +83,7 @@ it('stores each append at most once and never against its expectation, whatever 
   }
 });
 
-it('tells of unknown appends of which some are stored and some are not', async () => {
+it('reports unknown appends, of which some are stored and some are not', async () => {
   const lines = await trace(3, FAULTS);
   const unknown = lines
     .filter((line) => line.endsWith(AppendUnknown.name))

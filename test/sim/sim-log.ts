@@ -28,7 +28,7 @@ export type LogFaults = {
   readonly lost: number;
   /** an append that is stored and not answered */
   readonly unanswered: number;
-  /** an append that arrives after its caller was told that nobody knows */
+  /** an append that is stored after its caller received an unknown outcome */
   readonly late: number;
   /** a read or a trim that fails */
   readonly failed: number;
@@ -44,13 +44,13 @@ export type Stored = LogEntry & { readonly subject: string };
 export type SimLogOptions = {
   readonly clock: VirtualClock;
   readonly random: Random;
-  /** given: the log is atomic, and `alongside` goes here */
+  /** if set, the log is atomic, and `alongside` is written here */
   readonly state?: MemoryState;
-  /** told of every entry at the moment it is stored */
+  /** notified of every entry at the moment it is stored */
   readonly onStored?: (entry: Stored) => void;
 };
 
-/** A caller that hears nothing gives up after so long. */
+/** Timeout of a caller that receives no result. */
 const GIVE_UP_MS = 200;
 const LATE_MS_MAX = 3_000;
 const SLOW_MS_MAX = 400;

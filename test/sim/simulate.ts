@@ -1,7 +1,7 @@
 /**
- * simulate: one run of a whole cluster by seed. Clients work while things go wrong; then nothing
- * goes wrong any more, and the cluster must come to rest with every message accounted for; then
- * everything dies and comes up again from what is stored.
+ * simulate: one run of a whole cluster by seed. Clients work while faults are injected. Then the
+ * faults stop, and the cluster must come to rest with every message accounted for. Finally every
+ * process dies and restarts from what is stored.
  */
 import type { Address } from '../../protocols/address.ts';
 import { Cluster } from './cluster.ts';
@@ -46,7 +46,9 @@ export async function simulate(seed: number): Promise<Verdict> {
   return { seed, what: plan.what, faults, trace: cluster.trace, ...counts };
 }
 
-/** Answers whether all of them know of each of their requests what they can know. */
+/**
+ * Whether every client has received a final answer to each of its requests, where one is possible.
+ */
 function startClients(cluster: Cluster, random: Random, { workload: plan }: Plan): () => boolean {
   const { clock, auditor } = cluster;
   const workload = new Workload(random.fork('workload'), plan);
@@ -102,7 +104,7 @@ async function rest(cluster: Cluster, clientsDone: () => boolean, failed: () => 
   if (auditor.faults.length === 0) ledger.fault(`no rest after ${clock.steps} steps`);
 }
 
-/** Whoever was replaced has found out by now, also with nothing to do (A7). */
+/** Every replaced owner has detected it by now, even without work (A7). */
 function oneOwnerEach({ workers, auditor: { ledger } }: Cluster): void {
   for (const { shard } of ledger.shards) {
     const owners = workers.filter((worker) => worker.owns(shard)).length;
@@ -110,7 +112,7 @@ function oneOwnerEach({ workers, auditor: { ledger } }: Cluster): void {
   }
 }
 
-/** The person behind the system: what is unknown is settled, who is suspended goes on. */
+/** Acts as the operator: decides unknown effects and resumes suspended actors. */
 function decide(cluster: Cluster, decided: Set<string>): void {
   const worker = cluster.workers.find(({ process }) => process.running);
   const { ledger } = cluster.auditor;

@@ -1,7 +1,7 @@
 /**
- * VirtualClock: the time of a simulation. It stands still while anything runs and jumps to the next
- * thing that is due, so a day costs what happens in it. All that is due at one moment runs in the
- * order it was asked for.
+ * VirtualClock: the time of a simulation. It stops while code runs and jumps to the next due timer,
+ * so a day costs only the work in it. Timers that are due at the same moment run in the order in
+ * which they were set.
  */
 import type { Clock } from '../../runtime/clock/clock.ts';
 
@@ -38,8 +38,8 @@ export class VirtualClock implements Clock {
   }
 
   /**
-   * Runs what is due, moment by moment, until `isOver` (asked after each moment) or until nothing
-   * is left or the time is up. Promises settle between two moments.
+   * Runs due timers, moment by moment, until `isOver` (checked after each moment), or until no
+   * timer is left or the time limit is reached. Promises settle between two moments.
    */
   async run(untilMs: number, isOver: () => boolean = () => false): Promise<void> {
     while (!isOver()) {

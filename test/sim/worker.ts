@@ -1,6 +1,7 @@
 /**
- * SimWorker: one worker process of the cluster with the real runtime in it: a door, an effect
- * runner and the owners of its shards. It dies without notice, and what replaces it is a new one.
+ * SimWorker: one worker process of the cluster with the real runtime in it: an entry point, an
+ * effect runner and the owners of its shards. It dies without notice, and its replacement is a new
+ * worker.
  */
 import type { Address } from '../../protocols/address.ts';
 import { decode } from '../../protocols/codec.ts';
@@ -111,7 +112,7 @@ export class SimWorker {
     return this.#owners.get(shard)?.status().state === 'owned';
   }
 
-  /** It owns the shard, or is about to, or lets it go just now. */
+  /** It owns the shard, is taking it over, or is handing it over. */
   holds(shard: number): boolean {
     const state = this.#owners.get(shard)?.status().state;
     return state === 'loading' || state === 'owned' || this.#leaving.has(shard);
@@ -125,7 +126,7 @@ export class SimWorker {
     return this.#o.state;
   }
 
-  /** Tries to take a shard; whoever owns it now finds out by itself. */
+  /** Tries to take over a shard; the current owner detects it by itself. */
   take(shard: number): void {
     if (this.holds(shard) || !this.process.running) return;
     const { process, limits, supervisor, cell, shards, snapshotEvery, journalTail } = this.#o;
@@ -159,7 +160,7 @@ export class SimWorker {
     this.#leaving.delete(shard);
   }
 
-  /** The process dies: nothing in it goes on, what it sent is on its way. */
+  /** The process dies: its code stops, and its sent messages are in flight. */
   kill(): void {
     this.process.kill();
     for (const owner of this.#owners.values()) owner.abandon();

@@ -1,6 +1,6 @@
 /**
- * Workload: what clients ask of the actors, by seed, and how they behave: one request after the
- * other, sent again under its key until it is known to be accepted (F1, F2).
+ * Workload: seeded requests of clients to actors. A client sends one request after the other, and
+ * repeats each with its key until it is known to be accepted (F1, F2).
  */
 import { address, type Address } from '../../protocols/address.ts';
 import { ERRORS } from '../../protocols/errors.ts';
@@ -13,7 +13,7 @@ import type { VirtualClock } from './virtual-clock.ts';
 export const BOSS = address('t', 'boss', 'b');
 const DEPTH_MAX = 3;
 const ASK_MS = 1_500;
-/** A client that hears nothing from a door, not even a refusal, takes it for dead. */
+/** A client that receives no response, not even a refusal, considers the entry point dead. */
 const PATIENCE_MS = 5_000;
 
 export type WorkloadOptions = {
@@ -92,7 +92,9 @@ export type ClientOptions = {
   /** a worker that seems to be up */
   readonly worker: () => { readonly door: Pick<System, 'ask' | 'tell'> } | undefined;
   readonly requests: number;
-  /** after this time it asks no more and only repeats what it does not know */
+  /**
+   * after this time the client sends no new requests and only repeats those without a final answer
+   */
   readonly untilMs: number;
   /** longest pause between two requests; default 2,500 */
   readonly pauseMsMax?: number;
@@ -100,7 +102,10 @@ export type ClientOptions = {
 
 type Told = TellAnswer | AskAnswer | { readonly kind: 'silent' };
 
-/** Sends its requests one after the other; resolves when it knows of each what it can know. */
+/**
+ * Sends its requests one after the other; resolves when each has a final answer, where one is
+ * possible.
+ */
 export async function runClient(o: ClientOptions): Promise<void> {
   const { random: r, clock } = o;
   const favourite = r.pick(o.workload.actors);

@@ -1,4 +1,4 @@
-/** Effects and reads on a cluster: on whichever worker they run, and on a gateway's copies. */
+/** Effects and reads on a cluster: on any worker, and on a gateway's replicas. */
 import { runOnNats } from '../on-nats.ts';
 
 runOnNats('effects', 'once', 'reads');

@@ -40,7 +40,7 @@ describe('params of jobs and tasks', () => {
   });
 });
 
-describe('what is told of jobs and tasks', () => {
+describe('what is sent about jobs and tasks', () => {
   it.each([
     ['CronJob', gateway.CronJob],
     ['CronRunLogEntry', gateway.CronRunLogEntry],

@@ -26,7 +26,7 @@ describe('what the gateway sends', () => {
     SessionRow: gateway.SessionsListRow,
   };
   it.each(Object.entries(sent))(
-    'is valid for the published %s, whatever its fields hold',
+    'is valid for the published %s, for any values of its fields',
     (name, schema) => {
       fc.assert(
         fc.property(admittedBy(schema), (value) => {
@@ -81,7 +81,7 @@ describe('what the gateway sends', () => {
   });
 
   it.each(Object.keys(ERRORS) as ErrorCode[])(
-    'tells %s as a code that OpenClaw knows, with ours as the reason',
+    'maps %s to a code of OpenClaw, with the troupe code as reason',
     (code) => {
       const error = gateway.gatewayError(
         new TroupeError(code, 'because', { retryAfterMs: 0.5 }).toData(),
@@ -99,7 +99,7 @@ describe('what the gateway sends', () => {
     },
   );
 
-  it('gives an error without a text its code as message, because clients refuse an empty one', () => {
+  it('uses the code as message of an error without text, because clients refuse an empty one', () => {
     const error = gateway.gatewayError({ code: 'INTERNAL', message: '' });
     expect(publishedComplaint('ErrorShape', error)).toBeUndefined();
   });
@@ -136,7 +136,7 @@ describe('what clients send', () => {
   );
 
   it.each(taken.filter(([method]) => method !== 'connect'))(
-    'as params of %s is refused with its path when it has a field nobody knows',
+    'as params of %s is refused with its path when it has an unknown field',
     (method, name) => {
       const [sample] = fc.sample(admittedBy(definition(name)), { numRuns: 1, seed: 7 });
       const answer = gateway.checkParams(method, { ...(sample as object), guardNobodyKnows: true });
@@ -164,7 +164,7 @@ describe('what clients send', () => {
     expect(gateway.checkParams('chat.send', undefined)).toMatchObject({ ok: false });
   });
 
-  it('is told every fault at once, with paths', () => {
+  it('reports all errors at once, with paths', () => {
     const answer = gateway.checkParams('chat.send', {
       message: 1,
       timeoutMs: -5,
@@ -205,7 +205,7 @@ describe('what clients send', () => {
 
 describe('the table of methods', () => {
   it('asks for the scopes that the published document asks for', () => {
-    // `connect` grants scopes; `agent` depends on what it is asked for, and write is its floor.
+    // `connect` grants scopes; the scope of `agent` depends on its params and is at least write.
     const { connect, ...others } = gateway.GatewayMethods;
     expect(connect.scope).toBeNull();
     // Methods that only troupe has, or that the document lacks.
@@ -222,7 +222,7 @@ describe('the table of methods', () => {
     }
   });
 
-  it('speaks the published version and knows its clients', () => {
+  it('uses the published version and accepts its clients', () => {
     expect(gateway.PROTOCOL_VERSION).toBe(published.PROTOCOL_VERSION);
     expect(gateway.PROTOCOL_VERSION_NODE_MIN).toBe(published.MIN_NODE_PROTOCOL_VERSION);
     const client = definition('ConnectParams').properties?.client as {
@@ -232,7 +232,7 @@ describe('the table of methods', () => {
     expect([...gateway.CLIENT_MODES].toSorted()).toEqual(client.properties.mode.enum.toSorted());
   });
 
-  it('tells methods from other names, also from those every object has', () => {
+  it('distinguishes methods from other names, including those of every object', () => {
     expect(gateway.isGatewayMethod('chat.send')).toBe(true);
     expect(gateway.isGatewayMethod('toString')).toBe(false);
     expect(gateway.isGatewayMethod('__proto__')).toBe(false);

@@ -1,4 +1,4 @@
-/** Canonical JSON (RFC 8785) as both SDKs write it, against an implementation of its own. */
+/** Canonical JSON (RFC 8785) of both SDKs, against an independent implementation. */
 import fc from 'fast-check';
 import { canonicalize } from 'json-canonicalize';
 import { expect, it } from 'vitest';

@@ -1,6 +1,6 @@
 /**
- * A door on the way to a troupe that fails as networks and proxies do: the next envelopes meet what
- * was planned for them, everything else passes. What came is kept.
+ * A proxy in front of a troupe that fails as networks and proxies do: planned faults apply to the
+ * next envelopes, everything else passes. It records the requests.
  */
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -17,7 +17,7 @@ export type Mishap =
   | 'half'
   /** a proxy's page instead of an answer */
   | 'page'
-  /** taken after those that came soon after it */
+  /** forwarded after the requests that arrived shortly after it */
   | 'late'
   | 'on time';
 

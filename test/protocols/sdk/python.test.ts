@@ -41,11 +41,11 @@ describe('a task by the Python SDK', () => {
     ]);
   });
 
-  it('takes null for a field that must be there', async () => {
+  it('accepts null for a required field', async () => {
     expect(await run('nothing_there')).toBe(true);
   });
 
-  it('is followed to its end when it takes longer, and tells each event once', async () => {
+  it('is followed to its end when it takes longer, and yields each event once', async () => {
     expect(await run('followed')).toEqual({
       begun: false,
       events: [
@@ -62,23 +62,23 @@ describe('a task by the Python SDK', () => {
     expect(await run('cancelled')).toEqual(['COMPENSATED', 'CANCELLED', 'COMPENSATED', undone]);
   });
 
-  it('comes back when it asks its caller for input, and goes on with it', async () => {
+  it('returns when it needs input, and continues with it', async () => {
     const ended = { state: 'SUCCEEDED', result: { input: { name: 'Ada' } } };
     expect(await run('asked')).toEqual([true, 'What is your name?', ended, 'CONFLICT']);
   });
 
-  it('takes a file in the place of a payload that is too large, and leaves evidence', async () => {
+  it('accepts a file in place of a payload that is too large, and stores evidence', async () => {
     const task = { state: 'SUCCEEDED', result: { bytes: 100_000 } };
     expect(await run('large')).toMatchObject(['PAYLOAD_TOO_LARGE', task, 'SUCCEEDED', true]);
   });
 
-  it('stops being waited for in time, and goes on', async () => {
+  it('stops waiting at the time limit, while the task continues', async () => {
     expect(await run('too_long')).toBe(true);
   });
 });
 
-describe('what goes wrong', () => {
-  it('is told with its code, its status and the field', async () => {
+describe('failures', () => {
+  it('is reported with its code, its status and the field', async () => {
     expect(await run('refused')).toMatchObject([
       { code: 'INVALID_ARGUMENT', status: 400, details: { errors: [{ path: '/payload/text' }] } },
       { code: 'NOT_FOUND', status: 404 },
@@ -98,7 +98,7 @@ describe('what goes wrong', () => {
     expect(door.came[1]!.atMs - door.came[0]!.atMs).toBeGreaterThanOrEqual(990);
   });
 
-  it('is given up after the attempts that were allowed', async () => {
+  it('fails after the maximum number of attempts', async () => {
     const door = await flaky();
     door.plan('page', 'page', 'page');
     const refused = await run('given_up', { URL: door.url });
@@ -106,7 +106,7 @@ describe('what goes wrong', () => {
     expect(door.came).toHaveLength(2);
   });
 
-  it('is given up when nothing comes for long', async () => {
+  it('times out when no data arrives', async () => {
     const { proxy, URL } = await proxied();
     proxy.pause();
     expect(await run('hung', { URL })).toMatchObject({ code: 'UNAVAILABLE', status: 0 });
@@ -130,7 +130,7 @@ describe('what goes wrong', () => {
     expect(await running.ended).toMatchObject({ details: { task_id: running.said[0] } });
   });
 
-  it('takes a higher number when another client of its sender was at a higher one', async () => {
+  it('uses a higher number when another client of its sender has used a higher one', async () => {
     expect(await run('behind')).toEqual({ state: 'SUCCEEDED', result: { calls: 1 } });
   });
 
@@ -144,7 +144,7 @@ describe('what goes wrong', () => {
 });
 
 describe('a program outside (A2A-External)', () => {
-  it('signs what it sends, by a signer of its own, and is refused when it does not', async () => {
+  it('signs envelopes with its signer, and is refused without one', async () => {
     const SUB = `py-${randomUUID()}`;
     const TOKEN = await live.token(SUB, { external: true });
     const { kid, jwk } = await live.key(SUB);

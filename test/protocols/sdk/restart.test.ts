@@ -7,7 +7,7 @@ import { scratchFolder } from '../../runtime/config/folder.ts';
 import { eventually } from '../../runtime/eventually.ts';
 import { startScenario, withoutPython } from './python.ts';
 
-/** A troupe of its own that can be killed and started again. */
+/** A separate troupe that can be killed and started again. */
 const open = async () => {
   const home = scratchFolder();
   const port = String(await freePort());

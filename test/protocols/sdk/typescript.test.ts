@@ -20,7 +20,7 @@ beforeAll(async () => {
 });
 afterAll(() => live.stop());
 
-/** A client with a name of its own, so that no other one's numbers are in its way. */
+/** A client with a unique name, so that sequence numbers of other tests do not interfere. */
 const clientOf = async (options: Partial<ClientOptions> = {}): Promise<TroupeClient> => {
   const { principal = { sub: `ts-${randomUUID()}`, roles: ['writer'] } } = options;
   return new TroupeClient({
@@ -59,7 +59,7 @@ describe('a task by the TypeScript SDK', () => {
     expect(task).toMatchObject({ state: 'SUCCEEDED', result: { text: 'hello' } });
   });
 
-  it('is followed to its end when it takes longer, and tells each event once', async () => {
+  it('is followed to its end when it takes longer, and yields each event once', async () => {
     const client = await clientOf();
     const begun = await slow(client, 2.5);
     expect(isFinal(begun)).toBe(false);
@@ -86,7 +86,7 @@ describe('a task by the TypeScript SDK', () => {
     expect(undone.result).toEqual({ undone: true });
   });
 
-  it('comes back when it asks its caller for input, and goes on with it', async () => {
+  it('returns when it needs input, and continues with it', async () => {
     const client = await clientOf();
     const asking = await client.call('conformance.need_input', {});
     expect(waitsForInput(asking)).toBe(true);
@@ -97,7 +97,7 @@ describe('a task by the TypeScript SDK', () => {
     expect(late.code).toBe('CONFLICT');
   });
 
-  it('is given its input once, when the answer to that is lost too', async () => {
+  it('receives its input once, also when the response is lost', async () => {
     const door = await flaky();
     const client = await clientOf({ url: door.url });
     const asking = await client.call('conformance.need_input', {});
@@ -107,7 +107,7 @@ describe('a task by the TypeScript SDK', () => {
     expect(door.came).toHaveLength(4);
   });
 
-  it('takes a file in the place of a payload that is too large', async () => {
+  it('accepts a file in place of a payload that is too large', async () => {
     const client = await clientOf();
     const contents = new TextEncoder().encode('x'.repeat(100_000));
     const refused = await refusalOf(
@@ -128,7 +128,7 @@ describe('a task by the TypeScript SDK', () => {
     expect(records).toMatchObject([{ job_id, verified: true }]);
   });
 
-  it('stops being waited for when its caller has enough, and goes on', async () => {
+  it('stops waiting when its caller aborts, while the task continues', async () => {
     const client = await clientOf();
     const begun = await slow(client, 30);
     const enough = new AbortController();
@@ -166,7 +166,7 @@ describe('a refusal', () => {
     expect(door.came).toHaveLength(3);
   });
 
-  it('of another tenant or principal than the token’s is told as it is', async () => {
+  it('of another tenant or principal than the token’s is reported unchanged', async () => {
     const token = await live.token('ann');
     const client = await clientOf({ token, principal: { sub: 'bob' } });
     expect((await refusalOf(client.call('conformance.count_call', {}))).code).toBe('FORBIDDEN');
@@ -197,7 +197,7 @@ describe('an envelope that meets trouble', () => {
     expect(other).toMatchObject({ code: 'CONFLICT', status: 409 });
   });
 
-  it('takes a higher number when another client of its sender was at a higher one', async () => {
+  it('uses a higher number when another client of its sender has used a higher one', async () => {
     const principal = { sub: `ts-${randomUUID()}` };
     const [first, second] = [await clientOf({ principal }), await clientOf({ principal })];
     const ahead = first.envelope('conformance.count_call', { subject: 's' });
@@ -218,7 +218,7 @@ describe('an envelope that meets trouble', () => {
     expect(door.came.length).toBeGreaterThan(60);
   });
 
-  it('is given up when nothing comes for long, and sent again', async () => {
+  it('times out when no data arrives, and is retried', async () => {
     const { proxy, url } = await proxied();
     const client = await clientOf({ url, timeoutMs: 3_000, attemptsMax: 3 });
     proxy.pause();
@@ -233,7 +233,7 @@ describe('an envelope that meets trouble', () => {
 });
 
 describe('a broken connection', () => {
-  it('costs no event and tells none twice', async () => {
+  it('loses no event and yields none twice', async () => {
     const { proxy, url } = await proxied();
     const client = await clientOf({ url });
     const begun = await slow(client, 2.5);

@@ -59,7 +59,7 @@ const complaint = (options: unknown): string => {
 };
 
 describe('defineActor', () => {
-  it('gives every option its default', () => {
+  it('sets the default of every option', () => {
     expect(defineActor({ type: 'plain', version: 1, machine: plain() })).toMatchObject({
       name: 'plain@1',
       effects: {},
@@ -72,7 +72,7 @@ describe('defineActor', () => {
     });
   });
 
-  it('keeps what is given, beside the defaults of the rest', () => {
+  it('keeps given options and sets the defaults of the rest', () => {
     const { name, mailbox, effects, hash } = shop();
     expect(name).toBe('order@2');
     expect(mailbox).toEqual({ capacity: 1000, whenFull: 'coalesce' });
@@ -156,7 +156,7 @@ describe('defineActor', () => {
     defineActor({ type: 'order', version: 1, machine: order, effects: wrongOutput });
   });
 
-  it('knows the policy of a timer that was missed by the name of its delay', () => {
+  it('finds the policy of a missed timer by the name of its delay', () => {
     const definition = shop();
     expect(missedPolicy(definition, 'xstate.after.patience.order.charging')).toBe('skip');
     expect(missedPolicy(definition, 'xstate.after.backoff.order.backingOff')).toBe('late');
@@ -168,7 +168,7 @@ describe('the registry', () => {
   const version = (type: string, number: number): ActorDefinition =>
     defineActor({ type, version: number, machine: plain() });
 
-  it('holds two versions of a type side by side and gives new actors the highest', () => {
+  it('registers two versions of a type and uses the highest for new actors', () => {
     const [b10, b9, a1] = [version('b', 10), version('b', 9), version('a', 1)];
     const registry = createRegistry([b10, b9, a1]);
     expect(registry.latest('b')).toBe(b10);

@@ -60,7 +60,7 @@ it('refuses what exceeds the room of a tenant, and accepts what is stored alread
   });
 });
 
-it('removes files that were neither stored nor signed for the days they are kept', async () => {
+it('removes files that were neither stored nor signed for the retention time', async () => {
   const [blobs, clock] = [new MemoryBlobs(), new MovableClock()];
   const artifacts = bucket(blobs, clock);
   const old = await put(artifacts, 'old');

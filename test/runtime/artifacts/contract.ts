@@ -6,7 +6,7 @@ import type { Artifacts } from '../../../runtime/artifacts/artifacts.ts';
 
 export type ArtifactsUnderTest = {
   readonly artifacts: Artifacts;
-  /** another door to the same bucket, as after a restart or in another process */
+  /** another adapter on the same bucket, as after a restart or in another process */
   readonly reopen: () => Promise<Artifacts>;
   /** changes one byte of the contents as they are stored */
   readonly damage: (tenant: string, hash: string) => Promise<void>;
@@ -48,7 +48,7 @@ export const artifactsContract = (
     const put = (value: string, contentType = 'text/plain') =>
       artifacts.put(TENANT, bytes(value), { contentType });
 
-    it('gives back what was put, under the SHA-256 of it, also through another door', async () => {
+    it('returns stored contents by their SHA-256, also through another adapter', async () => {
       const stored = await put('one');
       expect(stored).toEqual({ hash: sha256(bytes('one')), contentType: 'text/plain', bytes: 3 });
       for (const door of [artifacts, await under.reopen()]) {
@@ -67,19 +67,19 @@ export const artifactsContract = (
       }
     });
 
-    it('takes the same contents again, and keeps the type of the first time', async () => {
+    it('accepts the same contents again, and keeps the first type', async () => {
       const first = await put('same', 'text/plain');
       expect(await put('same', 'application/json')).toEqual(first);
     });
 
-    it('takes many at once, of which some are the same', async () => {
+    it('accepts many at once, including duplicates', async () => {
       const puts = Array.from({ length: 24 }, (_, at) => put(`value ${at % 6}`));
       const stored = await Promise.all(puts);
       for (const [at, { hash }] of stored.entries())
         expect(text((await artifacts.get(TENANT, hash)).contents)).toBe(`value ${at % 6}`);
     });
 
-    it('takes contents that are what the sender says, in either case of letters', async () => {
+    it('accepts contents that match the given hash, in upper or lower case', async () => {
       const expectedHash = sha256(bytes('one')).toUpperCase();
       const options = { contentType: 'text/plain', expectedHash };
       expect(await artifacts.put(TENANT, bytes('one'), options)).toMatchObject({ bytes: 3 });
@@ -92,7 +92,7 @@ export const artifactsContract = (
       });
     });
 
-    it('takes the types of its list only, whatever their letters and parameters', async () => {
+    it('accepts only the types of its list, regardless of case and parameters', async () => {
       expect(await put('a', 'Text/Plain; charset=utf-8')).toMatchObject({
         contentType: 'text/plain',
       });
@@ -109,7 +109,7 @@ export const artifactsContract = (
       });
     });
 
-    it('refuses names that are none, without looking for them', async () => {
+    it('refuses invalid names without a lookup', async () => {
       const { hash } = await put('one');
       for (const tenant of ['../acme', 'ACME', '', 'a/b'])
         await expect(
@@ -127,7 +127,7 @@ export const artifactsContract = (
       await expect(artifacts.get(TENANT, hash)).rejects.toMatchObject({ code: 'INTERNAL' });
     });
 
-    it('signs URLs that it knows again, for fifteen minutes at most', async () => {
+    it('signs URLs that it can verify, for fifteen minutes at most', async () => {
       const { hash } = await put('one');
       const ref = await artifacts.sign(TENANT, hash);
       expect(ref).toEqual({
@@ -150,7 +150,7 @@ export const artifactsContract = (
         });
     });
 
-    it('signs for a shorter time when asked', async () => {
+    it('signs for a shorter time on request', async () => {
       const { hash } = await put('one');
       const { artifact_uri: uri } = await artifacts.sign(TENANT, hash, { forMs: 10_000 });
       clock.aheadMs = 8_000;

@@ -1,4 +1,4 @@
-/** How much of a folder a tenant may take up, and what leaves it. */
+/** The storage limit of a tenant's folder, and which files are removed first. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { mkdir, readdir, rename, stat, utimes } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -74,7 +74,7 @@ describe('the room of a tenant', () => {
 });
 
 describe('a sweep', () => {
-  it('removes files that nobody stored or signed for so long, and no others', async () => {
+  it('removes files that were not stored or signed for the retention time, and no others', async () => {
     const { artifacts, put, age, room, isThere, path } = await openBucket();
     const [old, signed, again, young] = await Promise.all(['1', '2', '3', '4'].map((t) => put(t)));
     for (const { hash } of [old!, signed!, again!]) await age(hash, 91);
@@ -87,7 +87,7 @@ describe('a sweep', () => {
     expect(await stat(join(path, 'signing-key')).catch(() => readdir(path))).toBeTruthy();
   });
 
-  it('never takes what is stored at the same time', async () => {
+  it('never removes a file that is stored at the same time', async () => {
     const { put, age, room, isThere } = await openBucket();
     for (let round = 0; round < 100; round++) {
       const { hash } = await put(`text ${round % 5}`);
@@ -109,7 +109,7 @@ describe('a sweep', () => {
     expect(await readdir(aside)).toEqual([]);
   });
 
-  it('runs by itself while files are stored, unless files are kept for ever', async () => {
+  it('runs automatically while files are stored, unless files are kept forever', async () => {
     for (const keepDays of [90, 0]) {
       const { put, age, isThere, open } = await openBucket({ keepDays });
       const { hash } = await put('old');

@@ -72,7 +72,7 @@ describe('a sealed folder', () => {
     expect(first.equals(second)).toBe(false);
   });
 
-  it('says that the key is another, which one is meant, and goes on when it is back', async () => {
+  it('reports a wrong key and its id, and continues with the right one', async () => {
     const path = scratch();
     const sealed = await openFolderArtifacts(optionsOf(path, { encryptionKey: KEY }));
     const { hash } = await put(sealed, 'one');
@@ -128,7 +128,7 @@ describe('a sealed folder', () => {
 describe('a folder of artifacts', () => {
   afterEach(clear);
 
-  it('makes one signing key, whoever comes first, that only its owner can read', async () => {
+  it('creates one signing key in a race, readable by its owner only', async () => {
     const path = scratch();
     const doors = await Promise.all(
       Array.from({ length: 8 }, () => openFolderArtifacts(optionsOf(path))),
@@ -153,7 +153,7 @@ describe('a folder of artifacts', () => {
     }
   });
 
-  it('refuses a signing key that is none', async () => {
+  it('refuses an invalid signing key', async () => {
     const path = scratch();
     await writeFile(join(path, 'signing-key'), 'abc\n');
     await expect(openFolderArtifacts(optionsOf(path))).rejects.toMatchObject({
@@ -162,7 +162,7 @@ describe('a folder of artifacts', () => {
     });
   });
 
-  it('binds a URL to the place it points to', async () => {
+  it('binds a URL to its path', async () => {
     const path = scratch();
     const artifacts = await openFolderArtifacts(optionsOf(path));
     const { hash } = await put(artifacts, 'one');
@@ -198,7 +198,7 @@ describe('a folder of artifacts', () => {
     expect((await moved.get('acme', hash)).artifact.bytes).toBe(3);
   });
 
-  it('says which place cannot be used', async () => {
+  it('reports which folder cannot be used', async () => {
     const path = scratch();
     await writeFile(join(path, 'file'), '');
     await expect(openFolderArtifacts(optionsOf(join(path, 'file')))).rejects.toMatchObject({

@@ -56,7 +56,7 @@ describe('artifacts in an S3-compatible store', () => {
     [{ encryption: 'aws:kms' } as const, { 'x-amz-server-side-encryption': 'aws:kms' }],
     [{ encryption: 'AES256' } as const, { 'x-amz-server-side-encryption': 'AES256' }],
     [{ encryption: 'none' } as const, {}],
-  ])('asks the store to seal as it is told: %j', async (more, sealed) => {
+  ])('requests the configured encryption: %j', async (more, sealed) => {
     const { hash } = await open(more).put('acme', one, text);
     expect(server.objects.get(`acme/${hash}`)!.headers).toEqual({
       'content-type': 'text/plain',
@@ -115,7 +115,7 @@ describe('artifacts in an S3-compatible store', () => {
     expect(server.requests).toHaveLength(3);
   });
 
-  it('gives up on a store that is silent', async () => {
+  it('times out when the store does not respond', async () => {
     const artifacts = open({ timeoutMs: 50 });
     for (let times = 0; times < 3; times++) server.faults.push({ kind: 'silent' });
     await expect(artifacts.get('acme', 'a'.repeat(64))).rejects.toMatchObject({
@@ -150,7 +150,7 @@ describe('artifacts in an S3-compatible store', () => {
     });
   });
 
-  it('never takes another program’s object for a file of its own', async () => {
+  it('never mistakes another program’s object for its own file', async () => {
     const artifacts = open();
     const { hash } = await artifacts.put('acme', one, text);
     server.objects.get(`acme/${hash}`)!.headers = { 'content-type': 'text/html' };
@@ -185,7 +185,7 @@ describe('artifacts in an S3-compatible store', () => {
     ]);
   });
 
-  it('takes an endpoint that ends in a slash', async () => {
+  it('accepts an endpoint that ends in a slash', async () => {
     const artifacts = open({ endpoint: `${server.endpoint}/` });
     const { hash } = await artifacts.put('acme', one, text);
     expect(server.objects.has(`acme/${hash}`)).toBe(true);

@@ -23,7 +23,7 @@ export const blobsContract = (name: string, make: () => Promise<BlobsUnderTest>)
     });
     afterEach(() => under.dispose());
 
-    it('gives back what was put, also nothing at all and 5 MB', async () => {
+    it('returns stored bytes, also none at all and 5 MB', async () => {
       const large = Buffer.alloc(5_000_000, 3);
       await blobs.put('snap/a', bytes('one'));
       await blobs.put('empty', new Uint8Array(0));
@@ -35,7 +35,7 @@ export const blobsContract = (name: string, make: () => Promise<BlobsUnderTest>)
       expect(await blobs.get('snap')).toBeUndefined();
     });
 
-    it('takes the same bytes under a name again and refuses others', async () => {
+    it('accepts the same bytes under a name again and refuses others', async () => {
       await blobs.put('n', bytes('one'));
       await blobs.put('n', bytes('one'));
       await expect(blobs.put('n', bytes('two'))).rejects.toMatchObject({ code: 'CONFLICT' });
@@ -62,7 +62,7 @@ export const blobsContract = (name: string, make: () => Promise<BlobsUnderTest>)
       ]).toEqual(['1', '2', '3']);
     });
 
-    it('deletes a name, also one that is not there, and takes other bytes under it then', async () => {
+    it('deletes a name, also a missing one, and then accepts other bytes under it', async () => {
       await blobs.put('n', bytes('one'));
       await blobs.delete('n');
       await blobs.delete('n');

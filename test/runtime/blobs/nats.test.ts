@@ -33,7 +33,7 @@ describeOnNats('NatsBlobs', ({ path }) => {
   });
 
   let made = 0;
-  /** A stream of its own, and blobs on it. */
+  /** A new stream with a blob store on it. */
   const open = async (options: Partial<NatsBlobsOptions> & { maxBytes?: number } = {}) => {
     const env = `e${++made}`;
     const stream = `blobs-${env}`;
@@ -63,7 +63,7 @@ describeOnNats('NatsBlobs', ({ path }) => {
     };
   });
 
-  it('gives back bytes of every size around that of a chunk', async () => {
+  it('returns bytes of every size around that of a chunk', async () => {
     const { blobs } = await open();
     for (const length of [CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK, 9 * CHUNK + 5]) {
       const value = bytes(length, length);
@@ -86,7 +86,7 @@ describeOnNats('NatsBlobs', ({ path }) => {
     }
   });
 
-  it('says that a blob is damaged when a chunk of it is gone or another', async () => {
+  it('reports a damaged blob when a chunk is missing or wrong', async () => {
     const { stream, env, blobs } = await open();
     await blobs.put('snap/a', bytes(8 * CHUNK, 1));
     const [chunk] = await subjectsOf(stream, `blb.${env}.c.snap.a.*.5`);
@@ -100,7 +100,7 @@ describeOnNats('NatsBlobs', ({ path }) => {
     await expect(blobs.get('snap/a')).rejects.toThrow(/not those that were put/);
   });
 
-  it('lets one of many writers win, whichever, and keeps nothing of the others', async () => {
+  it('lets one of many writers win, and keeps nothing of the others', async () => {
     const { stream, blobs, options } = await open();
     const others = [blobs, new NatsBlobs(nc, options), new NatsBlobs(nc, options)];
     const values = [1, 2, 3].map((seed) => bytes(900_000, seed));
@@ -121,7 +121,7 @@ describeOnNats('NatsBlobs', ({ path }) => {
     expect(await messagesOf(stream)).toBe(1 + Math.ceil(600_000 / CHUNK));
   });
 
-  it('never shows a part of a blob to those who read while it comes and goes', async () => {
+  it('never shows a part of a blob to readers while it is written or deleted', async () => {
     const { blobs, options } = await open();
     const reader = new NatsBlobs(nc, options);
     const value = bytes(6 * CHUNK, 5);
@@ -168,7 +168,7 @@ describeOnNats('NatsBlobs', ({ path }) => {
     expect(await blobs.get('dir/n')).toBeUndefined();
     expect(await blobs.list('')).toEqual([]);
 
-    // it may be under way for all that another process knows
+    // for another process, the blob may still be uploading
     await blobs.sweep('dir/');
     const value = bytes(4 * CHUNK, 8);
     await blobs.put('dir/n', value);
@@ -214,7 +214,7 @@ describeOnNats('NatsBlobs', ({ path }) => {
     await proxy.close();
   });
 
-  it('says that the stream is full, names nothing, and goes on when there is room', async () => {
+  it('reports a full stream, lists nothing, and continues when there is room', async () => {
     const { blobs } = await open({ maxBytes: 2_000_000, abandonedMs: 0 });
     await blobs.put('small', bytes(1_000_000, 1));
     await expect(blobs.put('large', bytes(2_000_000, 2))).rejects.toMatchObject({
@@ -228,7 +228,7 @@ describeOnNats('NatsBlobs', ({ path }) => {
     expect(await blobs.list('')).toEqual(['other']);
   });
 
-  it('lists more names than the server gives at once', async () => {
+  it('lists more names than the server returns at once', async () => {
     const { env, blobs } = await open();
     const count = 100_500;
     for (let i = 0; i < count; i++) nc.publish(`blb.${env}.m.many.${i}`);
@@ -242,7 +242,7 @@ describeOnNats('NatsBlobs', ({ path }) => {
 });
 
 describeOnNats('NatsBlobs where messages must be small', ({ path }) => {
-  it('makes chunks that the server takes', async () => {
+  it('makes chunks that the server accepts', async () => {
     const server = await startNats({ path, config: 'max_payload: 8192' });
     const nc = await connectNats({ servers: [server.url] });
     const manager = await jetstreamManager(nc);

@@ -5,9 +5,9 @@ import { eventually } from '../eventually.ts';
 
 export type BusUnderTest = {
   readonly bus: Bus;
-  /** lets time pass for the bus until the promise is settled; absent where time passes by itself */
+  /** advances time until the promise is settled; absent for real time */
   readonly until?: <T>(promise: Promise<T>) => Promise<T>;
-  /** lets everything published so far arrive; absent where that happens by itself */
+  /** waits until everything published so far has arrived; absent if delivery needs no waiting */
   readonly settle?: () => Promise<void>;
 };
 
@@ -33,7 +33,7 @@ export const busContract = (name: string, make: () => Promise<BusUnderTest>): vo
       return subjects;
     };
 
-    it('delivers to each subscriber in the order of publishing, after the publisher has gone on', async () => {
+    it('delivers to each subscriber in the order of publishing, after the publisher has continued', async () => {
       const first: unknown[] = [];
       const second: unknown[] = [];
       bus.subscribe('s', ({ payload }) => first.push(payload));
@@ -57,7 +57,7 @@ export const busContract = (name: string, make: () => Promise<BusUnderTest>): vo
       expect(all[5]).toEqual(['run.a']);
     });
 
-    it('gives nothing more to who left, not even what was published before', async () => {
+    it('delivers nothing after unsubscribe, not even earlier messages', async () => {
       const got: unknown[] = [];
       const stop = bus.subscribe('s', ({ payload }) => got.push(payload));
       const other = heard('s');
@@ -69,7 +69,7 @@ export const busContract = (name: string, make: () => Promise<BusUnderTest>): vo
       expect(got).toEqual([]);
     });
 
-    it('loses what is published to nobody', async () => {
+    it('drops messages without a subscriber', async () => {
       bus.publish('s', 1);
       const late = heard('s');
       const marker = heard('marker');
@@ -97,18 +97,18 @@ export const busContract = (name: string, make: () => Promise<BusUnderTest>): vo
       await arrived(() => expect(responded).toBe(true));
     });
 
-    it('ends a request with UNAVAILABLE when nobody listens', async () => {
+    it('ends a request with UNAVAILABLE when there is no responder', async () => {
       const asked = passed(bus.request('nobody', 1, { timeoutMs: 10_000 }));
       await expect(asked).rejects.toMatchObject({ code: 'UNAVAILABLE' });
     });
 
-    it('ends a request with DEADLINE_EXCEEDED when nobody answers in time', async () => {
+    it('ends a request with DEADLINE_EXCEEDED when no reply arrives in time', async () => {
       bus.subscribe('silent', () => {});
       const asked = passed(bus.request('silent', 1, { timeoutMs: 20 }));
       await expect(asked).rejects.toMatchObject({ code: 'DEADLINE_EXCEEDED' });
     });
 
-    it('ends open requests at close and refuses what comes after', async () => {
+    it('ends open requests at close and refuses later ones', async () => {
       bus.subscribe('silent', () => {});
       const asked = Promise.allSettled([passed(bus.request('silent', 1, { timeoutMs: 10_000 }))]);
       await bus.close();

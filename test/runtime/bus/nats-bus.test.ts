@@ -44,7 +44,7 @@ describeOnNats('NatsBus', ({ path }) => {
     await two.close();
   });
 
-  /** What two gets. Resolves when the server knows that it listens. */
+  /** The messages that `two` receives. Resolves when the server has registered the subscription. */
   const heardByTwo = async (pattern: string): Promise<unknown[]> => {
     const got: unknown[] = [];
     two.subscribe(pattern, ({ payload }) => got.push(payload));
@@ -61,7 +61,7 @@ describeOnNats('NatsBus', ({ path }) => {
     await other.close();
   });
 
-  it('carries messages and answers that are larger than the server takes', async () => {
+  it('delivers messages and replies that are larger than the server allows', async () => {
     const large = Buffer.alloc(3_000_000, 'large');
     two.subscribe('echo', ({ payload, respond }) => respond(payload));
     await proxied.flush();
@@ -69,7 +69,7 @@ describeOnNats('NatsBus', ({ path }) => {
     expect(large.equals(answer as Buffer)).toBe(true);
   });
 
-  it('gives a message in parts to each subscriber, and others in between', async () => {
+  it('delivers a message in parts to each subscriber, with others in between', async () => {
     const first = await heardByTwo('parts');
     const second = await heardByTwo('*');
     one.publish('parts', 'x'.repeat(50_000));
@@ -80,7 +80,7 @@ describeOnNats('NatsBus', ({ path }) => {
     expect(second).toEqual(first);
   });
 
-  it('takes session keys of any characters as subjects', async () => {
+  it('accepts session keys of any characters as subjects', async () => {
     const got = await heardByTwo(runEventsOfTenant('a.*> b'));
     one.publish(runEventsTopic('a.*> b', 'agent:main: .*>\n☃'), 1);
     await eventually(() => expect(got).toEqual([1]));
@@ -122,7 +122,7 @@ describeOnNats('NatsBus', ({ path }) => {
     for (const listener of listeners) process.on('uncaughtException', listener);
   });
 
-  it('survives what none of us sent', async () => {
+  it('survives messages of other senders', async () => {
     const env = `cell%20${cells - 1}`;
     const got = await heardByTwo('s');
     const foreign = await connect({ servers: server.url });
@@ -134,7 +134,7 @@ describeOnNats('NatsBus', ({ path }) => {
     await foreign.close();
   });
 
-  it('knows when it is cut off: drops what is published, ends requests, and comes back', async () => {
+  it('detects a lost connection: drops messages, ends requests, and reconnects', async () => {
     const got: unknown[] = [];
     one.subscribe('s', ({ payload }) => got.push(payload));
     one.subscribe('silent', () => {});
@@ -162,7 +162,7 @@ describeOnNats('NatsBus', ({ path }) => {
     await eventually(() => expect([got, later]).toEqual([['found'], ['also']]));
   });
 
-  it('knows that it is cut off also when it was so before the bus was made', async () => {
+  it('detects a connection that was lost before the bus was created', async () => {
     proxy.refuse(true);
     const lost = new Promise<void>((resolve) => {
       void (async () => {

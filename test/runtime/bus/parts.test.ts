@@ -35,7 +35,7 @@ it('keeps messages and receivers apart', () => {
   expect(assemblies.add(2, a0!, 0)?.toString()).toBe('aA');
 });
 
-it('gives up what misses a part, and its memory', () => {
+it('drops an incomplete message and frees its memory', () => {
   const assemblies = new Assemblies();
   const [a0, a1] = partsOf('a', Buffer.alloc(2000), 1000);
   assemblies.add(1, a0!, 0);

@@ -4,7 +4,7 @@ import type { Clock } from '../../../runtime/clock/clock.ts';
 
 export type ClockUnderTest = {
   readonly clock: Clock;
-  /** lets time pass until the condition holds */
+  /** advances time until the condition holds */
   readonly until: (isOver: () => boolean) => Promise<void>;
 };
 
@@ -25,7 +25,7 @@ export const clockContract = (name: string, make: () => ClockUnderTest): void =>
       expect(calls[0]! - start).toBeGreaterThanOrEqual(19);
     });
 
-    it('calls what is due earlier first, and what is due together in the order asked for', async () => {
+    it('fires earlier timers first, and timers with the same due time in the order they were set', async () => {
       const { clock, until } = make();
       const calls: string[] = [];
       clock.after(40, () => calls.push('third'));
@@ -48,7 +48,7 @@ export const clockContract = (name: string, make: () => ClockUnderTest): void =>
       expect(cancelled).toBe(false);
     });
 
-    it('takes a negative delay as none', async () => {
+    it('treats a negative delay as zero', async () => {
       const { clock, until } = make();
       let called = false;
       clock.after(-5, () => (called = true));

@@ -1,6 +1,6 @@
 /**
- * Rows that are as new as the question, on a node whose copies are behind. Would catch a reader
- * that takes a row which has not come yet for one that is not there.
+ * Reads that must include all earlier writes, on a node whose replicas are behind. Would catch a
+ * reader that treats a row that has not arrived yet as absent.
  */
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { TroupeError } from '../../../protocols/errors.ts';
@@ -14,7 +14,7 @@ beforeEach(() => {
 });
 afterEach(() => world.close());
 
-/** A log whose followers hear nothing new while it is held. */
+/** A log whose followers receive no new entries while it is held. */
 class HeldLog {
   #released = Promise.resolve();
   #release = () => {};
@@ -80,7 +80,7 @@ it('a reader that asks for rows of now waits until they are here, and no longer'
   await gateway.caughtUp(puppet('nobody wrote to it'));
 });
 
-it('says so when the log cannot tell what is new', async () => {
+it('reports an error when the log cannot return its last position', async () => {
   const held = new HeldLog();
   await world.worker('a');
   const gateway = await world.gateway('g', { around: held.around });

@@ -13,7 +13,7 @@ beforeEach(() => {
   said = [];
 });
 
-it('gives every process of a new cell the same name and shard count', async () => {
+it('returns the same name and shard count to every process of a new cell', async () => {
   const counts = [4, 8, 16, 32];
   const cells = await Promise.all(
     counts.map((shards) => enterCell(log, { env: 'e', shards, onAlarm })),
@@ -32,7 +32,7 @@ it('keeps cells of other names apart', async () => {
   expect(other.cell).not.toBe(one.cell);
 });
 
-it('waits while an import is under way, and takes the cell that it opens', async () => {
+it('waits during an import, and joins the cell that it creates', async () => {
   const cell = 'c'.repeat(32);
   const record = { cell, shards: 3, createdAt: 7 };
   await log.append('cell.e', encode({ ...record, importing: true }));
@@ -55,7 +55,7 @@ it('waits for an import no longer than the signal says', async () => {
   await expect(entering).rejects.toMatchObject({ code: 'CANCELLED' });
 });
 
-it('refuses a record that is none of a cluster, and counts that cannot be', async () => {
+it('refuses a record that is not of a cluster, and invalid counts', async () => {
   await log.append('cell.e', encode({ shards: 8, createdAt: 1 }));
   await expect(enterCell(log, { env: 'e', shards: 8, onAlarm })).rejects.toMatchObject({
     code: 'INTERNAL',

@@ -21,7 +21,7 @@ const allOwned = (system: System) =>
     expect(states).toEqual(Array.from({ length: 8 }, () => 'owned'));
   });
 
-it('gives every shard to one of the workers, and a gateway knows which', async () => {
+it('assigns every shard to one worker, and a gateway knows which', async () => {
   const [a] = await Promise.all([world.worker('a'), world.worker('b'), world.gateway('g')]);
   const gateway = world.nodes.get('g')!;
   await allOwned(gateway);

@@ -73,7 +73,7 @@ describe('the directory', () => {
     expect(directory.all()[0]).toMatchObject({ shard: 0, node: 'b' });
   });
 
-  it('takes no claim for true that is older than an epoch it has heard of', async () => {
+  it('ignores claims older than a known epoch', async () => {
     join('zombie', () => [claim(0, 'owned', 7)]);
     const { process } = join('owner', () => [claim(0, 'owned', 9)]);
     await after(1_000);
@@ -83,7 +83,7 @@ describe('the directory', () => {
     expect(directory.epochOf(0)).toBe(9);
   });
 
-  it('finds an old claim void by an epoch of its own, also when its own shard is gone', async () => {
+  it('rejects an old claim by its own epoch, also after it lost the shard', async () => {
     join('zombie', () => [claim(0, 'owned', 7)]);
     await after(1_000);
     expect(directory.holderOf(0)?.node).toBe('zombie');
@@ -95,7 +95,7 @@ describe('the directory', () => {
     expect(directory.holderOf(0)).toBeUndefined();
   });
 
-  it('knows at once what this process holds, and what it has let go', () => {
+  it('knows at once which shards this process owns and has handed over', () => {
     own = [claim(3, 'owned', 5)];
     expect(directory.holderOf(3)).toMatchObject({ node: 'me', status: { epoch: 5 } });
     own = [claim(3, 'stopped', 5)];
@@ -127,7 +127,7 @@ describe('the directory', () => {
     expect(directory.holderOf(0)?.status.lag).toBe(2);
   });
 
-  it('tells when a shard changes its holder, and not with every beat', async () => {
+  it('notifies of a new owner, and not of every heartbeat', async () => {
     const shards = [claim(0, 'owned', 7)];
     let changes = 0;
     directory.onChange(() => void changes++);

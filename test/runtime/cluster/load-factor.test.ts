@@ -6,7 +6,7 @@ import { VirtualClock } from '../../sim/virtual-clock.ts';
 
 const SHARDS = 64;
 
-/** Workers whose loads follow from the shards that their weights give them. */
+/** Workers whose loads are computed from the shards that their weights assign to them. */
 class Loads {
   readonly clock = new VirtualClock();
   readonly factors: number[];
@@ -49,7 +49,7 @@ class Loads {
 const spread = (loads: readonly number[]) => Math.max(...loads) - Math.min(...loads);
 
 describe('the load factor', () => {
-  it('takes shards off a slow machine, step by step, and then rests', async () => {
+  it('moves shards off a slow machine, step by step, and then stops', async () => {
     const cluster = new Loads([1, 1, 0.5], () => 0.02);
     const before = spread(cluster.loads());
     await cluster.run(2);
@@ -96,7 +96,7 @@ describe('the load factor', () => {
     expect(cluster.changedAtMs.length).toBeLessThan(150);
   });
 
-  it('gives a worker its share back when the others have become the busier ones', async () => {
+  it("returns a worker's share when the others have become busier", async () => {
     const clock = new VirtualClock();
     const factor = new LoadFactor(clock);
     let now = 1;

@@ -68,7 +68,7 @@ describe('members', () => {
     await after(3_000);
   });
 
-  it('know each other soon, and judge only after they have listened', async () => {
+  it('find each other soon, and decide only after they have listened', async () => {
     const late = join('late');
     await after(60);
     expect(late.sees).toBe('a b c late');
@@ -78,7 +78,7 @@ describe('members', () => {
     expect(a.sees).toBe('a b c late');
   });
 
-  it('miss a killed one at once, since nobody listens where it did', async () => {
+  it('detect a killed one at once, since its subject has no responder', async () => {
     b.process.kill();
     await after(450);
     expect([a.sees, c.sees]).toEqual(['a c', 'a c']);
@@ -112,7 +112,7 @@ describe('members', () => {
     expect([a.sees, c.sees]).toEqual(['a b c', 'a b c']);
   });
 
-  it('let one that says goodbye go, whatever of it arrives late', async () => {
+  it('remove one that says goodbye, and ignore its late messages', async () => {
     const last = a.beats.filter(({ node }) => node === 'b').at(-1)!;
     b.members.leave();
     await after(50);
@@ -124,7 +124,7 @@ describe('members', () => {
     expect(a.heard('died')).toEqual([]);
   });
 
-  it('do not take a late copy of a dead one for life', async () => {
+  it('do not mistake a late message of a dead one for a heartbeat', async () => {
     const last = a.beats.filter(({ node }) => node === 'b').at(-1)!;
     b.process.kill();
     await after(1_000);
@@ -133,9 +133,9 @@ describe('members', () => {
     expect(a.sees).toBe('a c');
   });
 
-  it('judge nobody when they stood still themselves', async () => {
-    // The bug it hunts: a process that wakes up, finds all others silent for five seconds, and
-    // takes everything.
+  it('declare none dead when they were paused themselves', async () => {
+    // Catches a process that resumes after a pause, finds that all others have been silent for five
+    // seconds, and takes over all shards.
     a.process.pause();
     await after(5_000);
     a.process.resume();
@@ -149,7 +149,7 @@ describe('members', () => {
     expect(a.heard('died')).toEqual([]);
   });
 
-  it('find out who died while they stood still', async () => {
+  it('detect which ones died while they were paused', async () => {
     a.process.pause();
     await after(2_000);
     b.process.kill();
@@ -159,7 +159,7 @@ describe('members', () => {
     expect(a.sees).toBe('a c');
   });
 
-  it('judge nobody while their connection is down, and listen anew when it is up', async () => {
+  it('declare none dead while their connection is down, and listen again when it is up', async () => {
     for (const { link } of [a, b, c]) link.connected = false;
     await after(10_000);
     expect(a.members.settled).toBe(false);
@@ -174,7 +174,7 @@ describe('members', () => {
     expect(a.members.settled).toBe(true);
   });
 
-  it('judge nobody when they do not even hear themselves', async () => {
+  it('declare none dead when they do not receive their own heartbeats', async () => {
     a.link.isCut = true;
     await after(10_000);
     expect(a.members.settled).toBe(false);
@@ -186,7 +186,7 @@ describe('members', () => {
     expect([a.sees, b.sees]).toEqual(['a b c', 'a b c']);
   });
 
-  it('tell of a change at once, and of many in one beat', async () => {
+  it('publish a change at once, and several in one heartbeat', async () => {
     await after(100);
     const before = a.beats.filter(({ node }) => node === 'b').length;
     b.weight = 3;

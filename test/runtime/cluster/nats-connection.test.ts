@@ -51,7 +51,7 @@ describe('connectNats', () => {
     });
   });
 
-  it('never repeats a password that stands in a URL', async () => {
+  it('never shows the password of a URL', async () => {
     const error = await failure({ servers: ['nats://me:secret@127.0.0.1:4222'] });
     expect(error).toMatchObject({ code: 'INVALID_ARGUMENT' });
     expect(String(error)).not.toContain('secret');
@@ -82,7 +82,7 @@ describe('connectNats', () => {
     await new Promise((resolve) => other.close(resolve));
   });
 
-  it('ends the wait for a server that is not there when it is told to', async () => {
+  it('stops waiting for a missing server when it is aborted', async () => {
     const asked = new AbortController();
     const waiting = connectNats({
       servers: ['127.0.0.1:1'],
@@ -96,7 +96,7 @@ describe('connectNats', () => {
 });
 
 describeOnNats('connectNats', ({ path }) => {
-  it('waits for a server that comes later', async () => {
+  it('waits for a server that starts later', async () => {
     const first = await startNats({ path });
     await first.stop();
     const connecting = dial({ servers: [first.url] });
@@ -105,7 +105,7 @@ describeOnNats('connectNats', ({ path }) => {
     expect((await connecting).info?.port).toBe(first.port);
   });
 
-  it('comes back after the server was killed, and says both', async () => {
+  it('reconnects after the server was killed, and reports both', async () => {
     const server = await start({ path });
     const nc = await dial({ servers: [server.url], name: 'me' });
     await server.kill('SIGKILL');
@@ -116,7 +116,7 @@ describeOnNats('connectNats', ({ path }) => {
     expect(words.filter((what) => what.includes('is lost'))).toHaveLength(1);
   });
 
-  it('notices within seconds a connection that passes nothing any more', async () => {
+  it('detects a dead connection within seconds', async () => {
     const server = await start({ path });
     const proxy = await startTcpProxy(server.port);
     const nc = await dial({ servers: [`127.0.0.1:${proxy.port}`] });
@@ -128,7 +128,7 @@ describeOnNats('connectNats', ({ path }) => {
     await proxy.close();
   });
 
-  it('refuses wrong credentials at once, takes the right ones, and prints neither', async () => {
+  it('refuses wrong credentials at once, accepts the right ones, and prints neither', async () => {
     const config = 'authorization { user: me, password: rightpw }';
     const server = await start({ path, config });
     const wrong = await failure({ servers: [server.url], user: 'me', pass: 'wrongpw' });
@@ -138,7 +138,7 @@ describeOnNats('connectNats', ({ path }) => {
     await dial({ servers: [server.url], user: 'me', pass: 'rightpw' });
   });
 
-  it('goes on trying when a server that comes back refuses the credentials', async () => {
+  it('keeps trying when a restarted server refuses the credentials', async () => {
     const right = 'authorization { token: one }';
     const server = await start({ path, config: right });
     const nc = await dial({ servers: [server.url], token: 'one' });
@@ -163,7 +163,7 @@ describeOnNats('connectNats', ({ path }) => {
       `tls { cert_file: "${at('cert.pem')}", key_file: "${at('key.pem')}", ` +
       `ca_file: "${at('ca.pem')}", verify: ${verify}, timeout: 5 }`;
 
-    it('connects where the CA is trusted, and refuses a certificate it does not know', async () => {
+    it('connects with a trusted CA, and refuses an unknown certificate', async () => {
       const server = await start({ path, config: config(false) });
       const urls = [`tls://127.0.0.1:${server.port}`];
       const nc = await dial({ servers: urls, tls });
@@ -174,7 +174,7 @@ describeOnNats('connectNats', ({ path }) => {
       });
     });
 
-    it('shows its own certificate, and is told when it should have one', async () => {
+    it('sends its client certificate, and reports when one is required', async () => {
       const server = await start({ path, config: config(true) });
       const own = { ...tls, certFile: at('cert.pem'), keyFile: at('key.pem') };
       await (await dial({ servers: [server.url], tls: own })).flush();
@@ -190,7 +190,7 @@ describeOnNats('connectNats', ({ path }) => {
       expect(await waiting).toMatchObject({ code: 'CANCELLED' });
     });
 
-    it('refuses a server without TLS when TLS is asked for', async () => {
+    it('refuses a server without TLS when TLS is required', async () => {
       const server = await start({ path });
       expect(await failure({ servers: [server.url], tls })).toMatchObject({
         code: 'INVALID_ARGUMENT',

@@ -29,7 +29,7 @@ onEveryNats('the streams of a cell', (path, version) => {
     return (await manager.streams.info(stream)).config;
   };
 
-  it('are files without an end, which take no new message rather than drop an old one', async () => {
+  it('are stored in files without expiry, and refuse new messages rather than drop old ones', async () => {
     const streams = await openStreams(nc, { env });
     for (const name of [streams.mail, streams.journal, streams.kept, streams.blobs]) {
       expect(await configOf(name)).toMatchObject({
@@ -58,9 +58,10 @@ onEveryNats('the streams of a cell', (path, version) => {
       expect(streams.streamOf(subject)).toBeUndefined();
   });
 
-  it('are the same for processes that make them at once, and for one that comes later', async () => {
+  it('are the same for processes that create them at once, and for a later one', async () => {
     const others = await Promise.all([connectTo(server.port), connectTo(server.port)]);
-    // 2.9 tells about one of a hundred that its subjects overlap, with those of the same stream.
+    // NATS 2.9 rejects about one of a hundred of these requests: the subjects overlap with those of
+    // the same stream.
     for (let n = 0; n < 20; n++) {
       const opened: Streams[] = await Promise.all(
         [nc, ...others, nc].map((each) => openStreams(each, { env: `${env}-${n}` })),
@@ -73,8 +74,8 @@ onEveryNats('the streams of a cell', (path, version) => {
     for (const other of others) await other.close();
   });
 
-  // 2.9 takes a stream's name for a format: an escaped env in it broke every delivery.
-  it('have names that every server delivers from, whatever the env is called', async () => {
+  // NATS 2.9 uses the stream's name as a format string: an escaped env in it broke every delivery.
+  it('have names that every server accepts, for any env', async () => {
     const odd = `ü %d/${env}.*`;
     const streams = await openStreams(nc, { env: odd });
     expect(streams.mail).toMatch(/^[A-Za-z0-9=_-]+$/);

@@ -62,7 +62,7 @@ onEveryNats('a node on NATS', (path) => {
     }
   });
 
-  it('waits for a server that comes late', async () => {
+  it('waits for a server that starts late', async () => {
     await server.kill('SIGKILL');
     const opening = open();
     const late = await startNats({ path, folder: server.folder, port: server.port });

@@ -56,7 +56,7 @@ describe('a worker that is killed', () => {
   });
 });
 
-describe('a worker that stands still for 5 s', () => {
+describe('a worker that is paused for 5 s', () => {
   it.each(SEEDS)('is replaced within 2 s and gets its share back (seed %d)', async (seed) => {
     const { cluster, nodes, takes } = await steadyCluster(5, 64, seed);
     const zombie = nodes[seed % 5]!;
@@ -99,7 +99,7 @@ describe('a network that fails', () => {
     expect(cluster.journals.takes - takes).toBe(2 * share);
   });
 
-  it('and tells a worker so is no different', async () => {
+  it('and is reported to the worker makes no difference', async () => {
     const { cluster, nodes, takes } = await steadyCluster(5);
     const share = nodes[2]!.shards;
     nodes[2]!.link.connected = false;
@@ -111,7 +111,7 @@ describe('a network that fails', () => {
     expect(cluster.journals.takes - takes).toBe(2 * share);
   });
 
-  it('for everybody moves nothing, whoever comes back first', async () => {
+  it('for all nodes moves nothing, in any order of their return', async () => {
     const { cluster, nodes, takes } = await steadyCluster(5);
     for (const { link } of nodes) link.connected = false;
     await cluster.run(30_000);
@@ -135,7 +135,7 @@ describe('a network that fails', () => {
     expect(cluster.longestGapMs).toBeLessThan(1_200);
     cluster.start('w2');
     await cluster.converge(120_000);
-    // A notice that is lost costs time, and a take that was not needed now and then.
+    // A lost notice costs time, and sometimes an unnecessary take-over.
     expect(cluster.journals.takes - takes).toBeLessThan(3 * share);
     expect(cluster.longestGapMs).toBeLessThan(2_000);
   });
@@ -161,7 +161,7 @@ describe('workers that come and go', () => {
     expect(flapper.shards).toBe(share);
   });
 
-  it('all at once: who comes back takes all again', async () => {
+  it('all at once: returning nodes take over all shards again', async () => {
     const { cluster, nodes, takes } = await steadyCluster(5);
     for (const { process } of nodes) process.kill();
     await cluster.run(30_000);

@@ -65,7 +65,7 @@ describe('workers that start', () => {
     expect(cluster.longestGapMs).toBeLessThan(200);
   });
 
-  it('are not given a shard before they are ready for it', async () => {
+  it('get no shard before they are ready for it', async () => {
     const { cluster, nodes } = await steadyCluster(3);
     const joiner = cluster.start('joiner');
     joiner.host.prepare = () => Promise.reject(new Error('no room'));
@@ -75,7 +75,7 @@ describe('workers that start', () => {
     expect(cluster.longestGapMs).toBe(0);
   });
 
-  it('hold by their weight, and nothing with none', async () => {
+  it('own shards in proportion to their weight, and none without weight', async () => {
     const cluster = new SimCluster(1_024);
     const big = cluster.start('big', { weight: 3 });
     const small = cluster.start('small');
@@ -86,7 +86,7 @@ describe('workers that start', () => {
     expect(big.shards / small.shards).toBeLessThan(3.9);
   });
 
-  it('give shards back when their weight falls', async () => {
+  it('return shards when their weight falls', async () => {
     const { cluster, nodes, takes } = await steadyCluster(3, 1_024);
     const before = nodes[1]!.shards;
     nodes[1]!.weight = 0.5;
@@ -95,7 +95,7 @@ describe('workers that start', () => {
     expect(cluster.journals.takes - takes).toBe(before - nodes[1]!.shards);
   });
 
-  it('move a shard only to workers that know what it may hold (M1)', async () => {
+  it('move a shard only to workers that know its types (M1)', async () => {
     const { cluster, nodes } = await steadyCluster(2);
     const old = cluster.start('old', { types: ['invoice@1'] });
     await cluster.run(20_000);
@@ -105,7 +105,7 @@ describe('workers that start', () => {
     expect(young.shards).toBeGreaterThan(0);
     // Nor does it step in while one of them is on its way.
     expect(old.count('took')).toBe(0);
-    // But a shard that nobody holds is better held by one that parks what it does not know (M2).
+    // A shard without an owner is better owned by a worker that parks unknown types (M2).
     for (const { process } of [...nodes, young]) process.kill();
     await cluster.converge();
     expect(old.shards).toBe(64);
@@ -140,7 +140,7 @@ describe('a worker that ends', () => {
     expect(next.shards).toBe(64);
   });
 
-  it('goes on when a successor does not answer', async () => {
+  it('continues when a successor does not respond', async () => {
     const { cluster, nodes } = await steadyCluster(3);
     nodes[1]!.process.pause();
     await cluster.run(100);
@@ -158,7 +158,7 @@ describe('a worker that ends', () => {
       await cluster.run(5_000);
     }
     await cluster.converge();
-    // Each share goes away and comes back.
+    // Each worker leaves and returns with its share.
     expect(cluster.journals.takes - takes).toBe(2 * 64);
     expect(cluster.longestGapMs).toBeLessThan(200);
   });

@@ -22,7 +22,7 @@ const someWorkers = fc.uniqueArray(
 const SHARDS = 64;
 
 describe('rendezvous hashing', () => {
-  it('never changes: workers of two versions place a shard alike', () => {
+  it('never changes: workers of two versions place a shard on the same worker', () => {
     const scores = ['a', 'worker-1', 'worker-2'].flatMap((name) =>
       [0, 1, 63, 1_023].map((shard) => score(name, 1, shard).toPrecision(12)),
     );
@@ -49,7 +49,7 @@ describe('rendezvous hashing', () => {
     ).toMatchInlineSnapshot(`"211211101010111022002220"`);
   });
 
-  it('gives the same answer whatever the order of the workers', () => {
+  it('returns the same result for any order of the workers', () => {
     fc.assert(
       fc.property(someWorkers, fc.nat(), (some, turn) => {
         const all = some.map(({ name, weight }) => worker(name, weight));
@@ -60,7 +60,7 @@ describe('rendezvous hashing', () => {
     );
   });
 
-  it('moves only the share of the worker that joins or goes', () => {
+  it('moves only the share of the worker that joins or leaves', () => {
     fc.assert(
       fc.property(someWorkers, (some) => {
         const [one, ...rest] = some.map(({ name, weight }) => worker(name, weight));
@@ -93,7 +93,7 @@ describe('rendezvous hashing', () => {
     }
   });
 
-  it('names nobody when there is no worker', () => {
+  it('returns no worker when there is none', () => {
     expect(placeOne([], 7)).toBeUndefined();
   });
 
@@ -103,7 +103,7 @@ describe('rendezvous hashing', () => {
     expect(placeAll([old, young], SHARDS)).toEqual(placeAll([young, old], SHARDS));
   });
 
-  it.each([64, 1_024])('gives shares of %d shards that follow the weights', (shards) => {
+  it.each([64, 1_024])('assigns shares of %d shards in proportion to the weights', (shards) => {
     // Of one set of names by chance, so the mean over many is looked at, and the spread of each.
     const weights = [1, 1, 2, 0.5];
     const sets = 40;

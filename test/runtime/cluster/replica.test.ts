@@ -88,7 +88,7 @@ it('holds the same rows as the owner, also through snapshots and trims', async (
   expect(alarms).toEqual([]);
 });
 
-it('begins from the latest snapshot when it comes late, and goes on from its rows after a stop', async () => {
+it('starts from the latest snapshot, and continues from its rows after a stop', async () => {
   await work(0, 100);
   await replicas.close();
   await work(100, 200);
@@ -124,7 +124,7 @@ it('follows a new owner, and writes nothing more once it is released', async () 
   expect(rowsOf(copy, 0)).toEqual(before);
 });
 
-it('says so when a journal is damaged, and does not show what comes after', async () => {
+it('reports a damaged journal, and shows no entries after the damage', async () => {
   await work(0, 10);
   await sameAsOwner();
   const before = rowsOf(copy, 0);
@@ -135,7 +135,7 @@ it('says so when a journal is damaged, and does not show what comes after', asyn
   expect(rowsOf(copy, 0)).toEqual(before);
 });
 
-it('a copy with a damaged row is made again from the journal, and none of it is read until then', async () => {
+it('a replica with a damaged row is rebuilt from the journal, and not read until then', async () => {
   await work(0, 30);
   const last = await store.log.last(journalSubject('r', 0));
   await eventually(() => expect(replicas.position(0)).toBe(last));

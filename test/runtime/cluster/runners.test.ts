@@ -1,4 +1,7 @@
-/** Who still runs what a new owner finds open (G2, G4), asked over a bus that loses messages. */
+/**
+ * Which effects still run when a new owner takes over (G2, G4), queried over a bus that loses
+ * messages.
+ */
 import { beforeEach, expect, it } from 'vitest';
 import { Runners } from '../../../runtime/cluster/runners.ts';
 import { Random } from '../../sim/random.ts';
@@ -39,7 +42,7 @@ const adopt = (node: Node, ids: readonly string[]) => {
   return { orphaned, stop };
 };
 
-it('gives everything back to a node that is alone, each id once', async () => {
+it('reports everything to a node that is alone, each id once', async () => {
   const a = openNode('a');
   const { orphaned } = adopt(a, ['1', '2', '3']);
   await clock.run(60_000);
@@ -57,7 +60,7 @@ it('keeps an effect that another node runs, until that node has ended it', async
   expect(orphaned).toEqual(['1', '2']);
 });
 
-it('gives back what a node ran that has died', async () => {
+it('reports the effects of a dead node', async () => {
   const [a, b] = [openNode('a'), openNode('b')];
   b.runs.add('1');
   const { orphaned } = adopt(a, ['1']);
@@ -101,7 +104,7 @@ it('asks no more once the owner has stopped', async () => {
   expect(orphaned).toEqual([]);
 });
 
-it('tells every other node that nobody wants an outcome any more', async () => {
+it('notifies every other node that an outcome is no longer needed', async () => {
   const [a, b] = [openNode('a'), openNode('b')];
   a.runners.abortElsewhere('1');
   await clock.run(1_000);

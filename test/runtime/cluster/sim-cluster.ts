@@ -1,6 +1,6 @@
 /**
- * SimCluster: many nodes on a virtual clock, each with the real members, directory and placement,
- * and a judge that looks every few milliseconds which shards nobody serves.
+ * SimCluster: many nodes on a virtual clock, each with the real members, directory and placement. A
+ * judge checks every few milliseconds which shards have no owner.
  */
 import { Directory } from '../../../runtime/cluster/directory.ts';
 import { Members } from '../../../runtime/cluster/members.ts';
@@ -59,7 +59,7 @@ export class SimNode {
     return this.events.filter((event) => event.kind === kind).length;
   }
 
-  /** What came of taking one shard here, each time. */
+  /** The result of each take-over of one shard on this node. */
   takesOf(shard: number): PlacementEvent[] {
     return this.events.filter(
       (event) => (event.kind === 'took' || event.kind === 'take failed') && event.shard === shard,
@@ -70,7 +70,9 @@ export class SimNode {
     return this.host.status().filter(({ state }) => state === 'owned').length;
   }
 
-  /** As a process that is told to end: it hands over, says goodbye and is gone. */
+  /**
+   * Stops as a process does that receives a signal: hands its shards over, says goodbye and ends.
+   */
   async stop(): Promise<void> {
     this.isDraining = true;
     await this.placement.drain();
@@ -102,7 +104,7 @@ export class SimCluster {
   readonly journals = new SimJournals();
   readonly shards: number;
   readonly nodes: SimNode[] = [];
-  /** the longest time that a shard had no holder, of those that had one before */
+  /** the longest time without an owner, of the shards that had one before */
   longestGapMs = 0;
   readonly #unheldSinceMs = new Map<number, number>();
   readonly #wereHeld = new Set<number>();
@@ -165,7 +167,7 @@ export class SimCluster {
     return this.clock.run(this.clock.monotonicMs() + ms);
   }
 
-  /** Forgets what was measured so far; answers the number of takes before. */
+  /** Resets the measurements; returns the number of take-overs before. */
   mark(): number {
     this.longestGapMs = 0;
     return this.journals.takes;
@@ -194,7 +196,7 @@ export class SimCluster {
   }
 }
 
-/** A cluster that has found its order a while ago; `takes` so far. */
+/** A cluster with a stable placement; `takes` so far. */
 export async function steadyCluster(workers: number, shards = 64, seed = 1) {
   const cluster = new SimCluster(shards, seed);
   const nodes = cluster.startAll(workers);

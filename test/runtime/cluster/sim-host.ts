@@ -32,7 +32,7 @@ const LOOK_MS = 1_000;
 
 export class SimHost implements ShardHost {
   readonly shards: number;
-  /** how long a shard takes to load */
+  /** loading time of a shard */
   loadMs = { from: 10, to: 60 };
   takesAtOnceMax = 0;
   readonly prepared: number[] = [];
@@ -69,7 +69,8 @@ export class SimHost implements ShardHost {
   async take(shard: number): Promise<void> {
     if (this.owns(shard)) return;
     this.takesAtOnceMax = Math.max(this.takesAtOnceMax, ++this.#loading);
-    // As a worker does that first ends its copy of the rows: nobody sees yet that it takes it.
+    // Simulates a worker that first closes its replica: other nodes do not see yet that it takes
+    // over.
     await this.#store(this.#random.whole(1, 50));
     this.#set(shard, 'loading', 0);
     const readFrom = this.#journals.epochOf(shard);

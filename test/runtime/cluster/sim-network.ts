@@ -1,7 +1,7 @@
 /**
- * SimNetwork: one NATS between simulated processes, as placement sees it: messages take a few
- * milliseconds, some are lost, a node can be cut off without anybody being told, or lose its
- * connection and know it. Nobody listening is an answer of its own.
+ * SimNetwork: one NATS server between simulated processes. Messages take a few milliseconds and
+ * some are lost. A node can be cut off silently, or lose its connection and be notified. A request
+ * without a subscriber gets a separate error.
  */
 import { TroupeError } from '../../../protocols/errors.ts';
 import type { Bus, BusMessage } from '../../../runtime/bus/bus.ts';
@@ -76,7 +76,7 @@ export class SimNetwork {
 /** The connection of one process, which is its Bus. */
 export class Link implements Bus {
   connected = true;
-  /** cut off, and nobody knows */
+  /** cut off without a notification */
   isCut = false;
   readonly process: SimProcess;
   readonly #network: SimNetwork;

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { load, problemsOf } from './folder.ts';
 
-describe('paths of the door for programs', () => {
+describe('paths of the entry point for programs', () => {
   it('are beside the configuration file, and URLs stay what they are', () => {
     const { config, home } = load(`{ a2a: {
       sealingKeyFile: 'seal.jwk',

@@ -47,7 +47,7 @@ describe('the section nats', () => {
     expect(config.runtime.workspaces).toMatchObject({ path: join(home, 'w') });
   });
 
-  it('shows no password, whether it stands where it belongs or in a URL', () => {
+  it('shows no password, neither in its field nor in a URL', () => {
     const { config } = load("{ nats: { url: 'nats://a:1', user: 'u', password: 'hush-hush' } }");
     expect(JSON.stringify(config)).not.toContain('hush-hush');
     const inUrl = ['nats://u:hush-hush@a:1', 'http://u:hush-hush@a:1'].map((url) =>
@@ -84,7 +84,7 @@ describe('the section nats', () => {
 });
 
 describe('--bind', () => {
-  it('takes a word of the file, or an address', () => {
+  it('accepts a keyword of the file, or an address', () => {
     const bind = (text: string) => load('{}', { flags: { bind: text } }).config.gateway;
     expect(bind('lan')).toMatchObject({ bind: 'lan' });
     expect(bind('192.168.1.5')).toMatchObject({

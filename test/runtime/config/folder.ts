@@ -1,4 +1,4 @@
-/** A data folder of its own for one test, removed after it. */
+/** A separate data folder for one test, removed after it. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';

@@ -56,7 +56,7 @@ describe('layers', () => {
     expect(port({ env, file: join(folder, 'b/troupe.json5') })).toBe(2);
   });
 
-  it('takes an empty variable as one that is not set', () => {
+  it('treats an empty variable as unset', () => {
     expect(load('{ gateway: { port: 7 } }', { env: { TROUPE_PORT: '' } }).config.gateway.port).toBe(
       7,
     );
@@ -72,7 +72,7 @@ describe('layers', () => {
     ]);
   });
 
-  it('gives a configuration that cannot be changed', () => {
+  it('returns a frozen configuration', () => {
     const { config } = load("{ agents: { agents: [{ id: 'a' }] } }");
     expect(() => Object.assign(config.gateway, { port: 1 })).toThrow(TypeError);
     expect(() => Object.assign(config.agents.agents[0] ?? {}, { id: 'x' })).toThrow(TypeError);
@@ -119,7 +119,7 @@ describe('agents', () => {
     expect(resolveAgents(config)).toMatchObject([{ id: 'main', isDefault: true }]);
   });
 
-  it('take from the defaults what their own entry leaves out, key by key in the sandbox', () => {
+  it('inherit missing fields from the defaults, key by key in the sandbox', () => {
     const { config } = load(`{ agents: {
       defaults: { model: 'openai/m', thinkingLevel: 'low', timeoutSeconds: 5, sandbox: { denylist: ['web_fetch'] } },
       agents: [{ id: 'a' }, { id: 'b', model: 'anthropic/n', thinkingLevel: 'high', sandbox: { mode: 'always' } }],
@@ -164,7 +164,7 @@ describe('models', () => {
     expect(providers.anthropic).toMatchObject({ api: 'anthropic-messages', models: [] });
   });
 
-  it('may have several keys, prices, and what they take in', () => {
+  it('may have several keys, prices, and input types', () => {
     const { local } = load(
       `{ models: { providers: { local: {
         baseUrl: 'http://h/v1', api: 'openai-completions', streamOptions: false,

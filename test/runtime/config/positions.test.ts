@@ -48,12 +48,12 @@ it('has a position for every value of any document, however it is laid out', () 
   );
 });
 
-it('shows a place as JavaScript would write it', () => {
+it('formats a path in JavaScript syntax', () => {
   expect(showPointer('/agents/agents/0/id')).toBe('agents.agents[0].id');
   expect(showPointer('/agents/routing/whatsapp/+1~1~0')).toBe('agents.routing.whatsapp["+1/~"]');
 });
 
-it('suggests a word for a slip of the finger, and none for another word', () => {
+it('suggests a word for a typing error, and none for a different word', () => {
   expect(editDistance('gateway', 'gatwya')).toBe(2);
   expect(nearest('gatwya', ['agents', 'gateway'])).toBe('gateway');
   expect(nearest('api_key', ['apiKey', 'api'])).toBe('apiKey');

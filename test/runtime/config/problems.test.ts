@@ -6,7 +6,7 @@ import { problemsOf, scratchFolder } from './folder.ts';
 const paths = (text: string) => problemsOf(text).map(({ path }) => path);
 
 describe('a report', () => {
-  it('names every problem with path, value, what is allowed and place', () => {
+  it('reports every problem with path, value, allowed values and position', () => {
     const problems = problemsOf(`{
   gatway: {},
   gateway: { port: 70000, bind: 'lann' },
@@ -66,7 +66,7 @@ describe('a report', () => {
     expect(problemsOf('')).toMatchObject([{ message: 'is not valid JSON5: invalid end of input' }]);
   });
 
-  it('refuses a document that is no object, and a section that is none', () => {
+  it('refuses a document or section that is not an object', () => {
     for (const text of ['[]', '7', 'null', '"x"']) {
       expect(problemsOf(text)).toMatchObject([
         { path: '', message: 'must hold one object: { … }' },
@@ -84,7 +84,7 @@ describe('a report', () => {
     );
   });
 
-  it('refuses a key that stands twice, which JSON5 would let win silently', () => {
+  it('refuses a duplicate key, which JSON5 would accept silently', () => {
     expect(problemsOf("{ log: { level: 'info' },\n  log: { level: 'warn' } }")).toMatchObject([
       { path: 'log', where: 'troupe.json5:2:3' },
       { path: 'log.level', where: 'troupe.json5:2:10' },
@@ -99,7 +99,7 @@ describe('a report', () => {
 });
 
 describe('a secret in a problem', () => {
-  it('is never shown, even where it stands in the wrong place or under a misspelled key', () => {
+  it('is never shown, even in the wrong place or under a misspelled key', () => {
     const problems = [
       ...problemsOf("{ gateway: { auth: 'hush-hush' } }"),
       ...problemsOf("{ gateway: { auth: { tokn: 'hush-hush' } } }"),
@@ -199,13 +199,13 @@ describe('keys that must agree', () => {
       /there can be one/,
     ],
     [
-      'a route to nobody',
+      'a route to an unknown agent',
       "{ agents: { agents: [{ id: 'helper' }], routing: { whatsapp: { '+1': { agent: 'helpr' } } } } }",
       'agents.routing.whatsapp["+1"].agent',
       /did you mean helper\?/,
     ],
     [
-      'a default route to nobody',
+      'a default route to an unknown agent',
       "{ agents: { routing: { default: { agent: 'x' } } } }",
       'agents.routing.default.agent',
       /no agent has this id/,
@@ -217,19 +217,19 @@ describe('keys that must agree', () => {
       /not allowed/,
     ],
     [
-      'a peer that is nobody',
+      'a peer that is an unknown agent',
       "{ agents: { agents: [{ id: 'a', a2a: { allowIncoming: ['b'] } }] } }",
       'agents.agents[0].a2a.allowIncoming[0]',
       /no agent/,
     ],
     [
-      'a reader that is nobody',
+      'a reader that is an unknown agent',
       "{ agents: { agents: [{ id: 'a', a2a: { historyAccess: { b: 'full' } } }] } }",
       'agents.agents[0].a2a.historyAccess.b',
       /no agent/,
     ],
     [
-      'a pair with nobody',
+      'a pair with an unknown agent',
       "{ tools: { agentToAgent: { allow: [{ from: 'main', to: 'b' }] } } }",
       'tools.agentToAgent.allow[0].to',
       /no agent/,

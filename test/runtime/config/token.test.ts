@@ -20,14 +20,14 @@ it('makes a random token once, readable by its owner only, and finds it again', 
   expect(ensureToken(again.config)).toBe(again.config);
 });
 
-it('takes the token of another process that made one in the meantime', () => {
+it('uses the token that another process created in the meantime', () => {
   const home = scratchFolder();
   const [mine, theirs] = [loadAt(home), loadAt(home)];
   const first = ensureToken(theirs).gateway.auth.token?.reveal();
   expect(ensureToken(mine).gateway.auth.token?.reveal()).toBe(first);
 });
 
-it('makes none when one is configured, or when the mode needs none', () => {
+it('creates none when one is configured, or when the mode needs none', () => {
   const home = scratchFolder();
   const given = ensureToken(loadAt(home, { TROUPE_TOKEN: 'given' }));
   expect(given.gateway.auth.token?.reveal()).toBe('given');

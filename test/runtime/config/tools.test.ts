@@ -53,7 +53,7 @@ describe('the tools', () => {
     expect(paths("{ skills: { env: { 'A=B': 'x' } } }")).toEqual(['skills.env["A=B"]']);
   });
 
-  it('refuse names that no tool has, wherever a list stands', () => {
+  it('refuse unknown tool names in every list', () => {
     expect(
       problemsOf(`{
   tools: { deny: ['exce'] },

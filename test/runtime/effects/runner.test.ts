@@ -100,7 +100,7 @@ it('tenants that wait are served by their weights, an actor’s effects in order
   expect(waited.filter((id) => id.startsWith('p'))).toEqual([0, 1, 2, 3, 4].map((n) => `p${n}.1`));
 });
 
-it('actors of a tenant take turns', async () => {
+it("runs effects of a tenant's actors in turn", async () => {
   for (let n = 0; n < 50; n++) run('a', `h${n}`, { key: 'hot' });
   run('a', 'c', { key: 'calm' });
   await end(2);
@@ -128,7 +128,7 @@ it('one that is aborted while it runs makes room, once', async () => {
   expect(ids()).toHaveLength(3);
 });
 
-it('a later attempt takes the place of one that waits', async () => {
+it('a later attempt replaces a waiting one', async () => {
   for (const id of ['1', '2', '3']) run('a', id);
   run('a', '3', { attempt: 2 });
   run('a', '3', { attempt: 2 });
@@ -153,14 +153,14 @@ it('stop aborts what runs; what waits begins never', async () => {
 describe('a tenant at its own limit', () => {
   beforeEach(() => open({}, { runningMax: 3, tenantRunningMax: 2 }));
 
-  it('leaves room that others take at once, and none of them stands behind its queue', () => {
+  it('leaves slots that others use at once, without waiting behind its queue', () => {
     for (let n = 0; n < 1_000; n++) run('flood', `f${n}`);
     expect(ids()).toEqual(['f0.1', 'f1.1']);
     run('calm', 'c0');
     expect(ids()).toEqual(['f0.1', 'f1.1', 'c0.1']);
   });
 
-  it('goes on as each of its own ends, in order, to the last', async () => {
+  it('continues in order as each of its own ends', async () => {
     for (let n = 0; n < 20; n++) run('a', `a${n}`);
     for (let done = 0; done < 20; done++) {
       expect(began.length - reported.length).toBe(Math.min(2, 20 - done));
@@ -197,7 +197,7 @@ it('a limit of which nothing could run is refused', () => {
     expect(() => open({}, { tenantRunningMax })).toThrow(/at least 1/);
 });
 
-it('an effect is told the trace of what caused it', async () => {
+it('an effect receives the trace of its cause', async () => {
   const traceId = '0af7651916cd43dd8448eb211c80319c';
   runner.run('t', { ...intentOf(address('a', 'worker', 'k')), traceId });
   run('a', 'u');

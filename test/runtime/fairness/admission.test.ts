@@ -15,7 +15,7 @@ import { percentile, SimShard } from './sim-shard.ts';
 const RATE = 1_000;
 
 describe('a shard that applies 1,000 entries a second', () => {
-  it('takes the calm tenant within a window, while another sends 20,000 as fast as it can', async () => {
+  it('admits the calm tenant within a window, while another sends 20,000 as fast as it can', async () => {
     const shard = new SimShard(RATE, { limits: { tenantEntries: 20_000 } });
     const waits: number[] = [];
     for (let n = 0; n < 20_000; n++) void shard.send('flood', `k${n % 50}`).catch(() => {});
@@ -34,7 +34,7 @@ describe('a shard that applies 1,000 entries a second', () => {
     expect(shard.applied.filter((to) => to.startsWith('flood/')).length).toBeGreaterThan(2_000);
   });
 
-  it('takes the neighbours of a hot actor within a window', async () => {
+  it('admits the neighbours of a hot actor within a window', async () => {
     const shard = new SimShard(RATE);
     for (let n = 0; n < 1_500; n++) void shard.send('a', 'hot').catch(() => {});
     await settled();
@@ -79,7 +79,7 @@ function door(limits: Partial<AdmissionLimits>, isOwned = () => true) {
 }
 
 describe('the window', () => {
-  it('counts what is on its way, and lets in who waits when a floor has passed it', async () => {
+  it('counts entries in flight, and admits waiting ones when a floor has passed them', async () => {
     const { admission, tickets, admit } = door({ windowEntries: 2 });
     for (let n = 0; n < 4; n++) void admit();
     await settled();
@@ -115,7 +115,7 @@ describe('the window', () => {
     expect(left).toEqual([4, 3, 3, 1, 1, 0]);
   });
 
-  it('counts a ticket once, whatever it is told', async () => {
+  it('counts a ticket once, even if it is settled several times', async () => {
     const { admission, tickets, admit } = door({});
     void admit();
     void admit();
@@ -126,7 +126,7 @@ describe('the window', () => {
     expect(admission.load(0, 'data').inFlight).toBe(1);
   });
 
-  it('bounds bytes too, and an entry larger than all of it goes alone', async () => {
+  it('limits bytes too, and admits an entry above the limit alone', async () => {
     const { tickets, admit } = door({ windowBytes: 1_000 });
     void admit({ bytes: 5_000 });
     void admit({ bytes: 1 });
@@ -140,7 +140,7 @@ describe('the window', () => {
 });
 
 describe('who waits', () => {
-  it('is refused past the bound of its tenant, told how many wait, the limit and when to come', async () => {
+  it('is refused above the bound of its tenant, with queue length, limit and retry delay', async () => {
     const { refused, admit } = door({ windowEntries: 1, tenantEntries: 3 });
     for (let n = 0; n < 5; n++) void admit();
     void admit({ to: address('b', 'actor', 'k') });
@@ -161,7 +161,7 @@ describe('who waits', () => {
     expect(refused).toMatchObject([{ code: 'RATE_LIMIT_EXCEEDED' }]);
   });
 
-  it('is told a time to wait that follows what is seen to leave', async () => {
+  it('gets a retry delay computed from the observed rate', async () => {
     const shard = new SimShard(200, { limits: { windowEntries: 10, tenantEntries: 400 } });
     for (let n = 0; n < 410; n++) void shard.send('a', 'k').catch(() => {});
     await shard.clock.run(1_000);
@@ -194,7 +194,7 @@ describe('who waits', () => {
     expect(tickets).toHaveLength(2);
   });
 
-  it('goes on when an owner works whose news are lost', async () => {
+  it('continues when an owner works but its notices are lost', async () => {
     const shard = new SimShard(RATE, { limits: { windowEntries: 20 } });
     shard.silent = true;
     const waits: number[] = [];
@@ -203,7 +203,7 @@ describe('who waits', () => {
     expect(waits.slice(20)).toEqual(Array.from({ length: 10 }, () => 5_000));
   });
 
-  it('waits on, and is not let in, while the owner tells that it does not get on', async () => {
+  it('keeps waiting while the owner reports no progress', async () => {
     const { clock, admission, tickets, refused, admit } = door({ windowEntries: 1 });
     void admit().then(() => tickets[0]!.appended(1));
     void admit();
@@ -229,7 +229,7 @@ describe('who waits', () => {
     expect([tickets.length, refused]).toMatchObject([2, [{ code: 'CANCELLED' }]]);
   });
 
-  it('is refused when the door closes, as is whoever comes then', async () => {
+  it('is refused when the entry point closes, as are later messages', async () => {
     const { clock, admission, refused, admit } = door({ windowEntries: 1 });
     void admit();
     void admit();
@@ -242,7 +242,7 @@ describe('who waits', () => {
   });
 });
 
-it('the control lane never waits behind data, and has bounds of its own', async () => {
+it('the control lane never waits behind data, and has separate bounds', async () => {
   const { admission, tickets, refused, admit } = door({
     windowEntries: 1,
     tenantEntries: 1,
@@ -279,7 +279,7 @@ it('a mailbox that others have filled refuses data at once, until it is shorter 
   expect([tickets.length, refused.length]).toEqual([2, 1]);
 });
 
-it('no timer runs while nobody waits', async () => {
+it('no timer runs while the queue is empty', async () => {
   const { clock, admission, tickets, admit } = door({});
   for (let n = 0; n < 500; n++) void admit();
   await settled();

@@ -26,7 +26,7 @@ const costOf = (items: readonly Item[], tenant: string) =>
   items.filter((item) => item.tenant === tenant).reduce((sum, { cost }) => sum + cost, 0);
 
 describe('shares', () => {
-  it('of what is served follow the weights while all wait, whatever the items cost', () => {
+  it("of the service follow the weights while all wait, regardless of the items' costs", () => {
     fc.assert(
       fc.property(
         weights,
@@ -66,7 +66,7 @@ describe('shares', () => {
     expect(costOf(served, 'b')).toBe(6);
   });
 
-  it('are told: what a tenant gets while those that wait go on waiting', () => {
+  it('are reported: the share of a tenant while the same tenants wait', () => {
     const queue = new FairQueue<Item>({ weightOf: weightsOf({ a: 3 }) });
     expect(queue.shareOf('a')).toBe(1);
     fill(queue, 'a', 'x', 1);
@@ -75,7 +75,7 @@ describe('shares', () => {
   });
 });
 
-it('nobody starves: a tenant of the least weight is served beside floods of great ones', () => {
+it('no tenant starves: the tenant with the lowest weight is served among floods of heavy ones', () => {
   const queue = new FairQueue<Item>({ weightOf: weightsOf({ a: 100, b: 0.01 }) });
   fill(queue, 'a', 'x', 11_000);
   fill(queue, 'b', 'x', 1);
@@ -92,7 +92,7 @@ const command: fc.Arbitrary<Command> = fc.oneof(
   { weight: 1, arbitrary: fc.nat(50).map((which) => ({ kind: 'remove' as const, which })) },
 );
 
-it('keeps each actor in order, its bounds and its sums, whatever comes, goes and leaves', () => {
+it('keeps order per actor, its bounds and its sums, for any sequence of operations', () => {
   const tenantMax = { items: 6, cost: 30 };
   const totalMax = { items: 12, cost: 60 };
   fc.assert(

@@ -1,5 +1,6 @@
 /**
- * A shard that applies so many entries per second, behind a door's Admission, on a virtual clock.
+ * A shard that applies a fixed number of entries per second, behind an entry point's Admission, on
+ * a virtual clock.
  */
 import { address } from '../../../protocols/address.ts';
 import { Admission, type AdmissionOptions } from '../../../runtime/fairness/admission.ts';
@@ -15,7 +16,7 @@ export class SimShard {
   readonly applied: string[] = [];
   readonly #mailbox: string[] = [];
   #position = 0;
-  /** whether it tells its floors */
+  /** true: it does not publish its floors */
   silent = false;
 
   constructor(perSecond: number, options: Omit<AdmissionOptions, 'clock'> = {}) {

@@ -76,7 +76,7 @@ it('shows messages, those that waited, outcomes and timers, with the state after
 
   const shown: ActorTurn[] = [];
   const watching = (async () => {
-    // As in a cluster: rows of its own, folded from the journal.
+    // As in a cluster: separate rows, folded from the journal.
     const store = { ...ports.store, state: new MemoryState() };
     const where = { store, blobs: ports.blobs, env: 'local', shards: 1 };
     for await (const turn of turnsOf(lamp, where, ended.signal)) shown.push(turn);

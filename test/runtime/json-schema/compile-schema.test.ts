@@ -43,19 +43,19 @@ describe('a schema of an agent outside', () => {
     expect(codeOf(() => compileSchema({ $ref: 'https://example.com/a' }))).toBe('INVALID_ARGUMENT');
   });
 
-  it('whose pattern would backtrack for years is given up, and rests', () => {
+  it('whose pattern would backtrack for years is aborted, and pauses', () => {
     const check = compileSchema(text('^(a+)+$'));
     expect(check({ text: 'aaa' })).toEqual([]);
     expect(check({ text: `${'a'.repeat(60)}!` })).toEqual(TOO_LONG);
     expect(codeOf(() => check({ text: 'aaa' }))).toBe('UNAVAILABLE');
   });
 
-  it('that compares all items with all others is given up', () => {
+  it('that compares all items with all others is aborted', () => {
     const check = compileSchema({ type: 'array', uniqueItems: true });
     expect(check(Array.from({ length: 60_000 }, (_, n) => ({ n })))).toEqual(TOO_LONG);
   });
 
-  it('that refers to itself without an end is given up', () => {
+  it('that refers to itself without an end is aborted', () => {
     const check = compileSchema({ allOf: [{ $ref: '#' }] });
     expect(check({})).toEqual(TOO_LONG);
   });

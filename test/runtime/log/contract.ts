@@ -65,21 +65,21 @@ export const logContract = (
       expect(positions(read)).toEqual(stored);
     });
 
-    it('keeps appends of one caller in the order they were asked for', async (context) => {
+    it('keeps appends of one caller in the order of the calls', async (context) => {
       if (!traits.keepsOrder) return context.skip('appends may overtake each other on the way');
       const wanted = Array.from({ length: 500 }, (_, i) => `entry ${i}`);
       await Promise.all(wanted.map((text) => log.append('s', bytes(text))));
       expect(texts(await log.read('s', 0))).toEqual(wanted);
     });
 
-    it('knows nothing of a subject that was never appended to', async () => {
+    it('returns nothing for a subject without appends', async () => {
       await store('other', 'x');
       expect(await log.last('s')).toBe(0);
       expect(await log.readLast('s')).toBeUndefined();
       expect(await log.read('s', 1)).toEqual([]);
     });
 
-    it('stores an append whose expectation is the last position, zero meaning none (P1)', async () => {
+    it('stores an append that expects the last position, zero meaning none (P1)', async () => {
       const first = await store('s', 'a', 0);
       const second = await store('s', 'b', first);
       expect(await log.last('s')).toBe(second);
@@ -148,14 +148,14 @@ export const logContract = (
       expect(await log.read('s', 0)).toHaveLength(10);
     });
 
-    it('answers 1,000 entries when no limit is given', async () => {
+    it('returns 1,000 entries by default', async () => {
       await Promise.all(Array.from({ length: 1005 }, (_, i) => log.append('s', bytes(`${i}`))));
       const read = await log.read('s', 0);
       expect(read).toHaveLength(1000);
       expect(await log.read('s', read.at(-1)!.position + 1)).toHaveLength(5);
     });
 
-    it('trims up to a position, may be asked again, and never uses a position twice (P4)', async () => {
+    it('trims up to a position, accepts a repeat, and never uses a position twice (P4)', async () => {
       const stored = [];
       for (const text of ['a', 'b', 'c', 'd']) stored.push(await store('s', text));
       await log.trim('s', stored[1]!);
@@ -182,7 +182,7 @@ export const logContract = (
       await store('s', 'c', last);
     });
 
-    it('trims only the subject it was asked to, also one that does not exist', async () => {
+    it('trims only the given subject, and accepts one that does not exist', async () => {
       await store('s', 'a');
       await store('s', 'b');
       await store('t', 'c');
@@ -193,7 +193,7 @@ export const logContract = (
       expect(await log.last('nothing')).toBe(0);
     });
 
-    it('gives every entry its own log time, which never falls (P5)', async () => {
+    it('assigns every entry a log time that never decreases (P5)', async () => {
       const answer = await log.append('s', bytes('a'));
       for (let i = 0; i < 5; i++) await store('s', 'b');
       const times = (await log.read('s', 0)).map((entry) => entry.logTimeMs);
@@ -215,7 +215,7 @@ export const logContract = (
       expect([...odd!.bytes]).toEqual([0, 255, 10, 13]);
     });
 
-    it('stops a read of big entries at 8 MiB unless told otherwise', async () => {
+    it('stops a read of large entries at 8 MiB by default', async () => {
       const big = Buffer.alloc(900_000, 1);
       for (let i = 0; i < 12; i++) await log.append('s', big);
       expect((await log.read('s', 0)).length).toBeLessThan(12);
@@ -230,7 +230,7 @@ export const logContract = (
       }
     });
 
-    it('follows a subject from a position on: what is stored, then what comes, in order, once', async () => {
+    it('follows a subject from a position on: stored and then new entries, in order, once', async () => {
       const stored = [await store('s', 'a'), await store('s', 'b'), await store('s', 'c')];
       const follow = log.follow('s', stored[1]!);
       const seen: LogEntry[] = [];
@@ -280,7 +280,7 @@ export const logContract = (
       expect(await follow.next()).toEqual([]);
     });
 
-    it('refuses everything after close, and stores what was asked before', async () => {
+    it('refuses everything after close, and stores earlier appends', async () => {
       const asked = log.append('s', bytes('a'));
       const closed = asked.then(() => log.close());
       expect((await asked).kind).toBe('stored');

@@ -1,5 +1,5 @@
 /**
- * Takes the lock of a folder by the given means, says `locked` or why not, and stays until killed.
+ * Locks a folder by the given method, prints `locked` or the error, and runs until it is killed.
  */
 import { lockFolder } from '../../../runtime/log/folder-lock.ts';
 

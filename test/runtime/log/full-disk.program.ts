@@ -1,6 +1,6 @@
 /**
- * Appends until the disk is full, says so, and goes on when a line arrives on standard input. Exits
- * 0 when every append was either answered and can be read back, or rejected and is not there.
+ * Appends until the disk is full, prints that, and continues when a line arrives on standard input.
+ * Exits with 0 if every append was either acknowledged and is readable, or rejected and is absent.
  */
 import { once } from 'node:events';
 import { TroupeError } from '../../../protocols/errors.ts';

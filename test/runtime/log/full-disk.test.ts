@@ -24,7 +24,7 @@ const hasPrlimit = (): boolean => {
 
 // A file size limit makes writes fail as a full disk does, for one process and without a mount.
 it.skipIf(!hasPrlimit())(
-  'rejects appends while the disk is full, storing nothing of them, and goes on when space returns',
+  'rejects appends while the disk is full, stores nothing of them, and continues when there is space',
   async () => {
     const path = await temporaryFolder();
     const child = program.start([path], 4 * 2 ** 20);

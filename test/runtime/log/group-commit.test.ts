@@ -67,7 +67,7 @@ const storeOn = (rows: FailingRows, mustFlush = false) => {
 const bytes = Buffer.from('entry');
 
 describe('a commit that fails', () => {
-  it('before anything is stored rejects as UNAVAILABLE and gives the position to the next append', async () => {
+  it('before anything is stored rejects as UNAVAILABLE and assigns the position to the next append', async () => {
     const rows = new FailingRows();
     const { log } = storeOn(rows);
     await log.append('s', bytes);
@@ -130,14 +130,14 @@ describe('a commit that fails', () => {
 });
 
 describe('the group commit', () => {
-  it('puts all that is asked for in one turn of the event loop into one transaction', async () => {
+  it('commits all appends of one turn of the event loop in one transaction', async () => {
     const rows = new FailingRows();
     const { log } = storeOn(rows);
     await Promise.all(Array.from({ length: 50 }, () => log.append('s', bytes)));
     expect(rows.commits).toHaveLength(1);
   });
 
-  it('tells a refused append of the transaction that failed, because the refusal rested on it', async () => {
+  it('rejects a refused append with its failed transaction, because the refusal depended on it', async () => {
     const rows = new FailingRows();
     const { log } = storeOn(rows);
     rows.failing = 'before';
@@ -151,7 +151,7 @@ describe('the group commit', () => {
     expect(await log.append('s', bytes, { expectedLast: 0 })).toMatchObject({ position: 1 });
   });
 
-  it('refuses requests beyond its bound at once and takes them again when there is room', async () => {
+  it('refuses requests beyond its bound at once and accepts them again when there is room', async () => {
     const rows = new FailingRows();
     const { commits } = storeOn(rows);
     const big = (): Promise<void> =>
@@ -183,7 +183,7 @@ describe('the group commit', () => {
     expect(await stored).toMatchObject({ kind: 'stored', position: 1 });
   });
 
-  it('commits what was asked for before close and refuses what comes after', async () => {
+  it('commits appends before close and refuses later ones', async () => {
     const { commits, log } = storeOn(new FailingRows());
     const asked = log.append('s', bytes);
     const closing = commits.close();

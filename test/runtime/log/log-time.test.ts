@@ -27,7 +27,7 @@ it('follows the wall clock', () => {
   expect(time.now()).toBe(11 * HOUR_MS + 1_000);
 });
 
-it('goes on at its own pace when the wall clock is set back', () => {
+it('continues at its own pace when the wall clock is set back', () => {
   const hands = new Hands();
   const time = new LogTime(hands);
   time.now();

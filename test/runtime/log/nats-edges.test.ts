@@ -78,7 +78,7 @@ onEveryNats('NatsLog at the edges', (path) => {
     expect(answer.kind === 'stored' && answer.position).toBeGreaterThan(last);
   });
 
-  it('says that a full stream takes nothing, and takes entries again after a trim', async () => {
+  it('reports a full stream, and accepts entries again after a trim', async () => {
     const small = await makeStream(nc, { maxBytes: 200_000 });
     const full = await openLog(nc, small);
     const entry = Buffer.alloc(10_000);
@@ -102,7 +102,7 @@ onEveryNats('NatsLog at the edges', (path) => {
     await expect(gone.last('s')).rejects.toMatchObject({ code: 'UNAVAILABLE' });
   });
 
-  it('takes no subject with empty tokens, wildcards or white space', async () => {
+  it('refuses subjects with empty tokens, wildcards or white space', async () => {
     for (const subject of ['', '.', 'a..b', 'a.', '.a', 'a.*', 'a.>', 'a>', 'a b', 'a\nb', 'ä b']) {
       await expect(log.append(subject, Buffer.from('x'))).rejects.toMatchObject({
         code: 'INVALID_ARGUMENT',
@@ -111,7 +111,7 @@ onEveryNats('NatsLog at the edges', (path) => {
     }
   });
 
-  it('brings nothing into memory that nobody takes, and everything once it is taken', async () => {
+  it('buffers nothing that is not consumed, and delivers everything that is', async () => {
     const entry = Buffer.alloc(20_000);
     await Promise.all(Array.from({ length: 3_000 }, () => log.append('s', entry)));
     await Promise.all(Array.from({ length: 5_000 }, (_, i) => log.append('t', Buffer.of(i & 255))));
@@ -140,7 +140,7 @@ onEveryNats('NatsLog at the edges', (path) => {
     for (const follow of follows) follow.close();
   });
 
-  it('goes on when somebody deletes the consumer under a follow', async () => {
+  it('continues when the consumer of a follow is deleted', async () => {
     const follow = log.follow('s', 1);
     await log.append('s', Buffer.from('a'));
     expect((await take(follow, 1)).map(text)).toEqual(['a']);
@@ -162,7 +162,7 @@ onEveryNats('NatsLog at the edges', (path) => {
     });
   });
 
-  it('stops a follow whose stream was made anew, or ends before where it should go on', async () => {
+  it('ends a follow whose stream was recreated, or ends before its position', async () => {
     const corrupt = { code: 'INTERNAL', details: { reason: 'CORRUPT' } };
     const beyond = log.follow('s', 1_000);
     await expect(beyond.next()).rejects.toMatchObject(corrupt);
@@ -178,7 +178,7 @@ onEveryNats('NatsLog at the edges', (path) => {
     for (const each of [beyond, follow]) each.close();
   });
 
-  it('tells whoever waits on a follow that the log was closed', async () => {
+  it('ends waiting follows when the log is closed', async () => {
     const waiting = log.follow('s', 1).next();
     await log.close();
     await expect(waiting).rejects.toMatchObject({ code: 'UNAVAILABLE' });
@@ -188,7 +188,7 @@ onEveryNats('NatsLog at the edges', (path) => {
     const large = (fill: number) => Buffer.alloc(3 * 2 ** 20, fill);
     const read = async () => (await log.read('s', 0)).map(({ bytes }) => [bytes[0], bytes.length]);
 
-    it('stores and reads them in their place, and keeps the order of appends', async () => {
+    it('stores and reads them at their position, and keeps the order of appends', async () => {
       await Promise.all([
         log.append('s', Buffer.from('a')),
         log.append('s', large(1)),
@@ -245,7 +245,7 @@ onEveryNats('NatsLog at the edges', (path) => {
       expect((await log.readLast('t'))?.bytes[0]).toBe(9);
     });
 
-    it('never reads other bytes in their place, or passes one over', async () => {
+    it('never returns other bytes for them and never skips one', async () => {
       const corrupt = { code: 'INTERNAL', details: { reason: 'CORRUPT' } };
       await log.append('s', large(1));
       await log.append('s', Buffer.from('behind'));

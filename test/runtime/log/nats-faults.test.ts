@@ -1,6 +1,6 @@
 /**
- * NatsLog through broken connections and killed servers: nothing lost, nothing doubled, nothing out
- * of order, and an answer for every append. Every fault is a real one, on every server at hand.
+ * NatsLog through broken connections and killed servers: no entry is lost, duplicated or out of
+ * order, and every append returns a result. Every fault is real, on every available server.
  */
 import type { NatsConnection } from '@nats-io/transport-node';
 import { afterEach, beforeEach, expect, it } from 'vitest';
@@ -33,7 +33,7 @@ const everything = async (log: Log, subject: string): Promise<LogEntry[]> => {
   }
 };
 
-/** Appends until it is told to stop; what was answered is in `stored`, by position. */
+/** Appends until it is stopped; acknowledged entries are in `stored`, by position. */
 const writer = (log: Log, subject: string) => {
   const stored = new Map<number, string>();
   let stopped = false;
@@ -56,7 +56,7 @@ const writer = (log: Log, subject: string) => {
   return { stored, stop };
 };
 
-/** Takes entries until it is closed. */
+/** Receives entries until it is closed. */
 const reader = (log: Log, subject: string) => {
   const follow = log.follow(subject, 1);
   const seen: LogEntry[] = [];
@@ -75,8 +75,8 @@ const reader = (log: Log, subject: string) => {
 };
 
 /**
- * Appends records one after the other as the owner of a journal does (rule C3): what became of an
- * unknown one is read, never guessed.
+ * Appends records one after the other as the owner of a journal does (rule C3): the outcome of an
+ * unknown append is read, never guessed.
  */
 const fencedWriter = async (log: Log, subject: string, records: number) => {
   let unknown = 0;
@@ -125,7 +125,7 @@ onEveryNats('NatsLog in trouble', (path) => {
 
   // What the server writes into a dying connection is gone for the consumer, and no later entry
   // comes that would show the gap.
-  it('brings the last entries that went into a connection that died', async () => {
+  it('delivers the last entries that were sent over a connection that died', async () => {
     const log = await openLog(proxied, stream);
     const writing = await openLog(direct, stream);
     const { seen, close } = reader(log, 's');
@@ -168,7 +168,7 @@ onEveryNats('NatsLog in trouble', (path) => {
     for (const [position, entry] of stored) expect(texts.get(position)).toBe(entry);
   });
 
-  it('lets a fenced writer find out what became of every append', async () => {
+  it('lets a fenced writer determine the outcome of every append', async () => {
     const log = await openLog(proxied, stream);
     const subjects = ['a', 'b', 'c', 'd'];
     const running = { cutting: true };
@@ -193,7 +193,7 @@ onEveryNats('NatsLog in trouble', (path) => {
     }
   });
 
-  it('tells that an append is unknown when the connection is lost, not when its time is up', async () => {
+  it('reports an append as unknown when the connection is lost, not at its timeout', async () => {
     const log = await openLog(proxied, stream, { publishTimeoutMs: 3_600_000 });
     await log.append('s', Buffer.from('a'));
     proxy.pause();
@@ -202,7 +202,7 @@ onEveryNats('NatsLog in trouble', (path) => {
     await expect(append).rejects.toBeInstanceOf(AppendUnknown);
   });
 
-  it('takes nothing while the connection is down, and says that nothing was stored', async () => {
+  it('refuses appends while the connection is down, with nothing stored', async () => {
     const log = await openLog(proxied, stream, { publishTimeoutMs: 3_600_000 });
     await log.append('s', Buffer.from('a'));
     proxy.refuse(true);

@@ -1,4 +1,4 @@
-/** A NatsLog on a real server and a stream of its own, for tests. */
+/** A NatsLog on a real server with a separate stream, for tests. */
 import { describe } from 'vitest';
 import { DiscardPolicy, jetstreamManager, StorageType } from '@nats-io/jetstream';
 import { connect, type NatsConnection } from '@nats-io/transport-node';
@@ -12,7 +12,7 @@ let streams = 0;
 const atHand = natsServers();
 const NONE = { version: '(no nats-server is at hand)', path: '' };
 
-/** The suite on every server at hand; skipped when there is none. */
+/** The suite on every available server; skipped when there is none. */
 export const onEveryNats = (name: string, suite: (path: string, version: string) => void): void => {
   for (const { version, path } of atHand.length > 0 ? atHand : [NONE]) {
     describe.skipIf(path === '')(`${name}, on NATS ${version}`, () => {
@@ -72,7 +72,7 @@ export const makeStream = async (
   return name;
 };
 
-/** A log on the stream: its subjects are what stands behind the stream's name. */
+/** A log on the stream, with subjects below the stream's name. */
 export const openLog = (
   nc: NatsConnection,
   stream: string,

@@ -39,7 +39,7 @@ describe('metrics', () => {
     ]);
   });
 
-  it('count retries and dead letters by what went wrong, and say the last use of a quota', async () => {
+  it('count retries and dead letters by reason, and report the last use of a quota', async () => {
     const metrics = createMetrics({ process: false });
     metrics.retry({ ...labels, errorCode: 'UNAVAILABLE' });
     metrics.deadLetter({ ...labels, errorCode: 'INTERNAL' });
@@ -104,7 +104,7 @@ describe('metrics', () => {
     expect(sum('a2a_dlq_total')).toBe(10_000);
   });
 
-  it('fold an action that nobody offers, and names that were never signed in', async () => {
+  it('merge unknown actions, and names that never authenticated', async () => {
     const metrics = createMetrics({
       process: false,
       isOffered: (action) => action === facts.action,
@@ -126,7 +126,7 @@ describe('metrics', () => {
     expect(text).not.toContain('nobody');
   });
 
-  it('write a label so that no text of a caller becomes a line of its own', async () => {
+  it('escape labels so that no text of a caller becomes a separate line', async () => {
     const metrics = createMetrics({ process: false });
     metrics.request({ ...facts, principal: 'a"} 1\nevil_total 9\n' });
     expect(seriesOf(await metrics.text(), 'evil_total')).toEqual([]);
@@ -144,7 +144,7 @@ describe('metrics', () => {
     expect(metrics.ack()!.p95Ms).toBe(10_000);
   });
 
-  it('read what the runtime says of itself when they are asked', async () => {
+  it("read the runtime's own metrics when they are scraped", async () => {
     const metrics = createMetrics();
     let lag = 3;
     const shard = { shard: 0, epoch: 1, position: 0, turnNo: 0, mailFloor: 0, ctlFloor: 0, now: 0 };

@@ -101,7 +101,7 @@ describe('work that an envelope caused', () => {
     expect(call!.parentSpanContext?.spanId).toBe(attempt!.spanContext().spanId);
   });
 
-  it('tells an error by its code and never by its text', async () => {
+  it('records an error by its code and never by its text', async () => {
     await tell(traceId);
     await eventually(() => expect(tracer.spans()).toHaveLength(2));
     for (const { attributes, status, events } of tracer.spans()) {
@@ -113,7 +113,7 @@ describe('work that an envelope caused', () => {
     expect(JSON.stringify(told)).not.toContain('4711');
   });
 
-  it('has a trace of its own where nobody named one, whatever span was active', async () => {
+  it('starts a new trace when none is given, regardless of the active span', async () => {
     await inSpan(toolSpan({ name: 'elsewhere', id: '1' }), async () => {
       await tell();
     });

@@ -1,4 +1,4 @@
-/** The real tracer of OpenTelemetry, which keeps in memory what it was told. */
+/** The real OpenTelemetry tracer with an in-memory exporter. */
 import { context, propagation, trace } from '@opentelemetry/api';
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
 import {

@@ -12,7 +12,7 @@ const text = (bytes: Uint8Array): string => new TextDecoder().decode(bytes);
 const bytesOf = (value: string): Uint8Array => new TextEncoder().encode(value);
 const plenty = { messages: 1_000, bytes: 1_000_000 };
 
-/** Registered after the adapter's own look at the connection: it is told later. */
+/** Registered after the adapter's own status listener, so it is notified later. */
 const once = async (nc: NatsConnection, type: string): Promise<void> => {
   for await (const status of nc.status()) if (status.type === type) return;
 };
@@ -69,7 +69,7 @@ describeOnNats('NatsPubsub', ({ path }) => {
     await eventually(() => expect(got).toEqual([['ä', 'x.1']]));
   });
 
-  it('hands over bytes, headers by lower-case name, and an answer for whoever asked', async () => {
+  it('delivers bytes, headers by lower-case name, and a reply to the requester', async () => {
     const seen: PublicMessage[] = [];
     one.serve(`${prefix}.*`, 'doors', {
       outstanding: plenty,
@@ -97,7 +97,7 @@ describeOnNats('NatsPubsub', ({ path }) => {
     expect(seen[1]!.respond).toBeUndefined();
   });
 
-  it('gives each message to one subscriber of a queue', async () => {
+  it('delivers each message to one subscriber of a queue', async () => {
     const counts = [0, 0];
     for (const [index, pubsub] of [one, two].entries())
       pubsub.serve(`${prefix}.*`, 'doors', {
@@ -145,7 +145,7 @@ describeOnNats('NatsPubsub', ({ path }) => {
       expect(await ask()).toBe('done');
     });
 
-  it('answers what it took before it ends, and takes nothing more', async () => {
+  it('replies to accepted messages before it ends, and accepts no more', async () => {
     let release = (): void => {};
     let taken = 0;
     const released = new Promise<void>((resolve) => (release = resolve));
@@ -187,12 +187,12 @@ describeOnNats('NatsPubsub', ({ path }) => {
     },
   );
 
-  it('refuses a header that would end the line it stands in', () => {
+  it('refuses a header that contains a line break', () => {
     const sent = () => one.publish(`${prefix}.out`, bytesOf(''), { status: 'x\r\nstatus: 200' });
     expect(sent).toThrow(/header/);
   });
 
-  it('loses what is sent without a connection, and goes on with the next one', async () => {
+  it('drops messages sent without a connection, and continues with the next one', async () => {
     const got = await heard(`${prefix}.out`);
     const isLost = once(proxied, 'disconnect');
     proxy.refuse(true);

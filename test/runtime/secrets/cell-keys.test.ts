@@ -37,7 +37,7 @@ const killedBefore = (blobs: Blobs, end: RegExp): Blobs => ({
     end.test(name) ? Promise.reject(new Error('killed')) : blobs.put(name, bytes),
 });
 
-it('gives the keys of the first process to each further one, and stores none in clear', async () => {
+it('returns the keys of the first process to each further one, and stores none in clear', async () => {
   const [blobs, first, second] = [new MemoryBlobs(), new Map(), new Map()];
   await join(blobs, first, SECRET);
   await join(blobs, second, SECRET);
@@ -71,7 +71,7 @@ it('enters the keys of an existing cell as they are', async () => {
 });
 
 it.each([/digests$/, /sealed/])(
-  'goes on when the first process is killed before %s',
+  'continues when the first process is killed before %s',
   async (end) => {
     const [blobs, first, second] = [new MemoryBlobs(), new Map(), new Map()];
     await expect(join(killedBefore(blobs, end), first, SECRET)).rejects.toThrow('killed');
@@ -81,7 +81,7 @@ it.each([/digests$/, /sealed/])(
   },
 );
 
-it('goes on when a first process without a secret is killed', async () => {
+it('continues when a first process without a secret is killed', async () => {
   const [blobs, folder]: [Blobs, Folder] = [new MemoryBlobs(), new Map()];
   await expect(join(killedBefore(blobs, /digests$/), folder)).rejects.toThrow('killed');
   const made = new Map(folder);
@@ -118,7 +118,7 @@ it('refuses another secret, none, and other keys, and changes nothing', async ()
   await join(blobs, first);
 });
 
-it('does not look at keys that the operator gives to each process', async () => {
+it('ignores stored keys when the operator configures keys per process', async () => {
   const [blobs, first, second] = [
     new MemoryBlobs(),
     new Map(),

@@ -70,7 +70,7 @@ describe.each([
   ['an atomic log', true],
   ['a log that is not', false],
 ])('on %s, an input that kills its process', (_, atomic) => {
-  it('is tried three times by its name, then it is poison and the shard goes on', async () => {
+  it('is tried three times alone, then it is poison and the shard continues', async () => {
     const { cluster, records, crashes } = await run(120_000, atomic);
     const poison = turnsOf(records).find(({ result }) => result === 'poison')!;
     expect(poison).toMatchObject({ actor: KILLED });
@@ -85,7 +85,7 @@ describe.each([
     expect(cluster.auditor.faults).toEqual([]);
   });
 
-  it('is a dead letter as poison, and its sender is told', async () => {
+  it('is a dead letter as poison, and its sender is notified', async () => {
     const { cluster, records } = await run(120_000, atomic);
     const poison = turnsOf(records).find(({ result }) => result === 'poison')!;
     const sent = poison.out.map(([target, , , item]) => [target, item.to, item.event.type]);
@@ -106,7 +106,7 @@ describe.each([
   });
 });
 
-it('a process that dies for other reasons, far apart, makes nobody careful', async () => {
+it('deaths for other reasons, far apart, do not trigger the guard', async () => {
   const { records } = await run(0, true);
   expect(records.some(({ t }) => t === 'TRY')).toBe(false);
 });

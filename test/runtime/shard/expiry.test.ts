@@ -47,7 +47,7 @@ it('removes rows of any table when their hour is over, and not before', async ()
   expect(late.puts.length).toBe(2);
 });
 
-it('takes a row once, however often it looks before the record is committed', async () => {
+it('takes a row once, for any number of checks before the record is committed', async () => {
   const fold = await foldWith([[TABLE.key, 'a']], [HOUR_MS]);
   expireRows(fold, groupAt(fold, 5 * HOUR_MS));
   const again = groupAt(fold, 5 * HOUR_MS);

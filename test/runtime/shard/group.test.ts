@@ -73,7 +73,7 @@ describe('a group numbers', () => {
 });
 
 describe('a group', () => {
-  it('shows the rows of a turn to the turns that follow, and to nobody after its fold is dropped', () => {
+  it('shows the rows of a turn to later turns, and to none after its fold is dropped', () => {
     const state = new MemoryState();
     const fold = Fold.empty(0, state, true, 'cell');
     const group = newGroup(fold);

@@ -142,7 +142,7 @@ describe('a shard is loaded', () => {
     expect(loaded).toMatchObject({ records: 3, unreadable: [`snapshot ${last} is damaged`] });
   });
 
-  it('from the snapshot before, when the blob of the last one is gone', async () => {
+  it('from the previous snapshot, when the blob of the last one is missing', async () => {
     for (const body of [epoch, turn('a')]) write(body);
     await snapshot();
     write(turn('b'));

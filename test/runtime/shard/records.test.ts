@@ -17,7 +17,7 @@ import {
 } from '../../../runtime/shard/commit/records.ts';
 import { journalRecord, mailEntry, outItem } from './arbitrary.ts';
 
-describe('comes back as it was written', () => {
+describe('decodes to what was written', () => {
   it('a journal record of every type', () => {
     fc.assert(
       fc.property(journalRecord, (record) => {
@@ -83,7 +83,7 @@ describe('is corrupt', () => {
     expect(() => decodeMail(bytes)).toThrow(CorruptRecord);
   });
 
-  it('whatever else is written into a mailbox: it is an entry or corrupt, and nothing else', () => {
+  it('any other bytes in a mailbox are an entry or corrupt', () => {
     const value = fc.array(fc.oneof(fc.constantFrom('l', 'c', 'o', 'cell', null), fc.jsonValue()));
     fc.assert(
       fc.property(fc.oneof(fc.uint8Array(), value.map(encode)), (bytes) => {

@@ -64,7 +64,7 @@ it('a large shard waits with the next snapshot until the journal is half as larg
   });
 });
 
-it('a snapshot that cannot be written is said aloud, tried again, and stops nobody', async () => {
+it('a failed snapshot is reported, retried, and stops no other work', async () => {
   const shard = await openClusterShard({ snapshotEvery: 10 });
   let isFull = true;
   const put: Blobs['put'] = async (name, bytes) => {

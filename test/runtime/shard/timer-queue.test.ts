@@ -85,7 +85,7 @@ class Shard {
 }
 
 describe('a queue of timers', () => {
-  it('fires each that is armed once, in order, when it is due, and none that was cancelled', async () => {
+  it('fires each armed timer once, in order, when it is due, and no cancelled one', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
         const shard = new Shard();
@@ -116,7 +116,7 @@ describe('a queue of timers', () => {
     );
   });
 
-  it('goes on behind a timer that was cancelled', async () => {
+  it('continues after a cancelled timer', async () => {
     const shard = new Shard();
     const first = shard.arm(10);
     const second = shard.arm(20);
@@ -126,7 +126,7 @@ describe('a queue of timers', () => {
     expect(shard.fired).toEqual([{ id: second.id, at: 20 }]);
   });
 
-  it('takes those of one moment in the order of their ids', async () => {
+  it('fires timers of one moment in the order of their ids', async () => {
     const shard = new Shard();
     const armed = Array.from({ length: 7 }, () => shard.arm(5).id);
     await shard.clock.run(100);

@@ -1,7 +1,7 @@
 /**
- * Writes to a state cache as fast as it can, until it is killed: write n puts a row of its own and
- * the one row that says n. Prints n once it is answered; `full` when the disk is, and then goes on
- * when a line arrives on standard input, and ends when it can write again.
+ * Writes to a state cache as fast as possible until it is killed: write n stores a separate row and
+ * a row that contains n. Prints n after each acknowledged write. Prints `full` when the disk is
+ * full; then it continues when a line arrives on standard input, and ends when a write succeeds.
  */
 import { once } from 'node:events';
 import { writeSync } from 'node:fs';

@@ -117,7 +117,7 @@ export const stateContract = (name: string, make: () => Promise<StateUnderTest>)
       expect(keys({ limit: 0 })).toEqual([]);
     });
 
-    it('answers 1,000 rows when no limit is given, and counts them all', async () => {
+    it('returns 1,000 rows by default, and counts them all', async () => {
       const all = Array.from({ length: 1005 }, (_, i) => `k${String(i).padStart(5, '0')}`);
       await state.write(all.map((key) => row(key)));
       expect(keys()).toEqual(all.slice(0, 1000));
@@ -174,7 +174,7 @@ export const stateContract = (name: string, make: () => Promise<StateUnderTest>)
       await fc.assert(ranges, { numRuns: 100 });
     });
 
-    it('takes keys of STATE_KEY_BYTES_MAX bytes and refuses longer ones, storing nothing', async () => {
+    it('accepts keys of STATE_KEY_BYTES_MAX bytes and refuses longer ones, storing nothing', async () => {
       const longest = 'é'.repeat(STATE_KEY_BYTES_MAX / 2);
       const table = 't'.repeat(200);
       await state.write([row(longest, 'long', table)]);
@@ -216,8 +216,8 @@ export const stateContract = (name: string, make: () => Promise<StateUnderTest>)
       expect([...state.dump(9)]).toEqual([]);
     });
 
-    // A snapshot is made over many ticks while the shard goes on.
-    it('dumps the rows of its first step, whatever is written and cleared before its last', async () => {
+    // A snapshot takes many ticks while the shard continues to write.
+    it('dumps the rows of its first step, regardless of later writes', async () => {
       const all = Array.from({ length: 700 }, (_, i) =>
         row(`k${String(i).padStart(3, '0')}`, 'old'),
       );

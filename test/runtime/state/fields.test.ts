@@ -24,7 +24,7 @@ const rows = fc.dictionary(
 );
 
 describe('a reader of fields', () => {
-  it('reads of any row what decoding the whole of it gives', () => {
+  it('reads the same fields as a complete decode, for any row', () => {
     const fields = ['label', 'status', 'updatedAt', '__proto__', ''];
     const read = fieldReader(fields);
     const same = fc.property(rows, (row) => {

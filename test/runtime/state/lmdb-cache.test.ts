@@ -66,7 +66,7 @@ describe('a state cache is emptied', () => {
     expect((await opened()).emptied).toBeUndefined();
   });
 
-  it('when the machine was started anew since: power may have been lost', async () => {
+  it('when the machine was rebooted since, because power may have been lost', async () => {
     await written();
     expect((await opened({ boot: 'two' })).emptied).toMatch(/another boot/);
   });
@@ -157,7 +157,7 @@ describe('a process that writes a state cache', () => {
 
   // A file size limit makes writes fail as a full disk does, for one process and without a mount.
   it.skipIf(!hasPrlimit())(
-    'is told when the disk is full, has nothing of that write, and goes on when space returns',
+    'reports a full disk, stores nothing of that write, and continues when there is space',
     async () => {
       const child = program.start([path, '20000'], 4 * 2 ** 20);
       await eventually(() => expect(child.lines().at(-1)).toMatch(/^full/));

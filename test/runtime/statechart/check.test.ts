@@ -108,7 +108,7 @@ describe('a stored row', () => {
       "m.p: the region 'z' is not in the row",
     ],
     [
-      'a region is gone',
+      'a region is missing',
       build({ p: { type: 'parallel', states: { l: {} } } }, { initial: 'p' }),
       "m.p: there is no region 'r'",
     ],
@@ -127,7 +127,7 @@ describe('a stored row', () => {
     ]);
   });
 
-  it('with a history of a state that is gone is refused', () => {
+  it('with a history of a removed state is refused', () => {
     const snap = { ...row.snap, h: { 'm.h': ['m.b'], 'm.b': ['m.lost'] } };
     expect(checkRow(old, { ...row, snap })).toEqual([
       'm.h: a history refers to it, but there is no such state',
@@ -137,7 +137,7 @@ describe('a stored row', () => {
 });
 
 describe('the hash of a definition', () => {
-  it('is the same for the same chart, whatever its functions do', () => {
+  it('is the same for the same chart, regardless of its functions', () => {
     const one = setup({ delays: { soon: 5 } }).createMachine({
       id: 'm',
       initial: 'a',

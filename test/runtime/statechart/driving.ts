@@ -9,7 +9,7 @@ export const begin = (machine: AnyStateMachine): Live => initialState(machine, i
 export const send = (machine: AnyStateMachine, live: Live, event: Message, now = 1000): Step =>
   step(machine, live, { event: { ...event, meta } }, now);
 
-/** The machine after events that it all takes. */
+/** The machine after the given events; every event must be accepted. */
 export const after = (machine: AnyStateMachine, live: Live, ...events: Message[]): Live =>
   events.reduce((at, event) => {
     const { outcome, live: next, error } = send(machine, at, event);

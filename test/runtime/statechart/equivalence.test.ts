@@ -1,7 +1,7 @@
 /**
- * The bug it would catch: the host steps machines by XState's inner door, with its own scope, with
- * stand-ins for children and with JSON between the steps. Any difference from the public
- * `transition()` on the same events is a fault of the host.
+ * The host steps machines through XState's internal functions, with its own actor scope, with
+ * placeholders for children, and with JSON between the steps. Any difference from the public
+ * `transition()` on the same events is a bug of the host.
  */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
@@ -96,7 +96,7 @@ function follow(
     : { ...nothing(), actions: said };
 }
 
-/** The bug it would catch: a stop or a cancel of something that was never asked for. */
+/** Catches a stop or cancel of something that was never started. */
 function assertOpen(was: boolean, ask: Ask): void {
   if (!was) throw new Error(`nothing is open for ${JSON.stringify(ask)}`);
 }
@@ -206,7 +206,7 @@ function sideBySide(machine: AnyStateMachine, picks: readonly number[]): void {
   }
 }
 
-/** XState's public API; undefined when it throws or the machine goes to status `error`. */
+/** XState's public API; undefined when it throws or the machine enters status `error`. */
 function publicStep(machine: AnyStateMachine, snapshot: AnyMachineSnapshot, event: EventObject) {
   try {
     const [next, actions] = transition(machine, snapshot, event);

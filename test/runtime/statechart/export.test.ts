@@ -213,7 +213,7 @@ describe('the Mermaid export', () => {
     }
   });
 
-  it('names no state in a block where it does not stand, since Mermaid would move it there', () => {
+  it('names a state only in its own block, since Mermaid would move it', () => {
     for (const [, machine] of charts) {
       const stands = new Map<string, number>();
       const named: [string, number][] = [];

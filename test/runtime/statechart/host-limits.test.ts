@@ -84,7 +84,7 @@ describe('a machine that fails', () => {
     expect(answer.thrown).toBeInstanceOf(Error);
   });
 
-  it('fails on the error of a job that no transition takes, and keeps its code', () => {
+  it('fails on the error of a job that no transition handles, and keeps its code', () => {
     const begun = after(player, begin(player), { type: 'power' }, { type: 'play' });
     const answer = step(
       player,
@@ -103,7 +103,7 @@ describe('a machine that fails', () => {
     expect(send(maze, begin(maze), { type: 'loop' }).error?.message).toContain('Infinite loop');
   });
 
-  it('is not born when its first state cannot be made, or its context cannot be stored', () => {
+  it('is not created when its first state fails, or its context cannot be stored', () => {
     const thrower = setup({}).createMachine({
       id: 'm',
       context: () => {

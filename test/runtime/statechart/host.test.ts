@@ -54,7 +54,7 @@ describe('a step', () => {
     });
   });
 
-  it('changes nothing of the machine it was given, so that an uncommitted step can be dropped', () => {
+  it('does not change its input, so that an uncommitted step can be dropped', () => {
     const { live } = charging();
     const before = freeze(structuredClone(save(live)));
     freeze(live.snapshot.context);
@@ -111,14 +111,14 @@ describe('a step', () => {
     expect(late).toEqual({ live: again.live, asks: [], outcome: 'stale' });
   });
 
-  it('takes an outcome once', () => {
+  it('accepts an outcome once', () => {
     const begun = after(player, begin(player), { type: 'power' }, { type: 'play' });
     const done = settled('fetch', job(begun, 'fetch'), 1, meta);
     const { live } = step(player, begun, done, 1000);
     expect(step(player, live, done, 1000).outcome).toBe('stale');
   });
 
-  it('lets neither a late error nor one of an unknown job crash the machine', () => {
+  it('ignores late errors and errors of unknown jobs', () => {
     const { live } = charging();
     const error = { code: 'UNAVAILABLE', message: 'no' } as const;
     for (const cause of [
@@ -140,7 +140,7 @@ describe('a step', () => {
     expect(live.jobs).toEqual({});
   });
 
-  it('tells apart what is not taken, what changes nothing and what only asks', () => {
+  it('distinguishes unhandled events, events without a change, and events that only request effects', () => {
     const waiting = begin(order);
     expect(send(order, waiting, { type: 'order.cancel' })).toEqual({
       live: waiting,
@@ -233,7 +233,7 @@ describe('a step', () => {
 });
 
 describe('a stored machine', () => {
-  it('goes on where it was, with its history, in memory and after a restart alike', () => {
+  it('continues with its history, in memory and after a restart alike', () => {
     let live = after(
       player,
       begin(player),

@@ -200,7 +200,7 @@ describe('lint', () => {
     ],
     ['a route', loose({ id: 'r', route: {} }), /r: a route/],
     [
-      'a bound on loops that is none',
+      'an invalid bound on loops',
       loose({}, { options: { maxIterations: Infinity } }),
       /m: options\.maxIterations is Infinity/,
     ],

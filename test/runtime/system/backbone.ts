@@ -14,13 +14,13 @@ export type Running = {
 export type Backbone = {
   /** Starts the world that is kept at `path`: a folder which outlives it. */
   start(path: string, options: Omit<SystemOptions, keyof Ports>): Promise<Running>;
-  /** URL of the NATS server that a process of its own should use; undefined: embedded */
+  /** URL of the NATS server that a separate process should use; undefined: embedded */
   readonly url?: string;
 };
 
 let chosen: Backbone | undefined;
 
-/** For all tests of this file, those that are read after this. */
+/** For all tests of this file that are defined after this call. */
 export const chooseBackbone = (backbone: Backbone): void => {
   chosen = backbone;
 };

@@ -10,7 +10,7 @@ import { openWorld, puppet, type World } from './world.ts';
 const a = puppet('a');
 const b = puppet('b');
 const PLACES = ['context', 'tell', 'append', 'project'];
-/** Two workers that start may both take a shard: its journal decides, and that is no trouble. */
+/** Two workers that start may both take a shard: its journal decides, and this is no error. */
 const RACED = /is lost: another owner wrote/;
 const things = (world: World) => world.system.index.list('things', 't');
 
@@ -62,7 +62,7 @@ it('an error whose details cannot be stored is kept without them, and not at ful
   await expectSound(world);
 });
 
-describe('a machine that asks for nonsense crashes, and its shard goes on:', () => {
+describe('a machine with invalid requests crashes, and its shard continues:', () => {
   const event = { type: 'do', n: 'in vain' };
   const nonsense: [string, object][] = [
     ['a tell to no address', { tells: [{ to: 'nowhere', event }] }],
@@ -108,7 +108,7 @@ describe('a turn', () => {
     await eventually(() => expect(world.seen(b)).toHaveLength(outMax));
   });
 
-  it('that writes more than allowed is refused and rolled back, and the actor goes on', async () => {
+  it('that writes more than allowed is refused and rolled back, and the actor continues', async () => {
     const world = await openWorld({ limits: { turnBytesMax: 20_000 } });
     await world.ask(a, { type: 'do', n: 1 });
     expect(await world.ask(a, { type: 'do', n: 2, keeps: 'x'.repeat(30_000) })).toMatchObject({
@@ -145,7 +145,7 @@ describe('the limit of hops', () => {
   const echo = (key: string) => address('t', 'echo', key);
   const state = (world: World, key: Address) => world.system.inspect(key)?.context as Echo;
 
-  it('ends an echo of two actors, tells the one that sent last, and keeps the message', async () => {
+  it('ends an echo of two actors, notifies the last sender, and stores the message', async () => {
     const world = await openWorld({ limits: { hopsMax }, actors: [echoType()] });
     await world.ask(echo('1'), { type: 'ball', route: [echo('2'), echo('1')] });
     const balls = () => [echo('1'), echo('2')].map((key) => state(world, key).balls);

@@ -36,7 +36,7 @@ afterEach(() => {
   rmSync(path, { recursive: true, force: true });
 });
 
-it('takes messages after a start with a clock that is a day behind what is stored', async () => {
+it('accepts messages after a start with a clock that is a day behind the stored time', async () => {
   shiftMs = DAY_MS;
   const ahead = await open();
   expect(await configure(ahead, 'first')).toMatchObject({ kind: 'answered' });
@@ -48,7 +48,7 @@ it('takes messages after a start with a clock that is a day behind what is store
   await back.stop();
 });
 
-it('takes messages when the clock is set back by a day while it runs', async () => {
+it('accepts messages when the clock is set back by a day while it runs', async () => {
   shiftMs = DAY_MS;
   const system = await open();
   expect(await configure(system, 'first')).toMatchObject({ kind: 'answered' });

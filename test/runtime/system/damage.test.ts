@@ -31,7 +31,7 @@ async function lived(): Promise<World> {
   return world;
 }
 
-/** Shard 0 is quarantined and says why at every door; shard 1 goes on. */
+/** Shard 0 is quarantined and every entry point reports why; shard 1 continues. */
 async function expectQuarantined(world: World, why: RegExp): Promise<void> {
   await eventually(() => expect(world.system.status()[0]?.state).toBe('quarantined'));
   const [sick, sound] = world.system.status();
@@ -182,7 +182,7 @@ describe('damage', () => {
     expect(world.seen(hurt)).toEqual(['arm:1', 'do:mail 1', 'do:mail 2', 'do:well']);
   });
 
-  it('in a transcript is told to who reads it, and stops nobody', async () => {
+  it('in a transcript is reported to its reader, and stops no other work', async () => {
     const world = await lived();
     await world.stop();
     await flipEntry(world.path, transcriptSubject(ENV, hurt), 1);

@@ -1,4 +1,4 @@
-/** Damages one row of a store that nobody has open, and mends it again. */
+/** Damages one row of a closed store, and repairs it again. */
 import { type Database, open } from 'lmdb';
 import { decodeNumber, entryKey, subjectKey } from '../../../runtime/log/entry-row.ts';
 import { stateKey } from '../../../runtime/state/row.ts';

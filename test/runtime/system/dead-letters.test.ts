@@ -34,7 +34,7 @@ async function withLetters(count: number): Promise<World> {
 }
 
 describe('dead letters', () => {
-  it('say who sent what to whom, when, and why it was not applied, also after a restart', async () => {
+  it('contain sender, receiver, message, time and reason, also after a restart', async () => {
     const world = await withLetters(1);
     await world.restart();
     const [letter] = await list(world);
@@ -62,7 +62,7 @@ describe('dead letters', () => {
 });
 
 describe('a dead letter that is redriven', () => {
-  it('is sent again once, however often it is asked for, and says by whom and why', async () => {
+  it('is redriven once for any number of requests, and records who did it and why', async () => {
     const world = await withLetters(1);
     await world.order(a, 'sys.resume');
     const position = await positionOf(world, 1);
@@ -98,7 +98,7 @@ describe('a dead letter that is redriven', () => {
     await next(second);
   });
 
-  it('and is refused at the door stays in the list', async () => {
+  it('and is refused stays in the list', async () => {
     const world = await withLetters(1);
     const position = await positionOf(world, 1);
     await world.restart({ actors: [bossType()] });
@@ -131,7 +131,7 @@ describe('a dead letter that is dropped', () => {
   });
 });
 
-describe('nobody deals with a dead letter', () => {
+describe('a dead letter is not resolved', () => {
   it('without a name and a reason', async () => {
     const world = await withLetters(1);
     const position = await positionOf(world, 1);
@@ -162,7 +162,7 @@ describe('nobody deals with a dead letter', () => {
   });
 });
 
-it('a refusal that nobody takes is a dead letter, and no echo', async () => {
+it('a refusal that its receiver does not handle is a dead letter, and no echo', async () => {
   const world = await openWorld();
   const gone = puppet('gone');
   await world.ask(gone, { type: 'end' });
@@ -195,7 +195,7 @@ const abandon = (domain: string, n: number) => ({
 });
 
 describe('a message that a machine gives up', () => {
-  it('lies in the log of its domain with what a person needs, also after a restart', async () => {
+  it('is in the log of its domain with what an operator needs, also after a restart', async () => {
     const world = await openWorld();
     expect(await world.system.deadLetters.domains()).toEqual(['actors']);
     await world.ask(a, { type: 'do', abandons: [abandon('orders', 1), abandon('stock_eu', 2)] });
@@ -287,7 +287,7 @@ it('poison messages never block others: not their shard, and not those behind th
   for (const [n, other] of others.entries()) expect(world.seen(other)).toEqual([`do:${n}`]);
   const letters = await world.letters(40);
   expect(letters.map(({ to, event }) => [to, event?.['n']])).toEqual(others.map((_, n) => [a, n]));
-  // Three crashes put the actor out of service; a person puts it back, and it goes on.
+  // Three crashes suspend the actor; an operator resumes it, and it continues.
   expect(world.statusOf(a)).toBe('quarantined');
   await world.order(a, 'sys.resume');
   expect(await world.ask(a, { type: 'do', n: 'good' })).toMatchObject({ kind: 'answered' });

@@ -7,17 +7,17 @@ import { openWorld, puppet } from './world.ts';
 
 const a = puppet('a');
 const b = puppet('b');
-/** A shard of a cluster knows its log's time to within a round trip (H1). */
+/** The clock of a shard in a cluster differs from its log's time by up to a round trip (H1). */
 const PASSED_MS = 100;
 
 describe('a message', () => {
-  it('that is told is applied', async () => {
+  it('that is sent by tell is applied', async () => {
     const world = await openWorld();
     expect(await world.tell(a, { type: 'do', n: 1 })).toMatchObject({ kind: 'accepted' });
     await eventually(() => expect(world.seen(a)).toEqual(['do:1']));
   });
 
-  it('that is asked is answered with what the actor replies', async () => {
+  it("that is sent by ask returns the actor's reply", async () => {
     const world = await openWorld();
     const answer = await world.ask(a, { type: 'do', answer: { deep: [1, null, 'x'] } });
     expect(answer).toEqual({ kind: 'answered', result: { deep: [1, null, 'x'] } });
@@ -43,7 +43,7 @@ describe('a message', () => {
           kind: 'answered',
           result: ['do:handed'],
         });
-        // Whoever was answered sees the turn that answered.
+        // A caller that received a reply sees the turn that replied.
         expect(world.seen(other)).toEqual(['do:handed']);
       }
       const both = { type: 'do', n: 2, hands: [b], answer: 'first' };
@@ -61,7 +61,7 @@ describe('a message', () => {
     );
   });
 
-  it('that its actor does not take is refused to the asker', async () => {
+  it('that its actor does not accept is refused', async () => {
     const world = await openWorld();
     expect(await world.ask(a, { type: 'unheardOf' })).toMatchObject({
       kind: 'refused',
@@ -69,7 +69,7 @@ describe('a message', () => {
     });
   });
 
-  it('that nobody answers ends as a time-out, and was applied all the same', async () => {
+  it('without a reply ends as a timeout, although it was applied', async () => {
     const world = await openWorld();
     const answer = await world.ask(a, { type: 'do', n: 1, answer: 'never' }, { timeoutMs: 20 });
     expect(answer).toEqual({ kind: 'timeout' });
@@ -170,7 +170,7 @@ describe('time to live', () => {
   });
 });
 
-describe('the door refuses, and nothing is accepted', () => {
+describe('the entry point refuses, and nothing is accepted', () => {
   it('a type that is not registered, and names those that are', async () => {
     const world = await openWorld();
     const answer = await world.tell(address('t', 'nobody', 'x'), { type: 'do' });
@@ -253,7 +253,7 @@ describe('the door refuses, and nothing is accepted', () => {
   });
 });
 
-it('takes the longest names that the rules allow', async () => {
+it('accepts the longest allowed names', async () => {
   const long = address('t'.repeat(63), 'puppet', 'ü'.repeat(256));
   const world = await openWorld();
   const key = 'ö'.repeat(256);

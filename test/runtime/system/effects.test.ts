@@ -1,4 +1,6 @@
-/** Effects: how often they run, what becomes of their outcome (docs/semantics.md, "Effects"). */
+/**
+ * Effects: how often they run, and how their outcome is delivered (docs/semantics.md, "Effects").
+ */
 import { describe, expect, it } from 'vitest';
 import { TroupeError } from '../../../protocols/errors.ts';
 import { OUTCOME_BYTES_MAX } from '../../../runtime/effects/runner.ts';
@@ -8,7 +10,7 @@ import { Stage } from './stage.ts';
 import { openWorld, puppet, type World } from './world.ts';
 
 const a = puppet('a');
-/** What the puppet was told, as soon as it is so many things. */
+/** The events that the puppet received, as soon as there are `count`. */
 const told = (world: World, count: number) =>
   eventually(() => {
     const all = world.known(a).told;
@@ -26,7 +28,7 @@ async function working(cls: string): Promise<{ world: World; stage: Stage }> {
 }
 
 describe.each(['repeatable', 'keyed', 'once'])('an effect that is %s', (cls) => {
-  it('is given its input, and its result comes back as an event, once', async () => {
+  it('receives its input, and its result is delivered as an event, once', async () => {
     const { world, stage } = await working(cls);
     const [run] = stage.runs;
     expect(run).toMatchObject({ input: { n: 1 }, context: { attempt: 1, actor: a } });
@@ -38,7 +40,7 @@ describe.each(['repeatable', 'keyed', 'once'])('an effect that is %s', (cls) => 
     expect(world.known(a).told).toHaveLength(1);
   });
 
-  it('that throws comes back as an error with its code', async () => {
+  it('that throws is delivered as an error with its code', async () => {
     const { world, stage } = await working(cls);
     stage.runs[0]!.failed(new TroupeError('FORBIDDEN', 'not you', { details: { who: 'you' } }));
     const error = { code: 'FORBIDDEN', message: 'not you', details: { who: 'you' } };
@@ -74,7 +76,7 @@ describe.each(['repeatable', 'keyed', 'once'])('an effect that is %s', (cls) => 
     expect(world.system.unknownEffects()).toEqual([]);
   });
 
-  it('that settles after its actor was born again does not settle what that one began', async () => {
+  it('that settles after its actor was recreated does not settle an effect of the new one', async () => {
     const { world, stage } = await working(cls);
     await world.order(a, 'sys.restart');
     await world.tell(a, work(cls, 2));
@@ -116,7 +118,7 @@ describe('a result', () => {
   });
 
   it.each(ODD)(
-    'that is an error with details that cannot be stored is told without: %s',
+    'that is an error with details that cannot be stored is delivered without them: %s',
     async (what) => {
       const { world, stage } = await working('repeatable');
       const details = { what: oddOf(what) };
@@ -142,7 +144,7 @@ it('an effect that takes too long is aborted and fails with DEADLINE_EXCEEDED', 
   expect(stage.runs[0]!.context.signal.aborted).toBe(true);
 });
 
-it('at most 1,024 effects run at once in a process, and the others take their turn', {
+it('at most 1,024 effects run at once in a process, and the others wait', {
   timeout: 60_000,
 }, async () => {
   const stage = new Stage();

@@ -1,7 +1,7 @@
 /**
- * A system in a process of its own, which its actors and effects may kill: embedded, or the worker
- * of a cluster on the NATS server that is named. Reads calls as JSON lines and writes an answer to
- * each; says `ready` first.
+ * A system in a separate process that its actors and effects may kill: embedded, or a worker of a
+ * cluster on the given NATS server. Prints `ready`, then reads calls as JSON lines and writes a
+ * response to each.
  */
 import { basename, join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -19,7 +19,7 @@ import { bossType, type Hands, puppetType } from './puppet.ts';
 const [path = '', url] = process.argv.slice(2);
 const shards = 2;
 
-/** One worker: what a message did to the process before is told by the journal alone. */
+/** One worker, so that only the journal records what a message did to the previous process. */
 const openWorker = async (server: string) => {
   const env = basename(path).toLowerCase();
   const ports = await openNats({

@@ -54,7 +54,7 @@ export class Fragile {
     return Promise.race([ready, child.ended.then(() => false)]);
   }
 
-  /** Starts processes until one lives for as long as it takes to answer a call. */
+  /** Starts processes until one lives long enough to answer a call. */
   async survive(startsMax = 12): Promise<void> {
     for (let starts = 0; starts < startsMax; starts++) {
       if ((await this.start()) && (await this.#livesOn())) return;

@@ -102,7 +102,7 @@ describe('with an idempotency key', () => {
     expect(await world.system.deadLetters.list()).toHaveLength(1);
   });
 
-  it('a told message that is refused becomes a dead letter, since its sender hears nothing', async () => {
+  it('a refused tell becomes a dead letter, since its sender gets no reply', async () => {
     const world = await openWorld();
     await world.ask(a, { type: 'end' });
     await world.tell(a, { type: 'do', n: 1 }, { key: 'k' });
@@ -111,7 +111,7 @@ describe('with an idempotency key', () => {
     expect(letters.map(({ event }) => event)).toMatchObject([{ n: 1 }, { n: 2 }]);
   });
 
-  it('new keys are refused at the limit, and none is forgotten', async () => {
+  it('new keys are refused at the limit, and no key is dropped', async () => {
     const world = await openWorld({ shards: 1, limits: { keysMax: 2 } });
     const first = await world.ask(a, { type: 'do', n: 1 }, { key: 'k1' });
     await world.ask(a, { type: 'do', n: 2 }, { key: 'k2' });

@@ -1,4 +1,4 @@
-/** Mailbox policies: what becomes of messages that an actor cannot take yet. */
+/** Mailbox policies: what happens with messages that an actor cannot process yet. */
 import { describe, expect, it } from 'vitest';
 import { eventually } from '../eventually.ts';
 import { puppetType } from './puppet.ts';
@@ -47,7 +47,7 @@ describe('a full mailbox', () => {
     expect(await opened(world)).toHaveLength(20);
   });
 
-  it('that drops the oldest sends it to the dead letters and tells who asked', async () => {
+  it('that drops the oldest sends it to the dead letters and replies to its sender', async () => {
     const world = await closed([type('dropOldest')]);
     const asked = world.ask(a, soft(1), { key: 'k' });
     for (let n = 2; n <= 4; n++) await world.tell(a, soft(n));
@@ -81,7 +81,7 @@ describe('a full mailbox', () => {
 });
 
 describe('a mailbox that coalesces', () => {
-  it('keeps the newest of a type in the place of the one before, and keeps that as a letter', async () => {
+  it('replaces a waiting message of the same type, and stores the old one as a dead letter', async () => {
     const world = await closed([type('coalesce', 5)]);
     await world.tell(a, soft(1));
     await world.tell(a, { type: 'mild', n: 1 });
@@ -95,7 +95,7 @@ describe('a mailbox that coalesces', () => {
     expect(await opened(world)).toEqual(['soft:3', 'mild:1']);
   });
 
-  it('tells who asked for an answer to the one that was replaced', async () => {
+  it('replies to the sender of the replaced one', async () => {
     const world = await closed([type('coalesce')]);
     const first = world.ask(a, soft(1), { key: 'k' });
     const second = world.ask(a, soft(2));
@@ -115,7 +115,7 @@ describe('a mailbox that coalesces', () => {
 });
 
 describe('what waits', () => {
-  it('when its actor ends is refused, and a forgotten actor begins anew', async () => {
+  it('when its actor ends is refused, and a removed actor is created again', async () => {
     const world = await openWorld({ actors: [puppetType({ whenDone: 'forget' })] });
     await world.ask(a, { type: 'close' });
     const asked = world.ask(a, soft(1));

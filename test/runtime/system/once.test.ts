@@ -5,7 +5,7 @@ import { Stage } from './stage.ts';
 import { openWorld, puppet, type World } from './world.ts';
 
 const a = puppet('a');
-/** What the puppet was told, as soon as it is so many things. */
+/** The events that the puppet received, as soon as there are `count`. */
 const told = (world: World, count: number) =>
   eventually(() => {
     const all = world.known(a).told;
@@ -31,7 +31,7 @@ const unknown = (world: World) =>
   });
 
 describe('an effect whose outcome is lost, without a reconcile hook,', () => {
-  it('is unknown until a person decides, and a person is told', async () => {
+  it('is unknown until an operator decides, and an operator is notified', async () => {
     const { world, stage } = await lost('once');
     expect(await unknown(world)).toMatchObject({
       actor: a,
@@ -106,7 +106,7 @@ describe('an effect whose outcome is lost, without a reconcile hook,', () => {
 });
 
 describe('a reconcile hook', () => {
-  it('that knows the outcome settles the effect', async () => {
+  it('that returns the outcome settles the effect', async () => {
     const { world, stage } = await lost('asking', () => ({ outcome: 'it happened' }));
     expect(await told(world, 1)).toMatchObject([{ type: 'done', output: 'it happened' }]);
     expect(stage.runs).toHaveLength(1);
@@ -121,7 +121,7 @@ describe('a reconcile hook', () => {
     expect(await told(world, 1)).toMatchObject([{ output: 'second' }]);
   });
 
-  it('that asks leaves it to a person, and is asked again after the next start', async () => {
+  it('that returns `ask` leaves it to an operator, and is called again after the next start', async () => {
     const { world, stage } = await lost('asking', () => 'ask');
     await eventually(() => expect(stage.reconciled).toHaveLength(1));
     await unknown(world);
@@ -130,7 +130,7 @@ describe('a reconcile hook', () => {
     expect(await told(world, 1)).toMatchObject([{ output: 'now I know' }]);
   });
 
-  it('that throws leaves it to a person, who is told', async () => {
+  it('that throws leaves it to an operator, who is notified', async () => {
     const { world } = await lost('asking', () => {
       throw new Error('the other side is away');
     });
@@ -139,7 +139,7 @@ describe('a reconcile hook', () => {
     expect(await told(world, 1)).toMatchObject([{ output: 1 }]);
   });
 
-  it('whose outcome cannot be stored leaves it to a person, who is told', async () => {
+  it('whose outcome cannot be stored leaves it to an operator, who is notified', async () => {
     const { world } = await lost('asking', () => ({ outcome: new Map([[{}, 1]]) }));
     await eventually(() => expect(world.alarms.join()).toContain('cannot be stored'));
     await unknown(world);

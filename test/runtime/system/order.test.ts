@@ -56,7 +56,7 @@ describe('order', () => {
     );
   });
 
-  it('holds when waiting messages are more than a record takes', async () => {
+  it('holds when there are more waiting messages than a record can contain', async () => {
     const world = await openWorld({ limits: { groupTurnsMax: 3 } });
     await world.ask(a, { type: 'close' });
     const told = numbers(20).map((n) => world.tell(a, { type: 'soft', n }));
@@ -68,7 +68,7 @@ describe('order', () => {
     );
   });
 
-  it('of what waits is kept by a state that takes only some of it', async () => {
+  it('of waiting messages is kept by a state that accepts only some of them', async () => {
     const world = await openWorld();
     await world.ask(a, { type: 'close' });
     await world.tell(a, { type: 'soft', n: 1 });

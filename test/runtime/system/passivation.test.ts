@@ -1,4 +1,4 @@
-/** Passivation: an idle actor is a row and nothing in memory, and nobody notices. */
+/** Passivation: an idle actor is stored as a row, uses no memory, and behaves the same. */
 import { address } from '../../../protocols/address.ts';
 import { expect, it } from 'vitest';
 import { eventually } from '../eventually.ts';
@@ -75,7 +75,7 @@ it('never are more actors in memory than residentsMax, and all of them answer', 
   for (const actor of all) expect(world.seen(actor)).toEqual(['do:0', 'do:1', 'do:2']);
 });
 
-it('an actor with a limit of one resident may tell, ask and wait as any other', async () => {
+it('an actor with a limit of one resident can tell, ask and wait as any other', async () => {
   const world = await openWorld({ shards: 1, limits: { residentsMax: 1 } });
   const b = puppet('b');
   await world.ask(b, { type: 'close' });

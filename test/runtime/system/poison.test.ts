@@ -21,7 +21,7 @@ const TIMEOUT = { timeout: 120_000 };
 const STARTS = 6;
 
 describe('a message that kills the process', TIMEOUT, () => {
-  it('ends as a dead letter, its sender is told, and all others go on', async () => {
+  it('ends as a dead letter, its sender is notified, and all others continue', async () => {
     const fragile = await Fragile.open();
     await fragile.ask(bad, { type: 'do', n: 1 });
     const die = { type: 'do', n: 'die', kills: true };
@@ -48,7 +48,7 @@ describe('a message that kills the process', TIMEOUT, () => {
     expect(await fragile.letters()).toHaveLength(1);
   });
 
-  it('is told to the actor that sent it, and to the supervisor of the one it was for', async () => {
+  it('is reported to its sender and to the supervisor of its receiver', async () => {
     const fragile = await Fragile.open();
     await fragile.tell(boss, { type: 'hire', child: bad });
     await eventually(async () =>
@@ -88,7 +88,7 @@ describe('a message that kills the process', TIMEOUT, () => {
     );
   });
 
-  it('as the first of its actor ends as a dead letter, and the actor is born by the next', async () => {
+  it('as the first of its actor ends as a dead letter, and the next one creates the actor', async () => {
     const fragile = await Fragile.open();
     expect(await fragile.ask(bad, { type: 'do', kills: true })).toBe(DIED);
     await fragile.survive();
@@ -97,7 +97,7 @@ describe('a message that kills the process', TIMEOUT, () => {
   });
 });
 
-it('kills from outside find nobody guilty, and nothing is lost or doubled', TIMEOUT, async () => {
+it('kills from outside blame no message, and nothing is lost or duplicated', TIMEOUT, async () => {
   const fragile = await Fragile.open();
   for (let n = 0; n < 8; n++) {
     expect(await fragile.tell(bad, { type: 'do', n })).toMatchObject({ kind: 'accepted' });
@@ -112,7 +112,7 @@ it('kills from outside find nobody guilty, and nothing is lost or doubled', TIME
   expect(await fragile.letters()).toEqual([]);
 });
 
-/** The effect that is unknown, as soon as no process is known to run it. */
+/** Resolves with the unknown effect when no process is known to run it. */
 const unknown = (fragile: Fragile) =>
   eventually(async () => {
     const [effect] = await fragile.unknown();

@@ -1,6 +1,6 @@
 /**
- * The puppet: one machine that does what its messages say, so that a test reads as what is sent and
- * what comes of it. And the boss, a supervisor that a test holds by the hand.
+ * The puppet: one machine that executes the commands in its messages, so that each test shows the
+ * messages and their results in one place. And the boss, a supervisor that a test controls.
  */
 import { assign, enqueueActions, setup } from 'xstate';
 import type { Address } from '../../../protocols/address.ts';
@@ -17,10 +17,10 @@ import { type ActorDefinition, type ActorOptions, defineActor } from '../../../r
 import type { EffectContext } from '../../../runtime/index.ts';
 import { oddOf } from './odd.ts';
 
-/** What a puppet may be told. `n` is the label under which it notes the message as seen. */
+/** The commands of a puppet. `n` is the label under which it records the message as seen. */
 export type Do = Message & {
   readonly n?: number | string;
-  /** params of `tell`, taken as they are */
+  /** params of `tell`, unchecked */
   readonly tells?: readonly unknown[];
   /** the answer; default what it has seen. `never` keeps the asker waiting */
   readonly answer?: unknown;
@@ -200,9 +200,9 @@ export const puppetMachine = setupPuppet.createMachine({
   },
   states: {
     open: {},
-    /** takes neither soft nor mild */
+    /** accepts neither soft nor mild */
     closed: { meta: { defer: ['soft', 'mild'] } },
-    /** takes mild, not soft */
+    /** accepts mild, not soft */
     half: { meta: { defer: ['soft'] } },
     armed: { after: { delay: { target: 'open', actions: 'fire' } } },
     repeatable: { invoke: invoke('repeatable') },
@@ -262,7 +262,7 @@ export const puppetType = (changes: Changes = {}): ActorDefinition =>
   });
 
 /**
- * Hires puppets and gives the orders that a test sends it; `policy` answers every crash at once.
+ * Creates puppets and gives the orders that a test sends it; `policy` answers every crash at once.
  */
 const bossMachine = setup({
   types: {

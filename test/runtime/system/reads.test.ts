@@ -1,4 +1,4 @@
-/** Reads: committed state for lists, pages and tools, which wakes nobody. */
+/** Reads: committed state for lists, pages and tools. A read activates no actor. */
 import { describe, expect, it } from 'vitest';
 import { address } from '../../../protocols/address.ts';
 import { encode } from '../../../protocols/codec.ts';
@@ -38,7 +38,7 @@ const scanned = async (world: World, options: { prefix?: string } = {}) => {
 };
 
 describe('a scan', () => {
-  it('shows the fields that are asked for of every row of the tenant, once', async () => {
+  it('returns the requested fields of every row of the tenant, once', async () => {
     const world = await openWorld({ shards: 4 });
     const keys = ['b/1', 'a/2', 'a/1', 'c/1'];
     await Promise.all(
@@ -56,7 +56,7 @@ describe('a scan', () => {
     expect(await scanned(world, { prefix: 'z' })).toEqual([]);
   });
 
-  it('goes through more rows than one piece has, and others have their turn meanwhile', async () => {
+  it('reads more rows than one page has, while other reads continue', async () => {
     const { state } = createMemoryStore({ clock: systemClock });
     await state.write(
       Array.from({ length: 2_500 }, (_, n) => {
@@ -80,7 +80,7 @@ describe('a scan', () => {
 });
 
 describe('index rows', () => {
-  it('are read by key, as they were projected, and are gone when they are removed', async () => {
+  it('are read by key as projected, and are absent after removal', async () => {
     const world = await withRows(['k']);
     expect(world.system.index.get('things', 't', 'k')).toEqual({ key: 'k' });
     expect(world.system.index.get('things', 't', 'other')).toBeUndefined();
@@ -193,7 +193,7 @@ describe('an actor that is inspected', () => {
     expect(world.statusOf(a)).toBe('done');
   });
 
-  it('and all other reads wake nobody', async () => {
+  it('and all other reads activate no actor', async () => {
     const world = await openWorld({ actors: [puppetType()], shards: 1 });
     await world.ask(a, { type: 'do', appends: [{ type: 'line' }] });
     await project(world, a, 'k', 1);

@@ -7,7 +7,10 @@ import { openWorld, puppet, type World } from './world.ts';
 
 const a = puppet('a');
 const HOUR_MS = 3_600_000;
-/** Sets the clock forward, until the door has heard of it, too: a gateway goes by its shards. */
+/**
+ * Advances the clock, and waits until the gateway knows the time, which it receives from its
+ * shards.
+ */
 const pass = async (world: World, clock: ShiftedClock, ms: number): Promise<void> => {
   clock.shift(ms);
   await eventually(() => {
@@ -55,7 +58,7 @@ it('a key that was forgotten after a refusal and used again is kept as long as a
   expect(count(world.seen(a), 'soft:1')).toBe(1);
 });
 
-it('a system whose logs were trimmed goes on where it was', async () => {
+it('a system whose logs were trimmed continues from its state', async () => {
   const world = await openWorld({ shards: 1, journalTail: 5, limits: { groupTurnsMax: 1 } });
   await world.ask(a, { type: 'arm', ms: 3 * HOUR_MS });
   const told = Array.from({ length: 1_500 }, (_, n) => world.tell(a, { type: 'hear', n }));
@@ -67,7 +70,7 @@ it('a system whose logs were trimmed goes on where it was', async () => {
   expect(await world.ask(a, { type: 'do', n: 1 })).toMatchObject({ kind: 'answered' });
 });
 
-it('the number of shards of a store stays, and a person is told when another is asked for', async () => {
+it('the number of shards of a store stays, and the operator is notified when another is configured', async () => {
   const world = await openWorld({ shards: 3 });
   await world.ask(a, { type: 'do', n: 1 });
   await world.restart({ shards: 5 });

@@ -14,7 +14,7 @@ type Reconciled = { outcome: unknown } | 'again' | 'ask';
 
 export class Stage implements Hands {
   readonly runs: Run[] = [];
-  /** what the reconcile hook was asked, and what it answers */
+  /** requests to the reconcile hook, and its answers */
   readonly reconciled: EffectContext[] = [];
   answer: () => Reconciled = () => 'ask';
 

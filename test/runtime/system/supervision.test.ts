@@ -20,7 +20,7 @@ const order = (world: World, directive: string) =>
 
 describe('a turn that throws', () => {
   it.each(['assign', 'params', 'guard'] as const)(
-    'in %s is rolled back whole, kept as a dead letter, and its sender is told',
+    'in %s is rolled back, stored as a dead letter, and reported to its sender',
     async (throws) => {
       const world = await openWorld();
       await world.ask(a, { type: 'do', n: 1 });
@@ -40,7 +40,7 @@ describe('a turn that throws', () => {
     },
   );
 
-  it('tells the actor that sent the message', async () => {
+  it('notifies the actor that sent the message', async () => {
     const world = await openWorld();
     const event = { type: 'do', throws: 'assign' };
     await world.ask(b, {
@@ -112,7 +112,7 @@ describe('a turn that throws', () => {
 });
 
 describe('a supervisor', () => {
-  it('is told, and messages meanwhile wait in order and are applied after sys.resume', async () => {
+  it('is notified; messages wait in order and are applied after sys.resume', async () => {
     const world = await openWorld();
     await hired(world);
     await world.ask(a, { type: 'do', throws: 'assign' });
@@ -135,7 +135,7 @@ describe('a supervisor', () => {
     expect(await last).toMatchObject({ result: ['hear:hired', 'do:1', 'do:2', 'do:3', 'do:4'] });
   });
 
-  it('lets its actor be born again by sys.restart; the mail stays', async () => {
+  it('recreates its actor by sys.restart; the mail stays', async () => {
     const world = await openWorld();
     await hired(world);
     await world.ask(a, { type: 'do', n: 1, keeps: 'old' });
@@ -147,7 +147,7 @@ describe('a supervisor', () => {
     expect(world.statusOf(a)).toBe('active');
   });
 
-  it('stops its actor by sys.stop: what waits and what comes is refused', async () => {
+  it('stops its actor by sys.stop: waiting and new messages are refused', async () => {
     const world = await openWorld();
     await hired(world);
     await world.ask(a, { type: 'do', throws: 'assign' });
@@ -168,7 +168,7 @@ describe('a supervisor', () => {
     expect(world.statusOf(a)).toBe('quarantined');
   });
 
-  it('may answer every crash at once, as often as it comes', async () => {
+  it('may answer every crash at once, any number of times', async () => {
     const world = await openWorld();
     await hired(world, 'sys.resume');
     for (let n = 0; n < 6; n++) {
@@ -178,7 +178,7 @@ describe('a supervisor', () => {
     expect(world.seen(a)).toHaveLength(7);
   });
 
-  it('of a system is told of actors that have no other', async () => {
+  it('of a system is notified of actors without a supervisor', async () => {
     const world = await openWorld({ supervisor: boss });
     await world.ask(a, { type: 'do', throws: 'assign' });
     await eventually(() => expect(told(world)?.told).toMatchObject([{ child: a }]));
@@ -204,7 +204,7 @@ describe('directives', () => {
     },
   );
 
-  it('of an operator who told an actor to pass them on are FORBIDDEN, too', async () => {
+  it('of an operator who makes an actor forward them are FORBIDDEN, too', async () => {
     const world = await openWorld();
     await hired(world);
     const tells = [{ to: a, event: { type: 'sys.stop' } }];

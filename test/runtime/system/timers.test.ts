@@ -55,7 +55,7 @@ const bornArmed = defineActor({
   }),
 });
 
-it('the first turn of a new shard knows the time, and so does the first after a long pause', async () => {
+it('the first turn of a new shard has the correct time, and so has the first after a long pause', async () => {
   const clock = new ShiftedClock();
   const world = await openWorld({ clock });
   const askTime = async () => {
@@ -152,7 +152,7 @@ describe('a timer', () => {
     expect(count(world)).toBe(0);
   });
 
-  it('that came due while nobody ran fires late', async () => {
+  it('that became due during downtime fires late', async () => {
     const clock = new ShiftedClock();
     const world = await openWorld({ clock });
     await world.ask(a, { type: 'arm', ms: 10 * MINUTE });
@@ -163,7 +163,7 @@ describe('a timer', () => {
     expect(count(world)).toBe(1);
   });
 
-  it('that came due while nobody ran is skipped where the type says so; later ones fire', async () => {
+  it('that became due during downtime is skipped if the type says so; later ones fire', async () => {
     const clock = new ShiftedClock();
     const actors = [puppetType({ missedTimers: { delay: 'skip' } })];
     const world = await openWorld({ clock, actors, shards: 1 });
@@ -281,7 +281,7 @@ describe('an actor that is armed from its first state on', () => {
     },
   );
 
-  it('refuses a first question that it does not take', async () => {
+  it('refuses a first message that it does not accept', async () => {
     const world = await openWorld({ actors: [bornArmed] });
     expect(await world.ask(alarm, { type: 'unheardOf' })).toMatchObject({
       error: { code: 'CONFLICT' },

@@ -137,7 +137,7 @@ it('two versions live side by side: stored actors keep theirs, new ones get the 
 });
 
 describe.each(unfit)('an actor that meets a machine %s', (_, actors) => {
-  it('is not touched; its messages are refused and kept, and it goes on when its version returns', async () => {
+  it('is unchanged; its messages are refused and stored, and it continues when its version returns', async () => {
     const { world, clock } = await resting();
     const before = world.system.inspect(a);
     await world.restart({ actors });
@@ -169,7 +169,7 @@ describe.each(unfit)('an actor that meets a machine %s', (_, actors) => {
   });
 });
 
-it('an actor whose type is not registered is refused at the door and goes on when it is', async () => {
+it('messages to an unregistered type are refused, and its actors continue when it is registered', async () => {
   const { world } = await resting();
   await world.restart({
     actors: [defineActor({ type: 'other', version: 1, machine: machineOf('n', false) })],

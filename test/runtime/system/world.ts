@@ -41,7 +41,7 @@ const ANSWER_WITHIN_MS = 15_000;
 
 export class World {
   readonly path: string;
-  /** what a person would have been told */
+  /** notifications to the operator */
   readonly alarms: string[] = [];
   #running: Running | undefined;
   #options: WorldOptions;
@@ -92,7 +92,7 @@ export class World {
     return this.ask(child, { type: directive }, { principal: operator, lane: 'control' });
   }
 
-  /** What a puppet knows, as it is stored. @throws when it does not exist */
+  /** The stored context of a puppet. @throws when it does not exist */
   known(actor: Address): Known {
     const found = this.system.inspect(actor);
     if (!found) throw new Error(`${actor} does not exist`);
@@ -131,7 +131,7 @@ const embedded: Backbone = {
   },
 };
 
-/** With a clock of its own the store's time is that clock's, too. */
+/** A test clock is also the time of the store. */
 async function openPorts(path: string, clock?: Clock): Promise<Ports> {
   if (!clock) return openEmbedded({ path });
   const store = await openLmdbStore({ path, durability: 'process', clock });
@@ -142,7 +142,7 @@ async function openPorts(path: string, clock?: Clock): Promise<Ports> {
   };
 }
 
-/** A started world on a folder of its own; both end with the test. */
+/** A started world with a separate folder; both end with the test. */
 export async function openWorld(options: WorldOptions = {}): Promise<World> {
   const path = await mkdtemp(join(tmpdir(), 'troupe-system-'));
   const world = new World(path, options);

@@ -51,7 +51,7 @@ export async function exported(path: string): Promise<{ file: string; summary: T
 
 type Sent = readonly [to: Address, event: Message, options?: Partial<SendOptions>];
 
-/** Accepts messages that nobody takes: the process died right after their doors had said yes. */
+/** Accepts messages that are not processed: the process died directly after it accepted them. */
 export function acceptOnly(path: string, shards: number, sent: readonly Sent[]): Promise<void> {
   return withStore(path, async ({ store, bus }) => {
     const door = new MessageClient({

@@ -1,5 +1,6 @@
 /**
- * The file of an export: whole or not there, for its owner only, and it knows when it was changed.
+ * The file of an export is complete or absent, readable by its owner only, and any change is
+ * detected.
  */
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -50,7 +51,7 @@ const read = async (path: string) => {
 };
 
 describe('a file of an export', () => {
-  it('gives back the frames that were written, however large they are', async () => {
+  it('returns the frames that were written, of any size', async () => {
     const sizes = [0, 1, 1_000, 262_144, 5_000_000];
     const blobs = sizes.map((size) => blob(`b${size}`, Buffer.alloc(size, `${size}`)));
     const { path, bytes, sha256 } = await written(...blobs, end);
@@ -99,7 +100,7 @@ describe('a file of an export', () => {
     await expect(checkExportFile(`${path}x`)).rejects.toMatchObject({ code: 'NOT_FOUND' });
   });
 
-  it('replaces another one only when told to, and leaves nothing of one that failed', async () => {
+  it('replaces another one only when requested, and leaves nothing of one that failed', async () => {
     const { path, sha256 } = await written(end);
     const again = () => writeExportFile(path, all(['header', header], end));
     await expect(again()).rejects.toMatchObject({ code: 'CONFLICT' });

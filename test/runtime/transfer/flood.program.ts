@@ -1,6 +1,6 @@
 /**
- * A system under a flood of messages, to be killed: puppets tell others of other shards what they
- * are told. Says on stdout, line by line, the number of every message that was accepted.
+ * A system under a flood of messages, to be killed: puppets forward messages to puppets on other
+ * shards. Prints the number of every accepted message, one per line.
  */
 import { address } from '../../../protocols/address.ts';
 import { createSystem, openEmbedded } from '../../../runtime/index.ts';
@@ -10,7 +10,7 @@ import { RECEIVERS, SENDERS } from './flood.ts';
 const user = { sub: 'ada', roles: ['user'] };
 const puppet = (key: string) => address('t', 'puppet', key);
 
-/** What a receiver has heard is written with each of its turns: not too much of it. */
+/** A receiver writes its list of received messages in each turn, so the list must stay small. */
 const MESSAGES = 2_500;
 
 const [path] = process.argv.slice(2);

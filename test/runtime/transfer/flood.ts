@@ -1,3 +1,3 @@
-/** Who takes part in the flood, on both sides of the kill. */
+/** The actors of the flood, on both sides of the kill. */
 export const SENDERS = Array.from({ length: 24 }, (_, s) => `s${s}`);
 export const RECEIVERS = ['r0', 'r1', 'r2'];

@@ -19,7 +19,7 @@ async function* all(frames: readonly Frame[]): AsyncGenerator<Frame> {
   yield* frames;
 }
 
-it('takes a file of the first format, whose letters and audits name no domain', async () => {
+it('reads a file of the first format, whose letters and audits have no domain', async () => {
   const file = join(await scratch(), 'file');
   const at = { format: 1, env: 'local', createdAt: 1, exportedAt: 1, program: 'test' };
   const counts = { shards: 0, actors: 0, entries: 0, transcripts: 0, letters: 2, blobs: 0 };

@@ -1,7 +1,6 @@
 /**
- * Nothing that was accepted is lost, and nothing is applied twice, when an installation is killed
- * in the middle of its work and goes on at another place: every message, and every message that
- * these caused, is counted.
+ * No accepted message is lost or applied twice when an installation is killed during its work and
+ * continues on another machine. The test counts every message, and every message that these caused.
  */
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';

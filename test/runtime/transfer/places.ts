@@ -54,7 +54,7 @@ export class MemoryPlace implements Place {
   async close(): Promise<void> {}
 }
 
-/** Each server runs until the tests of the file have ended; every place is an env of its own. */
+/** Each server runs until the tests of the file have ended; every place is a separate env. */
 function natsPlaces(version: string, path: string): PlaceKind {
   let server: Promise<NatsServer> | undefined;
   let places = 0;
@@ -78,7 +78,7 @@ function natsPlaces(version: string, path: string): PlaceKind {
 }
 
 export const memoryPlaces: PlaceKind = { name: 'memory', make: async () => new MemoryPlace() };
-/** Of the servers at hand the oldest and the newest. */
+/** The oldest and the newest of the available servers. */
 export const allPlaces = (): readonly PlaceKind[] => {
   const servers = natsServers();
   const ends = servers.length > 1 ? [servers[0]!, servers.at(-1)!] : servers;

@@ -1,6 +1,6 @@
 /**
- * An installation goes on at another place: what it was, what it was about to do, and what
- * it had promised, each through the doors of the system that runs there.
+ * An installation continues on another machine: its state, its pending work and its accepted
+ * messages, each checked through the public functions of the new system.
  */
 import { describe, expect, it } from 'vitest';
 import { address } from '../../../protocols/address.ts';
@@ -29,7 +29,7 @@ const stopped = async (world: World) => {
   return exported(world.path);
 };
 
-/** Whole, those that nobody has dealt with. */
+/** The complete open dead letters. */
 const lettersOf = async ({ deadLetters }: System) =>
   Promise.all(
     (await deadLetters.list()).map(({ position, domain }) => deadLetters.get(position, domain)),
@@ -60,7 +60,7 @@ describe.each(allPlaces())('moved to $name, an installation', ({ make }) => {
     expect(rows).toEqual([{ n: 0 }, { n: 1 }, { n: 2 }]);
   });
 
-  it('takes the messages that were accepted and had no turn yet, in order', async () => {
+  it('applies accepted messages without a turn, in order', async () => {
     const world = await openThree();
     await world.ask(a, { type: 'do', n: 0 });
     await world.stop();
@@ -74,7 +74,7 @@ describe.each(allPlaces())('moved to $name, an installation', ({ make }) => {
     await eventually(() => expect(there.known(b).seen).toEqual(['do:urgent']));
   });
 
-  it('gives a repeated request its first result, and refuses another one under its key', async () => {
+  it('returns the first result to a repeated request, and refuses another one with its key', async () => {
     const world = await openThree();
     const first = await world.ask(a, { type: 'do', n: 1, answer: 'one' }, { key: 'k' });
     await world.stop();
@@ -124,7 +124,7 @@ describe.each(allPlaces())('moved to $name, an installation', ({ make }) => {
     await eventually(() => expect(there.known(b).told).toMatchObject([{ output: 5 }]));
   });
 
-  it('lets actors take what waits in their stash', async () => {
+  it('applies the stashed messages of actors', async () => {
     const world = await openThree();
     await world.ask(a, { type: 'close' });
     for (const n of [1, 2]) await world.tell(a, { type: 'soft', n });
@@ -137,7 +137,7 @@ describe.each(allPlaces())('moved to $name, an installation', ({ make }) => {
     );
   });
 
-  it('goes on with the numbers of its links', async () => {
+  it('continues the numbers of its links', async () => {
     const world = await openThree();
     const tells = (n: number) => [b, c].map((to) => ({ to, event: { type: 'hear', n } }));
     for (const n of [1, 2, 3]) await world.ask(a, { type: 'do', n, tells: tells(n) });

@@ -158,7 +158,7 @@ export function workspacesContract(
     );
 
     it(
-      'keep actors apart, whatever their keys are',
+      'keep actors apart for all keys',
       withWorkspaces(async (under) => {
         const worker = under.worker();
         const keys = [
@@ -321,7 +321,7 @@ export function workspacesContract(
     );
 
     it(
-      'leave out a link planted in the place of a folder, and never write through it',
+      'ignore a link planted in place of a folder, and never write through it',
       withWorkspaces(async (under) => {
         const elsewhere = await temporaryFolder();
         await mkdir(join(elsewhere, 'sub'));

@@ -1,4 +1,4 @@
-/** What becomes of the workspaces that an effect opened. */
+/** What happens with the workspaces that an effect opened. */
 import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
@@ -151,7 +151,7 @@ it('an effect whose workspace was saved by another meanwhile has failed with CON
   expect(await names(a)).toEqual(['theirs']);
 });
 
-it('work that goes on after its abort has a folder of its own, and the next opener is not held up', async () => {
+it('work that continues after its abort has a separate folder, and the next opener does not wait', async () => {
   let workspace: Workspace | undefined;
   let goOn!: () => void;
   const aborted = new Promise<void>((resolve) => (goOn = resolve));

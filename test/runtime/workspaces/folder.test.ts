@@ -55,7 +55,7 @@ it('a folder of another cell is not used, also where one may be made', async () 
   await removeFolder(root);
 });
 
-it('a volume that goes away later is not made anew, though the folder could be made at first', async () => {
+it('a volume that disappears later is not recreated, though the folder could be created at first', async () => {
   const path = await temporaryFolder();
   const root = join(path, 'volume');
   const workspaces = folderWorkspaces({ root, cell, create: true });
@@ -67,7 +67,7 @@ it('a volume that goes away later is not made anew, though the folder could be m
   await removeFolder(path);
 });
 
-it('a look reads nothing outside, whatever links stand in the folder', async () => {
+it('a peek reads nothing outside, regardless of links in the folder', async () => {
   const path = await temporaryFolder();
   const workspaces = folderWorkspaces({ root: join(path, 'volume'), cell, create: true });
   await mkdir(join(path, 'outside'));
@@ -90,7 +90,7 @@ it('a look reads nothing outside, whatever links stand in the folder', async () 
   await removeFolder(path);
 });
 
-it('a look at a volume that went away since the last one is UNAVAILABLE', async () => {
+it('a peek at a volume that disappeared since the last one is UNAVAILABLE', async () => {
   const path = await temporaryFolder();
   const root = join(path, 'volume');
   const workspaces = folderWorkspaces({ root, cell, create: true });

@@ -25,11 +25,11 @@ const worker = () =>
   syncedWorkspaces({ blobs, cell: 'cell-1', cacheFolder: join(folder, `${workers++}`) });
 const note = (text: string) => (path: string) => writeFile(join(path, 'note'), text);
 
-it('bug: a path longer than the kernel takes made the workspace impossible to open', async () => {
+it('bug: a path longer than the kernel allows made the workspace impossible to open', async () => {
   const one = worker();
   await change(one, a, note('saved'));
   const workspace = await one.open(a, patient);
-  // what a command can do that goes down step by step
+  // what a command can do that descends one folder at a time
   const deep = `
     const fs = require('node:fs');
     const step = 'd'.repeat(200);

@@ -1,6 +1,6 @@
 /**
- * A worker of its own: opens the workspace, says so, writes files and saves again and again until
- * it is killed. Arguments: `folder` or `synced`, the root, how many files each version has.
+ * A separate worker: opens the workspace, prints that, then writes files and saves repeatedly until
+ * it is killed. Arguments: `folder` or `synced`, the root, the number of files per version.
  */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

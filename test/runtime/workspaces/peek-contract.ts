@@ -43,7 +43,7 @@ export function peekContract(withWorkspaces: (test: Test) => () => Promise<void>
   );
 
   it(
-    'show the files that were asked for, in their order, and folders by name',
+    'show the requested files in their order, and folders by name',
     withWorkspaces(async (under) => {
       await change(under.worker(), a, fill);
       const seen = await under.worker().peek(a, PATHS);

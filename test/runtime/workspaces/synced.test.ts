@@ -90,7 +90,7 @@ const note = (text: string) => (path: string) => writeFile(join(path, 'note'), t
 const isManifest = (call: string) => call.includes('/m/');
 const isChunk = (call: string) => call.includes('/f/');
 
-it('an opener that was overtaken cannot save, and what the other saved stands', async () => {
+it('an overtaken opener cannot save, and the save of the other is kept', async () => {
   const gate = new Gate(blobs);
   const [one, two] = [worker({ blobs: gate }), worker()];
   const first = await one.open(a, patient);
@@ -201,7 +201,7 @@ it('copies only what differs, both ways, and makes no version without a change',
   expect(chunks()).toEqual(['get']);
 });
 
-it('a copy that was only read is used again, one that was given up is not', async () => {
+it('a copy that was only read is used again, an abandoned one is not', async () => {
   const gate = new Gate(blobs);
   const reader = worker({ blobs: gate });
   await change(worker(), a, note('read'));
@@ -216,7 +216,7 @@ it('a copy that was only read is used again, one that was given up is not', asyn
   expect(fetched()).toBe(2);
 });
 
-it('the next opening is mended whatever became of the copy on the disk', async () => {
+it('the next open repairs any state of the copy on the disk', async () => {
   const cacheFolder = join(folder, 'cache');
   const cached = () => worker({ cacheFolder });
   const fill = async (path: string) => {
@@ -278,7 +278,7 @@ it('keeps the files of the versions it keeps, and of no others', async () => {
   expect(await list('f')).toEqual([1, 7, 8, 9]);
 });
 
-it('a sweep in the middle of a save of another opener takes nothing that its version names', async () => {
+it('a sweep during a save of another opener removes nothing that its version refers to', async () => {
   const gate = new Gate(blobs);
   await change(worker(), a, note('base'));
   const saver = await worker({ blobs: gate }).open(a, patient);
@@ -314,7 +314,7 @@ it('bug: a sweep that slept took the files of a version saved since it saw the h
   expect(await found(worker(), a)).toEqual({ note: content });
 });
 
-it('an opening that a sweep overtakes goes on with the newest version', async () => {
+it('an open that a sweep overtakes continues with the newest version', async () => {
   const gate = new Gate(blobs);
   await change(worker(), a, note('old'));
   let once = true;
