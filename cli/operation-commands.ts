@@ -59,7 +59,8 @@ function addCommand(group: Command, finish: Finish, operation: Operation): void 
     });
     const given = Object.fromEntries(named.filter(([, value]) => value !== undefined));
     const { runOperation } = await import('./run-operation.ts');
-    finish(await runOperation(operation, options, input ? input.toParams(given) : given));
+    const sent = input ? input.toParams(given) : given;
+    finish(await runOperation(operation, options, sent, given));
   });
 }
 

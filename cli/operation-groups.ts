@@ -15,15 +15,16 @@ const LOADERS = {
   keys: async () => (await import('../operations/keys.ts')).keys,
   slo: async () => (await import('../operations/slo.ts')).slo,
   subagents: async () => (await import('../operations/subagents.ts')).subagents,
+  trace: async () => (await import('../operations/traces.ts')).traces,
   usage: async () => (await import('../operations/usage.ts')).usage,
 } satisfies Readonly<Record<string, () => Promise<Resource>>>;
 
-/** Adds commands of the same group that are not a single operation. */
+/** Adds commands of the same group that are more than one operation. */
 type AddOthers = (group: Command, finish: Finish) => void;
 
 /**
- * Adds a group, or the only command of that name.
- * @param description its line in `troupe --help`
+ * Adds a group, or the one command of that name.
+ * @param description what `troupe --help` prints about it
  */
 export const operationGroup =
   (args: readonly string[]) =>
@@ -31,8 +32,8 @@ export const operationGroup =
   async (program: Command, finish: Finish): Promise<void> => {
     if (!args.includes(name)) {
       const command = program.command(name).description(description);
-      // As `--help` prints the command itself.
-      if (name === 'slo' || name === 'usage') withJson(withClient(command));
+      // As `--help` shows the command itself.
+      if (name === 'slo' || name === 'trace' || name === 'usage') withJson(withClient(command));
       return;
     }
     const { addResourceCommands } = await import('./operation-commands.ts');

@@ -27,7 +27,6 @@ import { addNodesCommands } from './devices/nodes-commands.ts';
 import type { CommonOptions } from './options.ts';
 import { addSdkCommand } from './sdk-commands.ts';
 import type { SessionDeleteOptions, SessionsOptions } from './sessions.ts';
-import { addTraceCommand } from './trace-commands.ts';
 import { addTransferCommands } from './transfer/transfer-commands.ts';
 import { operationGroup } from './operation-groups.ts';
 import { version } from './version.ts';
@@ -51,7 +50,10 @@ export async function buildProgram(finish: Finish, args: readonly string[]): Pro
     addAgent,
     addSessions,
     operations('usage', 'tokens and costs of agents and sessions'),
-    addTraceCommand,
+    operations(
+      'trace',
+      'what a run led to: messages, subagents, tools, across sessions and workers',
+    ),
     addAgentsCommands,
     operations(
       'dlq',

@@ -7,15 +7,19 @@ import { type GatewayHttp, gatewayHttp } from './client/gateway-http.ts';
 import type { TenantClientOptions } from './options.ts';
 import { printJson } from './output.ts';
 
-/** @throws TroupeError of the operation or of the connection */
+/**
+ * @param given what the command line contained, for `print`
+ * @throws TroupeError of the operation or of the connection
+ */
 export async function runOperation<P extends TObject, R extends TSchema>(
   operation: Operation<P, R>,
   options: TenantClientOptions,
   params: Static<P>,
+  given: Readonly<Record<string, unknown>> = {},
 ): Promise<number> {
   const result = await callOperation(operation, await gatewayHttp(options), params, options);
   if (options.json) printJson(result);
-  else process.stdout.write(operation.cli?.print(result, params) ?? '');
+  else process.stdout.write(operation.cli?.print(result, params, given) ?? '');
   return operation.cli?.isFailure?.(result) ? exitCodes.failure : exitCodes.ok;
 }
 

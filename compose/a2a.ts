@@ -29,7 +29,6 @@ import { RESOURCES } from '../operations/index.ts';
 import { registryRoutes } from '../channels/http/registry.ts';
 import type { Route } from '../channels/http/route.ts';
 import { taskRoutes } from '../channels/http/tasks.ts';
-import { traceRoutes } from '../channels/http/trace.ts';
 import type { Transport } from '../protocols/action.ts';
 import { defined } from '../protocols/defined.ts';
 import { type KeyRow, KEYS_INDEX } from '../protocols/keyring.ts';
@@ -249,7 +248,6 @@ const operatorRoutes = ({
   const now = () => systemClock.wallMs();
   return [
     ...operationRoutes(RESOURCES, { system, metrics, now, models, operator, installation }),
-    ...traceRoutes({ system, operator }),
     ...metricsRoutes({ metrics, operator: installation }),
     ...jwksRoutes(async () => [
       tasks.sealer.publicJwk,

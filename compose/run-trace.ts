@@ -15,9 +15,9 @@ export async function drawTrace(
   runId: string,
 ): Promise<DrawnTrace> {
   const [{ traceReader }, { traceOf }, { mermaidOf }] = await Promise.all([
-    import('../channels/trace/reader.ts'),
-    import('../channels/trace/trace-of.ts'),
-    import('../channels/trace/mermaid.ts'),
+    import('../operations/run-trace/reader.ts'),
+    import('../operations/run-trace/trace-of.ts'),
+    import('../operations/run-trace/mermaid.ts'),
   ]);
   const trace = await traceOf(traceReader(system, DEFAULT_TENANT), runId);
   return { trace, picture: mermaidOf(trace) };

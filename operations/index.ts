@@ -8,6 +8,7 @@ import type { Resource } from './operation.ts';
 import { schedules } from './schedules.ts';
 import { slo } from './slo.ts';
 import { subagents } from './subagents.ts';
+import { traces } from './traces.ts';
 import { usage } from './usage.ts';
 
 export const RESOURCES: readonly Resource[] = [
@@ -19,5 +20,6 @@ export const RESOURCES: readonly Resource[] = [
   keys,
   deadLetters,
   usage,
+  traces,
   slo,
 ];

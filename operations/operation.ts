@@ -90,8 +90,16 @@ export type CliBinding<P extends TObject, R extends TSchema> = {
   readonly allowsDash?: true;
   /** command lines that help shows */
   readonly examples?: readonly string[];
-  /** the result as text for a terminal, with its line breaks */
-  print(this: void, result: Static<R>, params: Static<P>): string;
+  /**
+   * The result as text for a terminal, with its line breaks.
+   * @param given what the command line contained: properties of `input.schema`
+   */
+  print(
+    this: void,
+    result: Static<R>,
+    params: Static<P>,
+    given: Readonly<Record<string, unknown>>,
+  ): string;
   /** the exit code is 1 for such a result */
   isFailure?(this: void, result: Static<R>): boolean;
 };

@@ -1,35 +1,11 @@
 /** The paths for operators: people who look after a cell, and their tools. */
 import type { Schema } from './documents.ts';
-import {
-  answered,
-  job,
-  listOf,
-  object,
-  operation,
-  pathParameter,
-  queryParameter,
-  row,
-  tenant,
-  text,
-} from './openapi-operation.ts';
+import { answered, job, listOf, object, operation, row, text } from './openapi-operation.ts';
 
 /** Nothing else is refused to everybody. */
 const NO_HTTP = { '4XX': { description: 'The request is not valid HTTP' } };
 export const operatorPaths = (): Schema => ({
   ...jwksPaths(),
-  '/v1/runs/{run_id}/trace': {
-    get: job({
-      id: 'getRunTrace',
-      summary: 'The trace of a run across sessions, agents and workers',
-      parameters: [
-        pathParameter('run_id', 'The run'),
-        queryParameter('depth', 'How many messages and spawns to follow: 0 to 8; default 8'),
-        tenant,
-      ],
-      answers: { 200: answered('Participants, and steps in order of time', row) },
-      errors: ['INVALID_ARGUMENT', 'NOT_FOUND'],
-    }),
-  },
   '/metrics': {
     get: job({
       id: 'getMetrics',

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import type { RunTrace } from '../../protocols/run-trace.ts';
 import { install } from '../agent-runs/installation.ts';
 import { TOKEN } from '../channels/gateway/client.ts';
-import { faultsOf } from '../channels/trace/mermaid-grammar.ts';
+import { faultsOf } from '../operations/run-trace/mermaid-grammar.ts';
 import { eventually } from '../runtime/eventually.ts';
 import type { SubagentRow } from '../../protocols/subagent.ts';
 import { runProgram } from './program.ts';

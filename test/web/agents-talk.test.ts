@@ -9,7 +9,7 @@ import { emptyConversation, withHistory } from '../../web/conversation.ts';
 import { linesOf } from '../../web/reading-order.ts';
 import { gatewayOn, MAIN, TOKEN } from '../channels/gateway/client.ts';
 import { FakeSessionSystem } from '../channels/gateway/fake-session-system.ts';
-import { CHILD, subagentRow } from '../channels/trace/traced.ts';
+import { CHILD, subagentRow } from '../operations/run-trace/traced.ts';
 import { buildPage } from './built-page.ts';
 import { chromiumPath, NO_CHROMIUM, openChromium } from './chromium.ts';
 

@@ -2,7 +2,7 @@
 import { afterEach, expect, test } from 'vitest';
 import { type RunEvent, runEventsTopic, type SessionRow } from '../../../protocols/session.ts';
 import type { SubagentRow } from '../../../protocols/subagent.ts';
-import { CHILD, subagentRow } from '../trace/traced.ts';
+import { CHILD, subagentRow } from '../../operations/run-trace/traced.ts';
 import { type Client, MAIN } from './client.ts';
 import type { FakeSessionSystem, LiveEvent } from './fake-session-system.ts';
 import { closeAll, openAll } from './opened.ts';

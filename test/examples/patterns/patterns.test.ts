@@ -7,7 +7,7 @@ import { describe, expect, it } from 'vitest';
 import { PATTERNS } from '../../../examples/patterns/patterns.ts';
 import { play } from '../../../examples/patterns/play.ts';
 import type { RunTrace } from '../../../protocols/run-trace.ts';
-import { faultsOf } from '../../channels/trace/mermaid-grammar.ts';
+import { faultsOf } from '../../operations/run-trace/mermaid-grammar.ts';
 import { scratchFolder } from '../../runtime/config/folder.ts';
 
 const played = (name: string) =>

@@ -1,5 +1,5 @@
 /** Committed state as text, for tests of run traces: a reader over rows and entries of a test. */
-import type { TraceReader } from '../../../channels/trace/reader.ts';
+import type { TraceReader } from '../../../operations/run-trace/reader.ts';
 import type { ConversationRow } from '../../../protocols/conversation.ts';
 import type { RunRow, SessionEntry, SessionRow } from '../../../protocols/session.ts';
 import type { SubagentRow } from '../../../protocols/subagent.ts';

@@ -1,6 +1,6 @@
 /** What belongs to a run's trace, and in which order its steps stand. */
 import { expect, it } from 'vitest';
-import { traceOf } from '../../../channels/trace/trace-of.ts';
+import { traceOf } from '../../../operations/run-trace/trace-of.ts';
 import { TRACE_STEPS_MAX, type RunTrace, type TraceStep } from '../../../protocols/run-trace.ts';
 import type { MessageOrigin } from '../../../protocols/session.ts';
 import {

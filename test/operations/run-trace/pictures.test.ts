@@ -1,7 +1,7 @@
 /** Run traces as pictures: for Mermaid and for a terminal. */
 import { expect, it } from 'vitest';
-import { mermaidOf } from '../../../channels/trace/mermaid.ts';
-import { textOf } from '../../../channels/trace/text.ts';
+import { mermaidOf } from '../../../operations/run-trace/mermaid.ts';
+import { textOf } from '../../../operations/run-trace/text.ts';
 import type { RunTrace, TraceStep } from '../../../protocols/run-trace.ts';
 import { faultsOf } from './mermaid-grammar.ts';
 
