@@ -21,7 +21,7 @@ import {
 import { createAgentRegistration } from './a2a.ts';
 import type { Workspaces } from '../runtime/workspaces/workspaces.ts';
 import { WorkerAnnouncements } from '../actors/root/worker-announcements.ts';
-import { shareKeys } from './cell-keys.ts';
+import { shareKeys } from '../installation/cell-keys.ts';
 import {
   askOf,
   closeProcessServices,
@@ -32,7 +32,7 @@ import { closeAll, once, openGateway } from './gateway.ts';
 import { withHooks } from './hooks.ts';
 import { seedCluster, seedTenants } from '../installation/root-settings.ts';
 import { createSetup } from './setup.ts';
-import { SharedParts, type SharedPartsOptions } from './shared-parts.ts';
+import { SharedParts, type SharedPartsOptions } from '../installation/shared-parts.ts';
 import { openTaskParts, type OwnAgents, type TaskParts } from './task-parts.ts';
 import { allServices } from './tenant-parts.ts';
 import { labelsOf, workspacesOf } from '../installation/workspaces.ts';

@@ -16,7 +16,7 @@ import { type ProcessServices, partsFor } from './process-services.ts';
 import { gatewayAuth } from './gateway-auth.ts';
 import { messageHooks, withGatewayHooks } from './hooks.ts';
 import { type ClusterBroker, openNatsEntryPoint } from './nats-entry-point.ts';
-import { publishedBy } from './tailscale-publication.ts';
+import { publishedBy } from '../installation/tailscale-publication.ts';
 import type { TaskParts } from './task-parts.ts';
 import { tenancyOf } from './tenants.ts';
 import packageJson from '../package.json' with { type: 'json' };

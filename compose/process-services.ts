@@ -7,7 +7,7 @@ import { rootAddress, shippedActors } from '../actors/index.ts';
 import type { Config } from '../runtime/config/index.ts';
 import type { System, SystemOptions } from '../runtime/index.ts';
 import { createMetrics, type Metrics } from '../runtime/observe/metrics.ts';
-import { createLog } from './log.ts';
+import { createLog } from '../installation/process-log.ts';
 import { LateBucket } from './node-tools.ts';
 import { labelsOf } from './observed.ts';
 import { LogRing } from '../installation/log-ring.ts';

@@ -19,7 +19,7 @@ import { bindHost, type Config } from '../runtime/config/index.ts';
 import { shippedActions } from './actions.ts';
 import { tokenOf } from '../actors/task/remote/agent-tokens.ts';
 import { agentRequest } from '../actors/task/remote/agent-request.ts';
-import { gatewayUrl, openArtifacts } from './artifacts.ts';
+import { gatewayUrl, openArtifacts } from '../installation/artifact-bucket.ts';
 import type { ProcessServices } from './process-services.ts';
 import { createAskAgent } from '../actors/task/remote/ask-agent.ts';
 

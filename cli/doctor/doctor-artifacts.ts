@@ -5,7 +5,11 @@
  * with a customer key, and must not permit ACLs, listing or public access.
  */
 import { existsSync } from 'node:fs';
-import { artifactsFolder, filesKeyFile, keepsFilesInCell } from '../../compose/artifacts.ts';
+import {
+  artifactsFolder,
+  filesKeyFile,
+  keepsFilesInCell,
+} from '../../installation/artifact-bucket.ts';
 import { errorData } from '../../protocols/errors.ts';
 import { checkBucket } from '../../runtime/artifacts/bucket-checks.ts';
 import { sealingKey } from '../../runtime/artifacts/sealed-file.ts';

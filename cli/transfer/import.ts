@@ -3,10 +3,10 @@
  * workers and gateways afterwards; those that start during the import wait for its end.
  */
 import { resolve } from 'node:path';
-import { openArtifacts } from '../../compose/artifacts.ts';
-import { shareKeys } from '../../compose/cell-keys.ts';
-import { openKeys, sealingKids } from '../../compose/moved-keys.ts';
-import { unresolved } from '../../compose/moving.ts';
+import { openArtifacts } from '../../installation/artifact-bucket.ts';
+import { shareKeys } from '../../installation/cell-keys.ts';
+import { openKeys, sealingKids } from '../../installation/moved-keys.ts';
+import { unresolved } from '../../installation/transfer.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import { type Config, natsOptions } from '../../runtime/config/index.ts';
 import type { Artifacts } from '../../runtime/index.ts';

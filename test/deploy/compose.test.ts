@@ -6,7 +6,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { openArtifacts } from '../../compose/artifacts.ts';
+import { openArtifacts } from '../../installation/artifact-bucket.ts';
 import { loadConfig } from '../../runtime/config/index.ts';
 import { createMetrics } from '../../runtime/index.ts';
 import { scratchFolder, write } from '../runtime/config/folder.ts';

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { SharedParts } from '../../compose/shared-parts.ts';
+import { SharedParts } from '../../installation/shared-parts.ts';
 import { openFolderArtifacts } from '../../runtime/artifacts/folder.ts';
 import { InProcessBus } from '../../runtime/bus/in-process.ts';
 import { scratchFolder } from '../runtime/config/folder.ts';

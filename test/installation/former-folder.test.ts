@@ -2,7 +2,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { keepsFilesInCell, openArtifacts } from '../../compose/artifacts.ts';
+import { keepsFilesInCell, openArtifacts } from '../../installation/artifact-bucket.ts';
 import { MemoryBlobs } from '../../runtime/blobs/memory.ts';
 import { loadConfig } from '../../runtime/config/index.ts';
 import { scratchFolder } from '../runtime/config/folder.ts';

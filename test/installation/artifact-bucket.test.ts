@@ -3,7 +3,7 @@ import { readFile, readdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { artifactsFolder, noArtifacts, openArtifacts } from '../../compose/artifacts.ts';
+import { artifactsFolder, noArtifacts, openArtifacts } from '../../installation/artifact-bucket.ts';
 import { loadConfig } from '../../runtime/config/index.ts';
 import { type S3Server, startS3Server } from '../servers/s3-server.ts';
 

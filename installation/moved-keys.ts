@@ -14,7 +14,7 @@ import { urlKeyFile } from '../runtime/artifacts/signing-key.ts';
 import type { Config } from '../runtime/config/index.ts';
 import { openWithPassphrase, sealWithPassphrase } from '../runtime/secrets/passphrase.ts';
 import { readSecretFile, writeSecretFile } from '../runtime/secrets/secret-file.ts';
-import { artifactsFolder } from './artifacts.ts';
+import { artifactsFolder } from './artifact-bucket.ts';
 
 export type MovedKey = {
   readonly name: string;

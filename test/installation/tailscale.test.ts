@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Gateway } from '../../channels/index.ts';
-import { publishedBy } from '../../compose/tailscale-publication.ts';
+import { publishedBy } from '../../installation/tailscale-publication.ts';
 
 let folder: string;
 beforeEach(() => {

@@ -15,7 +15,7 @@ import { type Config, natsServers } from '../runtime/config/index.ts';
 import type { Blobs } from '../runtime/blobs/blobs.ts';
 import { joinCellKeys, type KeyPlace, type KeysRefusal } from '../runtime/secrets/cell-keys.ts';
 import { readSecretFile, writeSecretFile } from '../runtime/secrets/secret-file.ts';
-import { filesKeyFile, keepsFilesInCell } from './artifacts.ts';
+import { filesKeyFile, keepsFilesInCell } from './artifact-bucket.ts';
 
 export type Joining = {
   readonly blobs: Blobs;

@@ -1,6 +1,6 @@
 import { Writable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import { logTo } from '../../compose/log.ts';
+import { logTo } from '../../installation/process-log.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 
 const SECRET = 'hunter2-4711';

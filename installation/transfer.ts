@@ -12,7 +12,7 @@ import { configFileName, type Config, tokenFile } from '../runtime/config/index.
 import type { Artifacts } from '../runtime/index.ts';
 import type { ArtifactFile } from '../runtime/transfer/export.ts';
 import type { References } from '../runtime/transfer/references.ts';
-import { artifactsFolder } from './artifacts.ts';
+import { artifactsFolder } from './artifact-bucket.ts';
 import { movedKeys } from './moved-keys.ts';
 
 /**
