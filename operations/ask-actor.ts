@@ -24,7 +24,12 @@ export type AskOptions = {
  * @throws TroupeError with which the actor refuses; DEADLINE_EXCEEDED after 20 s
  */
 export async function askActor<T>(
-  { system, caller }: Pick<OperationContext, 'system' | 'caller'>,
+  {
+    system,
+    caller,
+  }: Pick<OperationContext, 'caller'> & {
+    readonly system: Pick<OperationContext['system'], 'ask'>;
+  },
   to: Address,
   message: Message,
   { name, roles = OPERATOR_ROLES, key }: AskOptions,

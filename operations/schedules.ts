@@ -10,22 +10,16 @@ import { TroupeError } from '../protocols/errors.ts';
 import { checkModelChoice } from '../protocols/model-choice.ts';
 import {
   JOB_ID,
-  jobMessageKey,
-  JOBS_MAX,
   keyedJobId,
-  scheduleAddress,
   type ScheduleFire,
   type ScheduleJob,
   ScheduleJobSchema,
   type ScheduleRow,
-  SCHEDULES_INDEX,
   type When,
 } from '../protocols/schedule.ts';
 import { described } from '../protocols/schedule-times.ts';
 import { parseSessionKey } from '../protocols/session-key.ts';
 import type { SessionRow } from '../protocols/session.ts';
-import type { Message } from '../protocols/statechart.ts';
-import { askActor } from './ask-actor.ts';
 import {
   type CliInput,
   defineOperation,
@@ -33,6 +27,7 @@ import {
   type OperationContext,
   type Resource,
 } from './operation.ts';
+import { askSchedule, checkJobLimit, type ScheduleCaller, scheduleRows } from './schedule-jobs.ts';
 import { isoTime, table } from './text.ts';
 
 const Job = ObjectOf<ScheduleRow>();
@@ -60,7 +55,7 @@ const list = defineOperation({
     print: ({ schedules: rows }) => listText(rows),
   },
   run: (context, { agent }) => ({
-    schedules: jobsOf(context)
+    schedules: scheduleRows(context)
       .filter(({ agentId }) => agent === undefined || agentId === agent)
       .toSorted((a, b) => (a.nextAt ?? Infinity) - (b.nextAt ?? Infinity)),
   }),
@@ -169,18 +164,13 @@ const set = defineOperation({
       `${nextAt === undefined ? 'it will not fire again' : `next ${isoTime(nextAt)}`}\n`,
   },
   run(context, { jobId: named, job }) {
-    const { system, tenant, caller, idempotencyKey: key } = context;
+    const { caller, idempotencyKey: key } = context;
     const newId =
       key === undefined ? `job-${randomUUID().slice(0, 13)}` : keyedJobId(caller.sub, key);
     const jobId = named ?? newId;
     checkRun(context, job);
-    const isNew = system.index.get(SCHEDULES_INDEX, tenant, jobId) === undefined;
-    if (isNew && jobsOf(context).length >= JOBS_MAX)
-      throw new TroupeError(
-        'RATE_LIMIT_EXCEEDED',
-        `there are already ${JOBS_MAX} jobs: remove one first`,
-      );
-    return askSchedule<ScheduleRow>(context, jobId, { type: 'schedule.put', job });
+    checkJobLimit(context, jobId);
+    return askSchedule<ScheduleRow>(asCaller(context), jobId, { type: 'schedule.put', job });
   },
 });
 
@@ -229,7 +219,7 @@ const remove = defineOperation({
     print: (_, params) => `${params.id} was removed\n`,
   },
   run: (context, params) =>
-    askSchedule<{ removed: string }>(context, params.id, { type: 'schedule.remove' }),
+    askSchedule<{ removed: string }>(asCaller(context), params.id, { type: 'schedule.remove' }),
 });
 
 const fire = defineOperation({
@@ -252,7 +242,7 @@ const fire = defineOperation({
     print: ({ runId, sessionKey }, params) => `${params.id} runs as ${runId} in ${sessionKey}\n`,
   },
   run: (context, params) =>
-    askSchedule<{ runId: string; sessionKey: string }>(context, params.id, {
+    askSchedule<{ runId: string; sessionKey: string }>(asCaller(context), params.id, {
       type: 'schedule.run',
     }),
 });
@@ -272,7 +262,7 @@ const runs = defineOperation({
   },
   cli: { command: 'cron runs', args: ['id'], print: (result) => runsText(result.runs) },
   run: (context, params) =>
-    askSchedule<{ runs: ScheduleFire[] }>(context, params.id, { type: 'schedule.runs' }),
+    askSchedule<{ runs: ScheduleFire[] }>(asCaller(context), params.id, { type: 'schedule.runs' }),
 });
 
 export const schedules: Resource = {
@@ -280,20 +270,10 @@ export const schedules: Resource = {
   operations: [list, set, remove, fire, runs],
 };
 
-const jobsOf = ({ system: { index }, tenant }: OperationContext): ScheduleRow[] =>
-  index.list<ScheduleRow>(SCHEDULES_INDEX, tenant, { limit: JOBS_MAX }).map(({ value }) => value);
-
-function askSchedule<T>(context: OperationContext, jobId: string, message: Message): Promise<T> {
-  const { tenant, caller, idempotencyKey } = context;
-  const key =
-    idempotencyKey === undefined
-      ? undefined
-      : jobMessageKey(caller.sub, message.type, idempotencyKey);
-  return askActor<T>(context, scheduleAddress(tenant, jobId), message, {
-    name: `job ${jobId}`,
-    key,
-  });
-}
+const asCaller = ({ caller, ...context }: OperationContext): ScheduleCaller => ({
+  ...context,
+  principal: { sub: caller.sub, roles: ['operator'] },
+});
 
 const listText = (rows: readonly ScheduleRow[]): string =>
   rows.length === 0

@@ -4,6 +4,7 @@
  */
 import type { SessionScope, TenantScope } from '../../tenant/tenant-scope.ts';
 import { randomUUID } from 'node:crypto';
+import { defined } from '../../../../protocols/defined.ts';
 import { TroupeError } from '../../../../protocols/errors.ts';
 import {
   CRON_PAGE,
@@ -17,21 +18,15 @@ import {
 } from '../../../../protocols/gateway/index.ts';
 import {
   declaredJobId,
-  jobMessageKey,
-  JOBS_MAX,
   keyedJobId,
-  scheduleAddress,
-  type ScheduleGet,
   type ScheduleJob,
   type SchedulePut,
-  type ScheduleRemove,
   type ScheduleRow,
-  type ScheduleRun,
-  type ScheduleRuns,
   SCHEDULES_INDEX,
 } from '../../../../protocols/schedule.ts';
 import { sessionKey as keys } from '../../../../protocols/session-key.ts';
 import { checkModelChoice, type ModelRules } from '../../../../protocols/model-choice.ts';
+import { askSchedule, checkJobLimit, scheduleRows } from '../../../../operations/schedule-jobs.ts';
 import { jobFrom } from './cron-params.ts';
 import {
   clientJob,
@@ -43,7 +38,6 @@ import {
   snapshotOf,
 } from './cron-results.ts';
 import { modelNow } from '../../sessions/session-model.ts';
-import { ACCEPT_TIMEOUT_MS } from '../../limits.ts';
 import { type MethodTable, published } from '../method.ts';
 import { principalOf, type Request } from '../request.ts';
 
@@ -51,45 +45,31 @@ import { principalOf, type Request } from '../request.ts';
 export type CronContext = SessionScope & { readonly models: ModelRules };
 export type CronRunContext = CronContext & { readonly bootId: string };
 
-type ToSchedule = SchedulePut | ScheduleRun | ScheduleRemove | ScheduleRuns | ScheduleGet;
-
-/**
- * @param idempotencyKey of the caller; a repeat with the same message returns the first answer
- * @throws TroupeError NOT_FOUND for an unknown job; CONFLICT when the key was used with another
- *   message; the actor's refusal; DEADLINE_EXCEEDED
- */
-export const askSchedule = async <Result>(
+/** Asks the job on behalf of the connected client. @throws TroupeError as `askSchedule` */
+export const askJob = async <Result>(
   request: Request<TenantScope>,
   jobId: string,
-  message: ToSchedule,
+  message: Parameters<typeof askSchedule>[2],
   idempotencyKey?: string,
 ): Promise<Result> => {
   const { system, tenant } = request.context;
-  const principal = principalOf(request);
-  const key = idempotencyKey && jobMessageKey(principal.sub, message.type, idempotencyKey);
-  const answer = await system.ask(scheduleAddress(tenant, jobId), message, {
-    principal,
-    timeoutMs: ACCEPT_TIMEOUT_MS,
-    ...(key ? { key } : {}),
-  });
-  if (answer.kind === 'answered') return answer.result as Result;
-  if (answer.kind === 'timeout') {
-    const text = `the job ${jobId} has stored the request, but has not answered yet: read its state again`;
-    throw new TroupeError('DEADLINE_EXCEEDED', text);
+  const caller = {
+    system,
+    tenant,
+    principal: principalOf(request),
+    ...defined({ idempotencyKey }),
+  };
+  try {
+    return await askSchedule<Result>(caller, jobId, message);
+  } catch (error) {
+    throw error instanceof TroupeError && error.code === 'NOT_FOUND' ? notFound(jobId) : error;
   }
-  throw answer.error.code === 'NOT_FOUND' ? notFound(jobId) : TroupeError.from(answer.error);
 };
 
 export const notFound = (jobId: string): TroupeError =>
   new TroupeError('NOT_FOUND', `there is no automation ${jobId.slice(0, 80)}`, {
     details: { code: 'CRON_JOB_NOT_FOUND', jobId },
   });
-
-/** Rows of the tenant's jobs, at most JOBS_MAX. */
-export const scheduleRows = ({ system, tenant }: TenantScope): readonly ScheduleRow[] =>
-  system.index
-    .list<ScheduleRow>(SCHEDULES_INDEX, tenant, { limit: JOBS_MAX })
-    .map(({ value }) => value);
 
 /** The row in its current version. @throws TroupeError NOT_FOUND */
 export const scheduleRow = async (
@@ -99,7 +79,7 @@ export const scheduleRow = async (
   const { system, tenant } = request.context;
   const row = system.index.get<ScheduleRow>(SCHEDULES_INDEX, tenant, jobId);
   if (!row) throw notFound(jobId);
-  return row.job ? row : askSchedule<ScheduleRow>(request, jobId, { type: 'schedule.get' });
+  return row.job ? row : askJob<ScheduleRow>(request, jobId, { type: 'schedule.get' });
 };
 
 /** @throws TroupeError INVALID_ARGUMENT unless exactly one job is named */
@@ -197,17 +177,14 @@ const cronAdd = async (request: Request<CronContext>, params: CronAddParams) => 
   const { declarationKey, idempotencyKey } = params;
   const jobId = newJobId(request, params);
   const before = system.index.get<ScheduleRow>(SCHEDULES_INDEX, tenant, jobId);
-  if (!before && scheduleRows(request.context).length >= JOBS_MAX) {
-    const text = `there are ${JOBS_MAX} automations already: remove one first`;
-    throw new TroupeError('RATE_LIMIT_EXCEEDED', text);
-  }
+  checkJobLimit(request.context, jobId);
   const job = jobFrom(names, jobId, params);
   checkTurn(request.context, jobId, job, params.payload);
   const isSame =
     before?.job !== undefined && revisionOf(withAnchor(job, before)) === revisionOf(before.job);
   const row = isSame
     ? before
-    : await askSchedule<ScheduleRow>(request, jobId, { type: 'schedule.put', job }, idempotencyKey);
+    : await askJob<ScheduleRow>(request, jobId, { type: 'schedule.put', job }, idempotencyKey);
   const shown = clientJob(names, row);
   const deliveryPreview = previewOf(row);
   if (declarationKey === undefined) return { ...shown, deliveryPreview };
@@ -271,11 +248,11 @@ const cronUpdate = async (
   const job = withAnchor(jobFrom(names, jobId, patch, row.job), row);
   checkTurn(request.context, jobId, job, patch.payload);
   const put: SchedulePut = { type: 'schedule.put', job, ifUpdatedAt: row.updatedAt };
-  return clientJob(names, await askSchedule<ScheduleRow>(request, jobId, put));
+  return clientJob(names, await askJob<ScheduleRow>(request, jobId, put));
 };
 
 const cronRemove = async (request: Request<CronContext>, params: CronJobParams) => {
-  await askSchedule(request, jobIdOf(params), { type: 'schedule.remove' });
+  await askJob(request, jobIdOf(params), { type: 'schedule.remove' });
   return { ok: true, removed: true } as const;
 };
 
@@ -291,7 +268,7 @@ const cronRun = async (request: Request<CronRunContext>, params: CronRunParams) 
   if (mode === 'if-enabled' && !isOn(row))
     return { ...about, ran: false, reason: 'disabled' } as const;
   try {
-    const fired = await askSchedule<{ runId: string; sessionKey: string }>(
+    const fired = await askJob<{ runId: string; sessionKey: string }>(
       request,
       jobId,
       { type: 'schedule.run' },

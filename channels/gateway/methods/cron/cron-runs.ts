@@ -13,7 +13,8 @@ import {
   type ScheduleRunsRow,
 } from '../../../../protocols/schedule.ts';
 import { logEntry } from './cron-results.ts';
-import { askSchedule, jobIdOf, notFound, scheduleRow, scheduleRows } from './cron-jobs.ts';
+import { scheduleRows } from '../../../../operations/schedule-jobs.ts';
+import { askJob, jobIdOf, notFound, scheduleRow } from './cron-jobs.ts';
 import { type MethodTable, published } from '../method.ts';
 import type { Request } from '../request.ts';
 
@@ -47,7 +48,7 @@ const runsOf = async (
 ) => {
   const row = await scheduleRow(request, jobId);
   if (agentId !== undefined && agentId !== row.agentId) throw notFound(jobId);
-  const { runs } = await askSchedule<{ runs: readonly ScheduleFire[] }>(request, jobId, {
+  const { runs } = await askJob<{ runs: readonly ScheduleFire[] }>(request, jobId, {
     type: 'schedule.runs',
   });
   return entriesOf(row, runs);
