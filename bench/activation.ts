@@ -1,8 +1,8 @@
 /**
- * How long a passivated actor takes until it can take its message: its row is read, decoded,
- * checked against its machine and made a live machine. The store is warm: it was just
- * written, and lies in the system's page cache. Measured where it happens, without what comes
- * before and after; the asks show what a client sees of it.
+ * How long a passivated actor needs until it can process its message: its row is read, decoded,
+ * checked against its machine and loaded as a live machine. The store was just written, so its
+ * pages are in the page cache. The activation itself is measured, without the work before and after
+ * it. The asks show what a client sees of it.
  */
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
@@ -22,7 +22,7 @@ const ROW_BYTES = 100;
 
 export const activation = defineScenario({
   name: 'activation',
-  question: 'how long does a passivated actor take until it can take its message?',
+  question: 'how long does a passivated actor need until it can process its message?',
   secondsMax: 60,
   figures: {
     p50Ms: { label: 'activation from a warm store, p50', unit: 'ms', limit: 'getMs' },
@@ -49,8 +49,8 @@ export const activation = defineScenario({
 });
 
 /**
- * Makes the actors in a system that keeps one actor per shard in memory, so that an ask of another
- * one finds it passive, and a second ask finds it active.
+ * Creates the actors in a system that keeps one actor per shard in memory. An ask of another actor
+ * finds it passivated, and a second ask finds it active.
  */
 async function askThem(folder: string, actors: readonly Address[], count: number) {
   const system = await openSystem(folder, { residentsMax: 1 });
@@ -77,7 +77,7 @@ async function askThem(folder: string, actors: readonly Address[], count: number
   };
 }
 
-/** Milliseconds of each of `count` activations of actors in no order. */
+/** Milliseconds of each of `count` activations of actors in random order. */
 async function activateAll(
   folder: string,
   actors: readonly Address[],
@@ -108,6 +108,6 @@ async function activateAll(
     if (!found) throw new Error(`${actor} has no row`);
   }
   await store.close();
-  // The first tenth warms the code.
+  // The first tenth warms up the code.
   return samples.slice(count / 10);
 }

@@ -1,6 +1,6 @@
 /**
- * How long an answer takes: from the ask to the answer, both durable before they leave, so two
- * transactions one after the other are the least.
+ * The time from an ask to its reply. Both are durable before they leave, so the minimum is two
+ * transactions in sequence.
  */
 import { rawCommit } from './harness/raw.ts';
 import { defineScenario } from './harness/scenario.ts';

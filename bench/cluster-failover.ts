@@ -1,8 +1,8 @@
 /**
- * How long requests wait when a worker goes: a cell of three workers, and at the moment of a kill
- * -9, a freeze (SIGSTOP) or a graceful stop (SIGTERM) one request to every actor of that worker. A
- * figure is the time from the signal to the answer, which is committed by another worker or by the
- * stopping one before it left.
+ * How long requests wait when a worker stops. A cell has three workers. At the moment of a kill -9,
+ * a freeze (SIGSTOP) or a graceful stop (SIGTERM), one request goes to every actor of that worker.
+ * A figure is the time from the signal to the reply. Another worker commits it, or the stopping one
+ * before it exits.
  */
 import { shardOf } from '../protocols/address.ts';
 import type { System } from '../runtime/index.ts';
@@ -102,7 +102,7 @@ async function openCell(folder: string): Promise<Cell> {
   };
 }
 
-/** From the signal to each answer, round by round, another worker each time. */
+/** From the signal to each reply; each round stops another worker. */
 async function waitsMsOf(cell: Cell, signal: NodeJS.Signals, rounds: number): Promise<number[]> {
   const waits: number[] = [];
   for (let round = 0; round < rounds; round++) {
@@ -118,7 +118,7 @@ async function waitsMsOf(cell: Cell, signal: NodeJS.Signals, rounds: number): Pr
   return waits;
 }
 
-/** Keys of the actors whose shard the worker holds. */
+/** Keys of the actors whose shard the worker owns. */
 function actorsOf(system: System, name: string): readonly string[] {
   const node = system.nodes().findLast((one) => one.name === name)?.node;
   const shards = system.status().filter((one) => one.node === node);
@@ -126,7 +126,7 @@ function actorsOf(system: System, name: string): readonly string[] {
   return ACTORS.filter((key) => held.has(shardOf(counterAddress(key), SHARDS)));
 }
 
-/** Milliseconds until it was answered. */
+/** Milliseconds until the reply. */
 async function add(system: System, key: string): Promise<number> {
   const begun = performance.now();
   await ask(system, counterAddress(key), { type: 'get' });

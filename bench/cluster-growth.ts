@@ -1,11 +1,12 @@
 /**
- * What a cluster's node and its nats-server cost as the actors and the shards become more. Each
- * size is a new cell of one worker; this process is its gateway. First every actor is created by
- * one message of a kind of its own and all are passivated, then as many messages as a size allows
- * go to actors chosen at random: of many, nearly each turn activates its actor from the worker's
- * rows. Then nothing is sent, and the cell's idle cost is read. Last, one shard is written as a
- * snapshot and loaded by a node that has none of its rows, as at a take-over, by the runtime's own
- * functions.
+ * What a cluster's node and its nats-server cost with more actors and more shards. Each size is a
+ * new cell of one worker, and this process is its gateway.
+ *
+ * First, every actor is created by one message and all of them are passivated. Then messages go to
+ * random actors, as many as the size allows; with many actors, nearly each turn activates one from
+ * the worker's rows. Then nothing is sent, and the cost of the idle cell is read. Last, one shard
+ * is written as a snapshot and loaded by a node without any of its rows, as in a take-over, by the
+ * runtime's own functions.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { join } from 'node:path';
@@ -43,25 +44,28 @@ const byShards: readonly Size[] = [
   { name: 's256', actors: 20_000, shards: 256 },
 ];
 
-/** Of each size. */
+/** By size. */
 const table: Readonly<Record<string, FigureSpec>> = {
   CreatedPerSecond: { label: 'actors created', unit: '1/s' },
   TurnUs: { label: 'processor time of a turn: worker', unit: 'µs' },
   ServerUs: { label: '  nats-server', unit: 'µs' },
   TurnsPerSecond: { label: '  turns', unit: '1/s' },
   WorkerMb: { label: 'worker, private memory', unit: 'MB' },
-  WorkerAllMb: { label: '  resident, with the pages of its copy of rows', unit: 'MB' },
+  WorkerAllMb: { label: '  resident, with the pages of its replica', unit: 'MB' },
   ServerMb: { label: 'nats-server, resident', unit: 'MB' },
   IdleWorker: { label: 'idle: share of a core, worker', unit: 'share' },
   IdleServer: { label: '  nats-server', unit: 'share' },
   IdleGateway: { label: '  gateway', unit: 'share' },
   SnapshotMb: { label: 'snapshot of one shard', unit: 'MB' },
   SnapshotMs: { label: '  to collect, write and read back', unit: 'ms' },
-  LoadMs: { label: '  to load the shard with nothing at hand', unit: 'ms' },
-  TakeMs: { label: 'a new worker, until it holds every shard', unit: 'ms' },
+  LoadMs: { label: '  to load the shard without any of its rows', unit: 'ms' },
+  TakeMs: { label: 'a new worker, until it owns every shard', unit: 'ms' },
 };
 
-/** So many wait at once: enough to keep the worker busy, and no burst for its event loop. */
+/**
+ * Number of concurrent requests: enough to keep the worker busy, without a burst for its event
+ * loop.
+ */
 const WIDTH = 128;
 const IDLE_MS = 4_000;
 const PASSIVE_MS = 5_000;
@@ -145,7 +149,7 @@ async function measureSize({ folder, pick }: Repeat, { name, shards, actors }: S
 const add = (system: System, at: number): Promise<void> =>
   tell(system, counterAddress(`k${at}`), { type: 'add', by: 1 });
 
-/** One ask per shard and more: what was told before has its turn. */
+/** At least one ask per shard; its reply comes after the turns of all earlier tells. */
 async function applied(system: System, shards: number): Promise<void> {
   await inParallel(shards * 8, WIDTH, async (at) => {
     await ask(system, counterAddress(`end-${at}`), { type: 'get' });
@@ -184,13 +188,13 @@ async function idleShares(durationMs: number, server: Server, worker: WorkerProc
   return { IdleWorker, IdleServer, IdleGateway };
 }
 
-/** Shard 0, of the gateway's copy, which is the worker's rows. */
+/** Shard 0 of the gateway's replica, which equals the worker's rows. */
 async function oneShard({ ports }: Joined, folder: string) {
   const { log, state, cell } = ports.store;
   const { blobs } = ports;
   const begun = performance.now();
   const rows = await collectRows(state, 0);
-  // Of an epoch that is nobody's; the shard's next sweep deletes it.
+  // An epoch of no owner; the shard's next sweep deletes it.
   await writeSnapshot(blobs, snapshotName(cell, 0, 0, 1), rows, 0);
   const SnapshotMs = performance.now() - begun;
   const empty = await openStateCache({ path: join(folder, 'cold'), cell });
@@ -202,7 +206,7 @@ async function oneShard({ ports }: Joined, folder: string) {
   return { SnapshotMb: rows.bytes.length / 1e6, SnapshotMs, LoadMs };
 }
 
-/** The first one has handed its shards to nobody; the second has no copy of any row. */
+/** The first node has handed its shards to no other; the second has no replica of any row. */
 async function takeAll(
   system: System,
   first: WorkerProcess,

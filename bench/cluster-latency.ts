@@ -1,8 +1,8 @@
 /**
  * How long one message takes in a cluster under light load: 50 a second, one at a time, each to
- * another of 50 counters. Once by the door of the worker that holds the shards, once by the door of
- * a gateway, a process of its own. The commit of a tell is seen on the worker itself, in the moment
- * it lets the turn's event go (I2: not before the record counts).
+ * another one of 50 counters. Messages come through the worker that owns the shards, and through a
+ * gateway in its own process. The commit of a tell is observed on the worker itself, when it
+ * publishes the turn's event (I2: not before the record counts).
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Bus } from '../runtime/bus/bus.ts';
@@ -18,7 +18,7 @@ const EVERY_MS = 20;
 const PER_ROUND = 50;
 const WARM_MS = 4;
 const ACTORS = 50;
-/** A tell's mailbox entry, about. */
+/** Approximate size of a tell's mailbox entry. */
 const MAIL_BYTES = 256;
 
 export const clusterLatency = defineScenario({
@@ -86,7 +86,7 @@ export const clusterLatency = defineScenario({
   },
 });
 
-/** Who waits for the mark of a turn. */
+/** The callback that waits for the mark of a turn. */
 class Marks {
   readonly #waiting = new Map<number, () => void>();
   #last = 0;
@@ -102,7 +102,7 @@ class Marks {
     this.#waiting.delete(id);
   }
 
-  /** The bus of a worker, seen as the worker publishes. */
+  /** The bus of a worker, observed when the worker publishes. */
   readonly around = (bus: Bus): Bus => ({
     get connected() {
       return bus.connected;
@@ -130,13 +130,13 @@ function calls(system: System, marks: Marks) {
   };
 }
 
-/** Each call for a second and then the next one: what else the machine does hits all alike. */
+/** Alternates the calls every second, so that other load of the machine affects all of them. */
 async function inRounds<Name extends string>(
   rounds: number,
   all: Readonly<Record<Name, (at: number) => Promise<void>>>,
 ): Promise<Readonly<Record<Name, { p50: number; p99: number }>>> {
   const names = Object.keys(all) as Name[];
-  // Every actor is there and the code is compiled.
+  // Creates every actor and compiles the code.
   for (const name of names) await atPace(WARM_MS, all[name]);
   const samples = new Map<Name, number[]>(names.map((name) => [name, []]));
   for (let round = 0; round < rounds; round++)
@@ -145,7 +145,7 @@ async function inRounds<Name extends string>(
   return Object.fromEntries(spreads);
 }
 
-/** Milliseconds that each call takes, begun so often whatever became of those before. */
+/** Milliseconds of each call, at a fixed rate that does not wait for earlier calls. */
 async function atPace(everyMs: number, call: (at: number) => Promise<void>): Promise<number[]> {
   const begun = performance.now();
   const taken: Promise<number>[] = [];

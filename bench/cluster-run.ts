@@ -1,7 +1,7 @@
 /**
- * How many agent runs a second go through a cluster: the built program as one gateway and 1, 2 and
- * 3 workers on one nats-server, the offline model at no pace, and this process as the gateway's one
- * WebSocket client. A run is what it is in `run.ts`.
+ * How many agent runs a second a cluster completes: the built program as one gateway and 1, 2 and 3
+ * workers on one nats-server, the offline model without delay, and this process as the gateway's
+ * only WebSocket client. `run.ts` defines a run.
  */
 import { join } from 'node:path';
 import { processorTimeOf } from './harness/computer.ts';
@@ -47,7 +47,9 @@ export const clusterRun = defineScenario({
   },
 });
 
-/** In a new cell of so many workers; closed loop, two requests of each session on their way. */
+/**
+ * In a new cell with this number of workers; closed loop with two requests in flight per session.
+ */
 async function runs({ folder, pick }: Repeat, workers: number) {
   const cell = await openProgramCell(join(folder, `of-${workers}`), workers, ownRuns);
   const client = await cell.gateway.connect();

@@ -1,6 +1,6 @@
 /**
- * Agents that start others, and agents that talk, in a cluster: `spawn` and `pingpong` through the
- * built program as one gateway and 1, 2 and 3 workers on one nats-server.
+ * Agents that start subagents, and agents that exchange replies, in a cluster: `spawn` and
+ * `pingpong` through the built program as one gateway and 1, 2 and 3 workers on one nats-server.
  */
 import { join } from 'node:path';
 import { memoryOf, processorTimeOf } from './harness/computer.ts';
@@ -47,7 +47,7 @@ export const clusterSpawn = defineScenario({
   },
 });
 
-/** A small tree that warms up, then a large one. */
+/** A small tree for the warm-up, then a large one. */
 async function trees({ folder, pick }: Repeat, workers: number) {
   const shape = pick(TREE, TREE, SMALL_TREE);
   const cell = await openProgramCell(join(folder, `of-${workers}`), workers, configureTrees);

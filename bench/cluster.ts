@@ -1,8 +1,8 @@
 /**
- * How many messages a second go from actor to actor in a cluster of 1, 2 and 3 workers on one
- * nats-server. 64 relays in a ring over 8 shards pass balls on, as in `hop`; the process that
- * throws them is a gateway, so every first message comes over NATS too. A hop is a message that
- * was stored in its receiver's mailbox, read from it and committed there by a journal record.
+ * How many messages a second pass from actor to actor in a cluster of 1, 2 and 3 workers on one
+ * nats-server. 64 relays in a ring over 8 shards pass balls on, as in `hop`. The process that sends
+ * them is a gateway, so every first message also travels over NATS. A hop is a message that was
+ * stored in its receiver's mailbox, read from it and committed by a journal record.
  */
 import { join } from 'node:path';
 import type { System } from '../runtime/index.ts';
@@ -14,7 +14,7 @@ import { inParallel, SHARDS } from './harness/system.ts';
 import { HOPS, thrower } from './harness/thrower.ts';
 
 const WIDTH = 1_024;
-/** A hop's part of a mailbox entry, about; and of a raw message. */
+/** Approximate share of a hop in a mailbox entry, and the size of a raw message. */
 const HOP_BYTES = 256;
 
 export const cluster = defineScenario({
@@ -28,7 +28,7 @@ export const cluster = defineScenario({
     ofPublish: { label: '  the best of them, of the raw publish rate', unit: 'ratio' },
     workerUs: { label: 'processor time of a hop: the worker (of 1)', unit: 'µs' },
     serverUs: { label: '  nats-server', unit: 'µs' },
-    gatewayUs: { label: '  the gateway that throws and keeps copies of all rows', unit: 'µs' },
+    gatewayUs: { label: '  the gateway that sends and has a replica of all rows', unit: 'µs' },
     hopsOfRecord: { label: '  hops in a journal record (of 1)', unit: 'hops' },
     hopsOfEntry: { label: '  hops in a mailbox entry (of 1)', unit: 'hops' },
     workersOf3Us: { label: '  the workers (of 3)', unit: 'µs' },
@@ -66,7 +66,7 @@ export const cluster = defineScenario({
   },
 });
 
-/** In a new cell of so many workers. */
+/** In a new cell with this number of workers. */
 async function hops({ folder, pick }: Repeat, workers: number) {
   const own = join(folder, `of-${workers}`);
   const server = await startServer(own);

@@ -1,7 +1,7 @@
 /**
- * A thousand conversations at once, each with a model that takes a second: what of the end of the
- * last one is troupe. Once with the offline model, once by a provider's real SDK over HTTP to a
- * server of this process; and what memory the program has after many runs.
+ * A thousand conversations at once with a model that takes one second: how much of the time until
+ * the last end troupe adds. Once with the offline model, and once with a provider's real SDK over
+ * HTTP to a server in this process. Also the memory of the program after many runs.
  */
 import { randomUUID } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
@@ -14,7 +14,7 @@ import { defineScenario } from './harness/scenario.ts';
 import { inParallel } from './harness/system.ts';
 
 const MODEL_MS = 1_000;
-/** Four tokens at four a second. */
+/** Four tokens at four tokens a second. */
 const OFFLINE = { message: '[[words:4]] [[pace:4]]' };
 const BY_SDK = { message: 'say something', model: 'served/model' };
 const RUNS_AT_ONCE = 100;
@@ -28,7 +28,7 @@ export const crowd = defineScenario({
     offlineS: { label: 'all answered, offline model that takes 1 s', unit: 's', limit: 'modelS' },
     sdkS: { label: 'all answered, model of 1 s by SDK and HTTP', unit: 's', limit: 'modelS' },
     modelS: { label: '  limit: the model alone', unit: 's' },
-    failed: { label: 'runs that did not end well', unit: 'count' },
+    failed: { label: 'runs that failed', unit: 'count' },
     restedMb: { label: 'memory after the first fifth of the runs', unit: 'MB' },
     grownMb: { label: '  grown after all of them', unit: 'MB' },
   },
@@ -64,7 +64,7 @@ function configure(folder: string, url: string): void {
     apiKey: 'no-secret',
     models: [{ id: 'model' }],
   };
-  // The agents' model stays the offline one: the served one is asked for by name.
+  // The agents' default model stays the offline one; requests name the served one.
   const config = {
     models: { providers: { served } },
     agents: { defaults: { model: 'offline/troupe-offline' } },
@@ -75,16 +75,16 @@ function configure(folder: string, url: string): void {
 
 type Asked = { readonly message: string; readonly model?: string };
 
-/** One run in each of so many new sessions, all sent at once; seconds until the last has ended. */
+/** One run in each of this number of new sessions, all sent at once; seconds until the last end. */
 async function together(
   client: GatewayClient,
   sessions: number,
   asked: Asked,
   all: { failed: number },
 ): Promise<number> {
-  const crowdId = randomUUID();
+  const roundId = randomUUID();
   const begun = performance.now();
-  await inParallel(sessions, sessions, (at) => one(client, `${crowdId}-${at}`, asked, all));
+  await inParallel(sessions, sessions, (at) => one(client, `${roundId}-${at}`, asked, all));
   return (performance.now() - begun) / 1_000;
 }
 

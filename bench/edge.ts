@@ -1,10 +1,10 @@
 /**
- * The door for programs: how many envelopes a second it takes, and how soon it acknowledges them.
- * The built program runs embedded as a process of its own; this process is its HTTP client on
- * keep-alive connections, on the same cores. Every accepted task is also carried out.
+ * The HTTP entry point for programs: how many envelopes a second it accepts, and how soon it
+ * acknowledges them. The built program runs embedded as a separate process. This process is its
+ * HTTP client on keep-alive connections, on the same cores. Every accepted task is also executed.
  *
- * A2A-Basic: a token that was verified before. A2A-External: an Ed25519 signature per envelope as
- * well, made before the clock runs.
+ * A2A-Basic: a token that was verified before. A2A-External: also an Ed25519 signature per
+ * envelope, made before the measurement.
  */
 import { generateKeyPairSync, randomUUID } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
@@ -19,22 +19,22 @@ import { PROGRAM_TOKEN, type Program, startBareServer, startProgram } from './ha
 import { defineScenario, type Repeat } from './harness/scenario.ts';
 import { spread } from './harness/statistics.ts';
 
-/** Connections, each with a subject of its own, one envelope on its way each. */
+/** Connections, each with its own subject and one envelope in flight. */
 const CONNECTIONS = 64;
-/** So many subjects reach each of the eight shards. */
+/** Enough subjects to reach each of the eight shards. */
 const SHARDS_COVERED = 32;
-/** An idle door answers all of them in a few dozen milliseconds. */
+/** An idle gateway answers all of them in a few dozen milliseconds. */
 const IDLE_MS = 250;
 const SETTLED_MS_MAX = 20_000;
 const TENANT = 'conformance';
 const RESOURCE = 'urn:troupe:a2a';
 const TOKEN_TTL_SEC = 3_600;
-/** Half of the gates: where latency is looked at. */
+/** Half of the gates: the rate at which latency is measured. */
 const HALF = { basic: 1_500, external: 500 };
 
 export const edge = defineScenario({
   name: 'edge',
-  question: 'how many envelopes a second does the door take, and how soon does it acknowledge?',
+  question: 'how many envelopes a second are accepted by HTTP, and how soon are they acknowledged?',
   needsProgram: true,
   secondsMax: 180,
   figures: {
@@ -93,7 +93,7 @@ export const edge = defineScenario({
   },
 });
 
-/** The load of a bench is more than one principal may send. */
+/** The load of a benchmark exceeds the rate limit of one principal. */
 const SETTINGS = {
   a2a: {
     quota: {
@@ -104,7 +104,7 @@ const SETTINGS = {
   },
 };
 
-/** Makes the request of an envelope; A2A-External signs it. */
+/** Creates the request of an envelope; A2A-External signs it. */
 type Sender = (subject: string, seq: number, isAsync: boolean) => Promise<Buffer>;
 
 function envelopeOf(sub: string, subject: string, seq: number): Envelope {
@@ -171,10 +171,10 @@ async function externalSender(home: string, { port }: Program): Promise<Sender> 
 
 function accepted({ status, body }: Answer, isAsync: boolean): void {
   const isGood = isAsync ? status === 200 || status === 202 : status === 200;
-  if (!isGood) throw new Error(`the door answered ${status}: ${body.slice(0, 300)}`);
+  if (!isGood) throw new Error(`the gateway answered ${status}: ${body.slice(0, 300)}`);
 }
 
-/** Closed loop. Requests are made before the clock runs, as many as could be needed. */
+/** Closed loop. All requests that could be needed are created before the measurement. */
 async function throughput(port: number, sender: Sender, seconds: number, isAsync: boolean) {
   const each = Math.ceil((seconds * 8_000) / CONNECTIONS);
   const subjects = Array.from({ length: CONNECTIONS }, () => `bench-${randomUUID()}`);
@@ -203,7 +203,7 @@ async function throughput(port: number, sender: Sender, seconds: number, isAsync
   return { count: samples.length, perSecond: samples.length / elapsed, p99 };
 }
 
-/** Open loop: an envelope leaves when its time has come, whatever became of those before. */
+/** Open loop: an envelope is sent at its time and does not wait for earlier ones. */
 async function steady(port: number, sender: Sender, perSecond: number, { pick }: Repeat) {
   const count = Math.ceil(perSecond * pick(6, 2, 0.05));
   const ready = await Promise.all(
@@ -231,8 +231,8 @@ async function timed(load: HttpLoad, request: Buffer, samples: number[]): Promis
 }
 
 /**
- * What was accepted before has been carried out when envelopes on all shards are answered with the
- * end of their tasks within the time that an idle door takes; a busy machine is waited for so long.
+ * Waits until the accepted tasks are executed: envelopes on all shards receive the end of their
+ * tasks within the time of an idle gateway. A busy machine has this time limit.
  */
 async function settled(port: number, sender: Sender): Promise<void> {
   for (const until = performance.now() + SETTLED_MS_MAX; performance.now() < until; ) {

@@ -1,34 +1,34 @@
 /**
- * What clients cost a gateway: ten thousand that only are there, a thousand of them that ask, and a
- * run that a thousand watch. The gateway is a process of its own on a real embedded store with ten
- * thousand sessions, the clients are another, and both are on the same cores. Beside it the same
- * with a bare server of `ws`, which keeps a socket and nothing else, echoes, and sends everybody
- * the same bytes in the same rhythm.
+ * What clients cost a gateway: ten thousand idle clients, a thousand of them that send requests,
+ * and a run that a thousand watch. The gateway is a separate process on a real embedded store with
+ * ten thousand sessions, the clients are another process, and both share the cores. A bare `ws`
+ * server that only keeps sockets, echoes, and broadcasts the same bytes at the same rate is
+ * measured as the limit.
  *
- * Memory is what the kernel says of a new process that a few clients have warmed: all that was
- * there before is collected, so nothing that was freed is used again and flatters the figure; first
- * as it stands when the last client has come, then with all garbage collected, which is what is
- * held. The time of one `health` is without what the others take meanwhile by being there, which
- * stands beside it. Deltas have a process of their own, without what others left behind.
+ * Memory is what the kernel reports for a new process that a few clients have warmed up. Earlier
+ * garbage is collected, so no freed memory is reused and lowers the figure. It is read when the
+ * last client has connected, and again after a garbage collection; the second figure is the memory
+ * in use. The time of one `health` excludes the cost of the idle clients, which is reported
+ * separately. Deltas are measured in a separate process, without the effects of the other parts.
  *
  * Both processes need a file descriptor for each connection: `ulimit -n 12000` at least.
  */
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { SocketCrowd } from './harness/socket-crowd.ts';
-import { DOOR_TOKEN, GatewayHost } from './harness/gateway-host.ts';
+import { WebSocketClients } from './harness/websocket-clients.ts';
+import { GATEWAY_TOKEN, GatewayHost } from './harness/gateway-host.ts';
 import { defineScenario } from './harness/scenario.ts';
 import { spread } from './harness/statistics.ts';
 
 const DELTAS_PER_SECOND = 50;
-/** Clients that come before anything is measured: code is compiled then. */
+/** Clients that connect before the measurement, so that code is compiled. */
 const WARMING = 50;
-/** Clients are told of each other after at most so long for each of them. */
+/** Longest delay of a presence event, per client. */
 const PRESENCE_MS = 2;
 
 export const gateway = defineScenario({
   name: 'gateway',
-  question: 'what do ten thousand clients cost a gateway, and how soon do they hear?',
+  question: 'what do ten thousand clients cost a gateway, and how soon do they receive?',
   secondsMax: 300,
   figures: {
     idleKb: { label: 'memory of an idle connection, resident, KB', unit: 'count', limit: 'bareKb' },
@@ -57,8 +57,8 @@ export const gateway = defineScenario({
       sessions: pick(10_000, 10_000, 20),
       seconds: pick(8, 3, 1),
     };
-    const bare = await measureDoor('bare', folder, sizes);
-    const ours = await measureDoor('gateway', folder, sizes);
+    const bare = await measureServer('bare', folder, sizes);
+    const ours = await measureServer('gateway', folder, sizes);
     return {
       idleKb: ours.kb,
       bareKb: bare.kb,
@@ -90,39 +90,39 @@ type Sizes = {
   readonly seconds: number;
 };
 
-async function measureDoor(kind: Kind, folder: string, sizes: Sizes) {
+async function measureServer(kind: Kind, folder: string, sizes: Sizes) {
   const here = await measurePresent(kind, join(folder, `${kind}-present`), sizes);
   const watching = await measureWatching(kind, join(folder, `${kind}-watched`), sizes);
   return { ...here, ...watching, lost: here.lost + watching.lost };
 }
 
-/** Clients that are there, and some of them that ask. */
+/** Idle clients, and some of them that send requests. */
 async function measurePresent(kind: Kind, folder: string, sizes: Sizes) {
   const { idle, active, seconds, sessions } = sizes;
-  const door = await GatewayHost.start(kind, folder, sessions);
-  const { port } = door;
+  const server = await GatewayHost.start(kind, folder, sessions);
+  const { port } = server;
   const hello = helloFor(kind);
-  const early = new SocketCrowd();
+  const early = new WebSocketClients();
   await early.order({ do: 'open', port, count: WARMING, hello });
   await early.order({ do: 'ask', count: WARMING, seconds: 2, request: HEALTH });
   await early.stop();
-  const before = await door.facts();
-  const crowd = new SocketCrowd();
-  await crowd.order({ do: 'open', port, count: idle, hello });
-  const full = await door.now();
-  const held = await door.facts();
-  // Then they have been told of the last of them.
+  const before = await server.facts();
+  const clients = new WebSocketClients();
+  await clients.order({ do: 'open', port, count: idle, hello });
+  const full = await server.now();
+  const held = await server.facts();
+  // By then the last presence event has been sent.
   if (kind === 'gateway') await sleep(PRESENCE_MS * idle + 3_000);
-  const quiet = await door.now();
+  const quiet = await server.now();
   await sleep(seconds * 1_000);
-  const begun = await door.now();
-  const answers = await crowd.order({ do: 'ask', count: active, seconds, request: HEALTH });
-  const ended = await door.now();
+  const begun = await server.now();
+  const answers = await clients.order({ do: 'ask', count: active, seconds, request: HEALTH });
+  const ended = await server.now();
   const idleShare = (begun.cpuMs - quiet.cpuMs) / (begun.atMs - quiet.atMs);
   const askedMs = ended.cpuMs - begun.cpuMs - idleShare * (ended.atMs - begun.atMs);
-  const { lost } = crowd;
-  await crowd.stop();
-  await door.stop();
+  const { lost } = clients;
+  await clients.stop();
+  await server.stop();
   return {
     kb: (full.rssKb - before.rssKb) / idle,
     heldKb: (held.rssKb - before.rssKb) / idle,
@@ -136,24 +136,24 @@ async function measurePresent(kind: Kind, folder: string, sizes: Sizes) {
 
 /** One run that all clients watch. */
 async function measureWatching(kind: Kind, folder: string, { active, seconds }: Sizes) {
-  const door = await GatewayHost.start(kind, folder, 0);
-  const { port } = door;
-  const watchers = new SocketCrowd();
+  const server = await GatewayHost.start(kind, folder, 0);
+  const { port } = server;
+  const watchers = new WebSocketClients();
   await watchers.order({ do: 'open', port, count: active, hello: helloFor(kind) });
   await watchers.order({ do: 'watch' });
   const count = seconds * DELTAS_PER_SECOND;
-  const quiet = await door.now();
-  const told = await door.deltas(count);
+  const quiet = await server.now();
+  const after = await server.deltas(count);
   const delays = await watchers.order({ do: 'watched' });
   const { lost } = watchers;
   await watchers.stop();
-  await door.stop();
+  await server.stop();
   if (delays.length < active * count)
     throw new Error(`only ${delays.length} deltas reached ${active} watchers`);
   return {
     lost,
     delta: spread(delays),
-    share: (told.cpuMs - quiet.cpuMs) / (seconds * 1_000 + 1_000),
+    share: (after.cpuMs - quiet.cpuMs) / (seconds * 1_000 + 1_000),
   };
 }
 
@@ -168,7 +168,7 @@ const HELLO = JSON.stringify({
     role: 'operator',
     scopes: ['operator.read'],
     caps: ['tool-events'],
-    auth: { token: DOOR_TOKEN },
+    auth: { token: GATEWAY_TOKEN },
   },
 });
 

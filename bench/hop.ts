@@ -1,7 +1,7 @@
 /**
- * How fast messages go from actor to actor. 64 relays in a ring spread over 8 shards pass balls on;
- * a hop is one durable turn whose message is stored with it in one transaction. A ball makes 30
- * hops, since a chain of messages may pass 32 actors.
+ * How fast messages pass from actor to actor. 64 relays in a ring over 8 shards pass balls on. A
+ * hop is one durable turn whose message is stored with it in one transaction. A ball makes 30 hops,
+ * because a chain of messages may pass 32 actors.
  */
 import { rawCommit } from './harness/raw.ts';
 import { defineScenario } from './harness/scenario.ts';

@@ -1,10 +1,9 @@
 /**
- * What actors cost that nobody talks to. In one fresh process: a system is opened and used until
- * its code is warm and its buffers are made, then all garbage is collected and private memory read
- * (RssAnon: heap and native memory, without LMDB's map, which is the page cache's). Then every
- * actor is created by one message of a kind of its own, in no order of keys; once all are
- * passivated the same is read again. The store's file is taken as it is on the disk, with its free
- * pages, less what an empty one has.
+ * What idle actors cost. In a fresh process, a system is opened and used until its code is warm and
+ * its buffers are allocated. Then all garbage is collected and private memory is read (RssAnon:
+ * heap and native memory, without LMDB's map, which belongs to the page cache). Then every actor is
+ * created by one message, in random order of keys. When all are passivated, memory is read again.
+ * The size of the store is that on disk with its free pages, minus that of an empty store.
  */
 import { randomBytes } from 'node:crypto';
 import { statSync } from 'node:fs';
@@ -67,7 +66,7 @@ async function create(system: System, count: number): Promise<void> {
   await inParallel(count, 512, () =>
     tell(system, counterAddress(randomBytes(8).toString('hex')), { type: 'add', by: 1 }),
   );
-  // One ask per shard and more: what was told before is applied.
+  // At least one ask per shard; its reply comes after the turns of all earlier tells.
   await inParallel(64, 64, async (at) => {
     await ask(system, counterAddress(`end-${at}`), { type: 'get' });
   });
@@ -82,20 +81,20 @@ async function everybodyPassive(system: System): Promise<void> {
   }
 }
 
-/** Blocks that the store's files really have. */
+/** Allocated blocks of the store's files. */
 function diskBytes(folder: string): number {
   const { blocks } = statSync(join(folder, 'store', 'data.mdb'));
   return blocks * 512;
 }
 
-/** Bytes of the key and the value of one actor's row, as the store has them. */
+/** Bytes of the key and the value of one actor's row in the store. */
 async function rowSizes(folder: string): Promise<RowSizes> {
   const store = await openLmdbStore({ path: join(folder, 'store'), durability: 'process' });
   const actor = counterAddress('end-0');
   const shard = shardOf(actor, SHARDS);
   const value = store.state.get(shard, TABLE.actor, actor)?.length ?? 0;
   await store.close();
-  // Keys of the million are longer than this one's.
+  // Keys of the million are longer than this one.
   const key = stateKey(shard, TABLE.actor, counterAddress('0'.repeat(16))).length;
   return { key, value };
 }

@@ -1,4 +1,4 @@
-/** What this machine can do at most: the parts of a turn by themselves, nothing of ours around. */
+/** The limits of this machine: the parts of a turn by themselves, without the runtime. */
 import { rawCommit, rawCosts, rawFsyncMs, turnUs } from './harness/raw.ts';
 import { defineScenario } from './harness/scenario.ts';
 

@@ -1,6 +1,7 @@
 /**
- * `npm run bench`: measures what the documentation claims, each figure beside its physical limit of
- * the same run, compares with a saved baseline and, as `check`, holds the figures to their gates.
+ * `npm run bench`: measures what the documentation claims, each figure next to its physical limit
+ * of the same run, and compares with a saved baseline. `check` compares the figures with their
+ * gates.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
@@ -14,7 +15,7 @@ import { type Gate, parseGate, withGates } from './harness/gates.ts';
 import { compare, reportOf, verdictsOf } from './harness/report.ts';
 import { type Results, runScenarios } from './harness/runner.ts';
 import { type Scale, type Scenario, scales } from './harness/scenario.ts';
-import { serveSockets } from './harness/socket-crowd.ts';
+import { serveSockets } from './harness/websocket-clients.ts';
 import { work } from './harness/worker.ts';
 import { activation } from './activation.ts';
 import { ask } from './ask.ts';
@@ -69,21 +70,21 @@ const scenarios: readonly Scenario[] = [
 const usage = `usage: npm run bench -- [list | check] [scenario …] [options]
        npm run bench -- faults [--kills N] [--only NAME] [--seed N]
 
-  (nothing)         run the scenarios named, or all, and print their figures
-  list              name the scenarios
+  (nothing)         run the named scenarios, or all, and print their figures
+  list              print the names of the scenarios
   check             run those that have gates; exit 1 when a threshold is missed
-  faults            break a cluster of real processes under load and account for every message
+  faults            break a cluster of real processes under load and check every message
 
   --quick           seconds instead of minutes, one repeat, a tenth of the actors
-  --smoke           only shows that a scenario runs; its figures mean nothing
+  --smoke           only shows that each scenario runs; its figures mean nothing
   --repeats N       repeats of each scenario, default 3; the median is reported
-  --json FILE       write all figures and the machine's facts
-  --baseline FILE   compare with figures written before; default bench/baseline.json
+  --json FILE       write all figures and the properties of the machine
+  --baseline FILE   compare with the figures of a file; default bench/baseline.json
   --gate S.F=N      another threshold for the figure F of scenario S
   --profile DIR     write CPU profiles of the measured processes
   --kills N         of faults: kills of workers, default 100
   --only NAME       of faults: one scenario
-  --seed N          of faults: what is chosen by chance is chosen again
+  --seed N          of faults: repeats the random choices of a run
 `;
 
 const { values: options, positionals } = parse();
@@ -93,7 +94,7 @@ if (positionals[0] === 'worker') {
   await work(named(name), scale as Scale, folder);
 } else if (positionals[0] === 'echo') await serveEcho();
 else if (positionals[0] === 'sockets') serveSockets();
-else if (positionals[0] === 'door')
+else if (positionals[0] === 'gateway-host')
   await serveGateway(positionals[1] ?? '', positionals[2] ?? '', Number(positionals[3]));
 else if (positionals[0] === 'node') await serveNode(JSON.parse(positionals[1] ?? ''));
 else if (positionals[0] === 'faults' && options.help !== true)
@@ -180,7 +181,7 @@ function wholeNumber(option: string, text: string): number {
     : refuse(`--${option} is a whole number from 1`);
 }
 
-/** The default one may be absent; one that is named must be there. */
+/** The default file may be missing; one that is named must exist. */
 function readBaseline(path: string | undefined): Results | undefined {
   try {
     return JSON.parse(readFileSync(path ?? 'bench/baseline.json', 'utf8')) as Results;

@@ -1,7 +1,8 @@
 /**
- * How many turns a second agents exchange that talk to each other: pairs of them, one conversation
- * of the first answer and five replies each, all at once, on the built program with the offline
- * model. A turn is a run of the session whose turn it is, with the conversation's step before it.
+ * How many turns a second agents complete that exchange replies: pairs of agents, each with one
+ * conversation of a first answer and five replies, all at once, on the built program with the
+ * offline model. A turn is a run of the session whose turn it is, with the conversation's step
+ * before it.
  */
 import { processorTimeOf } from './harness/computer.ts';
 import { configurePairs, exchange, type Exchanged, TURNS } from './harness/pairs.ts';
@@ -11,7 +12,7 @@ import { defineScenario } from './harness/scenario.ts';
 import { spread } from './harness/statistics.ts';
 
 export const PAIRS = 64;
-/** Transactions in a row of a turn: those of a run, and the conversation's before it. */
+/** Transactions in sequence of a turn: those of a run, and the conversation's before it. */
 const COMMITS = 6 + 2;
 
 export const pingpong = defineScenario({
@@ -59,7 +60,7 @@ export const pingpong = defineScenario({
   },
 });
 
-/** Of several rounds, one after the other. */
+/** The figures of several rounds, one after the other. */
 export function turnsOf(all: readonly Exchanged[]) {
   const turns = all.reduce((sum, one) => sum + one.turns, 0);
   const seconds = all.reduce((sum, one) => sum + one.seconds, 0);

@@ -1,14 +1,14 @@
 /**
- * How long the proofs take that every change runs: the exhaustive model of the commit protocol and
- * the simulator's seeds. Measured as a contributor runs them, the start of the test runner
- * included.
+ * How long the proofs take that run for every change: the exhaustive model of the commit protocol
+ * and the simulator's seeds. Measured as a contributor runs them, with the start of the test
+ * runner.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { defineScenario } from './harness/scenario.ts';
 
-/** Both from bench/ and from the bundle in dist/run/: the repository. */
+/** The repository is two folders above the bundle in dist/run/ and one above bench/. */
 const root = fileURLToPath(
   new URL(import.meta.url.includes('/dist/') ? '../..' : '..', import.meta.url),
 );

@@ -1,11 +1,12 @@
 /**
- * What troupe adds to an agent run, and how many runs go through. The built program runs as a
- * process of its own with the offline model at no pace; this process is its one WebSocket client.
+ * The overhead of troupe for an agent run, and the number of runs per second. The built program
+ * runs as a separate process with the offline model without delay; this process is its only
+ * WebSocket client.
  *
- * A run is what a person would call one: the request `agent` goes out, the session takes it, asks
- * its agent for a slot, calls the model, appends the answer to the transcript, and the final frame
- * comes back. The offline model answers in well under a millisecond, so all of the time from send
- * to final is counted as added, the socket both ways and this client included.
+ * A run is what a user would call one. The request `agent` is sent, the session accepts it,
+ * requests a slot from its agent, calls the model, and appends the answer to the transcript, and
+ * the final frame arrives. The offline model answers in well under a millisecond, so all of the
+ * time from send to final counts as overhead, including both ways of the socket and this client.
  */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -22,11 +23,11 @@ import { inParallel } from './harness/system.ts';
 
 export const SESSIONS = 100;
 const RATE_PER_SECOND = 50;
-/** Requests of a session on their way at once: while one runs, the next one waits. */
+/** Requests in flight per session: while one runs, the next one waits. */
 const WINDOW_PER_SESSION = 2;
-/** The warm-up and the throughput run end after so long on a machine that is slow or busy. */
+/** Time limit of the warm-up and the throughput run on a slow or busy machine. */
 const PHASE_MS_MAX = 12_000;
-/** Transactions that follow one another in a run: see docs/benchmarks.md. */
+/** Transactions of a run in sequence: see docs/benchmarks.md. */
 const COMMITS = 6;
 
 export const run = defineScenario({
@@ -85,9 +86,7 @@ export const run = defineScenario({
   },
 });
 
-/**
- * Every request is a run of its own: one that came while another goes on would join that one else.
- */
+/** Every request has its own run; otherwise one that arrives during another run would join it. */
 export async function ownRuns(folder: string): Promise<void> {
   const data = join(folder, 'data');
   await mkdir(data, { recursive: true });
@@ -95,7 +94,7 @@ export async function ownRuns(folder: string): Promise<void> {
   await writeFile(join(data, 'troupe.json5'), text);
 }
 
-/** Runs one; answers milliseconds from sending to accepted and to the final frame. */
+/** Runs one request; returns milliseconds from sending to accepted and to the final frame. */
 async function timed(client: GatewayClient, sessionKey: string) {
   const sent = performance.now();
   let acceptedMs = 0;
@@ -106,7 +105,7 @@ async function timed(client: GatewayClient, sessionKey: string) {
   return { acceptedMs, finalMs: performance.now() - sent };
 }
 
-/** Open loop: a run begins every 20 ms, whatever became of those before. */
+/** Open loop: a run starts every 20 ms and does not wait for earlier ones. */
 async function steadyRate(client: GatewayClient, { pick }: Repeat) {
   const count = pick(500, 150, 5);
   const begun = performance.now();
@@ -124,7 +123,7 @@ async function steadyRate(client: GatewayClient, { pick }: Repeat) {
   };
 }
 
-/** Closed loop over all sessions: so many runs, or as many as go through in the time there is. */
+/** Closed loop over all sessions: this number of runs, or as many as complete in the time limit. */
 export async function throughput(client: GatewayClient, most: number, name: string) {
   const samples: number[] = [];
   const begun = performance.now();

@@ -1,11 +1,11 @@
 /**
- * 500 agents and 500 sagas at once, on the built program as it comes: embedded, with its own
- * quotas. Every agent is registered and has a token of its own. All of them ask at the same moment
- * for a document to be published (written, looked at, told, looked at again) and say that they live
- * as soon as they are answered. This process is their HTTP client, on the same two cores.
+ * 500 agents and 500 sagas at once on the built program with default settings: embedded, with its
+ * quotas. Every agent is registered and has its own token. All of them request at the same moment
+ * that a document is published (written, verified, notified, verified again), and send a heartbeat
+ * as soon as they have an answer. This process is their HTTP client, on the same two cores.
  *
- * When all is over the account is made: each saga succeeded once, each document has one version,
- * its evidence can be read and is good, and nothing lies among the dead letters.
+ * At the end everything is checked: each saga succeeded once, each document has one version, its
+ * evidence can be read and is intact, and there are no dead letters.
  */
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
@@ -28,7 +28,7 @@ const PUBLISH = 'process.publish_document';
 /** The saga, two tasks that act, two that verify, and the agent's heartbeat. */
 const TASKS_EACH = 6;
 const EVIDENCE_EACH = 2;
-/** Requests that are no part of the load. */
+/** Requests that are not part of the load. */
 const WIDTH = 16;
 const LOOK_MS = 200;
 
@@ -74,7 +74,7 @@ type Agent = {
   readonly name: string;
   readonly token: string;
   readonly content: string;
-  /** of the saga, once it is accepted */
+  /** task id of the saga, when it is accepted */
   taskId: string;
 };
 
@@ -106,7 +106,7 @@ const envelopeOf = ({ name }: Agent, action: string, seq: number, payload: objec
   payload: { schema_version: '1.0', subject: name, ...payload },
 });
 
-/** The door for what is not timed. */
+/** The client for requests that are not measured. */
 class Door {
   readonly #url: string;
 
@@ -114,7 +114,7 @@ class Door {
     this.#url = `http://127.0.0.1:${port}`;
   }
 
-  /** @throws Error when the door refuses */
+  /** @throws Error when the program refuses the request */
   async get<T>(path: string): Promise<T> {
     return this.#ask<T>(path, { headers: { authorization: `Bearer ${PROGRAM_TOKEN}` } });
   }
@@ -125,7 +125,7 @@ class Door {
     return this.#ask<TaskView>('/v1/envelopes', { method: 'POST', headers, body });
   }
 
-  /** The end of a task; one that never ends is ended by the repeat's own limit. */
+  /** Waits for the end of a task; the time limit of the repeat ends a wait that never resolves. */
   async end(taskId: string): Promise<TaskView> {
     for (;;) {
       const view = await this.get<TaskView>(`/v1/tasks/${taskId}`);
@@ -165,7 +165,10 @@ async function register(door: Door, agent: Agent): Promise<void> {
   if (view.state !== 'SUCCEEDED') throw new Error(`${agent.name}: ${JSON.stringify(view.error)}`);
 }
 
-/** A connection each, all at the same moment. How long each waited for its acknowledgement, ms. */
+/**
+ * One connection each, all at the same moment. Returns how long each waited for its
+ * acknowledgement, ms.
+ */
 async function askAll(port: number, agents: readonly Agent[]): Promise<readonly number[]> {
   const load = await HttpLoad.open(port, agents.length);
   const ready = agents.map((agent) => {
@@ -197,7 +200,7 @@ function bytesOf({ token }: Agent, envelope: Envelope, prefer?: string): Buffer 
 
 function taken({ status, body }: Answer): TaskView {
   if (status === 200 || status === 202) return JSON.parse(body) as TaskView;
-  throw new Error(`the door answered ${status}: ${body.slice(0, 300)}`);
+  throw new Error(`the gateway answered ${status}: ${body.slice(0, 300)}`);
 }
 
 /** The end of every saga, in order. */
@@ -207,7 +210,7 @@ async function ended(door: Door, agents: readonly Agent[]): Promise<readonly Tas
   return views;
 }
 
-/** Looks at it all the time, until it is ended. */
+/** Measures continuously until it is stopped. */
 function highestMemory(pid: number): { end(): number } {
   let highest = memoryOf(pid, 'RssAnon');
   const look = () => {
@@ -223,7 +226,7 @@ function highestMemory(pid: number): { end(): number } {
   };
 }
 
-/** Tasks say themselves when they were accepted and when they ended. */
+/** Tasks record when they were accepted and when they ended. */
 function timesOf(
   acks: readonly number[],
   views: readonly TaskView[],
@@ -263,7 +266,7 @@ async function accountOf(door: Door, agents: readonly Agent[], views: readonly T
   };
 }
 
-/** One version with the right content, and evidence of both steps whose files can be fetched. */
+/** Checks for one version with the right content, and evidence of both steps whose files exist. */
 async function isAsItShouldBe(door: Door, agent: Agent): Promise<boolean> {
   const { name, content, taskId } = agent;
   const read = envelopeOf(agent, 'agent_data.read_document', 4, { document_id: name });

@@ -1,7 +1,7 @@
 /**
- * How long it takes an agent to find the newest sessions among very many, and for how long nobody
- * else has a turn meanwhile. The rows lie in a store as session actors leave them; what is
- * measured is the whole tool: all rows looked at and judged, the newest 50 decoded and written.
+ * How long an agent needs to find the newest sessions among very many, and how long it blocks all
+ * other turns. The rows are in a store as session actors write them. The whole tool is measured:
+ * all rows are read and checked, and the newest 50 are decoded and printed.
  */
 import { join } from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
@@ -51,7 +51,7 @@ export const sessionsList = defineScenario({
   },
 });
 
-/** Keeps so many sessions in a store and lists them so often. */
+/** Stores this number of sessions and lists them this number of times. */
 async function listed(folder: string, count: number, times: number) {
   const { store } = await openEmbedded({ path: join(folder, 'store') });
   await fillSessions(store.state, count);
@@ -64,7 +64,7 @@ async function listed(folder: string, count: number, times: number) {
     if (shown + more !== count) throw new Error(`${shown} and ${more} sessions of ${count}`);
     return taken;
   };
-  // Before the clock runs: as in a process that has listed before.
+  // Before the measurement: as in a process that has listed before.
   for (let warm = 0; warm < Math.min(times, 5); warm++) await list();
   const delay = monitorEventLoopDelay({ resolution: 1 });
   delay.enable();
@@ -78,7 +78,7 @@ async function listed(folder: string, count: number, times: number) {
   return { samples, cpuMs, pauseMs: delay.max / 1e6, ...(await raw(folder, count)) };
 }
 
-/** An agent that may see all: every row is judged and counted. */
+/** An agent that may see all sessions: every row is checked and counted. */
 function contextOn(state: State): ToolContext {
   const config = loadConfig({ env: {}, flags: {} }).config;
   const index = createIndex(state, SHARDS);

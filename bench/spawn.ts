@@ -1,7 +1,7 @@
 /**
- * How fast agents start others, and what one costs: trees of about a thousand subagents on the
- * built program with the offline model, one after the other, each from the request of a person to
- * the end of the run that reads the last report.
+ * How fast agents start subagents, and what one subagent costs: trees of about a thousand subagents
+ * on the built program with the offline model, one after the other. Each is measured from the
+ * user's request to the end of the run that reads the last report.
  */
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,9 +13,9 @@ import { median } from './harness/statistics.ts';
 import { account, configureTrees, grow, sizeOf, SMALL_TREE, TREE } from './harness/tree.ts';
 
 /**
- * Transactions that follow one another on the longest way through a tree, without waits: three runs
- * down, each started by four (the call, its parent, the subagent, its session), and two reports up,
- * each three (the end, the parent, the answer) and a run.
+ * Transactions in sequence on the longest path through a tree, without waits. Down: three runs,
+ * each started by four transactions (the call, its parent, the subagent, its session). Up: two
+ * reports with three transactions each (the end, the parent, the answer) and a run.
  */
 const COMMITS = 5 * 6 + 2 * 4 + 2 * 3;
 const SAMPLE_MS = 50;
@@ -74,7 +74,7 @@ export const spawn = defineScenario({
   },
 });
 
-/** Bytes that all files below take on the disk. */
+/** Bytes on disk of all files below this folder. */
 function diskOf(folder: string): number {
   const entries = readdirSync(folder, { withFileTypes: true, recursive: true });
   return entries
@@ -82,5 +82,5 @@ function diskOf(folder: string): number {
     .reduce((sum, { parentPath, name }) => sum + blocksOf(join(parentPath, name)) * 512, 0);
 }
 
-/** A file may be gone since it was listed. */
+/** A file may have been removed since it was listed. */
 const blocksOf = (file: string): number => statSync(file, { throwIfNoEntry: false })?.blocks ?? 0;

@@ -1,7 +1,7 @@
 /**
- * How soon the built program is ready and what it holds. From the start of its process with an
- * empty data folder to the first 200 of /readyz, and again with the folder of the first start.
- * Memory is all that is resident (VmRSS), the shared pages of Node's own file among it.
+ * How soon the built program is ready, and its memory. Measured from the start of its process with
+ * an empty data folder to the first 200 of /readyz, and again with the folder of the first start.
+ * Memory is all resident memory (VmRSS), including the shared pages of Node's own file.
  */
 import { randomUUID } from 'node:crypto';
 import { memoryOf } from './harness/computer.ts';

@@ -1,7 +1,7 @@
 /**
  * How many durable turns a second, and how long one takes. 64 actors on 8 shards, durability
- * `process`. A turn counts when its record is committed: the end of the throughput run is the
- * moment in which every actor has answered with its whole sum.
+ * `process`. A turn counts when its record is committed: the throughput run ends when every actor
+ * has answered with its complete sum.
  */
 import { rawCommit, rawCosts, turnUs } from './harness/raw.ts';
 import { defineScenario } from './harness/scenario.ts';
@@ -11,7 +11,7 @@ import { MARKED } from './harness/counter.ts';
 import type { System } from '../runtime/index.ts';
 
 const ACTORS = 64;
-/** Tells on their way at once, at saturation. */
+/** Tells in flight at saturation. */
 const WINDOW = 512;
 
 const actors = Array.from({ length: ACTORS }, (_, at) => counterAddress(`turn-${at}`));
@@ -77,7 +77,7 @@ const sumOf = async (system: System): Promise<number> => {
   return sums.reduce<number>((sum, n) => sum + (n as number), 0);
 };
 
-/** Closed loop with a wide window. @throws Error when a turn was lost or doubled */
+/** Closed loop with a wide window. @throws Error when a turn was lost or duplicated */
 async function saturate(
   system: System,
   count: number,
@@ -95,7 +95,9 @@ async function saturate(
   return { turnsPerSecond: turns / seconds, cpuUs: (user + kernel) / turns };
 }
 
-/** Closed loop of one: how long from sending to accepted, and from there to committed. */
+/**
+ * Closed loop with one tell in flight: time from sending to accepted, and from there to committed.
+ */
 async function oneAtATime(system: System, count: number) {
   let applied: (at: number) => void = () => {};
   const unsubscribe = system.bus.subscribe(MARKED, () => applied(performance.now()));

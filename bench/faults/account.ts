@@ -1,8 +1,8 @@
 /**
- * Account: the auditor of the simulation, over a cell of real processes. It reads mailboxes,
- * journals, transcripts and dead letters of the cell from their beginning when all is calm again,
- * is told what the clients knew, what arrived at the gateway and which effects began, and then
- * looks for whatever is lost, doubled or different.
+ * The auditor of the simulation, for a cell of real processes. When the cell is idle again, it
+ * reads mailboxes, journals, transcripts and dead letters from their beginning. It also receives
+ * the results of the clients, the events at the gateway and the started effects. It reports
+ * everything that is lost, duplicated or different.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -28,12 +28,12 @@ import type { Probes } from './load.ts';
 import { Tape } from './tape.ts';
 import { ENV } from './worker.ts';
 
-/** What came to the gateway from the cell, in order. */
+/** The events that the gateway received from the cell, in order. */
 export class Arrivals {
   readonly #answers: Seen[] = [];
   readonly #events: Message[] = [];
 
-  /** The bus, watched. */
+  /** A bus whose deliveries are recorded. */
   readonly around = (bus: Bus): Bus => ({
     get connected() {
       return bus.connected;
@@ -48,12 +48,12 @@ export class Arrivals {
       }),
   });
 
-  /** Notes what actors publish from now on. */
+  /** Records what actors publish from now on. */
   watch({ gateway }: FaultCell): void {
     gateway.bus.subscribe('sim', ({ payload }) => void this.#events.push(payload as Message));
   }
 
-  /** @param auditor has been played every journal */
+  /** @param auditor after it has processed every journal */
   tell(auditor: Auditor): void {
     for (const answer of this.#answers) auditor.sawResponse(answer);
     for (const event of this.#events) auditor.sawEvent('sim', event);
@@ -61,10 +61,10 @@ export class Arrivals {
 }
 
 export type Account = {
-  /** messages whose turn counts, of clients and of actors */
+  /** messages with a committed turn, of clients and of actors */
   readonly messages: number;
   readonly requests: number;
-  /** effects of which only a person could say what became of them */
+  /** effects whose unknown outcome only an operator can resolve */
   readonly unknown: number;
   readonly lost: readonly string[];
   readonly doubled: readonly string[];
@@ -73,14 +73,14 @@ export type Account = {
 
 const REST_MS = 120_000;
 const LOOK_MS = 150;
-/** What is the same for so many looks stays so. */
+/** A state that is the same in this number of observations is stable. */
 const LOOKS_STILL = 10;
 
 /**
- * Waits until nothing moves, deciding meanwhile what only a person can, and accounts for all. To be
- * called when every client has ended and every fault is over.
+ * Waits until nothing changes, makes the decisions of an operator meanwhile, and audits everything.
+ * Call it after every client has ended and every fault is over.
  *
- * @param actors all there may be
+ * @param actors all actors that may exist
  */
 export async function account(
   cell: FaultCell,
@@ -105,8 +105,8 @@ export async function account(
 }
 
 /**
- * Accounts by rows alone, where journals are trimmed: nothing is left undone, the probes counted
- * what they were asked, and an ask that is repeated gets the answer it had.
+ * Audits by rows alone, where journals are trimmed: no work is open, the probes counted their
+ * requests, and a repeated ask receives the first reply.
  */
 export async function accountOfRows(
   cell: FaultCell,
@@ -129,23 +129,23 @@ export async function accountOfRows(
   for (const { shard } of ledger.shards) {
     faults.push(...actorFaults(auditor, shard), ...countFaults(auditor, probes, shard));
   }
-  const again = [...probes.told].filter(([, { told }]) => told.kind === 'answered');
-  for (const [uid, { shard, told }] of again.slice(-REPEATED)) {
+  const again = [...probes.answers].filter(([, { answer }]) => answer.kind === 'answered');
+  for (const [uid, { shard, answer }] of again.slice(-REPEATED)) {
     const repeated = await probes.askAgain(shard, uid);
-    if (!isDeepStrictEqual(repeated, told))
-      faults.push(`${uid} was answered differently: ${JSON.stringify([told, repeated])}`);
+    if (!isDeepStrictEqual(repeated, answer))
+      faults.push(`${uid} was answered differently: ${JSON.stringify([answer, repeated])}`);
   }
   return { ...sorted(faults), messages: ledger.turns, requests: requests.size, ...person.figures };
 }
 
 const REPEATED = 200;
 
-/** A probe counts each accepted ask once; of one whose append is unknown nobody can say. */
+/** A probe counts each accepted ask once. An ask with an unknown append may be counted or not. */
 function* countFaults({ ledger }: Auditor, probes: Probes, shard: number): Generator<string> {
-  const asked = [...probes.told.values()].filter((one) => one.shard === shard);
-  const of = (kind: AskAnswer['kind']) => asked.filter(({ told }) => told.kind === kind);
+  const asked = [...probes.answers.values()].filter((one) => one.shard === shard);
+  const of = (kind: AskAnswer['kind']) => asked.filter(({ answer }) => answer.kind === kind);
   const unsure = of('refused').filter(
-    ({ told }) => told.kind === 'refused' && told.error.details?.['outcome'] === 'unknown',
+    ({ answer }) => answer.kind === 'refused' && answer.error.details?.['outcome'] === 'unknown',
   );
   const accepted = of('answered').length + of('timeout').length;
   const bytes = ledger.row(shard, TABLE.actor, probes.addressIn(shard));
@@ -169,7 +169,7 @@ const isDouble = (fault: string) => /lasting ends|has two turns|has [2-9] ends/.
 function begun(folder: string): Began[] {
   const file = `${folder}/effects`;
   if (!existsSync(file)) return [];
-  // the last line of a worker that was killed may be half
+  // The last line of a killed worker may be incomplete.
   return readFileSync(file, 'utf8')
     .split('\n')
     .filter((line) => line.endsWith('}'))
@@ -177,7 +177,7 @@ function begun(folder: string): Began[] {
 }
 
 async function rest(auditor: Auditor, look: () => Promise<void>, person: Person): Promise<void> {
-  // what was stored under load takes its time to read
+  // Reading what was stored under load takes time.
   await look();
   for (
     let still = 0, end = performance.now() + REST_MS;
@@ -193,7 +193,7 @@ async function rest(auditor: Auditor, look: () => Promise<void>, person: Person)
   }
 }
 
-/** Who decides what became of an unknown effect, and what to do with a suspended actor. */
+/** Resolves unknown effects and suspended actors, as an operator would. */
 class Person {
   readonly #decided = new Map<string, number>();
   readonly #directed = new Map<string, number>();
@@ -216,7 +216,7 @@ class Person {
     return undefined;
   }
 
-  /** First `again`, then what it would have answered. */
+  /** First `again`, then the outcome that it would have had. */
   async decide(): Promise<void> {
     const { gateway } = this.#cell;
     const { ledger } = this.#auditor;

@@ -1,9 +1,9 @@
 /**
- * FaultCell: one cell under faults: a real nats-server, machines `w1`, `w2`, … with a disk, a TCP
- * proxy and a worker's process each, and a gateway in this process, by which all load comes in.
+ * One cell under faults: a real nats-server, machines `w1`, `w2`, … and a gateway in this process,
+ * through which all load comes. Each machine has a disk, a TCP proxy and one worker process.
  *
- * A process that is started after another has a new name: workers of one name that keep dying are
- * kept from shards for a while, and most scenarios want them back at once.
+ * A process that is started after another one has a new name. A worker name that keeps dying
+ * receives no shards for a while, and most scenarios want their workers back at once.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -24,21 +24,21 @@ import { until } from './until.ts';
 import { ENV, type WorkerSpec } from './worker.ts';
 
 export type CellOptions = {
-  /** everything of the cell is below it */
+  /** the folder of all files of the cell */
   readonly folder: string;
-  /** program and first arguments of a worker's process; its spec comes behind */
+  /** program and first arguments of a worker process; its spec follows */
   readonly program: readonly string[];
   readonly shards: number;
   readonly workers: number;
   /** records between two snapshots; default 100 */
   readonly snapshotEvery?: number;
-  /** what is behind a snapshot is really trimmed; default false, and everything can be audited */
+  /** trims what is behind a snapshot; default false, so that everything can be audited */
   readonly trims?: boolean;
-  /** default the runtime's own */
+  /** default the runtime's */
   readonly timings?: Partial<Timings>;
-  /** of each stream; default no limit */
+  /** bytes per stream; default no limit */
   readonly maxBytes?: number;
-  /** lets the auditor see what arrives */
+  /** lets the auditor observe deliveries */
   readonly around?: (bus: Bus) => Bus;
 };
 
@@ -47,7 +47,7 @@ const SHARE_MS = 5_000;
 const SHARE_LEAST = 2;
 const SNAPSHOT_EVERY = 100;
 
-/** The process that runs on a machine, or ran there last. */
+/** The process that runs on a machine, or was the last one. */
 type Worker = {
   readonly child: ChildProcess;
   readonly ended: Promise<unknown>;
@@ -56,7 +56,7 @@ type Worker = {
 
 type StartOptions = {
   readonly crashAt?: CrashPoint;
-  /** under the name of the one before, as one that keeps dying; default a new name */
+  /** under the name of the previous process, like a worker that keeps dying; default a new name */
   readonly again?: boolean;
 };
 
@@ -83,7 +83,7 @@ export class FaultCell {
     this.ports = ports;
   }
 
-  /** With all of its workers, which hold every shard between them. */
+  /** Starts all workers; together they own every shard. */
   static async open(options: CellOptions): Promise<FaultCell> {
     const { folder, shards } = options;
     const path = natsServers().at(-1)?.path;
@@ -103,7 +103,7 @@ export class FaultCell {
     return machinesOf(this.#o);
   }
 
-  /** One more; nothing runs on it yet. */
+  /** Adds a machine without a process. */
   async addMachine(machine: string): Promise<void> {
     this.#proxies.set(machine, await startTcpProxy(this.server.port));
   }
@@ -112,7 +112,7 @@ export class FaultCell {
     return this.#proxies.get(machine)!;
   }
 
-  /** Starts a process on the machine. Resolves when it serves. */
+  /** Starts a process on the machine. Resolves when it is ready. */
   async start(machine: string, { crashAt, again = false }: StartOptions = {}): Promise<void> {
     const { folder, program, shards, trims = false, timings = {} } = this.#o;
     const { snapshotEvery = SNAPSHOT_EVERY } = this.#o;
@@ -128,12 +128,12 @@ export class FaultCell {
     const ended = once(child, 'close');
     this.#workers.set(machine, { child, ended, name });
     await Promise.race([once(child.stdout!, 'data'), ended]);
-    // one with a crash point may reach it before it is ready
+    // a process with a crash point may reach it before it is ready
     if (!isRunning(child) && !crashAt)
       throw new Error(`${name} ended at its start: ${this.#lastWords(machine)}`);
   }
 
-  /** Of a signal that ends it, resolves when the process is gone. */
+  /** Sends a signal. If the signal ends the process, resolves when it has exited. */
   async signal(machine: string, signal: NodeJS.Signals): Promise<void> {
     const worker = this.#workers.get(machine);
     worker?.child.kill(signal);
@@ -148,14 +148,14 @@ export class FaultCell {
     if (child.signalCode !== 'SIGKILL') throw new Error(`${name} ended with ${child.exitCode}`);
   }
 
-  /** Starts the server again, on its port and its data, after it was ended. */
+  /** Starts the stopped server again on its port and data. */
   async restartServer(): Promise<void> {
     const { port, folder } = this.server;
     const path = natsServers().at(-1)!.path;
     this.server = await startNats({ path, folder, port });
   }
 
-  /** Shards that are held on the machine, as the gateway sees it. */
+  /** Shards that the machine's worker owns, according to the gateway. */
   shardsOf(machine: string): readonly number[] {
     const name = this.#workers.get(machine)?.name;
     const held = new Set(
@@ -167,15 +167,15 @@ export class FaultCell {
       .map(({ shard }) => shard);
   }
 
-  /** Resolves when every shard is held. */
+  /** Resolves when every shard has an owner. */
   async held(): Promise<void> {
     const held = () => this.gateway.status().filter(({ state }) => state === 'owned').length;
     await until('every shard is held', () => held() === this.#o.shards, READY_MS);
   }
 
   /**
-   * Resolves when every shard is held and every worker that runs has a share; one that is so busy
-   * that it gets none is waited for a little.
+   * Resolves when every shard has an owner and every running worker owns some. A worker that is too
+   * busy to receive any has a short time for it.
    */
   async settled(): Promise<void> {
     const running = [...this.#workers].filter(([, { child }]) => isRunning(child));
@@ -184,7 +184,7 @@ export class FaultCell {
     await this.held();
   }
 
-  /** Machines whose workers hold shards. */
+  /** Machines whose workers own shards. */
   get holders(): readonly string[] {
     return this.machines.filter((machine) => this.shardsOf(machine).length > 0);
   }
@@ -199,7 +199,7 @@ export class FaultCell {
     await this.server.stop();
   }
 
-  /** A new one, with which every machine has a share: the hash of few shards is not even. */
+  /** A new name that gives every machine some shards: the hash of few shards is uneven. */
   #nameFor(machine: string): string {
     const others = [...this.#workers].flatMap(([one, { name }]) => (one === machine ? [] : [name]));
     for (;;) {

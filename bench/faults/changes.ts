@@ -1,4 +1,4 @@
-/** Changes: what is done to a cluster on purpose, while it is in use. */
+/** Planned changes of a cluster while it is in use. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FaultCell } from './cell.ts';
 import type { Stage } from './stage.ts';
@@ -6,7 +6,7 @@ import type { Stage } from './stage.ts';
 const PROBE_EVERY_MS = 100;
 const LOOK_MS = 10;
 
-/** Each worker in turn is told to end, and started again. */
+/** Stops each worker in turn and starts it again. */
 export async function rollingRestart(stage: Stage): Promise<void> {
   const { cell, say } = stage;
   await observed(stage, async () => {
@@ -19,7 +19,9 @@ export async function rollingRestart(stage: Stage): Promise<void> {
   });
 }
 
-/** One more worker, of one name, comes and goes, by turns in order and killed. */
+/**
+ * Starts one more worker, always of the same name, and stops it, alternately in order and by kill.
+ */
 export async function comeAndGo(stage: Stage, everyMs: number, times: number): Promise<void> {
   const { cell, say } = stage;
   const guest = 'guest';
@@ -35,7 +37,7 @@ export async function comeAndGo(stage: Stage, everyMs: number, times: number): P
   });
 }
 
-/** No worker runs and the server is away; it comes last. */
+/** Stops all workers and the server; must be the last scenario. */
 export async function serverLate(stage: Stage, lateMs: number): Promise<void> {
   const { cell, probes, recoveries } = stage;
   for (const machine of cell.machines) await cell.signal(machine, 'SIGKILL');
@@ -47,7 +49,7 @@ export async function serverLate(stage: Stage, lateMs: number): Promise<void> {
   await started;
 }
 
-/** Asks in every shard all the while; notes the longest silence, the errors and the moves. */
+/** Sends asks to every shard meanwhile; records the longest silence, the errors and the moves. */
 async function observed(stage: Stage, act: () => Promise<void>): Promise<void> {
   const { cell, probes, notes, wrong } = stage;
   const moves = new Moves(cell);
@@ -59,7 +61,7 @@ async function observed(stage: Stage, act: () => Promise<void>): Promise<void> {
   if (failed > 0) wrong.push(`${failed} of ${asks} asks failed in another way than "try again"`);
 }
 
-/** Counts how often a shard changes hands. */
+/** Counts how often a shard changes its owner. */
 class Moves {
   readonly #epochs = new Map<number, number>();
   readonly #timer: NodeJS.Timeout;

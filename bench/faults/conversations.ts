@@ -1,7 +1,7 @@
 /**
- * Conversations: the built program as a cluster, `troupe worker` and `troupe gateway`, with people
- * who talk to agents while workers and the gateway are killed. What was accepted is answered once,
- * under its own run, whatever died in between.
+ * The built program as a cluster, `troupe worker` and `troupe gateway`, with users who send
+ * messages to agents while workers and the gateway are killed. Each accepted message is answered
+ * once, under its own run id.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -22,7 +22,7 @@ const TOKEN = 'faults-token-of-no-secret';
 const SESSIONS = 6;
 const WORKERS = ['w1', 'w2', 'w3'];
 const GATEWAY = 'gateway';
-/** So many of the kills are of the gateway. */
+/** Share of the kills that hit the gateway. */
 const GATEWAY_SHARE = 0.3;
 const MESSAGE = 'Tell me something. [[words:60]] [[pace:300]]';
 const READY_MS = 60_000;
@@ -80,7 +80,7 @@ class Program {
     this.#port = port;
     this.url = `ws://127.0.0.1:${port}`;
     mkdirSync(folder, { recursive: true });
-    // every message is a run of its own, and what a full session does not take is refused
+    // every message has its own run, and a full session refuses messages
     const queue = `{ mode: 'followup', cap: 100, overflow: 'refuse' }`;
     const config = `{ cluster: { shards: 12 }, messages: { queue: ${queue} } }`;
     writeFileSync(join(folder, 'troupe.json5'), config);
@@ -100,7 +100,7 @@ class Program {
     await once(child, 'spawn');
   }
 
-  /** Resolves when the gateway says that every shard is held. */
+  /** Resolves when the gateway reports that every shard has an owner. */
   ready(): Promise<void> {
     const answers = () =>
       fetch(`http://127.0.0.1:${this.#port}/readyz`).then(
@@ -127,7 +127,7 @@ class Program {
   }
 }
 
-/** One client that talks in all sessions, and connects again whenever it is cut off. */
+/** One client for all sessions that reconnects whenever its connection breaks. */
 class People {
   readonly #cluster: Program;
   readonly #random: Random;
@@ -149,7 +149,7 @@ class People {
     return this.#sent.length;
   }
 
-  /** Resolves when everything that was ever sent is accepted. */
+  /** Resolves when every sent message is accepted. */
   async end(): Promise<void> {
     this.#ended = true;
     await this.#talking;
@@ -190,7 +190,9 @@ class People {
     }
   }
 
-  /** Answers whether it is accepted now. What got no answer is sent again under its key. */
+  /**
+   * Whether the message is accepted now. A message without a response is sent again under its key.
+   */
   async #send(message: Sent): Promise<boolean> {
     if (message.accepted) return true;
     const { session: sessionKey, runId: idempotencyKey } = message;

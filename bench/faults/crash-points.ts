@@ -1,7 +1,7 @@
 /**
  * Crash points: a worker kills itself at one exact moment of the protocol. The runtime has no
- * switch for it: the ports it is given are wrapped, and the moment is recognised by what passes
- * through them, by subject and by decoded record.
+ * switch for it. Its ports are wrapped, and the moment is recognised by the subjects and decoded
+ * records that pass through them.
  */
 import type { NatsPorts } from '../../runtime/index.ts';
 import type { AppendAnswer, AppendOptions, Follow, Log } from '../../runtime/log/log.ts';
@@ -24,13 +24,13 @@ export type CrashPoint = keyof typeof crashPoints;
 
 const die = (): Promise<never> => {
   process.kill(process.pid, 'SIGKILL');
-  // The signal is on its way: nothing more happens here.
+  // The signal is sent: nothing after this may run.
   return new Promise(() => {});
 };
 
 /**
- * The ports, with a log that keeps what it is told to trim, and ends the process at the crash point
- * when it is reached first.
+ * The ports with a log that ignores trims, and that ends the process when the crash point is
+ * reached first.
  */
 export function withCrashPoint(ports: NatsPorts, point?: CrashPoint): NatsPorts {
   const log = new CrashingLog(ports.store.log, point);
@@ -42,9 +42,9 @@ type Passing = 'links' | 'mail' | 'other' | ReturnType<typeof decodeRecord>['t']
 class CrashingLog implements Log {
   readonly #log: Log;
   readonly #point: CrashPoint | undefined;
-  /** appends of links that are not answered */
+  /** appends of links without a response */
   #leaving = 0;
-  /** from now on nothing more of an outbox leaves */
+  /** from now on no message of an outbox is sent */
   #shut = false;
 
   constructor(log: Log, point: CrashPoint | undefined) {
@@ -65,7 +65,7 @@ class CrashingLog implements Log {
     return answer;
   }
 
-  /** Of the first two that leave at once, one is stored. */
+  /** Of the first two that are sent together, one is stored. */
   async #half(subject: string, bytes: Uint8Array): Promise<AppendAnswer> {
     if (this.#leaving > 0) this.#shut = true;
     if (this.#shut) return new Promise(() => {});
@@ -91,7 +91,7 @@ class CrashingLog implements Log {
     };
   }
 
-  /** Nothing is removed, so that an auditor can read everything at the end. */
+  /** Nothing is removed, so that the auditor can read everything at the end. */
   async trim(): Promise<void> {
     if (this.#point === 'beforeTrim') await die();
   }

@@ -1,13 +1,13 @@
 /**
- * What effects reach of the world outside, in real processes. Every beginning is a line of a file
- * that all workers share: a line that was written stays, whatever kills the process afterwards.
+ * The external actions of effects in real processes. Every start is a line of a file that all
+ * workers share; a written line survives any kill.
  */
 import { crc32 } from 'node:zlib';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Address } from '../../protocols/address.ts';
 import type { Answer, World } from '../../test/sim/actors.ts';
 
-/** One beginning of an effect. */
+/** One start of an effect. */
 export type Began = { readonly intent: string; readonly attempt: number; readonly cls: string };
 
 export const worldOf = (write: (line: string) => void): World => ({
@@ -15,10 +15,10 @@ export const worldOf = (write: (line: string) => void): World => ({
     const began: Began = { intent: id.slice(id.indexOf(':') + 1), attempt, cls };
     write(JSON.stringify(began));
     await sleep(ms);
-    if (fails) throw new Error('told to fail');
+    if (fails) throw new Error('failed on request');
     return { actor: id as Address, n: attempt, of };
   },
-  // Every third is done, as it says; one is begun again; one only a person can decide.
+  // One third reports success, one third starts again, and one third only an operator can resolve.
   recall: (id) => {
     const fate = crc32(id) % 3;
     if (fate === 0) return 'again';

@@ -1,4 +1,4 @@
-/** Faults: what a scenario does to the processes of a cell, each measured and undone again. */
+/** Faults: what a scenario does to the processes of a cell. Each fault is measured and undone. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { CrashPoint } from './crash-points.ts';
 import type { Stage } from './stage.ts';
@@ -19,7 +19,7 @@ export async function killWorkers(stage: Stage, kills: number): Promise<void> {
 }
 
 /**
- * The worker falls silent and comes back when others took its shards: it must find out.
+ * Stops the worker with SIGSTOP and continues it after others took over its shards. It must notice.
  */
 export async function stopAndContinue(stage: Stage, forMs: number): Promise<void> {
   const { cell, random } = stage;
@@ -31,7 +31,7 @@ export async function stopAndContinue(stage: Stage, forMs: number): Promise<void
   await cell.settled();
 }
 
-/** No byte passes, or every connection is cut and refused. */
+/** Forwards no bytes, or cuts and refuses every connection. */
 export async function cutOff(stage: Stage, how: 'half-open' | 'refused', forMs: number) {
   const { cell, random } = stage;
   const name = random.pick(cell.holders);
@@ -45,12 +45,12 @@ export async function cutOff(stage: Stage, how: 'half-open' | 'refused', forMs: 
   await over;
   proxy.refuse(false);
   proxy.resume();
-  // what was connected while no byte passed is of no use to anybody
+  // a connection that was opened while no bytes passed is useless
   if (how === 'half-open') proxy.cut();
   await cell.settled();
 }
 
-/** Every byte between a worker and NATS takes so much longer, each way. */
+/** Delays every byte between a worker and NATS, in both directions. */
 export async function slowDown(stage: Stage, delayMs: number, forMs: number): Promise<void> {
   const { cell, random } = stage;
   const name = random.pick(cell.holders);
@@ -63,7 +63,7 @@ export async function slowDown(stage: Stage, delayMs: number, forMs: number): Pr
   await cell.settled();
 }
 
-/** kill -9 of the server, and its restart after so long. */
+/** kill -9 of the server, and its restart after a time. */
 export async function killServer(stage: Stage, downMs: number): Promise<void> {
   const { cell, probes, recoveries, say } = stage;
   say(`kill -9 of NATS, down for ${downMs} ms`);
@@ -74,14 +74,14 @@ export async function killServer(stage: Stage, downMs: number): Promise<void> {
   await cell.settled();
 }
 
-/** On one machine a worker after the other dies, each at another point. */
+/** Ends one worker after the other on one machine, each at another crash point. */
 export async function crashAt(stage: Stage, points: readonly CrashPoint[]): Promise<void> {
   const { cell, random, say, notes } = stage;
   const machine = random.pick(cell.holders);
   await cell.signal(machine, 'SIGKILL');
   for (const point of points) {
     await cell.start(machine, { crashAt: point });
-    // Hand-overs do not come by themselves: a worker that is told to end has many.
+    // Hand-overs need a cause: a worker that drains has many.
     if (point.endsWith('HandOff')) {
       await until(`${machine} holds a shard`, () => cell.shardsOf(machine).length > 0);
       void cell.signal(machine, 'SIGTERM');
@@ -94,7 +94,7 @@ export async function crashAt(stage: Stage, points: readonly CrashPoint[]): Prom
   notes.push(`${points.length} crash points`);
 }
 
-/** Does it, and notes for each shard that the worker held when its actors take turns again. */
+/** Causes the fault and records, for each shard of the worker, when its actors take turns again. */
 async function hit(
   { cell, probes, recoveries, say }: Stage,
   name: string,

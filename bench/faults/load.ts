@@ -1,6 +1,6 @@
 /**
- * Load: the clients of the simulation on a real cell, by real time, and probes: actors, one in each
- * shard, that are asked on and on to see from outside when a shard takes turns again.
+ * The clients of the simulation on a real cell, in real time. Probes are actors, one in each shard,
+ * that receive asks continuously; they show from outside when a shard takes turns again.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Address, address, shardOf } from '../../protocols/address.ts';
@@ -17,7 +17,7 @@ export type LoadOptions = {
   readonly random: Random;
   readonly clients: number;
   readonly pauseMsMax: number;
-  /** some messages kill the process that runs them, where a worker allows it */
+  /** some messages kill the process that handles them, if the worker permits it */
   readonly killers?: boolean;
 };
 
@@ -27,10 +27,10 @@ const KEYS = 4;
 export class Load {
   #untilMs = Number.POSITIVE_INFINITY;
   readonly #ended: Promise<unknown>;
-  /** every actor that may get a message */
+  /** every actor that may receive a message */
   readonly actors: readonly string[];
 
-  /** Clients begin at once. */
+  /** Starts all clients. */
   constructor({ cell, auditor, random, clients, pauseMsMax, killers = false }: LoadOptions) {
     const plan = { keys: KEYS, clients, requestsPerClient: 0, killers, tenants: TENANTS };
     const workload = new Workload(random.fork('workload'), plan);
@@ -54,23 +54,23 @@ export class Load {
     this.#ended = Promise.all(Array.from({ length: clients }, (_, at) => client(`c${at}`)));
   }
 
-  /** Resolves when every client knows of each of its requests what it can know. */
+  /** Resolves when every client knows the final response of each of its requests. */
   async end(): Promise<void> {
     this.#untilMs = 0;
     await this.#ended;
   }
 }
 
-/** What an ask was told, and when. */
-type Probed = { readonly told: AskAnswer; readonly atMs: number };
+/** The response to an ask, and its time. */
+type Probed = { readonly answer: AskAnswer; readonly atMs: number };
 
 type Watched = {
   readonly asks: number;
-  /** longest time between two answers of an actor */
+  /** longest time between two replies of an actor */
   readonly longestMs: number;
-  /** asks that were refused for now: nothing was accepted, and to ask again is safe */
+  /** asks that were refused for now: nothing was accepted, and a retry is safe */
   readonly refused: number;
-  /** asks that failed in any other way */
+  /** asks with any other error */
   readonly failed: number;
 };
 
@@ -82,8 +82,8 @@ export class Probes {
   readonly #cell: FaultCell;
   readonly #auditor: Auditor;
   readonly #addresses: readonly Address[];
-  /** what each ask was told, by its key */
-  readonly told = new Map<string, { readonly shard: number; readonly told: AskAnswer }>();
+  /** by key, the response to each ask */
+  readonly answers = new Map<string, { readonly shard: number; readonly answer: AskAnswer }>();
   #asked = 0;
 
   constructor(cell: FaultCell, auditor: Auditor) {
@@ -97,21 +97,21 @@ export class Probes {
     return this.#addresses.map((_, shard) => shard);
   }
 
-  /** Asks once in each shard, so that its probe lives. */
+  /** Sends one ask to each shard, which creates its probe. */
   async awake(): Promise<void> {
     await Promise.all(this.#addresses.map((_, shard) => this.#ask(shard)));
   }
 
   /**
-   * Milliseconds from now until an ask that is sent from now on is answered, by shard. Asked anew
-   * every 25 ms, so that none waits for one that was lost with its answer.
+   * By shard, milliseconds until an ask that is sent from now on has a reply. A new ask is sent
+   * every 25 ms, so that none waits for one that was lost with its reply.
    */
   recovered(shards: readonly number[]): Promise<number[]> {
     const sinceMs = performance.now();
     return Promise.all(shards.map(async (shard) => (await this.#first(shard)) - sinceMs));
   }
 
-  /** Asks in every shard until `stop`. */
+  /** Sends asks to every shard until `stop`. */
   watch(everyMs: number): { stop(): Promise<Watched> } {
     let stopped = false;
     const begun = performance.now();
@@ -119,8 +119,8 @@ export class Probes {
       const asked: Promise<Probed>[] = [];
       for (; !stopped; await sleep(everyMs)) asked.push(this.#ask(shard));
       const all = await Promise.all(asked);
-      const times = all.flatMap(({ told, atMs }) => (told.kind === 'answered' ? [atMs] : []));
-      const refused = all.filter(({ told }) => isForNow(told)).length;
+      const times = all.flatMap(({ answer, atMs }) => (answer.kind === 'answered' ? [atMs] : []));
+      const refused = all.filter(({ answer }) => isForNow(answer)).length;
       const failed = all.length - times.length - refused;
       return { asks: all.length, longestMs: longestGap([begun, ...times]), refused, failed };
     });
@@ -138,16 +138,16 @@ export class Probes {
     };
   }
 
-  /** Whether an ask in each shard stays without an answer, or is refused. */
+  /** Whether an ask in each shard has no reply, or is refused. */
   async noneAnswers(): Promise<boolean> {
     const all = await Promise.all(this.#addresses.map((_, shard) => this.#ask(shard)));
-    return all.every(({ told }) => told.kind !== 'answered');
+    return all.every(({ answer }) => answer.kind !== 'answered');
   }
 
   async #first(shard: number): Promise<number> {
     let first: number | undefined;
-    const noted = ({ told, atMs }: Probed): void => {
-      if (told.kind === 'answered') first ??= atMs;
+    const noted = ({ answer, atMs }: Probed): void => {
+      if (answer.kind === 'answered') first ??= atMs;
     };
     for (;;) {
       void this.#ask(shard).then(noted);
@@ -161,10 +161,10 @@ export class Probes {
     const uid = `probe-${++this.#asked}`;
     const request: Request = { uid, client: uid, seq: 1, to, keyed: true, told: 'pending' };
     this.#auditor.request(request);
-    const told = await this.askAgain(shard, uid);
-    request.told = told.kind === 'answered' ? 'answered' : 'unsure';
-    this.told.set(uid, { shard, told });
-    return { told, atMs: performance.now() };
+    const answer = await this.askAgain(shard, uid);
+    request.told = answer.kind === 'answered' ? 'answered' : 'unsure';
+    this.answers.set(uid, { shard, answer });
+    return { answer, atMs: performance.now() };
   }
 
   /** An ask under a key that may have been used before. */
@@ -179,15 +179,15 @@ export class Probes {
   }
 }
 
-const isForNow = (told: AskAnswer): boolean =>
-  told.kind === 'refused' && ERRORS[told.error.code].retriable;
+const isForNow = (answer: AskAnswer): boolean =>
+  answer.kind === 'refused' && ERRORS[answer.error.code].retriable;
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((all, one) => all + one, 0);
 
 const longestGap = (times: readonly number[]): number =>
   Math.max(0, ...times.toSorted((a, b) => a - b).map((at, i, all) => at - (all[i - 1] ?? at)));
 
-/** The first probe, by number, that lives in the shard. */
+/** The first probe, by number, whose address is in the shard. */
 function probeIn(shard: number, shards: number): Address {
   for (let n = 0; ; n++) {
     const probe = address('t', 'plain', `probe-${n}`);

@@ -1,6 +1,6 @@
 /**
- * `npm run bench -- faults`: scenario by scenario, one line of figures each; what is wrong comes
- * below it.
+ * `npm run bench -- faults`: runs the scenarios, prints one line of figures for each, and below it
+ * what is wrong.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -13,7 +13,7 @@ import { faultsOf, lineOf, type Outcome, play, type StageOptions } from './stage
 
 export type FaultsOptions = {
   readonly kills: number;
-  /** name of the one scenario to run; default all */
+  /** the only scenario to run; default all */
   readonly only?: string;
   /** default random; printed with every line */
   readonly seed?: number;
@@ -23,14 +23,14 @@ const FAULTS_SHOWN = 20;
 const CLIENTS = 16;
 const PAUSE_MS_MAX = 400;
 
-/** A scenario, whatever it is made of. */
+/** A scenario of either kind. */
 type Part = {
   readonly name: string;
   readonly diskMegabytes?: number;
   readonly play: (options: StageOptions) => Promise<Outcome>;
 };
 
-/** Answers the exit code: 1 when anything was lost, doubled or wrong. */
+/** Returns the exit code: 1 when anything was lost, duplicated or wrong. */
 export async function faults(options: FaultsOptions): Promise<number> {
   const { only, seed = Math.floor(Math.random() * 2 ** 31) } = options;
   const all = partsOf(options);
@@ -54,7 +54,7 @@ const partsOf = ({ kills }: FaultsOptions): readonly Part[] => [
   { name: 'conversations', play: (options) => conversations(Math.ceil(kills / 4), options) },
 ];
 
-/** Answers how much is wrong. What the processes said is kept where anything is. */
+/** Returns the number of problems. The output of the processes is kept if there are any. */
 async function run(part: Part, seed: number, program: readonly string[]): Promise<number> {
   const { name, diskMegabytes } = part;
   const folder = mkdtempSync(join(tmpdir(), `troupe-faults-${name}-`));

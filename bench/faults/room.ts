@@ -1,4 +1,4 @@
-/** Room: what happens when there is none left to store anything, and then again. */
+/** Scenarios without room to store anything, and with room again. */
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,12 +10,12 @@ import { until } from './until.ts';
 
 const FULL_MS = 5_000;
 const FILL_MS = 60_000;
-/** What statfs says of a disk in memory. */
+/** The type that statfs reports for a disk in memory. */
 const TMPFS = 0x0102_1994;
-/** Left free by what fills a disk: the load takes the rest. */
+/** Bytes left free by the file that fills a disk; the load uses them up. */
 const LEFT_BYTES = 256 * 1024;
 
-/** The streams of the cell reach their limit of bytes; later the limit is lifted. */
+/** The streams of the cell reach their limit of bytes; later the limit is removed. */
 export async function fullStreams(stage: Stage): Promise<void> {
   const { cell, say } = stage;
   await refuses(stage);
@@ -30,8 +30,8 @@ export async function fullStreams(stage: Stage): Promise<void> {
 }
 
 /**
- * The disk of the server has no byte left. The server then ends JetStream permanently, which is its
- * way; there is room again, and it is started anew.
+ * The disk of the server is full. nats-server then shuts JetStream down permanently, so the
+ * scenario frees the disk and restarts it.
  */
 export async function fullDisk(stage: Stage): Promise<void> {
   const { cell, say } = stage;
@@ -49,7 +49,7 @@ export async function fullDisk(stage: Stage): Promise<void> {
   await goesOn(stage);
 }
 
-/** Nothing is taken any more, in any shard. */
+/** Waits until no shard accepts anything. */
 async function refuses({ probes }: Stage): Promise<void> {
   await until('no shard takes anything', () => probes.noneAnswers(), FILL_MS);
 }
@@ -59,7 +59,7 @@ async function goesOn({ probes, recoveries, cell }: Stage): Promise<void> {
   await cell.settled();
 }
 
-/** A disk of so many MB in memory at the folder; undefined where this user may not make one. */
+/** Mounts a disk of this size (MB) in memory at the folder; undefined if this user may not. */
 export function smallDisk(folder: string, megabytes: number): (() => void) | undefined {
   mkdirSync(folder, { recursive: true });
   const args = ['-t', 'tmpfs', '-o', `size=${megabytes}m`, 'tmpfs', folder];

@@ -1,6 +1,6 @@
 /**
- * Stage: a cell under load on which a scenario plays its faults, and the line of figures that comes
- * of it. When the scenario is over the load ends, everything is up, and the account is made.
+ * A cell under load for the faults of a scenario, and its line of figures. After the scenario the
+ * load ends, all processes are started, and the auditor runs.
  */
 import { availableParallelism, loadavg } from 'node:os';
 import { Auditor } from '../../test/sim/auditor.ts';
@@ -12,12 +12,12 @@ import { Load, Probes } from './load.ts';
 
 export type Scenario = {
   readonly name: string;
-  /** in a few words, with its numbers */
+  /** a short description with its numbers */
   readonly what: string;
   readonly cell?: Partial<Omit<CellOptions, 'folder' | 'program' | 'around'>>;
-  /** some messages kill the worker that runs them, where it has that crash point */
+  /** some messages kill the worker that handles them, if it has that crash point */
   readonly killers?: boolean;
-  /** the server's disk has so many MB */
+  /** size of the server's disk in MB */
   readonly diskMegabytes?: number;
   run(stage: Stage): Promise<void>;
 };
@@ -26,13 +26,13 @@ export type Stage = {
   readonly cell: FaultCell;
   readonly probes: Probes;
   readonly random: Random;
-  /** time from a fault to the next turn of an actor that it hit, milliseconds */
+  /** time from a fault to the next turn of an affected actor, milliseconds */
   readonly recoveries: number[];
   /** other figures, `longest gap 812 ms` */
   readonly notes: string[];
-  /** what a scenario itself found wrong */
+  /** problems that the scenario itself found */
   readonly wrong: string[];
-  /** told of what happens */
+  /** receives progress messages */
   readonly say: (what: string) => void;
 };
 
@@ -58,7 +58,7 @@ export type Outcome = Account & {
 const SHARDS = 12;
 const WORKERS = 3;
 
-/** @throws Error when the scenario cannot be played to its end */
+/** @throws Error when the scenario cannot be completed */
 export async function play(scenario: Scenario, options: StageOptions): Promise<Outcome> {
   const { seed, folder, program, clients, pauseMsMax, say } = options;
   const begun = performance.now();
@@ -93,7 +93,7 @@ export async function play(scenario: Scenario, options: StageOptions): Promise<O
   }
 }
 
-/** One line for a person. */
+/** One line of text. */
 export function lineOf(outcome: Outcome): string {
   const { name, what, seed, seconds, recoveries, notes, messages, requests } = outcome;
   const { lost, doubled, other, unknown } = outcome;

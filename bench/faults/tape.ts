@@ -1,8 +1,8 @@
 /**
- * Tape: what the logs of a cell hold, in an order in which it could have been stored. The streams
- * of a cell are apart, so no order of all entries is kept; but an entry that was caused by another
- * was stored after it. What a link carries comes after the record that it left, a record after the
- * mail that it took: that much order is certain, and all that the ledger needs.
+ * Reads the logs of a cell in an order in which they could have been stored. The streams of a cell
+ * are separate, so there is no order of all entries. But an entry that was caused by another one
+ * was stored after it: a message of a link after the record that sent it, and a record after the
+ * messages that it processed. The ledger needs no more than this order.
  */
 import type { Lane } from '../../protocols/statechart.ts';
 import {
@@ -21,9 +21,9 @@ type Reel = {
   readonly subject: string;
   /** whether everything that could have caused the entry has been played */
   readonly isDue: (entry: Stored) => boolean;
-  /** position of the first that is not read yet */
+  /** position of the first unread entry */
   from: number;
-  /** read, and not played */
+  /** read, but not played */
   waiting: Stored[];
 };
 
@@ -40,7 +40,7 @@ export class Tape {
   readonly #env: string;
   readonly #ledger: Ledger;
   readonly #reels: readonly Reel[];
-  /** position of the last entry that was played, by subject */
+  /** by subject, the position of the last played entry */
   readonly #played = new Map<string, number>();
 
   constructor({ log, env, ledger, actors }: TapeOptions) {
@@ -58,20 +58,20 @@ export class Tape {
       ]),
       reel(deadLetterSubject(DEAD_LETTER_DOMAIN, env), keptIn('dlq')),
       ...actors.map((actor) => reel(transcriptSubject(env, actor), keptIn('transcript'))),
-      // read last: whatever a record took in or sent is found before it
+      // read last, so that what a record processed or sent is found before it
       ...ledger.shards.map(({ shard }) =>
         reel(journalSubject(env, shard), (entry) => this.#hasTaken(shard, entry)),
       ),
     ];
   }
 
-  /** Plays what was stored since the last time, as far as its causes are read. */
+  /** Plays the new entries whose causes are read. */
   async play(): Promise<void> {
     for (const reel of this.#reels) await this.#read(reel);
     while (this.#reels.map((reel) => this.#playDue(reel)).some((moved) => moved));
   }
 
-  /** What has no cause: each is a fault. To be asked when nothing is stored any more. */
+  /** Entries without a cause; each is an error. Call it when nothing is stored any more. */
   *left(): Generator<string> {
     for (const { subject, waiting } of this.#reels) {
       const [first] = waiting;
@@ -89,7 +89,7 @@ export class Tape {
     }
   }
 
-  /** Answers whether there was any. */
+  /** Returns whether there was any. */
   #playDue(reel: Reel): boolean {
     let next = 0;
     for (; next < reel.waiting.length; next++) {
@@ -102,7 +102,7 @@ export class Tape {
     return next > 0;
   }
 
-  /** Mail between shards: the record that it left is played. */
+  /** A message between shards: the record that sent it is played. */
   #hasLeft(shard: number, { bytes }: Stored): boolean {
     const entry = decodeMail(bytes);
     if (entry.kind !== 'links') return true;
@@ -116,7 +116,7 @@ export class Tape {
     return outs.some(({ item }) => item.id === id);
   }
 
-  /** A record: the mail that it took is played. */
+  /** A record: the messages that it processed are played. */
   #hasTaken(shard: number, { bytes }: Stored): boolean {
     const record = decodeRecord(bytes);
     if (record.t !== 'TURNS') return true;
@@ -129,8 +129,8 @@ export class Tape {
   }
 }
 
-/** By the first letter of a turn's input: those from a mailbox. */
+/** The first letters of a turn's input that comes from a mailbox. */
 const LANE_OF: Readonly<Record<string, Lane>> = { m: 'data', c: 'control' };
 
-/** Ids of what actors send name the shard that they left. */
+/** Ids of messages between actors contain the shard of the sender. */
 const shardOfOut = (id: string): number => Number(id.split('-')[1]);

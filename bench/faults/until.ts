@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 const LOOK_MS = 10;
 
-/** @throws Error that names what was waited for, when it is not so in time */
+/** @throws Error that names the condition when it does not hold in time */
 export async function until(
   what: string,
   isSo: () => boolean | Promise<boolean>,

@@ -1,7 +1,7 @@
 /**
- * The worker's process under faults: a node of the cell with the actors of the simulation, which
- * writes down what its effects do, and which may be told to kill itself at a crash point. It runs
- * the runtime as it is; whatever is special about it lies around the ports.
+ * The worker process under faults: a node of the cell with the actors of the simulation. It records
+ * what its effects do, and can kill itself at a crash point. The runtime is unmodified; everything
+ * special wraps its ports.
  */
 import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,27 +14,27 @@ import { worldOf } from './effects.ts';
 
 export const ENV = 'faults';
 
-/** What a worker is told on its command line, as JSON. */
+/** The arguments of a worker on its command line, as JSON. */
 export type WorkerSpec = {
   readonly url: string;
-  /** one of its kind in the cell */
+  /** unique in the cell */
   readonly name: string;
-  /** whose disk it has */
+  /** the machine whose disk it uses */
   readonly machine: string;
   readonly shards: number;
-  /** rows and what the effects did are below it */
+  /** folder of the rows and of the effects' records */
   readonly folder: string;
   /** records between two snapshots */
   readonly snapshotEvery: number;
   readonly journalTail: number;
-  /** nothing is really trimmed, so that everything can be audited at the end */
+  /** trims nothing, so that everything can be audited at the end */
   readonly keepsAll: boolean;
   readonly timings: Partial<Timings>;
 };
 
 /**
- * Resolves when the node serves and has said `ready`; it ends at SIGTERM. TROUPE_CRASH_AT names the
- * crash point, for a worker that keeps all.
+ * Resolves when the node is ready and has printed `ready`. It ends at SIGTERM. TROUPE_CRASH_AT
+ * names the crash point of a worker that trims nothing.
  */
 export async function serveWorker(spec: WorkerSpec): Promise<void> {
   const { url, name, machine, shards, folder, snapshotEvery, journalTail, keepsAll, timings } =
@@ -71,7 +71,7 @@ export async function serveWorker(spec: WorkerSpec): Promise<void> {
   process.stdout.write('ready\n');
 }
 
-/** Into the worker's own file, with the time since it began. */
+/** Writes to the worker's own file, with the time since its start. */
 const said = (what: string): void => {
   process.stderr.write(`${Date.now()} ${what}\n`);
 };

@@ -1,8 +1,7 @@
 /**
- * Cell: the bench's actors as a cluster of real processes on a real nats-server, everything on
- * 127.0.0.1 and in the folder of the repeat. Workers are processes of their own, started from the
- * same bundle; the process that measures is a node itself, mostly a gateway: the load comes in by
- * its door, over NATS.
+ * The benchmark's actors as a cluster of real processes on a real nats-server, on 127.0.0.1 and in
+ * the folder of the repeat. Workers are separate processes of the same bundle. The measuring
+ * process is itself a node, usually a gateway: the load enters there and travels over NATS.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -23,14 +22,14 @@ export const ENV = 'bench';
 const READY_MS = 60_000;
 const LOOK_MS = 20;
 
-/** What a node is told; also on the command line of a worker's process, as JSON. */
+/** The arguments of a node; a worker process receives them as JSON on its command line. */
 export type NodeSpec = {
   readonly url: string;
   readonly role: 'worker' | 'gateway';
-  /** one of its kind in the cell */
+  /** unique in the cell */
   readonly name: string;
   readonly shards: number;
-  /** its copy of rows is below it */
+  /** folder of its replica of the rows */
   readonly folder: string;
 };
 
@@ -45,7 +44,7 @@ export async function startServer(folder: string): Promise<Server> {
 
 export type Joined = { readonly system: System; readonly ports: NatsPorts };
 
-/** A node in this process. @param around lets a bench see what leaves for the bus */
+/** A node in this process. @param around lets a benchmark observe what is published on the bus */
 export async function joinCell(
   spec: NodeSpec,
   around: (bus: Bus) => Bus = (bus) => bus,
@@ -71,11 +70,11 @@ export async function joinCell(
   return { system, ports };
 }
 
-/** As `joinCell`, for who needs no more than the system. */
+/** As `joinCell`, for callers that only need the system. */
 export const openNode = async (...args: Parameters<typeof joinCell>): Promise<System> =>
   (await joinCell(...args)).system;
 
-/** The role of a worker's process: a node until it is told to end. */
+/** The role of a worker process: a node that runs until SIGTERM. */
 export async function serveNode(spec: NodeSpec): Promise<void> {
   const system = await openNode(spec);
   process.once('SIGTERM', () => void system.stop().then(() => process.exit()));
@@ -84,14 +83,14 @@ export async function serveNode(spec: NodeSpec): Promise<void> {
 
 export type WorkerProcess = {
   readonly pid: number;
-  /** Resolves when the process has ended, by whatever cause. */
+  /** Resolves when the process has exited for any reason. */
   readonly ended: Promise<unknown>;
   signal(name: NodeJS.Signals): void;
-  /** Gracefully: it hands its shards over. */
+  /** Stops in order: hands its shards over. */
   stop(): Promise<void>;
 };
 
-/** Starts the process of a worker. Resolves when it holds its first shards. */
+/** Starts a worker process. Resolves when it owns its first shards. */
 export async function startWorker(spec: Omit<NodeSpec, 'role'>): Promise<WorkerProcess> {
   const [bundle = ''] = process.argv.slice(1);
   const profiles = process.env['BENCH_PROFILES'];
@@ -116,7 +115,7 @@ function failed({ exitCode }: ChildProcess, name: string): never {
   throw new Error(`the worker ${name} ended with ${exitCode} at its start`);
 }
 
-/** Resolves when so many workers share the shards evenly, as the node sees it. */
+/** Resolves when this number of workers share the shards evenly, as the node sees it. */
 export async function spreadOver(system: System, workers: number, shards: number): Promise<void> {
   const deadline = performance.now() + READY_MS;
   for (;;) {

@@ -1,7 +1,6 @@
 /**
- * Computer: what a figure depends on and cannot say itself: processor, memory, Node, and how busy
- * the machine was with other things. Read from /proc, hence Linux; elsewhere what is unknown is
- * left out.
+ * The environment of a figure: processor, memory, Node, and other load of the machine. Read from
+ * /proc, hence only on Linux; elsewhere unknown values are left out.
  */
 import { readFileSync, statfsSync } from 'node:fs';
 import { cpus, loadavg, release, tmpdir, totalmem } from 'node:os';
@@ -13,16 +12,16 @@ export type MachineFacts = {
   readonly memoryMb: number;
   readonly node: string;
   readonly os: string;
-  /** where the stores of the benches lie, and the kernel's number of its file system */
+  /** folder of the benchmarks' stores, and the kernel's number of its file system */
   readonly folder: string;
   readonly fileSystem: string;
 };
 
-/** How busy the machine was before a scenario began. */
+/** The load of the machine before a scenario. */
 export type Load = {
   /** processes that ran or waited, mean of the last minute */
   readonly average: number;
-  /** share of all cores that others used just before, 0 to 1 */
+  /** share of all cores that other processes used just before, 0 to 1 */
   readonly busy: number;
 };
 
@@ -40,7 +39,7 @@ export function machineFacts(): MachineFacts {
   };
 }
 
-/** statfs(2) names them by numbers. */
+/** statfs(2) returns numbers for them. */
 const FILE_SYSTEMS: Readonly<Record<number, string>> = {
   0xef53: 'ext4',
   0x01021994: 'tmpfs',
@@ -51,7 +50,7 @@ const FILE_SYSTEMS: Readonly<Record<number, string>> = {
 
 const BUSY_SAMPLE_MS = 300;
 
-/** Looks at the machine for a moment, while this process does nothing. */
+/** Observes the machine for a moment in which this process does nothing. */
 export async function loadNow(): Promise<Load> {
   const before = processorTime();
   await sleep(BUSY_SAMPLE_MS);
@@ -72,8 +71,8 @@ function processorTime(): { idle: number; total: number } {
 }
 
 /**
- * A memory figure of a process in megabytes (10^6 bytes), as the kernel has it: `RssAnon` is its
- * private memory without what files lie behind (an LMDB map), `VmRSS` all that is resident.
+ * A memory figure of a process in megabytes (10^6 bytes), from the kernel. `RssAnon` is private
+ * memory without mapped files such as an LMDB map, `VmRSS` is all resident memory.
  */
 export function memoryOf(pid: number | 'self', field: 'RssAnon' | 'VmRSS'): number {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8');
@@ -86,22 +85,22 @@ export function memoryOf(pid: number | 'self', field: 'RssAnon' | 'VmRSS'): numb
 const TICK_MS = 10;
 
 /**
- * Processor time that a process has used so far, milliseconds: of all its threads, and of the one
- * that runs its JavaScript. Unlike a clock it does not count the time of others.
+ * Processor time that a process has used so far, milliseconds: of all its threads, and of the
+ * thread that runs its JavaScript. Unlike wall time it excludes other processes.
  */
 export function processorTimeOf(pid: number): { allMs: number; mainMs: number } {
   const ticks = (path: string) => {
-    // The name in brackets may hold spaces; utime and stime are the 14th and 15th field.
+    // The name in brackets may contain spaces; utime and stime are the 14th and 15th field.
     const fields = readFileSync(path, 'utf8').split(') ').at(-1)?.split(' ') ?? [];
     return (Number(fields[11]) + Number(fields[12])) * TICK_MS;
   };
   return { allMs: ticks(`/proc/${pid}/stat`), mainMs: ticks(`/proc/${pid}/task/${pid}/stat`) };
 }
 
-/** Collects all garbage there is; the worker processes run with --expose-gc. */
+/** Collects all garbage; the worker processes run with --expose-gc. */
 export async function collectGarbage(): Promise<void> {
   if (!globalThis.gc) throw new Error('the worker was started without --expose-gc');
-  // Twice, with a turn of the event loop between: finalizers free more.
+  // Twice, with a turn of the event loop between, because finalizers free more.
   for (let round = 0; round < 2; round++) {
     globalThis.gc();
     await sleep(50);

@@ -1,6 +1,6 @@
 /**
- * The actors of the benches: `counter`, the smallest chart that still has a context, a reply and a
- * word to watchers; and `relay`, which passes a ball on to the next of its ring.
+ * The actors of the benchmarks: `counter`, the smallest machine with a context, a reply and a
+ * published event; and `relay`, which passes a ball on to the next one of its ring.
  */
 import { assign, setup } from 'xstate';
 import { type Address, address, parseAddress } from '../../protocols/address.ts';
@@ -12,7 +12,7 @@ type CounterEvent =
   | Delivered<{ type: 'mark'; by: number; id: number }>
   | Delivered<{ type: 'get' }>;
 
-/** Bus topic on which a counter tells that a `mark` was applied and committed. */
+/** Bus topic on which a counter publishes that a `mark` is committed. */
 export const MARKED = 'bench.marked';
 
 export const counterMachine = setup({
@@ -55,7 +55,7 @@ export const counterMachine = setup({
   },
 });
 
-/** Idle for a second is long in a bench: what is not used is passivated at the next look. */
+/** An actor that is idle for a second is passivated at the next check. */
 export const counter = defineActor({
   type: 'counter',
   version: 1,
@@ -63,7 +63,7 @@ export const counter = defineActor({
   idleMs: 1_000,
 });
 
-/** Bus topic on which a relay tells that a ball has made its way. */
+/** Bus topic on which a relay publishes that a ball has completed its hops. */
 export const ARRIVED = 'bench.arrived';
 export const RING = 64;
 

@@ -1,10 +1,10 @@
-/** Echo: what a frame there and back costs over a bare WebSocket, between two processes. */
+/** The round trip of a frame over a bare WebSocket between two processes. */
 import { once } from 'node:events';
 import { spawn } from 'node:child_process';
 import { WebSocket, WebSocketServer } from 'ws';
 import { spread } from './statistics.ts';
 
-/** The role of the process at the other end: prints its port and answers each frame with itself. */
+/** The role of the other process: prints its port and echoes each frame. */
 export async function serveEcho(): Promise<void> {
   const server = new WebSocketServer({ host: '127.0.0.1', port: 0, perMessageDeflate: false });
   await once(server, 'listening');
@@ -14,7 +14,7 @@ export async function serveEcho(): Promise<void> {
   process.stdout.write(`${(server.address() as { port: number }).port}\n`);
 }
 
-/** Milliseconds there and back of a frame as long as a request, one at a time. */
+/** Milliseconds of each round trip of a frame as long as a request, one at a time. */
 export async function rawEcho(count: number): Promise<{ p50: number; p99: number }> {
   const [bundle = ''] = process.argv.slice(1);
   const server = spawn(process.execPath, [bundle, 'echo'], {

@@ -1,7 +1,4 @@
-/**
- * Gates: the thresholds that `bench -- check` holds the figures to. The only place where a
- * threshold stands.
- */
+/** The thresholds that `bench -- check` applies to the figures; no other file has any. */
 import { moreIsBetter, type Unit } from './scenario.ts';
 
 export type Gate = {
@@ -9,15 +6,15 @@ export type Gate = {
   readonly figure: string;
   /** the median must not be worse; above 0 where more is better, or no figure could miss it */
   readonly threshold: number;
-  /** what we want beyond the threshold; missing it fails nothing */
+  /** the wanted value beyond the threshold; missing it fails nothing */
   readonly goal?: number;
 };
 
 /** On a machine of two cores, scale `full`. */
 export const gates: readonly Gate[] = [
   { figure: 'turn.turnsPerSecond', threshold: 10_000, goal: 20_000 },
-  // Of the strictest limit, and of the one with the transition that XState publishes. Ratios of
-  // one run, so that a slower machine passes and slower code does not.
+  // Share of the strictest limit, and of the limit with the transition that XState publishes. They
+  // are ratios of one run, so that a slower machine passes and slower code does not.
   { figure: 'turn.ofLimit', threshold: 0.08, goal: 0.5 },
   { figure: 'turn.ofPublicLimit', threshold: 0.3, goal: 0.5 },
   { figure: 'activation.p99Ms', threshold: 1 },
@@ -69,7 +66,7 @@ export type Verdict = {
   readonly value: number;
   readonly passed: boolean;
   readonly reached: boolean | undefined;
-  /** how far it is from the threshold, as a share of it; above 0 is better than asked */
+  /** the distance to the threshold, as a share of it; above 0 is better than required */
   readonly margin: number;
 };
 
@@ -91,8 +88,9 @@ export function judge(gate: Gate, value: number, unit: Unit): Verdict {
 }
 
 /**
- * A gate as a person writes it: `turn.turnsPerSecond=8000`. Replaces the one of the same figure.
- * @throws Error that says how it is written
+ * Parses a gate from the command line: `turn.turnsPerSecond=8000`. It replaces the gate of the same
+ * figure.
+ * @throws Error that explains the syntax
  */
 export function parseGate(text: string): Gate {
   const [, figure, threshold] = /^([a-z-]+\.\w+)=(\d+(?:\.\d+)?)$/i.exec(text) ?? [];

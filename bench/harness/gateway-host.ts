@@ -1,7 +1,6 @@
 /**
- * DoorHost: a server of WebSockets in a process of its own, and what it costs there: a gateway on a
- * real embedded system, or a bare server of `ws` that does the least there is, as its physical
- * limit.
+ * A WebSocket server in a separate process, and its cost there: a gateway on a real embedded
+ * system, or a bare `ws` server with the least possible work as its physical limit.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -17,16 +16,16 @@ import { collectGarbage, memoryOf } from './computer.ts';
 import { fillSessions } from './session-rows.ts';
 import { openSystem } from './system.ts';
 
-export const DOOR_TOKEN = 'bench-token-of-no-secret';
+export const GATEWAY_TOKEN = 'bench-token-of-no-secret';
 const SESSION = 'agent:main:bench';
-/** The shortest time for which the gateway joins deltas; the bare server does the same. */
+/** The shortest time for which the gateway joins deltas; the bare server uses it too. */
 const JOINED_MS = 50;
 
 /** `atMs`: monotonic. */
 type Facts = { readonly rssKb: number; readonly cpuMs: number; readonly atMs: number };
 type Host = {
   readonly port: number;
-  /** tells everybody so many deltas, one each 20 ms */
+  /** sends this number of deltas to every client, one each 20 ms */
   deltas(count: number): Promise<void>;
 };
 type Order = { readonly do: 'facts' | 'cpu' } | { readonly do: 'deltas'; readonly count: number };
@@ -55,7 +54,7 @@ async function gatewayHost(folder: string, sessions: number): Promise<Host> {
   const { store } = await openEmbedded({ path: join(folder, 'store') });
   await fillSessions(store.state, sessions);
   await store.close();
-  // Who came is noted, as in a real one.
+  // Connections are logged, as in a real gateway.
   const audit = defineActor({ type: 'audit', version: 1, machine: auditMachine });
   const system = await openSystem(folder, {}, [audit]);
   const silent = () => {};
@@ -63,7 +62,7 @@ async function gatewayHost(folder: string, sessions: number): Promise<Host> {
     system,
     port: 0,
     host: '127.0.0.1',
-    auth: { mode: 'token', token: DOOR_TOKEN },
+    auth: { mode: 'token', token: GATEWAY_TOKEN },
     tenant: 'default',
     defaultAgentId: 'main',
     models: createModelCatalog({ providers: {} }, { clock: systemClock }),
@@ -88,7 +87,7 @@ async function gatewayHost(folder: string, sessions: number): Promise<Host> {
   return { port: gateway.port, deltas };
 }
 
-/** Answers each message with itself, and sends everybody the bytes that joined deltas have. */
+/** Echoes each message, and broadcasts as many bytes as joined deltas have. */
 async function bareHost(): Promise<Host> {
   const server = new WebSocketServer({ host: '127.0.0.1', port: 0, perMessageDeflate: false });
   await once(server, 'listening');
@@ -113,7 +112,7 @@ async function bareHost(): Promise<Host> {
   return { port: (server.address() as AddressInfo).port, deltas };
 }
 
-/** What the model says: when it says it. */
+/** The model's text: the time at which it is sent. */
 const wordNow = () => `word@${Date.now()}`;
 
 const paced = (count: number, each: (isLast: boolean) => void): Promise<void> =>
@@ -127,7 +126,7 @@ const paced = (count: number, each: (isLast: boolean) => void): Promise<void> =>
     }, 20);
   });
 
-/** The host as its parent has it. */
+/** The handle of the host in its parent. */
 export class GatewayHost {
   readonly port: number;
   readonly #child: ChildProcess;
@@ -147,24 +146,24 @@ export class GatewayHost {
     const profile = folders === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${folders}`];
     const child = spawn(
       process.execPath,
-      ['--expose-gc', ...profile, bundle, 'door', kind, folder, String(sessions)],
+      ['--expose-gc', ...profile, bundle, 'gateway-host', kind, folder, String(sessions)],
       { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] },
     );
-    const [told] = (await once(child, 'message')) as [{ port: number }];
-    return new GatewayHost(child, told.port);
+    const [first] = (await once(child, 'message')) as [{ port: number }];
+    return new GatewayHost(child, first.port);
   }
 
-  /** After all garbage is collected; the processor time is that before. */
+  /** Memory after a garbage collection; processor time before it. */
   facts(): Promise<Facts> {
     return this.#order({ do: 'facts' });
   }
 
-  /** As it is now. */
+  /** Memory without a garbage collection. */
   now(): Promise<Facts> {
     return this.#order({ do: 'cpu' });
   }
 
-  /** Resolves a second after the last one was told. */
+  /** Resolves a second after the last delta was sent. */
   deltas(count: number): Promise<Facts> {
     return this.#order({ do: 'deltas', count });
   }

@@ -1,7 +1,6 @@
 /**
- * HttpLoad: a client that costs little: keep-alive sockets, requests written as bytes, answers read
- * by their Content-Length. It knows no redirects and no chunks; a door under load is what it is
- * for.
+ * A low-cost HTTP client for load: keep-alive sockets, requests written as bytes, responses read by
+ * their Content-Length. It supports no redirects and no chunked encoding.
  */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
@@ -79,7 +78,7 @@ export class HttpLoad {
     return new HttpLoad(await Promise.all(lines));
   }
 
-  /** Waits for a free connection. The time counts from the send. */
+  /** Waits for a free connection. The measured time starts when the request is sent. */
   async request(bytes: Buffer): Promise<Answer> {
     const line =
       this.#free.pop() ?? (await new Promise<Line>((resolve) => this.#queue.push(resolve)));

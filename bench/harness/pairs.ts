@@ -1,6 +1,6 @@
 /**
- * Pairs: agents that exchange replies two by two on the offline model, and the account of their
- * turns from the rows of their conversations.
+ * Pairs of agents that exchange replies on the offline model, and a check of their turns by the
+ * rows of their conversations.
  */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import { type ConversationRow, PING_PONG_TURNS_MAX } from '../../protocols/conve
 import { sessionKey as keys } from '../../protocols/session-key.ts';
 import { type Program, PROGRAM_TOKEN } from './program.ts';
 
-/** Of one conversation: the first answer and the replies. */
+/** Turns of one conversation: the first answer and the replies. */
 export const TURNS = PING_PONG_TURNS_MAX + 1;
 const LOOK_MS = 20;
 const LONGEST_MS = 60_000;
@@ -35,14 +35,14 @@ export async function configurePairs(folder: string, pairs: number): Promise<voi
 export type Exchanged = {
   readonly turns: number;
   readonly seconds: number;
-  /** from being asked to its end, milliseconds, of each turn */
+  /** by turn, milliseconds from the request to its end */
   readonly turnMs: readonly number[];
 };
 
 /**
- * Each pair has one conversation, all at once.
+ * Runs one conversation in each pair, all at once.
  *
- * @throws Error when one has not each of its turns exactly once, ended well
+ * @throws Error when a conversation does not have each of its turns exactly once, with status ok
  */
 export async function exchange(
   { port }: Pick<Program, 'port'>,

@@ -1,6 +1,6 @@
 /**
- * Program cell: the built program as one gateway and some workers on a nats-server of their own, in
- * processes of their own.
+ * The built program as one gateway and several workers on its own nats-server, in separate
+ * processes.
  */
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -22,8 +22,8 @@ export type ProgramCell = {
 };
 
 /**
- * In an empty folder. Resolves when every worker has shards. `configure` writes what stands in the
- * data folder of a process before it starts.
+ * Starts it in an empty folder. Resolves when every worker owns shards. `configure` writes the data
+ * folder of a process before its start.
  */
 export async function openProgramCell(
   folder: string,
@@ -53,7 +53,7 @@ export async function openProgramCell(
   };
 }
 
-/** Resolves when every worker has shards. */
+/** Resolves when every worker owns shards. */
 async function shared(url: string, workers: number): Promise<void> {
   const cluster = await openCluster(url);
   const deadline = performance.now() + SHARED_MS;

@@ -1,6 +1,6 @@
 /**
- * Program: the built troupe as a process of its own, as `npm start` runs it, with a data folder of
- * its own, a free port, and nothing of this machine's configuration or keys.
+ * The built program as a separate process, as `npm start` runs it, with its own data folder and a
+ * free port, and without this machine's configuration and keys.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -11,14 +11,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { GatewayClient } from '../../cli/client/gateway-client.ts';
 
-/** Both from bench/harness/ and from the bundle in dist/run/ the repository is two folders up. */
+/** The repository is two folders above bench/harness/ and above the bundle in dist/run/. */
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const bundle = join(root, 'dist', 'troupe.js');
 
-/** Of the gateway's operator. */
+/** The token of the gateway's operator. */
 export const PROGRAM_TOKEN = 'bench-token-of-no-secret';
 const READY_DEADLINE_MS = 20_000;
-/** Between two looks at /readyz, so that looking costs nothing. */
+/** Time between two requests of /readyz, so that polling costs little. */
 const LOOK_MS = 5;
 
 export type Program = {
@@ -27,13 +27,13 @@ export type Program = {
   /** from the start of the process to the first 200, milliseconds */
   readonly readyMs: number;
   connect(): Promise<GatewayClient>;
-  /** Resolves when the process has ended in order. */
+  /** Stops the process in order; resolves when it has exited. */
   stop(): Promise<void>;
 };
 
 /**
- * Builds it when its sources are newer, in a process of its own: the build's own module must not be
- * bundled. @throws Error when the build fails; esbuild has said why
+ * Builds the program when its sources are newer. It runs in a separate process, because the build's
+ * module must not be bundled. @throws Error when the build fails; esbuild has printed the reason
  */
 export function ensureBuilt(): void {
   const code = "import('./tools/build.mjs').then((build) => build.ensureBuilt())";
@@ -41,14 +41,15 @@ export function ensureBuilt(): void {
   if (status !== 0) throw new Error('the program could not be built');
 }
 
-/** Starts it, all in one process, and waits for the first 200 of /readyz. */
-export const startProgram = (folder: string): Promise<Program> => startDoor(folder, ['start']);
+/** Starts it as one process and waits for the first 200 of /readyz. */
+export const startProgram = (folder: string): Promise<Program> =>
+  startGatewayProcess(folder, ['start']);
 
-/** The gateway of a cluster; it is ready when a worker is there. */
+/** Starts the gateway of a cluster; it is ready when a worker is available. */
 export const startGateway = (folder: string, nats: string): Promise<Program> =>
-  startDoor(folder, ['gateway', '--nats', nats, '--name', 'gateway']);
+  startGatewayProcess(folder, ['gateway', '--nats', nats, '--name', 'gateway']);
 
-/** A worker of a cluster. Resolves when it says that it takes part. */
+/** Starts a worker of a cluster. Resolves when it prints that it is ready. */
 export async function startWorkerProgram(folder: string, name: string, nats: string) {
   const data = join(folder, 'data');
   const args = [bundle, 'worker', '--data', data, '--nats', nats, '--name', name, '--json'];
@@ -74,17 +75,17 @@ const environmentOf = (folder: string) => ({
   TROUPE_CLUSTER_SECRET: 'a secret of the benchmarked cluster',
 });
 
-async function startDoor(folder: string, role: readonly string[]): Promise<Program> {
+async function startGatewayProcess(folder: string, role: readonly string[]): Promise<Program> {
   const port = await freePort();
   const data = join(folder, 'data');
-  const door = ['--port', String(port), '--data', data, '--token', PROGRAM_TOKEN];
-  const args = [bundle, ...role, ...door];
+  const options = ['--port', String(port), '--data', data, '--token', PROGRAM_TOKEN];
+  const args = [bundle, ...role, ...options];
   const program = await startServer(args, port, '/readyz', environmentOf(folder));
   const url = `ws://127.0.0.1:${port}`;
   return { ...program, port, connect: () => GatewayClient.connect({ url, token: PROGRAM_TOKEN }) };
 }
 
-/** A bare node that answers HTTP: what any program of this kind needs at least. */
+/** A bare Node process that answers HTTP: the minimum for any program of this kind. */
 export async function startBareServer(): Promise<Omit<Program, 'connect'>> {
   const port = await freePort();
   const code = `require('node:http').createServer((_, r) => r.end()).listen(${port}, '127.0.0.1')`;

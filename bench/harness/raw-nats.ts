@@ -1,6 +1,6 @@
 /**
- * Raw NATS: what JetStream gives this machine's Node client by itself, from one connection on the
- * server and at the moment of a scenario. Messages are as long as the scenario's own.
+ * The limits of JetStream with this machine's Node client, over one connection to the server of a
+ * scenario, measured during the scenario. Messages have the size of the scenario's messages.
  */
 import { randomUUID } from 'node:crypto';
 import { jetstream, type JetStreamClient, jetstreamManager } from '@nats-io/jetstream';
@@ -10,20 +10,20 @@ import { inParallel } from './system.ts';
 
 const STREAM = 'RAW';
 const MAIL = 'raw.mail';
-/** More in flight over one connection brings no more per second. */
+/** More requests in flight over one connection do not increase the rate. */
 const WINDOW = 256;
 const SUBJECTS = 64;
 const DEADLINE_MS = 30_000;
 
 export type RawRates = {
-  /** with a message id and so the server's dedupe, 256 in flight */
+  /** with a message id, hence deduplicated by the server, 256 in flight */
   readonly publishPerSecond: number;
   readonly consumePerSecond: number;
   /** one in flight for each of 64 subjects */
   readonly fencedPerSecond: number;
 };
 
-/** The stream is as the cell's own, and gone when this resolves. */
+/** The stream has the settings of the cell's streams and is removed before this resolves. */
 export async function rawRates(url: string, count: number, bytes: number): Promise<RawRates> {
   const { stream, close } = await openStream(url);
   const payload = Buffer.alloc(bytes, 'x');
@@ -38,7 +38,7 @@ export async function rawRates(url: string, count: number, bytes: number): Promi
   return { publishPerSecond, consumePerSecond, fencedPerSecond };
 }
 
-/** How many messages a stream of the cell has taken since it was made: `mail`, `journal`. */
+/** How many messages a stream of the cell has stored since its creation: `mail`, `journal`. */
 export async function taken(url: string, kind: 'mail' | 'journal'): Promise<number> {
   const nc = await connect({ servers: url });
   const manager = await jetstreamManager(nc);
@@ -48,12 +48,12 @@ export async function taken(url: string, kind: 'mail' | 'journal'): Promise<numb
 }
 
 export type Raw = {
-  /** Resolves with the server's answer. */
+  /** Resolves with the server's acknowledgement. */
   readonly publish: () => Promise<void>;
   readonly close: () => Promise<void>;
 };
 
-/** One message at a time, for who paces them. */
+/** Sends one message at a time, at the caller's rate. */
 export async function openRaw(url: string, bytes: number): Promise<Raw> {
   const { stream, close } = await openStream(url);
   const payload = Buffer.alloc(bytes, 'x');
@@ -64,7 +64,8 @@ export async function openRaw(url: string, bytes: number): Promise<Raw> {
 }
 
 async function openStream(url: string): Promise<{ stream: JetStreamClient; close: Raw['close'] }> {
-  // As the runtime's own connections: a stack for each request would cost more than the request.
+  // Like the runtime's connections: a stack trace for each request would cost more than the
+  // request.
   const nc = await connect({ servers: url, noAsyncTraces: true });
   const manager = await jetstreamManager(nc);
   await manager.streams.add({ name: STREAM, subjects: ['raw.>'], discard: 'new' });

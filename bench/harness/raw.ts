@@ -1,10 +1,10 @@
 /**
- * Raw: what the parts below the runtime cost by themselves, measured on the very machine and
- * moment of a scenario. They are its physical limits: a durable turn cannot cost less than the
- * decode, the transition, the encode and the puts it consists of.
+ * The costs of the parts below the runtime, measured on the same machine and at the same time as a
+ * scenario. They are its physical limits: a durable turn costs at least its decode, its transition,
+ * its encode and its puts.
  *
- * Each cost is that of the quickest tenth of many short rounds: a limit is what the machine can do,
- * and must not move with what other processes do meanwhile.
+ * Each cost is that of the fastest tenth of many short rounds: a limit is what the machine can do,
+ * independent of other processes.
  */
 import { randomFillSync } from 'node:crypto';
 import { closeSync, fsyncSync, openSync, statSync, writeSync } from 'node:fs';
@@ -23,7 +23,7 @@ import { counterAddress } from './system.ts';
 /** Microseconds each. */
 export type RawCosts = {
   readonly decodeUs: number;
-  /** `machine.transition` with a scope of our own: the fastest there is */
+  /** `machine.transition` with a local actor scope: the fastest possible */
   readonly transitionUs: number;
   /** XState's public `transition()` */
   readonly publicTransitionUs: number;
@@ -32,12 +32,12 @@ export type RawCosts = {
   readonly putUs: number;
 };
 
-/** Roughly how long each cost is measured, milliseconds. */
+/** Approximate time to measure each cost, milliseconds. */
 export type RawTime = { readonly milliseconds: number };
 
 type TurnBytes = { readonly message: number; readonly journal: number; readonly row: number };
 
-/** What a turn's own names and numbers take in a journal record, about. */
+/** Approximate bytes of a turn's names and numbers in a journal record. */
 const TURN_BYTES = 100;
 const ROUNDS = 50;
 const QUICKEST = 0.1;
@@ -54,7 +54,7 @@ export async function rawCosts(folder: string, { milliseconds }: RawTime): Promi
   const scope = inertScope();
   const { snapshot } = live;
   const row = encode(save(live)).length;
-  // The journal holds the row once more, and what the turn was about.
+  // The journal contains the row again, and the message of the turn.
   const bytes = { message: mail.length, journal: row + TURN_BYTES, row };
   const cost = (call: () => unknown) => costOf(call, milliseconds);
   return {
@@ -66,11 +66,11 @@ export async function rawCosts(folder: string, { milliseconds }: RawTime): Promi
   };
 }
 
-/** A turn's costs added up: one decode, one transition, one persist and encode, three puts. */
+/** The sum of a turn's costs: one decode, one transition, one persist and encode, three puts. */
 export const turnUs = ({ decodeUs, transitionUs, encodeUs, putUs }: RawCosts): number =>
   decodeUs + transitionUs + encodeUs + 3 * putUs;
 
-/** A mailbox entry as a door writes it. */
+/** A mailbox entry as an entry point writes it. */
 const mail = encodeMail({
   kind: 'client',
   cell: '0'.repeat(32),
@@ -86,14 +86,14 @@ const mail = encodeMail({
   ttlMs: 300_000,
 });
 
-/** Microseconds of one call, of rounds that take `milliseconds` together. */
+/** Microseconds of one call, from rounds that take `milliseconds` together. */
 function costOf(call: () => unknown, milliseconds: number): number {
   const round = (calls: number) => {
     const begun = performance.now();
     for (let i = 0; i < calls; i++) call();
     return performance.now() - begun;
   };
-  // Warm, and find how many calls make a round.
+  // Warm up, and find how many calls make a round.
   let calls = 16;
   const wanted = milliseconds / ROUNDS;
   while (round(calls) < wanted) calls *= 2;
@@ -116,7 +116,7 @@ function inertScope(): AnyActorScope {
   };
 }
 
-/** An LMDB environment with the settings of the embedded store, and nothing of ours around it. */
+/** A bare LMDB environment with the settings of the embedded store. */
 /** LMDB and nothing else. */
 export const openRaw = (folder: string): Database<Buffer, Buffer> =>
   open<Buffer, Buffer>({
@@ -135,14 +135,14 @@ const keyOf = (n: number): Buffer => {
   return key;
 };
 
-/** Turns in a full group: three puts each are one transaction. */
+/** Turns in a full group; the three puts of all of them are one transaction. */
 const TURNS_PER_TRANSACTION = 256;
-/** Of them as many have a row of their own; the others overwrite it. */
+/** This number of turns have their own row; the others overwrite one. */
 const ROWS = 64;
 
 /**
  * The three rows of a turn with their real sizes: its message and its part of the journal at the
- * end of a log, its actor's row over the one before.
+ * end of a log, and its actor's row, which replaces the previous one.
  */
 async function putCost(folder: string, bytes: TurnBytes, milliseconds: number): Promise<number> {
   const rows = openRaw(folder);
@@ -165,21 +165,21 @@ async function putCost(folder: string, bytes: TurnBytes, milliseconds: number): 
   const deadline = performance.now() + milliseconds;
   while (performance.now() < deadline || costs.length < ROUNDS) costs.push(await commit());
   await rows.close();
-  // The first ones grow the file and warm the code.
+  // The first ones grow the file and warm up the code.
   const settled = costs.slice(Math.floor(costs.length / 4));
   return (percentile(settled, QUICKEST) / TURNS_PER_TRANSACTION / 3) * 1_000;
 }
 
 export type CommitPace = {
-  /** transactions of one put that follow one another; what they take together is one sample */
+  /** transactions of one put in sequence; their total time is one sample */
   readonly inARow?: number;
   /** milliseconds from one sample to the next; default none */
   readonly everyMs?: number;
 };
 
 /**
- * Milliseconds from asking for a transaction of one put until it is visible. At a low rate it takes
- * longer than back to back: processor and threads fall asleep in between.
+ * Milliseconds from the request of a transaction of one put until it is visible. At a low rate it
+ * takes longer than back to back, because processor and threads sleep in between.
  */
 export async function rawCommit(
   folder: string,
@@ -200,7 +200,7 @@ export async function rawCommit(
   return spread(samples);
 }
 
-/** Microseconds to get a row of `bytes` by its key, of `count` rows in no order. */
+/** Microseconds to read a row of `bytes` by its key, from `count` rows in random order. */
 export async function rawGetUs(folder: string, count: number, bytes: number): Promise<number> {
   const rows = openRaw(join(folder, 'get'));
   const value = Buffer.alloc(bytes, 1);
@@ -235,7 +235,7 @@ export function rawFsyncMs(folder: string, count: number): number {
 
 export type RowSizes = { readonly key: number; readonly value: number };
 
-/** Disk bytes per row of a bare LMDB file with `count` rows whose keys come in no order. */
+/** Disk bytes per row of a bare LMDB file with `count` rows written in random order of keys. */
 export async function rawRowBytes(folder: string, count: number, sizes: RowSizes): Promise<number> {
   const path = join(folder, 'rows');
   const rows = openRaw(path);

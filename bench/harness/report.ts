@@ -1,9 +1,11 @@
-/** Report: results as text for people: a table per scenario, the comparison, the verdicts. */
+/**
+ * Results as text: a table per scenario, the comparison with a baseline, and the verdicts of gates.
+ */
 import { type Gate, judge, type Verdict } from './gates.ts';
 import type { Figure, Results, ScenarioResult } from './runner.ts';
 import { moreIsBetter, type Unit } from './scenario.ts';
 
-/** Changes smaller than it are not told as better or worse. */
+/** Smaller changes are not reported as better or worse. */
 const NOTABLE_CHANGE = 0.1;
 
 export function reportOf(results: Results, gates: readonly Gate[]): string {
@@ -54,7 +56,7 @@ function gateText(gate: Gate | undefined, { median, unit }: Figure): string {
   return gate.threshold === 0 ? goal : `${asked}, ${goal}`;
 }
 
-/** Every gate of the scenarios that were run, and whether all of them hold. */
+/** Every gate of the measured scenarios, and whether all of them are met. */
 export function verdictsOf(
   results: Results,
   gates: readonly Gate[],
@@ -99,7 +101,7 @@ function verdictLine({ gate, value, passed, reached, margin }: Verdict, unit: Un
   return `${passed ? 'ok    ' : 'MISSED'}  ${gate.figure}: ${amount(value, unit)}${asked}${goal}`;
 }
 
-/** Figures that both runs have, with their change; those that got notably worse are marked. */
+/** Figures of both runs with their change; those that are notably worse are marked. */
 export function compare(results: Results, baseline: Results): string {
   const rows: string[][] = [['  figure', 'baseline', 'now', 'change', '']];
   for (const result of results.scenarios) {
@@ -118,7 +120,7 @@ export function compare(results: Results, baseline: Results): string {
 function changeRow(name: string, then: Figure, now: Figure): string[] {
   const change = now.median / then.median - 1;
   const better = change > 0 === moreIsBetter(now.unit);
-  // Within what the repeats of either run spread over, a change says nothing.
+  // A change within the spread of the repeats of either run means nothing.
   const overlap = now.min <= then.max && then.min <= now.max;
   const notable = Math.abs(change) >= NOTABLE_CHANGE && !overlap;
   return [
@@ -130,7 +132,7 @@ function changeRow(name: string, then: Figure, now: Figure): string[] {
   ];
 }
 
-/** Three digits or more, thousands apart, the unit behind. */
+/** At least three digits, with separators of thousands, followed by the unit. */
 export function amount(value: number, unit: Unit): string {
   if (unit === 'count') return value.toLocaleString('en');
   const digits = value === 0 || Math.abs(value) >= 100 ? 0 : Math.abs(value) >= 10 ? 1 : 2;
@@ -141,7 +143,7 @@ export function amount(value: number, unit: Unit): string {
   return unit === 'ratio' ? number : `${number} ${unit === '1/s' ? '/s' : unit}`;
 }
 
-/** The first column from the left, amounts from the right, the rest from the left. */
+/** Aligns the first column left, amounts right, and the rest left. */
 function aligned(rows: readonly (readonly string[])[]): string {
   const columns = Math.max(...rows.map((row) => row.length));
   const widths = Array.from({ length: columns }, (_, column) =>

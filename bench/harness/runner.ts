@@ -1,7 +1,6 @@
 /**
- * Runner: runs the repeats of scenarios one after the other, each in a process of its own with a
- * folder of its own, and puts their figures together. A repeat that takes too long is killed with
- * everything it started.
+ * Runs the repeats of scenarios one after the other, each in its own process and folder, and
+ * combines their figures. A repeat that takes too long is killed with everything that it started.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
@@ -46,7 +45,7 @@ export type RunnerOptions = {
   readonly repeats?: number;
   /** folder for CPU profiles of the workers and of what they start */
   readonly profiles?: string;
-  /** told of progress, a line at a time */
+  /** receives progress, one line at a time */
   readonly onProgress: (line: string) => void;
 };
 
@@ -123,13 +122,13 @@ function startWorker(
   const flags = ['--expose-gc', '--enable-source-maps', ...profiling];
   return spawn(process.execPath, [...flags, bundle, 'worker', name, scale, folder], {
     stdio: ['ignore', 2, 2, 'ipc'],
-    // A group of its own: what it starts is found and ended with it.
+    // A separate process group, so that processes started by it are found and killed with it.
     detached: true,
     env: { ...process.env, ...(profiles ? { BENCH_PROFILES: profiles } : {}) },
   });
 }
 
-/** Waits for the worker's end; no process of its group is left when this resolves. */
+/** Waits for the worker's exit; no process of its group remains when this resolves. */
 async function answerOf(worker: ChildProcess, { secondsMax }: Scenario): Promise<WorkerAnswer> {
   let answer: WorkerAnswer = { kind: 'failed', why: 'the worker ended without an answer' };
   worker.on('message', (message) => {
@@ -159,6 +158,6 @@ function endGroup({ pid }: ChildProcess): void {
   try {
     process.kill(-pid, 'SIGKILL');
   } catch {
-    // Nobody is left in the group.
+    // The group has no process left.
   }
 }

@@ -1,23 +1,23 @@
 /**
- * Scenario: one question that a bench answers with figures. What is measured and in which unit is
- * a table of its own, so that reports, gates and baselines know a figure by its name and a scenario
+ * A scenario is one question that the benchmark answers with figures. A table defines its figures
+ * and their units, so that reports, gates and baselines refer to a figure by name and a scenario
  * cannot forget one.
  *
- * Every repeat of a scenario runs in a process of its own: no heap, no compiled code and no page of
- * a store is left of the one before.
+ * Every repeat of a scenario runs in its own process, so that no heap, compiled code or store page
+ * of an earlier repeat remains.
  */
 import assert from 'node:assert/strict';
 
 /**
- * `full` is what is reported and gated; `quick` shows the order of magnitude in seconds; `smoke`
- * proves that the scenario runs, its figures mean nothing.
+ * `full` is reported and gated; `quick` shows the order of magnitude in seconds; `smoke` only
+ * proves that the scenario runs, and its figures mean nothing.
  */
 export const scales = ['full', 'quick', 'smoke'] as const;
 export type Scale = (typeof scales)[number];
 
 /**
- * More is better of `1/s`, `ratio` and `hops`, less of all others; `times` is how often its limit
- * fits into a figure, `share` a part of one core, `count` says how many there were.
+ * For `1/s`, `ratio` and `hops` more is better, for all others less. `times` is the figure divided
+ * by its limit, `share` a part of one core, and `count` a number of things.
  */
 export type Unit =
   | '1/s'
@@ -39,10 +39,10 @@ export type FigureSpec = {
   readonly limit?: string;
 };
 
-/** What one repeat is given. */
+/** The input of one repeat. */
 export type Repeat = {
   readonly scale: Scale;
-  /** empty folder of this repeat, removed after it */
+  /** empty folder of this repeat, removed afterwards */
   readonly folder: string;
   /** the value for this repeat's scale */
   readonly pick: <T>(full: T, quick: T, smoke: T) => T;
@@ -52,16 +52,16 @@ export type Scenario = {
   readonly name: string;
   readonly question: string;
   readonly figures: Readonly<Record<string, FigureSpec>>;
-  /** the built program is measured: it is built before, when its sources are newer */
+  /** whether the built program is measured; it is built first if its sources are newer */
   readonly needsProgram?: boolean;
-  /** one repeat takes longer only when something is wrong: it is killed then */
+  /** time limit of one repeat; it is killed then */
   readonly secondsMax: number;
-  /** of the scale `full`; the others are run once. Default 3 */
+  /** repeats at scale `full`; the other scales have one. Default 3 */
   readonly repeats?: number;
   measure(repeat: Repeat): Promise<Readonly<Record<string, number>>>;
 };
 
-/** A scenario whose `measure` answers exactly the figures of its table. */
+/** A scenario whose `measure` returns exactly the figures of its table. */
 export function defineScenario<const F extends Readonly<Record<string, FigureSpec>>>(
   scenario: Omit<Scenario, 'figures' | 'measure'> & {
     readonly figures: F;

@@ -1,4 +1,4 @@
-/** Sessions as their actors leave them in a store: 20 agents, one in a hundred at work. */
+/** Session rows as their actors store them: 20 agents, and one session in a hundred is active. */
 import { encode } from '../../protocols/codec.ts';
 import type { SessionRow } from '../../protocols/session.ts';
 import type { State } from '../../runtime/state/state.ts';
@@ -9,7 +9,7 @@ const TABLE = 'ix:sessions';
 const WRITTEN_AT_ONCE = 2_000;
 const AGENTS = 20;
 
-/** The one of number `n` among `count`. */
+/** The row of number `n` among `count`. */
 export const sessionRowOf = (n: number, count: number): SessionRow => {
   const agentId = `agent-${n % AGENTS}`;
   const now = Date.now();
@@ -31,7 +31,7 @@ export const sessionRowOf = (n: number, count: number): SessionRow => {
   };
 };
 
-/** Writes so many of the tenant `default`. */
+/** Writes this number of rows of the tenant `default`. */
 export async function fillSessions(state: State, count: number): Promise<void> {
   for (let from = 0; from < count; from += WRITTEN_AT_ONCE) {
     const rows = Array.from({ length: Math.min(WRITTEN_AT_ONCE, count - from) }, (_, at) => {

@@ -1,4 +1,4 @@
-/** The few statistics that benches need. Nothing here assumes a distribution. */
+/** The statistics of benchmarks. Nothing here assumes a distribution. */
 
 /** The value that a share `p` (0 to 1) of the samples does not exceed (nearest rank). */
 export function percentile(samples: readonly number[], p: number): number {
@@ -9,7 +9,7 @@ export function percentile(samples: readonly number[], p: number): number {
   return value;
 }
 
-/** Middle of the samples; of an even number the mean of the two in the middle. */
+/** The median; of an even number of samples, the mean of the two in the middle. */
 export function median(samples: readonly number[]): number {
   const sorted = samples.toSorted((a, b) => a - b);
   const middle = sorted.length / 2;

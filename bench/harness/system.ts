@@ -1,4 +1,4 @@
-/** The embedded system as troupe opens it, with the actors of the benches. */
+/** The embedded system as the program opens it, with the actors of the benchmarks. */
 import { join } from 'node:path';
 import { type Address, address } from '../../protocols/address.ts';
 import type { Message } from '../../protocols/statechart.ts';
@@ -14,10 +14,10 @@ import { counter, relay } from './counter.ts';
 /** The default of a new cell. */
 export const SHARDS = 8;
 
-/** Who asks in a bench. */
+/** The principal of requests in a benchmark. */
 export const principal = { sub: 'bench', roles: ['operator'] };
 
-/** Durability `process`, 8 shards, every limit at its default unless given; `more` actors. */
+/** Durability `process`, 8 shards, default limits unless given; `more` actors. */
 export async function openSystem(
   folder: string,
   limits: NonNullable<SystemOptions['limits']> = {},
@@ -35,20 +35,20 @@ export async function openSystem(
 
 export const counterAddress = (key: string): Address => address('default', 'counter', key);
 
-/** Tells, and does not take a refusal for an answer. */
+/** Sends a tell; throws when it is refused. */
 export async function tell(system: System, to: Address, event: Message): Promise<void> {
   const answer = await system.tell(to, event, { principal });
   if (answer.kind === 'refused') throw new Error(`${to} refused: ${answer.error.message}`);
 }
 
-/** Asks, and takes nothing but an answer. */
+/** Sends an ask; throws unless it is answered. */
 export async function ask(system: System, to: Address, event: Message): Promise<unknown> {
   const answer = await system.ask(to, event, { principal, timeoutMs: 30_000 });
   if (answer.kind === 'answered') return answer.result;
   throw new Error(`${to}: ${answer.kind === 'refused' ? answer.error.message : 'no answer'}`);
 }
 
-/** Runs `count` calls with at most `width` of them at once; the number of the call is given. */
+/** Runs `count` calls with at most `width` of them at once; each call receives its number. */
 export async function inParallel(
   count: number,
   width: number,

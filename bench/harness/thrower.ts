@@ -1,9 +1,9 @@
-/** Throws balls into the ring of relays and knows when each has made its way. */
+/** Sends balls into the ring of relays and observes when each has completed its hops. */
 import type { System } from '../../runtime/index.ts';
 import { ARRIVED, RING, relayAddress } from './counter.ts';
 import { tell } from './system.ts';
 
-/** Of a ball: a chain of messages may pass 32 actors. */
+/** Hops of a ball: a chain of messages may pass 32 actors. */
 export const HOPS = 30;
 
 export function thrower(system: System) {

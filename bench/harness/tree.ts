@@ -1,9 +1,9 @@
 /**
- * Tree: a root that starts children that start leaves, all of them subagents on the offline model,
- * and the account of what came back. Used embedded and in a cluster.
+ * A tree of subagents on the offline model: a root that starts children that start leaves, and a
+ * check of their results. Used embedded and in a cluster.
  *
- * Invariants: a tree is over when the run of its root that reads the last report is; it counts only
- * when each subagent completed and each result stands once in the transcript of its parent.
+ * A tree ends when the run of its root that reads the last report ends. It counts only if each
+ * subagent completed and each result occurs once in the transcript of its parent.
  */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -17,19 +17,19 @@ export const sizeOf = ({ children, leavesOfEach }: TreeShape): number =>
   children * (leavesOfEach + 1);
 
 /**
- * An answer holds 32 calls, and the offline model goes on with what it heard last: an agent that
- * needed a second answer might hear a report before it. A grant divides by four what is left of the
- * tree's count, so wide trees need a high one.
+ * An answer contains at most 32 calls, and the offline model continues with the latest text. An
+ * agent that needed a second answer might receive a report before it. A grant is a quarter of what
+ * is left of the tree's count, so wide trees need a high count.
  */
 export const TREE: TreeShape = { children: 31, leavesOfEach: 32 };
 export const SMALL_TREE: TreeShape = { children: 2, leavesOfEach: 2 };
-/** Reports of one message wait so long for further ones, milliseconds. */
+/** Time that reports of one message wait for further ones, milliseconds. */
 const QUIET_MS = 50;
 const LONGEST_MS = 150_000;
-/** Calls that one answer of a model may hold. */
+/** Calls that one answer of a model may contain. */
 const CALLS_OF_ROUND = 32;
 
-/** Every ceiling is far away: what is measured is the work. */
+/** No limit is reached, because the benchmark measures the work. */
 export async function configureTrees(folder: string): Promise<void> {
   const data = join(folder, 'data');
   await mkdir(data, { recursive: true });
@@ -69,7 +69,7 @@ const messageOf = ({ children, leavesOfEach }: TreeShape): string =>
     call({ label: `c${c}`, task: many(leavesOfEach, (l) => leaf(`c${c}l${l}`)) }),
   );
 
-/** Lets one grow. Resolves with its seconds, from the request to the end of its last run. */
+/** Runs a tree. Resolves with its seconds, from the request to the end of its last run. */
 export async function grow(
   client: GatewayClient,
   session: string,
@@ -90,7 +90,7 @@ type AgentEvent = {
   readonly data: { readonly phase?: string; readonly sessionKey?: string };
 };
 
-/** When the run of this session has ended in whose transcript all its reports stand. */
+/** Resolves when the session's last run has ended and its transcript contains all reports. */
 function lastRun(client: GatewayClient, sessionKey: string, reports: number): Promise<number> {
   const runs = new Set<string>();
   return new Promise((resolve, reject) => {
@@ -117,7 +117,7 @@ function lastRun(client: GatewayClient, sessionKey: string, reports: number): Pr
   });
 }
 
-/** Labels of the subagents whose results the session's transcript tells, in its order. */
+/** Labels of the subagents whose results are in the session's transcript, in its order. */
 async function reportsIn(client: GatewayClient, sessionKey: string): Promise<string[]> {
   const { messages } = await client.request('chat.history', { sessionKey, limit: 1_000 });
   return messages
@@ -130,9 +130,9 @@ async function reportsIn(client: GatewayClient, sessionKey: string): Promise<str
 }
 
 /**
- * Counts what a tree that is over has left.
+ * Counts the subagents of an ended tree.
  *
- * @throws Error when a subagent is missing or did not complete, or a result is not told exactly
+ * @throws Error when a subagent is missing or did not complete, or a result does not occur exactly
  *   once
  */
 export async function account(
@@ -148,9 +148,11 @@ export async function account(
       throw new Error(
         `${sessionKey}: ${completed.length} of ${rows.length} completed, not ${labels.length}`,
       );
-    const told = (await reportsIn(client, sessionKey)).toSorted();
-    if (told.join(' ') !== labels.toSorted().join(' '))
-      throw new Error(`${sessionKey}: ${told.length} results told, ${labels.length} asked for`);
+    const reported = (await reportsIn(client, sessionKey)).toSorted();
+    if (reported.join(' ') !== labels.toSorted().join(' '))
+      throw new Error(
+        `${sessionKey}: ${reported.length} results reported, ${labels.length} requested`,
+      );
     return rows;
   };
   const names = Array.from({ length: children }, (_, c) => `c${c}`);

@@ -1,6 +1,6 @@
 /**
- * Worker: the process of one repeat. Started by the runner from the same bundle, with a message
- * channel over which it answers its figures or why it has none.
+ * The process of one repeat. The runner starts it from the same bundle; it sends its figures, or
+ * the reason why it has none, over a message channel.
  */
 import { errorData } from '../../protocols/errors.ts';
 import { repeatOf, type Scale, type Scenario } from './scenario.ts';
@@ -9,7 +9,7 @@ export type WorkerAnswer =
   | { readonly kind: 'measured'; readonly figures: Readonly<Record<string, number>> }
   | { readonly kind: 'failed'; readonly why: string };
 
-/** Runs one repeat, answers the runner and ends this process, whatever the scenario left open. */
+/** Runs one repeat, reports to the runner and exits, whatever the scenario left open. */
 export async function work(scenario: Scenario, scale: Scale, folder: string): Promise<never> {
   let answer: WorkerAnswer;
   try {

@@ -1,30 +1,30 @@
 /**
- * SocketCrowd: very many WebSocket clients that cost little, in a process of their own: sockets of
- * `node:net`, frames made once, answers told apart by their first bytes. What it measures it
- * measures where it is, and tells its parent.
+ * Very many low-cost WebSocket clients in a separate process: sockets of `node:net`, frames created
+ * once, responses recognised by their first bytes. It measures in its own process and reports to
+ * its parent.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Handshakes at a time: a gateway lets one address have 32. */
+/** Concurrent handshakes: a gateway allows 32 per address. */
 const OPENING_AT_ONCE = 16;
 const UPGRADE =
   'GET / HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: Upgrade\r\nupgrade: websocket\r\n' +
   'sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n';
 
-export type CrowdOrder =
-  /** as many more; `hello` is sent first where it is not empty, and its answer waited for */
+export type ClientOrder =
+  /** adds this number of clients; a non-empty `hello` is sent first, and its response awaited */
   | { readonly do: 'open'; readonly port: number; readonly count: number; readonly hello: string }
-  /** the first `count` ask once a second, spread over it */
+  /** the first `count` clients each send one request a second, spread over the second */
   | {
       readonly do: 'ask';
       readonly count: number;
       readonly seconds: number;
       readonly request: string;
     }
-  /** times in events, `@` and epoch milliseconds, are compared with the clock from here on */
+  /** from now on, times in events (`@` and epoch milliseconds) are compared with the clock */
   | { readonly do: 'watch' }
   | { readonly do: 'watched' };
 
@@ -39,7 +39,7 @@ function clientFrame(text: string): Buffer {
   return Buffer.concat([header, payload]);
 }
 
-/** One client. Frames are looked at one by one; nothing of them is kept. */
+/** One client. It examines frames one by one and keeps none of them. */
 class Line {
   onFrame: ((frame: Buffer) => void) | undefined;
   readonly #socket: Socket;
@@ -91,17 +91,17 @@ function frameOf(bytes: Buffer): { from: number; to: number } | undefined {
   return bytes.length < from + length ? undefined : { from, to: from + length };
 }
 
-/** The role of the process with the clients: carries out one order after the other. */
+/** The role of the process with the clients: executes one order after the other. */
 export function serveSockets(): void {
   const lines: Line[] = [];
   const delays: number[] = [];
-  process.on('message', (order: CrowdOrder) => {
+  process.on('message', (order: ClientOrder) => {
     void carryOut(order, lines, delays).then((answer) => process.send?.({ answer }));
   });
   process.on('disconnect', () => process.exit());
 }
 
-async function carryOut(order: CrowdOrder, lines: Line[], delays: number[]): Promise<number[]> {
+async function carryOut(order: ClientOrder, lines: Line[], delays: number[]): Promise<number[]> {
   if (order.do === 'open') return open(order, lines);
   if (order.do === 'ask') return asked(order, lines);
   if (order.do === 'watched') return delays;
@@ -109,7 +109,7 @@ async function carryOut(order: CrowdOrder, lines: Line[], delays: number[]): Pro
   return [];
 }
 
-async function open({ port, count, hello }: CrowdOrder & { do: 'open' }, lines: Line[]) {
+async function open({ port, count, hello }: ClientOrder & { do: 'open' }, lines: Line[]) {
   const frame = clientFrame(hello);
   let left = count;
   const lane = async () => {
@@ -132,7 +132,7 @@ async function open({ port, count, hello }: CrowdOrder & { do: 'open' }, lines: 
   return [lines.length];
 }
 
-/** Events of our gateway begin with their number. */
+/** Events of the gateway start with their sequence number. */
 const EVENT = Buffer.from('{"seq":');
 const ANSWER = Buffer.from('{"type":"res');
 
@@ -143,9 +143,9 @@ const nextFrame = (line: Line, fits: (frame: Buffer) => boolean): Promise<Buffer
     };
   });
 
-/** Milliseconds from each request to its answer. */
+/** Milliseconds from each request to its response. */
 async function asked(
-  { count, seconds, request }: CrowdOrder & { do: 'ask' },
+  { count, seconds, request }: ClientOrder & { do: 'ask' },
   lines: readonly Line[],
 ): Promise<number[]> {
   const frame = clientFrame(request);
@@ -179,7 +179,7 @@ async function asked(
 const CHAT = Buffer.from('"event":"chat"');
 const NEWS = Buffer.from('"deltaText":"');
 
-/** Every time in what is new in this delta; the whole text stands behind it. */
+/** Every time in the new text of this delta, which is followed by the whole text. */
 function look(frame: Buffer, delays: number[]): void {
   if (frame.indexOf(CHAT) < 0) return;
   const now = Date.now();
@@ -190,8 +190,8 @@ function look(frame: Buffer, delays: number[]): void {
   }
 }
 
-/** The crowd as its parent has it. */
-export class SocketCrowd {
+/** The handle of the clients in their parent. */
+export class WebSocketClients {
   readonly #child: ChildProcess;
   /** connections that the other side has closed */
   lost = 0;
@@ -201,19 +201,19 @@ export class SocketCrowd {
     this.#child = spawn(process.execPath, [bundle, 'sockets'], {
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     });
-    this.#child.on('message', (told: { lost?: true }) => {
-      if (told.lost) this.lost++;
+    this.#child.on('message', (message: { lost?: true }) => {
+      if (message.lost) this.lost++;
     });
   }
 
-  order(order: CrowdOrder): Promise<number[]> {
+  order(order: ClientOrder): Promise<number[]> {
     return new Promise((resolve, reject) => {
-      const hear = (told: { answer?: number[] }) => {
-        if (told.answer === undefined) return;
-        this.#child.off('message', hear);
-        resolve(told.answer);
+      const receive = (message: { answer?: number[] }) => {
+        if (message.answer === undefined) return;
+        this.#child.off('message', receive);
+        resolve(message.answer);
       };
-      this.#child.on('message', hear);
+      this.#child.on('message', receive);
       this.#child.once('exit', () => reject(new Error('the process with the clients ended')));
       this.#child.send(order);
     });
