@@ -58,7 +58,7 @@ const configured = () => {
   return agent;
 };
 
-describe('commands that people allowed', () => {
+describe('commands that operators allowed', () => {
   it('are kept with who allowed them, and shown in the row', () => {
     const agent = configured();
     const made = agent.take({ type: 'agent.allow', pattern: 'ls', by: 'bo' }, { from: own });
@@ -73,7 +73,7 @@ describe('commands that people allowed', () => {
     expect(agent.context.allowed.map(({ pattern }) => pattern)).toEqual(['git status', 'ls']);
   });
 
-  it('make room for the newest, and who allowed it is told which left', () => {
+  it('replace the oldest ones, and the reply names the removed ones', () => {
     const agent = configured();
     for (let n = 0; n < ALLOWED_MAX; n++) agent.allow(`run ${n}`);
     expect(agent.allow('one more').result).toEqual({ allowed: ALLOWED_MAX, leftOut: ['run 0'] });
@@ -110,7 +110,7 @@ describe('commands that people allowed', () => {
 });
 
 describe('money of a day', () => {
-  it('is counted where it is known, and refuses runs when it is spent', () => {
+  it('is counted where a price is known, and refuses runs when it is spent', () => {
     const agent = new Agent();
     agent.take({ type: 'agent.configure', settings: { ...settings, costPerDayUsd: 1 } });
     const release = (costUsd?: number) =>
@@ -131,7 +131,7 @@ describe('money of a day', () => {
 });
 
 describe('an agent that was stored by version 1', () => {
-  it('goes on with its slots and the tokens of its day', () => {
+  it('keeps its slots and the tokens of its day', () => {
     const before = configured();
     before.take({ type: 'agent.admit', runId: 'r1' }, { from: own });
     const row = JSON.parse(JSON.stringify(save(before.live))) as ReturnType<typeof save>;

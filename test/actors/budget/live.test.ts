@@ -143,7 +143,7 @@ const agentRow = (id: string) => system.index.get<AgentRow>('agents', 'default',
 const spent = expect.stringContaining('(budget.tokensPerDay)');
 
 describe('the budget of a tenant', () => {
-  it('is no actor where nobody configured it', async () => {
+  it('has no actor without a configuration', async () => {
     await configure(undefined, 'a', 'b');
     await begin('a', 'r1');
     await hears('r1', 'agent.admitted');
@@ -152,7 +152,7 @@ describe('the budget of a tenant', () => {
     expect(budget()).toBeUndefined();
   });
 
-  it('that one agent spends stops the others, says which ceiling it was, and survives a restart', async () => {
+  it('spent by one agent stops the others, names the limit, and survives a restart', async () => {
     await configure({ tokensPerDay: 100 }, 'a', 'b');
     await begin('a', 'r1');
     await begin('b', 'going');
@@ -179,7 +179,7 @@ describe('the budget of a tenant', () => {
     );
   });
 
-  it('opens again when its ceiling is raised, and is forgotten when it is taken away', async () => {
+  it('admits runs again when its limit is raised, and forgets a removed limit', async () => {
     await configure({ tokensPerDay: 1 }, 'a', 'b');
     await begin('a', 'r1');
     await hears('r1', 'agent.admitted');
@@ -198,7 +198,7 @@ describe('the budget of a tenant', () => {
     await eventually(() => expect(budget()).toMatchObject({ ceilings: {} }));
   });
 
-  it('lets so many runs of all agents go at once, the others in order, also after a restart', async () => {
+  it('admits up to its limit of runs of all agents in order, also after a restart', async () => {
     await configure({ runsMax: 1 }, 'a', 'b');
     await begin('a', 'r1');
     await hears('r1', 'agent.admitted');

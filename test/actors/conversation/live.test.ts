@@ -57,7 +57,7 @@ const runsOf = async (troupe: Installation, id: string) => {
 };
 
 describe('a conversation of two agents', () => {
-  it('answers, goes in turn, and is announced to the people of the target', async () => {
+  it('is answered, takes turns, and is announced to the users of the target', async () => {
     const troupe = await install({ config });
     await troupe.run(TARGET, 'Good morning.', { channel: 'webchat' });
     await talk(troupe, 'c1', 2);
@@ -78,14 +78,14 @@ describe('a conversation of two agents', () => {
     expect(told).toHaveLength(1);
   });
 
-  it('is not announced where people have never talked', async () => {
+  it('is not announced in a session without users', async () => {
     const troupe = await install({ config });
     await talk(troupe, 'c1', 1);
     const row = await reaches(troupe, 'c1', { status: 'ended' });
     expect(row.turns.map(({ turn }) => turn)).toEqual([0, 1]);
   });
 
-  it('comes of a message that an agent sends, and its answer is the agent’s', async () => {
+  it('starts with a message of an agent, which receives the answer', async () => {
     const troupe = await install({ config });
     const args = { sessionKey: TARGET, message: 'How are you?', timeoutSeconds: 20 };
     const { entries } = await troupe.run(REQUESTER, `call sessions_send ${JSON.stringify(args)}`);
@@ -100,7 +100,7 @@ describe('a conversation of two agents', () => {
 
 describe('a conversation whose troupe stops', () => {
   /** Each of them waits while its agent is paused; the installation restarts in that state. */
-  it('goes on from the turn that it is in, and asks none twice', async () => {
+  it('continues from its current turn and requests no turn twice', async () => {
     const data = scratchFolder();
     let troupe = await install({ config, data });
     const restarted = async (turn: number | 'announce') => {
@@ -134,7 +134,7 @@ describe('a conversation whose troupe stops', () => {
     expect((await runsOf(troupe, 'c1')).sort()).toEqual(['0', '1', 'announce']);
   }, 60_000);
 
-  it('goes on in the target’s turn', async () => {
+  it('continues in the turn of the target', async () => {
     const data = scratchFolder();
     let troupe = await install({ config, data });
     await set(troupe, 'planner', 'paused');

@@ -56,7 +56,7 @@ const nodeOf = (world: World, options: Partial<FakeNodeOptions>): FakeNode => {
 };
 
 describe('a device', () => {
-  it('is let in by a person once, and everyone can read it and hears of it', async () => {
+  it('is approved once by an operator, and all clients are notified and can read it', async () => {
     const world = await openWorld({ actors });
     const heard: DeviceNotice[] = [];
     world.system.bus.subscribe(devicesTopic('default'), ({ payload }) => {
@@ -98,7 +98,7 @@ describe('a device', () => {
     expect(drained).toMatchObject(answered({ items: [{ itemId: 'w1' }], more: false }));
   });
 
-  it('that nobody knows is not there, whatever it is told', async () => {
+  it('that does not exist is refused for every request', async () => {
     const world = await openWorld({ actors });
     expect(await world.ask(device, snap('i1'))).toMatchObject({ error: { code: 'NOT_FOUND' } });
     const removed = await world.ask(device, { type: 'device.remove' }, { principal: operator });
@@ -106,7 +106,7 @@ describe('a device', () => {
     expect(row(world)).toBeUndefined();
   });
 
-  it('that is removed leaves no row, and whoever waits for it is told', async () => {
+  it('that is removed leaves no row, and its pending callers are notified', async () => {
     const world = await paired();
     const node = nodeOf(world, { execute: () => null });
     await node.join();
@@ -142,7 +142,7 @@ describe('a command', () => {
     expect(other).toMatchObject({ error: { code: 'CONFLICT' } });
   });
 
-  it('survives a restart in flight, and is told again to a node that keeps a book', async () => {
+  it('survives a restart in progress, and is sent again to a node that records results', async () => {
     const world = await paired();
     const before = nodeOf(world, { replays: true, execute: () => null });
     await before.join();
@@ -155,7 +155,7 @@ describe('a command', () => {
     await eventually(() => expect(row(world)?.node?.invoking).toBe(0));
   });
 
-  it('is unknown when its node left and keeps no book, until the node says more', async () => {
+  it('is unknown when its node left without a record, until the node reports more', async () => {
     const world = await paired();
     const node = nodeOf(world, { execute: () => null });
     await node.join();
@@ -168,7 +168,7 @@ describe('a command', () => {
     expect(await world.ask(device, snap('i1'))).toMatchObject(answered({ payload: picture }));
   });
 
-  it('that no gateway takes never reaches the node, and may be asked for again', async () => {
+  it('that no gateway accepts never reaches the node, and may be repeated', async () => {
     const world = await paired();
     const dead = nodeOf(world, { hangs: true });
     await dead.join();
@@ -180,7 +180,7 @@ describe('a command', () => {
     expect(await world.ask(device, snap('i1'))).toMatchObject(answered({ payload: picture }));
   });
 
-  it('ends at its time, and is known to have been there or not', async () => {
+  it('ends at its deadline, with a known answer whether it reached the node', async () => {
     const world = await paired();
     const node = nodeOf(world, { execute: () => null });
     await node.join();

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { explore, stroll } from '../../charts/coverage.ts';
 import { anything, pairing, working } from './walk.ts';
 
-describe('the device chart', () => {
-  it('has no state and no transition that nothing reaches, and keeps its promises on every path', {
+describe('the device statechart', () => {
+  it('reaches every state and transition, and keeps its invariants on every path', {
     timeout: 120_000,
   }, () => {
     const paired = new Set(explore(pairing).unreached);
@@ -11,7 +11,7 @@ describe('the device chart', () => {
     expect(unreached).toEqual([]);
   });
 
-  it('answers whoever asked once, in any order of messages, reconnects and expiries', {
+  it('answers each caller once, in any order of messages, reconnects and expiries', {
     timeout: 120_000,
   }, () => {
     expect(stroll(anything, 100)).toBe(100);

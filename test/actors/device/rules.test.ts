@@ -39,8 +39,8 @@ const invoke = (id: string, changes: object = {}) => ({
   ...changes,
 });
 
-describe('a device is let in', () => {
-  it('with its first role by a door that may, and with more only by a person', () => {
+describe('the approval of a device', () => {
+  it('comes from an entry point for the first role, and from an operator for more', () => {
     const device = new Stepped();
     expect(device.ask(asOperator([READ], { approved: true }))).toMatchObject(paired);
     expect(device.ask(asOperator([ADMIN], { approved: true }))).toMatchObject(
@@ -51,7 +51,7 @@ describe('a device is let in', () => {
     expect(device.context.requests.map(({ role }) => role)).toEqual(['operator', 'node']);
   });
 
-  it('with the scopes that include others, and a person is asked about another platform', () => {
+  it('includes implied scopes, and another platform needs an operator again', () => {
     const device = new Stepped();
     device.ask(asOperator([ADMIN], { approved: true }));
     expect(device.ask(asOperator([READ, 'operator.pairing']))).toMatchObject(paired);
@@ -63,7 +63,7 @@ describe('a device is let in', () => {
     expect(device.context.roles.operator?.scopes).toEqual([ADMIN, READ]);
   });
 
-  it('under the same request while it asks for the same, and under another for more', () => {
+  it('keeps its request for the same role and scopes, and has a new one for more', () => {
     const device = new Stepped();
     const first = requestOf(device.ask(asOperator([READ])));
     device.pass(PAIRING_MS - 1);
@@ -110,7 +110,7 @@ describe('a token', () => {
     return device;
   };
 
-  it('counts when it is the first, and another only in its place by a person', () => {
+  it('is valid as the first one, and is only replaced by an operator', () => {
     const device = withRole();
     expect(device.ask(token('a'))).toMatchObject({ result: { taken: true } });
     expect(device.ask(token('b'))).toMatchObject({ result: { taken: false } });
@@ -121,7 +121,7 @@ describe('a token', () => {
     expect(device.notices.at(-1)).toMatchObject({ what: 'revoked', role: 'operator' });
   });
 
-  it('that was revoked is gone, and the role stays', () => {
+  it('that was revoked is removed, and the role remains', () => {
     const device = withRole();
     device.ask(token('a'));
     expect(device.ask({ type: 'device.revoke', role: 'operator' })).toMatchObject(
@@ -150,7 +150,7 @@ describe('the commands of a node', () => {
     permissions: { camera: 'denied' as const, notifications: 'denied' as const },
   });
 
-  it('wait for a person, those approved before do not, and what is not offered is not there', () => {
+  it('wait for an operator unless approved before, and cannot be used when not offered', () => {
     const device = Stepped.node();
     const first = device.ask(online({ surface: surface('location.get') }));
     expect(first).toMatchObject({ result: { surface: 'pending' } });
@@ -180,7 +180,7 @@ describe('the commands of a node', () => {
     expect(device.ask(invoke('i3', { command: 'system.which' }))).toBeUndefined();
   });
 
-  it('that change what it runs without asking are never invoked, whoever approved them', () => {
+  it('that change what the device may run are never invoked, whoever approved them', () => {
     const device = Stepped.node();
     const names = ['system.execApprovals.get', 'system.execApprovals.set'];
     device.ask(online({ approved: true, surface: surface(...names) }));
@@ -247,7 +247,7 @@ describe('all that a device keeps', () => {
   });
 });
 
-describe('what a node says of itself', () => {
+describe('the report of a node about itself', () => {
   it('is refused when it would make its row large', () => {
     const device = Stepped.node();
     const params = { description: 'x'.repeat(SURFACE_CHARACTERS_MAX) };
@@ -273,7 +273,7 @@ describe('an answer', () => {
     return device;
   };
 
-  it('counts from whoever was given the command, the first one, also over an older connection', () => {
+  it('counts from the first connection that received the command, also an older one', () => {
     const device = working();
     expect(device.ask(result('i1', { connId: 'c9' }))).toMatchObject({ result: { taken: false } });
     expect(device.ask(taken('i1', 'c9'))).toMatchObject({ result: { taken: false } });
@@ -288,7 +288,7 @@ describe('an answer', () => {
     expect(device.ask(invoke('i1'))).toMatchObject({ result: { payload: { json: '1' } } });
   });
 
-  it('counts also before the word that the command was taken', () => {
+  it('counts also before the acknowledgement of the command', () => {
     const device = working();
     expect(device.ask(result('i1'))).toMatchObject({ result: { taken: true } });
     expect(device.ask(taken('i1'))).toMatchObject({ result: { taken: false } });
@@ -305,7 +305,7 @@ describe('an answer', () => {
     expect(device.ask(invoke('i1', { paramsJson: '[]' }))).toBeUndefined();
   });
 
-  it('that has no room any more is forgotten, and that it was given is not', () => {
+  it('that no longer fits is forgotten, but not that it was delivered', () => {
     const device = Stepped.node();
     device.ask(online({ approved: true }));
     const json = JSON.stringify('x'.repeat(PAYLOAD_CHARACTERS_MAX - 2));
@@ -330,7 +330,7 @@ describe('an answer', () => {
     expect(device.ask(invoke('i1'))).toMatchObject(code('PAYLOAD_TOO_LARGE'));
   });
 
-  it('is not waited for when the node comes back without its book', () => {
+  it('is not awaited when the node returns without its record', () => {
     const device = working();
     device.ask(taken('i1'));
     device.ask({ type: 'device.offline', connId: 'c1' });
@@ -342,7 +342,7 @@ describe('an answer', () => {
   });
 });
 
-describe('a person’s word', () => {
+describe('the decision of an operator', () => {
   it('does not count from an actor, or without the role', () => {
     const device = Stepped.node();
     for (const type of ['device.remove', 'device.rename', 'device.revoke'])
@@ -361,7 +361,7 @@ describe('a person’s word', () => {
     });
   });
 
-  it('about a node is refused for one that was never let in as a node', () => {
+  it('about a node is refused for a device that was never approved as a node', () => {
     const device = new Stepped();
     device.ask(asOperator([READ], { approved: true }));
     expect(device.ask(online())).toMatchObject(code('FORBIDDEN'));

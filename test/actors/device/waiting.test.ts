@@ -36,7 +36,7 @@ describe('what waits for a node', () => {
     expect(device.context.waiting).toEqual([]);
   });
 
-  it('is told of when the node is there, and refused above the bound or without the role', () => {
+  it('is announced when the node is connected, and refused above the bound or without the role', () => {
     const device = Stepped.node();
     for (let n = 0; n < WAITING_MAX; n++) device.ask(item(`i${n}`));
     expect(device.ask(item('more'))).toMatchObject(code('RATE_LIMIT_EXCEEDED'));

@@ -31,12 +31,12 @@ const ask = (live: Live, event: Message, now = NOW) => {
 const keysOf = (live: Live) => (live.snapshot.context as KeyringContext).keys;
 const add = (sub: string, publicJwk = newKey()) => ({ type: 'keyring.add', sub, publicJwk });
 
-describe('the keyring chart', () => {
-  it('has no state and no transition that nothing reaches, and keeps its promises on every path', () => {
+describe('the keyring statechart', () => {
+  it('reaches every state and transition, and keeps its invariants on every path', () => {
     expect(explore(exploration).unreached).toEqual([]);
   });
 
-  it('keeps its promises on long paths in any order', () => {
+  it('keeps its invariants on long random paths', () => {
     expect(stroll(exploration, 60)).toBe(60);
   });
 });
@@ -90,7 +90,7 @@ describe('a keyring', () => {
     expect(keysOf(twice.live)).toEqual(keysOf(once.live));
   });
 
-  it('never takes a key that was revoked again, nor one that is good as that of somebody else', () => {
+  it('never accepts a revoked key again, nor a valid key of another principal', () => {
     const first = ask(fresh(), add('ann', one)).live;
     expect(ask(first, add('bob', one)).error).toMatchObject({ code: 'CONFLICT' });
     const { live } = ask(first, { type: 'keyring.revoke', kid: kidOf(one) });
@@ -101,7 +101,7 @@ describe('a keyring', () => {
     );
   });
 
-  it('gives one principal so many good keys and no more', () => {
+  it('limits the valid keys of one principal', () => {
     let live = fresh();
     for (let n = 0; n < KEYS_PER_SUB_MAX; n++) live = ask(live, add('ann')).live;
     expect(ask(live, add('ann')).error).toMatchObject({ code: 'CONFLICT' });

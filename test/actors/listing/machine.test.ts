@@ -55,12 +55,12 @@ class Listing {
 const codeOf = (made: Step) => said<Reply>(made.asks, 'reply')[0]?.error?.code;
 const url = 'https://smith.example';
 
-describe('the listing chart', () => {
-  it('has no state and no transition that nothing reaches, and keeps its promises on every path', () => {
+describe('the listing statechart', () => {
+  it('reaches every state and transition, and keeps its invariants on every path', () => {
     expect(explore(exploration).unreached).toEqual([]);
   });
 
-  it('keeps its promises on long paths in any order', () => {
+  it('keeps its invariants on long random paths', () => {
     expect(stroll(exploration, 60)).toBe(60);
   });
 });
@@ -89,7 +89,7 @@ describe('a listing', () => {
     ]);
   });
 
-  it('lets nobody speak for an agent but who registered it, and operators', () => {
+  it('accepts requests only from the registering principal and operators', () => {
     const listing = new Listing();
     listing.register(0, ada, { url });
     expect(codeOf(listing.tell(1, { type: 'registry.send_heartbeat' }, bob))).toBe('FORBIDDEN');
@@ -98,7 +98,7 @@ describe('a listing', () => {
     expect(codeOf(listing.tell(1, { type: 'registry.remove_agent' }, admin))).toBeUndefined();
   });
 
-  it('gives the name of an agent of this code to none outside, and back to this code', () => {
+  it('reserves the names of local agents, and returns them to local code', () => {
     const local = new Listing();
     local.register(0, admin);
     expect(codeOf(local.register(1, admin, { url }))).toBe('CONFLICT');
@@ -126,7 +126,7 @@ describe('a listing', () => {
     expect(codeOf(listing.register(end, ada, next))).toBeUndefined();
   });
 
-  it('drops what an operator takes out, and what this code no longer has', () => {
+  it('drops agents that an operator removes and agents that the code no longer has', () => {
     const outside = new Listing();
     outside.register(0, ada, { url });
     expect(codeOf(outside.register(1, admin, { url, actions: [] }))).toBeUndefined();

@@ -66,7 +66,7 @@ describe('a notification that is posted', () => {
     expect(got).toHaveLength(1);
   });
 
-  it('may be tried again when nobody answers', async () => {
+  it('may be retried when the receiver does not respond', async () => {
     const gone = url();
     await new Promise((resolve) => server.close(resolve));
     await expect(post({ url: gone, body }, context(true))).rejects.toMatchObject({

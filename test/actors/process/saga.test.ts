@@ -160,7 +160,7 @@ describe('a saga', () => {
     expect(shop.undone).toEqual([]);
   });
 
-  it('asks for nothing that does not fit its action, and says what does not', async () => {
+  it('refuses input that does not match its action, and names the mismatch', async () => {
     const shop = new Shop();
     const running = await open(shop);
     expect(await running.run(SELL, { goods: '' }, 'k1')).toMatchObject({
@@ -216,7 +216,7 @@ describe('a saga', () => {
     expect(shop.undone).toContain('reserve');
   });
 
-  it('goes on after a restart in the middle, and does no step twice', async () => {
+  it('continues after a restart in the middle and repeats no step', async () => {
     const shop = new Shop();
     const here = await open(shop);
     let paid = 0;
@@ -236,7 +236,7 @@ describe('a saga', () => {
   });
 });
 
-it('a worker of another release that does not know a process undoes nothing of it', async () => {
+it('a worker of another release without the process compensates nothing of it', async () => {
   const shop = new Shop();
   const here = await open(shop);
   let reached: () => void = () => {};
@@ -270,7 +270,7 @@ describe('a compensation that fails', () => {
     return { shop, here, id, approval };
   };
 
-  it('goes to a person, who is told what failed; tried again, it ends undone', async () => {
+  it('asks an operator with the error; when tried again, it ends compensated', async () => {
     const { shop, here, id, approval } = await failing();
     expect(here.approval(approval)).toMatchObject({
       state: 'asked',
@@ -284,7 +284,7 @@ describe('a compensation that fails', () => {
     expect(shop.undone).toEqual(['pay', 'reserve']);
   });
 
-  it('is left by a person’s word, and those before it are undone all the same', async () => {
+  it('is skipped by an operator, and the earlier steps are compensated', async () => {
     const { shop, here, id, approval } = await failing();
     await here.decide(approval, 'skip');
     await eventually(() => expect(here.view(id)?.state).toBe('FAILED'));
@@ -292,7 +292,7 @@ describe('a compensation that fails', () => {
     expect(shop.undone).toEqual(['reserve']);
   });
 
-  it('ends all by a person’s word, and what is not undone is named', async () => {
+  it('is ended by an operator, and the uncompensated steps are named', async () => {
     const { here, id, approval } = await failing();
     await here.decide(approval, 'abort');
     await eventually(() => expect(here.view(id)?.state).toBe('FAILED'));
@@ -300,7 +300,7 @@ describe('a compensation that fails', () => {
     expect(here.view(id)?.error?.details).toMatchObject({ undone: [], left: ['reserve', 'pay'] });
   });
 
-  it('waits over a restart, and takes nobody’s word but an operator’s, once', async () => {
+  it('waits across a restart and accepts one decision, of an operator only', async () => {
     const { here, id, approval } = await failing();
     await here.restart();
     expect(await here.decide(approval, 'skip', ['agent'])).toMatchObject({
@@ -350,7 +350,7 @@ describe('a process that cannot be right is refused', () => {
     expect(() => register(step)).toThrow(message);
   });
 
-  it('as one of its actions takes sealed payloads only', () => {
+  it('if one of its actions accepts only sealed payloads', () => {
     const sealed = defineAction({
       action: 'shop.keep_secret',
       version: '1.0.0',
@@ -372,7 +372,7 @@ describe('a process that cannot be right is refused', () => {
     expect(() => defineProcess({ ...base, steps: [] })).toThrow(/1 to 32 steps/);
   });
 
-  it('and a name and MAJOR version is there once', () => {
+  it('if its name and MAJOR version exist already', () => {
     const one = defineProcess({ ...base, steps: [{ name: 'a', ...call('shop.ship_goods') }] });
     const actions = new ActionCatalog([...shop.actions, actionOf(one)]);
     expect(() => new ProcessCatalog([one, one], actions)).toThrow(/registered twice/);

@@ -104,7 +104,7 @@ describe('the registry', () => {
     );
   });
 
-  it('lets nobody offer an action of another, but whom an operator registers with it', async () => {
+  it('accepts an offer of an action of another agent only from operators', async () => {
     const admin = { sub: 'admin', roles: ['operator'] };
     const bob = { sub: 'bob', roles: ['agent'] };
     const offering = (agent_id: string, actions: readonly ActionSpec[]) => ({
@@ -175,7 +175,7 @@ describe('the registry', () => {
     );
   });
 
-  it('remembers agents and what was announced over a restart', async () => {
+  it('keeps agents and announcements across a restart', async () => {
     await register('smith', [forge({})]);
     const sunset_at = new Date(Date.now() + DEPRECATION_MS + 60_000).toISOString();
     await ask({
@@ -233,7 +233,7 @@ describe('the beat of a process', () => {
     expect(await register('greeter', [forge({})])).toMatchObject({ code: 'CONFLICT' });
   });
 
-  it('says every five minutes that they live, and registers what is no longer known', async () => {
+  it('sends heartbeats every five minutes, and registers agents that the registry lost', async () => {
     const due: (() => void)[] = [];
     const clock = {
       ...systemClock,

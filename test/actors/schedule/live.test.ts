@@ -106,7 +106,7 @@ const idleAgain = async (world: World, fires: number) => {
 };
 
 describe('a job on a running system', () => {
-  it('fires at its times, one run for each, and knows how they ended', async () => {
+  it('fires at its times, one run for each, and records their ends', async () => {
     const { clock, world } = await scheduled({ kind: 'every', everyMs: HOUR });
     for (let fire = 1; fire <= 3; fire++) {
       clock.shift(HOUR);
@@ -129,7 +129,7 @@ describe('a job on a running system', () => {
     expect(row(world)).toMatchObject({ state: 'waiting', fires: 1, skipped: 4 });
   });
 
-  it('makes up for each time when told `fire-late`, also over a restart between', async () => {
+  it('fires for each missed time with `fire-late`, also across a restart between', async () => {
     const { clock, world } = await scheduled({ kind: 'every', everyMs: HOUR }, 'fire-late');
     await world.stop();
     clock.shift(3 * HOUR + MINUTE);
@@ -141,7 +141,7 @@ describe('a job on a running system', () => {
     expect([ids.length, new Set(ids).size]).toEqual([3, 3]);
   });
 
-  it('lets what it missed go when told `skip`', async () => {
+  it('does not fire for missed times with `skip`', async () => {
     const { clock, world } = await scheduled({ kind: 'every', everyMs: HOUR }, 'skip');
     await world.stop();
     clock.shift(2 * HOUR + 30 * MINUTE);
@@ -165,7 +165,7 @@ describe('a job on a running system', () => {
     });
   });
 
-  it('whose message the session cannot take says so and goes on', async () => {
+  it('reports a message that the session refuses, and continues', async () => {
     const { clock, world } = await scheduled({ kind: 'every', everyMs: HOUR });
     await world.restart({ actors: actors.slice(0, 1) });
     clock.shift(HOUR);

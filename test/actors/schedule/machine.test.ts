@@ -22,12 +22,12 @@ import {
 import { explore, said, stroll } from '../../charts/coverage.ts';
 import { exploration } from './walk.ts';
 
-describe('the schedule chart', () => {
-  it('has no state and no transition that nothing reaches, and keeps its promises on every path', () => {
+describe('the schedule statechart', () => {
+  it('reaches every state and transition, and keeps its invariants on every path', () => {
     expect(explore(exploration).unreached).toEqual([]);
   });
 
-  it('keeps its promises on long paths in any order', () => {
+  it('keeps its invariants on long random paths', () => {
     expect(stroll(exploration, 60)).toBe(60);
   });
 });
@@ -139,7 +139,7 @@ describe('a job', () => {
     expect(hand.live.snapshot.status).toBe('done');
   });
 
-  it('goes on by its period, and remembers the last runs only', () => {
+  it('continues with its period, and keeps only the last runs', () => {
     const hand = new Hand({ when: { kind: 'every', everyMs: HOUR } });
     for (let fire = 1; fire <= RUNS_KEPT + 5; fire++) {
       hand.comeTo(START + fire * HOUR);
@@ -156,14 +156,14 @@ describe('a job', () => {
     return hand;
   };
 
-  it('makes up for all it missed with one fire, when told `once`', () => {
+  it('fires once for all missed times with `once`', () => {
     const hand = afterAnOutage('once', 5 * HOUR + 30 * MINUTE);
     expect(hand.runIds).toEqual([`mail.${START + 5 * HOUR}`]);
     hand.end();
     expect(hand.context).toMatchObject({ skipped: 4, nextAt: START + 6 * HOUR });
   });
 
-  it('makes up for each time it missed, in order, when told `fire-late`', () => {
+  it('fires for each missed time in order with `fire-late`', () => {
     const hand = afterAnOutage('fire-late', 3 * HOUR + 30 * MINUTE);
     for (let fire = 0; fire < 3; fire++) {
       hand.end();
@@ -173,7 +173,7 @@ describe('a job', () => {
     expect(hand.context).toMatchObject({ skipped: 0, nextAt: START + 4 * HOUR });
   });
 
-  it('goes on at its next time, when told `skip`', () => {
+  it('continues at its next time with `skip`', () => {
     const hand = afterAnOutage('skip', 5 * HOUR + 30 * MINUTE);
     expect(hand.sent).toEqual([]);
     expect(hand.context).toMatchObject({ skipped: 5, nextAt: START + 6 * HOUR });
@@ -193,7 +193,7 @@ describe('a job', () => {
     expect(last).toBe(START + 150 * HOUR);
   });
 
-  it('waits for a run that takes longer than its period, and treats what passed as missed', () => {
+  it('waits for a run that takes longer than its period, and counts those times as missed', () => {
     const hand = new Hand({ when: { kind: 'every', everyMs: MINUTE } });
     hand.comeTo(START + MINUTE);
     hand.comeTo(START + 10 * MINUTE);
@@ -203,7 +203,7 @@ describe('a job', () => {
     expect(hand.runIds).toEqual([`mail.${START + MINUTE}`, `mail.${START + 10 * MINUTE}`]);
   });
 
-  it('gives up on a run that was not heard of for a day', () => {
+  it('abandons a run without a report for a day', () => {
     const hand = new Hand({ when: { kind: 'at', at: START + HOUR } });
     hand.comeTo(START + HOUR);
     hand.comeTo(START + 27 * HOUR);
@@ -211,7 +211,7 @@ describe('a job', () => {
     expect(hand.context.runs[0]!.status).toBe('lost');
   });
 
-  it('goes on with the times to come when it is turned on again', () => {
+  it('continues with future times when it is enabled again', () => {
     const hand = new Hand({ when: { kind: 'every', everyMs: HOUR } });
     hand.say({ type: 'schedule.enable', enabled: false });
     hand.comeTo(START + 5 * HOUR + MINUTE);
@@ -235,7 +235,7 @@ describe('a job', () => {
 });
 
 describe('a job of a client', () => {
-  it('tells its run what it is to live by', () => {
+  it('sends its settings to its run', () => {
     const hand = new Hand({
       when: { kind: 'every', everyMs: HOUR },
       model: 'offline/one',
@@ -248,7 +248,7 @@ describe('a job of a client', () => {
     ]);
   });
 
-  it('begins its session anew before every fire but the first', () => {
+  it('resets its session before every fire except the first', () => {
     const hand = new Hand({ when: { kind: 'every', everyMs: HOUR }, fresh: true });
     hand.comeTo(START + HOUR);
     hand.end();
@@ -291,7 +291,7 @@ describe('a job of a client', () => {
     expect(hand.context.nextAt).toBe(START + HOUR + late);
   });
 
-  it('is set only over what was there when somebody looked', () => {
+  it('is changed only if it is still in the state that the caller read', () => {
     const hand = new Hand({ when: { kind: 'every', everyMs: HOUR } });
     const seen = hand.context.updatedAt;
     hand.now += 1;
@@ -311,7 +311,7 @@ describe('a job of a client', () => {
 });
 
 describe('a row of version 1', () => {
-  it('is told where its fires were told', () => {
+  it('sends its results where its fires were reported', () => {
     const hand = new Hand({ when: { kind: 'every', everyMs: HOUR } });
     hand.comeTo(START + HOUR);
     hand.end();
@@ -354,7 +354,7 @@ describe('a job whose clock was set back', () => {
     expect(hand.runIds).toEqual([`mail.${START + HOUR}`, `mail.${START + 2 * HOUR}`]);
   });
 
-  it('by a day goes on with the times of the clock, each as a run of its own', () => {
+  it('by day continues with the times of the clock, each as its own run', () => {
     const hand = new Hand({ when: { kind: 'every', everyMs: HOUR } });
     hand.comeTo(START + HOUR);
     hand.end();

@@ -15,7 +15,7 @@ const bytesOf = (session: Driven, said: Said): number =>
 const isAccepted = ({ answers }: Said): boolean => answers[0]?.error === undefined;
 
 describe('what waits for a session', () => {
-  it('is refused when it would be more than one turn can take in, whatever overflow says', () => {
+  it('is refused when it exceeds what one turn can accept, whatever the overflow policy', () => {
     const session = new Driven();
     session.begin('r1', { queue: { cap: 100 } });
     const answers = ['r2', 'r3', 'r4', 'r5'].flatMap(
@@ -31,7 +31,7 @@ describe('what waits for a session', () => {
     expect(encode(session.context).length).toBeLessThan(5 * MIB);
   });
 
-  it('may be one message as large as a door lets in', () => {
+  it('may be one message of the largest size that an entry point accepts', () => {
     const session = new Driven();
     session.begin('r1');
     const [answered] = session.receive('r2', { text: 'a'.repeat(3.9 * MIB) }).answers;
@@ -70,7 +70,7 @@ describe('messages that join a run', () => {
     expect(256 + next).toBe(accepted);
   });
 
-  it('are told the whole reply when they are few', () => {
+  it('receive the whole reply when they are few', () => {
     const session = new Driven();
     session.begin('r1');
     session.receive('r2');

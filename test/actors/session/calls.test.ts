@@ -44,7 +44,7 @@ describe('the calls of one answer', () => {
     expect(callsOf(session.started.get('tools'))).toEqual(['e']);
   });
 
-  it('past the 32nd do not run, and each has a result that says so', () => {
+  it('beyond the 32nd do not run, and each has a result that says so', () => {
     const session = new Driven();
     session.begin('r1');
     const refused = 'Not run: too many.';
@@ -77,7 +77,7 @@ describe('the calls of one answer', () => {
   });
 });
 
-describe('a call that a person is asked about', () => {
+describe('a call that needs an approval', () => {
   it('runs when it is allowed', () => {
     const { session, tells, decide } = asking();
     expect(tells).toMatchObject([{ ask: true, event: { type: 'approval.ask', forMs: 9_000 } }]);
@@ -86,13 +86,13 @@ describe('a call that a person is asked about', () => {
     expect(callsOf(session.started.get('tools'))).toEqual(['a', 'b']);
   });
 
-  it('is not asked about again when it is always allowed', () => {
+  it('needs no further approval when it is always allowed', () => {
     const { decide } = asking();
     const { tells } = decide({ state: 'allowed', decision: 'allow-always' });
     expect(tells).toMatchObject([{ event: { type: 'agent.allow', pattern: 'make *', by: 'ada' } }]);
   });
 
-  it('does not run when it is denied, and the model reads by whom', () => {
+  it('does not run when it is denied, and the model receives who denied it', () => {
     const { session, decide } = asking();
     const { entries } = decide({ state: 'denied', decision: 'deny', why: 'too early' });
     expect(entries).toMatchObject([
@@ -115,7 +115,7 @@ describe('a call that a person is asked about', () => {
     expect(session.state).toBe('idle');
   });
 
-  it('is taken back when somebody speaks, and the model hears that first', () => {
+  it('is withdrawn when a user sends a message, which the model receives first', () => {
     const { session, decide, approvalId } = asking();
     const { tells, entries } = session.receive('r2');
     expect(tells).toEqual([
@@ -134,7 +134,7 @@ describe('a call that a person is asked about', () => {
     expect(session.started.has('tools')).toBe(false);
   });
 
-  it('is still asked about when what comes is not for this run', () => {
+  it('remains open when a message arrives that is not for this run', () => {
     const { session, decide } = asking();
     session.receive('r2', { queue: 'followup' });
     decide({ state: 'allowed', decision: 'allow-once' });
@@ -172,7 +172,7 @@ describe('a ceiling', () => {
     });
   });
 
-  it('on identical calls tells the model first, and ends the run at twice as many', () => {
+  it('on identical calls warns the model first, and ends the run at twice as many', () => {
     const session = new Driven();
     session.begin('r1', { limits: { identicalCallsMax: 2 } });
     const same = answer([call('s')]);

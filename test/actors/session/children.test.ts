@@ -21,7 +21,7 @@ import {
 } from './parent.ts';
 
 describe('a spawn', () => {
-  it('is granted in one turn, and taken from the books', () => {
+  it('is granted in one turn, and deducted from the budget', () => {
     const session = acting();
     const said = spawn(session, 'c1', { limits: { ...limits, tokensPerTree: 4_000 } });
     expect(resultOfSpawn(said)).toMatchObject({ status: 'accepted', tokens: 4_000, queued: false });
@@ -77,7 +77,7 @@ describe('a spawn', () => {
     expect(session.context.children?.filter(({ going }) => going)).toHaveLength(2);
   });
 
-  it('comes behind those that wait, also where more places have been given meanwhile', () => {
+  it('queues behind the waiting ones, also when more slots were granted meanwhile', () => {
     const session = acting();
     for (const id of ['c1', 'c2', 'c3', 'c4']) spawn(session, id);
     const said = spawn(session, 'c5', { limits: { ...limits, concurrentMax: 3 } });
@@ -100,7 +100,7 @@ const withTokens = (tokens: number) => ({
 });
 
 describe('the end of a subagent', () => {
-  it('gives back what was not used', () => {
+  it('returns what was not used', () => {
     const session = acting();
     spawn(session, 'c1');
     end(session, 'c1');
@@ -110,7 +110,7 @@ describe('the end of a subagent', () => {
     });
   });
 
-  it('answers the call that waits, and is told to nobody else', () => {
+  it('answers the waiting call, and is reported nowhere else', () => {
     const session = acting();
     expect(spawn(session, 'c1', { wait: true }).answers).toEqual([]);
     const said = end(session, 'c1');
@@ -127,7 +127,7 @@ describe('the end of a subagent', () => {
     expect(session.state).toBe('idle');
   });
 
-  it('that answered a call whose worker died is told again to the call made again', () => {
+  it('that answered a call of a dead worker answers the repeated call', () => {
     const session = acting();
     spawn(session, 'c1', { wait: true });
     end(session, 'c1');
@@ -162,7 +162,7 @@ describe('the end of a subagent', () => {
     expect(session.context.run?.origin).toMatchObject({ kind: 'subagents', ids: ['c1'] });
   });
 
-  it('steers the run that goes on, without its calls being skipped', () => {
+  it('steers the active run without skipping its calls', () => {
     const session = new Driven();
     session.begin('r1');
     session.done('model', answer([call('a', { parallel: false }), call('b')]));
@@ -175,7 +175,7 @@ describe('the end of a subagent', () => {
     expect(session.context.reports).toBeUndefined();
   });
 
-  it('begins a run while nobody else goes on', () => {
+  it('starts a run when no other one is active', () => {
     const session = acting();
     spawn(session, 'c1');
     finish(session);
@@ -199,7 +199,7 @@ describe('the end of a subagent', () => {
     expect(session.context.run?.origin?.ids).toEqual(['c1', 'c2']);
   });
 
-  it('of one that nobody knows changes nothing', () => {
+  it('of an unknown subagent changes nothing', () => {
     const session = new Driven();
     const said = end(session, 'c9');
     expect(told(said, 'subagent.heard')).toMatchObject({ how: 'unknown' });
@@ -215,7 +215,7 @@ describe('a subagent that could not be begun', () => {
     error: { code: 'UNREGISTERED', message: 'no worker knows subagents' },
   });
 
-  it('gives its grant back, and is reported like any other end', () => {
+  it('returns its grant, and is reported like any other end', () => {
     const session = acting();
     spawn(session, 'c1');
     session.send(refusal('subagent.go'), subagent('c1'));
@@ -230,7 +230,7 @@ describe('a subagent that could not be begun', () => {
     });
   });
 
-  it('begins the run that reads so where nothing goes on, and answers the call that waits', () => {
+  it('starts the run that reads it if none is active, and answers the waiting call', () => {
     const idle = acting();
     spawn(idle, 'c1');
     finish(idle);
@@ -255,7 +255,7 @@ describe('subagents that are killed, or lose their parent', () => {
     expect(told(said, 'subagent.kill')).toMatchObject({ reason: 'enough' });
   });
 
-  it('are killed by a reset, and their ends are silent', () => {
+  it('are killed by a reset, and their ends are not reported', () => {
     const session = acting();
     spawn(session, 'c1');
     const said = session.send({ type: 'session.reset' });
@@ -264,7 +264,7 @@ describe('subagents that are killed, or lose their parent', () => {
     expect(session.state).toBe('idle');
   });
 
-  it('stay with the session that begins anew where it adopts them', () => {
+  it('remain with a reset session that adopts them', () => {
     const session = acting();
     spawn(session, 'c1', { limits: { ...limits, onParentReset: 'adopt' } });
     session.send({ type: 'session.reset' });
@@ -272,7 +272,7 @@ describe('subagents that are killed, or lose their parent', () => {
     expect(session.context.run?.origin?.ids).toEqual(['c1']);
   });
 
-  it('are told to nobody where they are detached, and those that wait are killed', () => {
+  it('are not reported when they are detached, and waiting ones are killed', () => {
     const session = acting();
     const detach = { limits: { ...limits, concurrentMax: 1, onParentReset: 'detach' as const } };
     spawn(session, 'c1', detach);
@@ -291,7 +291,7 @@ describe('subagents that are killed, or lose their parent', () => {
     expect(session.state).toBe('closed');
   });
 
-  it('are taken over by another session, as far as it can', () => {
+  it('are adopted by another session as far as it has room', () => {
     const session = new Driven();
     const children = Array.from({ length: 66 }, (_, n) => ({
       id: `c${n}`,

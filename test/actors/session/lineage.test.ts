@@ -51,7 +51,7 @@ describe('a message may not go', () => {
   });
 });
 
-describe('a run that takes several messages', () => {
+describe('a run that answers several messages', () => {
   it('has the longer way, all sessions of both and the fewer messages', () => {
     const other = lineage({ hops: 4, visited: ['b', 'a'], left: 3 });
     expect(joinedLineage(lineage(), other)).toEqual({ hops: 4, visited: ['a', 'b'], left: 3 });
@@ -62,7 +62,7 @@ describe('a run that takes several messages', () => {
 });
 
 describe('a spawn or a report', () => {
-  it('takes half of the messages, one hop further', () => {
+  it('has half of the messages, one hop further', () => {
     expect(nextHop(lineage({ left: 11 }), 'b', limits)).toEqual({
       hops: 2,
       visited: ['a', 'b'],
@@ -112,7 +112,7 @@ function storm(steps: readonly { from: number; to: number; how: string }[], most
 }
 
 describe('whatever agents do among themselves', () => {
-  it('comes to its end: so many messages, and chains so long, at most', () => {
+  it('ends: the number of messages and the length of chains are limited', () => {
     fc.assert(
       fc.property(
         fc.array(step, { maxLength: 400 }),
@@ -128,7 +128,7 @@ describe('whatever agents do among themselves', () => {
     );
   });
 
-  it('leaves room: one that asks again and again may do so a dozen times', () => {
+  it('allows a dozen requests in sequence', () => {
     const again = Array.from({ length: 400 }, (_, n) => ({ from: 0, to: n + 1, how: 'send' }));
     expect(storm(again, { messagesMax: 200, hopsMax: 4 }).sent).toBeGreaterThan(11);
   });

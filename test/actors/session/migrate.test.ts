@@ -91,7 +91,7 @@ describe('a session that version 1 stored', () => {
     expect(checkRow(sessionMachine, withAgentLoop(row))).toEqual([]);
   });
 
-  it('goes on with the results of the tools that it waits for, and then calls the model', () => {
+  it('continues with the results of its pending tools, and then calls the model', () => {
     const row = withAgentLoop(rows.at(-1)![1]);
     const meta: Meta = { id: 'm1', now: 50, self };
     const results = [{ callId: 'c0', name: 'clock', result: '12:00', isError: false }];
@@ -134,7 +134,7 @@ describe('a session that version 1 stored', () => {
     expect(calls).toMatchObject([{ confinement: { sandboxed: true, workspaceAccess: 'none' } }]);
   });
 
-  it('refuses the calls of an answer whose worker made no plan, so that the model asks again', () => {
+  it('refuses the calls of an answer without a plan, so that the model asks again', () => {
     const answer = { text: '', calls: [call], stop: 'tools', usage, model: 'offline/offline' };
     expect(planOf(answer as never)).toMatchObject([
       { id: 'c0', refused: expect.stringContaining('Call it again') },
@@ -147,7 +147,7 @@ describe('a session that was stored before agents could talk', () => {
     expect(checkRow(sessionMachine, STORED_BEFORE_TALK)).toEqual([]);
   });
 
-  it('goes on with its run, which may start subagents and write to others, and then the next', () => {
+  it('continues with its run, which may spawn and send, and then with the next one', () => {
     let live = load(sessionMachine, STORED_BEFORE_TALK);
     let now = 2_000;
     const metaOf = (): Meta => ({ id: `m${++now}`, now, self, reply: { id: 'q' } });

@@ -37,7 +37,7 @@ describe("a subagent's session", () => {
     expect(resultOfSpawn(spawn(session, 'g2', little))).toMatchObject({ rule: 'tokens' });
   });
 
-  it('hears of each end, for its own waits for it', () => {
+  it('receives each end, for its own waits for it', () => {
     const session = child();
     spawn(session, 'g1', { ...deep, reportBack: false });
     const said = finish(session);
@@ -46,7 +46,7 @@ describe("a subagent's session", () => {
     expect(session.context.run?.origin?.ids).toEqual(['g1']);
   });
 
-  it('that is told to stop says when the last one below has ended', () => {
+  it('that is stopped reports when the last subagent below it has ended', () => {
     const session = child();
     spawn(session, 'g1', deep);
     session.send({ type: 'session.abort' }, own);
@@ -58,7 +58,7 @@ describe("a subagent's session", () => {
     expect(session.state).toBe('idle');
   });
 
-  it('that is told to stop while it collects reports has nothing more to begin', () => {
+  it('that is stopped while it collects reports starts no further run', () => {
     const session = child();
     for (const id of ['g1', 'g2']) spawn(session, id, deep);
     finish(session);

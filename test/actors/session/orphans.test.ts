@@ -10,7 +10,7 @@ const limits = { ...spawnLimits, concurrentMax: 2 };
 const subagent = (id: string) => subagentAddress('default', id);
 
 describe('results that a deleted session leaves, where they are adopted,', () => {
-  it('are read by the session that takes them over also where they had ended already', () => {
+  it('are read by the session that adopts them, also if they had ended before', () => {
     const web = 'agent:main:web';
     const session = new Driven(web);
     session.begin('r1');

@@ -42,7 +42,7 @@ describe('a session of a subagent that has not begun', () => {
     expect(session.context).toMatchObject({ terms: granted.terms, run: { runId: 'sub-u1' } });
   });
 
-  it('says so to a client, who forged its key', () => {
+  it('refuses a client that forged its key', () => {
     const { answers } = new Driven(CHILD).receive('r1');
     expect(answers).toMatchObject([{ error: { code: 'NOT_FOUND' } }]);
     expect(answers[0]!.error!.message).toContain('troupe subagents list');
@@ -50,14 +50,14 @@ describe('a session of a subagent that has not begun', () => {
 });
 
 describe('a session whose subagent has ended', () => {
-  it('hears nothing more of agents and schedules: its grant has gone back', () => {
+  it('ignores agents and schedules, because its grant has returned', () => {
     const session = ended();
     session.receive('m1', ofAgent, conversation);
     session.receive('m2', {}, schedule);
     expect(session.context).toMatchObject({ run: null, queue: [], isOver: true });
   });
 
-  it('answers people with what it has left, and starts nobody', () => {
+  it('answers users with the rest of its grant, and spawns no subagent', () => {
     const session = ended();
     session.begin('r1');
     session.done('model', answer([call('a')]));
@@ -68,7 +68,7 @@ describe('a session whose subagent has ended', () => {
     expect(session.context).toMatchObject({ isOver: true, run: null });
   });
 
-  it('was killed: what comes before its last run has ended is not heard either', () => {
+  it('that was killed ignores messages that arrive before its last run has ended', () => {
     const session = new Driven(CHILD);
     task(session);
     session.admit('sub-u1');
@@ -110,14 +110,14 @@ describe('a session of a subagent that waits for what it has started', () => {
     { to: subagent, event: { status: 'aborted', open: 0, error: { message } } },
   ];
 
-  it('tells its subagent that it was deleted, which would wait for its time-out', () => {
+  it('notifies its subagent of its deletion, which would otherwise wait for a timeout', () => {
     const session = waiting();
     expect(endIn(session.send({ type: 'session.close' }))).toMatchObject(
       told('its session was deleted'),
     );
   });
 
-  it('tells it when a reset leaves nothing that goes on', () => {
+  it('notifies it when a reset leaves no active work', () => {
     const session = waiting('detach');
     const said = session.send({ type: 'session.reset' });
     expect(endIn(said)).toMatchObject(told('its session was reset'));
@@ -126,7 +126,7 @@ describe('a session of a subagent that waits for what it has started', () => {
     expect(endIn(waiting().send({ type: 'session.reset' }))).toEqual([]);
   });
 
-  it('tells it when an abort takes the message away that would have been the next run', () => {
+  it('notifies it when an abort removes the message of the next run', () => {
     const session = new Driven(CHILD);
     task(session);
     session.admit('sub-u1', { queue: { mode: 'collect' } });
@@ -148,7 +148,7 @@ describe('a session that never was', () => {
     expect([answers, rows]).toMatchObject([[{ result: { aborted: [] } }], []]);
   });
 
-  it('is no session of a subagent by a reset either: it takes its own task', () => {
+  it('is no session of a subagent after a reset either: it accepts its own task', () => {
     const session = new Driven(CHILD);
     session.send({ type: 'session.reset' });
     expect(codeOf(session.receive('r1'))).toBe('NOT_FOUND');

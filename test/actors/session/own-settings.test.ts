@@ -6,8 +6,8 @@ import { Driven, type Said } from './driven.ts';
 
 const rowIn = (said: Said) => said.rows('sessions').at(-1)!.value as SessionRow;
 
-describe('where people put a session', () => {
-  it('is in its row; its group and its pin stay when it begins anew, being archived does not', () => {
+describe('the group, pin and archive mark of a session', () => {
+  it('are in its row; a reset keeps the group and the pin, but not the mark', () => {
     const session = new Driven();
     const set = { archived: true, pinned: true, category: ' work ' };
     expect(rowIn(session.send({ type: 'session.set', ...set }))).toMatchObject({
@@ -31,7 +31,7 @@ describe('where people put a session', () => {
 });
 
 describe('a note', () => {
-  it('stands in the transcript as words of the assistant, under no run, and begins none', () => {
+  it('is in the transcript as text of the assistant, without a run, and starts none', () => {
     const session = new Driven();
     const said = session.send({
       type: 'session.inject',
@@ -51,7 +51,7 @@ describe('a note', () => {
     expect(session.context.run).toBeNull();
   });
 
-  it('that is for the agent stands there as words to it, with who says it, and begins no run', () => {
+  it('for the agent is in the transcript with its author, and starts no run', () => {
     const session = new Driven();
     const note = { text: 'The disk is full.', label: 'system event', role: 'user' };
     const said = session.send({ type: 'session.inject', ...note });

@@ -3,7 +3,7 @@ import { answer, call, Driven, resultOf } from './driven.ts';
 
 const thinking = { running: { working: 'thinking' } };
 
-describe('a message that comes while a run goes', () => {
+describe('a message that arrives during a run', () => {
   it('joins it at the next boundary of a tool, and the calls that have not begun are skipped', () => {
     const session = new Driven();
     session.begin('r1');
@@ -46,7 +46,7 @@ describe('a message that comes while a run goes', () => {
     expect(session.context.run?.runId).toBe('r2');
   });
 
-  it('aborts the run and begins at once when it interrupts', () => {
+  it('aborts the run and starts at once in mode interrupt', () => {
     const session = new Driven();
     session.begin('r1');
     session.receive('r2', { queue: 'followup' });
@@ -71,7 +71,7 @@ describe('a message that comes while a run goes', () => {
     expect(session.rows.get('r3')).toMatchObject({ status: 'running', joined: 'r2' });
   });
 
-  it('that comes before the agent has said how goes by what it says', () => {
+  it('that arrives before the mode of the agent uses its own mode', () => {
     const session = new Driven();
     session.receive('r1');
     session.receive('r2');
@@ -84,7 +84,7 @@ describe('a message that comes while a run goes', () => {
   });
 
   it.each(['steer', 'followup'] as const)(
-    'before its model is asked has a run and a reply of its own (%s)',
+    'before the model request has its own run and reply (%s)',
     (queue) => {
       const session = new Driven();
       session.receive('r1', { queue });
@@ -158,7 +158,7 @@ describe('more messages than may wait', () => {
 });
 
 describe('a reset', () => {
-  it('ends what goes on and what waits, and begins under another session id', () => {
+  it('ends active and waiting runs, and starts another session id', () => {
     const session = new Driven();
     session.begin('r1');
     session.receive('r2', { queue: 'followup' });
@@ -177,7 +177,7 @@ describe('a reset', () => {
   });
 });
 
-describe('a conversation that a person has shortened', () => {
+describe('a conversation that a user has compacted', () => {
   const shortened = (inputTokens: number) => ({
     compacted: inputTokens > 0,
     summary: 'they spoke',

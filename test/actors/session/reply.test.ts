@@ -121,7 +121,7 @@ describe('the reply of a run', () => {
   });
 
   const anyText = fc.string({ unit: 'binary' });
-  it('never begins or ends with the token, is silent exactly when empty, and says an answer once', () => {
+  it('never starts or ends with the token, is silent only when empty, and repeats no answer', () => {
     const token = fc.constantFrom('', 'NO_REPLY', '**NO_REPLY**', 'NO_REPLY\n');
     fc.assert(
       fc.property(

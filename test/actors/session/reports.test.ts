@@ -19,7 +19,7 @@ const reportOf = (id: string, more: Partial<Report> = {}): Report => {
 const withReports = (reports: readonly Report[]) => ({ ...new Driven().context, reports });
 
 describe('the message of reports', () => {
-  it('says of each how it ended, its task, its numbers and what it found, and then what to do', () => {
+  it('contains the outcome, task, numbers and findings of each, and then instructions', () => {
     const failed = {
       label: 'the\nsecond',
       outcome: 'failed' as const,

@@ -152,7 +152,7 @@ function expectOneOfEachTurn(crowd: Crowd): void {
 }
 
 describe('agents that talk and spawn, each with one slot', () => {
-  it('come to rest by themselves, each result told once, the books whole', {
+  it('become idle, with each result reported once and complete budgets', {
     timeout: 180_000,
   }, () => {
     const seen = { told: 0, talks: 0 };
@@ -180,7 +180,7 @@ describe('agents that talk and spawn, each with one slot', () => {
   });
 
   it.each<OrphanPolicy>(['cascade', 'adopt', 'detach'])(
-    'come to rest whatever people do meanwhile, nothing told twice: %s',
+    'become idle whatever users do meanwhile, with nothing reported twice: %s',
     { timeout: 180_000 },
     (policy) => {
       property(RUNS / 2, (pick) => {

@@ -26,7 +26,7 @@ const queueOf = (session: Driven) => session.context.queue.map(({ runId }) => ru
 const rowIn = (said: Said) => said.rows('sessions').at(-1)!.value as SessionRow;
 
 describe('a message of an agent', () => {
-  it('is a run of its own that carries who sent it, and takes no slot', () => {
+  it('has its own run that records its sender, and uses no slot', () => {
     const session = new Driven();
     const begun = session.receive('m1', ofAgent, conversation);
     expect(begun.entries).toMatchObject([{ type: 'user', runId: 'm1', origin }]);
@@ -35,7 +35,7 @@ describe('a message of an agent', () => {
     expect(session.admitted('m1').events).toMatchObject([{ phase: 'start', origin }]);
   });
 
-  it('does not join the run of a person, whatever the queue of the session is', () => {
+  it('does not join the run of a user, whatever the queue mode of the session', () => {
     const session = new Driven();
     session.begin('r1', { queue: { mode: 'steer' } });
     session.receive('m1', ofAgent, conversation);
@@ -46,7 +46,7 @@ describe('a message of an agent', () => {
     expect(session.context.run).toMatchObject({ runId: 'm1', origin });
   });
 
-  it('comes from an actor: a door cannot speak in its name', () => {
+  it('comes from an actor: an entry point cannot send in its name', () => {
     const session = new Driven();
     const begun = session.receive('r1', { ...ofAgent, channel: 'irc' });
     expect(begun.entries[0]).not.toHaveProperty('origin');
@@ -82,7 +82,7 @@ describe('a message of an agent', () => {
     expect(queueOf(session)).toEqual(['m1', 'r3']);
   });
 
-  it('leaves no room for a person where only messages of agents wait', () => {
+  it('leaves no room for a user where only messages of agents wait', () => {
     const session = new Driven();
     session.begin('r1', { queue: { cap: 1, mode: 'followup' } });
     session.receive('m1', ofAgent, conversation);
@@ -123,7 +123,7 @@ describe('a message that joins a run of agents', () => {
   });
 });
 
-describe('the sender of a message that asked for it is told of its end', () => {
+describe('the sender of a message that requested it receives a report of its end', () => {
   const told = { type: 'run.ended', to: conversation, runId: 'm1', open: 0 };
 
   it('when its run ends', () => {
@@ -144,7 +144,7 @@ describe('the sender of a message that asked for it is told of its end', () => {
     ]);
   });
 
-  it('when the run fails, with the error, and what comes next by itself', () => {
+  it('when the run fails, with the error and the automatic next step', () => {
     const session = new Driven();
     session.receive('m1', ofAgent, conversation);
     session.receive('m2', ofAgent, conversation);
@@ -180,7 +180,7 @@ describe('the sender of a message that asked for it is told of its end', () => {
     expect(endsIn(session.send(event))).toMatchObject([{ ...told, status: 'aborted', text: '' }]);
   });
 
-  it('with the door that people came through last', () => {
+  it('with the entry point that users used last', () => {
     const session = new Driven();
     session.receive('m1', { ...ofAgent, channel: 'irc' }, conversation);
     session.receive('r1', { channel: 'telegram', queue: 'followup' });
@@ -234,7 +234,7 @@ describe("a subagent's session", () => {
     expect(session.context.terms).toBeUndefined();
   });
 
-  it('takes them once, and no other session does', () => {
+  it('accepts them once, and no other session does', () => {
     const { session } = begun();
     expect(session.context.terms).toEqual(terms());
     session.receive('t2', { terms: terms({ tokens: 9 ** 9 }), queue: 'interrupt' }, subagent);
@@ -265,7 +265,7 @@ describe("a subagent's session", () => {
     expect(rowIn(end)).toMatchObject({ spawnedBy: 'agent:main:main' });
   });
 
-  it('tells its subagent of every run, of one that it asked for once', () => {
+  it('reports every run to its subagent, and the requested one once', () => {
     const { session } = begun();
     session.admit('t1');
     expect(endsIn(session.done('model', answer([])))).toMatchObject([
@@ -302,7 +302,7 @@ describe("a subagent's session", () => {
 });
 
 describe('a label', () => {
-  it('is trimmed, in the row, and stays when the session begins anew', () => {
+  it('is trimmed, in the row, and remains after a reset', () => {
     const session = new Driven();
     const said = session.send({ type: 'session.set', label: '  news ', model: 'offline/b' });
     expect(rowIn(said).label).toBe('news');
@@ -359,7 +359,7 @@ describe('what subagents have reported when a run ends', () => {
     return session;
   };
 
-  it("is a run of its own, of the same id for the same reports, which is nobody's message", () => {
+  it('has its own run, with the same id for the same reports, and is no message of a user', () => {
     const [said, again] = [1, 2].map(() => reported().done('model', answer([])));
     expect(said!.entries.at(-1)).toMatchObject({
       type: 'user',
@@ -372,7 +372,7 @@ describe('what subagents have reported when a run ends', () => {
     expect(admit?.event).toMatchObject({ nested: true });
   });
 
-  it("is material in front of a message that waits, whose run is the person's", () => {
+  it('precedes a waiting message, whose run belongs to the user', () => {
     const session = reported();
     session.receive('r2', { queue: 'followup' });
     const said = session.done('model', answer([]));

@@ -22,7 +22,7 @@ const context = (more: object = {}) =>
   }) as SessionContext;
 
 describe('the settings of a subagent', () => {
-  it('are those of its agent where its grant says nothing', () => {
+  it('are those of its agent where its grant has none', () => {
     const made = underTerms(
       { ...settings, model: 'offline/echo', fallbacks: ['offline/b'] },
       terms(),
@@ -47,7 +47,7 @@ describe('the settings of a subagent', () => {
     expect(underTerms(settings, terms({ turnsMax: 900 })).limits?.turnsMax).toBe(64);
   });
 
-  it('name its model, its thinking, what it is for and its sandbox as it was asked for', () => {
+  it('contain the requested model, thinking level, label and sandbox', () => {
     const sandbox = { mode: 'always', workspaceAccess: 'ro', allow: ['read'], deny: [] } as const;
     const given = { model: 'offline/b', thinking: 'high', purpose: 'Looks.', sandbox };
     expect(underTerms(settings, terms(given))).toMatchObject({ ...given, agentId: 'scout' });
@@ -72,7 +72,7 @@ describe('a subagent', () => {
     );
   });
 
-  it('that is confined to its own workspace starts nobody in that of its agent', () => {
+  it('that is confined to its own workspace spawns none in the workspace of its agent', () => {
     const session = new Driven('agent:scout:subagent:u1');
     const parent = address('default', 'subagent', 'u1');
     session.receive('sub-u1', { terms: terms({ spawns: 9 }) }, parent);
@@ -91,7 +91,7 @@ describe('a subagent', () => {
     ).toBe(address('default', 'subagent', 'c2'));
   });
 
-  it('gives those that it starts no tools that it was not given', () => {
+  it('grants no tools that it was not granted', () => {
     expect(givenOf(context())).toBeUndefined();
     expect(givenOf(context({ terms: terms() }))).toEqual({ allow: [], deny: [] });
   });

@@ -110,7 +110,7 @@ function expectRest(crowd: Crowd): void {
 }
 
 describe('a tree of subagents', () => {
-  it('passes no ceiling, tells each end once, and has all back that was not used', {
+  it('exceeds no limit, reports each end once, and gets all unused grants back', {
     timeout: 120_000,
   }, () => {
     let started = 0;

@@ -18,7 +18,7 @@ const types = (said: Said) => said.tells.map(({ event }) => event.type);
 const result = (said: Said) => said.answers[0]?.result as Record<string, unknown> | undefined;
 
 describe('a message to another session', () => {
-  it('begins a conversation with a part of the messages that are left, and a probe', () => {
+  it('begins a conversation with a share of the remaining messages, and a probe', () => {
     const session = acting();
     const said = session.send(converseOf('t1', 'r1'));
     expect(types(said)).toEqual(['conversation.begin', 'session.probe']);
@@ -97,14 +97,14 @@ describe('a probe', () => {
     path,
   });
 
-  it('that comes to who waits for its origin closes the circle', () => {
+  it('that reaches a session waiting for its origin closes the cycle', () => {
     const session = acting();
     session.send(converseOf('t1', 'r1'));
     const said = session.send(probe('agent:other:main'), other);
     expect(said.tells).toMatchObject([{ to: other, event: { type: 'session.cycle', id: 'p1' } }]);
   });
 
-  it('goes on along what is waited for, once, and not in a circle of its own', () => {
+  it('is forwarded along waits, once, and not in a cycle of its own', () => {
     const session = acting();
     session.send(converseOf('t1', 'r1'));
     const said = session.send(probe('agent:x:main'), other);
@@ -114,7 +114,7 @@ describe('a probe', () => {
     expect(session.send(seen, other).tells).toEqual([]);
   });
 
-  it('goes on to a subagent whose end is waited for', () => {
+  it('is forwarded to a subagent whose end is awaited', () => {
     const session = acting();
     session.send(spawnOf('c1', 'r1', { wait: true }));
     session.send(spawnOf('c2', 'r1'));

@@ -39,7 +39,7 @@ const runRow = (system: System, id: string) =>
   system.index.get<RunRow>('runs', 'default', `sub-${id}`);
 
 describe('a subagent of a running session', () => {
-  it('does its task in a session of its own, and its end comes to its parent once', async () => {
+  it('does its task in its own session, and its end reaches its parent once', async () => {
     const system = await open(folder());
     const parent = await holdParent(system);
     const events = eventsOf(system);
@@ -61,7 +61,7 @@ describe('a subagent of a running session', () => {
     });
   });
 
-  it('tells why it failed', async () => {
+  it('reports why it failed', async () => {
     const system = await open(folder());
     const parent = await holdParent(system);
     const events = eventsOf(system);
@@ -72,7 +72,7 @@ describe('a subagent of a running session', () => {
     expect(events[1]).toMatchObject({ outcome: 'error', errorMessage: reason });
   });
 
-  it('is over when its time is up, and so is its run', async () => {
+  it('ends at its time limit, with its run', async () => {
     const system = await open(folder());
     const parent = await holdParent(system);
     await parent.spawn('a', '[[stall:1]] think for ever', { timeoutMs: 300 });
@@ -93,7 +93,7 @@ describe('a subagent of a running session', () => {
     expect(await tell(system, 'a', kill)).toMatchObject({ result: { killed: [] } });
   });
 
-  it('waits for a place, and takes the one that comes free', async () => {
+  it('waits for a slot, and uses the next free one', async () => {
     const system = await open(folder());
     const parent = await holdParent(system);
     const one = { concurrentMax: 1 };
@@ -108,7 +108,7 @@ describe('a subagent of a running session', () => {
     await parent.rowWith('b', { status: 'completed' });
   });
 
-  it('is told something while it runs', async () => {
+  it('receives a message while it runs', async () => {
     const system = await open(folder());
     const parent = await holdParent(system);
     await parent.spawn('a', '[[stall:1]] think for ever');
@@ -123,7 +123,7 @@ describe('a subagent of a running session', () => {
     );
   });
 
-  it('goes on in another process where the first one stopped', async () => {
+  it('continues in another process after a restart', async () => {
     const path = folder();
     const first = await openRealSystem(path, 0);
     const before = await holdParent(first);
@@ -137,7 +137,7 @@ describe('a subagent of a running session', () => {
     await parent.rowWith('a', { status: 'killed', reported: 'steer' });
   });
 
-  it('is not there when nobody reserved it', async () => {
+  it('does not exist without a reservation', async () => {
     const system = await open(folder());
     expect(await tell(system, 'x', { type: 'subagent.kill', reason: 'no' })).toMatchObject({
       error: { code: 'NOT_FOUND' },

@@ -94,7 +94,7 @@ const ended = (more: Partial<RunEnded>): RunEnded => ({
 });
 
 describe('the task', () => {
-  it('is told to a session of its own with all that it lives by, and an answer is asked for', () => {
+  it('is sent to its own session with all limits, and requests an answer', () => {
     const [tell, ...others] = new Driven().take(reserve, PARENT).tells;
     expect(others).toEqual([]);
     expect(tell).toMatchObject({ to: sessionOf(CHILD), ask: true });
@@ -112,7 +112,7 @@ describe('the task', () => {
   });
 });
 
-describe('what its parent says to it meanwhile', () => {
+describe('a message of the parent during the task', () => {
   it('brings no messages with it: those of the grant went with the task, and only once', () => {
     const subagent = running();
     for (const text of ['faster', 'and shorter']) {
@@ -147,7 +147,7 @@ describe('the end', () => {
     expect(subagent.take(ended({ runId: 'r2', text: '' }), CHILD).end.findings).toBe('Seven.');
   });
 
-  it('is cut in its middle when it is long, and says that it is', () => {
+  it('is cut in its middle when it is long, and says so', () => {
     const { end } = running().take(ended({ text: `a${'b'.repeat(20_000)}c` }), CHILD);
     expect(end.findings.length).toBeLessThanOrEqual(8_192);
     expect(end.findings).toMatch(
@@ -156,14 +156,14 @@ describe('the end', () => {
     expect(end.task).toHaveLength(120);
   });
 
-  it('is no end when another session tells it, or when only a message has joined a run', () => {
+  it('is ignored from another session, or when only a message has joined a run', () => {
     const subagent = running();
     const make = (event: RunEnded, from: string) => () => subagent.take({ ...event }, from);
     expect(make(ended({}), OTHER)).toThrow(/ignored/);
     expect(make(ended({ joined: 'r7' }), CHILD)).toThrow(/ignored/);
   });
 
-  it('is told to whoever has taken the subagent over, and shown there', () => {
+  it('is sent to the session that has adopted the subagent, and shown there', () => {
     const subagent = running().take({ type: 'subagent.move', parent: OTHER }, PARENT);
     expect(said<Project>(subagent.asks, 'project').map(({ key, value }) => [key, !!value])).toEqual(
       [
@@ -189,7 +189,7 @@ describe('the end', () => {
     expect(row).toMatchObject({ status: 'running', reason: 'broken', until: 1_010 + 600_000 });
   });
 
-  it('is told again a minute later to a parent that had no room', () => {
+  it('is sent again a minute later to a parent without room', () => {
     const subagent = running().take(ended({}), CHILD);
     const error = { code: 'UNAVAILABLE', message: 'too many wait' };
     subagent.take({ type: 'refused', to: 'x', message: 'subagent.ended', error });
@@ -200,7 +200,7 @@ describe('the end', () => {
     expect(subagent.row.reported).toBe('collect');
   });
 
-  it('is told a second time, and no third, to a new parent that does not know of it', () => {
+  it('is sent a second time, and no third, to a new parent that does not know it', () => {
     const subagent = running().take({ type: 'subagent.move', parent: OTHER }, PARENT);
     subagent.take(ended({}), CHILD).take({ type: 'subagent.heard', how: 'unknown' }, OTHER);
     expect(subagent.state).toEqual({ reporting: 'pausing' });

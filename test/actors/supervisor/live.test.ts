@@ -74,7 +74,7 @@ const counts = async (actor: Address, wanted: number) =>
   eventually(() => expect([statusOf(actor), countOf(actor)]).toEqual(['active', wanted]));
 
 describe('the root', () => {
-  it('lets an actor that threw go on from its last good state, and its mail waits for it', async () => {
+  it('resumes an actor that threw from its last committed state, with its pending messages', async () => {
     await tell(at('a'), count, count, poke, count);
     await counts(at('a'), 3);
     await eventually(async () =>
@@ -82,14 +82,14 @@ describe('the root', () => {
     );
   });
 
-  it('lets a session go on from what it knew, without the message', async () => {
+  it('resumes a session from its last state, without the message', async () => {
     const session = at('agent:main:main', 'session');
     await tell(session, count, count, poke, count);
     await counts(session, 3);
     expect(system.inspect(session)).toMatchObject({ status: 'active' });
   });
 
-  it('quarantines what keeps failing, raises an alarm and takes no more of it', async () => {
+  it('quarantines an actor that keeps failing, raises an alarm and delivers nothing more', async () => {
     await tell(at('a'), poke, poke, poke, poke);
     await eventually(() => expect(statusOf(at('a'))).toBe('quarantined'));
     const alarm = await eventually(() => {
@@ -102,7 +102,7 @@ describe('the root', () => {
     expect(answer).toMatchObject({ kind: 'refused', error: { code: 'UNAVAILABLE' } });
   });
 
-  it('gives the order also when the system was down while the actor waited for it', async () => {
+  it('sends the order also when the system was down while the actor waited for it', async () => {
     await tell(at('a'), count, poke);
     await eventually(() => expect(statusOf(at('a'))).toBe('suspended'));
     await system.stop();
@@ -145,7 +145,7 @@ describe('a supervisor', () => {
     expect(countOf(at('a'))).toBe(3);
   });
 
-  it('gives up past its intensity, and the root lets it begin again', async () => {
+  it('escalates beyond its intensity, and the root restarts it', async () => {
     await begin({ intensity: 0 });
     await tell(at('b'), poke);
     // One for one: only a restart of the supervisor resets the counts of the others, too.

@@ -43,7 +43,7 @@ describe('who is affected by a failure', () => {
   });
 });
 
-describe('the wait before a child goes on', () => {
+describe('the delay before a child continues', () => {
   it('doubles with each failure up to its bound', () => {
     const waits = [1, 2, 3, 4, 8, 9, 60].map((failures) => backoffMs(failures, DEFAULT_LIMITS));
     expect(waits).toEqual([200, 400, 800, 1_600, 25_600, 30_000, 30_000]);
@@ -70,21 +70,21 @@ describe('the wait before a child goes on', () => {
     expect(restartBackoffMs(at(500))).toBe(200);
     expect(restartBackoffMs(at(5_000))).toBe(0);
   });
-  it('gives a child one order: a later one takes the place of the earlier', () => {
+  it('has one order per child: a later one replaces the earlier', () => {
     const first = { child: a, order: 'sys.restart', due: 1 } as const;
     const later = { child: a, order: 'sys.restart', due: 2 } as const;
     expect(wait([first], [later])).toEqual([later]);
   });
 });
 
-describe('what a child is told', () => {
-  it('is what its specification says', () => {
+describe('the order for a child', () => {
+  it('follows its specification', () => {
     const orders = (['restart', 'resume', 'quarantine'] as const).map((action) =>
       orderForFailed(down(a), action),
     );
     expect(orders).toEqual(['sys.restart', 'sys.resume', 'sys.quarantine']);
   });
-  it('keeps the children of a supervisor that crashed, and begins again one that gave up', () => {
+  it('keeps the children of a crashed supervisor, and restarts one that escalated', () => {
     expect(orderForFailed(down(below), 'restart')).toBe('sys.resume');
     expect(orderForFailed(down(below, true), 'restart')).toBe('supervisor.restart');
     expect(orderForFailed(down(below, true), 'quarantine')).toBe('sys.quarantine');
@@ -99,7 +99,7 @@ describe('what a child is told', () => {
       'supervisor.stop',
     ]);
   });
-  it('concerns the others only where the child begins anew', () => {
+  it('affects the others only when the child restarts', () => {
     const orders = ['sys.restart', 'supervisor.restart', 'sys.resume', 'sys.quarantine'] as const;
     expect(orders.map(concernsOthers)).toEqual([true, true, false, false]);
   });

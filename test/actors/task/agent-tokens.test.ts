@@ -85,8 +85,8 @@ const offered = (cell: Cell) =>
       throw new Error('it is not offered yet');
   });
 
-describe('a troupe whose agent outside asks for a token and a signature', () => {
-  it('asks it under its configured token, signs with its published key, and is refused without', async () => {
+describe('an installation whose external agent requires a token and a signature', () => {
+  it('sends its configured token, signs with its published key, and is refused without', async () => {
     const partner = new Cell();
     await partner.start();
     const asker = new Cell();
@@ -109,7 +109,7 @@ describe('a troupe whose agent outside asks for a token and a signature', () => 
     expect(done).toMatchObject({ result: { document_id: 'notes', version: 1 } });
   });
 
-  it('is not let in without a token', async () => {
+  it('is refused without a token', async () => {
     const partner = new Cell();
     await partner.start();
     const asker = new Cell();
@@ -139,7 +139,7 @@ describe('a token for agents outside', () => {
   const sentTo = async (url: string, tenant_id = 'default') =>
     (await find({ agent_id: 'a', url }, envelope({ tenant_id }))).authorization;
 
-  it('goes to doors below its URL, the nearest one first, and for its tenant', async () => {
+  it('is used for addresses below its URL, the longest match first, and for its tenant', async () => {
     expect(await sentTo('https://partner.example/agents')).toBe('Bearer one');
     expect(await sentTo('https://partner.example/agents/7/')).toBe('Bearer one');
     expect(await sentTo('https://partner.example/agents/special/7')).toBe('Bearer two');

@@ -10,7 +10,7 @@ import { MovableClock } from '../../runtime/artifacts/contract.ts';
 
 const MIN = 60_000;
 
-describe('a payload that comes as a file', () => {
+describe('a payload in a file', () => {
   let folder: string;
   let clock: MovableClock;
   let artifacts: Artifacts;

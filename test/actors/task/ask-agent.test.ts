@@ -157,7 +157,7 @@ describe('an agent outside', () => {
     });
   });
 
-  it('that another principal registered is not taken over', async () => {
+  it('that another principal registered keeps its owner', async () => {
     const asked = envelope({
       action: 'registry.remove_agent',
       principal: { sub: 'clerk', roles: ['clerk'] },
@@ -173,7 +173,7 @@ describe('an agent outside', () => {
 });
 
 describe('asking an agent outside', () => {
-  it('does the work once, however often it is asked', async () => {
+  it('does the work once, however often it is requested', async () => {
     const { gate, asked } = hold();
     const first = ask(rowAt(url), asked, signal());
     await eventually(() => expect(outside.gate.begun).toContain(gate));
@@ -186,7 +186,7 @@ describe('asking an agent outside', () => {
     expect(outside.gate.begun.filter((key) => key === gate)).toHaveLength(1);
   });
 
-  it('goes on with the next number when somebody else used its number', async () => {
+  it('uses the next number when another caller has used its number', async () => {
     const context_id = 'one subject';
     const asked = () => envelope({ context_id, action_version: '1.0.0' });
     const far = { ...asked(), seq: Date.now() * 1_000 + 60_000_000_000 };
@@ -224,7 +224,7 @@ describe('asking an agent outside', () => {
     expect(await again).toEqual({ result: { held: gate } });
   });
 
-  it('tells how the task there ended, and what was refused', async () => {
+  it('reports how the remote task ended, and refusals', async () => {
     const failing = envelope({ action: 'test.fail_always', payload: { schema_version: '1.0' } });
     await expect(ask(rowAt(url), failing, signal())).rejects.toMatchObject({
       code: 'INVALID_ARGUMENT',
@@ -234,7 +234,7 @@ describe('asking an agent outside', () => {
     await expect(ask(rowAt(url), unknown, signal())).rejects.toMatchObject({ code: 'NOT_FOUND' });
   });
 
-  it('takes a cancel of what was never begun, or failed, for done, and of what was done not', async () => {
+  it('treats a cancel of work that never began or failed as done, but not of completed work', async () => {
     const cancelOf = ({ action, idempotency_key }: Envelope) =>
       envelope({
         action: `${action}.cancel`,
@@ -252,7 +252,7 @@ describe('asking an agent outside', () => {
     });
   });
 
-  it('takes no cancel for done where nobody knows whether the work was', async () => {
+  it('does not treat a cancel as done when the outcome of the work is unknown', async () => {
     const cancelled = envelope({
       action: 'test.echo_text.cancel',
       payload: { schema_version: '1.0', idempotency_key: 'lost' },
@@ -270,7 +270,7 @@ describe('asking an agent outside', () => {
     });
   });
 
-  it('takes no cancel for done where some other server says that there is nothing', async () => {
+  it('does not treat a cancel as done when another server knows no such task', async () => {
     const cancelled = envelope({
       action: 'test.echo_text.cancel',
       payload: { schema_version: '1.0', idempotency_key: 'moved' },
@@ -281,7 +281,7 @@ describe('asking an agent outside', () => {
     });
   });
 
-  it('is UNAVAILABLE, which is tried again, where nobody listens', async () => {
+  it('is UNAVAILABLE and retried when no server responds', async () => {
     const closed = createTcpServer();
     await new Promise<void>((resolve) => closed.listen(0, '127.0.0.1', resolve));
     const { port } = closed.address() as AddressInfo;

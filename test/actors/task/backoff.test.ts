@@ -18,7 +18,7 @@ describe('the pause between attempts', () => {
     );
   });
 
-  it('is spread over all of that, by its seed alone', () => {
+  it('is spread over that whole range, by its seed only', () => {
     const pauses = Array.from({ length: 1_000 }, (_, n) =>
       pauseMsOf(backoff, 4, { seed: `t/task/${n}|1.${n}`, error }),
     );
@@ -29,7 +29,7 @@ describe('the pause between attempts', () => {
     expect(pauseMsOf(backoff, 4, { seed: 't/task/7|1.7', error })).toBe(pauses[7]);
   });
 
-  it('is never shorter than the error asks for, but for an hour at most', () => {
+  it('is never shorter than the error requests, up to an hour', () => {
     const pause = (retryAfterMs: number) =>
       pauseMsOf(backoff, 1, { seed: 's', error: { ...error, retryAfterMs } });
     expect(pause(30_000)).toBe(30_000);

@@ -10,7 +10,7 @@ import { errorIn, openDesk, viewIn } from './task-service.ts';
 const away = () => new TroupeError('UNAVAILABLE', 'the other side is away');
 
 describe('a task', () => {
-  it('is accepted at once and tells what becomes of it, in order', async () => {
+  it('is accepted at once and publishes its progress in order', async () => {
     const desk = await openDesk();
     const job = desk.job();
     const told: TaskEvent[] = [];
@@ -61,7 +61,7 @@ describe('a task', () => {
     expect(errorIn(other)).toMatchObject({ code: 'CONFLICT', details: { idempotency_key: 'k1' } });
   });
 
-  it('that comes late in its sender’s order is refused and leaves nothing; a repeat is not', async () => {
+  it('that is late in the order of its sender is refused without a trace; a repeat is not', async () => {
     const desk = await openDesk();
     const first = desk.job({ seq: 5 });
     await first.view();
@@ -77,14 +77,14 @@ describe('a task', () => {
     expect(await next.view()).toMatchObject({ state: 'RUNNING' });
   });
 
-  it('that begins after its time has expired and is not done', async () => {
+  it('that starts after its time has expired and is not executed', async () => {
     const desk = await openDesk();
     const job = desk.job({ timestamp: '2020-01-01T00:00:00Z', ttl_sec: 60 });
     expect(await job.view()).toMatchObject({ state: 'EXPIRED', error: { code: 'EXPIRED' } });
     expect(desk.work.all).toEqual([]);
   });
 
-  it('that takes longer than it may is FAILED, and what it does is not wanted any more', async () => {
+  it('that exceeds its time limit is FAILED, and its result is ignored', async () => {
     const desk = await openDesk(() => ({ etaSec: 1 }));
     const job = desk.job();
     const answer = job.view({ answer: 'done' });
@@ -96,7 +96,7 @@ describe('a task', () => {
     expect(desk.given).toEqual(['TIME_IS_UP DEADLINE_EXCEEDED']);
   });
 
-  it('goes on after a restart, as another run under the same key', async () => {
+  it('continues after a restart, as another attempt under the same key', async () => {
     const desk = await openDesk();
     const job = desk.job();
     await job.view();
@@ -114,7 +114,7 @@ describe('a task', () => {
 });
 
 describe('a cancel', () => {
-  it('ends running work, which is told, and is answered with the view', async () => {
+  it('ends running work with a notification, and is answered with the view', async () => {
     const desk = await openDesk();
     const job = desk.job();
     const waiting = job.view({ answer: 'done' });
@@ -126,7 +126,7 @@ describe('a cancel', () => {
     expect(viewIn(await job.cancel())).toMatchObject({ state: 'CANCELLED' });
   });
 
-  it('of a task that has ended is a conflict that says how', async () => {
+  it('of an ended task is a conflict that contains its state', async () => {
     const desk = await openDesk();
     const job = desk.job();
     const waiting = job.view({ answer: 'done' });
@@ -138,14 +138,14 @@ describe('a cancel', () => {
     });
   });
 
-  it('of a task that nobody knows is NOT_FOUND and makes none', async () => {
+  it('of an unknown task is NOT_FOUND and creates none', async () => {
     const desk = await openDesk();
     const job = desk.job();
     expect(errorIn(await job.cancel())).toMatchObject({ code: 'NOT_FOUND' });
     expect(desk.world.system.inspect(job.address)).toBeUndefined();
   });
 
-  it('and a completion at the same time have one winner, whom both answers name', async () => {
+  it('and a concurrent completion have one winner, which both answers name', async () => {
     const desk = await openDesk();
     const winners = new Set<string>();
     for (let n = 1; n <= 20; n++) {
@@ -228,7 +228,7 @@ describe('work that fails', () => {
     });
   });
 
-  it('and cannot be undone goes to a person, loudly, who has it tried again', async () => {
+  it('and cannot be undone needs an operator, raises an alarm, and can be retried', async () => {
     const desk = await openDesk(({ undo }) => ({ compensate: undo.run }));
     const job = desk.job();
     await job.view();
@@ -244,7 +244,7 @@ describe('work that fails', () => {
     expect(viewIn(await cancelled)).toMatchObject({ state: 'COMPENSATED' });
   });
 
-  it('and cannot be undone may be left as it is, by a person who says why', async () => {
+  it('and cannot be undone may be left as it is by an operator with a reason', async () => {
     const desk = await openDesk(({ undo }) => ({ compensate: undo.run }));
     const job = desk.job();
     await job.view();

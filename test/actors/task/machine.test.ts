@@ -3,24 +3,24 @@ import { step } from '../../../runtime/statechart/host.ts';
 import { explore, follow, stroll } from '../../charts/coverage.ts';
 import { contextOf, exploration, self } from './walk.ts';
 
-describe('the task chart', () => {
-  it('has no state and no transition that nothing reaches, and keeps its promises on every path', {
+describe('the task statechart', () => {
+  it('reaches every state and transition, and keeps its invariants on every path', {
     timeout: 120_000,
   }, () => {
     expect(explore(exploration).unreached).toEqual([]);
   });
 
-  it('keeps its promises on long paths in any order', () => {
+  it('keeps its invariants on long random paths', () => {
     expect(stroll(exploration, 100)).toBe(100);
   });
 });
 
-describe('an actor that was told to stop and is silent for a day', () => {
+describe('an actor without an answer for a day after a stop request', () => {
   const silent = ['submit for an actor that withdraws', 'cancel', 'timer:withdrawalTime'];
   const viewAfter = (...moves: string[]) =>
     contextOf(follow(exploration, [...silent, ...moves]).live).view;
 
-  it('leaves the task to a person, and is still heard when it answers after all', () => {
+  it('leaves the task to an operator, and its late answer is still accepted', () => {
     expect(viewAfter()).toMatchObject({ state: 'UNKNOWN', waiting: { for: 'decision' } });
     expect(viewAfter('actor undid it')).toMatchObject({ state: 'COMPENSATED' });
     expect(viewAfter('actor stopped')).toMatchObject({ state: 'CANCELLED' });
@@ -28,7 +28,7 @@ describe('an actor that was told to stop and is silent for a day', () => {
     expect(viewAfter('a stranger answers')).toMatchObject({ state: 'UNKNOWN' });
   });
 
-  it('is not waited for once more when a person says that the work failed', () => {
+  it('is not awaited again when an operator decides that the work failed', () => {
     expect(viewAfter('decide failed')).toMatchObject({ state: 'FAILED' });
   });
 });
@@ -38,7 +38,7 @@ it('an envelope of a leap second has a time to live like any other', () => {
   expect(work?.expiresAt).toBeGreaterThan(0);
 });
 
-describe('a task that waits for a word of its caller', () => {
+describe('a task that waits for input of its caller', () => {
   const HOUR_MS = 3_600_000;
   const waits = () => follow(exploration, ['submit', 'wants input']);
   const armed = (live: ReturnType<typeof waits>['live']) =>
@@ -49,7 +49,7 @@ describe('a task that waits for a word of its caller', () => {
     return { live: step(exploration.machine, live, cause, meta.now).live, now: meta.now };
   };
 
-  it('has as much time as before when it goes on', () => {
+  it('has as much time as before when it continues', () => {
     const before = waits();
     const { live, now } = after(before, 5 * HOUR_MS);
     const { leftMs } = contextOf(live).work!.time;

@@ -11,7 +11,7 @@ import { EVIDENCE_INDEX } from '../../../protocols/task.ts';
 import { eventually } from '../../runtime/eventually.ts';
 import { errorIn, openDesk, viewIn } from './task-service.ts';
 
-describe('work that asks its caller', () => {
+describe('work that asks its caller for input', () => {
   it('waits, and is run again with the answer', async () => {
     const desk = await openDesk();
     const job = desk.job();
@@ -34,7 +34,7 @@ describe('work that asks its caller', () => {
 });
 
 describe('work that may be done once', () => {
-  it('is UNKNOWN when its outcome was lost, until a person says that it was done', async () => {
+  it('is UNKNOWN when its outcome was lost, until an operator decides that it was done', async () => {
     const desk = await openDesk(() => ({ class: 'once' }));
     const job = desk.job();
     await job.view();
@@ -47,7 +47,7 @@ describe('work that may be done once', () => {
     expect(desk.work.all).toHaveLength(1);
   });
 
-  it('is run once more when a person says so, and FAILED when a person says so', async () => {
+  it('runs again when an operator requests it, and is FAILED when an operator says so', async () => {
     const desk = await openDesk(() => ({ class: 'once' }));
     const job = desk.job();
     await job.view();
@@ -61,7 +61,7 @@ describe('work that may be done once', () => {
     expect(desk.work.all).toHaveLength(2);
   });
 
-  it('is looked up by its reconcile hook, which may know', async () => {
+  it('is resolved by its reconcile hook if the hook knows the outcome', async () => {
     const desk = await openDesk(() => ({
       class: 'once',
       reconcile: async () => ({ result: 'it was done' }),
@@ -136,7 +136,7 @@ describe('work that an actor does', () => {
     expect(await waiting).toMatchObject({ state: 'SUCCEEDED', result: { wrote: 'hello' } });
   });
 
-  it('is asked in the name of who sent the envelope, also by a redrive', async () => {
+  it('is requested in the name of the sender of the envelope, also by a redrive', async () => {
     const desk = await openDesk(() => ({ actor: () => clerk, etaSec: 1 }));
     const job = desk.job();
     const { system } = desk.world;
@@ -172,7 +172,7 @@ describe('work that an actor does', () => {
 describe('work that an agent outside does', () => {
   const remote = { performer: { kind: 'remote' } } as const;
 
-  it('is asked of one that lives before one that was missed, under the task’s own key', async () => {
+  it('goes to a live agent before a degraded one, under the key of the task', async () => {
     const desk = await openDesk();
     await desk.register({ missed: 'degraded', alive: 'live', gone: 'gone' });
     const job = desk.job();
@@ -183,7 +183,7 @@ describe('work that an agent outside does', () => {
     ]);
   });
 
-  it('is asked of one that was missed where no other serves the action', async () => {
+  it('goes to a degraded agent when no other serves the action', async () => {
     const desk = await openDesk();
     await desk.register({ missed: 'degraded', gone: 'gone' });
     const job = desk.job();
@@ -191,7 +191,7 @@ describe('work that an agent outside does', () => {
     expect(view.result).toBe('missed did it');
   });
 
-  it('is undone by the agent that was asked, when it is cancelled', async () => {
+  it('is undone by the same agent when it is cancelled', async () => {
     const desk = await openDesk();
     await desk.register({ silent: 'live' });
     const job = desk.job();
@@ -204,7 +204,7 @@ describe('work that an agent outside does', () => {
     });
   });
 
-  it('is undone by the one that was asked, at its door of then, though it left the registry', async () => {
+  it('is undone by the same agent at its former address, after it left the registry', async () => {
     const desk = await openDesk();
     await desk.register({ silent: 'degraded' });
     const context_id = '018f3c1e-7a52-7c3d-9f00-1b2c3d4e5f62';
@@ -224,7 +224,7 @@ describe('work that an agent outside does', () => {
     ]);
   });
 
-  it('goes to a person where the one that was asked cannot be asked to undo it', async () => {
+  it('needs an operator when the agent cannot be asked to undo it', async () => {
     const desk = await openDesk();
     await desk.register({ deaf: 'live' });
     const job = desk.job();
@@ -241,7 +241,7 @@ describe('work that an agent outside does', () => {
     );
   });
 
-  it('fails for now where nobody serves the action, and is tried again', async () => {
+  it('fails for now when no agent serves the action, and is retried', async () => {
     const desk = await openDesk(() => ({ attemptsMax: 2 }));
     await desk.register({ gone: 'gone' });
     const job = desk.job();
@@ -269,7 +269,7 @@ describe('work that did something, but not what it declares,', () => {
   });
 });
 
-it('work that asks its caller without end fails', async () => {
+it('work that asks its caller for input without end fails', async () => {
   const desk = await openDesk(() => ({
     perform: async () => inputRequired({ for: 'input', prompt: 'and now?' }),
   }));

@@ -16,7 +16,7 @@ const everything = (desk: Desk): string =>
   JSON.stringify([desk.world.system.index.list('tasks', 't'), desk.given]);
 
 describe('the result of sensitive work', () => {
-  it('is stored sealed with its links, told to nobody, and opened by the installation only', async () => {
+  it('is stored sealed with its links, never published, and opened by the installation only', async () => {
     const desk = await sensitive();
     const told: TaskEvent[] = [];
     desk.world.system.bus.subscribe(taskTopic('*', '*'), ({ payload }) => {
@@ -103,7 +103,7 @@ describe('what sensitive work throws', () => {
     expect(everything(desk)).not.toContain(SECRET);
   });
 
-  it('is not shown to the person who decides about it', async () => {
+  it('is not shown to the operator who decides about it', async () => {
     const desk = await sensitive({ class: 'once' });
     const job = desk.job();
     await job.view();

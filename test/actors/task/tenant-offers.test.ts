@@ -9,7 +9,7 @@ import { spec } from '../listing/walk.ts';
 
 const url = 'https://smith.example';
 
-describe('the offers of agents that are silent', () => {
+describe('the offers of agents without heartbeats', () => {
   const rows = (...list: [string, AgentRow['status'], string][]) =>
     list.map(([agent_id, status, version]) => ({
       key: agent_id,
@@ -59,7 +59,7 @@ describe('the offers of agents that are silent', () => {
     expect(agentOf(['a', 'live', '1.0.0'], ['b', 'live', '1.5.0'])).toBe('b');
   });
 
-  it('use none that has no right to the action, and another one with it where its owner is silent', () => {
+  it('use no agent without the right to the action, but another one when its owner is degraded', () => {
     const claims = (owner: string, day: number, approved: string[] = []) => ({
       owner,
       since: { 'metal.forge_nail': `2026-01-0${day}T00:00:00.000Z` },

@@ -36,7 +36,7 @@ describe('a prompt', () => {
     }
   });
 
-  it('holds the files of the workspace as they are now, and comes once', async () => {
+  it('contains the files of the workspace as they are now, once', async () => {
     const { make, inWorkspace, end } = await onStage();
     await inWorkspace((path) => writeFile(join(path, 'AGENTS.md'), 'Feed the cat.'));
     const first = await make();
@@ -63,7 +63,7 @@ describe('a prompt', () => {
     await end();
   });
 
-  it("of a subagent says whose it is, and holds nothing of its agent's persona", async () => {
+  it('of a subagent names its parent, and contains nothing of the persona of its agent', async () => {
     const { make, inWorkspace, end } = await onStage();
     await inWorkspace(async (path) => {
       for (const name of ['AGENTS', 'SOUL', 'TOOLS', 'IDENTITY', 'USER'])
@@ -109,7 +109,7 @@ describe('a prompt', () => {
     await end();
   });
 
-  it('lists the skills of the agent and of all agents, and says which are wrong', async () => {
+  it('lists the skills of the agent and of all agents, and names the invalid ones', async () => {
     const shared = await temporaryFolder();
     for (const name of ['mail', 'news']) {
       await mkdir(join(shared, name));
@@ -176,7 +176,7 @@ describe('a prompt', () => {
     await end();
   });
 
-  it('says to many who ask at once what was there when they asked', async () => {
+  it('answers concurrent requests with the state at the time of their requests', async () => {
     const { make, inWorkspace, end } = await onStage();
     const texts = ['one', 'two', 'three', 'four'];
     for (const text of texts) {

@@ -66,7 +66,7 @@ it('calls of a subagent work in its own workspace, not in that of its agent', as
 
 const NO_ROWS: Index = { get: () => undefined, list: () => [], scan: () => Promise.resolve() };
 
-it('calls that tell the end of a subagent say which, whatever a hook makes of their words', async () => {
+it('calls with the end of a subagent name it, whatever a hook does to their text', async () => {
   const hooks = {
     name: 'short',
     hooks: { tool_result_persist: () => ({ result: '"accepted"' }) },

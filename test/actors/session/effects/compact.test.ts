@@ -114,7 +114,7 @@ describe('compaction by the offline model', () => {
     await end();
   });
 
-  it('has nothing to shorten in one turn, and asks nobody', async () => {
+  it('has nothing to shorten in one turn, and calls no model', async () => {
     const { shorten, end, memory } = await onStage({ entries: words('tea') });
     const done = await shorten();
     expect(done).toMatchObject({ compacted: false, keptFrom: 1, usage: { inputTokens: 0 } });
@@ -123,7 +123,7 @@ describe('compaction by the offline model', () => {
     await end();
   });
 
-  it('tells hooks before and after', async () => {
+  it('calls hooks before and after', async () => {
     const seen: unknown[] = [];
     const { shorten, end } = await onStage({
       hooks: {
@@ -182,7 +182,7 @@ describe.each(remotes)('compaction through the SDK of $name', (remote) => {
   );
 
   it(
-    'writes notes only when the summary is there, since a run tries again under another id',
+    'writes notes only after the summary, because a run retries under another id',
     withServer(async (server) => {
       const { shorten, memory, end } = await onStage({ models: modelsAt(remote, server) });
       const busy = { kind: 'refuse', status: 529, type: 'overloaded_error', message: 'busy' };
@@ -282,7 +282,7 @@ describe.each(remotes)('compaction through the SDK of $name', (remote) => {
   );
 
   it(
-    'asks with less when it is too long, and sums up by rule in the end',
+    'retries with less when the request is too long, and finally summarizes by rule',
     withServer(async (server) => {
       const entries = ['one', 'two', 'three'].flatMap((name) =>
         words(`${name} ${'x'.repeat(7_900)}`),
@@ -303,7 +303,7 @@ describe.each(remotes)('compaction through the SDK of $name', (remote) => {
   );
 
   it(
-    'fails so that it is tried again when the model cannot be asked now',
+    'fails with a retriable error when the model is unavailable',
     withServer(async (server) => {
       const { shorten, memory, end } = await onStage({ models: modelsAt(remote, server) });
       server.otherwise({ kind: 'refuse', status: 529, type: 'overloaded_error', message: 'busy' });

@@ -69,7 +69,7 @@ it('calls end as CONFLICT when others save at each try', async () => {
   await elsewhere(async (path) => expect(await readdir(path)).toHaveLength(tries));
 });
 
-it('a call that may not run again keeps its answer and says that its files are lost', async () => {
+it('a call that may not run again keeps its answer and reports that its files are lost', async () => {
   const { context, elsewhere } = await twoWorkers();
   let tries = 0;
   const work = async (attempt: EffectContext) => {
