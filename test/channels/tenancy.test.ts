@@ -10,7 +10,7 @@ const entry = (tenant: string, more: object = {}) => ({
 });
 
 describe('the table of tenants', () => {
-  it('tells the tenant of a token, a principal and an account, and default for the rest', () => {
+  it('returns the tenant of a token, a principal and an account, and the default for others', () => {
     const table = new Tenancy([
       entry('acme', { tokens: ['t-acme'], principals: ['proxy:ann'], channelAccounts: ['tg:a'] }),
       entry('blue', { tokens: ['t-blue'] }),
@@ -25,7 +25,7 @@ describe('the table of tenants', () => {
     expect(table.ofChannelAccount('tg:b')).toBe('default');
   });
 
-  it('refuses a name of two tenants, and shows no token', () => {
+  it('refuses a name in two tenants, and shows no token', () => {
     const same = (more: object) => () => new Tenancy([entry('a', more), entry('b', more)]);
     expect(same({ principals: ['proxy:ann'] })).toThrow(/"proxy:ann" is of the tenants a and b/);
     expect(same({ tokens: ['very-secret'] })).toThrow(/the same token is of the tenants a and b/);

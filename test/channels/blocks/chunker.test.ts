@@ -65,7 +65,7 @@ const optionsOf = fc.record({
 const lengths = fc.array(fc.integer({ min: 1, max: 25 }), { minLength: 1, maxLength: 5 });
 
 describe('blocks', () => {
-  test('together are the text, without a gap, however it comes in', () => {
+  test('joined are the complete text, however it is streamed', () => {
     fc.assert(
       fc.property(markdown, optionsOf, lengths, (text, options, pieces) => {
         const blocks = blocksOf(text, options, pieces);
@@ -80,7 +80,7 @@ describe('blocks', () => {
     );
   });
 
-  test('add nothing but the fences that they close and open again', () => {
+  test('add only the fences that they close and open again', () => {
     fc.assert(
       fc.property(markdown, optionsOf, lengths, (text, options, pieces) => {
         for (const block of blocksOf(text, options, pieces)) {
@@ -96,7 +96,7 @@ describe('blocks', () => {
     );
   });
 
-  test('are markdown whose fences are closed, each of them', () => {
+  test('are markdown in which all fences are closed', () => {
     fc.assert(
       fc.property(markdown, optionsOf, lengths, (text, options, pieces) => {
         for (const block of blocksOf(text, options, pieces)) {
@@ -106,7 +106,7 @@ describe('blocks', () => {
     );
   });
 
-  test('never split what is read as one character', () => {
+  test('never split a grapheme', () => {
     const segmenter = new Intl.Segmenter(undefined, { granularity: 'grapheme' });
     fc.assert(
       fc.property(markdown, optionsOf, lengths, (text, options, pieces) => {
@@ -116,7 +116,7 @@ describe('blocks', () => {
     );
   });
 
-  test('do not depend on how the text came in, when they are told at the end', () => {
+  test('do not depend on the sizes of deltas when they are published at the end', () => {
     fc.assert(
       fc.property(markdown, optionsOf, lengths, (text, options, pieces) => {
         const atEnd = { ...options, breakAt: 'message_end' } as const;
@@ -125,7 +125,7 @@ describe('blocks', () => {
     );
   });
 
-  test('keep their bounds where prose can be cut', () => {
+  test('respect their length limits in prose that can be split', () => {
     const prose = fc
       .array(fc.constantFrom('one ', 'two, ', 'three. ', '\n', '\n\n'))
       .map((all) => all.join(''));
@@ -144,7 +144,7 @@ const texts = (text: string, options: Partial<BlockOptions> = SMALL) =>
   blocksOf(text, options).map((block) => block.text);
 
 describe('a block ends', () => {
-  test('at a paragraph as soon as it is long enough', () => {
+  test('at a paragraph, as soon as it is long enough', () => {
     expect(texts('Twenty characters and more.\n\nThe next one.')).toEqual([
       'Twenty characters and more.\n\n',
       'The next one.',
@@ -163,7 +163,7 @@ describe('a block ends', () => {
     expect(texts(`${'漢字'.repeat(12)}。${'仮名'.repeat(12)}`)[0]).toBe(`${'漢字'.repeat(12)}。`);
   });
 
-  test('before code rather than in it, and in it by closing and opening it with its language', () => {
+  test('before code rather than in it, and in it by closing and reopening the fence with its language', () => {
     const code = '```ts\nconst a = 1;\nconst b = 2;\nconst c = 3;\nconst d = 4;\n```\n';
     const blocks = texts(`Some words before the code.\n${code}`);
     expect(blocks[0]).toBe('Some words before the code.\n');
@@ -171,7 +171,7 @@ describe('a block ends', () => {
     expect(blocks[2]).toMatch(/^```ts\nconst/);
   });
 
-  test('only with the message when it is told so', () => {
+  test('only with the message, if configured so', () => {
     const chunker = new BlockChunker({ ...SMALL, breakAt: 'message_end' });
     expect(chunker.push('Twenty characters and more.\n\nAnd more.')).toEqual([]);
     expect(chunker.end().map(({ text }) => text)).toEqual([
@@ -179,7 +179,7 @@ describe('a block ends', () => {
     ]);
   });
 
-  test('of a line without an end that comes at once are made without going through it each time', () => {
+  test('of one long line in linear time', () => {
     for (const line of ['word '.repeat(12_000), ' '.repeat(60_000), 'あ'.repeat(60_000)]) {
       const chunker = new BlockChunker();
       const blocks = [...chunker.push(line), ...chunker.end()];

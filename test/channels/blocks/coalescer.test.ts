@@ -13,7 +13,7 @@ const blocks = (...texts: string[]): Block[] => {
 const textsOf = (told: readonly Block[]) => told.map(({ text }) => text);
 
 describe('small blocks', () => {
-  test('are held until they are long enough together', () => {
+  test('are held until their joined length suffices', () => {
     const coalescer = new Coalescer(OPTIONS);
     const [a, b, c] = blocks('ten chars ', 'five ', 'and more ') as [Block, Block, Block];
     expect(coalescer.add([a, b], 0)).toEqual([]);
@@ -23,7 +23,7 @@ describe('small blocks', () => {
     expect(coalescer.dueAt).toBeUndefined();
   });
 
-  test('are told when nothing came for a while, counted from the last', () => {
+  test('are published after an idle time, counted from the last one', () => {
     const coalescer = new Coalescer(OPTIONS);
     const [a, b] = blocks('one ', 'two') as [Block, Block];
     coalescer.add([a], 0);
@@ -34,13 +34,13 @@ describe('small blocks', () => {
     expect(coalescer.due(9_999)).toEqual([]);
   });
 
-  test('pass at once where nothing is to be held', () => {
+  test('pass at once if coalescing is off', () => {
     const coalescer = new Coalescer({ idleMs: 0 });
     expect(textsOf(coalescer.add(blocks('a', 'b'), 0))).toEqual(['a', 'b']);
   });
 });
 
-test('no block is lost or changes its place, and none is made too long', () => {
+test('no block is lost or reordered, and none exceeds the limit', () => {
   fc.assert(
     fc.property(fc.array(fc.string({ minLength: 1, maxLength: 40 })), (texts) => {
       const coalescer = new Coalescer(OPTIONS);

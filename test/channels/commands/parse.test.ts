@@ -6,7 +6,7 @@ const commandOf = (message: string) => {
   return read.kind === 'command' ? read.command : read.kind;
 };
 
-describe('a message that begins with a slash', () => {
+describe('a message that starts with a slash', () => {
   test.each([
     ['/new', { name: 'new' }],
     ['  /RESET  ', { name: 'reset' }],
@@ -43,7 +43,7 @@ describe('a message that begins with a slash', () => {
     '/usr',
     '/summarize this',
     '/now',
-  ])('goes to the model when it is none of ours: %s', (message) => {
+  ])('goes to the model when it is not a command: %s', (message) => {
     expect(readCommand(message)).toEqual({ kind: 'text' });
   });
 
@@ -55,7 +55,7 @@ describe('a message that begins with a slash', () => {
     ['/verbose loud', '/verbose does not know “loud”'],
     ['/model a b', 'does not know'],
     ['/new please', '/new takes nothing after it'],
-  ])('is answered and does nothing when it is a slip: %s', (message, text) => {
+  ])('is answered without an effect when it has a mistake: %s', (message, text) => {
     expect(readCommand(message)).toMatchObject({
       kind: 'wrong',
       text: expect.stringContaining(text),

@@ -31,7 +31,7 @@ const held = async (more: Partial<Envelope> = {}) => {
 };
 
 describe('an envelope', () => {
-  it('is answered with its result when the work is done at once', async () => {
+  it('is answered with its result when the work ends at once', async () => {
     const asked = envelope();
     const view = taskOf(await send(asked));
     expect(view).toMatchObject({
@@ -48,12 +48,12 @@ describe('an envelope', () => {
     ]);
   });
 
-  it('of a leap second is taken as one of the second before', async () => {
+  it('with a leap second has the time of the second before', async () => {
     const timestamp = new Date().toISOString().replace(/:\d\d\.\d+Z$/, ':60Z');
     expect(taskOf(await send(envelope({ timestamp })))).toMatchObject({ state: 'SUCCEEDED' });
   });
 
-  it('with half a character is refused, and not kept as another text', async () => {
+  it('with a lone surrogate is refused, and not stored as another text', async () => {
     for (const payload of [{ text: 'a\ud800' }, { text: 'a', 'b\udc00': 1 }]) {
       const answer = await send(envelope({ payload: { schema_version: '1.0', ...payload } }));
       expect(errorOf(answer)).toMatchObject({ code: 'INVALID_ARGUMENT' });
@@ -65,7 +65,7 @@ describe('an envelope', () => {
     });
   });
 
-  it('whose work takes longer is answered with the task as it is by then', async () => {
+  it('whose work takes longer is answered with the current task', async () => {
     const { view, id, gate } = await held();
     expect(['ACKED', 'RUNNING']).toContain(view.state);
     real.gate.open(gate);
@@ -77,13 +77,13 @@ describe('an envelope', () => {
     expect(ended.result).toEqual({ held: gate });
   });
 
-  it('whose work fails is a task that failed, not a refusal', async () => {
+  it('whose work fails is answered with a failed task, not a refusal', async () => {
     const asked = envelope({ action: 'test.fail_always', payload: { schema_version: '1.0' } });
     const view = taskOf(await send(asked));
     expect(view).toMatchObject({ state: 'FAILED', error: { code: 'INVALID_ARGUMENT' } });
   });
 
-  it('may ask for more time than its action has, and for no less', async () => {
+  it('may request more time than its action has, and not less', async () => {
     const asking = (eta_sec: number) =>
       envelope({ payload: { schema_version: '1.0', text: '', eta_sec } });
     expect(taskOf(await send(asking(900))).eta_sec).toBe(900);
@@ -139,7 +139,7 @@ describe('the order of the checks', () => {
     expect(errorOf(await send(value, request)).details).toMatchObject({ last_seq: 9_000_000 });
   });
 
-  it('begins with the size', async () => {
+  it('starts with the size', async () => {
     const huge = envelope({ payload: { schema_version: '1.0', text: 'x'.repeat(2 ** 20) } });
     const error = errorOf(await send({ ...huge, seq: 0 }, { authorization: 'Bearer nobody' }));
     expect(error.code).toBe('PAYLOAD_TOO_LARGE');
@@ -148,7 +148,7 @@ describe('the order of the checks', () => {
 });
 
 describe('a refusal', () => {
-  it('names the fields that are wrong, and tells the ids back', async () => {
+  it('names the invalid fields, and repeats the ids', async () => {
     const { seq: _, ...rest } = envelope();
     const answer = await send({ ...rest, surprise: 1 });
     expect(answer).toMatchObject({ requestId: rest.request_id, traceId: rest.trace_id });
@@ -161,20 +161,20 @@ describe('a refusal', () => {
     );
   });
 
-  it('names the fields of a payload by their place in the envelope', async () => {
+  it('names the fields of a payload by their path in the envelope', async () => {
     const asked = envelope({ payload: { schema_version: '1.0', text: 'a', more: 'hidden-word' } });
     const error = errorOf(await send(asked));
     expect(error.details?.['errors']).toEqual([expect.objectContaining({ path: '/payload/more' })]);
   });
 
-  it('shows nothing of a body that is no JSON', async () => {
+  it('contains no part of a body that is not JSON', async () => {
     const bytes = Buffer.from('{"secret-word": oops');
     const error = errorOf(await send({}, { bytes }));
     expect(error.code).toBe('INVALID_ARGUMENT');
     expect(JSON.stringify(error)).not.toContain('secret-word');
   });
 
-  it('says which versions of the action are served', async () => {
+  it('names the served versions of the action', async () => {
     const error = errorOf(await send(envelope({ action_version: '2.0.0' })));
     expect(error).toMatchObject({ code: 'INVALID_ARGUMENT', details: { supported: ['1.2.0'] } });
     const newer = errorOf(await send(envelope({ action_version: '1.9.0' })));
@@ -182,7 +182,7 @@ describe('a refusal', () => {
     expect(errorOf(await send(envelope({ action: 'test.do_nothing' }))).code).toBe('NOT_FOUND');
   });
 
-  it('is what a principal without the role gets, and a payload over the limit', async () => {
+  it('is the answer for a principal without the role, and for a payload over the limit', async () => {
     const payload = { schema_version: '1.0', text: 'x' };
     const asked = { action: 'test.guard_door', payload };
     const error = errorOf(await send(envelope(asked)));
@@ -200,7 +200,7 @@ describe('a refusal', () => {
     expect(errorOf(await send(envelope(unclaimed), as)).code).toBe('FORBIDDEN');
   });
 
-  it('is what comes from another time or is for another place', async () => {
+  it('is the answer for an envelope of another time or locality', async () => {
     const early = errorOf(await send(envelope({ timestamp: later(90_000) })));
     expect(early.code).toBe('INVALID_ARGUMENT');
     expect(early.details?.['errors']).toMatchObject([{ path: '/timestamp' }]);
@@ -213,7 +213,7 @@ describe('a refusal', () => {
     expect(errorOf(await send(away, {}, here)).code).toBe('FORBIDDEN');
   });
 
-  it('is what a subject of another tenant or domain gets', async () => {
+  it('is the answer for a subject of another tenant or domain', async () => {
     const by = (domain: string, tenant: string) =>
       send(envelope(), { transport: 'nats', subject: { domain, tenant } });
     expect(errorOf(await by('test', 'other')).code).toBe('FORBIDDEN');
@@ -232,7 +232,7 @@ const asClerk = (roles: readonly string[], sub = 'clerk') =>
   });
 
 describe('a repeat', () => {
-  it('gets the first result, whatever the order of its fields and however late', async () => {
+  it('returns the first result, whatever the order of its fields and its age', async () => {
     const payload = { schema_version: '1.0', text: 'once', subject: 'a' };
     const first = envelope({ payload });
     const { task_id } = taskOf(await send(first));
@@ -242,7 +242,7 @@ describe('a repeat', () => {
     expect(view).toMatchObject({ task_id, state: 'SUCCEEDED', request_id: first.request_id });
   });
 
-  it('of another principal’s key never gets the task of the first', async () => {
+  it('of another principal’s key never returns the task of the first', async () => {
     const first = envelope();
     const { task_id } = taskOf(await send(first));
     const mine = { ...first, principal: { sub: 'clerk', roles: ['agent'] } };
@@ -254,7 +254,7 @@ describe('a repeat', () => {
     expect(error).toMatchObject({ code: 'CONFLICT', details: { task_id: view.task_id } });
   });
 
-  it('is refused without the role of its action, whoever sent it first', async () => {
+  it('is refused without the role of its action, whichever caller sent the first', async () => {
     const guarded = envelope({
       action: 'test.guard_door',
       principal: { sub: 'clerk', roles: ['clerk'] },
@@ -267,7 +267,7 @@ describe('a repeat', () => {
     }
   });
 
-  it('is found before its quota is', async () => {
+  it('is recognized before the quota is checked', async () => {
     const first = envelope();
     await send(first);
     const quota = { take: () => ({ allowed: false, limit: 1, remaining: 0, retryAfterMs: 1 }) };
@@ -281,7 +281,7 @@ describe('a repeat', () => {
     expect(taskOf(await waiting)).toMatchObject({ task_id: id, state: 'SUCCEEDED' });
   });
 
-  it('that comes at the same time makes no second task', async () => {
+  it('that arrives at the same time creates no second task', async () => {
     const asked = envelope();
     const views = (await Promise.all([1, 2, 3, 4].map(() => send(asked)))).map(taskOf);
     expect(new Set(views.map(({ task_id }) => task_id)).size).toBe(1);
@@ -295,7 +295,7 @@ describe('a repeat', () => {
     expect(errorOf(await send(other))).toMatchObject({ code: 'CONFLICT', details: { task_id } });
   });
 
-  it('is one for its tenant, action and subject only', async () => {
+  it('is recognized only in its tenant, action and subject', async () => {
     const first = envelope({ context_id: 'one' });
     const second = { ...first, seq: first.seq + 1, context_id: 'two' };
     const [a, b] = [taskOf(await send(first)), taskOf(await send(second))];
@@ -304,8 +304,8 @@ describe('a repeat', () => {
   });
 });
 
-describe('a number', () => {
-  it('that does not rise is a conflict that says the last one, by subject', async () => {
+describe('a sequence number', () => {
+  it('that does not rise is a conflict that names the last one, per subject', async () => {
     const first = envelope({ context_id: 'numbers' });
     await send(first);
     const stale = envelope({ context_id: 'numbers', seq: first.seq });
@@ -319,7 +319,7 @@ describe('a number', () => {
 });
 
 describe('limits', () => {
-  it('tell with every answer what is left, and with a refusal when to come again', async () => {
+  it('are reported with every answer, and a refusal has a retry delay', async () => {
     const limits = { principalPerMinute: 2, externalPerMinute: 1, tenantPerMinute: 1_000 };
     const quota = new TokenQuota(limits, real.system, systemClock);
     const tight = real.edge({ quota });
@@ -335,7 +335,7 @@ describe('limits', () => {
     expect(error.retryAfterMs).toBeGreaterThan(0);
   });
 
-  it('refuse what is more than may be under way at once', async () => {
+  it('refuse more concurrent envelopes than the maximum', async () => {
     const narrow = real.edge({ outstanding: { messages: 1, bytes: 1e6 } });
     const gate = 'narrow';
     const slow = envelope({
@@ -353,7 +353,7 @@ describe('limits', () => {
     expect(taskOf(await send(envelope(), {}, narrow)).state).toBe('SUCCEEDED');
   });
 
-  it('refuse new tasks of a tenant that has as many as are remembered, and forget none', async () => {
+  it('refuse new tasks of a tenant at its maximum, and delete none', async () => {
     const first = envelope();
     const { task_id } = taskOf(await send(first));
     const rows = () => real.system.index.list(TASKS_INDEX, 'acme', { limit: 1e6 }).length;
@@ -368,7 +368,7 @@ describe('limits', () => {
   });
 });
 
-it('every envelope is told of, with what became of it', async () => {
+it('the facts of every envelope are reported with its outcome', async () => {
   const facts: EdgeFacts[] = [];
   const counted = real.edge({ onRequest: (fact) => facts.push(fact) });
   await send(envelope(), {}, counted);
@@ -382,7 +382,7 @@ it('every envelope is told of, with what became of it', async () => {
   expect(facts[0]!.quotaUsed).toBeGreaterThan(0);
 });
 
-it('a fault of our own tells a caller nothing but that there was one', async () => {
+it('an internal error is reported to a caller without details', async () => {
   const logged: object[] = [];
   const broken = real.edge({
     offers: {

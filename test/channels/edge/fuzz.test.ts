@@ -109,7 +109,7 @@ const bytes = fc
     return cutting === 0 ? sent.subarray(0, cut) : sent;
   });
 
-it('whatever comes, the answer is a task or an error of the taxonomy', {
+it('any input is answered by a task or an error of the taxonomy', {
   timeout: 600_000,
 }, async () => {
   await fc.assert(
@@ -141,7 +141,7 @@ it.each([
   ['a text that is one half of a sign', '"\\ud800"'],
   ['a field that is a prototype', '{"__proto__":{"polluted":1}}'],
   ['a thousand fields', `{${Array.from({ length: 1_000 }, (_, n) => `"f${n}":0`).join()}}`],
-])('%s in a payload is refused, or carried, and harms nothing', async (_, json) => {
+])('%s in a payload is refused or transported, and does no harm', async (_, json) => {
   const asked = { ...envelope(), payload: { schema_version: '1.0', text: 'a', more: '%' } };
   const text = JSON.stringify(asked).replace('"%"', json);
   const answer = await edge.submit({

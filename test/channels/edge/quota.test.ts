@@ -31,7 +31,7 @@ const caller = (sub: string, more: Partial<Caller> = {}): Caller => ({
   ...more,
 });
 
-it('a principal gets a minute’s worth at once, and then as time brings it', () => {
+it('a principal may send a minute’s requests at once, and then more as time passes', () => {
   const { quota, taken, pass } = quotaOf();
   expect(taken(caller('a'), 200)).toBe(60);
   expect(quota.take(caller('a'))).toMatchObject({ allowed: false, retryAfterMs: 1_000 });
@@ -41,7 +41,7 @@ it('a principal gets a minute’s worth at once, and then as time brings it', ()
   expect(taken(caller('a'), 200)).toBe(60);
 });
 
-it('principals do not share, their tenant does, and other tenants do not', () => {
+it("principals have separate limits, share the tenant's, and tenants have separate ones", () => {
   const { taken, quota } = quotaOf();
   expect(taken(caller('a'), 60)).toBe(60);
   expect(taken(caller('b'), 60)).toBe(40);
@@ -49,26 +49,26 @@ it('principals do not share, their tenant does, and other tenants do not', () =>
   expect(taken(caller('a', { tenant: 'other' }), 100)).toBe(60);
 });
 
-it('what the tenant refuses costs the principal nothing', () => {
+it("a refusal by the tenant's limit costs the principal nothing", () => {
   const { taken, pass } = quotaOf({ tenantPerMinute: 30 });
   expect(taken(caller('a'), 50)).toBe(30);
   pass(MINUTE_MS);
   expect(taken(caller('a'), 50)).toBe(30);
 });
 
-it('programs outside have less', () => {
+it('external programs have a lower limit', () => {
   const { taken } = quotaOf();
   expect(taken(caller('a', { profile: 'A2A-External' }), 100)).toBe(6);
 });
 
-it('tells of the limit that is nearest', () => {
+it('the answer reports the nearest limit', () => {
   const { quota } = quotaOf({ tenantPerMinute: 61 });
   expect(quota.take(caller('a'))).toMatchObject({ limit: 60, remaining: 59 });
   quota.take(caller('b'));
   expect(quota.take(caller('c'))).toMatchObject({ limit: 61, remaining: 58 });
 });
 
-it('gateways share the limits by their number, as it changes', () => {
+it('gateways divide the limits by their current number', () => {
   const { taken, live, pass } = quotaOf({}, { gateways: 3 });
   expect(taken(caller('a'), 100)).toBe(20);
   live(1);
@@ -76,19 +76,19 @@ it('gateways share the limits by their number, as it changes', () => {
   expect(taken(caller('a'), 100)).toBe(60);
 });
 
-it('a limit below one per gateway still lets one through', () => {
+it('a limit below one per gateway still admits one request', () => {
   const { taken } = quotaOf({ principalPerMinute: 2 }, { gateways: 10 });
   expect(taken(caller('a'), 10)).toBe(1);
 });
 
-it('a flood of new names gives nobody a full bucket, and makes room for nobody', () => {
+it('many new names get no full buckets, and remove no existing bucket', () => {
   const { quota, taken } = quotaOf({ tenantPerMinute: 1e9 });
   expect(taken(caller('a'), 60)).toBe(60);
   for (let n = 0; n < 40_000; n++) quota.take(caller(`p${n}`));
   expect(taken(caller('a'), 10)).toBe(0);
 });
 
-it('whoever comes when all names are in use shares one bucket, until others are full again', () => {
+it('callers beyond the maximum of names share one bucket until others are full again', () => {
   const { taken, pass } = quotaOf({ tenantPerMinute: 1e9 }, { namesMax: 3 });
   for (const sub of ['a', 'b', 'c']) expect(taken(caller(sub), 60)).toBe(60);
   expect([taken(caller('d'), 50), taken(caller('e'), 50)]).toEqual([50, 10]);
@@ -97,7 +97,7 @@ it('whoever comes when all names are in use shares one bucket, until others are 
   expect([taken(caller('d'), 50), taken(caller('e'), 50)]).toEqual([50, 50]);
 });
 
-it('tenants beyond those that are known share one, and leave no room to others', () => {
+it('tenants beyond the maximum share one bucket, and leave room to others', () => {
   const { taken, pass } = quotaOf({}, { namesMax: 2 });
   const of = (tenant: string) => taken(caller('a', { tenant }), 60);
   expect([of('t1'), of('t2'), of('t3'), of('t4')]).toEqual([60, 60, 60, 0]);
@@ -105,7 +105,7 @@ it('tenants beyond those that are known share one, and leave no room to others',
   expect([of('t1'), of('t5'), of('t1')]).toEqual([60, 60, 0]);
 });
 
-it('reads have ten times as much', () => {
+it('reads have ten times the limit', () => {
   const { quota } = quotaOf(readLimits(LIMITS));
   expect(quota.take(caller('a'))).toMatchObject({ limit: 600, remaining: 599 });
 });

@@ -36,7 +36,7 @@ const countOf = (rows: number, tasksMax: number) => {
   return { count, pages, pass, forget: () => (keys = []) };
 };
 
-it('rows are counted page by page, with pauses between', () => {
+it('rows are counted page by page, with pauses in between', () => {
   const { count, pages, pass } = countOf(2_500, 2_500);
   expect(count.isFull('acme')).toBe(false);
   pass(0);
@@ -46,7 +46,7 @@ it('rows are counted page by page, with pauses between', () => {
   expect(count.isFull('acme')).toBe(true);
 });
 
-it('what is added counts at once, also while rows are counted', () => {
+it('added tasks count at once, also during a count', () => {
   const { count, pass } = countOf(1_500, 1_502);
   count.add('acme');
   pass(0);
@@ -56,7 +56,7 @@ it('what is added counts at once, also while rows are counted', () => {
   expect(count.isFull('acme')).toBe(true);
 });
 
-it('there is room again when rows have left', () => {
+it('there is room again when rows have expired', () => {
   const { count, pass, forget } = countOf(100, 100);
   count.isFull('acme');
   pass(1_000);
@@ -66,14 +66,14 @@ it('there is room again when rows have left', () => {
   expect(count.isFull('acme')).toBe(false);
 });
 
-it('tenants are counted each by itself', () => {
+it('tenants are counted separately', () => {
   const { count } = countOf(0, 1);
   count.add('acme');
   expect(count.isFull('acme')).toBe(true);
   expect(count.isFull('other')).toBe(false);
 });
 
-it('nothing is counted after the end', () => {
+it('nothing is counted after the close', () => {
   const { count, pages, pass } = countOf(5, 10);
   count.isFull('acme');
   count.close();
@@ -81,7 +81,7 @@ it('nothing is counted after the end', () => {
   expect(pages).toEqual([]);
 });
 
-it('a tenant without tasks is not counted again before somebody comes', () => {
+it('a tenant without tasks is not counted again before its next request', () => {
   const { count, pages, pass, forget } = countOf(10, 100);
   expect(count.isFull('acme')).toBe(false);
   pass(1_000);

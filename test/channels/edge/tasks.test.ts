@@ -34,7 +34,7 @@ const held = async (more: Partial<Envelope> = {}) => {
   return { gate, asked: whole, id: view.task_id, view };
 };
 
-describe('a task of an action that asks for a role', () => {
+describe('a task of an action that requires a role', () => {
   const guarded = () =>
     envelope({
       action: 'test.guard_door',
@@ -71,7 +71,7 @@ describe('a task of an action that asks for a role', () => {
     expect(await eventsOf(of, id)).toContain('test.guard_door.done');
   });
 
-  it('is not read by others, by no way', async () => {
+  it('is not read by other callers through any operation', async () => {
     const id = await asked();
     const as = { authorization: 'Bearer alice' };
     await expect(edge.task(id, as)).rejects.toMatchObject({ code: 'NOT_FOUND' });
@@ -126,7 +126,7 @@ describe('a task of an action without roles', () => {
     ];
   };
 
-  it('is there for nobody but its caller and operators', async () => {
+  it('is read only by its caller and operators', async () => {
     expect(new Set(await reached('eve', ['agent']))).toEqual(new Set(['NOT_FOUND']));
     expect(new Set(await reached('eve', []))).toEqual(new Set(['NOT_FOUND']));
     for (const [sub, role] of [
@@ -143,7 +143,7 @@ describe('control', () => {
   const control = (action: string, payload: object) =>
     envelope({ action, payload: { schema_version: '1.0', ...payload }, seq: 1 });
 
-  it('asks for a task as it is, also with a number that was used', async () => {
+  it('returns the current task, also with a used number', async () => {
     const { task_id } = taskOf(await send(envelope()));
     const view = taskOf(await send(control('task.get_status', { task_id })));
     expect(view).toMatchObject({ task_id, state: 'SUCCEEDED' });
@@ -154,7 +154,7 @@ describe('control', () => {
     });
   });
 
-  it('cancels a task that runs, by its id or its key, and again without harm', async () => {
+  it('cancels a running task by its id or key, and may be repeated', async () => {
     const { id, asked, gate } = await held();
     const cancel = control('test.hold_work.cancel', { task_id: id, reason: 'no need' });
     expect(taskOf(await send(cancel))).toMatchObject({ task_id: id, state: 'CANCELLED' });
@@ -166,7 +166,7 @@ describe('control', () => {
     expect(errorOf(await send(wrong)).code).toBe('NOT_FOUND');
   });
 
-  it('is asked for by a signed envelope where envelopes must be signed', async () => {
+  it('requires a signed envelope if envelopes must be signed', async () => {
     const as = { authorization: 'Bearer mallory' };
     const theirs = { tenant_id: 'other', principal: { sub: 'mallory', roles: ['agent'] } };
     const asked = { ...envelope({ action: 'test.ask_word', ...theirs }) };
@@ -178,7 +178,7 @@ describe('control', () => {
     expect(taskOf(await send(cancel, as))).toMatchObject({ state: 'CANCELLED' });
   });
 
-  it('does not cancel what has ended', async () => {
+  it('does not cancel an ended task', async () => {
     const { task_id } = taskOf(await send(envelope()));
     const cancel = control('test.echo_text.cancel', { task_id });
     expect(errorOf(await send(cancel))).toMatchObject({
@@ -187,7 +187,7 @@ describe('control', () => {
     });
   });
 
-  it('gives a task the word that it waits for, once', async () => {
+  it('passes an input to a waiting task, once', async () => {
     const asked = envelope({ action: 'test.ask_word', payload: { schema_version: '1.0' } });
     const { task_id } = taskOf(await send(asked, { waitMs: 0 }));
     await eventually(async () => {
@@ -222,7 +222,7 @@ describe('control', () => {
   });
 });
 
-it('a refusal by seq is told apart from other conflicts', async () => {
+it('a refusal by seq is distinguished from other conflicts', async () => {
   const seen: boolean[] = [];
   const counting = real.edge({ onRequest: ({ seqRefused }) => void seen.push(seqRefused) });
   const first = envelope({ context_id: 'numbered' });
@@ -232,7 +232,7 @@ it('a refusal by seq is told apart from other conflicts', async () => {
   expect(seen).toEqual([false, true, false]);
 });
 
-it('a task is looked for again in rows that are as new as the question', async () => {
+it('a missing task is looked up again in rows that are as new as the request', async () => {
   const { task_id } = taskOf(await send(envelope()));
   const { system } = real;
   const caughtUp = new Set<string>();
@@ -254,7 +254,7 @@ it('a task is looked for again in rows that are as new as the question', async (
       await expect(other.task(name, as)).rejects.toMatchObject({ code: 'NOT_FOUND' });
 });
 
-it('a task of another is refused as late, and fails as often, as one that does not exist', async () => {
+it('a task of another caller is refused with the same delay and failures as a missing one', async () => {
   const { task_id } = taskOf(await send(envelope()));
   const { system } = real;
   let asked = 0;
@@ -288,7 +288,7 @@ describe('events', () => {
     return events;
   };
 
-  it('come each once and in order, from the past and live, until the end', async () => {
+  it('arrive once each and in order, past and live, until the end', async () => {
     const { id, gate } = await held();
     const whole = heard(id, 0);
     const rest = heard(id, 2);
@@ -302,7 +302,7 @@ describe('events', () => {
     expect(await heard(id, 3)).toEqual([]);
   });
 
-  it('that the bus loses are filled in from the row', async () => {
+  it('that the Bus loses are read from the row', async () => {
     const { system } = real;
     const silent = { subscribe: () => () => {} };
     const deaf = real.edge({ system: Object.assign(Object.create(system), { bus: silent }) });
@@ -312,11 +312,11 @@ describe('events', () => {
     expect((await events).map(([, name]) => name)).toEqual(['accepted', 'running', 'done']);
   });
 
-  it('of a task that nobody knows are refused', async () => {
+  it('of an unknown task are refused', async () => {
     await expect(heard('none', 0)).rejects.toMatchObject({ code: 'NOT_FOUND' });
   });
 
-  it('end with the Edge, and so does every wait', async () => {
+  it('and all waits end when the Edge closes', async () => {
     const leaving = real.edge();
     const { id, gate, asked } = await held();
     const waiting = send(asked, {}, leaving);
@@ -327,7 +327,7 @@ describe('events', () => {
     real.gate.open(gate);
   });
 
-  it('are those that are told on the topic of the task', async () => {
+  it('are those that are published on the topic of the task', async () => {
     const { id, gate } = await held();
     const topic = taskTopic('acme', id);
     const told: unknown[] = [];

@@ -8,7 +8,7 @@ afterEach(closeAll);
 const final = (frame: Frame) => frame.ok === true && frame.payload.status === 'ok';
 
 describe('agent', () => {
-  test('is answered twice on one id, with the streamed events between', async () => {
+  test('is answered twice under one id, with the streamed events in between', async () => {
     const { client, system } = await openAll();
     const id = client.request('agent', { message: 'hello', idempotencyKey: 'run-1' });
     const accepted = await client.frame((frame) => frame.id === id);
@@ -67,7 +67,7 @@ describe('agent', () => {
     expect(long.error?.message).toContain('at most 256');
   });
 
-  test('goes to the session that is meant: by key, by short key, by session id', async () => {
+  test('selects the session by key, by short key or by session id', async () => {
     const { client, system } = await openAll({ echo: true });
     const keys: string[] = [];
     for (const [at, more] of [
@@ -92,7 +92,7 @@ describe('agent', () => {
     expect(system.asked.map(({ to }) => to)[0]).toBe('default/session/agent:second:work');
   });
 
-  test('passes on what the session refuses, and a failed, aborted or late run with its reason', async () => {
+  test('returns the refusal of the session, and the reason of a failed, aborted or late run', async () => {
     const { client, system } = await openAll();
     const ended = async (runId: string, end: () => void) => {
       const id = client.request('agent', { message: 'x', idempotencyKey: runId });
@@ -127,7 +127,7 @@ describe('agent', () => {
 describe('the same idempotency key', () => {
   const send = { message: 'hello', idempotencyKey: 'once' };
 
-  test('gets the first result: again, from another connection, and after a restart', async () => {
+  test('returns the first result: again, from another connection, and after a restart', async () => {
     const { client: first, system, gateway } = await openAll({ echo: true });
     const results: Frame[] = [];
     const ask = async (from: Client) => {
@@ -146,7 +146,7 @@ describe('the same idempotency key', () => {
     expect(system.kept.transcripts.get(`default/session/${MAIN}`)?.length).toBe(2);
   });
 
-  test('with another message, or to another session, is a conflict', async () => {
+  test('with another message, or for another session, is a conflict', async () => {
     const { client } = await openAll();
     await client.call('agent', send);
     for (const other of [{ message: 'other' }, { sessionKey: 'elsewhere' }]) {
@@ -158,7 +158,7 @@ describe('the same idempotency key', () => {
     }
   });
 
-  test('of chat.send says whether the run goes on or has ended', async () => {
+  test('of chat.send reports whether the run is live or has ended', async () => {
     const { client, system } = await openAll();
     const chat = { sessionKey: MAIN, ...send };
     expect((await client.call('chat.send', chat)).payload).toMatchObject({ status: 'started' });
@@ -169,7 +169,7 @@ describe('the same idempotency key', () => {
 });
 
 describe('agent.wait', () => {
-  test('gives the end of a run, before and after it', async () => {
+  test('returns the end of a run, before and after it', async () => {
     const { client, system } = await openAll();
     await client.call('agent', { message: 'x', idempotencyKey: 'r' });
     const id = client.request('agent.wait', { runId: 'r' });
@@ -185,7 +185,7 @@ describe('agent.wait', () => {
     expect((await client.call('agent.wait', { runId: 'r' })).payload).toEqual(payload);
   });
 
-  test('gives up when its time is over, which does not stop the run', async () => {
+  test('times out without stopping the run', async () => {
     const { client, system } = await openAll();
     await client.call('agent', { message: 'x', idempotencyKey: 'r' });
     const pending = await client.call('agent.wait', { runId: 'r', timeoutMs: 0 });
@@ -197,7 +197,7 @@ describe('agent.wait', () => {
     expect(system.running(MAIN)).toBe('r');
   });
 
-  test('gives the reason of a failed run', async () => {
+  test('returns the reason of a failed run', async () => {
     const { client, system } = await openAll();
     await client.call('agent', { message: 'x', idempotencyKey: 'r' });
     system.fail(MAIN, { code: 'INTERNAL', message: 'it broke' });

@@ -46,8 +46,8 @@ const decideFirst = (system: FakeSessionSystem) => {
   };
 };
 
-describe('a command that waits for a person', () => {
-  test('is shown to who begins to follow its session, as it is offered, if he may answer it', async () => {
+describe('a pending approval of a command', () => {
+  test('is sent to a new follower of its session if the follower may decide it', async () => {
     const { client, system, gateway } = await openAll();
     const reader = await openClient(gateway, { scopes: ['operator.read'] });
     const options = OPTIONS.filter(({ name }) => name !== 'allow-always');
@@ -64,7 +64,7 @@ describe('a command that waits for a person', () => {
     expect(hidden.payload.approvalReplay.approvals).toEqual([]);
   });
 
-  test('is told to operators who may answer, and to nobody else', async () => {
+  test('is published only to operators that may decide', async () => {
     const { client, system, gateway } = await openAll();
     const reader = await openClient(gateway, { scopes: ['operator.read', 'operator.write'] });
     await client.call('chat.send', { sessionKey: MAIN, message: 'x', idempotencyKey: 'r' });
@@ -89,7 +89,7 @@ describe('a command that waits for a person', () => {
     expect(reader.events('exec.approval.requested')).toEqual([]);
   });
 
-  test('is told also when its row comes after the run has said so', async () => {
+  test('is published also when its row is committed after the report of the run', async () => {
     const { client, system } = await openAll();
     await client.call('chat.send', { sessionKey: MAIN, message: 'x', idempotencyKey: 'r' });
     waitFor(system, 'late');
@@ -99,7 +99,7 @@ describe('a command that waits for a person', () => {
     expect(told.payload.id).toBe('late');
   });
 
-  test('is shown whole, also where its title was cut', async () => {
+  test('contains the whole command, also when its title was truncated', async () => {
     const { client, system } = await openAll();
     const command = `echo ${'x'.repeat(400)}; rm -r build`;
     const title = `main wants to run: ${command}`.slice(0, 256);
@@ -108,7 +108,7 @@ describe('a command that waits for a person', () => {
     expect((payload as { commandText: string }).commandText).toContain('; rm -r build');
   });
 
-  test('is read with how it ended, and answered once, as one question of any kind', async () => {
+  test('is read with its outcome, and decided once, like approvals of any kind', async () => {
     const { client, system } = await openAll();
     decideFirst(system);
     keep(system, asked('a'));
@@ -136,7 +136,7 @@ describe('a command that waits for a person', () => {
     });
   });
 
-  test('that nobody answered has ended as expired, and one taken back as cancelled', async () => {
+  test('has expired when it was not decided, and is cancelled when it was withdrawn', async () => {
     const { client, system } = await openAll();
     keep(system, asked('old', { state: 'expired', decided_at: '2026-01-01T00:30:00.000Z' }));
     keep(system, asked('back', { state: 'expired', decided_at: '2026-01-01T00:10:00.000Z' }));
@@ -153,7 +153,7 @@ describe('a command that waits for a person', () => {
     expect(none.error?.details).toMatchObject({ code: 'APPROVAL_NOT_FOUND' });
   });
 
-  test('is listed, read and answered; every operator is told who decided, once', async () => {
+  test('is listed, read and decided; every operator is notified once who decided', async () => {
     const { client, system, gateway } = await openAll();
     decideFirst(system);
     keep(system, asked('a'));
@@ -184,7 +184,7 @@ describe('a command that waits for a person', () => {
     }
   });
 
-  test('is asked by every gateway, answered through any, and told as decided by all', async () => {
+  test('is published by every gateway, decided through any, and resolved at all', async () => {
     const { client, system } = await openAll();
     decideFirst(system);
     const other = await openClient(await openGateway(system));
@@ -201,7 +201,7 @@ describe('a command that waits for a person', () => {
     }
   });
 
-  test('that nobody answered in time is told as ended without a decision', async () => {
+  test('that was not decided in time is published as ended without a decision', async () => {
     const { client, system } = await openAll();
     keep(system, asked('a'));
     await client.call('exec.approval.list');
@@ -214,7 +214,7 @@ describe('a command that waits for a person', () => {
     [{ id: 'none', decision: 'deny' }, 'no command waits'],
     [{ id: 'a', decision: 'maybe' }, '/decision is one of'],
     [{ id: 'a', decision: 'deny', grantExpiresInDays: 3 }, '/grantExpiresInDays'],
-  ])('is not answered by %o', async (params, message) => {
+  ])('is not decided by %o', async (params, message) => {
     const { client, system } = await openAll();
     decideFirst(system);
     keep(system, asked('a'));

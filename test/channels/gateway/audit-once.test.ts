@@ -11,7 +11,7 @@ import { eventually } from '../../runtime/eventually.ts';
 import { silentLog } from './client.ts';
 import { dataFolder, openRealSystem } from './real-system.ts';
 
-it('is tried again as the same message, and stands once', async () => {
+it('a batch whose answer was lost is retried as the same message and stored once', async () => {
   const folder = dataFolder();
   const real = await openRealSystem(folder.path, 0);
   onTestFinished(async () => {

@@ -28,7 +28,7 @@ const opened = () => {
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-test('records that could not be written are written later, before those that came meanwhile', async () => {
+test('records that could not be written are written later, before newer ones', async () => {
   const { clock, store, trail, refuse } = opened();
   store.isAway = true;
   refuse('first');
@@ -43,7 +43,7 @@ test('records that could not be written are written later, before those that cam
   await trail.close();
 });
 
-test('each record goes to the day on which it was noted', async () => {
+test('each record is written to the day on which it was made', async () => {
   const { clock, store, trail, refuse } = opened();
   store.isAway = true;
   refuse('old');
@@ -56,7 +56,7 @@ test('each record goes to the day on which it was noted', async () => {
   expect(new Set(store.written.map(({ to }) => to)).size).toBe(2);
 });
 
-test('nothing is tried after the end', async () => {
+test('nothing is retried after the close', async () => {
   const { clock, store, trail, refuse } = opened();
   store.isAway = true;
   refuse('late');

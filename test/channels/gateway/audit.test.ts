@@ -43,7 +43,7 @@ const outcomesOf = (records: Records, action: string) =>
   records.filter((record) => record.action === action).map(({ outcome }) => outcome);
 
 describe('the audit', () => {
-  it('has what gives or takes away noted before it is done, not with what waits to be written', async () => {
+  it('records a change of rights before it is executed, not with the queued records', async () => {
     const client = await open();
     await client.call('agent', { message: 'hello', idempotencyKey: 'r1' });
     await client.frame(({ payload }) => payload?.status === 'ok');
@@ -59,7 +59,7 @@ describe('the audit', () => {
     });
   });
 
-  it('holds the ends of what was done, also those that waited when the gateway was closed', async () => {
+  it('contains the outcomes of actions, also those that were queued when the gateway closed', async () => {
     const before = await open();
     await before.call('chat.send', {
       sessionKey: MAIN,
@@ -73,7 +73,7 @@ describe('the audit', () => {
     expect(JSON.stringify(records)).not.toContain('4711');
   });
 
-  it('notes what a client was refused for lack of a scope', async () => {
+  it('records requests that were refused for lack of a scope', async () => {
     const client = await open();
     const reader = await openClient(await openGateway(system), { scopes: ['operator.read'] });
     const refused = await reader.call('sessions.reset', { key: MAIN });
@@ -86,7 +86,7 @@ describe('the audit', () => {
     await untilNoted(again, 'sessions.reset', ['refused']);
   });
 
-  it('is read page by page, by who and by what', async () => {
+  it('is read in pages, by principal and by action', async () => {
     const client = await open();
     for (const name of ['a', 'b', 'c'])
       await client.call('sessions.patch', { key: `agent:main:${name}`, label: name });

@@ -9,7 +9,7 @@ import { StillClock } from './still-clock.ts';
 afterEach(closeAll);
 
 describe('bounds', () => {
-  test('a stranger who sends more than 64 KiB is cut off, with the limit named', async () => {
+  test('an unauthenticated client that sends more than 64 KiB is closed, with the limit named', async () => {
     const client = await openStranger(await openGateway());
     client.request('connect', connectParams({ pathEnv: 'x'.repeat(200_000) }));
     expect(await client.gone()).toEqual({
@@ -18,7 +18,7 @@ describe('bounds', () => {
     });
   });
 
-  test('32 strangers that say nothing keep nobody else of their IP out', async () => {
+  test('32 silent connections do not block other clients of their IP', async () => {
     const gateway = await openGateway();
     const silent = await Promise.all(Array.from({ length: 32 }, () => openStranger(gateway)));
     for (let ended = 1; ended <= 3; ended++) {
@@ -32,7 +32,7 @@ describe('bounds', () => {
     }
   });
 
-  test('after hello a frame may be large, but no larger than the policy says', async () => {
+  test('after the handshake a frame may be large, up to the limit of the policy', async () => {
     const system = new FakeSessionSystem();
     const client = await openClient(await openGateway(system));
     const message = 'x'.repeat(2_000_000);
@@ -46,7 +46,7 @@ describe('bounds', () => {
     expect((await client.gone()).code).toBe(1009);
   });
 
-  test('a client that stops reading is dropped, and the others go on', async () => {
+  test('a client that stops reading is closed, and the others continue', async () => {
     const system = new FakeSessionSystem();
     const gateway = await openGateway(system);
     const slow = await openClient(gateway);
@@ -70,7 +70,7 @@ describe('bounds', () => {
     expect(entries.payload.length).toBe(1);
   }, 60_000);
 
-  test('a client that reads too slowly for deltas gets the whole text once it keeps up', async () => {
+  test('a client that reads too slowly for deltas gets the whole text when it catches up', async () => {
     const system = new FakeSessionSystem();
     const gateway = await openGateway(system);
     const slow = await openClient(gateway);
@@ -103,7 +103,7 @@ describe('bounds', () => {
     ]);
   });
 
-  test('a client that does not answer a ping is gone by the next tick', async () => {
+  test('a client that does not answer a ping is terminated at the next tick', async () => {
     const clock = new StillClock();
     const gateway = await openGateway(undefined, { clock });
     const client = new Client(gateway.url, { autoPong: false });
@@ -116,8 +116,8 @@ describe('bounds', () => {
   });
 });
 
-describe('requests after hello', () => {
-  test('that are malformed, unknown, of the wrong shape or not allowed are refused one by one', async () => {
+describe('requests after the handshake', () => {
+  test('that are malformed, unknown, of the wrong shape or not allowed are refused individually', async () => {
     const gateway = await openGateway();
     const client = await openClient(gateway, { scopes: ['operator.read'] });
     client.ws.send('{');
@@ -151,7 +151,7 @@ describe('requests after hello', () => {
     expect((await client.call('health')).ok).toBe(true);
   });
 
-  test('a connection that is cut while it waits leaves nothing behind', async () => {
+  test('that wait when their connection is cut leave no state', async () => {
     const system = new FakeSessionSystem();
     const gateway = await openGateway(system);
     const client = await openClient(gateway);
@@ -165,7 +165,7 @@ describe('requests after hello', () => {
 });
 
 describe('the port', () => {
-  test('that is taken is refused with what to do', async () => {
+  test('that is in use is refused with a remedy', async () => {
     const gateway = await openGateway();
     await expect(openGateway(undefined, { port: gateway.port })).rejects.toMatchObject({
       code: 'CONFLICT',
@@ -179,7 +179,7 @@ describe('the port', () => {
     expect((await client.gone()).code).toBe(1006);
   });
 
-  test('survives bytes that are no HTTP', async () => {
+  test('survives bytes that are not HTTP', async () => {
     const gateway = await openGateway();
     const socket = connect(gateway.port, '127.0.0.1');
     socket.on('error', () => {}).resume();

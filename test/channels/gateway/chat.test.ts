@@ -5,7 +5,7 @@ import { closeAll, openAll, openClient } from './opened.ts';
 afterEach(closeAll);
 
 describe('chat', () => {
-  test('has deltas with the whole text so far and exactly one final on every connection', async () => {
+  test('sends deltas with the whole text so far and exactly one final on every connection', async () => {
     const { client: sender, system, gateway } = await openAll();
     const watcher = await openClient(gateway);
     await sender.call('chat.send', { sessionKey: 'main', message: 'hi', idempotencyKey: 'r' });
@@ -30,7 +30,7 @@ describe('chat', () => {
     }
   });
 
-  test('a restarted model call replaces what it had said: appending gives the right text', async () => {
+  test('a restarted model call replaces its text, so appending deltas gives the right text', async () => {
     const { client, system } = await openAll();
     await client.call('chat.send', { sessionKey: MAIN, message: 'hi', idempotencyKey: 'r' });
     system.say(MAIN, 'The answer is for');
@@ -63,7 +63,7 @@ describe('chat', () => {
     expect(client.events('chat').length).toBeLessThan(20);
   });
 
-  test('history shows the conversation, tools too, and the answer so far of the live run', async () => {
+  test('history contains the conversation with tools, and the partial answer of the live run', async () => {
     const { client: first, system, gateway } = await openAll();
     await first.call('chat.send', {
       sessionKey: MAIN,
@@ -115,13 +115,13 @@ describe('chat', () => {
     expect(tail.payload.hasMore).toBe(true);
   });
 
-  test('history of a session that nobody has written to is empty', async () => {
+  test('history of a session without messages is empty', async () => {
     const { client } = await openAll();
     const { payload } = await client.call('chat.history', { sessionKey: 'agent:main:new' });
     expect(payload).toMatchObject({ messages: [], hasMore: false, pendingInputs: { total: 0 } });
   });
 
-  test('abort stops the run, and is no error where there is nothing to stop', async () => {
+  test('abort stops the run, and succeeds when there is nothing to stop', async () => {
     const { client, system } = await openAll();
     const nothing = await client.call('chat.abort', { sessionKey: MAIN });
     expect(nothing.payload).toEqual({ ok: true, aborted: false, runIds: [] });

@@ -27,7 +27,7 @@ const talked = async (client: Client, system: FakeSessionSystem) => {
 };
 
 describe('a command in a message', () => {
-  test('is answered as a chat reply under its key, to every operator, and no model sees it', async () => {
+  test('is answered as a chat reply under its key, to every operator, and no model reads it', async () => {
     const { client, system, gateway } = await openAll();
     const watcher = await openClient(gateway);
     const { payload } = await send(client, '/help', 'k');
@@ -40,7 +40,7 @@ describe('a command in a message', () => {
     expect(system.asked).toEqual([]);
   });
 
-  test('changes the session once, and is answered the same when its key comes again', async () => {
+  test('changes the session once, and a repeated key returns the same answer', async () => {
     const { client, system, gateway } = await openAll();
     system.others['session.reset'] = () => ({ kind: 'answered', result: { sessionId: 'next' } });
     await talked(client, system);
@@ -61,7 +61,7 @@ describe('a command in a message', () => {
     expect(other.error).toMatchObject({ message: expect.stringContaining('another command') });
   });
 
-  test('is given in the name of the client that wrote it', async () => {
+  test('has the principal of the client that sent it', async () => {
     const told: string[] = [];
     const onCommand: OnCommand = ({ sender = '' }) => {
       told.push(sender);
@@ -100,7 +100,7 @@ describe('a command in a message', () => {
     expect(resets).toBe(1);
   });
 
-  test('that the session refuses ends as an error with its words', async () => {
+  test('that the session refuses ends as an error with the refusal', async () => {
     const { client, system } = await openAll();
     system.others['session.compact'] = () => ({
       kind: 'refused',
@@ -115,7 +115,7 @@ describe('a command in a message', () => {
     ]);
   });
 
-  test('sets what the session has, and shows it', async () => {
+  test('changes the settings of the session, and shows them', async () => {
     const { client, system } = await openAll();
     const settings: Record<string, unknown> = {};
     system.others['session.set'] = ({ type: _, ...given }) => {
@@ -142,7 +142,7 @@ describe('a command in a message', () => {
     expect(textOf(usage)).toContain('last run: 3 tokens in, 7 out, offline/echo');
   });
 
-  test('stops what runs', async () => {
+  test('aborts live runs', async () => {
     const { client, system } = await openAll();
     await send(client, 'long work', 'r');
     await send(client, '/stop', 'k');
@@ -151,7 +151,7 @@ describe('a command in a message', () => {
     expect(system.running(MAIN)).toBeUndefined();
   });
 
-  test('about a session that nobody has written to makes none', async () => {
+  test('about a session without messages creates none', async () => {
     const { client, system } = await openAll();
     for (const [at, name] of ['/stop', '/new', '/compact', '/status', '/usage'].entries()) {
       await send(client, name, `k${at}`);
@@ -160,7 +160,7 @@ describe('a command in a message', () => {
     expect(system.asked).toEqual([]);
   });
 
-  test('by `agent` has both answers, and `agent.wait` knows its end', async () => {
+  test('sent by `agent` has both answers, and `agent.wait` returns its end', async () => {
     const { client } = await openAll();
     const id = client.request('agent', { message: '/status', idempotencyKey: 'k' });
     const final = await client.frame((frame) => frame.id === id, 2);
@@ -173,7 +173,7 @@ describe('a command in a message', () => {
     expect(waited.payload).toMatchObject({ runId: 'k', status: 'ok' });
   });
 
-  test('that is a slip is answered, another goes to the model, and so does one that is no command by its sender', async () => {
+  test('with a mistake is answered; other text, and text that its sender marked as no command, goes to the model', async () => {
     const { client, system } = await openAll();
     await send(client, '/statsu', 'slip');
     expect(textOf(await client.chat('final'))).toContain('Did you mean /status?');
@@ -185,7 +185,7 @@ describe('a command in a message', () => {
     ]);
   });
 
-  test('is heard by the hook, whose reply is added', async () => {
+  test('is passed to the hook, whose reply is appended', async () => {
     const heard: unknown[] = [];
     const onCommand: OnCommand = async (...told) => {
       heard.push(told);

@@ -29,11 +29,11 @@ describe('behind a trusted proxy', () => {
   });
   const ANN = { 'x-forwarded-user': 'ann', 'x-forwarded-for': '203.0.113.9' };
 
-  test('a person whom the proxy names comes in without a secret', async () => {
+  test('a user that the proxy names is admitted without a secret', async () => {
     expect((await hello(proxied(), ANN)).ok).toBe(true);
   });
 
-  test('nobody comes in whom it does not name, or whom it did not let through all its tests', async () => {
+  test('a user that the proxy does not name, or that fails its checks, is refused', async () => {
     const nameless = await hello(proxied(), { 'x-forwarded-for': '203.0.113.9' });
     expect(nameless.error?.details).toMatchObject({ code: 'AUTH_IDENTITY_HEADER_REQUIRED' });
     const untested = await hello(proxied({ requiredHeaders: ['x-mfa'] }), ANN);
@@ -44,19 +44,19 @@ describe('behind a trusted proxy', () => {
     expect(other.error?.details).toMatchObject({ code: 'AUTH_VERIFIED_USER_REQUIRED' });
   });
 
-  test('a header that came by no proxy of the list counts for nothing', async () => {
+  test('a header from an address that is not a trusted proxy is ignored', async () => {
     const { error } = await hello(proxied({ proxies: ['10.0.0.7'] }), ANN);
     expect(error?.details).toMatchObject({ code: 'AUTH_UNAUTHORIZED' });
   });
 
-  test('the password lets in who is on the machine, and nobody through the proxy', async () => {
+  test('the password is accepted on this machine, and not through the proxy', async () => {
     const auth = { password: 'for the owner of the machine' };
     expect((await hello(proxied(), {}, { auth })).ok).toBe(true);
     const through = await hello(proxied(), { 'x-forwarded-for': '203.0.113.9' }, { auth });
     expect(through.error?.details).toMatchObject({ code: 'AUTH_IDENTITY_HEADER_REQUIRED' });
   });
 
-  test('failures are counted for the client, and not for an address that it made up', async () => {
+  test("failures count for the client's address, not for one that the client invented", async () => {
     const auth = { mode: 'token', token: TOKEN, trustedProxy: { proxies: ['127.0.0.1'] } } as const;
     const clock = new StillClock();
     const gateway = await openGateway(undefined, { auth, clock });
@@ -70,7 +70,7 @@ describe('behind a trusted proxy', () => {
     expect(await guess('203.0.113.10', TOKEN)).toBeUndefined();
   });
 
-  test('needs to be told which proxy, also when it is started by hand', async () => {
+  test('requires a configured proxy, also when it is started by hand', async () => {
     const options = {
       system: new FakeSessionSystem(),
       port: 0,
@@ -101,7 +101,7 @@ describe('inside a tailnet', () => {
   });
   const SERVED = { 'tailscale-user-login': 'Ann@example.com', 'x-forwarded-for': '100.64.0.5' };
 
-  test('who comes by Tailscale Serve is who the daemon says, and needs no secret', async () => {
+  test('a client of Tailscale Serve has the identity that the daemon confirms, and needs no secret', async () => {
     expect((await hello(tailnet('ann@example.com'), SERVED)).ok).toBe(true);
     expect(ASKED.at(-1)).toBe('100.64.0.5');
   });
@@ -112,12 +112,12 @@ describe('inside a tailnet', () => {
     ['the daemon does not answer', 'WHOIS_FAILED', new Error('no daemon'), SERVED],
     ['no login was sent', 'IDENTITY_MISSING', 'ann', { 'x-forwarded-for': '100.64.0.5' }],
     ['no address was sent', 'PROXY_MISSING', 'ann', { 'tailscale-user-login': 'ann' }],
-  ])('nobody comes in when %s', async (_, code, owner, headers) => {
+  ])('the client is refused when %s', async (_, code, owner, headers) => {
     const { error } = await hello(tailnet(owner), headers);
     expect(error?.details).toMatchObject({ code: `AUTH_TAILSCALE_${code}` });
   });
 
-  test('the header alone counts for nothing when Tailscale is not allowed', async () => {
+  test('the header alone is ignored when Tailscale is not allowed', async () => {
     const { error } = await hello({}, SERVED);
     expect(error?.details).toMatchObject({ code: 'AUTH_TOKEN_MISSING' });
   });
@@ -133,7 +133,7 @@ describe('a tenant', () => {
     },
   ]);
 
-  test('is that of its token, and sees nothing of the others', async () => {
+  test('is determined by its token, and sees nothing of other tenants', async () => {
     const gateway = await openGateway(undefined, { tenancy });
     const acme = await openClient(gateway, { auth: { token: 'the-token-of-acme' } });
     const own = await openClient(gateway);
@@ -142,7 +142,7 @@ describe('a tenant', () => {
     expect([await seen(acme), await seen(own)]).toEqual([1, 1]);
   });
 
-  test('is that of the person whom a proxy names', async () => {
+  test('is determined by the user whom a proxy names', async () => {
     const trustedProxy = { proxies: ['127.0.0.1'] };
     const auth = { mode: 'trusted-proxy', trustedProxy } as const;
     const gateway = await openGateway(undefined, { tenancy, auth });
@@ -156,7 +156,7 @@ describe('a tenant', () => {
 });
 
 describe('addresses', () => {
-  test('are in a list by themselves and by their range, of both families', () => {
+  test('match a list by themselves and by range, in both families', () => {
     const list = new AddressList(['10.0.0.7', '192.168.0.0/16', 'fd00::/8', 'nonsense']);
     expect(
       ['10.0.0.7', '::ffff:10.0.0.7', '192.168.3.4', 'fd00::1'].map((ip) => list.has(ip)),

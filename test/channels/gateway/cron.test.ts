@@ -98,7 +98,7 @@ describe('cron.*', () => {
     expect((await ask(client, 'cron.run', { id })).runId).not.toBe(runId);
   });
 
-  test('a job is added, listed, got, changed, turned off and removed, and watchers hear of each', async () => {
+  test('a job is added, listed, read, changed, disabled and removed, with an event for each', async () => {
     const { client } = await open();
     const added = await ask(client, 'cron.add', HOURLY);
     expect(added).toMatchObject({
@@ -147,7 +147,7 @@ describe('cron.*', () => {
     });
   });
 
-  test('a run is answered with its id, ends in the history, and begins its session anew each time', async () => {
+  test('a run returns its id, is stored in the history, and resets its session each time', async () => {
     const { client } = await open();
     const { id } = await ask(client, 'cron.add', HOURLY);
     const first = await ask(client, 'cron.run', { id });
@@ -176,7 +176,7 @@ describe('cron.*', () => {
     });
   });
 
-  test('a job of the main session is told there as an event', async () => {
+  test('a job of the main session arrives there as a system event', async () => {
     const { client } = await open();
     const { id } = await ask(client, 'cron.add', {
       ...HOURLY,
@@ -193,7 +193,7 @@ describe('cron.*', () => {
     await ended(client, id);
   });
 
-  test('what is done once goes when it is done, if it is to', async () => {
+  test('a one-time job is removed after its run if requested', async () => {
     const { client } = await open();
     const at = new Date(Date.now() + 400).toISOString();
     const once = { ...HOURLY, schedule: { kind: 'at', at }, deleteAfterRun: true };
@@ -226,7 +226,7 @@ describe('cron.*', () => {
     expect(await ask(again.client, 'cron.list')).toMatchObject({ total: 1 });
   });
 
-  test('a change over what another has changed meanwhile is refused', async () => {
+  test('a change based on an outdated revision is refused', async () => {
     const { client } = await open();
     const { id, configRevision } = await ask(client, 'cron.add', HOURLY);
     await ask(client, 'cron.update', { id, patch: { description: 'mine' } });
@@ -250,7 +250,7 @@ describe('cron.*', () => {
     ['/trigger', { trigger: { script: 'true' } }],
     ['/failureAlert', { failureAlert: { after: 3 } }],
     ['/wakeMode', { wakeMode: 'next-heartbeat', payload: { kind: 'systemEvent', text: 'x' } }],
-  ])('%s that troupe has nothing for is refused by its path', async (path, more) => {
+  ])('%s that troupe does not support is refused with its path', async (path, more) => {
     const { client } = await open();
     const error = await refusal(client, 'cron.add', { ...HOURLY, ...more });
     expect(error).toMatchObject({ code: 'INVALID_REQUEST' });
@@ -258,7 +258,7 @@ describe('cron.*', () => {
     expect(await ask(client, 'cron.status')).toMatchObject({ jobs: 0, nextWakeAtMs: null });
   });
 
-  test('a time that a day has not is the time when the clocks change', async () => {
+  test('a local time that a clock change skips becomes the time of the change', async () => {
     const { client } = await open();
     const day = nextChange(new Date());
     const expr = `30 2 ${day.getUTCDate()} 3 *`;
@@ -270,7 +270,7 @@ describe('cron.*', () => {
     expect(shown).toEqual(schedule);
   });
 
-  test('times are spread by the stagger that is asked for, each job by its own part', async () => {
+  test('times are spread by the requested stagger, with an offset per job', async () => {
     const { client } = await open();
     const schedule = { kind: 'cron', expr: '0 9 * * *', tz: 'UTC', staggerMs: 300_000 };
     const late = new Set<number>();
@@ -282,7 +282,7 @@ describe('cron.*', () => {
     expect(late.size).toBeGreaterThan(1);
   });
 
-  test('lists are sorted, filtered and cut into pages', async () => {
+  test('lists are sorted, filtered and paged', async () => {
     const { client } = await open();
     for (const name of ['b', 'c', 'a']) await ask(client, 'cron.add', { ...HOURLY, name });
     const names = async (params: object) =>
@@ -296,7 +296,7 @@ describe('cron.*', () => {
     expect(await names({ lastRunStatus: 'unknown' })).toHaveLength(3);
   });
 
-  test('who may read may not change', async () => {
+  test('a client with read access cannot change jobs', async () => {
     const { gateway } = await open();
     const reader = await openClient(gateway, { scopes: ['operator.read'] });
     expect(await ask(reader, 'cron.list')).toMatchObject({ total: 0 });
@@ -318,7 +318,7 @@ describe('wake', () => {
     expect(payload.messages).toHaveLength(2);
   });
 
-  test('with the next heartbeat: it stands in the session, and no run begins', async () => {
+  test('next-heartbeat: the event is added to the session, and no run starts', async () => {
     const { client } = await open();
     await ask(client, 'wake', { mode: 'next-heartbeat', text: 'the disk is full' });
     const { payload } = await client.call('chat.history', { sessionKey: MAIN });
@@ -331,7 +331,7 @@ describe('wake', () => {
 });
 
 describe('tasks.* and send', () => {
-  test('runs of jobs are tasks: listed by their state, got with their answer, and told', async () => {
+  test('runs of jobs are tasks: listed by state, read with their answer, and published', async () => {
     const { client } = await open();
     const { id } = await ask(client, 'cron.add', HOURLY);
     const { runId } = await ask(client, 'cron.run', { id });
@@ -358,7 +358,7 @@ describe('tasks.* and send', () => {
     expect(await ask(client, 'tasks.cancel', { taskId: 'none' })).toMatchObject({ found: false });
   });
 
-  test('a subagent is a task of the session that started it, and cancelled it is ended', async () => {
+  test('a subagent is a task of its parent session, and cancelling it ends it', async () => {
     const { client } = await open(createTalkTools());
     const message = 'delegate to main: [[words:2000]] [[pace:5]] count the stars';
     client.request('chat.send', { sessionKey: MAIN, message, idempotencyKey: 'spawn' });
@@ -381,7 +381,7 @@ describe('tasks.* and send', () => {
     expect(over.payload.task.id).toBe(id);
   });
 
-  test('a message to a session stands there once per key; other channels are named as missing', async () => {
+  test('a message is added to a session once per key; other channels are refused by name', async () => {
     const { client } = await open();
     const words = { to: MAIN, message: 'dinner is ready', idempotencyKey: 'dinner' };
     const sent = await ask(client, 'send', words);

@@ -38,7 +38,7 @@ const connected = async () => {
   return { rows, row, client, clock };
 };
 
-test('a device that was removed is connected no longer, also when the word of it was lost', async () => {
+test('a removed device is disconnected, also when the notice was lost', async () => {
   const { rows, row, client, clock } = await connected();
   clock.move(GUARD_INTERVAL_MS);
   expect((await client.call('health', {})).ok).toBe(true);
@@ -47,7 +47,7 @@ test('a device that was removed is connected no longer, also when the word of it
   expect((await client.gone()).code).toBe(1008);
 });
 
-test('a token that was replaced ends what it let in, also when the word of it was lost', async () => {
+test('a replaced token closes its connections, also when the notice was lost', async () => {
   const { rows, row, client, clock } = await connected();
   const operator = { ...row.roles.operator!, tokenHash: hashOfToken('another') };
   rows.set(row.deviceId, { ...row, roles: { operator } });

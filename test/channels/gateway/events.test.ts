@@ -4,8 +4,8 @@ import { closeAll, openAll, openClient } from './opened.ts';
 
 afterEach(closeAll);
 
-describe('what the Bus loses', () => {
-  test('an end that nobody heard still reaches whoever waits and watches, once', async () => {
+describe('a lost Bus event', () => {
+  test('delays an end, which waiters and watchers still receive once', async () => {
     const { client, system } = await openAll();
     const id = client.request('agent', { message: 'x', idempotencyKey: 'r' });
     await client.frame((frame) => frame.id === id);
@@ -18,7 +18,7 @@ describe('what the Bus loses', () => {
     expect(end.payload.message.content[0].text).toBe('nobody heard me');
   });
 
-  test('an end that comes twice is told once', async () => {
+  test('a duplicate end is published once', async () => {
     const { client, system } = await openAll();
     const twice: typeof system.bus.publish = system.bus.publish.bind(system.bus);
     system.bus.publish = (subject, payload) => {
@@ -38,7 +38,7 @@ describe('what the Bus loses', () => {
 });
 
 describe('events', () => {
-  test('are numbered per connection without a gap, and tools go only to who asked for them', async () => {
+  test('are numbered per connection without a gap, and tool events go only to subscribers', async () => {
     const { client: all, system, gateway } = await openAll();
     const plain = await openClient(gateway, { caps: [] });
     await all.call('chat.send', { sessionKey: MAIN, message: 'x', idempotencyKey: 'r' });
@@ -55,7 +55,7 @@ describe('events', () => {
     }
   });
 
-  test('presence tells who came and who went', async () => {
+  test('presence reports joined and left clients', async () => {
     const { client: first, gateway } = await openAll();
     const second = await openClient(gateway);
     const entries = await second.call('system-presence');
@@ -66,7 +66,7 @@ describe('events', () => {
     await eventually(() => (counts().at(-1) === 1 ? true : undefined), 'presence of one');
   });
 
-  test('shutdown says why, and the connection closes as for a restart', async () => {
+  test('shutdown contains the reason, and the connection closes with the code for a restart', async () => {
     const { client, gateway } = await openAll();
     await gateway.close({ reason: 'upgrade', restartExpectedMs: 500 });
     const [shutdown] = client.events('shutdown');
@@ -75,8 +75,8 @@ describe('events', () => {
   });
 });
 
-describe('what an operator reads', () => {
-  test('sessions, agents, health and status come from committed rows', async () => {
+describe('the data that an operator reads', () => {
+  test('comes from committed rows: sessions, agents, health and status', async () => {
     const { client, system } = await openAll({ echo: true });
     for (const sessionKey of ['agent:main:a', 'agent:main:b', 'agent:second:c']) {
       await client.call('chat.send', { sessionKey, message: 'hi', idempotencyKey: sessionKey });
@@ -95,7 +95,7 @@ describe('what an operator reads', () => {
     expect(system.asked.length).toBe(asked);
   });
 
-  test('what a gateway without a configuration does not know is at another one', async () => {
+  test('is refused by a gateway without a configuration, and available at another one', async () => {
     const { client } = await openAll({ echo: true });
     const { error } = await client.call('models.list', {});
     expect(error).toMatchObject({ code: 'UNAVAILABLE' });

@@ -15,13 +15,13 @@ const refusal = async (gateway: Gateway, more: object, headers?: Record<string, 
   return { frame, closed: await client.gone() };
 };
 
-test('the judge of our frames can refuse one', () => {
+test('the frame check of these tests can refuse a frame', () => {
   const frame: Frame = { type: 'event', event: 'chat', payload: { runId: 'r' }, seq: 1 };
   expect(complaintAbout(frame)).toContain('ChatEvent');
 });
 
-describe('hello', () => {
-  test('comes after a challenge with a nonce, and describes the gateway', async () => {
+describe('the handshake', () => {
+  test('follows a challenge with a nonce, and describes the gateway', async () => {
     const gateway = await openGateway();
     const client = await openStranger(gateway);
     const [challenge] = client.frames;
@@ -44,13 +44,13 @@ describe('hello', () => {
     expect(payload.features.events).toContain('chat');
   });
 
-  test('is said to a client that speaks newer versions too', async () => {
+  test('accepts a client that supports newer versions too', async () => {
     const client = await openStranger(await openGateway());
     const hello = await client.call('connect', connectParams({ maxProtocol: 9 }));
     expect(hello).toMatchObject({ ok: true, payload: { protocol: 4 } });
   });
 
-  test('is refused to a client of other protocol versions', async () => {
+  test('refuses a client of other protocol versions', async () => {
     const gateway = await openGateway();
     for (const versions of [
       { minProtocol: 5, maxProtocol: 6 },
@@ -65,7 +65,7 @@ describe('hello', () => {
     }
   });
 
-  test('is refused to what does not look like connect, with the path of the fault', async () => {
+  test('refuses a malformed connect with the path of the fault', async () => {
     const gateway = await openGateway();
     const { frame, closed } = await refusal(gateway, { client: { id: 'test', mode: 'test' } });
     expect(frame.error?.message).toContain('/client/version is required');
@@ -78,12 +78,12 @@ describe('hello', () => {
     }
   });
 
-  test('is refused to roles that nothing serves yet', async () => {
+  test('refuses roles that are not served', async () => {
     const { frame } = await refusal(await openGateway(), { role: 'worker' });
     expect(frame.error?.details).toMatchObject({ code: 'AUTH_SCOPE_MISMATCH' });
   });
 
-  test('never comes to a client that says nothing for 15 seconds', async () => {
+  test('times out for a client that sends nothing for 15 seconds', async () => {
     const clock = new StillClock();
     const client = await openStranger(await openGateway(undefined, { clock }));
     clock.move(15_000);
@@ -92,7 +92,7 @@ describe('hello', () => {
 });
 
 describe('the secret', () => {
-  test('missing or wrong is refused with what to do, and never shown', async () => {
+  test('is refused when missing or wrong, with a remedy, and never shown', async () => {
     const gateway = await openGateway();
     const missing = await refusal(gateway, { auth: undefined });
     expect(missing.frame.error?.details).toMatchObject({ code: 'AUTH_TOKEN_MISSING' });
@@ -108,7 +108,7 @@ describe('the secret', () => {
     );
   });
 
-  test('is a password where the config says so', async () => {
+  test('is a password if the config says so', async () => {
     const gateway = await openGateway(undefined, {
       auth: { mode: 'password', password: 'open sesame' },
     });
@@ -117,7 +117,7 @@ describe('the secret', () => {
     await openClient(gateway, { auth: { password: 'open sesame' } });
   });
 
-  test('guessed wrong ten times is told to wait, for as long as the guesses go on', async () => {
+  test('that was wrong ten times is delayed while the guesses continue', async () => {
     const clock = new StillClock();
     const gateway = await openGateway(undefined, { clock });
     for (let guess = 0; guess < 10; guess++) {
@@ -135,7 +135,7 @@ describe('the secret', () => {
     expect(after.frame.error?.details).toMatchObject({ code: 'AUTH_TOKEN_MISMATCH' });
   });
 
-  test('failures that are ten seconds apart lock no account', () => {
+  test('that is wrong once in ten seconds locks no account', () => {
     const clock = new StillClock();
     const failures = new AuthFailures({}, clock);
     for (let time = 0; time < 100; time++) {
@@ -145,7 +145,7 @@ describe('the secret', () => {
     expect(failures.lockedForMs('1.2.3.4')).toBe(0);
   });
 
-  test('must be there when the gateway starts, and there must be one for a public bind', async () => {
+  test('is required when the gateway starts, and for a public bind', async () => {
     const options = {
       system: new FakeSessionSystem(),
       port: 0,
@@ -181,7 +181,7 @@ describe('a page in a browser', () => {
     expect(allowed('http://localhost:5173', { remoteAddress: '127.0.0.1' })).toBe(true);
   });
 
-  test('opened through a forwarder on this machine is of the same host, and no other one is', () => {
+  test('that a forwarder on this machine serves must have the same host', () => {
     const forwarded = { host: '127.0.0.1:18789', remoteAddress: '172.30.1.1' };
     expect(allowed('http://127.0.0.1:18789', forwarded)).toBe(true);
     expect(allowed('http://127.0.0.1:5173', forwarded)).toBe(false);
@@ -189,7 +189,7 @@ describe('a page in a browser', () => {
     expect(allowed('http://127.0.0.1:18789', { ...forwarded, mode: 'none' })).toBe(false);
   });
 
-  test('of the same host is not trusted where no secret stops a rebound name', () => {
+  test('of the same host is refused without a secret, because of DNS rebinding', () => {
     const rebound = { host: 'evil.example:18789', remoteAddress: '127.0.0.1' };
     expect(allowed('http://evil.example:18789', { ...rebound, mode: 'none' })).toBe(false);
     expect(allowed('http://evil.example:18789', rebound)).toBe(true);

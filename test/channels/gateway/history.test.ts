@@ -45,7 +45,7 @@ const SHOWN = [
 ];
 
 describe('history', () => {
-  test('shows messages and markers, and neither prompts nor ends that went well', async () => {
+  test('contains messages and markers, and neither prompts nor successful ends', async () => {
     const { client, system } = await openAll();
     for (const entry of entries) system.commit(MAIN, entry);
     const { payload } = await client.call('chat.history', { sessionKey: MAIN });
@@ -61,7 +61,7 @@ describe('history', () => {
     expect(payload.messages[2].__openclaw).toEqual({ kind: 'compaction', id: '5' });
   });
 
-  test.each([1, 2, 3, 7, 8, 9])('in pages of %d gives every message once', async (limit) => {
+  test.each([1, 2, 3, 7, 8, 9])('in pages of %d contains every message once', async (limit) => {
     const { client, system } = await openAll();
     for (const entry of entries) system.commit(MAIN, entry);
     const pages: string[][] = [];
@@ -74,7 +74,7 @@ describe('history', () => {
     expect(pages.flat()).toEqual(SHOWN);
   });
 
-  test('counts on from where it was, and reads long transcripts in parts', async () => {
+  test('counts only new entries, and reads long transcripts in parts', async () => {
     const { client, system } = await openAll();
     const say = (text: string) => system.commit(MAIN, { type: 'user', runId: text, text, at });
     for (let each = 0; each < 1_000; each++) {

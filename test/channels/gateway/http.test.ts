@@ -63,7 +63,7 @@ describe('a gateway that stops', () => {
     },
   ];
 
-  test('tells the answers that are under way to their end, and waits for no connection', async () => {
+  test('finishes the answers in progress, and waits for no idle connection', async () => {
     const stopping = await gatewayOn(system, { routes });
     const answer = await fetch(`http://127.0.0.1:${stopping.port}/stream`);
     const closed = stopping.close();
@@ -72,7 +72,7 @@ describe('a gateway that stops', () => {
     await closed;
   });
 
-  test('leaves a client that is still sending its body', async () => {
+  test('disconnects a client that is still sending its body', async () => {
     const stopping = await gatewayOn(system, { routes });
     const socket = connect(stopping.port, '127.0.0.1').on('error', () => {});
     const left = new Promise((resolve) => socket.once('close', resolve).resume());
@@ -87,7 +87,7 @@ describe('a gateway that stops', () => {
 });
 
 describe('health', () => {
-  test('/healthz answers while the process lives', async () => {
+  test('/healthz succeeds while the process is alive', async () => {
     const { status, body } = await get('/healthz');
     expect({ status, body: JSON.parse(body) }).toEqual({
       status: 200,
@@ -95,7 +95,7 @@ describe('health', () => {
     });
   });
 
-  test('/readyz is 200 only when every shard is owned, and else says why not', async () => {
+  test('/readyz returns 200 only when every shard is owned, otherwise the reason', async () => {
     expect((await get('/readyz')).status).toBe(200);
     const owned = system.shards;
     system.shards = [{ ...owned[0]!, shard: 3, state: 'quarantined', why: 'record 7 is torn' }];
@@ -114,7 +114,7 @@ describe('health', () => {
 });
 
 describe('the page', () => {
-  test('comes with a policy that lets in nothing from elsewhere', async () => {
+  test('is served with a policy that blocks foreign content', async () => {
     const { status, headers, body } = await get('/');
     expect(status).toBe(200);
     expect(body).toContain('<title>page</title>');
@@ -129,7 +129,7 @@ describe('the page', () => {
     });
   });
 
-  test('is not sent again to who has it', async () => {
+  test('is not sent again to a client that has cached it', async () => {
     const { headers } = await get('/assets/main.js?v=1');
     expect(headers['content-type']).toBe('text/javascript; charset=utf-8');
     const again = await get('/assets/main.js', { 'if-none-match': String(headers['etag']) });
@@ -147,7 +147,7 @@ describe('the page', () => {
     '/assets/',
     '/__proto__',
     '/\\..\\secret.txt',
-  ])('has no way out of its folder: %s', async (path) => {
+  ])('serves no file outside its folder: %s', async (path) => {
     const { status, body } = await get(path);
     expect(status).toBe(404);
     expect(body).not.toContain('secret');
@@ -163,7 +163,7 @@ describe('the page', () => {
     expect(head.headers['content-length']).toBe('34');
   });
 
-  test('that was not built is named, with the command that builds it', async () => {
+  test('names the build command when it was not built', async () => {
     const bare = await gatewayOn(system);
     const response = await fetch(bare.url);
     await bare.close();

@@ -58,7 +58,7 @@ describe('a thinking level or model that does not exist', () => {
     expect(system.asked).toEqual([]);
   });
 
-  test('is answered by /model and /think with what exists, and nothing is changed', async () => {
+  test('is answered by /model and /think with the valid values, and changes nothing', async () => {
     const { client, system } = await openAll();
     for (const [n, text] of ['/model nowhere/banana', '/think banana'].entries()) {
       await client.call('chat.send', { sessionKey: MAIN, message: text, idempotencyKey: `c${n}` });
@@ -72,10 +72,10 @@ describe('a thinking level or model that does not exist', () => {
   });
 });
 
-describe('a thinking level that this model does not have', () => {
+describe('a thinking level that the model does not have', () => {
   const gpt = { message: 'x', model: 'openai/gpt-4o' };
 
-  test('is refused with those that it has; the same level is accepted for one that has it', async () => {
+  test('is refused with the valid ones; a model that has the level accepts it', async () => {
     const { client, system } = await openAll();
     const refused = await client.call('agent', { ...gpt, idempotencyKey: 'a', thinking: 'high' });
     expect(refused.error?.message).toContain('openai/gpt-4o');
@@ -91,7 +91,7 @@ describe('a thinking level that this model does not have', () => {
     expect(system.asked.map(({ event }) => event.thinking)).toEqual(['high', 'off']);
   });
 
-  test('is judged by the model that the session was given', async () => {
+  test('is checked against the model that the session was given', async () => {
     const { client, system } = await openAll({ echo: true });
     await client.call('chat.send', { sessionKey: MAIN, message: 'x', idempotencyKey: 'first' });
     await client.chat('final');
@@ -106,7 +106,7 @@ describe('a thinking level that this model does not have', () => {
   });
 });
 
-test('a model that troupe does not know stays usable where its provider exists', async () => {
+test('a model that is not in the catalog stays usable if its provider exists', async () => {
   const { client, system } = await openAll();
   const call = { message: 'x', idempotencyKey: 'r', model: 'anthropic/claude-of-tomorrow' };
   expect((await client.call('agent', call)).ok).toBe(true);

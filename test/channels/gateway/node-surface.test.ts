@@ -12,7 +12,7 @@ const said = (more: object): ConnectParams => ({
   ...more,
 });
 
-it('leaves out commands whose schemas have no room, and never a schema alone', () => {
+it('drops commands whose schemas exceed the limit, and never only a schema', () => {
   const names = Array.from({ length: 200 }, (_, n) => `do.thing${n}`);
   const params = { description: 'x'.repeat(2_000) };
   const commands = Object.fromEntries(names.map((name) => [name, { params }]));
@@ -23,7 +23,7 @@ it('leaves out commands whose schemas have no room, and never a schema alone', (
   expect(JSON.stringify(surface).length).toBeLessThan(SURFACE_CHARACTERS_MAX);
 });
 
-it('leaves out names that are none', () => {
+it('drops invalid names', () => {
   const surface = surfaceOf(
     said({ commands: ['camera.snap', '../x', '__proto__', 'camera.snap'] }),
   );

@@ -72,7 +72,7 @@ const connectedState = (client: Client, nodeId: string, connected: boolean) =>
     return node!;
   });
 
-test('a node of protocol 3 on one gateway carries out what a caller of another asks for', async () => {
+test('a node of protocol 3 executes commands from a caller at another gateway', async () => {
   const device = newDevice();
   const node = await openNode(here, device);
   const caller = await openClient(there);
@@ -111,7 +111,7 @@ test('a node of protocol 3 on one gateway carries out what a caller of another a
   expect(node.events('node.invoke.request')).toHaveLength(1);
 });
 
-test('a node that is away is refused at once, and serves again when it is back', async () => {
+test('a disconnected node is refused at once, and serves again after it reconnects', async () => {
   const device = newDevice();
   const node = await openNode(here, device);
   const caller = await openClient(there);
@@ -139,7 +139,7 @@ test('a node that is away is refused at once, and serves again when it is back',
   expect(await asked).toMatchObject({ ok: false, error: { message: 'the camera is in use' } });
 });
 
-test('parameters that do not fit the schema of the command never reach the node', async () => {
+test('parameters that violate the schema of the command never reach the node', async () => {
   const device = newDevice();
   const params = {
     type: 'object',
@@ -162,7 +162,7 @@ test('parameters that do not fit the schema of the command never reach the node'
   expect(node.events('node.invoke.request')).toEqual([]);
 });
 
-test('what the owner of the device denied is FORBIDDEN', async () => {
+test('a command that the device owner denied is FORBIDDEN', async () => {
   const device = newDevice();
   await openNode(here, device, { permissions: { camera: false } });
   const caller = await openClient(there);
@@ -171,7 +171,7 @@ test('what the owner of the device denied is FORBIDDEN', async () => {
   expect((await caller.call('node.invoke', invoke)).error).toMatchObject({ code: 'FORBIDDEN' });
 });
 
-test('nobody vouches for an approval of system.run: the words of a caller are taken out', async () => {
+test('an approval of system.run is never taken from the caller: its fields are removed', async () => {
   const device = newDevice();
   const node = await openNode(here, device, { commands: ['system.run'] });
   const caller = await openClient(here);
@@ -186,7 +186,7 @@ test('nobody vouches for an approval of system.run: the words of a caller are ta
   expect(JSON.parse(payload.paramsJSON)).toEqual({ command: ['id'] });
 });
 
-test('a node asks people, and is told what one of another gateway said', async () => {
+test('a node requests an approval, and receives a decision that another gateway accepted', async () => {
   const device = newDevice();
   const node = await openNode(here, device);
   const person = await openClient(there, { scopes: ['operator.approvals'] });
@@ -198,7 +198,7 @@ test('a node asks people, and is told what one of another gateway said', async (
   expect((await asked).payload).toEqual({ id: 'q1', decision: 'deny' });
 });
 
-test('a node that asks without end is told that people have enough to answer', async () => {
+test('a node with too many pending approvals is refused', async () => {
   const node = await openNode(here, newDevice());
   const person = await openClient(here, { scopes: ['operator.approvals'] });
   const ask = (at: number) =>
@@ -218,7 +218,7 @@ test('a node that asks without end is told that people have enough to answer', a
   expect((await asked[0]!).payload).toEqual({ id: 'q0', decision: 'deny' });
 });
 
-test('an answer that is nested too deep is the failure of the node, and ends nothing', async () => {
+test('an answer that is nested too deep is a failure of the node, and breaks nothing else', async () => {
   const device = newDevice();
   const node = await openNode(here, device);
   const caller = await openClient(here);
@@ -235,7 +235,7 @@ test('an answer that is nested too deep is the failure of the node, and ends not
   expect((await answer).error?.message).toContain('nested more than');
 });
 
-test('what a client asks people is answered twice on its id, and can be waited for', async () => {
+test('an approval request gets two answers on its id, and can be waited for', async () => {
   const asker = await openClient(here, { scopes: ['operator.approvals'] });
   const id = asker.request('exec.approval.request', {
     id: 'mine',
@@ -255,7 +255,7 @@ test('what a client asks people is answered twice on its id, and can be waited f
   expect(final.payload).toMatchObject({ id: 'mine', decision: 'allow-once' });
 });
 
-test('work for a node waits while it is away, and is shown until it says that it is done', async () => {
+test('work for a disconnected node stays pending until the node acknowledges it', async () => {
   const device = newDevice();
   const first = await openNode(here, device);
   const caller = await openClient(there);
@@ -274,7 +274,7 @@ test('work for a node waits while it is away, and is shown until it says that it
   expect((await node.call('node.pending.drain')).payload.items).toEqual([]);
 });
 
-test('the calls of a node are not for people, and those of people not for a node', async () => {
+test('operators cannot call methods of nodes, and nodes cannot call methods of operators', async () => {
   const node = await openNode(here, newDevice());
   const person = await openClient(here);
   expect((await node.call('node.list')).error).toMatchObject({ code: 'FORBIDDEN' });
@@ -287,7 +287,7 @@ test('the calls of a node are not for people, and those of people not for a node
   });
 });
 
-test('what a node offers anew waits for a person, and to run programs for an admin', async () => {
+test('new commands of a node need approval, and commands that run programs need an admin', async () => {
   const device = newDevice();
   const watcher = await openClient(there, { scopes: ['operator.pairing'] });
   const first = await openNode(here, device, { commands: ['camera.snap'] });
@@ -323,7 +323,7 @@ test('what a node offers anew waits for a person, and to run programs for an adm
   expect((await admin.call(...approve)).ok).toBe(false);
 });
 
-test('who is a device itself manages no node of others, unless it is an admin', async () => {
+test('a device manages no other nodes, unless it is an admin', async () => {
   const device = newDevice();
   const first = await openNode(here, device);
   const { deviceToken } = first.frames.find(({ payload }) => payload?.auth)!.payload.auth;
@@ -352,7 +352,7 @@ test('who is a device itself manages no node of others, unless it is an admin', 
   expect((await person.call('node.pair.approve', { requestId })).ok).toBe(true);
 });
 
-test('a node that is removed is connected no longer, and is on no list', async () => {
+test('a removed node is disconnected, and is in no list', async () => {
   const device = newDevice();
   const node = await openNode(here, device);
   const admin = await openClient(there, { scopes: ['operator.admin'] });

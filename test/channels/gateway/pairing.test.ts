@@ -20,7 +20,7 @@ import {
 usePairing();
 
 describe('a device', () => {
-  test('of this machine with the right secret is let in at once and gets a token', async () => {
+  test('on this machine with the right secret is approved at once and gets a token', async () => {
     const gateway = await open({});
     const device = newDevice();
     const { frame } = await hello(gateway, device, { scopes: ['operator.read'] });
@@ -37,7 +37,7 @@ describe('a device', () => {
     expect(again.frame.payload.auth).toEqual({ role: 'operator', scopes: ['operator.read'] });
   });
 
-  test('of another machine waits for a person, is told so, and is let in after the yes', async () => {
+  test('on another machine waits for an operator, is notified, and is accepted after the approval', async () => {
     const gateway = await open();
     const device = newDevice();
     const { frame, client } = await hello(gateway, device, {}, ELSEWHERE);
@@ -60,13 +60,13 @@ describe('a device', () => {
     expect(after.frame.payload.auth).toMatchObject({ deviceToken: expect.any(String) });
   });
 
-  test('is asked about when allowLocal is off, also on this machine', async () => {
+  test('needs approval when allowLocal is off, also on this machine', async () => {
     const gateway = await open({ auth: { mode: 'token', token: TOKEN, allowLocal: false } });
     const { frame } = await hello(gateway, newDevice());
     expect(frame.error?.details).toMatchObject({ reason: 'not-paired' });
   });
 
-  test('has no name that would steer the terminal of who looks at it', async () => {
+  test('has a name without terminal control sequences', async () => {
     const gateway = await open();
     const device = newDevice();
     const displayName = 'Box\u001b]0;x\u0007\r\nyes \u202e';
@@ -74,7 +74,7 @@ describe('a device', () => {
     expect(row(device)?.face.name).toBe('Box ]0;x yes');
   });
 
-  test('waits for nobody behind strangers who fill the places of their address', async () => {
+  test('is not blocked by unknown devices that use all places of their address', async () => {
     const gateway = await open();
     const from = async (address: string) => {
       const device = newDevice();
@@ -101,7 +101,7 @@ describe('a device', () => {
     for (const { device } of flood) await admin.call('device.pair.remove', { deviceId: device.id });
   });
 
-  test('as a node is asked about twice when allowLocal is off: itself, then its commands', async () => {
+  test('as a node needs two approvals when allowLocal is off: the device, then its commands', async () => {
     const gateway = await open({ auth: { mode: 'token', token: TOKEN, allowLocal: false } });
     const device = newDevice();
     const node = { role: 'node', scopes: [], caps: ['system'], commands: ['system.which'] };
@@ -112,13 +112,13 @@ describe('a device', () => {
     expect(row(device)?.node?.approved).toEqual([]);
   });
 
-  test('that a proxy forwards is not of this machine, whatever the proxy is', async () => {
+  test('behind a proxy does not count as local, whatever the proxy is', async () => {
     const gateway = await open({});
     const { frame } = await hello(gateway, newDevice(), {}, ELSEWHERE);
     expect(frame.error?.details).toMatchObject({ reason: 'not-paired' });
   });
 
-  test('that asks for more scopes, or for another role, waits for a person again', async () => {
+  test('that requests more scopes or another role needs another approval', async () => {
     const gateway = await open({});
     const device = newDevice();
     await hello(gateway, device, { scopes: ['operator.read'] });
@@ -134,7 +134,7 @@ describe('a device', () => {
     expect(less.frame.ok).toBe(true);
   });
 
-  test('that comes from another kind of machine waits for a person again', async () => {
+  test('that connects from another kind of machine needs another approval', async () => {
     const gateway = await open({});
     const device = newDevice();
     await hello(gateway, device);
@@ -143,7 +143,7 @@ describe('a device', () => {
     expect(frame.error?.details).toMatchObject({ reason: 'metadata-upgrade' });
   });
 
-  test('gets what it asks for within what it was granted, and all of it when it asks for nothing', async () => {
+  test('gets the requested scopes within its grant, and all granted scopes when it requests none', async () => {
     const gateway = await open({});
     const device = newDevice();
     await hello(gateway, device, { scopes: ['operator.write', 'operator.pairing'] });
@@ -153,7 +153,7 @@ describe('a device', () => {
     expect(all.frame.payload.auth.scopes).toEqual(['operator.write', 'operator.pairing']);
   });
 
-  test('must be one when the config says so, and a node always must', async () => {
+  test('is required when the config says so, and always for a node', async () => {
     const remote = await open({ auth: { ...BEHIND_PROXY.auth!, deviceIdentity: 'remote' } });
     const stranger = await openStranger(remote, ELSEWHERE);
     expect((await stranger.call('connect', connectParams())).error).toMatchObject({
@@ -171,7 +171,7 @@ describe('a device', () => {
     expect(refused.error?.details).toMatchObject({ code: 'DEVICE_IDENTITY_REQUIRED' });
   });
 
-  test('that is a node has no scope and calls what is meant for nodes only', async () => {
+  test('with the role node has no scope and calls only methods for nodes', async () => {
     const gateway = await open({});
     const { client, frame } = await hello(gateway, newDevice(), { role: 'node', scopes: [] });
     expect(frame.payload.auth).toMatchObject({ role: 'node', scopes: [] });
@@ -189,7 +189,7 @@ describe('a device token', () => {
     return { device, client, token: frame.payload.auth.deviceToken as string };
   };
 
-  test('of another device or role, made up, or without its signature lets nobody in', async () => {
+  test('of another device or role, made up, or without its signature is refused', async () => {
     const gateway = await open({});
     const { token } = await paired(gateway);
     const other = newDevice();
@@ -207,7 +207,7 @@ describe('a device token', () => {
     expect(forRole.frame.error?.details).toMatchObject({ code: 'AUTH_DEVICE_TOKEN_MISMATCH' });
   });
 
-  test('that was rotated is told to who did it, and ends the connections of the old one', async () => {
+  test('that was rotated is returned to the caller, and closes the connections of the old one', async () => {
     const gateway = await open({});
     const { device, client, token } = await paired(gateway);
     const admin = await operator(gateway);
@@ -223,7 +223,7 @@ describe('a device token', () => {
     expect(now.frame.ok).toBe(true);
   });
 
-  test('that a device rotates itself is told before anything ends', async () => {
+  test('that a device rotates itself is returned before its connection closes', async () => {
     const gateway = await open({});
     const { device, client } = await paired(gateway);
     const { payload } = await client.call('device.token.rotate', {
@@ -234,7 +234,7 @@ describe('a device token', () => {
     expect(now.frame.ok).toBe(true);
   });
 
-  test('that was revoked is worth nothing, and the device needs the secret again', async () => {
+  test('that was revoked is refused, and the device needs the secret again', async () => {
     const gateway = await open({});
     const { device, client, token } = await paired(gateway);
     const admin = await operator(gateway);
@@ -250,7 +250,7 @@ describe('a device token', () => {
     expect(fresh.frame.payload.auth.deviceToken).toEqual(expect.any(String));
   });
 
-  test('of narrowed scopes does not do more, and all of them when nothing is asked for', async () => {
+  test('with narrowed scopes grants only these, and all of them when none are requested', async () => {
     const gateway = await open({});
     const { device } = await paired(gateway);
     const admin = await operator(gateway);

@@ -99,7 +99,7 @@ describe('a parameter without a counterpart', () => {
     },
   );
 
-  test('is known for agent, chat.send, sessions.list and send', () => {
+  test('exists for agent, chat.send, sessions.list and send', () => {
     expect(new Set(unsupported.map(({ method }) => method))).toEqual(
       new Set(['agent', 'chat.send', 'chat.history', 'sessions.list', 'send', 'usage.cost']),
     );
@@ -126,7 +126,7 @@ test('every other parameter of a method is read by the code that serves it', () 
   expect(unread.map(({ method, name }) => `${method} ${name}`)).toEqual([]);
 });
 
-test('the documentation names each parameter that is refused or has no effect, and why', () => {
+test('the documentation names each parameter that is refused or ignored, and the reason', () => {
   const page = text('docs/openclaw-compatibility.md');
   for (const { method, name, schema } of [...unsupported, ...withoutEffect]) {
     const why = (schema['x-unsupported'] ?? schema['x-no-effect']) as string;
@@ -142,7 +142,7 @@ test('the documentation names each parameter that is refused or has no effect, a
   }
 });
 
-describe('what clients of OpenClaw 2026.9.6 send is accepted', () => {
+describe('requests of OpenClaw 2026.9.6 clients are accepted', () => {
   const message = { message: 'hello', idempotencyKey: 'k' };
   test.each([
     // openclaw agent
@@ -190,7 +190,7 @@ describe('what clients of OpenClaw 2026.9.6 send is accepted', () => {
 describe('agent', () => {
   const message = { message: 'hello', idempotencyKey: 'k' };
 
-  test('refuses a provider without its model, and a session that is another by now', async () => {
+  test('refuses a provider without its model, and a session that was replaced', async () => {
     const { client, system } = await openAll();
     const alone = await client.call('agent', { ...message, provider: 'openai' });
     expect(alone.error?.message).toContain('/provider');
@@ -200,7 +200,7 @@ describe('agent', () => {
   });
 });
 
-test('sessions.list leaves out agents that are not configured, and sessions without a message', async () => {
+test('sessions.list omits agents that are not configured, and sessions without a message', async () => {
   const { client, system } = await openAll({ echo: true });
   await client.call('chat.send', { sessionKey: MAIN, message: 'x', idempotencyKey: 'k' });
   await client.chat('final');

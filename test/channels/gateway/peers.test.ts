@@ -32,7 +32,7 @@ const travelled = async () => {
 };
 
 describe('gateways', () => {
-  test('show the clients of each other, and forget those of one that says goodbye', async () => {
+  test('list the clients of each other, and drop those of a gateway that leaves', async () => {
     const system = new FakeSessionSystem();
     const [here, there] = [await openGateway(system), await openGateway(system)];
     const client = await openClient(here, { client: face('ann') });
@@ -57,7 +57,7 @@ describe('gateways', () => {
     expect(version(alone)).toBeGreaterThan(version(both));
   });
 
-  test('say nothing more after their goodbye, whoever was connected to them', async () => {
+  test('publish nothing after they left, whichever clients they had', async () => {
     const [system, clock] = [new FakeSessionSystem(), new StillClock()];
     const gateway = await openGateway(system, { clock });
     await openClient(gateway);
@@ -73,7 +73,7 @@ describe('gateways', () => {
     expect(said).toEqual(['gateway.left']);
   });
 
-  test('that come later ask who is there', async () => {
+  test('request the clients of the others when they start', async () => {
     const [bus, clock] = [new FakeBus(), new StillClock()];
     peersOn(bus, clock, 'first');
     const second = peersOn(bus, clock, 'second');
@@ -82,7 +82,7 @@ describe('gateways', () => {
     expect(second.seen.changes).toBe(1);
   });
 
-  test('that die without a word are gone when they have missed three beats', async () => {
+  test('that crash are dropped after three missed heartbeats', async () => {
     const [bus, clock, deadClock] = [new FakeBus(), new StillClock(), new StillClock()];
     const alive = peersOn(bus, clock, 'alive');
     peersOn(bus, deadClock, 'dead');
@@ -101,7 +101,7 @@ describe('gateways', () => {
     expect(alive.peers.isAlive('alive')).toBe(true);
   });
 
-  test('whose telling was lost are asked again after their next beat', async () => {
+  test('whose message was lost are asked again after their next heartbeat', async () => {
     const [bus, clock] = [new FakeBus(), new StillClock()];
     const [one, two] = [peersOn(bus, clock, 'one'), peersOn(bus, clock, 'two')];
     await travelled();
@@ -116,7 +116,7 @@ describe('gateways', () => {
     expect(one.hosts()).toEqual(['two, changed']);
   });
 
-  test('of another tenant are not heard', async () => {
+  test('of another tenant are ignored', async () => {
     const [bus, clock] = [new FakeBus(), new StillClock()];
     const ours = peersOn(bus, clock, 'ours');
     peersOn(bus, clock, 'theirs', 'others');
@@ -127,8 +127,8 @@ describe('gateways', () => {
   });
 });
 
-describe('presence of many', () => {
-  test('names the newest 200 and says how many there are', async () => {
+describe('presence of many clients', () => {
+  test('lists the newest 200 and the total', async () => {
     const gateway = await openGateway();
     const first = await openClient(gateway, { client: face('the first') });
     const others = await Promise.all(Array.from({ length: 8 }, () => 26).map(come(gateway.url)));

@@ -42,7 +42,7 @@ const told = async (client: Client, message: string, runId: string): Promise<str
   return payload.state === 'final' ? payload.message.content[0].text : payload.errorMessage;
 };
 
-test('commands set, tell, shorten and begin anew what the session has', async () => {
+test('commands change, show, compact and reset the session', async () => {
   const client = await open();
   await told(client, 'hello there', 'r1');
   expect(await told(client, '/queue collect', 'c1')).toBe('/queue is now collect.');
@@ -71,7 +71,7 @@ test('commands set, tell, shorten and begin anew what the session has', async ()
   expect(payload.totalMessages).toBe(payload.messages.length);
 });
 
-test('a message that comes while a tool is wanted joins the run, and the answer is told once', async () => {
+test('a message during a tool call joins the run, and the answer is published once', async () => {
   const client = await open(100);
   const asked = { sessionKey: MAIN, message: 'what is 6*7?', idempotencyKey: 'first' };
   await client.call('chat.send', { ...asked, thinking: 'high' });
@@ -94,7 +94,7 @@ test('a message that comes while a tool is wanted joins the run, and the answer 
   expect(joined).toMatchObject({ role: 'user', joined: 'first' });
 });
 
-test('a client that is cut off in the middle of an answer has every character once', async () => {
+test('a client that is disconnected in the middle of an answer has every character once', async () => {
   const question = `Repeat: ${'một hai ba 漢字 '.repeat(40)}`;
   const first = await open(400);
   await say(first, question, 'r');
@@ -126,7 +126,7 @@ test('a client that is cut off in the middle of an answer has every character on
   expect(text).toBe(end.payload.message.content[0].text);
 });
 
-test('of two answers to a question the first counts, and the second is told whose it was', async () => {
+test('of two decisions the first counts, and the second caller learns who decided', async () => {
   const client = await open();
   const ask = system.ask(
     approvalAddress('default', 'r.c'),

@@ -38,7 +38,7 @@ const ask = async (client: Client, message: string, runId: string, more: object 
 const textOf = (final: Frame): string => final.payload.result.payloads[0].text;
 
 describe('on the real runtime', () => {
-  test('an answer streams, ends once, and stands in the history', async () => {
+  test('an answer streams, ends once, and is stored in the history', async () => {
     const { client } = await open(400);
     const { final } = await ask(client, 'hello there', 'r1');
     expect(final).toMatchObject({ ok: true, payload: { status: 'ok' } });
@@ -57,7 +57,7 @@ describe('on the real runtime', () => {
     expect(payload.inFlightRun).toBeUndefined();
   });
 
-  test('tools are told live and stand in the history', async () => {
+  test('tools are published live and stored in the history', async () => {
     const { client } = await open();
     const { final } = await ask(client, 'call calculate {"expression": "6*7"}', 'r1');
     expect(textOf(final)).toContain('42');
@@ -72,7 +72,7 @@ describe('on the real runtime', () => {
     ]);
   });
 
-  test('a repeated key gets the first result, before and after a restart; another text a conflict', async () => {
+  test('a repeated key returns the first result, also after a restart; another text is a conflict', async () => {
     const first = await open();
     const once = await ask(first.client, 'hello', 'same');
     const conflict = await first.client.call('agent', { message: 'other', idempotencyKey: 'same' });
@@ -87,7 +87,7 @@ describe('on the real runtime', () => {
     expect(payload.messages.length).toBe(2);
   });
 
-  test('a message to a busy session waits; the run can be stopped and the next is answered', async () => {
+  test('a message to a busy session waits; the run can be aborted and the next message is answered', async () => {
     const { client } = await open(20);
     const send = (message: string) =>
       client.call('chat.send', { sessionKey: MAIN, message, idempotencyKey: message });
@@ -107,7 +107,7 @@ describe('on the real runtime', () => {
     expect(final.payload.message.content[0].text).toContain('2');
   });
 
-  test('a run that a restart interrupts goes on by itself and ends once', async () => {
+  test('a run that a restart interrupts continues automatically and ends once', async () => {
     const first = await open(40);
     const sent = { sessionKey: MAIN, message: 'hello there', idempotencyKey: 'r' };
     await first.client.call('chat.send', sent);
@@ -123,7 +123,7 @@ describe('on the real runtime', () => {
     ]);
   });
 
-  test('many sessions at once each get their own answer', async () => {
+  test('each of many concurrent sessions gets its own answer', async () => {
     const { client } = await open();
     const runs = Array.from({ length: 60 }, (_, at) =>
       ask(client, `number ${at}`, `r${at}`, { sessionKey: `agent:main:s${at % 20}` }),

@@ -43,7 +43,7 @@ const textOf = (frames: readonly Frame[]): string => {
 const numbersOf = (client: Client) => client.frames.flatMap(({ seq }) => seq ?? []);
 
 describe('events.resume', () => {
-  test('tells what became of devices meanwhile', async () => {
+  test('sends the device events that were missed', async () => {
     const { client: first, gateway, system } = await openAll();
     const watcher = await openClient(gateway);
     await cut(first, watcher);
@@ -57,7 +57,7 @@ describe('events.resume', () => {
     expect(told.payload).toMatchObject({ nodeId: deviceId, connected: true });
   });
 
-  test('tells what was missed behind its answer, in order and once, and goes on', async () => {
+  test('sends the missed events after its answer, in order and once, and continues', async () => {
     const { client: first, gateway, system } = await openAll();
     const watcher = await openClient(gateway);
     await first.call('chat.send', { sessionKey: MAIN, message: 'x', idempotencyKey: 'r' });
@@ -84,7 +84,7 @@ describe('events.resume', () => {
     await second.chat('final');
   });
 
-  test('tells an end that came while nobody was connected', async () => {
+  test('sends an end that was published while no client was connected', async () => {
     const { client: first, gateway, system } = await openAll();
     const watcher = await openClient(gateway);
     await first.call('chat.send', { sessionKey: MAIN, message: 'x', idempotencyKey: 'r' });
@@ -97,7 +97,7 @@ describe('events.resume', () => {
     expect((await second.chat('final')).payload.message.content[0].text).toBe('done');
   });
 
-  test('closes the old connection where it is still open: its client says that it is not', async () => {
+  test('closes the old connection if it is still open', async () => {
     const { client: first, gateway } = await openAll();
     const second = await openClient(gateway);
     await second.call('events.resume', lost(first));
@@ -106,7 +106,7 @@ describe('events.resume', () => {
     expect(again.payload).toEqual({ resumed: false, reason: 'too-old' });
   });
 
-  test('says why there is a gap: another gateway, a number that never was, too long ago', async () => {
+  test('reports the reason for a gap: another gateway, an unknown number, or an expired connection', async () => {
     const clock = new StillClock();
     const gateway = await openGateway(new FakeSessionSystem(), { clock });
     const first = await openClient(gateway);
@@ -124,7 +124,7 @@ describe('events.resume', () => {
     expect(await ask({})).toEqual({ resumed: false, reason: 'too-old' });
   });
 
-  test('remembers the last 256 events of a connection and no more', async () => {
+  test('stores only the last 256 events of a connection', async () => {
     const { client: first, gateway, system } = await openAll();
     const watcher = await openClient(gateway);
     await cut(first, watcher);
@@ -140,7 +140,7 @@ describe('events.resume', () => {
     expect(payload).toEqual({ resumed: false, reason: 'too-old' });
   });
 
-  test('shows nothing to a client that may read less than the one before', async () => {
+  test('sends nothing to a client with fewer rights than the one before', async () => {
     const { gateway } = await openAll();
     const approver = ['operator.admin', 'operator.approvals', 'operator.read'];
     const first = await openClient(gateway, { scopes: approver });
@@ -156,7 +156,7 @@ describe('events.resume', () => {
   });
 });
 
-test('a node is told nothing of runs and of who is there, and cannot ask for it', async () => {
+test('a node receives no run events and no presence, and cannot resume any', async () => {
   const { path, remove } = dataFolder();
   onTestFinished(remove);
   const system = await openRealSystem(path, 1_000);

@@ -44,7 +44,7 @@ test.each(OTHER_AGENT)(
   },
 );
 
-test('agent refuses a sessionId that is not of its session, except for a repeat', async () => {
+test('agent refuses a sessionId of another session, except for a repeat', async () => {
   const of = { message: 'x', sessionKey: MAIN, sessionId: 'another' };
   const other = await client.call('agent', { ...of, idempotencyKey: 'new' });
   expect(other.error?.message).toContain('was reset in the meantime');
@@ -61,7 +61,7 @@ test('agent refuses a sessionId that is not of its session, except for a repeat'
   expect(same.error).toBeUndefined();
 });
 
-test('sessions.get refuses two keys, and sessions.create what it would leave out', async () => {
+test('sessions.get refuses two keys, and sessions.create parameters that it would ignore', async () => {
   const two = await client.call('sessions.get', { key: MAIN, sessionKey: 'agent:second:main' });
   expect(two.error?.message).toContain('/sessionKey');
   const both = await client.call('sessions.create', { task: 'one', message: 'two' });
@@ -72,7 +72,7 @@ test('sessions.get refuses two keys, and sessions.create what it would leave out
   expect(system.asked).toEqual([]);
 });
 
-test('usage refuses what is no day, and a session where sums are of agents', async () => {
+test('usage refuses an invalid day, and a session when it sums by agent', async () => {
   for (const method of ['usage.cost', 'sessions.usage']) {
     for (const params of [{ startDate: 'yesterday' }, { endDate: '2026-02-31' }]) {
       const { error } = await client.call(method, params);

@@ -5,7 +5,7 @@ import { closeAll, openAll } from './opened.ts';
 
 afterEach(closeAll);
 
-test('a client that could not begin to follow a session may try again, and is told then', async () => {
+test('a client whose subscription failed may retry, and then receives messages', async () => {
   const { client, system } = await openAll({ echo: true });
   const last = system.transcripts.last.bind(system.transcripts);
   system.transcripts.last = () =>

@@ -47,7 +47,7 @@ const changes = (of: Client) => of.events('sessions.changed').map(({ payload }) 
 const messages = (of: Client) => of.events('session.message').map(({ payload }) => payload);
 
 describe('a client that follows all sessions', () => {
-  test('is told when a run begins and ends, with the session as it is then', async () => {
+  test('is notified when a run starts and ends, with the current session', async () => {
     expect((await watcher.call('sessions.subscribe')).payload).toEqual({ subscribed: true });
     await say(MAIN, 'hello', 'r1');
     const end = await watcher.frame(
@@ -63,7 +63,7 @@ describe('a client that follows all sessions', () => {
     });
   });
 
-  test('is told of patches and of a deletion, until it stops to follow', async () => {
+  test('is notified of patches and of a deletion, until it unsubscribes', async () => {
     const key = 'agent:main:trial';
     await watcher.call('sessions.subscribe');
     await call('sessions.patch', { key, label: 'Trial', pinned: true, category: 'work' });
@@ -86,7 +86,7 @@ describe('a client that follows all sessions', () => {
     expect(changes(watcher).length).toBe(told);
   });
 
-  test('one that never asked for it is told nothing but runs, as before', async () => {
+  test('receives only run events without a subscription', async () => {
     await client.call('sessions.subscribe');
     await say(MAIN, 'hello', 'r1');
     await client.frame(({ event }) => event === 'sessions.changed');
@@ -96,7 +96,7 @@ describe('a client that follows all sessions', () => {
 });
 
 describe('a client that follows the messages of a session', () => {
-  test('is told each message once, in order, from then on, and of no other session', async () => {
+  test('receives each later message once, in order, and of no other session', async () => {
     await say(MAIN, 'before', 'r0');
     const { payload } = await watcher.call('sessions.messages.subscribe', {
       key: 'main',
@@ -124,7 +124,7 @@ describe('a client that follows the messages of a session', () => {
     expect(told.map(({ message }) => message)).toEqual(history);
   });
 
-  test('follows so many sessions and no more, and may give one up for another', async () => {
+  test('follows a limited number of sessions, and may replace one by another', async () => {
     const follow = (n: number) =>
       watcher.call('sessions.messages.subscribe', { key: `agent:main:s${n}` });
     for (let n = 0; n < 64; n++) expect((await follow(n)).ok).toBe(true);
@@ -134,7 +134,7 @@ describe('a client that follows the messages of a session', () => {
     expect((await follow(64)).ok).toBe(true);
   });
 
-  test('a note is told to it, stands in the history and is read by the model', async () => {
+  test('receives a note, which is in the history and which the model reads', async () => {
     await watcher.call('sessions.messages.subscribe', { key: MAIN });
     const note = { sessionKey: MAIN, message: 'The deploy is done.', label: 'ops' };
     const { messageId } = await call('chat.inject', note);
@@ -156,7 +156,7 @@ describe('a client that follows the messages of a session', () => {
 });
 
 describe('one session', () => {
-  test('is described, and null when nobody has written to it', async () => {
+  test('is described, or null when it has no messages', async () => {
     expect(await call('sessions.describe', { key: MAIN })).toEqual({ session: null });
     await say(MAIN, 'hello', 'r1');
     const { session } = await call('sessions.describe', { key: 'main', includeLastMessage: true });
@@ -165,7 +165,7 @@ describe('one session', () => {
     expect(session.totalTokens).toBeGreaterThan(0);
   });
 
-  test('is found by key, id, beginning of an id and label; several are told apart', async () => {
+  test('is found by key, id, prefix of an id and label; ambiguous names are refused', async () => {
     await say('agent:main:a', 'hello', 'r1');
     await call('sessions.patch', { key: 'agent:main:a', label: 'news' });
     await call('sessions.patch', { key: 'agent:second:b', label: 'news' });
@@ -191,7 +191,7 @@ describe('one session', () => {
     expect(vague.error?.message).toContain('one of key, sessionId, label, shortId');
   });
 
-  test('that is archived is left out of lists that do not ask for it; a pinned one is first', async () => {
+  test('that is archived is listed only on request; a pinned one comes first', async () => {
     for (const name of ['a', 'b', 'c']) await call('sessions.patch', { key: `agent:main:${name}` });
     await call('sessions.patch', { key: 'agent:main:a', pinned: true });
     await call('sessions.patch', { key: 'agent:main:b', archived: true });
@@ -202,7 +202,7 @@ describe('one session', () => {
     expect(await list({ archived: 'all' })).toHaveLength(3);
   });
 
-  test('that has begun anew is not patched in the name of the old one', async () => {
+  test('that was reset is not patched under the id of the old one', async () => {
     const params = { key: MAIN, label: 'x', expectedSessionId: 'another' };
     const refused = await client.call('sessions.patch', params);
     expect(refused.error?.details).toMatchObject({ reason: 'CONFLICT' });
@@ -237,8 +237,8 @@ describe('one session', () => {
   });
 });
 
-describe('a session that is begun by key', () => {
-  test('has what was said of it, and its first message is a run; again it is the same', async () => {
+describe('a session that is created by key', () => {
+  test('has its parameters, and its first message is a run; a repeat creates the same session', async () => {
     const params = {
       agentId: 'second',
       label: 'Trip',
@@ -261,7 +261,7 @@ describe('a session that is begun by key', () => {
     expect(all).toHaveLength(2);
   });
 
-  test('is written to only when it is there, and is stopped by its run', async () => {
+  test('must exist to be written to, and is aborted by its run', async () => {
     const key = 'agent:main:work';
     const missing = await client.call('sessions.send', { key, message: 'hello' });
     expect(missing.error?.details).toMatchObject({ reason: 'NOT_FOUND' });
@@ -293,8 +293,8 @@ describe('a session that is begun by key', () => {
   );
 });
 
-describe('a page that is opened', () => {
-  test('gets the history, no more than fits, with commands, in one answer', async () => {
+describe('a page that opens', () => {
+  test('receives history within the limit and commands in one answer', async () => {
     await say(MAIN, `first ${'x'.repeat(2_000)}`, 'r1');
     await say(MAIN, 'second', 'r2');
     const all = await call('chat.startup', { sessionKey: MAIN });
@@ -312,12 +312,12 @@ describe('a page that is opened', () => {
     ['0', 'not_found'],
     ['99', 'not_found'],
     ['what', 'not_found'],
-  ])('a message %s that is not there is told as %s', async (messageId, unavailableReason) => {
+  ])('a message %s that does not exist is reported as %s', async (messageId, unavailableReason) => {
     const params = { sessionKey: MAIN, messageId };
     expect(await call('chat.message.get', params)).toEqual({ ok: false, unavailableReason });
   });
 
-  test('lists of what troupe has none of are empty, for clients that need them', async () => {
+  test('lists of features that troupe does not have are empty', async () => {
     expect(await call('question.list')).toEqual({ questions: [] });
     expect(await call('plugin.approval.list')).toEqual([]);
     expect(await call('openclaw.approval.list')).toEqual([]);

@@ -53,7 +53,7 @@ const toolEnd: LiveEvent = {
 };
 
 describe('the streams of a run', () => {
-  test('tell tools in order: what was said before, start, progress in one, result', async () => {
+  test('publish tools in order: preceding text, start, joined progress, result', async () => {
     const { client, system } = await openAll();
     await send(client, 'r');
     system.say(MAIN, 'I look.');
@@ -72,7 +72,7 @@ describe('the streams of a run', () => {
     expect(told).toBe(Array.from({ length: 100 }, (_, line) => `${line}\n`).join(''));
   });
 
-  test('do not tell the word for silence, and tell what only began like it', async () => {
+  test('withhold a silent reply, and publish text that only starts like one', async () => {
     const { client, system } = await openAll();
     const answers = [
       ['silent', ['NO', '_REP', 'LY'], ''],
@@ -93,7 +93,7 @@ describe('the streams of a run', () => {
     }
   });
 
-  test('keep results of tools to themselves when the request wants less than everything', async () => {
+  test('omit results of tools when the request did not ask for full verbosity', async () => {
     const { client, system } = await openAll();
     await send(client, 'r', { verbose: 'on' });
     for (const event of [toolStart, update('half'), toolEnd]) system.live(MAIN, event);
@@ -109,7 +109,7 @@ describe('the streams of a run', () => {
     }
   });
 
-  test('drop and replace the deltas of a call that is made again with a shorter context', async () => {
+  test('drop and replace the deltas of a call that is repeated with a shorter context', async () => {
     const { client, system } = await openAll();
     await send(client, 'r');
     system.say(MAIN, 'Half of a long ans');
@@ -134,7 +134,7 @@ describe('the streams of a run', () => {
     expect(appended(client.events('chat'))).toBe('…second');
   });
 
-  test('tell who joined the run; the joined message ends without a second text', async () => {
+  test('publish a message that joined the run, which ends without a second text', async () => {
     const { client, system } = await openAll();
     await send(client, 'r');
     system.live(MAIN, { stream: 'steer', of: 'joined', text: 'faster' });
@@ -168,7 +168,7 @@ describe('the streams of a run', () => {
     expect(own.payload.message.content[0].text).toBe('all');
   });
 
-  test('say why a run failed in the kinds that clients know', async () => {
+  test('report why a run failed, in the kinds that clients know', async () => {
     const { client, system } = await openAll();
     const details = { reason: 'context_length' };
     await send(client, 'r');
@@ -177,8 +177,8 @@ describe('the streams of a run', () => {
   });
 });
 
-describe('a client that comes back', () => {
-  test('in the middle of an answer has every character once, whenever it comes', async () => {
+describe('a client that reconnects', () => {
+  test('in the middle of an answer has every character once, at any time', async () => {
     const system = new FakeSessionSystem();
     const gateway = await openGateway(system);
     const first = await openClient(gateway);
@@ -211,7 +211,7 @@ describe('a client that comes back', () => {
     expect(appended(client.frames.slice(from), text)).toBe(answer);
   });
 
-  test('does not hold up the run or the others while it does not read', async () => {
+  test('does not delay the run or the others while it does not read', async () => {
     const system = new FakeSessionSystem();
     const gateway = await openGateway(system);
     const slow = await openClient(gateway);
@@ -246,7 +246,7 @@ describe('blocks', () => {
   const blocksOf = (client: Client) =>
     agentEvents(client, 'block').map(({ payload }) => payload.data);
 
-  test('go to the connection that asked for them, and together are the answer', async () => {
+  test('are sent to the connection that requested them, and together are the answer', async () => {
     const { client, system, gateway } = await openAll();
     const other = await openClient(gateway);
     await send(client, 'r', { blockStreaming: 'on' });
@@ -264,7 +264,7 @@ describe('blocks', () => {
     expect(blocksOf(other)).toEqual([]);
   });
 
-  test('that were told are not told again by a call that is made again', async () => {
+  test('that were published are not repeated by a repeated call', async () => {
     const { client, system } = await openAll();
     await send(client, 'r', { blockStreaming: 'on' });
     const told = paragraph(0) + paragraph(1) + paragraph(2);
@@ -278,7 +278,7 @@ describe('blocks', () => {
     expect(blocks.some(({ replace }) => replace)).toBe(false);
   });
 
-  test('begin again when the call that is made again says other words', async () => {
+  test('restart when the repeated call has another text', async () => {
     const { client, system } = await openAll();
     await send(client, 'r', { blockStreaming: 'on' });
     system.say(MAIN, paragraph(0) + paragraph(1) + paragraph(2));
@@ -289,7 +289,7 @@ describe('blocks', () => {
     expect(blocksOf(client).at(-1)).toMatchObject({ text: 'No.', from: 0, replace: true });
   });
 
-  test('end where tools begin, and are none of a silent reply', async () => {
+  test('end where tools start, and are not sent for a silent reply', async () => {
     const { client, system } = await openAll();
     await send(client, 'r', { blockStreaming: 'on' });
     system.say(MAIN, 'I look first.');
@@ -301,7 +301,7 @@ describe('blocks', () => {
     expect(blocksOf(client).length).toBe(1);
   });
 
-  test('come by the settings of the installation, and none where a request says off', async () => {
+  test('follow the settings of the installation, and are off when a request says so', async () => {
     const system = new FakeSessionSystem();
     const blocks = { byDefault: true, chunk: { breakAt: 'message_end' } } as const;
     const gateway = await openGateway(system, { blocks });
@@ -324,7 +324,7 @@ describe('blocks', () => {
     expect(blocksOf(client).map(({ text }) => text)).toEqual(texts);
   });
 
-  test('have the reasoning in front, apart, where the request wants to see it', async () => {
+  test('contain the reasoning first and separately when the request asks for it', async () => {
     const { client, system } = await openAll();
     const runs = [
       { key: 'r', reasoning: true },

@@ -174,7 +174,7 @@ it.each([
   },
 );
 
-it('a tenant with empty hooks runs none, and its budget ends its runs and no other tenant’s', async () => {
+it('a tenant with empty hooks runs none, and its budget ends only its own runs', async () => {
   server('blue').script(answer('answer for blue'));
   const first = await ask('blue', 'hello');
   expect(server('blue').requests.at(-1)?.headers['authorization']).toBe('Bearer key-of-blue');
@@ -187,7 +187,7 @@ it('a tenant with empty hooks runs none, and its budget ends its runs and no oth
     expect((await ask(tenant, 'hello')).done.payload.status).toBe('ok');
 });
 
-it('each tenant’s lists show its own agents, providers and tools, and nothing of another', async () => {
+it('each tenant’s lists contain only its own agents, providers and tools', async () => {
   const look = async (tenant: Tenant): Promise<string> => {
     const answers = [];
     for (const [method, params] of [
@@ -225,7 +225,7 @@ it.each([
   expect(counts()).toEqual(before);
 });
 
-it('an agent that only another tenant has is unknown', async () => {
+it('an agent of another tenant is unknown', async () => {
   for (const [tenant, agentId] of [
     ['acme', 'clerk'],
     ['default', 'ledger'],
@@ -235,7 +235,7 @@ it('an agent that only another tenant has is unknown', async () => {
   }
 });
 
-it('agents write to sessions of their own tenant only, and subagents ask its models', async () => {
+it('agents write only to sessions of their own tenant, and subagents use its models', async () => {
   const before = requestsOf('default');
   server('acme').script(
     answer('', [call('sessions_send', { sessionKey: 'agent:clerk:main', message: 'marzipan' })]),
@@ -260,7 +260,7 @@ it('agents write to sessions of their own tenant only, and subagents ask its mod
   server('acme').otherwise(answer('fine'));
 });
 
-it('a command runs without a question where the tenant’s own pattern allows it, and asks elsewhere', async () => {
+it('a command runs without approval if the tenant’s own pattern allows it, and needs approval elsewhere', async () => {
   const run = call('exec', { command: 'echo of-the-tenant | tr t T' });
   server('acme').script(answer('', [run]), answer('done'));
   expect((await ask('acme', 'run it')).done.payload.status).toBe('ok');
@@ -278,7 +278,7 @@ it('a command runs without a question where the tenant’s own pattern allows it
   await asking;
 });
 
-it('a tenant’s people change its own agents and files, at once and after a restart', async () => {
+it('a tenant’s operators change its agents and files, at once and across restarts', async () => {
   const acme = client('acme');
   expect(ok(await acme.call('agents.create', { name: 'buyer' })).agentId).toBe('buyer');
   const file = { agentId: 'ledger', name: 'AGENTS.md', content: 'Answer in roman numerals.' };
@@ -305,7 +305,7 @@ it('a tenant’s people change its own agents and files, at once and after a res
   expect(await idsOf('acme')).toEqual(['main', 'ledger']);
 });
 
-it('a tenant’s people see no configuration, no log, and change no agents that they inherit', async () => {
+it('a tenant’s operators see no configuration and no log, and cannot change inherited agents', async () => {
   for (const [method, params] of [
     ['config.get', {}],
     ['config.patch', { raw: '{}', baseHash: 'x' }],
@@ -336,14 +336,14 @@ it('a fault elsewhere in the file is not shown to a tenant that changes its agen
   expect(error?.message).toMatch(/^tenants\.acme\.agents\.agents\[2\]\.model: /);
 });
 
-it('a change of the installation’s agents reaches the tenants that inherit them, and no other', async () => {
+it('a change of the installation’s agents reaches only the tenants that inherit them', async () => {
   ok(await client('default').call('agents.create', { name: 'newcomer' }));
   const has = async (tenant: Tenant) =>
     JSON.stringify(ok(await client(tenant).call('agents.list', {}))).includes('newcomer');
   expect(await Promise.all(TENANTS.map(has))).toEqual([true, false, true, true]);
 });
 
-it('a person whom a proxy names for a tenant has the agents of that tenant', async () => {
+it('a user whom a proxy names for a tenant has the agents of that tenant', async () => {
   const data = mkdtempSync(join(tmpdir(), 'troupe-tenants-proxy-'));
   const file = join(data, 'troupe.json5');
   const { tenants, ...config } = configuration();

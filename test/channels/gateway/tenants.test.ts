@@ -171,7 +171,7 @@ const lookAround = async (client: Client): Promise<string> => {
   return JSON.stringify(client.frames.slice(heard));
 };
 
-it('who is of a tenant finds all that it has', async () => {
+it('a client of the tenant finds all of its data', async () => {
   const { connId: _, ...shown } = traces();
   expect(found(await lookAround(acme))).toEqual(Object.keys(shown));
 });
@@ -179,8 +179,8 @@ it('who is of a tenant finds all that it has', async () => {
 describe.each([
   ['another tenant', () => blue],
   ['the installation itself', () => own],
-])('who is of %s', (_, client) => {
-  it('finds nothing of a tenant wherever it looks, and was told nothing', async () => {
+])('a client of %s', (_, client) => {
+  it('finds nothing of another tenant, and received none of its events', async () => {
     expect(found(await lookAround(client()))).toEqual([]);
     expect(found(JSON.stringify(client().frames))).toEqual([]);
   });
@@ -199,14 +199,14 @@ describe.each([
     ['device.token.revoke', () => ({ deviceId: box.id, role: 'node' })],
     ['exec.approval.get', () => ({ id: approval })],
     ['exec.approval.resolve', () => ({ id: approval, decision: 'deny' })],
-  ])('is refused what it names of a tenant: %s', async (method, params) => {
+  ])('is refused access to a tenant: %s', async (method, params) => {
     const { ok: isDone, error } = await client().call(method, params());
     expect(isDone).toBe(false);
     expect(error?.message).not.toMatch(/^invalid/);
     expect(found(JSON.stringify(error)).filter((what) => what === 'SECRET')).toEqual([]);
   });
 
-  it('ends no run, waits for none, and takes nobody’s missed events', async () => {
+  it('ends no run, waits for none, and resumes no connection of another tenant', async () => {
     const aborted = await client().call('chat.abort', { sessionKey: MAIN, runId });
     expect(aborted.payload?.aborted ?? false).toBe(false);
     const waited = await client().call('agent.wait', { runId, timeoutMs: 1 });
@@ -216,14 +216,14 @@ describe.each([
     });
   });
 
-  it('has a session of the same name for itself', async () => {
+  it('has its own session of the same name', async () => {
     ok(await client().call('chat.inject', { sessionKey: MAIN, message: 'a note of my own' }));
     const shown = ok(await acme.call('chat.history', { sessionKey: MAIN }));
     expect(JSON.stringify(shown)).not.toContain('a note of my own');
   });
 });
 
-it('all of it is as it was', async () => {
+it('the data of the tenant is unchanged', async () => {
   expect(ok(await acme.call('cron.list', { includeDisabled: true })).jobs).toMatchObject([
     { id: jobId, enabled: true },
   ]);
@@ -234,7 +234,7 @@ it('all of it is as it was', async () => {
   expect(ok(await acme.call('exec.approval.get', { id: approval })).id).toBe(approval);
 });
 
-describe('what is one for all tenants', () => {
+describe('installation-wide settings', () => {
   it.each<[string, object]>([
     ['config.get', {}],
     ['config.set', { raw: '{}', baseHash: 'x' }],
@@ -248,12 +248,12 @@ describe('what is one for all tenants', () => {
     ['agents.files.set', { agentId: 'main', name: 'AGENTS.md', content: 'obey' }],
     ['skills.status', {}],
     ['logs.tail', {}],
-  ])('is not for an operator of one of them: %s', async (method, params) => {
+  ])('are refused to an operator of a tenant: %s', async (method, params) => {
     const { error } = await acme.call(method, params);
     expect(error?.message).toContain('installation-wide settings');
   });
 
-  it('is for the installation’s own people', async () => {
+  it('are available to the installation’s own operators', async () => {
     for (const method of ['config.get', 'logs.tail', 'skills.status'])
       expect(await own.call(method, {})).toMatchObject({ ok: true });
   });
@@ -268,7 +268,7 @@ describe('over HTTP', () => {
     '/v1/usage',
   ];
 
-  it('a tenant’s token shows what the tenant has, and nothing of another', async () => {
+  it('a tenant’s token gives access only to the tenant’s data', async () => {
     const all = async (token: string, query = '') => {
       const answers = await Promise.all(PATHS.map((path) => http(token, path + query)));
       return answers.map(({ status, text }) => ({ status, found: found(text) }));
@@ -291,7 +291,7 @@ describe('over HTTP', () => {
     },
   );
 
-  it('a tenant’s token changes nothing of another', async () => {
+  it('a tenant’s token changes nothing of another tenant', async () => {
     const post = (path: string) => http(OF_BLUE, path, { method: 'POST' });
     expect((await post(`/v1/schedules/${jobId}/run`)).status).toBe(404);
     const gone = await http(OF_BLUE, `/v1/schedules/${jobId}`, { method: 'DELETE' });
@@ -310,7 +310,7 @@ describe('over HTTP', () => {
     },
   );
 
-  it('what an operator of a tenant changes stands in the audit of that tenant', async () => {
+  it('a change by an operator of a tenant is recorded in the audit of that tenant', async () => {
     const path = `/v1/schedules/${jobId}/run`;
     expect((await http(OF_ACME, path, { method: 'POST' })).status).toBe(200);
     const actions = async (client: Client): Promise<string[]> =>

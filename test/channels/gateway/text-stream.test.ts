@@ -17,7 +17,7 @@ const follower = () => {
 };
 
 describe('TextStream', () => {
-  test('a follower of every delta holds the text, whatever is begun again and whenever it is told', () => {
+  test('a receiver of every delta has the text, whenever a call is repeated or a delta is taken', () => {
     const step = fc.record({
       delta: fc.string({ maxLength: 8 }),
       back: fc.option(fc.nat(30), { freq: 4 }),
@@ -42,7 +42,7 @@ describe('TextStream', () => {
     );
   });
 
-  test('a lost delta leaves one mark, and what comes later stands after it', () => {
+  test('a lost delta leaves one mark, and later text follows it', () => {
     const stream = new TextStream();
     stream.apply('The ', 0);
     stream.apply('fox', 10);
@@ -53,14 +53,14 @@ describe('TextStream', () => {
     expect(stream.text).toBe('A fox sits');
   });
 
-  test('a stream that is heard from its middle begins with the mark', () => {
+  test('a stream that is received from its middle starts with the mark', () => {
     const stream = new TextStream();
     stream.apply('and so on', 700);
     stream.apply('.', 709);
     expect(stream.text).toBe('…and so on.');
   });
 
-  test('never grows beyond its bound, and starts over within it', () => {
+  test('never grows beyond its bound, and restarts within it', () => {
     const stream = new TextStream(10);
     stream.apply('12345678', 0);
     stream.apply('9abcdef', 8);

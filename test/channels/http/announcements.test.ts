@@ -29,7 +29,7 @@ const listen = async (url: string, token = TOKEN) => {
   return { text: () => text, stop };
 };
 
-it('reaches streams of the tenant and connected clients, and who comes later', async () => {
+it('reaches streams of the tenant, connected clients, and late subscribers', async () => {
   const troupe = await install({ config: { tenants: { acme: { token: 'token-of-acme' } } } });
   const ask = async (event: Message) => {
     const to = address('default', 'listing', 'smith');

@@ -22,7 +22,7 @@ const listed = async (door: ApprovalDoor, query = '') =>
   (await call(door, query)).body['approvals'] as ApprovalRow[];
 
 describe('GET /v1/approvals', () => {
-  it('lists those that wait, the longest waiting first, and others by their state', async () => {
+  it('lists pending ones, the oldest first, and others by their state', async () => {
     const door = await openApprovals();
     expect(await listed(door)).toEqual([]);
     await door.ask('b', { detail: 'it is late' });
@@ -45,7 +45,7 @@ describe('GET /v1/approvals', () => {
 });
 
 describe('approvals of another tenant', () => {
-  it('are listed and answered by whoever names the tenant', async () => {
+  it('are listed and decided by callers that name the tenant', async () => {
     const door = await openApprovals();
     const to = approvalAddress('acme', 'a');
     const asked = { type: 'approval.ask', title: 'May I?' };
@@ -61,7 +61,7 @@ describe('approvals of another tenant', () => {
 });
 
 describe('POST /v1/approvals/{id}', () => {
-  it('decides, tells who asked, and keeps who decided, when and why', async () => {
+  it('decides, notifies the requester, and stores who decided, when and why', async () => {
     const door = await openApprovals();
     const { answer } = await door.ask('a');
     expect(await call(door, '/a', { decision: 'allow', why: 'why not' })).toMatchObject({
@@ -74,14 +74,14 @@ describe('POST /v1/approvals/{id}', () => {
     });
   });
 
-  it('needs no reason', async () => {
+  it('requires no reason', async () => {
     const door = await openApprovals();
     const { answer } = await door.ask('a');
     expect((await call(door, '/a', { decision: 'allow' })).status).toBe(200);
     expect(await answer).toMatchObject({ result: { state: 'allowed', decided_by: 'op' } });
   });
 
-  it('tells who answers second whose word counted', async () => {
+  it('tells the second caller which decision counted', async () => {
     const door = await openApprovals();
     await door.ask('a');
     await call(door, '/a', { decision: 'allow', why: 'x' });
@@ -97,7 +97,7 @@ describe('POST /v1/approvals/{id}', () => {
     });
   });
 
-  it('tells who answers late that the time was up, as it tells who asked', async () => {
+  it('tells a late caller that the approval expired, like the requester', async () => {
     const door = await openApprovals();
     const { answer } = await door.ask('a', { forMs: 1 });
     expect(await answer).toMatchObject({ result: { state: 'expired' } });
@@ -112,7 +112,7 @@ describe('POST /v1/approvals/{id}', () => {
     [{ decision: 'perhaps', why: 'x' }, 400, /give one of allow, deny/],
     [{ why: 'x' }, 400, /decision/],
     [{ decision: 'allow', why: 'x', by: 'eve' }, 400, /by/],
-  ])('says what is wrong with %j', async (body, status, message) => {
+  ])('explains what is wrong with %j', async (body, status, message) => {
     const door = await openApprovals();
     await door.ask('a');
     expect(await call(door, '/a', body)).toMatchObject({
@@ -123,7 +123,7 @@ describe('POST /v1/approvals/{id}', () => {
     expect(door.faults).toEqual([]);
   });
 
-  it('finds nothing where nothing was asked, and makes nothing of it', async () => {
+  it('returns NOT_FOUND for an unknown approval, and creates none', async () => {
     const door = await openApprovals();
     expect(await call(door, '/nothing', { decision: 'allow', why: 'x' })).toMatchObject({
       status: 404,
@@ -135,7 +135,7 @@ describe('POST /v1/approvals/{id}', () => {
   it.each([
     ['', 401],
     ['of-somebody', 403],
-  ])('shows and decides nothing for the secret %j', async (secret, status) => {
+  ])('shows and decides nothing with the secret %j', async (secret, status) => {
     const door = await openApprovals();
     await door.ask('a');
     expect((await call(door, '', undefined, secret)).status).toBe(status);

@@ -67,7 +67,7 @@ const refusal = async (answer: Response): Promise<[number, string]> => [
 const fetched = (uri: string, init?: RequestInit) => fetch(uri, init);
 
 describe('files over HTTP', () => {
-  it('are stored by POST and read by the URL in the answer, without a token', async () => {
+  it('are stored by POST, and read by the returned URL without a token', async () => {
     const answer = await send('a file', { 'x-artifact-sha256': sha256('a file') });
     expect(answer.status).toBe(201);
     const ref = (await answer.json()) as Stored;
@@ -98,7 +98,7 @@ describe('files over HTTP', () => {
     expect(Buffer.compare(back, large)).toBe(0);
   });
 
-  it('answer HEAD with what GET would say, and 304 to who has the file', async () => {
+  it('answer HEAD with the headers of GET, and 304 to a client that has the file', async () => {
     const { artifact_uri: uri, artifact_hash: hash } = await stored();
     const head = await fetched(uri, { method: 'HEAD' });
     expect([head.status, head.headers.get('content-length'), await head.text()]).toEqual([
@@ -110,7 +110,7 @@ describe('files over HTTP', () => {
     expect([same.status, await same.text()]).toEqual([304, '']);
   });
 
-  it('are refused to a URL that ran out, and a fresh one is to be had', async () => {
+  it('are refused under an expired URL, which can be signed again', async () => {
     const { artifact_uri: uri, artifact_hash: hash } = await stored();
     clock.aheadMs = 901_000;
     expect(await refusal(await fetched(uri))).toEqual([410, 'EXPIRED']);
@@ -122,7 +122,7 @@ describe('files over HTTP', () => {
     expect((await fetched(ref.artifact_uri)).status).toBe(200);
   });
 
-  it('are refused to a URL that was changed anywhere', async () => {
+  it('are refused under a changed URL', async () => {
     const { artifact_uri: uri, artifact_hash: hash } = await stored();
     const { artifact_hash: other } = await stored('another file');
     const changed = [
@@ -138,14 +138,14 @@ describe('files over HTTP', () => {
       expect(await refusal(await fetched(one))).toEqual([403, 'FORBIDDEN']);
   });
 
-  it('of one tenant are none of another’s', async () => {
+  it('of a tenant are not available to another', async () => {
     const { artifact_hash: hash } = await stored();
     const headers = { authorization: 'Bearer b' };
     const signed = await fetch(`${base}/v1/artifacts/${hash}/sign`, { method: 'POST', headers });
     expect(await refusal(signed)).toEqual([404, 'NOT_FOUND']);
   });
 
-  it('are taken with a token only', async () => {
+  it('require a token for upload', async () => {
     for (const authorization of ['', 'Bearer x']) {
       expect(await refusal(await send('a', { authorization }))).toEqual([401, 'UNAUTHORIZED']);
       const path = `${base}/v1/artifacts/${sha256('a')}/sign`;
@@ -158,12 +158,12 @@ describe('files over HTTP', () => {
     ['another hash than was announced', { 'x-artifact-sha256': sha256('other') }],
     ['a type that is not on the list', { 'content-type': 'text/html' }],
     ['no type', { 'content-type': '' }],
-  ])('are not taken with %s, and the connection is good for the next', async (_, headers) => {
+  ])('are refused with %s, and the connection stays usable', async (_, headers) => {
     expect(await refusal(await send('a file', headers))).toEqual([400, 'INVALID_ARGUMENT']);
     expect((await send('a file')).status).toBe(201);
   });
 
-  it('are not taken from a form of another site’s page', async () => {
+  it('are refused from a form on another site’s page', async () => {
     expect(await refusal(await send('a', { origin: 'http://evil.example' }))).toEqual([
       403,
       'FORBIDDEN',
@@ -171,7 +171,7 @@ describe('files over HTTP', () => {
     expect((await send('a', { origin: base })).status).toBe(201);
   });
 
-  it('that are too large or of no known size are refused before they are read', async () => {
+  it('that are too large or of unknown size are refused before they are read', async () => {
     const head = 'POST /v1/artifacts HTTP/1.1\r\nhost: h\r\nauthorization: Bearer a\r\n';
     const large = await raw(`${head}content-length: 104857601\r\n\r\n`);
     expect(large).toMatch(/^HTTP\/1\.1 413 .*"code":"PAYLOAD_TOO_LARGE"/s);
@@ -193,7 +193,7 @@ describe('files over HTTP', () => {
     });
   });
 
-  it('under way at once are bounded by their bytes, and there is room again afterwards', async () => {
+  it('in transit are bounded by their bytes, and there is room again afterwards', async () => {
     const head =
       'POST /v1/artifacts HTTP/1.1\r\nhost: h\r\nauthorization: Bearer a\r\n' +
       'content-type: text/plain\r\ncontent-length: 104857600\r\n\r\n';
@@ -212,7 +212,7 @@ describe('files over HTTP', () => {
     await settled(201, () => send('a file'));
   });
 
-  it('are read from the bucket a few at once, however many ask', async () => {
+  it('are read from the bucket a few at a time, whatever the number of requests', async () => {
     const { artifact_uri } = await stored();
     const get = artifacts.get.bind(artifacts);
     let reading = 0;
@@ -228,7 +228,7 @@ describe('files over HTTP', () => {
     expect(reading).toBe(0);
   });
 
-  it('are not changed, removed or listed by anybody', async () => {
+  it('cannot be changed, removed or listed', async () => {
     const { artifact_uri: uri } = await stored();
     const headers = { authorization: 'Bearer a' };
     for (const method of ['PUT', 'DELETE', 'POST', 'PATCH'])
@@ -240,7 +240,7 @@ describe('files over HTTP', () => {
     expect(await (await fetched(uri)).text()).toBe('a file');
   });
 
-  it('are found by a URL that another gateway on the same folder signed for this one', async () => {
+  it('are found by a URL that another gateway of the same folder signed for this one', async () => {
     const { artifact_hash: hash } = await stored();
     const { port } = server.address() as AddressInfo;
     const other = await open(() => `http://localhost:${port}`);

@@ -78,11 +78,11 @@ describe('the capabilities', () => {
     },
   );
 
-  it('name the transports that are served here, and no other', async () => {
+  it('name the transports that are served, and no others', async () => {
     expect((await get<Capabilities>('/mcp/capabilities')).transports).toEqual(['http']);
   });
 
-  it('say in words which ACP is meant, and where it went', async () => {
+  it('explain which ACP is meant, and its successor', async () => {
     const text = JSON.stringify(await get('/acp/capabilities'));
     expect(text).toMatch(/Agent Communication Protocol.*merged into A2A.*a2a-protocol\.org/);
   });
@@ -96,7 +96,7 @@ describe('the capabilities', () => {
     },
   );
 
-  it('are of schemas that there are', async () => {
+  it('refer to existing schemas', async () => {
     const response = await fetch(`${origin}/v1/schemas/no/such_thing/1.0.json`, {
       headers: { authorization },
     });
@@ -105,7 +105,7 @@ describe('the capabilities', () => {
 });
 
 describe('function calling', () => {
-  it('offers every action but sensitive ones, with parameters that are a JSON Schema', async () => {
+  it('offers all actions except sensitive ones, with JSON Schema parameters', async () => {
     const { tools } = await get<{ tools: readonly FunctionDefinition[] }>('/v1/functions');
     expect(tools).toHaveLength(specs().filter(({ sensitive }) => !sensitive).length);
     const ajv = new Ajv2020({ strict: false, validateFormats: false });
@@ -115,7 +115,7 @@ describe('function calling', () => {
     }
   });
 
-  it('carries each call out once, and answers with tool messages in their order', async () => {
+  it('executes each call once, and answers with tool messages in order', async () => {
     const call = (id: string, name: string, fields: object) => ({
       id,
       type: 'function',
@@ -176,7 +176,7 @@ describe('troupe agents list', () => {
       TOKEN,
     ]);
 
-  it('shows who is registered, and whether they live', async () => {
+  it('shows the registered agents, and whether they are alive', async () => {
     const { code, stdout } = await agents();
     expect(code).toBe(0);
     expect(stdout).toMatch(/^AGENT +VERSION +STATUS +LAST SEEN +WHERE +ACTIONS\n/);

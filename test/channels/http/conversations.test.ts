@@ -19,7 +19,7 @@ const listed = async (door: ConversationDoor, query = '') =>
   ((await call(door, query)).body['conversations'] as ConversationRow[]).map(({ id }) => id);
 
 describe('GET /v1/conversations', () => {
-  it('lists those that go on and those that have ended, newest first', async () => {
+  it('lists active and ended ones, newest first', async () => {
     const door = await openConversations();
     expect(await listed(door)).toEqual([]);
     await door.begin('ends', 'ended', { turns: 0 });
@@ -27,7 +27,7 @@ describe('GET /v1/conversations', () => {
     expect(await listed(door)).toEqual(['goes-on', 'ends']);
   });
 
-  it('lists those of one session, whichever side it is', async () => {
+  it('lists those of one session, on either side', async () => {
     const door = await openConversations();
     await door.begin('a', 'replying');
     await door.begin('b', 'ended', { requester: 'agent:second:other', turns: 0 });
@@ -50,7 +50,7 @@ describe('GET /v1/conversations/{id}', () => {
     ]);
   });
 
-  it('says where to look when there is none of that id', async () => {
+  it('explains where to look when the id is unknown', async () => {
     expect(await call(await openConversations(), '/nothing')).toMatchObject({
       status: 404,
       body: { error: { message: expect.stringContaining('troupe conversations list') } },
@@ -59,7 +59,7 @@ describe('GET /v1/conversations/{id}', () => {
 });
 
 describe('POST /v1/conversations/{id}/end', () => {
-  it('ends one, and says so of one that has ended', async () => {
+  it('ends one, and reports one that has ended already', async () => {
     const door = await openConversations();
     await door.begin('a', 'replying');
     expect(await call(door, '/a/end', 'POST')).toEqual({ status: 200, body: { ended: true } });
@@ -71,13 +71,13 @@ describe('POST /v1/conversations/{id}/end', () => {
     });
   });
 
-  it('finds nothing where nothing was begun, and makes nothing of it', async () => {
+  it('returns NOT_FOUND for an unknown one, and creates none', async () => {
     const door = await openConversations();
     expect((await call(door, '/nothing/end', 'POST')).status).toBe(404);
     expect(await listed(door)).toEqual([]);
   });
 
-  it('shows and ends nothing for others than operators', async () => {
+  it('is refused to callers that are not operators', async () => {
     const door = await openConversations();
     await door.begin('a', 'replying');
     expect((await call(door, '', 'GET', 'else')).status).toBe(403);

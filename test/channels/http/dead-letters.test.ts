@@ -28,7 +28,7 @@ const rows = async (door: DeadLetterDoor, query = '') =>
   (await call(door, query)).body['dead_letters'] as Row[];
 
 describe('GET /v1/dead-letters', () => {
-  it('lists those that nobody has dealt with, by time or of one domain, without their messages', async () => {
+  it('lists open ones, by time or by domain, without their messages', async () => {
     const door = await openDoor();
     expect((await call(door, '')).body).toEqual({ dead_letters: [], domains: ['actors'] });
     await abandon(door.world, 'orders', 2);
@@ -53,7 +53,7 @@ describe('GET /v1/dead-letters', () => {
     expect(await rows(door, `?domain=orders&from=${second!.position}`)).toEqual([second]);
   });
 
-  it('says what is wrong with a query', async () => {
+  it('explains an invalid query', async () => {
     const door = await openDoor();
     for (const [query, what] of [
       ['?limit=1001', /\/limit must be at most 1000/],
@@ -72,7 +72,7 @@ describe('GET /v1/dead-letters', () => {
 });
 
 describe('one dead letter', () => {
-  it('is shown with its message, sent again once, and says by whom and why', async () => {
+  it('is shown with its message, redriven once, and records by whom and why', async () => {
     const door = await openDoor();
     await abandon(door.world, 'orders', 1);
     const [{ position }] = (await rows(door)) as [Row];
@@ -95,7 +95,7 @@ describe('one dead letter', () => {
     expect((await call(door, `/orders/${position}`)).body['audits']).toHaveLength(1);
   });
 
-  it('is set aside and not sent', async () => {
+  it('is discarded without being sent', async () => {
     const door = await openDoor();
     await abandon(door.world, 'orders', 2);
     const [{ position }] = (await rows(door)) as [Row];
@@ -104,7 +104,7 @@ describe('one dead letter', () => {
     expect(() => door.world.seen(b)).toThrow('does not exist');
   });
 
-  it('that is not there is not found, and one whose message the door refuses stays', async () => {
+  it('is NOT_FOUND if unknown, and stays open if its message is refused', async () => {
     const door = await openDoor();
     for (const path of ['/orders/7', '/orders/7/drop', '/orders/7/redrive'])
       expect(await call(door, path, path.endsWith('7') ? undefined : { why: 'x' })).toMatchObject({
@@ -125,8 +125,8 @@ describe('one dead letter', () => {
   });
 });
 
-describe('nobody but an operator', () => {
-  it('sees a letter or touches one', async () => {
+describe('a caller that is not an operator', () => {
+  it('neither sees nor changes a letter', async () => {
     const door = await openDoor();
     await abandon(door.world, 'orders', 1);
     const [{ position }] = (await rows(door)) as [Row];
@@ -144,7 +144,7 @@ describe('nobody but an operator', () => {
     expect(await door.world.system.deadLetters.audits()).toEqual([]);
   });
 
-  it('and nothing is done without a reason', async () => {
+  it('and a missing reason are refused', async () => {
     const door = await openDoor();
     await abandon(door.world, 'orders', 1);
     const [{ position }] = (await rows(door)) as [Row];

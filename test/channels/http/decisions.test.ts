@@ -32,7 +32,7 @@ async function loseWork(): Promise<{ desk: Desk; job: Job; url: string }> {
 }
 
 describe('/v1/decisions', () => {
-  it('lists tasks whose outcome nobody knows, until an operator says that they were done', async () => {
+  it('lists tasks with an unknown outcome, until an operator decides that they were done', async () => {
     const { job, url, desk } = await loseWork();
     expect((await call(url, '')).body['tasks']).toMatchObject([
       { task_id: job.id, state: 'UNKNOWN', waiting: { for: 'decision' } },
@@ -56,7 +56,7 @@ describe('/v1/decisions', () => {
     });
   });
 
-  it('keeps who decided, and why', async () => {
+  it('stores who decided, and why', async () => {
     const { job, url } = await loseWork();
     expect(
       await call(url, `/${job.id}?tenant=t`, { decision: 'failed', why: 'never paid' }),
@@ -66,7 +66,7 @@ describe('/v1/decisions', () => {
     });
   });
 
-  it('says what is wrong, and decides nothing for others', async () => {
+  it('explains an invalid request, and decides nothing for callers that are not operators', async () => {
     const { job, url } = await loseWork();
     const decide = (body: unknown, path = `/${job.id}`, secret = SECRET) =>
       call(url, path, body, secret);
@@ -83,7 +83,7 @@ describe('/v1/decisions', () => {
   });
 });
 
-it('troupe decisions lists what waits and carries the answer', async () => {
+it('troupe decisions lists pending decisions and sends the answer', async () => {
   const { job, url } = await loseWork();
   const decisions = (...args: string[]) =>
     runProgram([

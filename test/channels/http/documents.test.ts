@@ -41,7 +41,7 @@ const documented = ({ paths }: OpenApi) =>
     Object.keys(methods).map((method) => `${method.toUpperCase()} ${unnamed(path)}`),
   );
 
-it('the OpenAPI document names every route of the door, and none that there is not', async () => {
+it('the OpenAPI document names every route of the entry point, and no others', async () => {
   const config = configOf();
   const processServices = createProcessServices(config);
   const tasks = await openTaskParts(config, processServices);
@@ -62,7 +62,7 @@ it('the OpenAPI document names every route of the door, and none that there is n
   expect(documented(published('openapi.json')).toSorted()).toEqual([...routes, ...own].toSorted());
 });
 
-it('what the document calls open is open, and nothing else is', async () => {
+it('exactly the routes that the document calls public are public', async () => {
   const troupe = await startTroupe(configOf());
   onTestFinished(() => troupe.stop());
   const { origin } = new URL(troupe.url);
@@ -75,7 +75,7 @@ it('what the document calls open is open, and nothing else is', async () => {
   }
 });
 
-it('the documents are for everybody, and tell a tenant’s programs of all that is on offer', async () => {
+it('the documents are public, and with a token list all offered actions of the tenant', async () => {
   const own = defineAction({
     action: 'kiosk.sell_paper',
     version: '1.0.0',
@@ -103,7 +103,7 @@ it('the documents are for everybody, and tell a tenant’s programs of all that 
   expect(JSON.stringify(await (await get('/asyncapi.json', TOKEN)).json())).toContain('"kiosk"');
 });
 
-it('the documents show the shipped agents that serve here, and no others', async () => {
+it('the documents contain the shipped agents that are served here, and no others', async () => {
   const config = configOf();
   const troupe = await startTroupe({ ...config, a2a: { ...config.a2a, agents: ['conformance'] } });
   onTestFinished(() => troupe.stop());

@@ -76,7 +76,7 @@ const held = async () => {
 };
 
 describe('POST /v1/envelopes', () => {
-  it('answers 200 with a task that has ended, and what is left of the quota', async () => {
+  it('returns 200 with an ended task, and the rest of the quota', async () => {
     const response = await post('/v1/envelopes', envelope());
     expect(response.status).toBe(200);
     expect(response.headers.get('x-ratelimit-limit')).toBe('1000000');
@@ -84,7 +84,7 @@ describe('POST /v1/envelopes', () => {
     expect(await viewOf(response)).toMatchObject({ state: 'SUCCEEDED', result: { text: 'hello' } });
   });
 
-  it('answers 202 with where to look while it runs, at once when it is asked to', async () => {
+  it('returns 202 with the location of a running task, at once on request', async () => {
     const { response, id, gate } = await held();
     expect(response.status).toBe(202);
     expect(response.headers.get('location')).toBe(`/v1/tasks/${id}`);
@@ -118,14 +118,14 @@ describe('POST /v1/envelopes', () => {
     },
   );
 
-  it('says to who is not known how to sign in', async () => {
+  it('tells an unauthenticated client how to authenticate', async () => {
     const headers = { authorization: 'Bearer nobody' };
     const response = await post('/v1/envelopes', envelope(), headers);
     expect(response.status).toBe(401);
     expect(response.headers.get('www-authenticate')).toContain('Bearer');
   });
 
-  it('says to who sends too much when to come again', async () => {
+  it('tells a client over its quota when to retry', async () => {
     const limits = { principalPerMinute: 1, externalPerMinute: 1, tenantPerMinute: 10 };
     const tight = real.edge({ quota: new TokenQuota(limits, real.system, systemClock) });
     const narrow = await gatewayOn(real.system, { auth, routes: routesOf(tight) });
@@ -141,7 +141,7 @@ describe('POST /v1/envelopes', () => {
     expect(error.retry_after_sec).toBeGreaterThan(0);
   });
 
-  it('refuses a body that is too large, whether its length is told or not', async () => {
+  it('refuses a body that is too large, with or without a declared length', async () => {
     const text = 'x'.repeat(ENVELOPE_BYTES_MAX);
     const told = await post(
       '/v1/envelopes',
@@ -161,7 +161,7 @@ describe('POST /v1/envelopes', () => {
     expect((await post('/v1/envelopes', envelope())).status).toBe(200);
   });
 
-  it('takes no form that a page elsewhere could send', async () => {
+  it('refuses requests that a form on a foreign page could send', async () => {
     const body = JSON.stringify(envelope());
     const headers = { 'content-type': 'text/plain' };
     const response = await ask('/v1/envelopes', { method: 'POST', headers, body });
@@ -169,7 +169,7 @@ describe('POST /v1/envelopes', () => {
     expect(response.headers.get('access-control-allow-origin')).toBeNull();
   });
 
-  it('goes on with the task of a client that left', async () => {
+  it('continues the task of a disconnected client', async () => {
     const asked = envelope({ action: 'test.hold_work' });
     const gate = asked.idempotency_key;
     const left = new AbortController();
@@ -184,7 +184,7 @@ describe('POST /v1/envelopes', () => {
     expect(await viewOf(again)).toMatchObject({ state: 'SUCCEEDED', result: { held: gate } });
   });
 
-  it('keeps a connection for many requests', async () => {
+  it('keeps a connection alive for many requests', async () => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     const sockets = new Set<unknown>();
     for (let n = 0; n < 3; n++) {
@@ -205,7 +205,7 @@ describe('POST /v1/envelopes', () => {
 });
 
 describe('/v1/tasks/{id}', () => {
-  it('cancels, with or without a reason, and says what cannot be cancelled', async () => {
+  it('cancels, with or without a reason, and refuses to cancel an ended task', async () => {
     const { id } = await held();
     const cancelled = await post(`/v1/tasks/${id}/cancel`, { reason: 'no need' });
     expect(cancelled.status).toBe(200);
@@ -217,7 +217,7 @@ describe('/v1/tasks/{id}', () => {
     expect((await post('/v1/tasks/none/cancel')).status).toBe(404);
   });
 
-  it('takes the input that a task waits for', async () => {
+  it('accepts the input that a task waits for', async () => {
     const asked = envelope({ action: 'test.ask_word', payload: { schema_version: '1.0' } });
     const response = await post('/v1/envelopes', asked, { prefer: 'respond-async' });
     const { task_id } = await viewOf(response);
@@ -234,7 +234,7 @@ describe('/v1/tasks/{id}', () => {
     expect((await post(`/v1/tasks/${task_id}/input`)).status).toBe(400);
   });
 
-  it('is nobody else’s', async () => {
+  it('is hidden from other callers', async () => {
     const { task_id } = await viewOf(await post('/v1/envelopes', envelope()));
     for (const path of [`/v1/tasks/${task_id}`, `/v1/tasks/${task_id}/events`]) {
       const other = await ask(path, { headers: { authorization: 'Bearer mallory' } });
@@ -260,7 +260,7 @@ describe('/v1/tasks/{id}/events', () => {
         };
       });
 
-  it('tells all of a task as server-sent events, and ends with it', async () => {
+  it('sends all events of a task as server-sent events, and ends with it', async () => {
     const { id, gate } = await held();
     const response = await ask(`/v1/tasks/${id}/events`);
     expect(response.status).toBe(200);
@@ -278,7 +278,7 @@ describe('/v1/tasks/{id}/events', () => {
     });
   });
 
-  it('goes on where a client was that comes again', async () => {
+  it('resumes for a client that reconnects', async () => {
     const { task_id } = await viewOf(await post('/v1/envelopes', envelope()));
     const path = `/v1/tasks/${task_id}/events`;
     const rest = await ask(path, { headers: { 'last-event-id': '2' } });
@@ -290,7 +290,7 @@ describe('/v1/tasks/{id}/events', () => {
     expect((await ask(path, { method: 'HEAD' })).status).toBe(200);
   });
 
-  it('ends for a client that left, and for nobody else', async () => {
+  it('ends for a client that disconnects, and for no other', async () => {
     const { id, gate } = await held();
     const left = new AbortController();
     const first = await ask(`/v1/tasks/${id}/events`, { signal: left.signal });
@@ -303,7 +303,7 @@ describe('/v1/tasks/{id}/events', () => {
 });
 
 describe('plain HTTP', () => {
-  it('answers 404, 405 and OPTIONS in its own words', async () => {
+  it('answers 404, 405 and OPTIONS with its own error format', async () => {
     const nowhere = await ask('/v1/nothing');
     expect(nowhere.status).toBe(404);
     expect((await refusalOf(nowhere)).error.code).toBe('NOT_FOUND');
@@ -318,7 +318,7 @@ describe('plain HTTP', () => {
     expect((await ask('/v1/tasks/none', { method: 'HEAD' })).status).toBe(404);
   });
 
-  it('gives a page of another host nothing where no secret is asked for', async () => {
+  it('refuses pages of other hosts if no secret is required', async () => {
     const open = await gatewayOn(real.system, { auth: { mode: 'none' }, routes: routesOf(edge) });
     const { port } = open;
     const statusFor = async (headers: string) => {
@@ -337,7 +337,7 @@ describe('plain HTTP', () => {
     await open.close();
   });
 
-  it('shows a fault of a route to nobody but the log', async () => {
+  it('reports an internal error of a route only in the log', async () => {
     const logged: object[] = [];
     const log = {
       debug() {},
@@ -360,14 +360,14 @@ describe('plain HTTP', () => {
     expect(logged).toHaveLength(1);
   });
 
-  it('is one table: a route that is there twice is a mistake', async () => {
+  it('refuses a table with a duplicate route', async () => {
     const twice = [...envelopeRoutes(edge), ...envelopeRoutes(edge)];
     await expect(gatewayOn(real.system, { routes: twice })).rejects.toMatchObject({
       code: 'CONFLICT',
     });
   });
 
-  it('has no evidence of a job that nobody verified', async () => {
+  it('has no evidence of a job that was not verified', async () => {
     expect((await ask('/evidence/job-1')).status).toBe(404);
     expect((await ask('/evidence/job-1', { headers: { authorization: '' } })).status).toBe(401);
   });

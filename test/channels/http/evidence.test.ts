@@ -58,7 +58,7 @@ const readers = async (index: EvidenceRoutesOptions['index'] = real.system.index
   return Object.fromEntries(await Promise.all(answers));
 };
 
-test('evidence is for those who reach its task, and does not show whose task it was', async () => {
+test("evidence is available to callers that reach its task, and does not name the task's owner", async () => {
   expect(await readers()).toEqual({
     alice: [200, false],
     anna: [200, false],
@@ -68,7 +68,7 @@ test('evidence is for those who reach its task, and does not show whose task it 
   });
 });
 
-test('evidence of earlier versions is for those who reach its task, later for operators', async () => {
+test('evidence of earlier versions is available to callers of its task, later to operators', async () => {
   const { index } = real.system;
   const withoutTask: EvidenceRoutesOptions['index'] = {
     get: (name, tenant, key) => index.get(name, tenant, key),

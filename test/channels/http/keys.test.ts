@@ -38,7 +38,7 @@ const tokenOf = (door: KeyDoor, over: Partial<TokenRequest> = {}) =>
 const bodyOf = (key = newSigningKey(), sub = 'ann') => ({ sub, public_jwk: ed25519Jwk(key) });
 
 describe('an operator', () => {
-  it('registers a key, rotates it and revokes it, and programs sign with what is good', async () => {
+  it('registers a key, rotates it and revokes it, and programs sign with the valid ones', async () => {
     const door = await openKeyDoor();
     const [first, second] = [newSigningKey(), newSigningKey()];
     const caller = {
@@ -80,14 +80,14 @@ describe('an operator', () => {
     expect(door.faults).toEqual([]);
   });
 
-  it('may name a tenant, whose ring is its own', async () => {
+  it('may name a tenant, which has its own keyring', async () => {
     const door = await openKeyDoor();
     await send(door, '/v1/keys', { body: { ...bodyOf(), tenant: 'acme' } });
     expect((await send(door, '/v1/keys')).body).toEqual({ keys: [] });
     expect((await send(door, '/v1/keys?tenant=acme')).body['keys']).toHaveLength(1);
   });
 
-  it('is whoever has the role in the own tenant, and nobody else', async () => {
+  it("is a principal with the role in the installation's own tenant, and no other", async () => {
     const door = await openKeyDoor();
     const token = await tokenOf(door);
     expect((await send(door, '/v1/keys', { token })).status).toBe(200);
@@ -104,7 +104,7 @@ describe('an operator', () => {
     expect((await send(door, '/v1/keys')).body).toEqual({ keys: [] });
   });
 
-  it('is told what is wrong with a request, never the key that it sent', async () => {
+  it('learns what is wrong with a request, without the submitted key', async () => {
     const door = await openKeyDoor();
     const secret = newSigningKey();
     const wrong: [unknown, string, RegExp][] = [
@@ -137,7 +137,7 @@ describe('an operator', () => {
 });
 
 describe('/.well-known/jwks.json', () => {
-  it('shows everybody the public keys of the installation, and no private part', async () => {
+  it('returns the public keys of the installation without authentication, and no private part', async () => {
     const door = await openKeyDoor();
     const before = await send(door, '/.well-known/jwks.json', { token: null });
     expect(before.body['keys']).toEqual([expect.objectContaining({ use: 'enc', crv: 'X25519' })]);

@@ -23,7 +23,7 @@ const send = (value: unknown, token = 'alice') =>
   });
 
 describe('GET /metrics', () => {
-  it('tells an operator what became of envelopes', async () => {
+  it('reports the outcomes of envelopes to an operator', async () => {
     await send(envelope());
     await send(envelope({ action: 'test.find_nothing' }));
     await send(envelope(), 'nobody');
@@ -41,7 +41,7 @@ describe('GET /metrics', () => {
     );
   });
 
-  it('has no names that a caller made up', async () => {
+  it('contains no names that a caller made up', async () => {
     const old = { timestamp: new Date(Date.now() - 3_600_000).toISOString(), ttl_sec: 1 };
     const payload = { schema_version: '1.0', task_id: 'none' };
     await send(envelope({ action: 'made.up_name.cancel', payload, ...old }));
@@ -50,7 +50,7 @@ describe('GET /metrics', () => {
     expect(await (await get('/metrics')).text()).not.toContain('made.up');
   });
 
-  it('is for operators', async () => {
+  it('requires an operator', async () => {
     expect((await get('/metrics', 'another')).status).toBe(403);
     expect((await fetch(`${door.url}/v1/slo`)).status).toBe(401);
   });
@@ -70,7 +70,7 @@ describe('GET /v1/slo', () => {
     expect(other).toMatchObject({ tenant: 'other', tasks: 0 });
   });
 
-  it.each(['0', '25', '1.5', 'all'])('refuses to look back %s hours', async (hours) => {
+  it.each(['0', '25', '1.5', 'all'])('refuses a period of %s hours', async (hours) => {
     const response = await get(`/v1/slo?hours=${hours}`);
     expect(response.status).toBe(400);
     expect(await response.json()).toMatchObject({ error: { code: 'INVALID_ARGUMENT' } });
@@ -93,7 +93,7 @@ describe('the port of a worker', () => {
     await served.close();
   });
 
-  it('asks for the token where there is one', async () => {
+  it('requires the token if one is configured', async () => {
     const served = await serveMetrics({
       metrics,
       clock,
@@ -108,7 +108,7 @@ describe('the port of a worker', () => {
     await served.close();
   });
 
-  it('is open without a token to direct connections of this machine only', async () => {
+  it('accepts direct connections of this machine only, without a token', async () => {
     const served = await serveMetrics({ metrics, clock, host: '127.0.0.1', port: 0 });
     const statusWith = async (headers: Record<string, string>) => {
       const asked = request({ port: served.port, path: '/metrics', headers, agent: false }).end();
@@ -122,7 +122,7 @@ describe('the port of a worker', () => {
     await served.close();
   });
 
-  it('counts wrong tokens, and admits the right one meanwhile', async () => {
+  it('counts wrong tokens, and admits the right one in the meantime', async () => {
     const served = await serveMetrics({
       metrics,
       clock,
@@ -143,12 +143,12 @@ describe('the port of a worker', () => {
     await served.close();
   });
 
-  it('is never open to other machines without one', async () => {
+  it('is never open to other machines without a token', async () => {
     const open = serveMetrics({ metrics, clock, host: '0.0.0.0', port: 0 });
     await expect(open).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
   });
 
-  it('says when it is taken', async () => {
+  it('reports when the port is in use', async () => {
     const first = await serveMetrics({ metrics, clock, host: '127.0.0.1', port: 0 });
     const second = serveMetrics({ metrics, clock, host: '127.0.0.1', port: first.port });
     await expect(second).rejects.toMatchObject({ code: 'CONFLICT' });

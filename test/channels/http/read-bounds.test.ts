@@ -34,7 +34,7 @@ const send = (value: Envelope) =>
   call('/v1/envelopes', { method: 'POST', body: JSON.stringify(value) });
 const idOf = async (response: Response) => ((await response.json()) as TaskView).task_id;
 
-it('bounds reads by a quota of their own', async () => {
+it('bounds reads by a separate quota', async () => {
   const limits = { principalPerMinute: 1, externalPerMinute: 1, tenantPerMinute: 10 };
   const reads = new TokenQuota(limits, real.system, systemClock);
   await open(real.edge({ reads }));
@@ -47,7 +47,7 @@ it('bounds reads by a quota of their own', async () => {
   await gateway.close();
 });
 
-it('bounds the streams of a principal, who may open another when one has ended', async () => {
+it('bounds the streams of a principal, who may open another after one has ended', async () => {
   await open(real.edge(), { streams: new EventStreams({ all: 2, own: 1 }) });
   const payload = { schema_version: '1.0', gate: 'streams' };
   const id = await idOf(await send(envelope({ action: 'test.hold_work', payload })));

@@ -28,7 +28,7 @@ const listed = async (door: ScheduleDoor, query = '') =>
   ((await call(door, 'GET', query)).body['schedules'] as ScheduleRow[]).map(({ jobId }) => jobId);
 
 describe('/v1/schedules', () => {
-  it('lists those that fire next first, and those of one agent', async () => {
+  it('lists the jobs that fire next first, and those of one agent', async () => {
     const door = await openSchedules();
     expect(await listed(door)).toEqual([]);
     await set(door, 'late', { ...hourly, when: { kind: 'every', everyMs: 7_200_000 } });
@@ -39,7 +39,7 @@ describe('/v1/schedules', () => {
     expect(await listed(door, '?tenant=acme')).toEqual([]);
   });
 
-  it('sets a job instead of the one of that id, and makes an id where there is none', async () => {
+  it('replaces the job of that id, and creates an id if there is none', async () => {
     const door = await openSchedules();
     await set(door, 'a');
     expect((await set(door, 'a', { ...hourly, text: 'look again' })).body).toMatchObject({
@@ -52,7 +52,7 @@ describe('/v1/schedules', () => {
     expect(await listed(door)).toHaveLength(2);
   });
 
-  it('adds no second job and starts no second run when a request is sent again under its key', async () => {
+  it('creates no second job and starts no second run when a request is repeated under its key', async () => {
     const door = await openSchedules();
     const add = (text: string) =>
       call(door, 'POST', '', { body: { job: { ...hourly, text } }, key: 'k1' });
@@ -66,7 +66,7 @@ describe('/v1/schedules', () => {
     expect(long.status).toBe(400);
   });
 
-  it('fires, tells the runs, and removes', async () => {
+  it('fires, lists the runs, and removes', async () => {
     const door = await openSchedules();
     await set(door, 'a');
     const { body } = await call(door, 'POST', '/a/run');

@@ -35,7 +35,7 @@ async function openTwo() {
 }
 
 describe('/v1/subagents', () => {
-  it('lists those that go on, those of one parent, and those that have ended', async () => {
+  it('lists active ones, those of one parent, and ended ones', async () => {
     const { door } = await openTwo();
     expect(await listed(door)).toEqual(['going']);
     expect(await listed(door, '?all=true')).toEqual(['going', 'ended']);
@@ -44,7 +44,7 @@ describe('/v1/subagents', () => {
     expect(await listed(door, '?all=true&tenant=acme')).toEqual([]);
   });
 
-  it('counts them, and finds the one that should have ended', async () => {
+  it('counts them, and finds the overdue one', async () => {
     const { door } = await openTwo();
     const soon = await censusOf(door);
     expect(soon).toMatchObject({
@@ -59,7 +59,7 @@ describe('/v1/subagents', () => {
     expect(await censusOf(door)).toMatchObject({ open: [{ isOverdue: true }], overdue: 1 });
   });
 
-  it('tells one something, ends it, and says when there was nothing to end', async () => {
+  it('sends a message to one, ends it, and reports when there was nothing to end', async () => {
     const { door, parent } = await openTwo();
     const say = { body: { text: 'look here, too' } };
     expect((await call(door, 'POST', '/going/steer', say)).body).toEqual({ delivered: true });
@@ -77,7 +77,7 @@ describe('/v1/subagents', () => {
     ['/x/steer', { text: 'hello' }, 404, /troupe subagents list/],
     ['/x/kill', {}, 400, /reason/],
     ['/x/steer', { text: '' }, 400, /text/],
-  ])('POST %s with %j is refused in words', async (path, body, status, words) => {
+  ])('POST %s with %j is refused with a message', async (path, body, status, words) => {
     const door = await openSubagents();
     const answer = await call(door, 'POST', path, { body });
     expect(answer.status).toBe(status);

@@ -93,7 +93,7 @@ describeOnNats('a door over NATS', ({ path }) => {
     });
   const idsOf = (ends: string) => heard.filter(({ event }) => event.endsWith(ends));
 
-  it('tells what becomes of a task, in order, in the form of its schema', async () => {
+  it('publishes the events of a task, in order, according to their schema', async () => {
     await open();
     const asked = envelope();
     send(asked);
@@ -111,7 +111,7 @@ describeOnNats('a door over NATS', ({ path }) => {
     expect(last.task).toMatchObject({ state: 'SUCCEEDED', request_id: asked.request_id });
   });
 
-  it('tells a refusal on the out subject when nobody waits for a reply', async () => {
+  it('publishes a refusal on the out subject when there is no reply subject', async () => {
     await open();
     const asked = envelope({ action: 'test.find_nothing' });
     send(asked);
@@ -126,7 +126,7 @@ describeOnNats('a door over NATS', ({ path }) => {
     });
   });
 
-  it('refuses what goes beyond its bound at once, by reply and by event', async () => {
+  it('refuses envelopes beyond its bound at once, by reply and by event', async () => {
     await open('one', { messages: 1 });
     const gate = `beyond-${env}`;
     const payload = { schema_version: '1.0', gate };
@@ -150,7 +150,7 @@ describeOnNats('a door over NATS', ({ path }) => {
     ['another tenant', () => entryPointSubject('in', 'test', env, 'other')],
     ['another domain', () => entryPointSubject('in', 'orders', env, 'acme')],
     ['a tenant that nobody spells so', () => `a2a.test.${env}.in.%zz`],
-  ])('refuses an envelope that comes by the subject of %s', async (_, to) => {
+  ])('refuses an envelope on the subject of %s', async (_, to) => {
     await open();
     const options = { headers: signedIn(), timeout: 20_000 };
     const answer = await outside.request(to(), bytesOf(envelope()), options);
@@ -176,7 +176,7 @@ describeOnNats('a door over NATS', ({ path }) => {
     },
   );
 
-  it('answers to an inbox of the tenant', async () => {
+  it('replies to an inbox of the tenant', async () => {
     await open();
     const got: string[] = [];
     outside.subscribe('_INBOX.acme.7', { callback: (_, { data }) => void got.push(String(data)) });
@@ -185,7 +185,7 @@ describeOnNats('a door over NATS', ({ path }) => {
     await eventually(() => expect(got).toHaveLength(1));
   });
 
-  it('survives whatever comes, and answers it', async () => {
+  it('survives any input, and answers it', async () => {
     await open();
     const answer = await outside.request(subject(), '\u0000{', { timeout: 20_000 });
     expect(answer.headers?.get('status')).toBe('400');
@@ -193,7 +193,7 @@ describeOnNats('a door over NATS', ({ path }) => {
     await eventually(() => expect(idsOf('refused')).toHaveLength(1));
   });
 
-  it('tells the last event again when the envelope of an ended task comes again', async () => {
+  it('publishes the last event again when the envelope of an ended task is repeated', async () => {
     await open();
     const asked = envelope();
     send(asked);
@@ -203,7 +203,7 @@ describeOnNats('a door over NATS', ({ path }) => {
     expect(idsOf('done')[0]!.event_id).toBe(idsOf('done')[1]!.event_id);
   });
 
-  it('tells each event once however many gateways hear it, by all of them in turn', async () => {
+  it('publishes each event once, whichever gateways receive it, and distributes the tasks', async () => {
     living = ['one', 'two', 'three'];
     for (const node of living) await open(node);
     for (let n = 0; n < 60; n++) send(envelope());
@@ -212,7 +212,7 @@ describeOnNats('a door over NATS', ({ path }) => {
     expect(heard).toHaveLength(180);
   });
 
-  it('finds an event in the rows that the bus lost', async () => {
+  it('reads an event from the rows that the Bus lost', async () => {
     const lossy = withoutEvents(real.system, ({ n }) => n > 1);
     await open('one', { bus: lossy });
     send(envelope());
@@ -224,13 +224,13 @@ describeOnNats('a door over NATS', ({ path }) => {
     ]);
   });
 
-  it('finds a task of which no event was heard', async () => {
+  it('finds a task of which no event was received', async () => {
     await open('one', { bus: withoutEvents(real.system, () => true) });
     send(envelope());
     await eventually(() => expect(heard).toHaveLength(3));
   });
 
-  it('fills a gap as soon as a later event is heard', async () => {
+  it('fills a gap as soon as a later event is received', async () => {
     await open('one', { bus: withoutEvents(real.system, ({ n }) => n === 2) });
     send(envelope());
     await eventually(() => expect(heard).toHaveLength(3));
@@ -241,7 +241,7 @@ describeOnNats('a door over NATS', ({ path }) => {
     ]);
   });
 
-  it('tells again what a gateway may have taken with it when it went', async () => {
+  it('publishes again the events that a lost gateway may not have published', async () => {
     living = ['one', 'dead'];
     await open();
     const asked = Array.from({ length: 20 }, () => envelope());
@@ -257,14 +257,14 @@ describeOnNats('a door over NATS', ({ path }) => {
     });
   });
 
-  it('tells every event while it does not see itself among the gateways', async () => {
+  it('publishes every event while it is not in the list of gateways', async () => {
     living = ['two'];
     await open();
     for (let n = 0; n < 10; n++) send(envelope());
     await eventually(() => expect(idsOf('done')).toHaveLength(10));
   });
 
-  it('tells what a domain says of no task, once', async () => {
+  it('publishes an event of a domain that is not about a task, once', async () => {
     living = ['one', 'two'];
     for (const node of living) await open(node);
     const said = { event: 'test.echo_text.deprecation', action: 'test.echo_text', major: 1 };
@@ -275,7 +275,7 @@ describeOnNats('a door over NATS', ({ path }) => {
     expect(idsOf('deprecation')[0]).toMatchObject(said);
   });
 
-  it('answers what it took before it closes', async () => {
+  it('answers the accepted envelopes before it closes', async () => {
     const door = await open();
     const gate = `closing-${env}`;
     const asked = envelope({

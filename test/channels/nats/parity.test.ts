@@ -225,14 +225,14 @@ describeOnNats('an envelope over HTTP and over NATS', ({ path }) => {
       return send(Buffer.from(text), headers, { domain, tenant });
     };
 
-  it.each(cases)('gets the same answer: $name', async ({ run, status, code }) => {
+  it.each(cases)('is the same over both transports: $name', async ({ run, status, code }) => {
     const http = await run(over(doors.http));
     const nats = await run(over(doors.nats));
     expect(http).toMatchObject({ status, body: code ? { error: { code } } : {} });
     expect(alike(nats)).toEqual(alike(http));
   });
 
-  it('bounds guesses of a secret over NATS by tenant, and admits the right one meanwhile', async () => {
+  it('bounds guesses of a secret over NATS per tenant, and admits the right one in the meantime', async () => {
     const secrets = { auth: { token: 'alice' } };
     const failures = createAuthFailures(secrets, systemClock);
     const guesses = new BearerGuesses({ ...secrets, failures, proxies: new AddressList() });

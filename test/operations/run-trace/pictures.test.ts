@@ -81,7 +81,7 @@ const whole: readonly TraceStep[] = [
   { kind: 'end', at: 63_500, runId: 'r1', in: 'S1', to: 'P1', text: 'Found.', status: 'ok' },
 ];
 
-it('a sequence diagram has people and sessions, messages, activations, notes and replies', () => {
+it('a sequence diagram contains participants, messages, activations, notes and replies', () => {
   expect(mermaidOf(traceOf(...whole))).toBe(`sequenceDiagram
   autonumber
   actor P1 as ada
@@ -101,7 +101,7 @@ it('a sequence diagram has people and sessions, messages, activations, notes and
 `);
 });
 
-it('a terminal gets a line a step, with the time since the run began', () => {
+it('the terminal output has one line per step, with the time since the start of the run', () => {
   expect(textOf(traceOf(...whole))).toBe(`run r1 in agent:main:main: ok in 1 min 3 s
      +0 ms  ada → main:main @w1  message: find it
      +0 ms  main:main @w1  m @w1, 7 tokens, asks for read
@@ -130,7 +130,7 @@ const nasty = [
   '{"status":"ok","text":"😀😀😀😀😀😀😀😀😀😀😀😀😀😀😀😀😀😀😀😀😀😀😀😀😀😀😀😀😀😀😀😀😀"}',
 ];
 
-it.each(nasty)('whatever is said, the diagram is valid: %j', (text) => {
+it.each(nasty)('the diagram stays valid with the text %j', (text) => {
   const odd = { at, runId: 'r1', in: 'S1', text } as const;
   const trace = {
     ...traceOf(
@@ -147,7 +147,7 @@ it.each(nasty)('whatever is said, the diagram is valid: %j', (text) => {
   expect(textOf(trace)).not.toMatch(/[^\P{Cc}\n]/u);
 });
 
-it('a run that goes on is drawn to where it is, with what is left out', () => {
+it('a live run is drawn up to its current step, with a note of omitted steps', () => {
   const open: RunTrace = {
     ...traceOf(...whole.slice(0, 2)),
     status: 'running',

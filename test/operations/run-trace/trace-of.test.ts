@@ -40,7 +40,7 @@ const from = (
   ...ids: string[]
 ): { origin: MessageOrigin } => ({ origin: { kind, sessionKey, ids } });
 
-it('a run of one session is what it was asked, its calls, its tools and its answer', async () => {
+it('the trace of one session contains its message, calls, tools and answer', async () => {
   const trace = await traced({
     runs: [runRow('r1')],
     entries: {
@@ -101,7 +101,7 @@ const exchange: Committed = {
   },
 };
 
-it('an exchange is its message, its replies in turn and what people are told of it', async () => {
+it('the trace of a conversation contains its message, its replies in order and the announcement', async () => {
   const trace = await traced(exchange);
   expect(short(trace)).toEqual([
     'message ada→main:main ask work',
@@ -121,7 +121,7 @@ it('an exchange is its message, its replies in turn and what people are told of 
   expect(trace.steps.at(-3)).toMatchObject({ silent: true });
 });
 
-it('a subagent is its task, its own run, its end and the report that is read', async () => {
+it('the trace of a subagent contains its task, its run, its end and the report', async () => {
   const trace = await traced({
     runs: [runRow('r1')],
     subagents: [subagentRow('s', { label: 'finder' })],
@@ -167,7 +167,7 @@ it('a subagent is its task, its own run, its end and the report that is read', a
   });
 });
 
-it('a report that joins the run of somebody else shows that run from there on', async () => {
+it('a report that joins another run adds that run to the trace from there on', async () => {
   const trace = await traced({
     runs: [runRow('r1')],
     subagents: [subagentRow('s', { status: 'killed', reason: 'stopped by ada' })],
@@ -193,7 +193,7 @@ it('a report that joins the run of somebody else shows that run from there on', 
   expect(trace.steps.find(({ kind }) => kind === 'report')).toMatchObject({ joins: true });
 });
 
-it('what was refused says why, whoever refused it', async () => {
+it('a refusal has its reason, whichever actor refused', async () => {
   const trace = await traced({
     runs: [runRow('r1')],
     conversations: [
@@ -218,14 +218,14 @@ it('what was refused says why, whoever refused it', async () => {
   expect(trace.steps.at(-1)).toMatchObject({ status: 'error', text: 'the model is gone' });
 });
 
-it('the depth bounds how far it is followed, and what lies deeper is counted', async () => {
+it('the depth limits the search, and deeper messages and subagents are counted', async () => {
   const none = await traced(exchange, 'r1', 0);
   expect(none.left.deeper).toBe(1);
   expect(none.participants.map(({ name }) => name)).toEqual(['ada', 'main:main']);
   expect((await traced(exchange, 'r1', 1)).left.deeper).toBe(0);
 });
 
-it('a storm is cut at the most steps, and says how many are left out', async () => {
+it('a large trace is cut at the maximum number of steps, and counts the omitted ones', async () => {
   const calls = Array.from({ length: TRACE_STEPS_MAX + 20 }, (_, n) => said('r1', 1_000 + n, ''));
   const trace = await traced({
     runs: [runRow('r1')],

@@ -30,7 +30,7 @@ const whoBy = async (token: string, mapping: Partial<IssuerOptions>) => {
   return identityOf({ issuers }).authenticate(bearer(token));
 };
 
-it('a fixed tenant and fixed roles need no claim, and no claim changes them', async () => {
+it('a fixed tenant and fixed roles need no claim, and claims do not change them', async () => {
   const fixed = { tenant: 'acme', roles: ['writer'] };
   const ada = { sub: '10769150350006150715113082367', tenant: 'acme', roles: ['writer'] };
   expect(await whoBy(await google(), fixed)).toMatchObject(ada);
@@ -39,7 +39,7 @@ it('a fixed tenant and fixed roles need no claim, and no claim changes them', as
   expect(await whoBy(await google(), { tenant: 'acme' })).toMatchObject({ roles: [] });
 });
 
-it('a fixed operator is one in the own tenant only', async () => {
+it("a fixed operator is an operator in the installation's own tenant only", async () => {
   const roles = ['operator', 'writer'];
   expect(await whoBy(await google(), { tenant: 'default', roles })).toMatchObject({ roles });
   expect(await whoBy(await google(), { tenant: 'acme', roles })).toMatchObject({
@@ -135,7 +135,7 @@ it.each<[string, object, Partial<IssuerOptions>, RegExp]>([
   await expect(whoBy(await google(claims), mapping)).rejects.toMatchObject(refusal(what));
 });
 
-it('of several clients a token must name one', async () => {
+it('a token must name one of several accepted clients', async () => {
   const audience = ['web.example', CLIENT];
   expect(await whoBy(await google(), { tenant: 'acme', audience })).toBeTruthy();
   const both = await google({ aud: ['other.example', CLIENT] });

@@ -46,7 +46,7 @@ const refused = (code: string, what: RegExp) => ({ code, message: expect.stringM
 const unknownKey = refused('UNAUTHORIZED', /its key is unknown, expired or revoked/);
 
 describe('an envelope under A2A-Basic', () => {
-  it('is the own word of who has the same sub, tenant, and those roles at least', async () => {
+  it('must have the sub and tenant of its caller, and no more than its roles', async () => {
     const { fresh, verifyEnvelope } = await setUp();
     const basic: Caller = { ...ann, profile: 'A2A-Basic' };
     await verifyEnvelope(fresh(), undefined, basic);
@@ -64,7 +64,7 @@ describe('an envelope under A2A-Basic', () => {
 });
 
 describe('an envelope under A2A-External', () => {
-  it('needs a signature, which is good whatever the order of the fields', async () => {
+  it('needs a signature, which is valid whatever the order of the fields', async () => {
     const { key, fresh, verifyEnvelope } = await setUp();
     const one = fresh();
     const signature = await signEnvelope(one, key);
@@ -76,7 +76,7 @@ describe('an envelope under A2A-External', () => {
     await expect(verifyEnvelope(one, '')).rejects.toMatchObject(refused('UNAUTHORIZED', /sign/));
   });
 
-  it('is refused when a field was changed after it was signed', async () => {
+  it('is refused when a field was changed after the signature', async () => {
     const { key, fresh, verifyEnvelope } = await setUp();
     const one = fresh();
     const signature = await signEnvelope(one, key);
@@ -92,7 +92,7 @@ describe('an envelope under A2A-External', () => {
       );
   });
 
-  it('is refused with a key of nobody, and with one of somebody else of the tenant', async () => {
+  it("is refused with an unknown key, and with another principal's key", async () => {
     const { system, fresh, verifyEnvelope, row, key } = await setUp();
     const one = fresh();
     const stranger = newSigningKey();
@@ -125,7 +125,7 @@ describe('an envelope under A2A-External', () => {
     }
   });
 
-  it('may come again while its signature lives, and is EXPIRED after that', async () => {
+  it('may be resent while its signature is valid, and is EXPIRED later', async () => {
     const { clock, key, fresh, verifyEnvelope } = await setUp();
     const cases: [number, number][] = [
       [60, 60],
@@ -146,7 +146,7 @@ describe('an envelope under A2A-External', () => {
     }
   });
 
-  it('is refused under a token of another tenant or principal, whatever it says of itself', async () => {
+  it('is refused under a token of another tenant or principal, whatever it claims', async () => {
     const { system, key, fresh, verifyEnvelope } = await setUp();
     const one = fresh();
     const signature = await signEnvelope(one, key);
@@ -172,7 +172,7 @@ describe('an envelope under A2A-External', () => {
 });
 
 describe('a key', () => {
-  it('is good for 90 days, even if its keyring is late to say that it is over', async () => {
+  it('is valid for 90 days, also if its keyring records the end late', async () => {
     const { clock, key, row, fresh, verifyEnvelope } = await setUp();
     clock.wind(Date.parse(row.expires_at) - clock.wallMs() - 1);
     const last = fresh();
@@ -182,7 +182,7 @@ describe('a key', () => {
     await expect(verifyEnvelope(last, signature)).rejects.toMatchObject(unknownKey);
   });
 
-  it('is good beside its successor until the overlap ends, and its successor at once', async () => {
+  it('is valid beside its successor until the overlap ends, and its successor at once', async () => {
     const { system, clock, key, row, fresh, verifyEnvelope } = await setUp();
     const next = newSigningKey();
     await askKeyring(system, {

@@ -7,7 +7,7 @@ import { bearer, clockAt, identityOf, issuerWith, NOW, refusal, RESOURCE } from 
 const ed = await issuerWith('EdDSA', 'ed');
 
 describe("the gateway's own token", () => {
-  it('is that of the operator, whatever issuers there are', async () => {
+  it('authenticates the operator, whatever issuers are configured', async () => {
     const identity = identityOf({ gatewayToken: 's3cret!', tenant: 'home' });
     expect(await identity.authenticate(bearer('s3cret!'))).toEqual({
       sub: 'operator',
@@ -19,13 +19,13 @@ describe("the gateway's own token", () => {
     await expect(identity.authenticate({})).rejects.toMatchObject(refusal(/there is no token/));
   });
 
-  it('is not needed where nobody is asked, but a wrong one is still refused', async () => {
+  it('is not required in mode none, but a wrong one is still refused', async () => {
     const identity = identityOf({ open: true });
     expect(await identity.authenticate({ transport: 'http' })).toMatchObject({ sub: 'operator' });
     await expect(identity.authenticate(bearer('x'))).rejects.toMatchObject(refusal(/./));
   });
 
-  it('is needed over NATS, where a sender may be on any machine, also in mode none', async () => {
+  it('is required over NATS, also in mode none, because a sender may be on any machine', async () => {
     const identity = identityOf({ open: true });
     for (const credentials of [{ transport: 'nats' as const }, {}])
       await expect(identity.authenticate(credentials)).rejects.toMatchObject(
@@ -33,7 +33,7 @@ describe("the gateway's own token", () => {
       );
   });
 
-  it('is nobody when there is none: no text stands for it', async () => {
+  it('does not exist without a configured secret: no text authenticates', async () => {
     const identity = identityOf({ gatewayToken: '' });
     for (const authorization of ['Bearer ', 'Bearer undefined', 'Bearer'])
       await expect(identity.authenticate({ authorization })).rejects.toMatchObject({
@@ -52,7 +52,7 @@ describe('a token of troupe token', () => {
     external: false,
   };
 
-  it('is believed by the gateway of the same data folder, made before or after it started', async () => {
+  it('is accepted by the gateway of the same data folder, created before or after its start', async () => {
     const home = scratchFolder();
     const clock = clockAt();
     const identity = identityOf({ issuers: [localIssuer(home)], clock });
@@ -75,7 +75,7 @@ describe('a token of troupe token', () => {
     await expect(identity.authenticate(bearer(token))).rejects.toMatchObject(refusal(/expired/));
   });
 
-  it('is not believed by that of another data folder', async () => {
+  it('is refused by the gateway of another data folder', async () => {
     const [mine, other] = [scratchFolder(), scratchFolder()];
     await issueToken(other, request, NOW);
     const identity = identityOf({ issuers: [localIssuer(other)] });

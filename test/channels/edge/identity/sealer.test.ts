@@ -17,7 +17,7 @@ const url = 'http://127.0.0.1:1/.well-known/jwks.json';
 const jwksUrl = () => url;
 
 describe('a sealer', () => {
-  it('makes its key once, for its owner only, and opens what was sealed to it after a restart', async () => {
+  it('creates its key once, readable by its owner, and opens payloads after a restart', async () => {
     const file = sealingKeyFile(scratchFolder());
     const first = await createSealer({ file, jwksUrl });
     expect(statSync(file).mode & 0o777).toBe(0o600);
@@ -28,7 +28,7 @@ describe('a sealer', () => {
     expect(await again.open(envelope({ payload }))).toEqual(envelope());
   });
 
-  it('refuses a payload in plain text and says where the key is, and nothing of the payload', async () => {
+  it('refuses an unsealed payload with the location of the key, without any part of the payload', async () => {
     const sealer = await createSealer({ file: sealingKeyFile(scratchFolder()), jwksUrl });
     const error = (await sealer.open(envelope()).catch((thrown: unknown) => thrown)) as Error;
     expect(error).toMatchObject({ code: 'INVALID_ARGUMENT', details: { jwks: url } });
@@ -45,7 +45,7 @@ describe('a sealer', () => {
     expect(await sealer.open(envelope({ payload }))).toEqual(envelope());
   });
 
-  it('does not start with a file that holds no private key', async () => {
+  it('does not start with a file without a private key', async () => {
     const { d: _, ...open } = await newSealingKey();
     const { d } = await newSealingKey();
     const foreign = JSON.stringify({ ...open, d });
@@ -66,7 +66,7 @@ describe('a sealer', () => {
 });
 
 describe('a key file', () => {
-  it('is the same for all who make it at once', async () => {
+  it('is the same for all processes that create it at once', async () => {
     const path = issuerKeyFile(scratchFolder());
     const all = await Promise.all(
       Array.from({ length: 8 }, (_, n) =>

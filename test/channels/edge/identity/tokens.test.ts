@@ -30,16 +30,19 @@ const jwksFile = (...issuers: readonly Issuer[]) =>
 const ed = await issuerWith('EdDSA', 'ed');
 
 describe('a token', () => {
-  it.each(['EdDSA', 'Ed25519', 'ES256', 'RS256', 'PS256'])('of %s says who comes', async (alg) => {
-    const one = await issuerWith(alg, 'k');
-    const identity = identityOf({ issuers: [{ issuer: ISSUER, jwks: jwksFile(one) }] });
-    expect(await identity.authenticate(bearer(await one.token()))).toEqual({
-      sub: 'ann',
-      tenant: 'default',
-      roles: ['writer', 'reader'],
-      profile: 'A2A-Basic',
-    });
-  });
+  it.each(['EdDSA', 'Ed25519', 'ES256', 'RS256', 'PS256'])(
+    'of %s identifies its caller',
+    async (alg) => {
+      const one = await issuerWith(alg, 'k');
+      const identity = identityOf({ issuers: [{ issuer: ISSUER, jwks: jwksFile(one) }] });
+      expect(await identity.authenticate(bearer(await one.token()))).toEqual({
+        sub: 'ann',
+        tenant: 'default',
+        roles: ['writer', 'reader'],
+        profile: 'A2A-Basic',
+      });
+    },
+  );
 
   it.each(['ES384', 'RS512', 'PS384'])('of %s is refused', async (alg) => {
     const one = await issuerWith(alg, 'k');
@@ -49,7 +52,7 @@ describe('a token', () => {
     );
   });
 
-  it('is refused unsigned, and signed with the public key as the secret of an HMAC', async () => {
+  it('is refused unsigned, and signed by HMAC with the public key as the secret', async () => {
     const rsa = await issuerWith('RS256', 'k');
     const identity = identityOf({ issuers: [{ issuer: ISSUER, jwks: jwksFile(rsa, ed) }] });
     const claims = {
@@ -73,7 +76,7 @@ describe('a token', () => {
       );
   });
 
-  it('is refused when a claim does not fit, and the answer does not say what would', async () => {
+  it('is refused when a claim is wrong, and the answer does not reveal the expected value', async () => {
     const identity = identityOf({ issuers: [{ issuer: ISSUER, jwks: jwksFile(ed) }] });
     const soon = NOW / 1_000;
     const wrong: [Record<string, unknown>, RegExp][] = [
@@ -107,7 +110,7 @@ describe('a token', () => {
       expect(await identity.authenticate(bearer(await ed.token(claims)))).toBeTruthy();
   });
 
-  it('has claims of the names that its issuer uses, and roles as one text', async () => {
+  it('has claims with the names of its issuer, and roles as one string', async () => {
     const issuer = {
       issuer: ISSUER,
       jwks: jwksFile(ed),
@@ -131,7 +134,7 @@ describe('a token', () => {
     });
   });
 
-  it('makes nobody an operator outside the own tenant', async () => {
+  it("grants the role operator only in the installation's own tenant", async () => {
     const identity = identityOf({ issuers: [{ issuer: ISSUER, jwks: jwksFile(ed) }] });
     const roles = ['operator', 'writer'];
     const own = await ed.token({ roles });
@@ -140,7 +143,7 @@ describe('a token', () => {
     expect(await identity.authenticate(bearer(other))).toMatchObject({ roles: ['writer'] });
   });
 
-  it('is refused when it is too long or no token, without a look at any key', async () => {
+  it('is refused when it is too long or malformed, without a lookup of any key', async () => {
     const jwks = await serveJwks(ed.publicJwk);
     const identity = identityOf({ issuers: [{ issuer: ISSUER, jwks: jwks.url }] });
     for (const authorization of [
@@ -162,7 +165,7 @@ describe('a token', () => {
   });
 });
 
-it('whatever comes as a token, it is refused in words and nothing breaks', async () => {
+it('any malformed token is refused with a message', async () => {
   const identity = identityOf({ issuers: [{ issuer: ISSUER, jwks: jwksFile(ed) }] });
   const parts = (await ed.token()).split('.');
   const part = (at: number) => fc.oneof(fc.constant(parts[at]!), fc.json().map(encode));
@@ -190,7 +193,7 @@ it('whatever comes as a token, it is refused in words and nothing breaks', async
 });
 
 describe('the keys of an issuer', () => {
-  it('may come later in a file, and one that leaves the file takes its tokens with it', async () => {
+  it('may be added to a file later, and a removed key invalidates its tokens', async () => {
     const clock = clockAt();
     const file = join(scratchFolder(), 'jwks.json');
     const identity = identityOf({ issuers: [{ issuer: ISSUER, jwks: file }], clock });
@@ -211,7 +214,7 @@ describe('the keys of an issuer', () => {
     );
   });
 
-  it('stay as they were while their file is half written, which is said once', async () => {
+  it('stay in use while their file is half written, which is logged once', async () => {
     const clock = clockAt();
     const warnings: string[] = [];
     const file = jwksFile(ed);
@@ -229,7 +232,7 @@ describe('the keys of an issuer', () => {
     expect(warnings).toEqual([expect.stringContaining(file)]);
   });
 
-  it('are fetched once for many tokens, and again when one is missing, not more than every 30 s', async () => {
+  it('are fetched once for many tokens, and again when one is missing, at most every 30 s', async () => {
     const clock = clockAt(Date.now());
     const exp = Math.floor(Date.now() / 1_000) + 600;
     const jwks = await serveJwks(ed.publicJwk);
@@ -246,7 +249,7 @@ describe('the keys of an issuer', () => {
     expect(jwks.asked).toBe(1);
   });
 
-  it('that cannot be fetched make it UNAVAILABLE, asked for once in 5 s whatever comes', async () => {
+  it('that cannot be fetched make it UNAVAILABLE, with one fetch per 5 s', async () => {
     const clock = clockAt();
     const jwks = await serveJwks(ed.publicJwk);
     jwks.status = 500;
@@ -263,8 +266,8 @@ describe('the keys of an issuer', () => {
   });
 });
 
-describe('what was found out about a token', () => {
-  it('is believed without another verification, not longer than the token says nor than 5 min', async () => {
+describe('a cached verification', () => {
+  it('is reused until the token expires, at most 5 min', async () => {
     const clock = clockAt();
     const file = jwksFile(ed);
     const issuers = [{ issuer: ISSUER, jwks: file }];
@@ -283,7 +286,7 @@ describe('what was found out about a token', () => {
     expect(await identity.authenticate(long)).not.toBe(before);
   });
 
-  it('is found out once for a token that comes many times at once', async () => {
+  it('is shared by concurrent requests with the same token', async () => {
     const identity = identityOf({ issuers: [{ issuer: ISSUER, jwks: jwksFile(ed) }] });
     const credentials = bearer(await ed.token());
     const all = await Promise.all(
@@ -292,7 +295,7 @@ describe('what was found out about a token', () => {
     expect(new Set(all).size).toBe(1);
   });
 
-  it('is a refusal for 5 s, and then looked at again', async () => {
+  it('of a refused token is kept for 5 s, and then repeated', async () => {
     const clock = clockAt();
     const identity = identityOf({ issuers: [{ issuer: ISSUER, jwks: jwksFile(ed) }], clock });
     const early = bearer(await ed.token({ nbf: NOW / 1_000 + 32 }));
@@ -305,7 +308,7 @@ describe('what was found out about a token', () => {
   });
 });
 
-it('an issuer that uses a symmetric key in its file is not believed', async () => {
+it('an issuer with a symmetric key in its file is refused', async () => {
   const k = Buffer.alloc(32, 7).toString('base64url');
   const file = write(
     scratchFolder(),

@@ -11,7 +11,7 @@ import { StillClock } from '../still-clock.ts';
 
 afterEach(closeAll);
 
-test('a frame that is too long before hello ends the connection, not the gateway', async () => {
+test('a frame that is too long before the handshake ends the connection, not the gateway', async () => {
   const gateway = await openGateway();
   const client = await openStranger(gateway);
   client.ws.send('x'.repeat(HANDSHAKE_FRAME_BYTES_MAX * 4));
@@ -19,7 +19,7 @@ test('a frame that is too long before hello ends the connection, not the gateway
   await openClient(gateway);
 });
 
-test('what is sent behind connect waits for its answer, and is bounded as all before hello', async () => {
+test('frames after connect wait for its answer, and are bounded until then', async () => {
   const gateway = await openGateway();
   const client = await openStranger(gateway);
   client.request('connect', connectParams(), 'first');
@@ -29,7 +29,7 @@ test('what is sent behind connect waits for its answer, and is bounded as all be
   expect(ids).toEqual(['first', 'second']);
 });
 
-test('a connection is asked for its secret once', async () => {
+test('a connection has one attempt to authenticate', async () => {
   const client = await openStranger(await openGateway());
   client.request('connect', connectParams({ auth: { token: 'wrong' } }), 'first');
   client.request('connect', connectParams(), 'second');
@@ -83,7 +83,7 @@ const hostileFrames = (count: number, seed: number): readonly string[] =>
     return at % 10 === 1 ? text.replaceAll('"', '') : text;
   });
 
-test('10,000 hostile frames of an operator are each answered or end the connection, and leave nothing behind', async () => {
+test('10,000 hostile frames of an operator are each answered or end the connection, and leave no state', async () => {
   const lines: string[] = [];
   const keep = (fields: object | string, text?: string) =>
     void lines.push(`${typeof fields === 'string' ? fields : JSON.stringify(fields)} ${text}`);

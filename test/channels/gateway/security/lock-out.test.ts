@@ -56,7 +56,7 @@ const judged = async <T>(clock: StillClock, attempts: readonly Promise<T>[]): Pr
   return all;
 };
 
-test('a secret guessed over HTTP counts as one guessed by connect, also many at once', async () => {
+test('a secret guessed over HTTP counts like one guessed by connect, also many at once', async () => {
   const clock = new StillClock();
   const gateway = await openGateway(undefined, { clock });
   const guesses = Array.from({ length: 25 }, (_, at) => statusOf(gateway, `Bearer guess-${at}`));
@@ -65,7 +65,7 @@ test('a secret guessed over HTTP counts as one guessed by connect, also many at 
   expect((await judged(clock, [codeOf(gateway, 'guess')]))[0]).toBe('AUTH_RATE_LIMITED');
 });
 
-describe('while the address of a client is locked by wrong secrets of others', () => {
+describe('while wrong secrets of others lock the address of a client', () => {
   const tenancy = new Tenancy([
     { tenant: 'acme', tokens: ['the token of acme'], principals: [], channelAccounts: [] },
   ]);
@@ -120,7 +120,7 @@ describe('while the address of a client is locked by wrong secrets of others', (
     expect(ended).toEqual([false, false, true, false]);
   });
 
-  test('a burst of wrong tokens keeps no place before hello from the right one', async () => {
+  test('a burst of wrong tokens does not keep its slots from the right one', async () => {
     const clock = new StillClock();
     const gateway = await openGateway(undefined, { clock });
     const burst: Promise<unknown>[] = [];
@@ -135,7 +135,7 @@ describe('while the address of a client is locked by wrong secrets of others', (
     await judged(clock, burst);
   });
 
-  test('a right secret that nobody can guess is admitted without a turn', async () => {
+  test('a right secret that cannot be guessed is admitted without a turn', async () => {
     const token = 'f4lX0o2dQ9vK7bR1sT6uW3yZ8aC5eG0h';
     const auth: GatewayAuth = { mode: 'token', token };
     const gateway = await openGateway(undefined, { clock: new StillClock(), auth });
@@ -155,11 +155,11 @@ describe('while the address of a client is locked by wrong secrets of others', (
     ['f4lX0o2dQ9vK7bR1sT6uW3yZ8aC5eG0', false],
     ['passwordpasswordpasswordpassword', false],
     ['', false],
-  ])('%s counts as a secret that nobody can guess: %s', (secret, expected) => {
+  ])('%s counts as a secret that cannot be guessed: %s', (secret, expected) => {
     expect(isUnguessable(secret)).toBe(expected);
   });
 
-  test('an attempt whose client has left uses no turn, and of too many the oldest is not judged', async () => {
+  test('an attempt of a disconnected client uses no turn, and of too many the oldest is refused', async () => {
     const clock = new StillClock();
     const failures = new AuthFailures({}, clock);
     for (let guess = 0; guess < 10; guess++) failures.count('1.2.3.4');
@@ -180,7 +180,7 @@ describe('while the address of a client is locked by wrong secrets of others', (
     expect(turns.at(-1)).toBe('oldest false');
   });
 
-  test('an approved device is judged by its own failures, and never waits', async () => {
+  test('an approved device has its own failure count, and never waits', async () => {
     const folder = dataFolder();
     const system = await openRealSystem(folder.path, 1_000);
     const clock = new StillClock();
@@ -217,14 +217,14 @@ describe('while the address of a client is locked by wrong secrets of others', (
   });
 });
 
-test('a client that shows no secret has guessed nothing', async () => {
+test('a client without a secret counts no failure', async () => {
   const gateway = await openGateway(undefined, { clock: new StillClock() });
   for (let time = 0; time < 12; time++)
     expect(await codeOf(gateway, '')).toBe('AUTH_TOKEN_MISSING');
   expect(await codeOf(gateway, TOKEN)).toBe('in');
 });
 
-test('tokens of tenants are not guessed without a bound where the gateway has no secret', async () => {
+test('tokens of tenants are not guessed without a bound if the gateway has no secret', async () => {
   const clock = new StillClock();
   const tenancy = new Tenancy([
     { tenant: 'acme', tokens: ['the token of acme'], principals: [], channelAccounts: [] },
@@ -235,7 +235,7 @@ test('tokens of tenants are not guessed without a bound where the gateway has no
   expect(await judged(clock, [statusOf(gateway, 'Bearer wrong')])).toEqual([429]);
 });
 
-test('a signed token that has ended, and a request without one, lock nobody out', async () => {
+test('an expired signed token, and a request without a token, lock no client out', async () => {
   const gateway = await openGateway();
   const jwt = `eyJhbGciOiJFZERTQSJ9.${Buffer.from('{"exp":1}').toString('base64url')}.AAAA`;
   for (let time = 0; time < 12; time++) {
@@ -245,7 +245,7 @@ test('a signed token that has ended, and a request without one, lock nobody out'
   expect(await codeOf(gateway, TOKEN)).toBe('in');
 });
 
-test('a right secret in between does not let an address guess more', async () => {
+test('a right secret in between does not allow an address more guesses', async () => {
   const gateway = await openGateway(undefined, { clock: new StillClock() });
   await guessed(gateway, 9);
   expect(await codeOf(gateway, TOKEN)).toBe('in');
@@ -253,7 +253,7 @@ test('a right secret in between does not let an address guess more', async () =>
   expect(await codeOf(gateway, 'guess')).toBe('AUTH_RATE_LIMITED');
 });
 
-test('guesses that a forwarder of this machine lets through do not lock this machine out, and are not excused with it', async () => {
+test('guesses through a forwarder of this machine neither lock this machine out nor are exempt', async () => {
   const rateLimit = { exemptLoopback: true };
   const auth: GatewayAuth = { mode: 'token', token: TOKEN, rateLimit };
   const gateway = await openGateway(undefined, { clock: new StillClock(), auth });
@@ -263,7 +263,7 @@ test('guesses that a forwarder of this machine lets through do not lock this mac
   expect(await codeOf(gateway, TOKEN)).toBe('in');
 });
 
-test('visitors that Tailscale forwards are told apart by their addresses', () => {
+test('clients that Tailscale forwards are distinguished by their addresses', () => {
   const env = { TROUPE_HOME: '/nowhere' };
   const flags = { port: '0', token: TOKEN };
   const { config } = loadConfig({ env, flags, home: '/nowhere' });

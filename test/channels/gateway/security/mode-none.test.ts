@@ -94,7 +94,7 @@ describe('mode none', () => {
     }
   });
 
-  test('refuses a name that was made to point at this machine', async () => {
+  test('refuses a foreign host name that resolves to this machine', async () => {
     const gateway = await open();
     for (const host of [`evil.example:${gateway.port}`, 'localhost.evil.example', '10.0.0.7']) {
       expect(await connectCode(gateway, { host })).toBe('AUTH_UNAUTHORIZED');
@@ -113,7 +113,7 @@ describe('mode none', () => {
     expect(whyNotDirect(remote)).toMatch(/another machine/);
   });
 
-  test('refuses HTTP/1.0, which nginx forwards by without any header', async () => {
+  test('refuses HTTP/1.0, with which nginx forwards without a header', async () => {
     const gateway = await open();
     for (const path of ['/', '/v1/things']) {
       expect(await statusOf(gateway, path, {}, '1.0')).toBe('403');
@@ -121,21 +121,21 @@ describe('mode none', () => {
     expect(await statusOf(gateway, '/healthz', {}, '1.0')).toBe('200');
   });
 
-  test('answers whether it lives to forwarded requests, too', async () => {
+  test('answers health checks also for forwarded requests', async () => {
     const gateway = await open();
     for (const path of ['/healthz', '/readyz']) {
       expect(await statusOf(gateway, path, FORWARDED[0])).toBe('200');
     }
   });
 
-  test('says in its refusal which header it saw and what to configure', async () => {
+  test('names the header and the configuration in its refusal', async () => {
     const gateway = await open();
     const client = await openStranger(gateway, { 'cf-ray': '1' });
     const { error } = await client.call('connect', connectParams({ auth: undefined }));
     expect(error?.message).toMatch(/cf-ray.*gateway\.auth\.mode/);
   });
 
-  test('does not start with a proxy or a tailnet in front of it', async () => {
+  test('does not start with a configured proxy or tailnet', async () => {
     const start = (auth: Partial<GatewayOptions['auth']>) =>
       gatewayOn(new FakeSessionSystem(), { auth: { mode: 'none', ...auth } });
     await expect(start({ trustedProxy: { proxies: ['127.0.0.1'] } })).rejects.toThrow(
@@ -145,7 +145,7 @@ describe('mode none', () => {
   });
 });
 
-test('other modes accept forwarded connections that show the secret', async () => {
+test('other modes accept forwarded connections with the secret', async () => {
   const gateway = await openGateway();
   const client = await openStranger(gateway, FORWARDED[0]);
   const { ok } = await client.call('connect', connectParams({ auth: { token: TOKEN } }));

@@ -14,7 +14,7 @@ const scopeOf = (method: string) =>
 /** Published as decided by what is asked: the table holds the least that is needed. */
 const DYNAMIC = 'dynamic';
 
-test('every method that is served stands in the table, with the published scope', () => {
+test('every method that is served is in the table, with the published scope', () => {
   const wrong = METHOD_NAMES.filter((method) => {
     const published = document.methods[method]?.scope;
     return published !== undefined && published !== DYNAMIC && published !== scopeOf(method);
@@ -58,7 +58,7 @@ const may = (who: string, scopes: readonly Scope[], scope: string): boolean => {
 const NO_PARAMS = ['not', 'an', 'object'];
 
 describe.each([...SCOPES, 'none', 'node'])('a client with %s', (who) => {
-  test('is let through to what its scope covers, and told which scope everything else needs', async () => {
+  test('may call the methods of its scope, and learns which scope every other method needs', async () => {
     const { client, scopes } = clients.get(who)!;
     for (const method of METHOD_NAMES) {
       const { error } = await client.call(method, NO_PARAMS);

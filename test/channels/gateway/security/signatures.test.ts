@@ -21,7 +21,7 @@ const faultOf = (given: ReturnType<typeof proof>, more: object = {}, at = NOW) =
   deviceFault({ ...params, ...more }, given, NONCE, at)?.code;
 
 describe('the signature of a device', () => {
-  test('of version 3 and of version 2 is good', () => {
+  test('is accepted in version 3 and in version 2', () => {
     expect(faultOf(proof())).toBeUndefined();
     const older = signed(device, params, { nonce: NONCE, signedAt: NOW, version: 'v2' });
     expect(faultOf(older)).toBeUndefined();
@@ -35,11 +35,11 @@ describe('the signature of a device', () => {
     ['another client', { client: { ...params.client, id: 'cli' } }],
     ['another mode', { client: { ...params.client, mode: 'cli' } }],
     ['another machine', { client: { ...params.client, platform: 'darwin' } }],
-  ])('is worth nothing for %s', (_, more) => {
+  ])('is refused for %s', (_, more) => {
     expect(faultOf(proof(), more)).toBe('DEVICE_AUTH_SIGNATURE_INVALID');
   });
 
-  test('by another key, or cut, or changed, is refused', () => {
+  test('of another key, truncated, or changed, is refused', () => {
     const other = newDevice();
     expect(faultOf({ ...proof({}, other), id: device.id, publicKey: device.publicKey })).toBe(
       'DEVICE_AUTH_SIGNATURE_INVALID',
@@ -56,11 +56,11 @@ describe('the signature of a device', () => {
     }
   });
 
-  test('does not make a device of another id', () => {
+  test('does not authenticate a device of another id', () => {
     expect(faultOf({ ...proof(), id: newDevice().id })).toBe('DEVICE_AUTH_DEVICE_ID_MISMATCH');
   });
 
-  test('with what is no key of 32 bytes is refused', () => {
+  test('with a key that has not 32 bytes is refused', () => {
     const { publicKey } = generateKeyPairSync('rsa', { modulusLength: 1024 });
     const pem = publicKey.export({ type: 'spki', format: 'pem' }) as string;
     for (const wrong of ['AAAA', 'x'.repeat(44), `${device.publicKey}A`, pem]) {
@@ -68,7 +68,7 @@ describe('the signature of a device', () => {
     }
   });
 
-  test('by a key for which anybody can sign is refused', () => {
+  test('of a small-order key, for which anyone can sign, is refused', () => {
     const neutral = Buffer.concat([Buffer.from([1]), Buffer.alloc(31)]);
     const forged = Buffer.concat([neutral, Buffer.alloc(32)]).toString('base64url');
     for (const sign of [0, 0x80]) {
@@ -84,14 +84,14 @@ describe('the signature of a device', () => {
     }
   });
 
-  test('counts for two minutes around the clock of the gateway', () => {
+  test("is valid for two minutes around the gateway's clock", () => {
     expect(faultOf(proof(), {}, NOW + 120_000)).toBeUndefined();
     expect(faultOf(proof(), {}, NOW - 120_000)).toBeUndefined();
     expect(faultOf(proof(), {}, NOW + 120_001)).toBe('DEVICE_AUTH_SIGNATURE_EXPIRED');
     expect(faultOf(proof(), {}, NOW - 120_001)).toBe('DEVICE_AUTH_SIGNATURE_EXPIRED');
   });
 
-  test('is of one connection: without its nonce, or with that of another, it is refused', () => {
+  test('is valid for one connection: without its nonce, or with that of another, it is refused', () => {
     const blank = signed(device, params, { nonce: ' ', signedAt: NOW });
     expect(faultOf(blank)).toBe('DEVICE_AUTH_NONCE_REQUIRED');
     const other = signed(device, params, { nonce: 'other', signedAt: NOW });
@@ -99,7 +99,7 @@ describe('the signature of a device', () => {
   });
 });
 
-test('what was signed for one connection and is sent on another lets nobody in', async () => {
+test('a signature for one connection is refused on another', async () => {
   const clock = new StillClock();
   const gateway = await openGateway(undefined, { clock });
   const victim = await openStranger(gateway);
@@ -111,7 +111,7 @@ test('what was signed for one connection and is sent on another lets nobody in',
   expect((await thief.gone()).code).toBe(1008);
 });
 
-test('forged signatures lock the address as wrong secrets do', async () => {
+test('forged signatures lock the address like wrong secrets', async () => {
   const clock = new StillClock();
   const gateway = await openGateway(undefined, { clock });
   for (let guess = 0; guess < 10; guess++) {

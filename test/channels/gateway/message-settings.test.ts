@@ -11,7 +11,7 @@ const PNG = Buffer.concat([Buffer.from('89504e470d0a1a0a', 'hex'), Buffer.alloc(
 const png = (bytes = PNG) => bytes.toString('base64');
 const attachment = { type: 'image', mimeType: 'image/png', fileName: 'a.png', content: png() };
 
-describe('what a message asks for', () => {
+describe('settings of a message', () => {
   const wishes = { verbose: 'full', reasoning: true, queueMode: 'collect', thinking: 'high' };
   const carried = {
     verbose: 'full',
@@ -22,7 +22,7 @@ describe('what a message asks for', () => {
     images: [{ mimeType: 'image/png', data: png() }],
   };
 
-  test.each(['agent', 'chat.send'])('is carried to the session by %s', async (method) => {
+  test.each(['agent', 'chat.send'])('are passed to the session by %s', async (method) => {
     const { client, system } = await openAll();
     const session = method === 'agent' ? { agentId: 'main' } : { sessionKey: MAIN };
     const answer = await client.call(method, {
@@ -42,7 +42,7 @@ describe('what a message asks for', () => {
     });
   });
 
-  test('that nobody knows is refused', async () => {
+  test('are refused when they are unknown', async () => {
     const { client } = await openAll();
     const about = { sessionKey: MAIN, message: 'x', idempotencyKey: 'r' };
     const verbose = await client.call('chat.send', { ...about, verbose: 'loud' });
@@ -59,7 +59,7 @@ describe('what a message asks for', () => {
 describe('attachments', () => {
   const data = (beginning: string) => png(Buffer.from(`${beginning}${'00'.repeat(18)}`, 'hex'));
 
-  test('are known by their first bytes, whatever they are called', () => {
+  test('are identified by their first bytes, whatever their names', () => {
     const webp = '52494646000000005745425056503820';
     const contents = [
       data('ffd8ffe0'),
@@ -92,17 +92,17 @@ describe('attachments', () => {
       Array.from({ length: 5 }, () => ({ content: nearly })),
       `at most ${IMAGES_BYTES_MAX}`,
     ],
-  ])('are refused with their place and why: %s', (_what, attachments, message) => {
+  ])('are refused with their position and the reason: %s', (_what, attachments, message) => {
     expect(() => imagesOf(attachments)).toThrow(message);
   });
 
-  test('that are taken fit into one message with their text', () => {
+  test('fit into one message with their text', () => {
     const base64 = Math.ceil((IMAGES_BYTES_MAX * 4) / 3);
     expect(base64 + 65_536).toBeLessThan(MESSAGE_BYTES_MAX);
     expect(imagesOf([{ content: nearly }, { content: nearly }])).toHaveLength(2);
   });
 
-  test('that are not there are no images', () => {
+  test('may be absent', () => {
     expect(imagesOf(undefined)).toEqual([]);
     expect(imagesOf([])).toEqual([]);
   });

@@ -33,7 +33,7 @@ const come = async (url: string, count: number): Promise<readonly WebSocket[]> =
   return all;
 };
 
-test('clients that read nothing are closed, each by itself, and the others hear every end', async () => {
+test('clients that read nothing are closed individually, and the others receive every end', async () => {
   const system = new FakeSessionSystem();
   const gateway = await openGateway(system);
   const client = await openClient(gateway);

@@ -41,7 +41,7 @@ const subagentEvent = (client: Client, phase: string) =>
     return event === 'agent' && payload.stream === 'subagent' && payload.data.phase === phase;
   });
 
-test('a subagent begins under its run and ends after it, and seq rises all the while', async () => {
+test('a subagent starts under its parent run and may end after it, with rising seq', async () => {
   const { client, system } = await openAll();
   await client.call('chat.send', { sessionKey: MAIN, message: 'find it', idempotencyKey: 'k' });
   tell(system, 'k', began);
@@ -62,7 +62,7 @@ test('a subagent begins under its run and ends after it, and seq rises all the w
   expect(ends).toHaveLength(1);
 });
 
-test('the end of a subagent is told by a gateway that never heard of its run', async () => {
+test('a gateway that received no event of a run publishes the end of its subagent', async () => {
   const { client, system } = await openAll();
   tell(system, 'of yesterday', failed);
   const { payload } = await subagentEvent(client, 'error');
@@ -70,7 +70,7 @@ test('the end of a subagent is told by a gateway that never heard of its run', a
   expect(client.events('chat')).toEqual([]);
 });
 
-test('the start of a run says who began it, where that is no person', async () => {
+test('the start of a run names its origin if it is not a user', async () => {
   const { client, system } = await openAll();
   const origin = { kind: 'task', sessionKey: MAIN, ids: ['s'] } as const;
   const start = { stream: 'lifecycle', phase: 'start', startedAt: 3 } as const;
@@ -101,7 +101,7 @@ const keep = (system: FakeSessionSystem, ...rows: readonly SessionRow[]) => {
   for (const one of rows) system.kept.table<SessionRow>('sessions').set(one.sessionKey, one);
 };
 
-test('the list of sessions says label, channel, context and who spawned it, and finds by them', async () => {
+test('the list of sessions contains label, channel, context and parent, and searches by them', async () => {
   const { client, system } = await openAll();
   const child = { spawnedBy: MAIN, label: 'finder', channel: 'cli' };
   keep(system, row(MAIN), row(CHILD, { ...child, contextTokens: 300 }));
@@ -119,7 +119,7 @@ test('the list of sessions says label, channel, context and who spawned it, and 
   expect(await list({ label: 'find' })).toEqual([]);
 });
 
-test('a label is set, and cleared, by sessions.patch', async () => {
+test('a label is set and cleared by sessions.patch', async () => {
   const { client, system } = await openAll();
   system.others['session.set'] = ({ label }) => ({ kind: 'answered', result: { label } });
   for (const label of ['work', null]) {
@@ -130,7 +130,7 @@ test('a label is set, and cleared, by sessions.patch', async () => {
   expect(tooLong.error).toMatchObject({ code: 'INVALID_REQUEST' });
 });
 
-test('sessions.delete closes the session that is there, and only as long as it is that one', async () => {
+test('sessions.delete closes the existing session only while it has the expected id', async () => {
   const { client, system } = await openAll();
   const closed: unknown[] = [];
   system.others['session.close'] = (event, to) => {
@@ -151,7 +151,7 @@ test('sessions.delete closes the session that is there, and only as long as it i
   expect(closed).toEqual([[to, { type: 'session.close', orphans: 'adopt' }]]);
 });
 
-test('sessions.delete closes the session of an agent that was made up for a task', async () => {
+test('sessions.delete closes the session of an agent that was created for a task', async () => {
   const { client, system } = await openAll();
   system.others['session.close'] = () => ({ kind: 'answered', result: { closed: true } });
   const key = 'agent:researcher:subagent:s';
@@ -162,7 +162,7 @@ test('sessions.delete closes the session of an agent that was made up for a task
   expect(none.error?.message).toContain('unknown agent id "nobody"');
 });
 
-test('a history marks what agents wrote, and holds the subagents with what they found', async () => {
+test('a history marks messages of agents, and contains the subagents with their findings', async () => {
   const { client, system } = await openAll();
   const origin = { kind: 'subagents', sessionKey: MAIN, ids: ['s'] } as const;
   system.commit(MAIN, { type: 'user', runId: 'a', text: 'hello', at: 1 });

@@ -6,14 +6,14 @@ import { approve, ELSEWHERE, hello, open, operator, requestOf, row, usePairing }
 
 usePairing();
 
-describe('people', () => {
+describe('operators', () => {
   const asking = async (gateway: Gateway, more: object = {}) => {
     const device = newDevice();
     await hello(gateway, device, more, ELSEWHERE);
     return device;
   };
 
-  test('see who waits and who is let in, with no secret among it', async () => {
+  test('see pending and approved devices without any secret', async () => {
     const gateway = await open();
     const device = await asking(gateway, { scopes: ['operator.read'] });
     const admin = await operator(gateway);
@@ -43,7 +43,7 @@ describe('people', () => {
     await client.close();
   });
 
-  test('without a scope cannot grant it, and only admins make nodes', async () => {
+  test('cannot grant a scope that they lack, and only admins approve nodes', async () => {
     const gateway = await open();
     const device = await asking(gateway, { scopes: ['operator.admin'] });
     const clerk = await operator(gateway, ['operator.pairing', 'operator.read']);
@@ -59,7 +59,7 @@ describe('people', () => {
     expect((await approve(gateway, modest, clerk)).ok).toBe(true);
   });
 
-  test('who are a device themselves manage no other device unless they are admins', async () => {
+  test('that are devices manage no other device unless they are admins', async () => {
     const gateway = await open();
     const device = await asking(gateway, { scopes: ['operator.read'] });
     const local = await open({});
@@ -78,7 +78,7 @@ describe('people', () => {
     expect(row(own)?.name).toBe('Desk');
   });
 
-  test('reject a request once, and nobody can answer it again', async () => {
+  test('reject a request once, and it cannot be decided again', async () => {
     const gateway = await open();
     const device = await asking(gateway);
     const admin = await operator(gateway);
@@ -89,7 +89,7 @@ describe('people', () => {
     expect(late.error?.message).toContain('unknown requestId');
   });
 
-  test('remove a device, which ends its connections on every gateway and its token', async () => {
+  test('remove a device, which closes its connections on every gateway and revokes its token', async () => {
     const [one, two] = [await open({}), await open({})];
     const device = newDevice();
     const { client, frame } = await hello(one, device);
@@ -103,7 +103,7 @@ describe('people', () => {
     expect(back.frame.error?.details).toMatchObject({ code: 'AUTH_DEVICE_TOKEN_MISMATCH' });
   });
 
-  test('who name what is not there are told so', async () => {
+  test('receive NOT_FOUND for an unknown device or request', async () => {
     const admin = await operator(await open({}));
     const deviceId = newDevice().id;
     for (const [method, params] of [
@@ -117,7 +117,7 @@ describe('people', () => {
     }
   });
 
-  test('narrow a token to any scope that those of the device include, and to no other word', async () => {
+  test("narrow a token to scopes that the device's scopes include, and to no others", async () => {
     const gateway = await open();
     const device = await asking(gateway, { scopes: ['operator.admin'] });
     const admin = await operator(gateway);

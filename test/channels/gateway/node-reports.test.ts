@@ -9,7 +9,7 @@ import { StillClock } from './still-clock.ts';
 
 afterEach(closeAll);
 
-test('a node whose device did not answer is told to it again, until it answers or the node leaves', async () => {
+test('a node whose device did not answer is reported again until it answers or the node leaves', async () => {
   const [system, clock, device] = [new FakeSessionSystem(), new StillClock(), newDevice()];
   const node = { scopes: [], approvedAt: 1, approvedBy: 'ann', tokenHash: 'x', tokenAt: 1 };
   const row: DeviceRow = {

@@ -11,7 +11,7 @@ afterEach(closeAll);
 test.each([
   ['a role', { role: '💥'.repeat(100) }],
   ['another role', { role: 'é'.repeat(100) }],
-])('%s that is long and not ASCII is refused, and the gateway lives', async (_, more) => {
+])('%s that is long and not ASCII is refused, and the gateway survives', async (_, more) => {
   const gateway = await openGateway();
   const client = await openStranger(gateway);
   client.request('connect', connectParams(more), 'first');
@@ -23,7 +23,7 @@ test.each([
   await openClient(gateway);
 });
 
-test('what a client sends after it was told to go is not done', async () => {
+test('requests on a closing connection are ignored', async () => {
   const system = new FakeSessionSystem(undefined, { echo: true });
   const gateway = await openGateway(system);
   const [old, next] = [await openClient(gateway), await openClient(gateway)];
@@ -44,7 +44,7 @@ test('what a client sends after it was told to go is not done', async () => {
   expect(system.asked.some(({ options }) => options.key === 'late')).toBe(false);
 });
 
-test('a client that never finishes its goodbye does not keep the gateway from closing', async () => {
+test('a client that never finishes the closing handshake does not keep the gateway from closing', async () => {
   const gateway = await openGateway();
   const { port } = new URL(gateway.url);
   const socket = connect({ port: Number(port), host: '127.0.0.1', allowHalfOpen: true });
@@ -67,7 +67,7 @@ test('a client that never finishes its goodbye does not keep the gateway from cl
   socket.destroy();
 });
 
-test('a client whose device cannot be looked up is told to try again, and the gateway lives', async () => {
+test('a client whose device cannot be looked up must retry, and the gateway survives', async () => {
   const system = new FakeSessionSystem();
   const gateway = await openGateway(system);
   const rows = system.index;
