@@ -1,4 +1,4 @@
-/** `troupe agent prompt`: what a model would be told, and where it comes from. */
+/** `troupe agent prompt`: the prompt that a model would receive, and its sources. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';

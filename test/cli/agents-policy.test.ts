@@ -1,6 +1,4 @@
-/**
- * `troupe agents policy`: what a configuration lets agents do with each other, and what forbids it.
- */
+/** `troupe agents policy`: what agents may do with each other, and which setting denies it. */
 import { describe, expect, it } from 'vitest';
 import { policiesOf } from '../../cli/agents/agents-policy.ts';
 import { load, scratchFolder, write } from '../runtime/config/folder.ts';

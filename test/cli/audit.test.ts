@@ -1,4 +1,4 @@
-/** How `troupe audit` shows records; what they are is tested with the gateway. */
+/** How `troupe audit` prints records; their content is tested with the gateway. */
 import { expect, test } from 'vitest';
 import { auditTable } from '../../cli/audit.ts';
 

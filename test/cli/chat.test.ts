@@ -1,4 +1,4 @@
-/** `troupe chat` while an answer runs: commands, questions to the person, steering. */
+/** `troupe chat` while an answer runs: commands, approvals, steering. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -12,7 +12,7 @@ import { runProgram, startProgram } from './program.ts';
 
 const at = (url: string) => ['--url', url, '--token', TOKEN];
 
-/** A command of the main session that waits for a person. */
+/** A command of the main session that waits for an approval. */
 function askAboutCommand(system: FakeSessionSystem): void {
   const options = ['allow-once', 'allow-always', 'deny'].map((name) => ({ name }));
   system.kept.table('approvals').set('a', {
@@ -87,7 +87,7 @@ describe('troupe chat, while an answer runs', () => {
 
 describe('troupe chat, when its session says something by itself', () => {
   const SECOND = 'agent:second:main';
-  /** A run that no person began, from its start to its end. */
+  /** A run that no user requested, from its start to its end. */
   function say(system: FakeSessionSystem, sessionKey: string, kind: string, text: string): void {
     const origin = { kind, sessionKey: 'agent:other:main', ids: ['s', 't'] };
     const tell = (event: object) =>

@@ -1,4 +1,4 @@
-/** What `troupe cluster` makes of the beats it hears. */
+/** The view of `troupe cluster`, built from heartbeats. */
 import { describe, expect, it } from 'vitest';
 import { render, viewOf } from '../../cli/cluster/cluster-view.ts';
 import type { Beat } from '../../runtime/cluster/beat.ts';

@@ -1,6 +1,4 @@
-/**
- * A cluster as processes on a real NATS server: any order of start, what is seen of it, its end.
- */
+/** A cluster as processes on a real NATS server: any order of start, its view, its stop. */
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { natsServers, startNats } from '../servers/nats.ts';
 import { scratchFolder, write } from '../runtime/config/folder.ts';
@@ -13,7 +11,7 @@ const leftOut = server ? '' : ' (left out: there is no nats-server here)';
 
 type Ready = { readonly url?: string; readonly node: string; readonly name: string };
 
-/** What a process says when it is ready. */
+/** What a process prints when it is ready. */
 async function ready(program: Started): Promise<Ready> {
   const line = await eventually(() => {
     const [first] = program.stdout.split('\n');
@@ -25,7 +23,7 @@ async function ready(program: Started): Promise<Ready> {
 
 const quick = { TROUPE_OFFLINE_TOKENS_PER_SECOND: '0' };
 
-/** A scratch installation whose cluster has few shards, and how its processes are started. */
+/** A temporary installation whose cluster has few shards, and how its processes are started. */
 async function openCluster(port?: number) {
   const home = scratchFolder();
   write(home, 'troupe.json5', '{ cluster: { shards: 4 } }');
@@ -114,7 +112,7 @@ describe.skipIf(!server)(`a cluster as processes${leftOut}`, { timeout: 120_000 
       machine: expect.stringMatching(/^session@\d+$/) as string,
     });
     const watch = cluster.start('actors', 'watch', main, '--turns', '12');
-    // What comes before it has begun is history.
+    // Messages before the watch has started are not printed.
     await eventually(async () => {
       await cluster.run('agent', '-m', 'two');
       expect(watch.stdout.split('\n').length).toBeGreaterThan(12);

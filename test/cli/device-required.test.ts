@@ -1,7 +1,6 @@
 /**
- * A gateway with `gateway.auth.deviceIdentity: "always"` and troupe's own command line, which must
- * be able to come in as a device: each command that connects, several at once, and the remedy that
- * a refusal prints.
+ * The command line with a gateway whose `gateway.auth.deviceIdentity` is "always": each command
+ * connects as a device, also several at once, and a refusal prints the remedy.
  */
 import {
   existsSync,
@@ -59,7 +58,7 @@ const rows = async (): Promise<Row[]> => {
   return found;
 };
 
-/** No device of one test is there in the next. */
+/** Each test starts without devices. */
 const forgetAll = async (): Promise<void> => {
   const gateway = await openGateway(system);
   const operator = await openStranger(gateway);
@@ -73,7 +72,7 @@ const forgetAll = async (): Promise<void> => {
 
 const wsUrl = ({ url }: Gateway): string => url.replace('http:', 'ws:');
 
-/** One user with a data folder of their own. */
+/** One user with a separate data folder. */
 const userOf = (gateway: Gateway, home = scratchFolder()) => ({
   home,
   run: (args: readonly string[], more: { stdin?: string; token?: string } = {}) =>
@@ -123,7 +122,7 @@ test('a gateway that asks for no device gets none, and no key is made', async ()
 });
 
 test('a command from another machine is refused with a remedy that works', async () => {
-  // A proxy of this machine that says that its clients are elsewhere.
+  // A proxy on this machine that forwards clients of other machines.
   const gateway = await open({ trustedProxy: { proxies: ['127.0.0.1'] } });
   const remote = await forwarder(gateway);
   const stranger = userOf({ ...gateway, url: remote.url });
@@ -134,7 +133,7 @@ test('a command from another machine is refused with a remedy that works', async
   const owner = userOf(gateway);
   expect(await owner.run(['devices', 'approve', request])).toMatchObject({ code: 0 });
   expect((await stranger.run(['sessions'])).code).toBe(0);
-  // It has a token of its own from now on and needs the shared one no more.
+  // From now on it has its own token and no longer needs the shared one.
   expect((await stranger.run(['sessions'], { token: '' })).code).toBe(0);
   await owner.run(['devices', 'revoke', (await rows()).find(isRemote)!.deviceId]);
   const revoked = await stranger.run(['sessions'], { token: '' });

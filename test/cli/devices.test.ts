@@ -23,7 +23,7 @@ afterEach(closeAll);
 const devices = (...args: string[]) =>
   runProgram(['devices', ...args, '--url', gateway.url.replace('http:', 'ws:'), '--token', TOKEN]);
 
-/** The device asks from another machine. */
+/** The device connects from another machine. */
 const ask = async (device: TestDevice) => {
   const client = await openStranger(gateway, { 'x-forwarded-for': '203.0.113.9' });
   const params = connectParams({ scopes: ['operator.read'] }) as Parameters<typeof helloAs>[2];

@@ -58,7 +58,7 @@ describe('troupe doctor, of the bucket of artifacts', () => {
     ]);
   });
 
-  // A production bucket needs a key that the customer holds; these were all accepted.
+  // A production bucket needs a key that the customer owns; all of these were accepted before.
   it.each([
     ['aws:kms without a key id', {}, 'kmsKeyId'],
     ['the alias of a key of AWS', { kmsKeyId: 'alias/aws/s3' }, 'alias/aws/s3'],

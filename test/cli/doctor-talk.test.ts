@@ -1,4 +1,4 @@
-/** What `troupe doctor` says about agents that talk. */
+/** The checks of `troupe doctor` on conversations between agents. */
 import { describe, expect, it } from 'vitest';
 import { talk } from '../../cli/doctor/doctor-talk.ts';
 import { load } from '../runtime/config/folder.ts';

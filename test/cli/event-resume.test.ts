@@ -16,7 +16,7 @@ const event = (seq: number, payload: string): EventFrame => ({
 });
 const namesOf = (events: readonly EventFrame[]) => events.map(({ payload }) => payload);
 
-/** One that has heard up to number 7, and has lost its connection. */
+/** An EventResume that received event 7 and then lost its connection. */
 const lostAtSeven = () => {
   const resume = new EventResume();
   expect(resume.onOpen(hello('first'))).toBeUndefined();

@@ -9,7 +9,7 @@ import { MAIN } from '../channels/gateway/client.ts';
 import { FakeCell } from '../channels/gateway/fake-session-system.ts';
 import { clientOf, freePort, runGateway, TOKEN } from './gateway.ts';
 
-/** A server that says whatever the test wants. */
+/** A server that sends whatever the test wants. */
 async function scripted(script: (send: (text: string) => void, heard: string) => void) {
   const server = new WebSocketServer({ port: 0, host: '127.0.0.1' });
   onTestFinished(() => {

@@ -1,6 +1,6 @@
 /**
- * A real gateway on a free port for the tests of the command line. Behind it are sessions whose
- * model is the test itself, so that a test decides when an answer goes on.
+ * A real gateway on a free port for the tests of the command line. The test itself is the model of
+ * its sessions, so that it controls when an answer continues.
  */
 import { type AddressInfo, createServer } from 'node:net';
 import { onTestFinished } from 'vitest';
@@ -18,7 +18,7 @@ export type Running = {
   readonly url: string;
 };
 
-/** `cell` is what a restart keeps; `port` that of the gateway before. */
+/** `cell` is what survives a restart; `port` is that of the previous gateway. */
 export async function runGateway(
   options: { cell?: FakeCell; echo?: boolean; port?: number } = {},
 ): Promise<Running> {
@@ -29,7 +29,7 @@ export async function runGateway(
   return { gateway, system, url: `ws://127.0.0.1:${gateway.port}` };
 }
 
-/** A client that does not wait long between two tries. */
+/** A client with short delays between retries. */
 export async function clientOf(
   url: string,
   options: Partial<GatewayClientOptions> = {},
@@ -44,7 +44,7 @@ export async function clientOf(
   return client;
 }
 
-/** A port that no subscriber listens on now. */
+/** A port on which no process listens now. */
 export function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const server = createServer();

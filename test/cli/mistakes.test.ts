@@ -1,4 +1,4 @@
-/** What people get wrong: each ends with one clear sentence and its exit code, never a stack. */
+/** User errors: each prints one clear sentence and its exit code, never a stack. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -13,7 +13,7 @@ import { type Ended, runProgram, startProgram } from './program.ts';
 
 const isLinux = process.platform === 'linux';
 
-/** One line on stderr that begins with `troupe:` or `error:`, and no stack. */
+/** One line on stderr that starts with `troupe:` or `error:`, and no stack. */
 function expectOneSentence({ stderr, stdout }: Ended): void {
   expect(stdout).toBe('');
   expect(stderr.trim().split('\n')).toHaveLength(1);

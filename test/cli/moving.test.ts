@@ -1,4 +1,4 @@
-/** Files and keys move with an installation, and an import says what is missing. */
+/** Files and keys move with an installation, and an import reports what is missing. */
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -36,7 +36,7 @@ type Installation = {
   readonly kid: string;
 };
 
-/** Two files, and a conversation that names both and a payload that is sealed to its key. */
+/** Two files, and a conversation that refers to both and to a payload sealed to its key. */
 async function installation(): Promise<Installation> {
   const home = scratchFolder();
   const program = await ready(['start', '--port', '0'], { home });
@@ -67,7 +67,7 @@ describe.skipIf(!server)('an installation with files and a sealed payload', () =
   });
   afterAll(() => nats.stop());
 
-  /** A machine and a cell of their own. */
+  /** A separate machine and cell. */
   const place = (more: Record<string, string> = {}): RunOptions & { home: string } => {
     const home = scratchFolder();
     const config = { nats: { env: `moved-${++cells}` } };

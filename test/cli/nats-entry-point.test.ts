@@ -1,7 +1,4 @@
-/**
- * Envelopes over NATS to a cluster of processes, and what of them can be seen from outside: in
- * metrics, and not in logs.
- */
+/** Envelopes over NATS to a cluster of processes: they are visible in metrics, and not in logs. */
 import { randomUUID } from 'node:crypto';
 import { connect, headers } from '@nats-io/transport-node';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -80,7 +77,7 @@ describe.skipIf(!server)(`the door over NATS, of a cluster of processes${leftOut
     expect(answer.headers?.get('status')).toBe('200');
     const view = answer.json<TaskView>();
     expect(view).toMatchObject({ state: 'SUCCEEDED', request_id: asked.request_id });
-    // The registry tells there of deprecated actions, too, a moment after it is up.
+    // The registry also announces deprecated actions there, a moment after its start.
     const ofTasks = () => events.flatMap(({ event_id }) => event_id ?? []);
     await eventually(() => expect(ofTasks()).toEqual([1, 2, 3].map((n) => `${view.task_id}.${n}`)));
 

@@ -1,4 +1,4 @@
-/** `troupe start`, `troupe node` and `troupe nodes` as processes: what a machine is asked for. */
+/** `troupe start`, `troupe node` and `troupe nodes` as processes: commands for a machine. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -12,7 +12,7 @@ test('a file that is longer than an actor takes comes whole, and again by its ke
   const env = { TROUPE_PORT: String(await freePort()) };
   const root = join(home, 'shared');
   mkdirSync(root);
-  // Longer than 32,768 characters: it travels as a file of the tenant.
+  // Longer than 32,768 characters: it is sent as a file of the tenant.
   const text = 'a line of a long file\n'.repeat(20_000);
   writeFileSync(join(root, 'long.txt'), text);
   const gateway = startProgram(['start', '--json'], { home, env });

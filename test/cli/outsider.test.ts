@@ -1,4 +1,6 @@
-/** A program from outside at the door of the whole program: token, key, signature, revocation. */
+/**
+ * An external program at the entry point of the whole program: token, key, signature, revocation.
+ */
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,7 +17,7 @@ import { scratchFolder } from '../runtime/config/folder.ts';
 import { freePort } from './gateway.ts';
 import { runProgram, startProgram } from './program.ts';
 
-/** Asks for the state of a task that there is not: whoever comes in is answered NOT_FOUND. */
+/** Requests the state of an unknown task: an authenticated caller receives NOT_FOUND. */
 const asked = (seq: number): Envelope =>
   envelope({
     request_id: randomUUID(),

@@ -1,4 +1,4 @@
-/** Runs the built program as a process, as a person would. */
+/** Runs the built program as a process, like a user. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { onTestFinished } from 'vitest';
 import { bundle, ensureBuilt } from '../../tools/build.mjs';
@@ -7,10 +7,10 @@ import { scratchFolder } from '../runtime/config/folder.ts';
 ensureBuilt();
 
 export type RunOptions = {
-  /** default a new, empty one */
+  /** default: a new, empty one */
   readonly home?: string;
   readonly env?: Readonly<Record<string, string>>;
-  /** default nothing: stdin is closed */
+  /** default: nothing; stdin is closed */
   readonly stdin?: string;
 };
 
@@ -20,7 +20,7 @@ export type Ended = {
   readonly stderr: string;
 };
 
-/** A program that runs; what it has printed so far, and its end. */
+/** A running program: its output so far, and its end. */
 export type Started = {
   readonly child: ChildProcess;
   stdout: string;
@@ -28,9 +28,7 @@ export type Started = {
   readonly ended: Promise<Ended>;
 };
 
-/**
- * Starts it with nothing of this machine's own configuration or keys. Killed when the test ends.
- */
+/** Starts it without configuration or keys of this machine. Killed when the test ends. */
 export function startProgram(args: readonly string[], options: RunOptions = {}): Started {
   const { home = scratchFolder(), env = {}, stdin } = options;
   const child = spawn(process.execPath, [bundle, ...args], {
@@ -47,14 +45,14 @@ export function startProgram(args: readonly string[], options: RunOptions = {}):
   child.on('close', (code) => {
     resolve({ code, stdout: started.stdout, stderr: started.stderr });
   });
-  // A program that ends without reading leaves a broken pipe, which is no fault of the test.
+  // A program that exits without reading leaves a broken pipe, which is not an error of the test.
   child.stdin.on('error', () => {});
   if (stdin !== undefined) child.stdin.end(stdin);
   onTestFinished(() => void child.kill('SIGKILL'));
   return started;
 }
 
-/** Runs it to its end. */
+/** Runs it until it exits. */
 export function runProgram(args: readonly string[], options: RunOptions = {}): Promise<Ended> {
   return startProgram(args, { stdin: '', ...options }).ended;
 }

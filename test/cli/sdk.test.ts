@@ -1,4 +1,4 @@
-/** `troupe sdk`, of the built program: what it writes is used as a program of others would. */
+/** `troupe sdk` of the built program: its output is used like an external program uses it. */
 import { execFile } from 'node:child_process';
 import { readFileSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';

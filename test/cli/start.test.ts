@@ -1,5 +1,5 @@
 /**
- * The whole program as a process: start, stop, what stands in its way, and a kill in mid-answer.
+ * The whole program as a process: start, stop, failures of the start, and a kill during an answer.
  */
 import { createServer } from 'node:net';
 import { once } from 'node:events';
@@ -13,7 +13,7 @@ import { type RunOptions, runProgram, type Started, startProgram } from './progr
 
 type Announcement = { readonly url: string; readonly pid: number; readonly version: string };
 
-/** Resolves when the program has said that it is ready. */
+/** Resolves when the program has printed that it is ready. */
 async function startTroupe(
   args: readonly string[],
   options: RunOptions = {},

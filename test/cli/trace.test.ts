@@ -1,4 +1,4 @@
-/** `troupe trace` as a process, against a whole troupe whose agent has done something. */
+/** `troupe trace` as a process, against a whole troupe with a finished run. */
 import { expect, it } from 'vitest';
 import type { RunTrace } from '../../protocols/run-trace.ts';
 import { install } from '../agent-runs/installation.ts';

@@ -1,4 +1,4 @@
-/** An installation moves from a data folder to a cluster, by the program alone. */
+/** An installation moves from a data folder to a cluster with the program alone. */
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -7,7 +7,7 @@ import { scratchFolder } from '../runtime/config/folder.ts';
 import { natsServers, startNats } from '../servers/nats.ts';
 import { runProgram, type RunOptions, type Started, startProgram } from './program.ts';
 
-/** Resolves when the process has said that it is ready. */
+/** Resolves when the process has printed that it is ready. */
 async function ready(args: readonly string[], options: RunOptions): Promise<Started> {
   const program = startProgram([...args, '--json'], options);
   await eventually(() => {
@@ -18,7 +18,9 @@ async function ready(args: readonly string[], options: RunOptions): Promise<Star
 
 const urlOf = ({ stdout }: Started) => new URL((JSON.parse(stdout) as { url: string }).url);
 
-/** A conversation of one answer, in a data folder whose process was killed. Answers the answer. */
+/**
+ * A conversation with one answer, in a data folder whose process was killed. Returns the answer.
+ */
 async function killedAfterAnAnswer(home: string): Promise<unknown> {
   const program = await ready(['start', '--port', '0'], { home });
   const { port } = urlOf(program);

@@ -14,11 +14,11 @@ import { SECRET, serveRoutes, testOperations } from '../channels/http/operation-
 import { freePort } from './gateway.ts';
 import { runProgram, startProgram } from './program.ts';
 
-/** Noon of a day that is over for the rows of the day before. */
+/** Noon of a day that has ended for the rows of the previous day. */
 const NOW = Date.parse('2026-03-02T12:00:00Z');
 const [today, yesterday] = ['2026-03-02', '2026-03-01'];
 
-/** Keeps the rows that it is given. */
+/** Stores the rows that it receives. */
 const keeper = setup({
   types: { events: {} as Delivered<{ type: 'keep'; row: Project }> },
   actions: hostActions,

@@ -1,5 +1,5 @@
 /**
- * The agent `conformance` is offered to one tenant, and what fails there counts for nobody else.
+ * The agent `conformance` is offered to one tenant only, and its failures affect no other tenant.
  */
 import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';

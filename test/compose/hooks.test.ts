@@ -1,4 +1,4 @@
-/** Hooks in a whole troupe: each of them is called where docs/hooks.md says, about whom it says. */
+/** Hooks in a whole troupe: each one is called when and with what docs/hooks.md says. */
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -8,7 +8,7 @@ import { connected, MAIN, TOKEN } from '../channels/gateway/client.ts';
 import { eventually } from '../runtime/eventually.ts';
 import { scratchFolder, write } from '../runtime/config/folder.ts';
 
-/** Writes down every call, and changes what it can. */
+/** Records every call, and changes everything that it can. */
 const witness = `
 import { appendFileSync } from 'node:fs';
 const file = new URL('./seen.jsonl', import.meta.url);
@@ -159,7 +159,7 @@ describe('hooks of an installation', () => {
     await talk();
     await client.call('sessions.reset', { key });
     await ends(2);
-    // a session without a run has not begun, and does not end
+    // a session without a run has no start and no end
     await client.call('sessions.reset', { key });
     await talk();
     const deleted = await client.call('sessions.delete', { key });

@@ -1,4 +1,4 @@
-/** What is counted of work that was given up. */
+/** Metrics of work that was abandoned. */
 import { expect, it } from 'vitest';
 import { labelsOf } from '../../compose/observed.ts';
 import { taskAddress } from '../../protocols/task.ts';

@@ -1,4 +1,4 @@
-/** What a tenant with sections of its own shares with the installation, and what it does not. */
+/** The parts that a tenant with its own sections shares with the installation, and the others. */
 import { afterEach, expect, it } from 'vitest';
 import { createProcessServices, partsFor } from '../../compose/process-services.ts';
 import { load } from '../runtime/config/folder.ts';

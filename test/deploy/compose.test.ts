@@ -1,6 +1,6 @@
 /**
- * What docker-compose.yml gives to its containers, without an engine: the keys that its service
- * makes fit the configuration that ships, and Prometheus is asked for metrics that there are.
+ * The environment that docker-compose.yml gives its containers, without an engine: the keys that
+ * its service creates fit the shipped configuration, and Prometheus scrapes existing metrics.
  */
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, statSync } from 'node:fs';
@@ -14,11 +14,11 @@ import { scratchFolder, write } from '../runtime/config/folder.ts';
 const shipped = (name: string): string =>
   readFileSync(new URL(`../../${name}`, import.meta.url), 'utf8');
 
-/** Folders of this machine for those of the containers. */
+/** Folders of this machine in place of the containers' folders. */
 const placed = (text: string, folder: string): string =>
   text.replace(/(?<![\w.])\/(keys|token|artifacts)\b/g, (_, name: string) => join(folder, name));
 
-/** Runs the service `keys`, as its container does. */
+/** Runs the service `keys` like its container does. */
 function makeKeys(folder: string, token = ''): void {
   for (const name of ['keys', 'token']) mkdirSync(join(folder, name), { recursive: true });
   const block = /^ {6}- \|\n((?: {8}.*\n)+)/m.exec(shipped('docker-compose.yml'))?.[1];

@@ -14,7 +14,7 @@ describeOnNats('The durability of deploy/nats.conf', ({ path, version }) => {
   });
   afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-  /** What the server says of itself at its monitoring port. */
+  /** The server's report at its monitoring port. */
   const flushesAlways = async (parts: readonly string[]): Promise<boolean> => {
     const config = `${shippedConfig(parts, { store: folder })}\nhttp: "127.0.0.1:-1"\n`;
     const server = await startNats({ path, config });

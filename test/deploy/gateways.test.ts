@@ -1,6 +1,6 @@
 /**
- * Two gateways of one cell with data folders of their own, as on two machines: whose tokens the
- * second believes, and what the log says when one is configured with files and keys of its own.
+ * Two gateways of one cell with separate data folders, as on two machines: whose tokens the second
+ * one accepts, and what is logged when one is configured with its own files and keys.
  */
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { issueToken } from '../../channels/edge/identity/local-issuer.ts';
@@ -54,7 +54,7 @@ describe.skipIf(!server)(`two gateways of one cell${leftOut}`, () => {
       cluster: { shards: 4 },
       a2a: {
         issuers: [{ issuer: 'urn:troupe:local', jwks }],
-        // what an operator configures for one process only
+        // settings that an operator makes for one process only
         artifacts: { path: 'own-files' },
         sealingKeyFile: 'own-sealing.jwk',
       },
@@ -72,7 +72,7 @@ describe.skipIf(!server)(`two gateways of one cell${leftOut}`, () => {
     };
     expect(await statusOf(first.port, made)).toBe(200);
     expect(await statusOf(second.port, made)).toBe(200);
-    // the issuer of that name is the first gateway's now
+    // the issuer of that name is now the first gateway's
     expect(await statusOf(second.port, own)).toBe(401);
     expect(await statusOf(first.port, own)).toBe(401);
 

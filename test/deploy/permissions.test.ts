@@ -23,7 +23,7 @@ const ACME = { user: 'acme', pass: 'of-a-tenant', inboxPrefix: '_INBOX.acme' };
 const IN = entryPointSubject('in', 'orders', 'main', 'acme');
 const OUT = entryPointSubject('out', 'orders', 'main', 'acme');
 
-/** What a tenant's program has no business with. */
+/** Subjects that a tenant's program must not use. */
 const FOREIGN = [
   'mbx.main.3.data',
   'jrn.main.3',
@@ -161,7 +161,7 @@ describeOnNats('The users of deploy/nats.conf', ({ path }) => {
   });
 });
 
-/** What the server says that this connection may not do: `publish a.b`, `subscription a.b`. */
+/** The server's permission errors for this connection: `publish a.b`, `subscription a.b`. */
 async function collect(nc: NatsConnection, refusals: string[]): Promise<void> {
   for await (const status of nc.status())
     if (status.type === 'error' && status.error instanceof errors.PermissionViolationError)

@@ -1,6 +1,6 @@
 /**
- * What a container is granted for bubblewrap, without an engine: the image has it, the override
- * grants to a service that there is what the page says, and nothing more.
+ * The permissions of a container for bubblewrap, without an engine: the image contains it, and the
+ * override grants an existing service exactly what the documentation says.
  */
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';

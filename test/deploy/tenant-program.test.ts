@@ -1,7 +1,7 @@
 /**
- * A program of a tenant at the door of a real cell, with the rights that deploy/nats.conf gives it:
- * it asks, is answered and hears its events; and by the gateway, which may write everywhere, it
- * reaches no more than by itself.
+ * A tenant's program at the NATS entry point of a real cell, with the permissions of
+ * deploy/nats.conf: it sends requests and receives answers and its events. Through the gateway,
+ * which may write everywhere, it reaches no more than directly.
  */
 import { randomUUID } from 'node:crypto';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
@@ -141,7 +141,7 @@ describe.skipIf(!server)(`a tenant’s program over NATS${leftOut}`, () => {
 
   it('has the gateway write nowhere but to inboxes of its own', async () => {
     const heard: string[] = [];
-    // the journal of a shard that is not there: nobody else writes to it
+    // the journal of a shard that does not exist: no other process writes to it
     const targets = ['jrn.main.99', 'a2a.notifier.main.out.default', '_INBOX.default.1'];
     for (const target of targets)
       troupe.subscribe(target, { callback: (_, { subject }) => void heard.push(subject) });

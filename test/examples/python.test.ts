@@ -1,4 +1,4 @@
-/** The agent in Python, beside a whole troupe, asked by the other example. */
+/** The agent in Python beside a whole troupe, called by the other example. */
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** What a configuration says about agents, as runs are given it. */
+/** The settings that runs receive from a configuration's agents. */
 import { describe, expect, it } from 'vitest';
 import { settingsOf } from '../../installation/agent-settings.ts';
 import type { AgentSettings } from '../../protocols/agent.ts';

@@ -1,4 +1,4 @@
-/** Patterns of commands that a configuration names. */
+/** Command patterns of a configuration. */
 import { expect, it } from 'vitest';
 import { createProcessServices } from '../../compose/process-services.ts';
 import { loadConfig } from '../../runtime/config/index.ts';

@@ -1,4 +1,4 @@
-/** A cluster that kept files in its data folder before the cell did: none of them is lost. */
+/** A cluster that stored files in its data folder before its cell did: no file is lost. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';

@@ -1,4 +1,4 @@
-/** Which values of a configuration a process masks in what tools return. */
+/** The values of a configuration that a process masks in results of tools. */
 import { expect, it } from 'vitest';
 import { knownSecrets } from '../../installation/known-secrets.ts';
 import { load } from '../runtime/config/folder.ts';

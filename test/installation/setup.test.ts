@@ -1,6 +1,6 @@
 /**
- * Agents, configuration, catalogs, log and health of a whole troupe, through its gateway: every
- * frame is judged by the published protocol.
+ * Agents, configuration, catalogs, log and health of a whole troupe through its gateway. Every
+ * frame is validated by the published protocol.
  */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -12,7 +12,7 @@ import { type Client, connected, TOKEN } from '../channels/gateway/client.ts';
 
 const SECRET = 'sk-that-nobody-may-read';
 const TEXT = `{
-  // who may come
+  // the accepted credentials
   gateway: { port: 0, auth: { token: "${TOKEN}" } },
   models: { providers: { acme: {
     api: "openai-completions", baseUrl: "http://127.0.0.1:9/v1", apiKey: "${SECRET}",

@@ -1,4 +1,4 @@
-/** What processes of a cluster find out about each other's buckets and keys: real folders. */
+/** Processes of a cluster that compare their buckets and keys, with real folders. */
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
@@ -12,7 +12,7 @@ const KEY = randomBytes(32).toString('hex');
 
 type Made = { readonly folder: string; readonly key?: string; readonly sealingKid?: string };
 
-/** A cluster whose processes come one after the other. */
+/** A cluster whose processes start one after the other. */
 function openCluster() {
   const bus = new InProcessBus();
   onTestFinished(() => bus.close());
@@ -39,7 +39,7 @@ it('says nothing where all processes have one bucket and one key', async () => {
   const { enter, heard, told } = openCluster();
   const folder = scratchFolder();
   for (const name of ['ann', 'bob', 'eve']) await enter(name, { folder });
-  // who comes tells, and everybody who is there tells in turn
+  // a new process publishes its parts, and all others publish theirs in response
   await eventually(() => expect(told()).toBe(1 + 2 + 3));
   expect(heard).toEqual({ ann: [], bob: [], eve: [] });
 });

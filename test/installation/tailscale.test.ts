@@ -1,7 +1,4 @@
-/**
- * A gateway published by Tailscale: the real commands, carried out by a program that writes them
- * down.
- */
+/** A gateway published by Tailscale: the real commands, executed by a program that records them. */
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -15,7 +12,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-/** Notes its arguments; fails with `says` when that is given. */
+/** Records its arguments; fails with `says` if that is set. */
 const program = (says?: string): string => {
   const path = join(folder, 'tailscale');
   const end = says === undefined ? 'exit 0' : `echo '${says}' >&2; exit 1`;

@@ -1,4 +1,4 @@
-/** What a configuration says about agents that talk, as the policy reads it. */
+/** The policy that a configuration sets for conversations between agents. */
 import { expect, it } from 'vitest';
 import { judge, spawnRulesFor } from '../../agent/policy/talk.ts';
 import { createProcessServices } from '../../compose/process-services.ts';

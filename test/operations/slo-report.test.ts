@@ -8,7 +8,7 @@ import { type SloOptions, type SloReport, sloReport } from '../../operations/slo
 const now = Date.UTC(2026, 10, 21, 12);
 const HOUR = 3_600_000;
 
-/** Ids as tasks have them: digests, so that their order says nothing. */
+/** Ids like those of tasks: digests, whose order has no meaning. */
 const idOf = (n: number): string => createHash('sha256').update(String(n)).digest('hex');
 
 type Task = { readonly acceptedAgo: number; readonly tookSec?: number; readonly etaSec?: number };
@@ -25,7 +25,7 @@ const rowOf = ({ acceptedAgo, tookSec, etaSec = 300 }: Task, n: number): IndexRo
   return { key: idOf(n), value: { view: view as TaskView, payloadHash: '' } };
 };
 
-/** Rows in the order of their keys, as every index has them. */
+/** Rows in key order, as in every index. */
 const indexOf = (tasks: readonly Task[]): Index => {
   const rows = tasks.map(rowOf).toSorted((a, b) => (a.key < b.key ? -1 : 1));
   return {

@@ -1,4 +1,4 @@
-/** The page of a conversation whose agent talks with others and starts subagents. */
+/** The page of a conversation whose agent sends messages to others and starts subagents. */
 import { rmSync } from 'node:fs';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-/** The page as `npm run build` makes it, in a folder of its own. */
+/** The page as `npm run build` builds it, in a separate folder. */
 import { copyFileSync, mkdtempSync, readdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { extname, join } from 'node:path';

@@ -1,4 +1,4 @@
-/** A real browser for tests, where the machine has one. */
+/** A real browser for tests, if the machine has one. */
 import { existsSync } from 'node:fs';
 import type { Browser } from 'playwright-core';
 
@@ -8,11 +8,11 @@ export const chromiumPath: string | undefined = [process.env['CHROMIUM_PATH'], .
   (path) => path !== undefined && existsSync(path),
 );
 
-/** Why a test in the browser is skipped, and what to do about it. */
+/** Why a browser test is skipped, and the remedy. */
 export const NO_CHROMIUM =
   'no Chromium on this machine: apt-get install chromium, or set CHROMIUM_PATH to one';
 
-/** A camera, a screen and a person who says yes to the browser's own questions. */
+/** A camera, a screen, and permissions that are granted automatically. */
 export const FAKE_SENSES = [
   '--use-fake-device-for-media-stream',
   '--use-fake-ui-for-media-stream',

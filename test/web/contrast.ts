@@ -1,6 +1,4 @@
-/**
- * How legible text is, as a browser shows it: WCAG 2.2 contrast of each element with its ground.
- */
+/** The WCAG 2.2 contrast of each element with its background, as rendered by a browser. */
 import type { Page } from 'playwright-core';
 
 export const contrastsOf = (

@@ -35,7 +35,7 @@ const delta = (runId: string, text: string) => ({
 const final = (runId: string, text: string) => ({ ...delta(runId, text), state: 'final' });
 const sent = (runId: string, text: string) => ({ runId, text, state: 'accepted' as const });
 
-/** What is read from top to bottom. */
+/** The items from top to bottom. */
 const shown = (conversation: Conversation) =>
   linesOf(conversation).map((line) => {
     if (line.kind === 'history') return `${line.item.role} ${line.item.text}`;
@@ -57,7 +57,7 @@ describe('a conversation', () => {
     expect(shown(now)).toEqual(['user hi', 'live hell']);
     now = withChatEvent(now, final('a', 'hello'));
     expect(shown(now)).toEqual(['user hi', 'live hello']);
-    // The transcript may be a moment behind the end.
+    // The transcript may be a moment behind the end of the run.
     now = withHistory(now, history([user('a', 'hi')]));
     expect(shown(now)).toEqual(['user hi', 'live hello']);
     now = withHistory(now, history([user('a', 'hi'), answer('a', 'hello')]));

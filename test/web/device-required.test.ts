@@ -1,7 +1,7 @@
 /**
- * The page at a gateway with `gateway.auth.deviceIdentity: "always"`, in a real browser: it comes
- * in as a device with a key that no script can read, waits for an approval where one is needed, and
- * says so where a browser cannot be a device.
+ * The page at a gateway with `gateway.auth.deviceIdentity: "always"`, in a real browser. It
+ * connects as a device with a key that no script can read, waits for an approval if one is needed,
+ * and shows why a browser cannot be a device.
  */
 import { rmSync } from 'node:fs';
 import type { Browser, BrowserContext, Page } from 'playwright-core';

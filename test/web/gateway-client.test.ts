@@ -1,4 +1,4 @@
-/** The page's connection against a real gateway: what it missed while it was away. */
+/** The page's connection to a real gateway: events that it missed while it was disconnected. */
 import { afterEach, expect, test } from 'vitest';
 import { WebSocket as Socket } from 'ws';
 import { eventually, MAIN, TOKEN } from '../channels/gateway/client.ts';
@@ -14,7 +14,7 @@ const open = async (system: FakeSessionSystem) => {
   const told: (string | undefined)[] = [];
   const sockets: Socket[] = [];
   let gaps = 0;
-  // The browser has kept nothing.
+  // The browser has stored nothing.
   const keep = { getItem: () => null, setItem() {}, removeItem() {}, key: () => null, length: 0 };
   const identity = new PageIdentity(TOKEN, keep);
   const client = new GatewayClient({

@@ -65,8 +65,7 @@ describe('Markdown', () => {
         (parts) => {
           const text = parts.map((part, at) => (part === 'w' ? `w${at}w` : part)).join('');
           const shown = JSON.stringify(parseMarkdown(text));
-          // A word right after a fence's mark is the name of its language, or in a fence that is
-          // text.
+          // A word right after the mark of a fence is its language; inside of a fence it is text.
           for (const word of text.match(/(?<=[\s])w\d+w(?=[\s])/g) ?? [])
             expect(shown).toContain(word);
         },

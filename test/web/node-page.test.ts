@@ -1,6 +1,4 @@
-/**
- * The page as a device, against real sessions and devices: it pairs, serves, refuses, comes back.
- */
+/** The page of a node, with real sessions and devices: it pairs, executes, refuses, reconnects. */
 import { createHash, randomUUID } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -21,7 +19,7 @@ let system: System;
 let gateway: Gateway;
 let operator: Client;
 
-/** As the store of files keeps them, for the length of a test. */
+/** Like the artifact store, in memory. */
 const files = new Map<string, string>();
 const payloads: NonNullable<GatewayOptions['payloads']> = {
   put: async (_tenant, text) => {
@@ -88,7 +86,7 @@ const invoke = (nodeId: string, command: string, params: object = {}, key: strin
     timeoutMs: 20_000,
   });
 
-/** As soon as what the device offers is known and approved. */
+/** As soon as the commands of the device are known and approved. */
 const ready = async (nodeId: string, command = 'camera.snap'): Promise<void> =>
   expect
     .poll(async () => (await operator.call('node.describe', { nodeId })).payload?.commands, {
@@ -229,7 +227,7 @@ test('where nobody is let in by itself the page waits, and the devices panel dec
   await serve({ auth: { mode: 'token', token: TOKEN, allowLocal: false } });
   const context = await newContext();
   const first = await context.newPage();
-  // A browser that cannot film yet.
+  // A browser that does not support screen recording.
   await first.addInitScript(() => Reflect.deleteProperty(globalThis, 'MediaRecorder'));
   await first.goto(`${gateway.url}node.html#token=${TOKEN}`);
   await first.getByText('troupe devices approve').waitFor();
@@ -243,7 +241,7 @@ test('where nobody is let in by itself the page waits, and the devices panel dec
   await here(first);
   await first.close();
 
-  // It comes back with its own token, and more commands: a second question.
+  // It reconnects with its own token and with more commands: a second request.
   const node = await context.newPage();
   await node.goto(`${gateway.url}node.html`);
   await here(node);

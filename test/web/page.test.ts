@@ -49,7 +49,7 @@ const open = async (
   page.on('pageerror', (error) => complaints.push(String(error)));
   page.on('console', (message) => {
     const text = message.text();
-    // A server that is away is part of some tests; nothing else may go wrong.
+    // Some tests stop the server; no other error may occur.
     if (message.type() === 'error' && !text.includes('WebSocket connection')) complaints.push(text);
   });
   await page.goto(`${gateway.url}${hash}`);
@@ -73,7 +73,7 @@ const answers = (page: Page) => page.locator('.message.agent');
 const soon = { timeout: 10_000 };
 const asked = (page: Page) => page.locator('.message.user');
 
-/** Texts of a locator's elements, without what only screen readers get. */
+/** Texts of a locator's elements, without those for screen readers only. */
 const texts = (page: Page, selector: string) =>
   page
     .locator(selector)
@@ -165,7 +165,7 @@ describe('a conversation', () => {
     system.finish(MAIN, 'The second answer');
     await page.getByText('The second answer').waitFor();
     expect(await asked(page).count()).toBe(2);
-    // What was said before the stop is still there, before what came after it.
+    // The text before the stop is still there, above the later messages.
     expect(await texts(page, '.log > li')).toEqual([
       'first',
       'A long answer',

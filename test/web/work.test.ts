@@ -1,4 +1,4 @@
-/** The page while an agent works: its tools, its questions, steering, commands and images. */
+/** The page while an agent works: tools, approvals, steering, commands and images. */
 import { rmSync } from 'node:fs';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
@@ -91,7 +91,7 @@ test('a command that waits is a card; one answer closes it on every page', async
       'Deny',
     ]);
   }
-  // Who comes later is asked as well.
+  // A page that is opened later shows the approval as well.
   await other.reload();
   await other.getByRole('button', { name: 'Always' }).click();
   for (const each of [page, other]) await each.locator('.approval').waitFor({ state: 'detached' });
@@ -131,7 +131,7 @@ test('what is written while an answer runs steers it, and stands in one conversa
   await say(page, 'faster');
   await eventually(() => system.kept.queues.get(MAIN)?.[0], 'the second message');
   const { runId: of } = system.kept.queues.get(MAIN)![0]!;
-  // As the session does with a message that joined: it is written down, and is no run to come.
+  // As the session does with a message that joined a run: it is stored, and no run follows.
   system.kept.queues.set(MAIN, []);
   system.commit(MAIN, { type: 'user', runId, of, text: 'faster', at: Date.now() });
   system.live(MAIN, { stream: 'steer', of, text: 'faster' });
@@ -195,7 +195,7 @@ test('a tool that runs shows the end of what it says, one that failed its error,
   system.finish(MAIN, 'It failed.');
   const failed = page.locator('.tool.failed');
   await failed.getByText('2.5 s').waitFor();
-  // A failure stands open.
+  // A failed call is unfolded.
   await failed.getByText('make: *** no rule').waitFor();
   await failed.getByText('Error', { exact: true }).waitFor();
 });

@@ -1,4 +1,4 @@
-/** The page as a place of many conversations, on real sessions: list, drafts, keyboard, looks. */
+/** The page with several conversations, on real sessions: list, drafts, keyboard, styles. */
 import { rmSync } from 'node:fs';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
@@ -207,7 +207,7 @@ describe('the keyboard', () => {
     await help.getByText('New conversation').waitFor();
     await page.keyboard.press('Escape');
     await help.waitFor({ state: 'detached' });
-    // Where one writes, it is a question mark.
+    // In a text field it is a question mark.
     await field(page).focus();
     await page.keyboard.type('?');
     expect(await field(page).inputValue()).toBe('?');
@@ -262,7 +262,7 @@ describe('the looks', () => {
       const shown =
         'h1, .connection, .message .plain, .rich p, .tool summary, .session b, .session small, ' +
         '.new-session button, #hint, .send, .took';
-      // WCAG 2.2 AA for text of this size; what is disabled is exempt.
+      // WCAG 2.2 AA for text of this size; disabled elements are exempt.
       const contrasts = await contrastsOf(page, shown);
       expect(contrasts.length).toBeGreaterThan(8);
       expect(contrasts.filter(({ ratio }) => ratio < 4.5)).toEqual([]);

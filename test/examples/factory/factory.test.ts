@@ -1,4 +1,4 @@
-/** The example as a reader runs it, and the call that its page shows. */
+/** The example as a reader runs it, and the request in its README. */
 import { execFile, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';

@@ -1,4 +1,4 @@
-/** Each pattern as a stranger starts it, on the offline model: its result and its picture. */
+/** Each pattern as a reader runs it, on the offline model: its result and its diagram. */
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,7 +16,7 @@ const played = (name: string) =>
 const names = ({ participants }: RunTrace) =>
   participants.map(({ name }) => name.replace(/:[0-9a-f]{8}$/, ''));
 const kinds = ({ steps }: RunTrace, kind: string) => steps.filter((step) => step.kind === kind);
-/** Who says something to whom, by agents' names; a model's words are not looked at. */
+/** Who sends a message to whom, by agent name; texts of the model are ignored. */
 const arrows = ({ steps, participants }: RunTrace): readonly string[] => {
   const name = (id: string) => participants.find((part) => part.id === id)!.name.split(':')[0];
   return steps.flatMap((step) => {

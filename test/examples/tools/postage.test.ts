@@ -1,4 +1,4 @@
-/** The example of a tool, run as its README says. */
+/** The example of a tool, run as in its README. */
 import { execFileSync } from 'node:child_process';
 import { expect, it } from 'vitest';
 
