@@ -24,14 +24,14 @@ function installation(): string {
 }
 
 describe('troupe agent prompt', () => {
-  it('prints what the next run would be told', async () => {
+  it('prints the prompt of the next run', async () => {
     const { code, stdout } = await runProgram(['agent', 'prompt'], { home: installation() });
     expect(code).toBe(0);
     expect(stdout).toContain('# AGENTS.md\n\nFeed the cat at eight.');
     expect(stdout).toContain('Commands: on the host');
   });
 
-  it('explains where it comes from', async () => {
+  it('explains the sources of the prompt', async () => {
     const { stdout } = await runProgram(['agent', 'prompt', '--explain'], { home: installation() });
     expect(stdout).toMatch(/^AGENTS\.md +\d+/m);
     expect(stdout).toMatch(/^USER\.md +does not exist/m);
@@ -39,7 +39,7 @@ describe('troupe agent prompt', () => {
     expect(stdout).toContain('agent:main:main');
   });
 
-  it('is of the agent and the session that are asked for', async () => {
+  it('prints the prompt of the named agent and session', async () => {
     const args = ['agent', 'prompt', '--agent', 'main', '--session', 'work', '--json'];
     const { stdout } = await runProgram(args, { home: installation() });
     expect(JSON.parse(stdout)).toMatchObject({
@@ -51,14 +51,14 @@ describe('troupe agent prompt', () => {
     expect(unknown).toMatchObject({ code: 2, stderr: expect.stringContaining('nobody') });
   });
 
-  it('leaves the message mandatory where one is given', async () => {
+  it('still requires a message for troupe agent', async () => {
     const { code, stderr } = await runProgram(['agent']);
     expect([code, stderr]).toEqual([2, expect.stringContaining('--message')]);
   });
 });
 
 describe('troupe agent workspace', () => {
-  it('prints the folder where AGENTS.md is looked for, and makes it', async () => {
+  it('prints the folder of AGENTS.md and creates it', async () => {
     const home = scratchFolder();
     const { code, stdout } = await runProgram(['agent', 'workspace'], { home });
     expect(code).toBe(0);
@@ -69,7 +69,7 @@ describe('troupe agent workspace', () => {
     expect(explained.stdout).toContain(`\nworkspace: ${stdout}`);
   });
 
-  it('names the agents that there are, and says where no folder can be written', async () => {
+  it('lists the known agents, and refuses a workspace without a folder', async () => {
     const unknown = await runProgram(['agent', 'workspace', '--agent', 'nobody']);
     expect(unknown).toMatchObject({ code: 2, stderr: expect.stringContaining('main') });
     const home = scratchFolder();

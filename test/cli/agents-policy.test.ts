@@ -17,7 +17,7 @@ const yes = { allowed: true, level: 'full' };
 const no = (rule: string) => ({ allowed: false, rule });
 
 describe('troupe agents policy', () => {
-  it('says of each pair what is allowed, and by which key it is not', async () => {
+  it('reports for each pair what is allowed, and which setting denies it', async () => {
     const [main, writer] = await policies(TWO, {});
     expect(main).toMatchObject({ sessionKey: 'agent:main:main', sandboxed: false });
     const closed = no('agents.agents[writer].a2a.allowIncoming');
@@ -35,7 +35,7 @@ describe('troupe agents policy', () => {
     expect(writer?.to[2]).not.toHaveProperty('list');
   });
 
-  it('knows that a session without the tool may do nothing with it', async () => {
+  it('denies an access to a session without its tool', async () => {
     const of = { from: 'main', to: 'writer', session: 'web' };
     const [web] = await policies(TWO, of);
     expect(web).toMatchObject({ sessionKey: 'agent:main:web', sandboxed: true });
@@ -52,13 +52,13 @@ describe('troupe agents policy', () => {
     expect(sandboxed?.to[0]).toMatchObject({ list: visibility, send: visibility, spawn: yes });
   });
 
-  it('knows that nobody is started at a depth of one', async () => {
+  it('denies every start at a depth of one', async () => {
     const flat = TWO.replace('agents: {', 'agents: { spawnDefaults: { maxSpawnDepth: 1 },');
     const [main] = await policies(flat, { from: 'main', to: 'main' });
     expect(main?.to[0]?.spawn).toMatchObject(no('agents.spawnDefaults.maxSpawnDepth'));
   });
 
-  it('names the agents that there are to whoever asks for another', async () => {
+  it('lists the known agents for an unknown id', async () => {
     for (const of of [{ from: 'writr' }, { from: 'main', to: 'writr' }])
       await expect(policies(TWO, of)).rejects.toThrow(
         "no agent 'writr' is configured; available: main, writer",

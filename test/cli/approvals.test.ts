@@ -6,7 +6,7 @@ import { runProgram } from './program.ts';
 const approvals = ({ url }: ApprovalDoor, ...args: string[]) =>
   runProgram(['approvals', ...args, '--url', url.replace('http:', 'ws:'), '--token', SECRET]);
 
-it('troupe approvals lists what waits, answers it once, and says whose word counted', async () => {
+it('troupe approvals lists pending approvals, decides one once, and names who decided', async () => {
   const door = await openApprovals();
   expect(await approvals(door, 'list')).toMatchObject({
     code: 0,
@@ -35,7 +35,7 @@ it('troupe approvals answer needs no reason', async () => {
   expect(await answer).toMatchObject({ result: { state: 'allowed' } });
 });
 
-it('troupe approvals shows a command that waits, whose it is and until when, and every answer to it', async () => {
+it('troupe approvals shows a pending command, its agent, its deadline and the possible decisions', async () => {
   const door = await openApprovals();
   const { answer } = await door.ask('r1.call_1', {
     title: 'main wants to run: git push',

@@ -5,7 +5,7 @@ import { auditTable } from '../../cli/audit.ts';
 const DEVICE = '985a37773baa92e08c6946c8176384f8abecbb19226ee530f680451be7263f37';
 const noted = { who: 'operator', by: 'token', gateway: 'g', position: 0 } as const;
 
-test('records are printed in the order of time, also where a later one was kept first', () => {
+test('records are printed in order of time, also if a later one was stored first', () => {
   const lines = auditTable([
     { ...noted, at: 3_000, action: 'node.invoke', outcome: 'failed', code: 'NOT_FOUND' },
     { ...noted, at: 1_000, ip: '127.0.0.1', action: 'connect', outcome: 'done' },

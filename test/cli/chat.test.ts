@@ -30,14 +30,14 @@ function askAboutCommand(system: FakeSessionSystem): void {
 }
 
 describe('troupe chat, while an answer runs', () => {
-  it('passes commands on and prints what they are answered', async () => {
+  it('sends commands and prints their answers', async () => {
     const { url } = await runGateway();
     const ended = await runProgram(['chat', ...at(url)], { stdin: '/status\n/hepl\n' });
     expect(ended.stdout).toContain('session agent:main:main (nothing was said yet)');
     expect(ended.stdout).toContain('Did you mean /help?');
   });
 
-  it('asks about a command that waits for a person, and passes the answer on', async () => {
+  it('asks about a command that waits for an approval, and sends the decision', async () => {
     const { url, system } = await runGateway();
     const answered: unknown[] = [];
     system.others['approval.answer'] = ({ decision }) => {
@@ -72,7 +72,7 @@ describe('troupe chat, while an answer runs', () => {
     });
   });
 
-  it('prints whole paragraphs when it is told so', async () => {
+  it('prints whole paragraphs with --blocks', async () => {
     const { url, system } = await runGateway();
     const program = startProgram(['chat', '--blocks', ...at(url)], { stdin: 'one\n' });
     await eventually(() => expect(system.running(MAIN)).toBeDefined());
@@ -85,7 +85,7 @@ describe('troupe chat, while an answer runs', () => {
   });
 });
 
-describe('troupe chat, when its session says something by itself', () => {
+describe('troupe chat, for replies that no user requested', () => {
   const SECOND = 'agent:second:main';
   /** A run that no user requested, from its start to its end. */
   function say(system: FakeSessionSystem, sessionKey: string, kind: string, text: string): void {
@@ -103,7 +103,7 @@ describe('troupe chat, when its session says something by itself', () => {
     tell({ phase: 'end', startedAt: 1, endedAt: 2, status: 'ok', text, usage });
   }
 
-  it('tells it beside the answers, and nothing of other sessions or among agents', async () => {
+  it('prints them between the answers, but none of other sessions or between agents', async () => {
     const { url, system } = await runGateway();
     const program = startProgram(['chat', '--agent', 'second', ...at(url)]);
     program.child.stdin?.write('find them\n');
@@ -127,7 +127,7 @@ describe('troupe chat, when its session says something by itself', () => {
 });
 
 describe('troupe agent', () => {
-  it('sends images along, and says which file it cannot read', async () => {
+  it('attaches images, and names a file that it cannot read', async () => {
     const { url, system } = await runGateway({ echo: true });
     const file = join(scratchFolder(), 'dot.png');
     writeFileSync(file, Buffer.concat([Buffer.from('89504e470d0a1a0a', 'hex'), Buffer.alloc(9)]));
@@ -142,8 +142,8 @@ describe('troupe agent', () => {
   });
 });
 
-describe('troupe agent, while a command waits for a person', () => {
-  it('says once what waits and how it is answered, and goes on waiting', async () => {
+describe('troupe agent, while a command waits for an approval', () => {
+  it('prints once which command waits and how to decide it, and keeps waiting', async () => {
     const { url, system } = await runGateway();
     const program = startProgram(['agent', '-m', 'clean up', '--json', ...at(url)]);
     await eventually(() => expect(system.running(MAIN)).toBeDefined());

@@ -38,7 +38,7 @@ const cell = { env: 'main', cell: 'c0ffee', shards: 3 };
 const heard = (...beats: Beat[]) => beats.map((one) => ({ beat: one, ageMs: 100 }));
 
 describe('the view of a cluster', () => {
-  it('believes the later owner of a shard that two claim, and names those that nobody has', () => {
+  it('shows the later owner of a shard that two claim, and shards without an owner', () => {
     const view = viewOf(
       cell,
       heard(
@@ -57,7 +57,7 @@ describe('the view of a cluster', () => {
     ]);
   });
 
-  it('shows workers, gateways and every shard, with mail that waits and why one does not serve', () => {
+  it('shows workers, gateways and every shard, with pending messages and the reason of a quarantine', () => {
     const view = viewOf(
       cell,
       heard(
@@ -75,7 +75,7 @@ describe('the view of a cluster', () => {
     expect(text).toMatch(/^2 +quarantined +w2 .* a damaged record$/m);
   });
 
-  it('says so when nobody is there', () => {
+  it('shows a cluster without processes', () => {
     const text = render(viewOf(cell, []), 0);
     expect(text).toContain('0 workers, 0 gateways, 3 shards');
     expect(text).toContain('shards: 3 unowned');

@@ -91,14 +91,14 @@ describe.skipIf(!server)(`a cluster as processes${leftOut}`, { timeout: 120_000 
     }
   });
 
-  it('takes the next free name for a second worker of one name and data folder', async () => {
+  it('uses the next free name for a second worker of one name and data folder', async () => {
     const cluster = await openRunning();
     const first = await ready(cluster.start('worker', '--name', 'twin'));
     const second = await ready(cluster.start('worker', '--name', 'twin'));
     expect([first.name, second.name]).toEqual(['twin', 'twin-2']);
   });
 
-  it('lets an actor be looked at, and its turns be watched', async () => {
+  it('shows an actor, and watches its turns', async () => {
     const cluster = await openRunning();
     await ready(cluster.start('worker'));
     await ready(cluster.start('gateway'));
@@ -121,7 +121,7 @@ describe.skipIf(!server)(`a cluster as processes${leftOut}`, { timeout: 120_000 
     expect(watch.stdout).toContain('"input":"session.receive"');
   });
 
-  it('keeps its agents against a gateway with another file, until they are applied', async () => {
+  it('keeps its agents despite a gateway with another file, until that file is applied', async () => {
     const cluster = await openRunning();
     await ready(cluster.start('worker'));
     await ready(cluster.start('gateway', '--name', 'first', '--port', '0'));
@@ -144,7 +144,7 @@ describe.skipIf(!server)(`a cluster as processes${leftOut}`, { timeout: 120_000 
     expect((await root()).context.agents.map(({ agentId }) => agentId)).toEqual(['main', 'writer']);
   });
 
-  it('shows in the chart of the root which workers serve, leave and are lost', async () => {
+  it('shows in the root actor which workers are active, draining and lost', async () => {
     const cluster = await openRunning();
     const workers = ['one', 'two', 'three'].map((name) => cluster.start('worker', '--name', name));
     for (const worker of workers) await ready(worker);
@@ -171,7 +171,7 @@ describe.skipIf(!server)(`a cluster as processes${leftOut}`, { timeout: 120_000 
     await eventually(async () => expect(await root()).toEqual(['steady', 'one active']));
   });
 
-  it('does not make a cluster by looking at one', async () => {
+  it('reading commands do not create a cluster', async () => {
     const cluster = await openRunning();
     for (const command of [['cluster'], ['actors', 'list'], ['config', 'apply']]) {
       const ended = await cluster.run(...command);
@@ -182,7 +182,7 @@ describe.skipIf(!server)(`a cluster as processes${leftOut}`, { timeout: 120_000 
 });
 
 describe('a process of a cluster', () => {
-  it('must be told where NATS is', async () => {
+  it('requires the address of NATS', async () => {
     for (const role of ['gateway', 'worker', 'cluster']) {
       const ended = await runProgram([role]);
       expect(ended).toMatchObject({ code: 2, stdout: '' });
@@ -198,7 +198,7 @@ describe('a process of a cluster', () => {
     expect(await worker.ended).toMatchObject({ code: 0, stdout: '' });
   });
 
-  it('lets actors of the embedded store be read while it is stopped, and not be watched', async () => {
+  it('can be stopped, and then its actors can be read, but not watched', async () => {
     const home = scratchFolder();
     const env = { ...quick, TROUPE_HOME: home, TROUPE_PORT: '0' };
     const running = startProgram(['start', '--json'], { home, env });

@@ -33,7 +33,7 @@ describe('troupe', () => {
     }
   });
 
-  it('suggests the command that was meant, and explains options', async () => {
+  it('suggests a similar command, and explains options', async () => {
     const wrong = await runProgram(['sesions']);
     expect(wrong).toMatchObject({ code: 2 });
     expect(wrong.stderr).toContain('Did you mean sessions?');
@@ -44,7 +44,7 @@ describe('troupe', () => {
     expect(missing.stderr).toContain('--message');
   });
 
-  it('refuses a number that is none', async () => {
+  it('refuses an option value that is not a number', async () => {
     const wrong = await runProgram(['sessions', '--limit', 'many']);
     expect(wrong).toMatchObject({ code: 2 });
     expect(wrong.stderr).toContain('whole number');
@@ -58,7 +58,7 @@ describe('troupe agent', () => {
     expect(ended).toEqual({ code: 0, stdout: 'echo: hello you\n', stderr: '' });
   });
 
-  it('streams it while it grows', async () => {
+  it('streams the answer while it grows', async () => {
     const { url, system } = await runGateway();
     const program = startProgram(['agent', '-m', 'hi', ...at(url)]);
     await eventually(() => expect(system.running(MAIN)).toBeDefined());
@@ -89,7 +89,7 @@ describe('troupe agent', () => {
   it.each([
     [['--verbose'], 'on'],
     [['--verbose', 'full'], 'full'],
-  ])('%j shows the tools of the run before the whole answer', async (flags, verbose) => {
+  ])('%j prints the tool calls of the run before the whole answer', async (flags, verbose) => {
     const { url, system } = await runGateway();
     const program = startProgram(['agent', '-m', 'hi', ...flags, ...at(url)]);
     await eventually(() => expect(system.running(MAIN)).toBeDefined());
@@ -107,7 +107,7 @@ describe('troupe agent', () => {
     expect(ended.stdout).toBe('echo: from a pipe\n');
   });
 
-  it('fails with the run, and says why', async () => {
+  it('fails if the run fails, and prints the reason', async () => {
     const { url, system } = await runGateway();
     const program = startProgram(['agent', '-m', 'hi', ...at(url)]);
     await eventually(() => expect(system.running(MAIN)).toBeDefined());
@@ -118,7 +118,7 @@ describe('troupe agent', () => {
     });
   });
 
-  it('ends with its own code when the run took too long, and says so in JSON too', async () => {
+  it('exits with the time-out code when the run took too long, also with JSON', async () => {
     const { url, system } = await runGateway();
     const program = startProgram(['agent', '-m', 'hi', '--timeout', '5', '--json', ...at(url)]);
     await eventually(() => expect(system.running(MAIN)).toBeDefined());
@@ -132,7 +132,7 @@ describe('troupe agent', () => {
     });
   });
 
-  it('goes on after the gateway died and came back', async () => {
+  it('continues after a restart of the gateway', async () => {
     const cell = new FakeCell();
     const first = await runGateway({ cell });
     const program = startProgram(['agent', '-m', 'hi', ...at(first.url)]);
@@ -148,7 +148,7 @@ describe('troupe agent', () => {
     expect(await program.ended).toMatchObject({ code: 0, stdout: 'One answer only.\n' });
   });
 
-  it('has a code for nobody there, for a wrong token, and for a wrong agent', async () => {
+  it('has exit codes for no gateway, a wrong token, and a wrong agent', async () => {
     const nobody = await runProgram(['agent', '-m', 'x', '--port', String(await freePort())]);
     expect(nobody).toMatchObject({ code: 3 });
     expect(nobody.stderr).toMatch(/no gateway responds at ws:.* \(ECONNREFUSED\).*troupe start/s);
@@ -194,7 +194,7 @@ describe('troupe chat', () => {
     expect(await program.ended).toEqual({ code: 0, stdout: 'first\nsecond\n', stderr: '' });
   });
 
-  it('stops the running answer at Ctrl-C, and leaves at the second one', async () => {
+  it('stops the running answer at Ctrl-C, and exits at the second one', async () => {
     const { url, system } = await runGateway();
     const program = startProgram(['chat', ...at(url)]);
     program.child.stdin?.write('tell me a long story\n');
@@ -208,7 +208,7 @@ describe('troupe chat', () => {
     expect(await program.ended).toMatchObject({ code: 0, stdout: 'Once upon\n' });
   });
 
-  it('says when a run failed and goes on, and its exit code remembers', async () => {
+  it('reports a failed run and continues, and exits with a failure code', async () => {
     const { url, system } = await runGateway();
     const program = startProgram(['chat', ...at(url)], { stdin: 'one\ntwo\n' });
     await eventually(() => expect(system.kept.queues.get(MAIN)).toHaveLength(1));
@@ -224,7 +224,7 @@ describe('troupe chat', () => {
 });
 
 describe('troupe sessions', () => {
-  it('lists them for people and for programs', async () => {
+  it('lists sessions as a table and as JSON', async () => {
     const { url } = await runGateway({ echo: true });
     const none = await runProgram(['sessions', ...at(url)]);
     expect(none.stdout).toContain('no sessions; `troupe chat` starts one');
@@ -241,7 +241,7 @@ describe('troupe sessions', () => {
 });
 
 describe('troupe config', () => {
-  it('names every problem with its place and ends with 2', async () => {
+  it('reports every problem with its place and exits with 2', async () => {
     const file = write(scratchFolder(), 'mine.json5', '{\n  gatway: {},\n  log: { level: 9 },\n}');
     const ended = await runProgram(['config', 'check', '--config', file]);
     expect(ended).toMatchObject({ code: 2, stdout: '' });
@@ -256,7 +256,7 @@ describe('troupe config', () => {
     });
   });
 
-  it('shows each value with where it comes from, and no secret', async () => {
+  it('shows each value with its source, and no secret', async () => {
     const home = scratchFolder();
     const file = write(home, '.troupe/troupe.json5', "{ gateway: { auth: { token: 'hush' } } }");
     const shown = await runProgram(['config', 'show', '--port', '7'], { home });
@@ -287,7 +287,7 @@ describe('troupe doctor', () => {
     return { ok, of: (name: string) => checks.filter(({ check }) => check === name) };
   };
 
-  it('finds a fresh machine good', async () => {
+  it('accepts a fresh machine', async () => {
     const port = String(await freePort());
     const ended = await runProgram(['doctor', '--json', '--port', port]);
     const { ok, of } = statusOf(ended.stdout);
@@ -300,7 +300,7 @@ describe('troupe doctor', () => {
     ]);
   });
 
-  it('knows its own gateway on the port, and another program', async () => {
+  it('distinguishes its own gateway on the port from another program', async () => {
     const { gateway } = await runGateway();
     const ours = await runProgram(['doctor', '--json', '--port', String(gateway.port)]);
     expect(statusOf(ours.stdout).of('port')[0]?.message).toMatch(/^troupe runs at/);
@@ -316,7 +316,7 @@ describe('troupe doctor', () => {
     ]);
   });
 
-  it('reports a wrong configuration, a folder that is none, a missing key, an unknown model', async () => {
+  it('reports a wrong configuration, an invalid folder, a missing key, an unknown model', async () => {
     const home = scratchFolder();
     write(home, '.troupe/troupe.json5', '{ nonsense: 1 }');
     const wrong = await runProgram(['doctor'], { home });
@@ -340,7 +340,7 @@ describe('troupe doctor', () => {
     ]);
   });
 
-  it('opens the data as start would, and says what start would refuse', async () => {
+  it('opens the data like start, and reports what start would refuse', async () => {
     const data = scratchFolder();
     const store = join(data, 'store');
     const { openLmdbStore } = await import('../../runtime/log/lmdb.ts');

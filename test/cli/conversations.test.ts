@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { openConversations, SECRET } from '../channels/http/conversation-server.ts';
 import { runProgram } from './program.ts';
 
-it('troupe conversations lists what agents say to each other, shows the turns and ends one', async () => {
+it('troupe conversations lists conversations, shows the turns of one and ends it', async () => {
   const door = await openConversations();
   const conversations = (...args: string[]) => {
     const at = ['--url', door.url.replace('http:', 'ws:'), '--token', SECRET];

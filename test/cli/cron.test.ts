@@ -39,7 +39,7 @@ it.each([
   [['-m', 'x'], /one of --at, --every and --cron/],
   [['-m', 'x', '--at', 'tomorrow'], /ISO 8601/],
   [['--every', '60'], /--message/],
-])('troupe cron add %j says what is missing', async (args, words) => {
+])('troupe cron add %j reports what is missing', async (args, words) => {
   const door = await openSchedules();
   const ended = await cron(door, 'add', ...args);
   expect(ended.code).not.toBe(0);

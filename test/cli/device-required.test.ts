@@ -85,7 +85,7 @@ const userOf = (gateway: Gateway, home = scratchFolder()) => ({
 
 const keyFile = (home: string) => join(home, 'device.json');
 
-test('every command that connects comes in as one device of this machine', async () => {
+test('every command that connects uses the same device of this machine', async () => {
   const gateway = await open();
   const { home, run } = userOf(gateway);
   const commands: readonly (readonly string[])[] = [
@@ -104,7 +104,7 @@ test('every command that connects comes in as one device of this machine', async
   expect(statSync(keyFile(home)).mode & 0o777).toBe(0o600);
 });
 
-test('commands that run at once for the first time make one key and one device', async () => {
+test('commands that first run at the same time create one key and one device', async () => {
   const gateway = await open();
   const { home, run } = userOf(gateway);
   const ended = await Promise.all(Array.from({ length: 6 }, () => run(['sessions'])));
@@ -113,7 +113,7 @@ test('commands that run at once for the first time make one key and one device',
   expect(readdirSync(home).filter((name) => name.includes('.new'))).toEqual([]);
 });
 
-test('a gateway that asks for no device gets none, and no key is made', async () => {
+test('no key is created for a gateway that requires no device', async () => {
   const gateway = await open({ deviceIdentity: 'optional' });
   const { home, run } = userOf(gateway);
   expect((await run(['sessions'])).code).toBe(0);
@@ -142,7 +142,7 @@ test('a command from another machine is refused with a remedy that works', async
   await remote.close();
 });
 
-test('a device that was removed asks again, and is let in by the gateway that asks for none', async () => {
+test('a removed device requests pairing again, and connects to a gateway that requires no device', async () => {
   const gateway = await open();
   const { home, run } = userOf(gateway);
   expect((await run(['sessions'])).code).toBe(0);
@@ -155,7 +155,7 @@ test('a device that was removed asks again, and is let in by the gateway that as
   expect((await userOf(relaxed, home).run(['sessions'])).code).toBe(0);
 });
 
-test('a key file that is damaged is named in one sentence', async () => {
+test('a damaged key file is reported in one sentence', async () => {
   const gateway = await open();
   const { home, run } = userOf(gateway);
   writeFileSync(keyFile(home), '{"privateKey":"none"}');
@@ -165,7 +165,7 @@ test('a key file that is damaged is named in one sentence', async () => {
   expect(stderr.split('\n').filter(Boolean)).toHaveLength(1);
 });
 
-test('a token that cannot be kept is named in one sentence', async () => {
+test('a token that cannot be stored is reported in one sentence', async () => {
   const gateway = await open();
   const { home, run } = userOf(gateway);
   symlinkSync(join(home, 'nowhere', 'deeper'), join(home, 'device-tokens'));
@@ -187,7 +187,7 @@ test('a command that prints the token runs once per connection', async () => {
   expect(readFileSync(join(home, 'runs'), 'utf8')).toBe('once\n');
 });
 
-test('the key of a node from before opens and keeps its tokens', async () => {
+test('a key file of an earlier version can be read and keeps its tokens', async () => {
   const { Identity } = await import('../../cli/client/device-identity.ts');
   const place = scratchFolder();
   const made = Identity.in(place);

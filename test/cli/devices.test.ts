@@ -30,7 +30,7 @@ const ask = async (device: TestDevice) => {
   return helloAs(client, device, params);
 };
 
-test('troupe devices shows who asks, lets it in, names it, and takes its rights back', async () => {
+test('troupe devices lists, approves, renames and revokes a device', async () => {
   gateway = await openGateway(system);
   expect(await devices()).toMatchObject({ code: 0, stdout: 'no devices\n' });
   const device = newDevice();
@@ -54,7 +54,7 @@ test('troupe devices shows who asks, lets it in, names it, and takes its rights 
   expect((await devices()).stdout).toBe('no devices\n');
 });
 
-test('troupe devices says what is not there', async () => {
+test('troupe devices reports unknown devices and requests', async () => {
   gateway = await openGateway(system);
   const unknown = await devices('remove', 'nobody');
   expect(unknown.code).not.toBe(0);

@@ -21,7 +21,7 @@ const first = async ({ world }: DeadLetterDoor): Promise<string> => {
 };
 
 describe('troupe dlq list and show', () => {
-  it('print what a person needs to decide, and all of it as JSON', async () => {
+  it('print what an operator needs to decide, and everything as JSON', async () => {
     const door = await openDoor();
     const none = await dlq(door, 'list', '--domain', 'orders');
     expect(none).toMatchObject({ code: 0, stdout: 'there are no dead letters in orders\n' });
@@ -42,7 +42,7 @@ describe('troupe dlq list and show', () => {
 });
 
 describe('troupe dlq redrive and drop', () => {
-  it('send one again or set it aside, and say who did it and why', async () => {
+  it('redrive or drop one dead letter, and record who did it and why', async () => {
     const door = await openDoor();
     await abandon(door.world, 'orders', 2);
     const letter = await first(door);
@@ -61,7 +61,7 @@ describe('troupe dlq redrive and drop', () => {
     expect((await dlq(door, 'show', letter)).stdout).toContain('redrive by');
   });
 
-  it('sends all of a domain again, and nothing of another', async () => {
+  it('redrives all of a domain, and none of another', async () => {
     const door = await openDoor();
     await abandon(door.world, 'orders', 3);
     await abandon(door.world, 'stock', 1);
@@ -71,7 +71,7 @@ describe('troupe dlq redrive and drop', () => {
     expect(await door.world.system.deadLetters.list()).toMatchObject([{ domain: 'stock' }]);
   });
 
-  it('goes on past a letter that is refused, names it, and ends with 1', async () => {
+  it('continues after a refused dead letter, reports it, and exits with 1', async () => {
     const door = await openDoor();
     const error = { code: 'INTERNAL', message: 'gone' };
     const lost = {
@@ -97,14 +97,14 @@ describe('troupe dlq redrive and drop', () => {
     [['drop', 'orders', '--why', 'x'], 'domain/position'],
     [['list', '--domain', 'A.B'], 'is no domain'],
     [['show', 'orders/9'], 'no dead letter 9'],
-  ])('%j is refused with what to write', async (args, word) => {
+  ])('%j is refused with the correct usage', async (args, word) => {
     const door = await openDoor();
     const ended = await dlq(door, ...args);
     expect(ended.code).toBe(2);
     expect(ended.stderr).toContain(word);
   });
 
-  it('say when the token is wrong, nobody answers, or it is no gateway', async () => {
+  it('report a wrong token, no response, and a server that is not a gateway', async () => {
     const door = await openDoor();
     const at = (url: string, token = SECRET) =>
       runProgram(['dlq', 'list', '--url', url, '--token', token]);

@@ -27,7 +27,7 @@ async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
   return list;
 }
 
-describe('troupe doctor, of the bucket of artifacts', () => {
+describe('troupe doctor, on the artifact bucket', () => {
   let home: string;
   beforeEach(() => {
     home = mkdtempSync(join(tmpdir(), 'troupe-doctor-artifacts-'));
@@ -45,14 +45,14 @@ describe('troupe doctor, of the bucket of artifacts', () => {
     ['a folder', {}],
     ['a folder with a key', { encryptionKey: KEY }],
     ['a store in clear', s3({ encryption: 'none', endpoint: 'http://10.0.0.1:9000' })],
-  ])('finds %s good where only this machine comes in', async (_, artifacts) => {
+  ])('accepts %s if only this machine can connect', async (_, artifacts) => {
     expect(await findings(artifacts)).toMatchObject([{ check: 'artifacts', status: 'ok' }]);
   });
 
   it.each([
     ['by the network', LAN],
     ['by NATS', NATS],
-  ])('accepts a sealed folder where others come in %s', async (_, more) => {
+  ])('accepts a sealed folder if other machines can connect %s', async (_, more) => {
     expect(await findings({ path: home, encryptionKey: KEY }, more)).toMatchObject([
       { status: 'ok' },
     ]);
@@ -74,13 +74,19 @@ describe('troupe doctor, of the bucket of artifacts', () => {
   it.each([
     ['by the network', LAN],
     ['by NATS', NATS],
-  ])('refuses a folder in clear where others come in %s, and says what to set', async (_, more) => {
-    expect(await findings({ path: home }, more)).toMatchObject([
-      { status: 'fail', remedy: expect.stringContaining('a2a.artifacts.encryptionKey') as string },
-    ]);
-  });
+  ])(
+    'refuses an unencrypted folder if other machines can connect %s, and names the setting',
+    async (_, more) => {
+      expect(await findings({ path: home }, more)).toMatchObject([
+        {
+          status: 'fail',
+          remedy: expect.stringContaining('a2a.artifacts.encryptionKey') as string,
+        },
+      ]);
+    },
+  );
 
-  it('accepts a cluster that keeps files itself, and says where its keys come from', async () => {
+  it('accepts a cluster that stores files itself, and reports the source of its keys', async () => {
     const from = async (cluster: object = {}) => {
       const [files, keys, ...rest] = await findings({}, { ...NATS, cluster });
       expect(files).toMatchObject({ check: 'artifacts', status: 'ok' });
@@ -95,7 +101,7 @@ describe('troupe doctor, of the bucket of artifacts', () => {
     expect(await from()).toContain(home);
   });
 
-  it('refuses a store in clear and a way to it in clear where others come in', async () => {
+  it('refuses an unencrypted store or connection if other machines can connect', async () => {
     const artifacts = s3({ encryption: 'none', endpoint: 'http://minio:9000' });
     const [encryption, endpoint, ...rest] = await findings(artifacts, LAN);
     expect(encryption).toMatchObject({
@@ -109,7 +115,7 @@ describe('troupe doctor, of the bucket of artifacts', () => {
     expect(rest).toEqual([]);
   });
 
-  it('refuses a key that is none, without showing it', async () => {
+  it('refuses an invalid key without printing it', async () => {
     for (const more of [{}, NATS]) {
       const [finding] = await findings({ encryptionKey: 'too-short' }, more);
       expect(finding).toMatchObject({ status: 'fail' });
@@ -117,7 +123,7 @@ describe('troupe doctor, of the bucket of artifacts', () => {
     }
   });
 
-  it('asks nothing where the door for programs is closed', async () => {
+  it('checks nothing if the entry point for programs is disabled', async () => {
     const file = join(home, 'troupe.json5');
     writeFileSync(file, JSON.stringify({ ...LAN, a2a: { enabled: false } }));
     const { config } = loadConfig({ file, env: {}, flags: { data: home } });
@@ -125,7 +131,7 @@ describe('troupe doctor, of the bucket of artifacts', () => {
   });
 });
 
-describe('troupe doctor, in contact with the bucket', () => {
+describe('troupe doctor, with requests to the bucket', () => {
   let server: S3Server;
   let home: string;
   beforeEach(async () => {
@@ -157,7 +163,7 @@ describe('troupe doctor, in contact with the bucket', () => {
     return points.filter(({ status }) => status !== 'ok').map(({ message }) => message);
   };
 
-  it('reports each point of a safe bucket by itself, a second time as well', async () => {
+  it('reports each check of a safe bucket separately, also the second time', async () => {
     for (let times = 0; times < 2; times++) {
       const findings = await doctor();
       expect(findings.map(({ status }) => status)).toEqual(['ok', 'ok', 'ok', 'ok', 'ok']);
@@ -206,7 +212,7 @@ describe('troupe doctor, in contact with the bucket', () => {
     ]);
   });
 
-  it('warns where a compatible store has no such settings', async () => {
+  it('warns if a compatible store has no such settings', async () => {
     server.settings.dialect = 'other';
     const statuses = (await doctor()).map(({ status }) => status);
     expect(statuses).toEqual(['ok', 'warn', 'warn', 'ok', 'ok']);
@@ -220,7 +226,7 @@ describe('troupe doctor, in contact with the bucket', () => {
     server = await startS3Server();
   });
 
-  it('accepts a Google bucket with uniform access and a key of the customer only', async () => {
+  it('accepts a Google bucket only with uniform access and a customer key', async () => {
     expect(await google()).toEqual([expect.stringContaining('no key of yours')]);
     server.objects.clear();
     server.settings.encryption = { 'x-goog-encryption-kms-key-name': 'projects/p/key' };

@@ -5,8 +5,8 @@ import { load } from '../runtime/config/folder.ts';
 
 const findings = (text: string) => talk(load(text).config);
 
-describe('troupe doctor, of agents that talk', () => {
-  it('says how far they reach, where nothing is amiss', () => {
+describe('troupe doctor, on conversations between agents', () => {
+  it('reports which sessions agents reach if there is no problem', () => {
     expect(findings('{}')).toMatchObject([
       { status: 'ok', message: expect.stringContaining('tools.agentToAgent.enabled is false') },
     ]);
@@ -14,7 +14,7 @@ describe('troupe doctor, of agents that talk', () => {
     expect(findings(open)).toMatchObject([{ status: 'ok' }]);
   });
 
-  it('names the lists that nothing reads', () => {
+  it('reports lists that have no effect', () => {
     expect(
       findings(`{
         agents: { agents: [{ id: 'a', a2a: { allowOutgoing: [] } }, { id: 'b' }] },
@@ -31,7 +31,7 @@ describe('troupe doctor, of agents that talk', () => {
     ]);
   });
 
-  it('names who may start agents where none is started', () => {
+  it('reports lists of subagents when no agent can be started', () => {
     expect(
       findings(`{ agents: { spawnDefaults: { maxSpawnDepth: 1 }, agents: [
         { id: 'a', subagents: { allowAgents: ['b'] } }, { id: 'b', subagents: { allowAgents: [] } },

@@ -24,8 +24,8 @@ const lostAtSeven = () => {
   return resume;
 };
 
-describe('events of a connection that was lost', () => {
-  test('are asked for by its id and last number, and come before those since the hello', () => {
+describe('EventResume, after a lost connection', () => {
+  test('requests the missed events, and passes them on before those after the handshake', () => {
     const resume = lostAtSeven();
     expect(resume.onOpen(hello('second'))).toEqual({ connId: 'first', bootId: 'boot', seq: 7 });
     expect(resume.onEvent(event(1, 'ten'))).toEqual([]);
@@ -35,7 +35,7 @@ describe('events of a connection that was lost', () => {
     expect(namesOf(resume.onEvent(event(4, 'eleven')))).toEqual(['eleven']);
   });
 
-  test('that the gateway has not: the events that were held back are released', () => {
+  test('passes on the held events when the gateway cannot return the missed ones', () => {
     for (const answer of [
       { resumed: true, from: 8, to: 7, frames: 0 },
       { resumed: false, reason: 'too-old' },
@@ -48,14 +48,14 @@ describe('events of a connection that was lost', () => {
     }
   });
 
-  test('are asked for again when the next connection is lost before the answer', () => {
+  test('requests them again when the next connection is lost before the response', () => {
     const resume = lostAtSeven();
     resume.onOpen(hello('second'));
     resume.onEvent(event(1, 'ten'));
     expect(resume.onOpen(hello('third'))).toEqual({ connId: 'first', bootId: 'boot', seq: 7 });
   });
 
-  test('are not asked for where the gateway does not know how', () => {
+  test('requests nothing from a gateway without events.resume', () => {
     const resume = lostAtSeven();
     expect(resume.onOpen(hello('second', []))).toBeUndefined();
     expect(namesOf(resume.onEvent(event(1, 'on')))).toEqual(['on']);
@@ -63,7 +63,7 @@ describe('events of a connection that was lost', () => {
 });
 
 describe('a client', () => {
-  test('whose connection is cut in a run hears every word once, and the end', async () => {
+  test('receives every event of a run once when its connection breaks', async () => {
     const { url, system, gateway } = await runGateway();
     const address = await oneAddress([gateway.port]);
     onTestFinished(() => address.close());

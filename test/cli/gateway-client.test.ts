@@ -26,7 +26,7 @@ async function scripted(script: (send: (text: string) => void, heard: string) =>
 }
 
 describe('a client', () => {
-  it('says hello, asks, and hears events', async () => {
+  it('completes the handshake, sends requests, and receives events', async () => {
     const { url, system } = await runGateway();
     const client = await clientOf(url);
     expect(client.state).toMatchObject({ kind: 'open', hello: { protocol: 4 } });
@@ -42,7 +42,7 @@ describe('a client', () => {
     await expect(client.request('sessions.list', {})).resolves.toMatchObject({ count: 1 });
   });
 
-  it('waits for the second answer when asked to, and tells of the first', async () => {
+  it('waits for the second response with expectFinal, and reports the first', async () => {
     const { url } = await runGateway({ echo: true });
     const client = await clientOf(url);
     const accepted: unknown[] = [];
@@ -55,7 +55,7 @@ describe('a client', () => {
     expect(final).toMatchObject({ status: 'ok', result: { payloads: [{ text: 'echo: hi' }] } });
   });
 
-  it('hears no more of an event it has stopped listening to', async () => {
+  it('receives no events after it unsubscribed', async () => {
     const { url, system } = await runGateway();
     const client = await clientOf(url);
     const first: string[] = [];
@@ -69,7 +69,7 @@ describe('a client', () => {
     expect(first).toEqual([]);
   });
 
-  it('rejects what the gateway refuses with our own code', async () => {
+  it('rejects a refused request with our own error code', async () => {
     const { url } = await runGateway();
     const client = await clientOf(url);
     const wrong = client.request('agent', { message: 'x', idempotencyKey: 'y', agentId: 'nobody' });
@@ -79,7 +79,7 @@ describe('a client', () => {
     });
   });
 
-  it('gives a wait up after its time-out or by its signal, and the run goes on', async () => {
+  it('stops waiting after its time-out or by its signal, and the run continues', async () => {
     const { url, system } = await runGateway();
     const client = await clientOf(url);
     const params = { message: 'hi', idempotencyKey: 'slow' };
@@ -98,8 +98,8 @@ describe('a client', () => {
   });
 });
 
-describe('a client that is not let in', () => {
-  it('gives up at once when the token is wrong', async () => {
+describe('a client that cannot connect', () => {
+  it('does not retry with a wrong token', async () => {
     const { url } = await runGateway();
     const refused = GatewayClient.connect({ url, token: 'wrong', persistent: true });
     await expect(refused).rejects.toMatchObject({
@@ -111,7 +111,7 @@ describe('a client that is not let in', () => {
     });
   });
 
-  it('says that nobody answers', async () => {
+  it('reports that no gateway responds', async () => {
     const url = `ws://127.0.0.1:${await freePort()}`;
     await expect(GatewayClient.connect({ url, token: TOKEN })).rejects.toMatchObject({
       code: 'UNAVAILABLE',
@@ -120,21 +120,21 @@ describe('a client that is not let in', () => {
     });
   });
 
-  it('says that what answers is no gateway', async () => {
+  it('reports that the server is not a gateway', async () => {
     const url = await scripted((send) => send('hello, this is something else'));
     await expect(GatewayClient.connect({ url })).rejects.toThrow(
       /the server at this address is not a gateway/,
     );
   });
 
-  it('does not wait for ever for a hello', async () => {
+  it('does not wait forever for the handshake', async () => {
     const url = await scripted(() => {});
     await expect(GatewayClient.connect({ url, helloTimeoutMs: 30 })).rejects.toMatchObject({
       details: { connection: 'unreachable' },
     });
   });
 
-  it('keeps trying when it is told to, until there is a gateway', async () => {
+  it('retries until there is a gateway, if configured', async () => {
     const port = await freePort();
     const connecting = clientOf(`ws://127.0.0.1:${port}`, { persistent: true });
     const { url } = await runGateway({ port });
@@ -145,7 +145,7 @@ describe('a client that is not let in', () => {
 });
 
 describe('a lost connection', () => {
-  it('fails what was asked, comes back, and asks nothing twice by itself', async () => {
+  it('rejects pending requests, reconnects, and repeats no request', async () => {
     const cell = new FakeCell();
     const first = await runGateway({ cell });
     const client = await clientOf(first.url);
@@ -166,7 +166,7 @@ describe('a lost connection', () => {
     expect(second.system.asked).toEqual([]);
   });
 
-  it('does not end a run: the same run is followed to its one answer after a restart', async () => {
+  it('does not end a run: the client follows it to its one answer after a restart', async () => {
     const cell = new FakeCell();
     const first = await runGateway({ cell });
     const client = await clientOf(first.url);
@@ -192,7 +192,7 @@ describe('a lost connection', () => {
     expect(user).toHaveLength(1);
   });
 
-  it('is noticed when the gateway goes silent without closing', async () => {
+  it('is detected when the gateway is silent without closing', async () => {
     const hello = (id: string) => ({
       type: 'res',
       id,
@@ -217,7 +217,7 @@ describe('a lost connection', () => {
     await expect(lost).resolves.toBe('lost');
   });
 
-  it('is final when reconnecting is off, and every wait ends', async () => {
+  it('is final without reconnect, and rejects every pending request', async () => {
     const { url, gateway } = await runGateway();
     const client = await clientOf(url, { reconnect: false });
     const run = runAgent(client, { message: 'hi' });
@@ -227,7 +227,7 @@ describe('a lost connection', () => {
     await expect(client.ready()).rejects.toMatchObject({ code: 'UNAVAILABLE' });
   });
 
-  it('closes permanently when the gateway comes back and refuses', async () => {
+  it('closes permanently when the restarted gateway refuses', async () => {
     const { url, gateway } = await runGateway();
     let answers = 0;
     const client = await clientOf(url);
@@ -254,7 +254,7 @@ describe('a lost connection', () => {
 });
 
 describe('closing', () => {
-  it('ends every wait, and may be repeated', async () => {
+  it('rejects every pending request, and may be called again', async () => {
     const { url } = await runGateway();
     const client = await clientOf(url);
     const waiting = client.request(
@@ -270,7 +270,7 @@ describe('closing', () => {
 });
 
 describe('runAgent', () => {
-  it('gives a failed run as a value, with what it had said and why', async () => {
+  it('returns a failed run as a value, with its text and the reason', async () => {
     const { url, system } = await runGateway();
     const client = await clientOf(url);
     const run = runAgent(client, { message: 'hi', runId: 'bad' });
@@ -282,7 +282,7 @@ describe('runAgent', () => {
     });
   });
 
-  it('tells a timed-out and an aborted run apart', async () => {
+  it('distinguishes a timed-out from an aborted run', async () => {
     const { url, system } = await runGateway();
     const client = await clientOf(url);
     const slow = runAgent(client, { message: 'hi', runId: 'slow' });
@@ -295,7 +295,7 @@ describe('runAgent', () => {
     await expect(stopped).resolves.toMatchObject({ status: 'aborted' });
   });
 
-  it('tells of tools as they are called', async () => {
+  it('reports tools when they are called', async () => {
     const { url, system } = await runGateway();
     const client = await clientOf(url);
     const tools: string[] = [];

@@ -17,7 +17,7 @@ const dataOf = (files: Readonly<Record<string, string>>): string => {
 };
 
 describe('troupe hooks', () => {
-  it('lists what is loaded, and fails for what cannot be', async () => {
+  it('lists loaded hooks, and fails for a file that cannot be loaded', async () => {
     const data = dataOf({ 'sign.mjs': sign, 'bad.ts': 'export default {' });
     const listed = await runProgram(['hooks', 'list', '--data', data]);
     expect(listed.code).toBe(1);
@@ -25,7 +25,7 @@ describe('troupe hooks', () => {
     expect(listed.stderr).toContain(`${join(data, 'hooks', 'bad.ts')} is left out: line 1: `);
   });
 
-  it('says that there are none', async () => {
+  it('reports that there are no hooks', async () => {
     const data = dataOf({});
     const listed = await runProgram(['hooks', 'list', '--data', data]);
     expect(listed).toEqual({ code: 0, stdout: `no hooks in ${join(data, 'hooks')}\n`, stderr: '' });
@@ -44,7 +44,7 @@ describe('troupe hooks', () => {
     });
   });
 
-  it('fails when a hook does, and when there is none', async () => {
+  it('fails when a hook fails, and when there is none', async () => {
     const data = dataOf({ 'sign.mjs': sign });
     const broken = await runProgram(['hooks', 'test', 'before_tool_call', '--data', data]);
     expect(broken).toMatchObject({ code: 1, stderr: 'failed: sign: broken\n' });

@@ -25,7 +25,7 @@ const tokenOf = async (door: KeyDoor, ...args: string[]) => {
 };
 
 describe('troupe keys and troupe token', () => {
-  it('let a program in that signs, through a rotation, until its key is revoked', async () => {
+  it('admit a signing program, also after a rotation, until its key is revoked', async () => {
     const door = await openKeyDoor();
     const folder = scratchFolder();
     const [one, two] = [join(folder, 'one.jwk'), join(folder, 'two.jwk')];
@@ -62,7 +62,7 @@ describe('troupe keys and troupe token', () => {
     expect([await isGood(one), await isGood(two)]).toEqual([false, true]);
   });
 
-  it('print what a person reads', async () => {
+  it('print text for a terminal', async () => {
     const door = await openKeyDoor();
     const out = join(scratchFolder(), 'ann.jwk');
     const none = await runProgram(['keys', 'list', ...at(door)]);
@@ -87,7 +87,7 @@ describe('troupe keys and troupe token', () => {
 });
 
 describe('troupe keys create', () => {
-  it('replaces no file, and leaves none when the gateway refuses or is not there', async () => {
+  it('replaces no file, and leaves none when the gateway refuses or is down', async () => {
     const door = await openKeyDoor();
     const folder = scratchFolder();
     const out = join(folder, 'k.jwk');
@@ -110,7 +110,7 @@ describe('troupe keys create', () => {
 });
 
 describe('troupe token', () => {
-  it('refuses what no gateway would believe, and spans without a unit', async () => {
+  it('refuses tokens that no gateway would accept, and durations without a unit', async () => {
     const home = scratchFolder();
     const wrong = [
       ['--sub', 'operator'],
@@ -127,7 +127,7 @@ describe('troupe token', () => {
       });
   });
 
-  it('prints the token alone, or all about it as JSON', async () => {
+  it('prints only the token, or its details as JSON', async () => {
     const home = scratchFolder();
     const text = await runProgram(['token', '--data', home, '--sub', 'ann']);
     expect(text.stdout).toMatch(/^[\w-]+\.[\w-]+\.[\w-]+\n$/);

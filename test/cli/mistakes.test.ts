@@ -31,7 +31,7 @@ describe('a folder that cannot be used', () => {
     ['sdk', 'python', '--out', file],
     ['charts', 'export', '--out', file],
     ['start', '--data', `${file}/below`],
-  ])('%j says that it is a file', async (args) => {
+  ])('%j reports that it is a file', async (args) => {
     const ended = await runProgram(args);
     expectOneSentence(ended);
     expect(ended).toMatchObject({ code: 2, stderr: expect.stringContaining(file) });
@@ -43,7 +43,7 @@ describe('a folder that cannot be used', () => {
     ['start', '--data', '/proc/troupe-test/below'],
     ['sdk', 'python', '--out', '/proc/troupe-test'],
     ['charts', 'export', '--out', '/proc/troupe-test'],
-  ])('%j ends instead of trying for ever', async (args) => {
+  ])('%j exits instead of retrying forever', async (args) => {
     const ended = await runProgram(args);
     expectOneSentence(ended);
     expect(ended).toMatchObject({ code: 2 });
@@ -55,7 +55,7 @@ function scratchFile(): string {
   return process.env['TMPDIR'] ?? '/tmp';
 }
 
-it.skipIf(!isLinux)('too few open files are named as such, with what to do', async () => {
+it.skipIf(!isLinux)('a low limit of open files is reported with the remedy', async () => {
   const start = `ulimit -n 64; exec "$0" "$1" start --port 0 --data "$2"`;
   const args = ['-c', start, process.execPath, bundle, scratchFolder()];
   const child = spawn('bash', args, { stdio: ['ignore', 'pipe', 'pipe'] });
@@ -74,7 +74,7 @@ it.for(['nonsense', 'ftp://127.0.0.1', 'http//x'])('--url %s is refused', async 
 });
 
 it.for(['approvals', 'devices', 'nodes', 'subagents', 'conversations'])(
-  'troupe %s names the commands it has when a word names none',
+  'troupe %s lists its commands for an unknown one',
   async (group) => {
     const ended = await runProgram([group, 'allow', 'X']);
     expectOneSentence(ended);
@@ -83,14 +83,14 @@ it.for(['approvals', 'devices', 'nodes', 'subagents', 'conversations'])(
   },
 );
 
-it('an image that is none is refused by its name', async () => {
+it('a file that is not an image is refused with its name', async () => {
   const ended = await runProgram(['agent', '-m', 'x', '--image', 'README.md']);
   expectOneSentence(ended);
   expect(ended).toMatchObject({ code: 2 });
   expect(ended.stderr).toContain('--image README.md: it is not an image; send PNG, JPEG');
 });
 
-it('help shows the options that a command reads, and the answers that there are', async () => {
+it('help shows the options of a command and their choices', async () => {
   const [prompt, workspace, answer] = await Promise.all([
     runProgram(['agent', 'prompt', '--help']),
     runProgram(['agent', 'workspace', '--help']),

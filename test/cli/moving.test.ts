@@ -80,7 +80,7 @@ describe.skipIf(!server)('an installation with files and a sealed payload', () =
     return JSON.parse(ended.stdout) as { artifacts: number; keys: boolean; leftOut: string[] };
   };
 
-  it('moves with its keys, by the right passphrase only', MINUTES, async () => {
+  it('moves with its keys, only with the right passphrase', MINUTES, async () => {
     const { home, hashes } = await installation();
     const file = join(scratchFolder(), 'all.export');
     const env = { TROUPE_EXPORT_PASSPHRASE: PASSPHRASE };
@@ -147,7 +147,7 @@ describe.skipIf(!server)('an installation with files and a sealed payload', () =
     expect(readFileSync(sealingKeyFile(join(other.home, '.troupe')), 'utf8')).toBe(before);
   });
 
-  it('without keys, and with a damaged file, says what is missing', MINUTES, async () => {
+  it('reports what is missing, without keys and with a damaged file', MINUTES, async () => {
     const { home, hashes, kid } = await installation();
     const folder = join(home, '.troupe', 'artifacts', 'default', hashes[1]!.slice(0, 2));
     const path = join(folder, readdirSync(folder)[0]!);

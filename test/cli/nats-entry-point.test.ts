@@ -62,8 +62,8 @@ async function openCluster() {
   return { worker, gateway, outside, metricsPort, url: new URL(url!).origin };
 }
 
-describe.skipIf(!server)(`the door over NATS, of a cluster of processes${leftOut}`, () => {
-  it('answers, tells events, is counted, and writes no secret into a log', async () => {
+describe.skipIf(!server)(`the NATS entry point of a cluster of processes${leftOut}`, () => {
+  it('answers, publishes events, is counted in metrics, and logs no secret', async () => {
     const { worker, gateway, outside, metricsPort, url } = await openCluster();
     const events: TaskEvent[] = [];
     outside.subscribe('a2a.notifier.main.out.default', {

@@ -7,7 +7,7 @@ import { eventually } from '../runtime/eventually.ts';
 import { freePort } from './gateway.ts';
 import { runProgram, startProgram } from './program.ts';
 
-test('a file that is longer than an actor takes comes whole, and again by its key', async () => {
+test('a file above the size limit of an actor is returned whole, and again for the same key', async () => {
   const home = scratchFolder();
   const env = { TROUPE_PORT: String(await freePort()) };
   const root = join(home, 'shared');

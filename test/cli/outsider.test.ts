@@ -28,7 +28,7 @@ const asked = (seq: number): Envelope =>
     payload: { schema_version: '1.0', task_id: randomUUID() },
   });
 
-it('a program outside comes in with a token and signed envelopes only, until its key is revoked', async () => {
+it('an external program needs a token and signed envelopes, until its key is revoked', async () => {
   const home = scratchFolder();
   const env = { TROUPE_PORT: String(await freePort()) };
   const run = async (...args: string[]) => {

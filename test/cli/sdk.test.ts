@@ -28,7 +28,7 @@ const started = async () => {
 };
 
 describe('the SDK that is written', () => {
-  it('in TypeScript is used by a program in JavaScript as it is', async () => {
+  it('in TypeScript works in a JavaScript program without a build', async () => {
     await writeSdk('typescript', 'node_modules/troupe-sdk');
     const text = `
       import { TroupeClient } from 'troupe-sdk';
@@ -42,7 +42,7 @@ describe('the SDK that is written', () => {
     expect(stdout).toBe('SUCCEEDED hello\n');
   });
 
-  it('in TypeScript has its types, under the strict rules of others too', {
+  it('in TypeScript has types, also under strict compiler options', {
     timeout: 120_000,
   }, async () => {
     const sdk = await writeSdk('typescript', 'node_modules/troupe-sdk');
@@ -71,7 +71,7 @@ describe('the SDK that is written', () => {
     expect(JSON.parse(readFileSync(join(sdk, 'package.json'), 'utf8'))).toMatchObject({ version });
   });
 
-  it('in Python is used by a program as it is', async (context) => {
+  it('in Python works without a build', async (context) => {
     context.skip(withoutPython !== undefined, withoutPython);
     const sdk = await writeSdk('python', 'sdk');
     const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
@@ -88,7 +88,7 @@ print(Actions(client).conformance.echo_payload({"text": "hello"}).result["text"]
     expect(stdout).toBe('hello\n');
   });
 
-  it('is never put over what is there', async () => {
+  it('never overwrites existing files', async () => {
     write(project, 'mine.txt', 'mine');
     const { code, stderr } = await runProgram(['sdk', 'python', '--out', project]);
     expect([code, stderr]).toEqual([2, expect.stringContaining('is not empty')]);

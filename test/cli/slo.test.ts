@@ -18,7 +18,7 @@ afterEach(() => door.stop());
 const slo = (...args: string[]) =>
   runProgram(['slo', ...args, '--url', door.url.replace('http:', 'ws:'), '--token', SECRET]);
 
-it('prints each objective with its target, what was measured and whether it is kept', async () => {
+it('prints each objective with its target, its measured value and whether it is met', async () => {
   const { code, stdout } = await slo();
   expect(code).toBe(0);
   expect(stdout).toMatch(/^1 tasks of acme in 24 h\nOBJECTIVE +TARGET +MEASURED/);
@@ -26,7 +26,7 @@ it('prints each objective with its target, what was measured and whether it is k
   expect(stdout).toMatch(/dead_letters +<= 0\.100 % +0\.000 % +1 +yes/);
 });
 
-it('ends with exit code 1 when one is broken, and says it as JSON', async () => {
+it('exits with 1 when one is missed, also with JSON', async () => {
   for (let n = 0; n < 20; n++)
     door.metrics.request({ status: 'ACKED', latencyMs: 5_000, ackMs: 5_000 });
   const { code, stdout } = await slo('--json', '--hours', '1');
@@ -34,6 +34,6 @@ it('ends with exit code 1 when one is broken, and says it as JSON', async () => 
   expect(JSON.parse(stdout)).toMatchObject({ hours: 1, kept: false });
 });
 
-it('ends with exit code 2 when it makes no sense', async () => {
+it('exits with 2 for invalid arguments', async () => {
   expect(await slo('--hours', '100')).toMatchObject({ code: 2 });
 });

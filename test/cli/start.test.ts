@@ -45,7 +45,7 @@ describe('troupe start', () => {
     await expect(fetch(`${origin}/readyz`)).rejects.toThrow('fetch failed');
   });
 
-  it('stops in order at SIGTERM with a command in the background, which ends with it', async () => {
+  it('stops in order at SIGTERM and ends a background command', async () => {
     const home = scratchFolder();
     const port = String(await freePort());
     write(home, '.troupe/troupe.json5', "{ tools: { exec: { ask: 'off' } } }");
@@ -67,7 +67,7 @@ describe('troupe start', () => {
     await eventually(() => expect(() => process.kill(pid, 0)).toThrow('ESRCH'));
   });
 
-  it('keeps token, sessions and answers over a restart, and the commands find it by its data folder', async () => {
+  it('keeps token, sessions and answers after a restart, and commands find it by its data folder', async () => {
     const home = scratchFolder();
     const port = String(await freePort());
     const first = await startTroupe(['--port', port], { home });
@@ -84,7 +84,7 @@ describe('troupe start', () => {
     expect(JSON.parse(sessions.stdout)).toMatchObject({ sessions: [{ key: 'agent:main:main' }] });
   });
 
-  it('leaves the data folder to the process that has it, and names it', async () => {
+  it('does not open a data folder that another process uses, and names that process', async () => {
     const home = scratchFolder();
     const first = await startTroupe(['--port', '0'], { home });
     const second = await runProgram(['start', '--port', '0'], { home });
@@ -93,7 +93,7 @@ describe('troupe start', () => {
     expect((await fetch(`${new URL(first.url).origin}/readyz`)).status).toBe(200);
   });
 
-  it('says who has the port: another program, or troupe', async () => {
+  it('reports whether another program or troupe uses the port', async () => {
     const other = createServer((socket) => socket.end());
     onTestFinished(() => void other.close());
     other.listen(0, '127.0.0.1');
@@ -118,7 +118,7 @@ describe('troupe start', () => {
     expect(ended.stderr).toContain(`gateway.auth.mode = "none" (${file}:1:`);
   });
 
-  it('takes the token it is given, and lets nobody in without it', async () => {
+  it('uses the configured token, and refuses clients without it', async () => {
     const home = scratchFolder();
     const port = String(await freePort());
     const { url } = await startTroupe(['--port', port, '--token', 'my-own-token'], { home });
@@ -133,7 +133,7 @@ describe('troupe start', () => {
 });
 
 describe('kill -9 in the middle of an answer', () => {
-  it('leaves one run and one answer to the client that waits', async () => {
+  it('results in one run and one answer for the waiting client', async () => {
     const home = scratchFolder();
     const port = String(await freePort());
     const slow = { TROUPE_OFFLINE_TOKENS_PER_SECOND: '20' };
@@ -174,7 +174,7 @@ describe('troupe charts', () => {
     expect(mermaid.stdout).toMatch(/^stateDiagram-v2/m);
   });
 
-  it('names the types that there are when it does not know one', async () => {
+  it('lists the known types for an unknown one', async () => {
     const unknown = await runProgram(['charts', 'export', 'nothing']);
     expect(unknown).toMatchObject({ code: 2 });
     expect(unknown.stderr).toMatch(/unknown actor type nothing; known: .*session/);

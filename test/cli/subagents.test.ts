@@ -7,7 +7,9 @@ import { runProgram } from './program.ts';
 const subagents = ({ url }: SubagentDoor, ...args: string[]) =>
   runProgram(['subagents', ...args, '--url', url.replace('http:', 'ws:'), '--token', SECRET]);
 
-it('troupe subagents lists, counts, tells and ends', { timeout: 60_000 }, async () => {
+it('troupe subagents lists and counts subagents, sends them messages and ends them', {
+  timeout: 60_000,
+}, async () => {
   const door = await openSubagents();
   expect(await subagents(door)).toMatchObject({ code: 0, stdout: 'no subagent is running\n' });
   const parent = await holdParent(door.system);
@@ -36,7 +38,7 @@ it('troupe subagents lists, counts, tells and ends', { timeout: 60_000 }, async 
   expect(JSON.parse(json.stdout)).toMatchObject({ counts: { killed: 1 }, open: [], overdue: 0 });
 });
 
-it('troupe subagents kill wants a reason, and knows whom it cannot find', async () => {
+it('troupe subagents kill requires a reason, and reports an unknown subagent', async () => {
   const door = await openSubagents();
   expect(await subagents(door, 'kill', 'x')).toMatchObject({
     code: 2,

@@ -28,7 +28,7 @@ const installation = (): string => {
   return data;
 };
 
-it('commands show what the tenant has, and without --tenant what the installation has', async () => {
+it('commands show the configuration of the tenant, and without --tenant that of the installation', async () => {
   const data = installation();
   const run = async (args: readonly string[]) => {
     const { code, stdout, stderr } = await runProgram([...args, '--data', data, '--json']);
@@ -59,7 +59,7 @@ it('commands show what the tenant has, and without --tenant what the installatio
   expect(await run(['doctor'])).toMatch(/models of acme/);
 }, 60_000);
 
-it('a tenant that is not configured is named, with those that are', async () => {
+it('an unknown tenant is refused with the list of configured ones', async () => {
   const args = ['agents', 'policy', '--data', installation(), '--tenant', 'nobody'];
   const { code, stderr } = await runProgram(args);
   expect(code).not.toBe(0);

@@ -21,13 +21,13 @@ function printed(shown: readonly string[], final: string): string {
 }
 
 describe('a table', () => {
-  it('steers no terminal, whatever strangers call themselves', () => {
+  it('contains no control characters, whatever names contain', () => {
     expect(table(['name', 'id'], [['a\u001b[2J\n', '1']])).toBe('NAME    ID\na [2J   1\n');
   });
 });
 
 describe('an answer that grows', () => {
-  it('is printed once, however its text so far is told', () => {
+  it('is printed once, however its text is streamed', () => {
     const cuts = fc.array(fc.nat(40), { maxLength: 20 });
     fc.assert(
       fc.property(fc.string({ maxLength: 40 }), cuts, (answer, lengths) => {
@@ -40,17 +40,17 @@ describe('an answer that grows', () => {
     );
   });
 
-  it('that was begun again with the same words goes on where it was', () => {
+  it('continues where it was if it was restarted with the same text', () => {
     expect(printed(['one two', 'one', '…hree', 'one two three'], 'one two three')).toBe(
       'one two three\n',
     );
   });
 
-  it('that ends otherwise than it began is printed whole once more, with a note', () => {
+  it('is printed again as a whole, with a note, if the final text differs', () => {
     expect(printed(['one two', 'uno'], 'uno dos')).toBe(`one two\n${replacedNote}\nuno dos\n`);
   });
 
-  it('has each message once, whether it was printed when it was sent or not', () => {
+  it('contains each message once, whether or not it was printed when it was sent', () => {
     let output = '';
     const printer = new AnswerPrinter((text) => (output += text));
     printer.show('I look.');
@@ -60,7 +60,7 @@ describe('an answer that grows', () => {
     expect(output).toBe('I look.\none\nDone\ntwo\none\nDone.\n');
   });
 
-  it('that failed keeps what was printed', () => {
+  it('keeps the printed text if it failed', () => {
     expect(printed(['one'], '')).toBe('one\n');
   });
 });
@@ -83,11 +83,11 @@ describe('the exit code', () => {
     ['a fault', new TypeError('x'), exitCodes.failure],
     ['no error at all', 'x', exitCodes.failure],
   ];
-  it.each(cases)('of %s is its own', (_name, error, code) => {
+  it.each(cases)('of %s is distinct', (_name, error, code) => {
     expect(exitCodeOf(error)).toBe(code);
   });
 
-  it('finds the taken port behind other errors', () => {
+  it('finds an occupied port in the chain of causes', () => {
     const cause = Object.assign(new Error('listen'), { code: 'EADDRINUSE', port: 7 });
     expect(
       takenPort(new Error('outer', { cause: new TroupeError('CONFLICT', 'x', { cause }) })),
@@ -98,7 +98,7 @@ describe('the exit code', () => {
   });
 });
 
-describe('what people read', () => {
+describe('text for a terminal', () => {
   it('is a table as wide as its cells, without trailing blanks', () => {
     expect(
       table(
@@ -111,7 +111,7 @@ describe('what people read', () => {
     ).toBe('KEY              STATUS\nagent:main:main\nb                running\n');
   });
 
-  it('is a time span and a size in their largest unit', () => {
+  it('shows durations and sizes in their largest unit', () => {
     expect([0, 59_499, 60_000, 7_300_000, 200_000_000].map(ago)).toEqual([
       '0 s',
       '59 s',
@@ -124,14 +124,14 @@ describe('what people read', () => {
 });
 
 describe('the address', () => {
-  it('is one that this machine can reach, whatever the gateway listens on', async () => {
+  it('is reachable from this machine, whatever the gateway listens on', async () => {
     const at = (gateway: string) => addressOf(load(`{ gateway: ${gateway} }`).config);
     expect(await at('{}')).toBe('127.0.0.1:18789');
     expect(await at("{ bind: 'lan', port: 7 }")).toBe('127.0.0.1:7');
     expect(await at("{ bind: 'custom', customBindHost: '::1' }")).toBe('[::1]:18789');
   });
 
-  it('carries the token after the #, once, and only where there is one', () => {
+  it('contains the token after the #, once, and only if there is one', () => {
     const { config } = load("{ gateway: { auth: { token: 'a b/c' } } }");
     expect(withSecret('http://127.0.0.1:1', config)).toBe('http://127.0.0.1:1/#token=a%20b%2Fc');
     expect(withSecret('http://127.0.0.1:1/#token=x', config)).toBe('http://127.0.0.1:1/#token=x');

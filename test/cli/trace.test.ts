@@ -10,7 +10,7 @@ import { runProgram } from './program.ts';
 
 const MAIN = 'agent:main:main';
 
-it('troupe trace tells what a run led to, for people, for programs and as a picture', async () => {
+it('troupe trace prints what a run caused as text, as JSON and as a diagram', async () => {
   const troupe = await install({ config: {} });
   const { host } = new URL(troupe.url);
   const trace = (...args: string[]) =>
@@ -42,7 +42,7 @@ it('troupe trace tells what a run led to, for people, for programs and as a pict
   expect(stranger.status).toBe(401);
 }, 90_000);
 
-it('troupe sessions delete ends a session, which leaves the list and can still be read', async () => {
+it('troupe sessions delete removes a session from the list and keeps its transcript', async () => {
   const troupe = await install({ config: {} });
   const { host } = new URL(troupe.url);
   const sessions = (...args: string[]) =>

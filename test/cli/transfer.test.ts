@@ -35,7 +35,7 @@ async function killedAfterAnAnswer(home: string): Promise<unknown> {
 }
 
 describe('troupe export', () => {
-  it('says what it wrote, keeps it for its owner, and changes nothing', async () => {
+  it('prints a summary, writes a file only its owner can read, and changes nothing', async () => {
     const home = scratchFolder();
     await killedAfterAnAnswer(home);
     const file = join(home, 'out.export');
@@ -54,7 +54,7 @@ describe('troupe export', () => {
     expect(JSON.parse(forced.stdout)).toMatchObject(counts);
   });
 
-  it('refuses while troupe runs, and where there is nothing', async () => {
+  it('refuses while troupe runs, and without data', async () => {
     const home = scratchFolder();
     const file = join(home, 'out.export');
     const nothing = await runProgram(['export', file], { home });
@@ -70,7 +70,7 @@ describe('troupe export', () => {
 describe('troupe import', () => {
   const servers = natsServers();
   it.skipIf(servers.length === 0)(
-    'brings a conversation into a cluster: the same run gives the same answer there',
+    'imports a conversation into a cluster: the same run returns the same answer there',
     { timeout: 90_000 },
     async () => {
       const home = scratchFolder();

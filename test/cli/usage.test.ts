@@ -97,7 +97,7 @@ const budget = (day: string): Project => {
   return { index: BUDGETS_INDEX, key: BUDGET_KEY, value };
 };
 
-it('troupe usage shows what agents used today and how near the ceilings are', async () => {
+it('troupe usage shows what agents used today and how near the limits are', async () => {
   const usage = await openDoor([
     agent('main', today, 120, 0.5),
     agent('old', yesterday, 9_999, 3),
@@ -116,7 +116,7 @@ it('troupe usage shows what agents used today and how near the ceilings are', as
   expect(refused.stdout).not.toContain('2026');
 });
 
-it('troupe usage does not take the budget of an earlier day for that of today', async () => {
+it('troupe usage does not count the usage of an earlier day as that of today', async () => {
   const usage = await openDoor([agent('main', today, 1), budget(yesterday)]);
   const { stdout } = await usage(SECRET, '--json');
   const report = JSON.parse(stdout) as { budget: BudgetRow };
@@ -124,7 +124,7 @@ it('troupe usage does not take the budget of an earlier day for that of today', 
   expect(report.budget).not.toHaveProperty('spent');
 });
 
-it('troupe usage lists the sessions of an agent, those that used most first, and their sum', async () => {
+it('troupe usage lists the sessions of an agent, largest first, and their sum', async () => {
   const usage = await openDoor([
     agent('main', today, 1),
     session('main', 'a', 10, 0.25),
@@ -142,7 +142,7 @@ it('troupe usage lists the sessions of an agent, those that used most first, and
   });
 });
 
-it('troupe usage says that an agent or a session is not there', async () => {
+it('troupe usage reports an unknown agent or session', async () => {
   const usage = await openDoor([]);
   for (const args of [
     ['--agent', 'nobody'],

@@ -5,15 +5,15 @@ const agentsOf = (...sets: Parameters<typeof shippedActions>) => [
   ...new Set(shippedActions(...sets).map(({ agent }) => agent)),
 ];
 
-describe('the actions that ship', () => {
-  it('are of the sets that the configuration names, and the registry’s always', () => {
+describe('the built-in actions', () => {
+  it('are those of the configured sets, and always those of the registry', () => {
     expect(agentsOf(['conformance'])).toEqual(['conformance', 'registry']);
     expect(agentsOf(['factory'])).not.toContain('conformance');
     expect(agentsOf([])).toEqual(['registry']);
     expect(agentsOf(['conformance', 'factory'])).toEqual(agentsOf());
   });
 
-  it('are as data sorted by name and version', () => {
+  it('are sorted by name and version', () => {
     const names = shippedSpecs().map((spec) => `${spec.action} ${spec.action_version}`);
     expect(names).toEqual(names.toSorted());
     expect(new Set(names).size).toBe(names.length);

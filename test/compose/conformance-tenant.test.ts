@@ -72,7 +72,7 @@ it.for(['default', 'acme'])('the tenant %s neither sees nor calls its actions', 
   expect([status, body]).toMatchObject([404, { error: { code: 'NOT_FOUND' } }]);
 });
 
-it('its tenant sees and calls them, and its failures break no objective of another', async () => {
+it('its tenant sees and calls them, and its failures count for no other tenant', async () => {
   const token = await tokenOf(CONFORMANCE_TENANT);
   expect(JSON.stringify(await get('/mcp/capabilities', token))).toContain(
     'conformance.fail_always',

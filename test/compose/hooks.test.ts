@@ -124,7 +124,7 @@ describe('hooks of an installation', () => {
     expect(after.at(-1)).toMatchObject({ name: 'gateway_stop', event: { reason: 'troupe stops' } });
   });
 
-  it('learn the end of a session when it ends, once, and not with the next message', async () => {
+  it('are called once when a session ends, and not again with the next message', async () => {
     const { config, seen } = configOf({ 'witness.mjs': witness });
     const troupe = await startTroupe(config);
     onTestFinished(() => troupe.stop());
@@ -182,7 +182,7 @@ describe('hooks of an installation', () => {
     expect(new Set(told.map(({ sessionId }) => sessionId)).size).toBe(4);
   });
 
-  it('that cannot be loaded stop nothing, unless they are required', async () => {
+  it('that cannot be loaded do not prevent the start, unless they are required', async () => {
     const files = { 'bad.mjs': 'export default {' };
     const troupe = await startTroupe(configOf(files).config);
     await troupe.stop();

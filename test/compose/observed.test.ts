@@ -21,7 +21,7 @@ it('a dead letter counts for the action, tenant and principal of its envelope', 
   });
 });
 
-it('one that holds no envelope counts for its tenant', () => {
+it('a dead letter without an envelope counts for its tenant', () => {
   const event = { type: 'task.decide', decision: 'again', why: 'redriven' };
   expect(labelsOf({ ...letter, event })).toEqual({
     action: '',

@@ -16,7 +16,7 @@ afterEach(() => {
   delete process.env['OPENAI_API_KEY'];
 });
 
-it('cool-downs belong to the keys: shared where providers are inherited, apart where they are not', () => {
+it('cool-downs belong to the keys: tenants share them only with inherited providers', () => {
   const processServices = crewOf(
     `acme: { models: ${provider('acme')} }, plain: {}, tools: { tools: { deny: ['exec'] } }`,
   );
@@ -27,7 +27,7 @@ it('cool-downs belong to the keys: shared where providers are inherited, apart w
   expect(coolDowns('tools')).toBe(coolDowns('default'));
 });
 
-it('a tenant with a section `models` gets no key from the environment', () => {
+it('a tenant with a section `models` receives no key from the environment', () => {
   process.env['OPENAI_API_KEY'] = 'key-of-the-environment';
   const processServices = crewOf(`acme: { models: {} , agents: {} }, plain: {}`);
   const usable = (tenant: string) =>
@@ -45,6 +45,6 @@ it.each([
     /tenants\.acme\.agents\.agents\[0\]\.model.*nothing/s,
   ],
   [`acme: { tools: { exec: { allow: ['sudo *'] } } }`, /tenants\.acme\.tools\.exec\.allow\[0\]/],
-])('what the start refuses names the tenant: %s', (tenants, message) => {
+])('a refused start names the tenant: %s', (tenants, message) => {
   expect(() => crewOf(tenants)).toThrow(message);
 });

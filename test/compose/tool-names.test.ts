@@ -11,7 +11,7 @@ const toolsOf = () => {
 };
 const table: Readonly<Record<string, readonly string[]>> = toolGroups;
 
-it('a tool is in the groups that it says it is in, and in no other', () => {
+it('a tool is in exactly the groups that it declares', () => {
   const tools = toolsOf();
   const inTable = ({ name }: { name: string }) =>
     Object.keys(table).filter((group) => table[group]?.includes(name));
@@ -21,7 +21,7 @@ it('a tool is in the groups that it says it is in, and in no other', () => {
   expect(tools.length).toBeGreaterThan(5);
 });
 
-it('a tool has the other names that lists may use for it', () => {
+it('a tool has the aliases that lists may use', () => {
   const others = toolsOf().flatMap(({ name, aliases = [] }) =>
     aliases.map((alias) => [alias, name]),
   );

@@ -30,7 +30,7 @@ function makeKeys(folder: string, token = ''): void {
 const read = (folder: string, name: string): string => readFileSync(join(folder, name), 'utf8');
 
 describe('the service keys', () => {
-  it('makes keys that the shipped configuration takes, and never another time', async () => {
+  it('creates keys that the shipped configuration accepts, and only once', async () => {
     const folder = scratchFolder();
     makeKeys(folder);
     const file = write(folder, 'troupe.json5', placed(shipped('deploy/troupe.json5'), folder));
@@ -48,7 +48,7 @@ describe('the service keys', () => {
     expect(statSync(join(folder, 'keys/artifacts.key')).mode & 0o777).toBe(0o400);
   });
 
-  it('takes a token of the operator, whatever was there', () => {
+  it('uses the operator’s token, whatever was stored', () => {
     const folder = scratchFolder();
     makeKeys(folder);
     const key = read(folder, 'keys/artifacts.key');
@@ -60,7 +60,7 @@ describe('the service keys', () => {
   });
 });
 
-it('alarms of Prometheus are about metrics that are served', async () => {
+it('alarms of Prometheus use metrics that exist', async () => {
   const metrics = createMetrics({ process: false });
   metrics.watch({ status: () => [], nodes: () => [] });
   const text = await metrics.text();
@@ -71,7 +71,7 @@ it('alarms of Prometheus are about metrics that are served', async () => {
     expect(text).toMatch(new RegExp(`^# TYPE ${name.replace(/_bucket$/, '')} `, 'm'));
 });
 
-it('the address of several gateways knows each of them, and they have no port beside it', () => {
+it('the common address forwards to every gateway, and gateways publish no other port', () => {
   const override = shipped('deploy/gateways.yml');
   const services = [...override.matchAll(/^ {2}([\w-]+):\n((?: {4}.*\n|\n)*)/gm)];
   const gateways = services.filter(([, name]) => name !== 'address');

@@ -30,11 +30,11 @@ describeOnNats('The durability of deploy/nats.conf', ({ path, version }) => {
     }
   };
 
-  it('is that of the process as shipped', async () => {
+  it('survives a kill of the process, as shipped', async () => {
     expect(await flushesAlways([])).toBe(false);
   });
 
-  it('is that of power with its line, which 2.9 refuses instead of passing over it', async () => {
+  it('survives a loss of power with its line, which 2.9 refuses instead of ignoring it', async () => {
     const power = flushesAlways(['power']);
     if (version.startsWith('2.9.')) await expect(power).rejects.toThrow('unknown field');
     else expect(await power).toBe(true);

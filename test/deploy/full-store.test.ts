@@ -55,14 +55,14 @@ describeOnNats('A store of max_file_store that is full', ({ path, version }) => 
     throw new Error('it takes more than it has room for');
   };
 
-  it('refuses what is new, in every stream, and has all that it took', async () => {
+  it('refuses new entries in every stream, and keeps all accepted ones', async () => {
     const last = await fill();
     await expect(log.append('mbx.main.3.data', Buffer.from('mail'))).rejects.toThrow('mbx');
     expect(await log.last(SUBJECT)).toBe(last);
     expect((await log.read(SUBJECT, 1, { bytesMax: 2 ** 30 })).length).toBe(last);
   });
 
-  it('takes entries again after a trim; 2.9 only after its next start', async () => {
+  it('accepts entries again after a trim; 2.9 only after its next start', async () => {
     const last = await fill();
     await log.trim(SUBJECT, last - 1);
     if (version.startsWith('2.9.')) {

@@ -33,7 +33,7 @@ const tokenOf = (home: string): Promise<string> =>
   );
 
 describe.skipIf(!server)(`two gateways of one cell${leftOut}`, () => {
-  it('believe the tokens of one issuer, and say when their files are apart', async () => {
+  it('accept the tokens of one issuer, and log that their buckets differ', async () => {
     const nats = await startNats({ path: server!.path });
     onTestFinished(() => nats.stop());
     const start = (home: string, args: readonly string[], port = 0) =>

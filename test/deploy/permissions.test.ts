@@ -66,7 +66,7 @@ describeOnNats('The users of deploy/nats.conf', ({ path }) => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  it('let a tenant ask at its own door and be answered in its own inbox', async () => {
+  it('let a tenant send requests to its own subject and receive answers in its own inbox', async () => {
     const door = troupe.subscribe(IN, {
       callback: (_, message) => void message.respond(`answer to ${message.string()}`),
     });
@@ -79,7 +79,7 @@ describeOnNats('The users of deploy/nats.conf', ({ path }) => {
     door.unsubscribe();
   });
 
-  it('let a tenant hear what is said to it, from every domain', async () => {
+  it('let a tenant receive its events from every domain', async () => {
     const heard: string[] = [];
     acme.subscribe('a2a.*.main.out.acme', {
       callback: (_, message) => void heard.push(`${message.subject} ${message.string()}`),
@@ -89,7 +89,7 @@ describeOnNats('The users of deploy/nats.conf', ({ path }) => {
     await eventually(() => expect(heard).toEqual([`${OUT} event`]));
   });
 
-  it('let a tenant publish nothing else, not even where it may listen', async () => {
+  it('let a tenant publish nothing else, not even where it may subscribe', async () => {
     const subjects = [...FOREIGN, OUT, '_INBOX.acme.own', '_INBOX.globex.1', '_INBOX.1'];
     const arrived: string[] = [];
     const all = troupe.subscribe('>', {
@@ -106,7 +106,7 @@ describeOnNats('The users of deploy/nats.conf', ({ path }) => {
     });
   });
 
-  it('let a tenant listen to nothing else, by no wildcard either', async () => {
+  it('let a tenant subscribe to nothing else, not even by wildcard', async () => {
     const subjects = [...FOREIGN, IN, '_INBOX.globex.>', '_INBOX.>', '>', '*.>', 'a2a.>'];
     const outcomes: Record<string, string> = {};
     for (const subject of subjects)
@@ -127,12 +127,12 @@ describeOnNats('The users of deploy/nats.conf', ({ path }) => {
     await expect(asked).rejects.toThrow(/permission/i);
   });
 
-  it('let nobody in with a wrong password, or with none', async () => {
+  it('refuse a wrong password and a missing one', async () => {
     for (const wrong of [{ ...ACME, pass: TROUPE.pass }, { ...TROUPE, pass: '' }, {}])
       await expect(dial(wrong)).rejects.toBeInstanceOf(errors.AuthorizationError);
   });
 
-  it('let troupe do all that a cell needs', async () => {
+  it('let troupe do everything that a cell needs', async () => {
     const { store, bus, blobs } = await openNats({
       servers: [server.url],
       ...TROUPE,

@@ -9,7 +9,7 @@ import { external } from '../../tools/build.mjs';
 const shipped = (name: string): string =>
   readFileSync(new URL(`../../${name}`, import.meta.url), 'utf8');
 
-it('the grants of the override are those that the page names, for workers only', () => {
+it('the override grants what the documentation lists, to workers only', () => {
   const override = shipped('deploy/sandbox.yml');
   const granted = [...override.matchAll(/^ {6}- (\S+)$/gm)].map(([, grant]) => grant);
   const page = shipped('docs/sandbox.md');
@@ -22,13 +22,13 @@ it('the grants of the override are those that the page names, for workers only',
   expect(override).not.toMatch(/privileged|cap_add/);
 });
 
-it('the image has bubblewrap, and continuous integration too', () => {
+it('the image and continuous integration have bubblewrap', () => {
   const [, image] = shipped('deploy/Dockerfile').split(/^FROM (?=.*$(?![^]*^FROM))/m);
   expect(image).toMatch(/apt-get install .*bubblewrap/);
   expect(shipped('.ci/run')).toContain('absent+=(bubblewrap)');
 });
 
-it('the image keeps what the bundle leaves outside, by the list of the build', () => {
+it('the image keeps the packages that the build does not bundle', () => {
   const { dependencies } = JSON.parse(shipped('package.json')) as {
     dependencies: Record<string, string>;
   };
@@ -39,7 +39,7 @@ it('the image keeps what the bundle leaves outside, by the list of the build', (
   );
 });
 
-it('Chromium comes with an argument that compose takes from the environment', () => {
+it('Chromium is installed by an argument that compose reads from the environment', () => {
   expect(shipped('deploy/Dockerfile')).toMatch(/^ARG CHROMIUM=$[^]*\$\{CHROMIUM:\+chromium /m);
   expect(shipped('docker-compose.yml')).toContain('args: { CHROMIUM: "${TROUPE_CHROMIUM:-}" }');
   expect(shipped('docs/sandbox.md')).toContain('TROUPE_CHROMIUM=1');

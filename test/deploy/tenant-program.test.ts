@@ -98,7 +98,7 @@ describe.skipIf(!server)(`a tenant’s program over NATS${leftOut}`, () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  it('asks at its door, is answered in its inbox, and hears what its task tells', async () => {
+  it('sends requests, receives answers in its inbox, and receives the events of its task', async () => {
     const asked = envelope();
     const answer = await ask(asked);
     expect(answer.headers?.get('status')).toBe('200');
@@ -110,7 +110,7 @@ describe.skipIf(!server)(`a tenant’s program over NATS${leftOut}`, () => {
     );
   });
 
-  it('says something without waiting, and hears what became of it', async () => {
+  it('sends an envelope without waiting, and receives its outcome', async () => {
     const asked = envelope();
     acme.publish(IN, JSON.stringify(asked), { headers: options.headers });
     await eventually(() => expect(namesOf(asked.request_id)).toHaveLength(3));
@@ -126,20 +126,20 @@ describe.skipIf(!server)(`a tenant’s program over NATS${leftOut}`, () => {
     );
   });
 
-  it('may send an envelope of the largest size, and is told of one that is larger', async () => {
+  it('may send an envelope of the maximum size, and receives an error for a larger one', async () => {
     const text = 'x'.repeat(1_100_000);
     const answer = await ask(envelope({ payload: { schema_version: '1.0', to: 'ann', text } }));
     expect(answer.headers?.get('status')).toBe('413');
     expect(answer.json<WireRefusal>().error.code).toBe('PAYLOAD_TOO_LARGE');
   });
 
-  it('does not speak for another tenant, whose events stay its own', async () => {
+  it('cannot send as another tenant or receive its events', async () => {
     const answer = await ask(envelope({ tenant_id: 'default' }));
     expect(['401', '403', '400']).toContain(answer.headers?.get('status'));
     expect(answer.json<WireRefusal>().error.code).toMatch(/FORBIDDEN|INVALID_ARGUMENT/);
   });
 
-  it('has the gateway write nowhere but to inboxes of its own', async () => {
+  it('can direct replies of the gateway only to its own inboxes', async () => {
     const heard: string[] = [];
     // the journal of a shard that does not exist: no other process writes to it
     const targets = ['jrn.main.99', 'a2a.notifier.main.out.default', '_INBOX.default.1'];

@@ -42,13 +42,13 @@ describe.skipIf(!hasOpenssl)('TLS (skipped where openssl is not installed)', () 
       return required;
     };
 
-    it('takes no client without TLS, and one whose configuration names its CA', async () => {
+    it('refuses clients without TLS, and accepts one that trusts its CA', async () => {
       const tls = { caFile: join(folder, 'ca.pem') };
       expect(await dial({ tls })).toBe(true);
       expect(await dial({ tls, url: `tls://127.0.0.1:${server.port}` })).toBe(true);
     });
 
-    it('is not trusted by who does not know its CA', async () => {
+    it('is not trusted by a client without its CA', async () => {
       for (const nats of [{ tls: {} }, { url: `tls://127.0.0.1:${server.port}` }])
         await expect(dial(nats)).rejects.toMatchObject({
           code: 'INVALID_ARGUMENT',

@@ -12,7 +12,7 @@ import { eventually } from '../runtime/eventually.ts';
 const run = promisify(execFile);
 const example = (name: string) => join(root, 'examples/python', name);
 
-it('an agent in Python registers, is asked through troupe, and does the work', async (context) => {
+it('an agent in Python registers, receives a task from troupe, and executes it', async (context) => {
   context.skip(withoutPython !== undefined, withoutPython);
   const live = await startLive();
   onTestFinished(() => live.stop());

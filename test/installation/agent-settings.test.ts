@@ -11,7 +11,7 @@ const first = (text: string): AgentSettings => settings(text)[0]!;
 const toolsOf = (text: string) => first(text).tools;
 
 describe('the settings of an agent', () => {
-  it('are few where the configuration says nothing, but its sandbox is always said', () => {
+  it('are few without configuration, but always include the sandbox', () => {
     expect(settings('{}')).toEqual([
       {
         agentId: 'main',
@@ -29,7 +29,7 @@ describe('the settings of an agent', () => {
     ]);
   });
 
-  it('are what its entry says, then the defaults of agents, key by key', () => {
+  it('are those of its entry, then the defaults of agents, key by key', () => {
     const [a, b] = settings(`{
       session: { mainKey: 'home' },
       budget: { tokensPerDay: 9 },
@@ -71,7 +71,7 @@ describe('the settings of an agent', () => {
       expect(said).not.toContain(key);
   });
 
-  it('have the queue of all messages, then of the defaults, then their own, without what is standard', () => {
+  it('merge the queue of messages, defaults and agent, without default values', () => {
     const [a, b] = settings(`{
       messages: { queue: { mode: 'collect', cap: 5, byChannel: { webchat: 'steer' } } },
       agents: {
@@ -85,7 +85,7 @@ describe('the settings of an agent', () => {
 });
 
 describe('the tools of an agent', () => {
-  it('are those of all and its own: it can narrow what it has, not widen it', () => {
+  it('are allowed by both the common and its own list: it can only narrow them', () => {
     const config = (all: string, own: string) =>
       `{ tools: ${all}, agents: { agents: [{ id: 'a', tools: ${own} }] } }`;
     expect(toolsOf(config("{ allow: ['group:fs'] }", '{}'))).toEqual({ allow: ['group:fs'] });
@@ -100,13 +100,13 @@ describe('the tools of an agent', () => {
     });
   });
 
-  it('are none when nothing is left, which an empty list would not say', () => {
+  it('are none when nothing is left, which is not an empty list', () => {
     const text =
       "{ tools: { allow: ['read'] }, agents: { defaults: { tools: { allow: ['exec'] } } } }";
     expect(toolsOf(text)).toEqual({ deny: ['*'] });
   });
 
-  it('ask about commands as all agents do, unless the agent says otherwise', () => {
+  it('require approvals as configured for all agents, unless the agent overrides it', () => {
     const [a, b] = settings(`{
       tools: { exec: { ask: 'always', allow: ['ls'], askForMinutes: 5 } },
       agents: { agents: [{ id: 'a' }, { id: 'b', tools: { exec: { ask: 'on-miss', allow: [] } } }] },

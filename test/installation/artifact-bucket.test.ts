@@ -10,7 +10,7 @@ import { type S3Server, startS3Server } from '../servers/s3-server.ts';
 const TEXT = { contentType: 'text/plain' };
 const one = Buffer.from('one');
 
-describe('the bucket that a configuration means', () => {
+describe('the bucket of a configuration', () => {
   let home: string;
   beforeEach(() => {
     home = mkdtempSync(join(tmpdir(), 'troupe-compose-artifacts-'));
@@ -32,7 +32,7 @@ describe('the bucket that a configuration means', () => {
     expect(await readdir(join(home, 'artifacts', 'acme', hash.slice(0, 2)))).toEqual([hash]);
   });
 
-  it('is another folder, sealed, and known outside by another name, when it says so', async () => {
+  it('is another folder, sealed, with another public URL, if configured', async () => {
     const path = join(home, 'elsewhere');
     const artifacts = await openArtifacts(
       configOf({
@@ -47,7 +47,7 @@ describe('the bucket that a configuration means', () => {
     expect(uri).toMatch(/^https:\/\/agents\.example\/v1\/artifacts\//);
   });
 
-  it('takes the types of the configuration only', async () => {
+  it('accepts only the configured types', async () => {
     const artifacts = await openArtifacts(configOf({ artifacts: { mimeTypes: ['image/png'] } }));
     await expect(artifacts.put('acme', one, TEXT)).rejects.toMatchObject({
       code: 'INVALID_ARGUMENT',
@@ -61,7 +61,7 @@ describe('the bucket that a configuration means', () => {
     });
     afterEach(() => server.close());
 
-    it('is in the store, sealed by its key service unless it says otherwise', async () => {
+    it('is in the store, sealed by its key service unless configured otherwise', async () => {
       const { endpoint, region, bucket, accessKeyId, secretAccessKey } = server;
       const s3 = { endpoint, region, bucket, accessKeyId, secretAccessKey };
       const artifacts = await openArtifacts(configOf({ artifacts: { s3 } }));
@@ -73,7 +73,7 @@ describe('the bucket that a configuration means', () => {
   });
 });
 
-it('a process without a bucket says so, whatever is asked', async () => {
+it('a process without a bucket refuses every call with the reason', async () => {
   const asked = [
     noArtifacts.put('acme', one, TEXT),
     noArtifacts.get('acme', 'a'),

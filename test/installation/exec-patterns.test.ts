@@ -20,6 +20,6 @@ it('a pattern that matches nothing is refused at the start, with its place and t
   expect(() => hired(['ls > x'])).toThrow('it is no plain command');
 });
 
-it('good patterns are taken', () => {
+it('valid patterns are accepted', () => {
   expect(hired(['ls *', 'git status']).agents[0]?.tools.exec.allow).toEqual(['ls *', 'git status']);
 });

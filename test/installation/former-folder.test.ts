@@ -27,7 +27,7 @@ it('reads and signs files of the folder, and moves them to the cell', async () =
   await expect(cell.get('acme', 'ab'.repeat(32))).rejects.toMatchObject({ code: 'NOT_FOUND' });
 });
 
-it('keeps files of a process with a place in its folder, unless the place of files is set', () => {
+it('keeps files of a process with a location in its folder, unless the location of files is set', () => {
   const inCell = (a2a: object) => {
     const home = scratchFolder();
     writeFileSync(join(home, 'troupe.json5'), JSON.stringify({ a2a }));

@@ -13,7 +13,7 @@ const CONFIG = `{
   tenants: { acme: { token: 'token-of-acme', skills: { env: { KEY: 'value-of-acme' } } } },
 }`;
 
-it('are secrets wherever the schema has one, logins of addresses, and keys of the environment', () => {
+it('are all secrets of the schema, logins of addresses, and keys of the environment', () => {
   const env = { OPENAI_API_KEY: 'key-of-the-environment', HOME: '/home/me-and-mine' };
   const known = knownSecrets(load(CONFIG).config, env);
   const expected = [

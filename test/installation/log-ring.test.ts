@@ -6,7 +6,7 @@ const line = (n: number, more = '') =>
 const messages = (lines: readonly string[]) =>
   lines.map((text) => (JSON.parse(text) as { message: string }).message);
 
-test('a cursor goes on exactly where the last answer ended', () => {
+test('a cursor continues exactly where the last response ended', () => {
   const ring = new LogRing();
   ring.write(line(1));
   const { cursor } = ring.tail({});
@@ -16,7 +16,7 @@ test('a cursor goes on exactly where the last answer ended', () => {
   expect(ring.tail({ cursor })).toMatchObject({ truncated: false, reset: false });
 });
 
-test('the newest lines are kept within the bounds that are asked for', () => {
+test('the newest lines are returned within the requested bounds', () => {
   const ring = new LogRing();
   for (let n = 1; n <= 10; n++) ring.write(line(n));
   expect(messages(ring.tail({ limit: 2 }).lines)).toEqual(['line 9', 'line 10']);
@@ -24,7 +24,7 @@ test('the newest lines are kept within the bounds that are asked for', () => {
   expect(ring.tail({ maxBytes: 1 }).lines).toEqual([]);
 });
 
-test('the oldest lines leave, and who has not read them is told', () => {
+test('the oldest lines are dropped, and a reader that missed them is notified', () => {
   const ring = new LogRing();
   ring.write(line(1));
   const { cursor } = ring.tail({});

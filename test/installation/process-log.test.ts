@@ -42,7 +42,7 @@ describe('the log', () => {
     expect(text).toContain('[not logged]');
   });
 
-  it('writes what is no secret as it is', () => {
+  it('writes other values unchanged', () => {
     const text = logged((log) =>
       log.info({ port: 1, event: { beat: { node: 'a' } } }, 'listening'),
     );

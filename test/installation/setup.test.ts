@@ -63,7 +63,7 @@ const refusal = async (method: string, params: object = {}) => {
 const ids = async () => (await ask('agents.list')).agents.map(({ id }: { id: string }) => id);
 
 describe('agents', () => {
-  test('one that was made answers at once, is there after a restart, and can be taken away', async () => {
+  test('a created agent answers at once, exists after a restart, and can be deleted', async () => {
     const made = await ask('agents.create', { name: 'Ops Helper', emoji: '🛠' });
     expect(made).toMatchObject({ agentId: 'ops-helper', name: 'Ops Helper' });
     const sessionKey = 'agent:ops-helper:main';
@@ -79,7 +79,7 @@ describe('agents', () => {
     expect(readFileSync(file, 'utf8')).not.toContain('ops-helper');
   });
 
-  test('two of one name, an unknown model and the default one are refused, and nothing changes', async () => {
+  test('a duplicate name, an unknown model and deleting the default agent are refused without a change', async () => {
     await ask('agents.create', { name: 'second' });
     const before = readFileSync(file, 'utf8');
     expect((await refusal('agents.create', { name: 'Second' })).message).toContain('already');
@@ -90,7 +90,7 @@ describe('agents', () => {
     expect(readFileSync(file, 'utf8')).toBe(before);
   });
 
-  test('a file of the prompt is written and read; a path that leads elsewhere is none', async () => {
+  test('a file of the prompt is written and read; other paths are refused', async () => {
     const name = 'AGENTS.md';
     await ask('agents.files.set', { agentId: 'main', name, content: '# be kind' });
     const { file: read } = await ask('agents.files.get', { agentId: 'main', name });
@@ -104,7 +104,7 @@ describe('agents', () => {
 });
 
 describe('the configuration', () => {
-  test('is shown without its secrets, with the comments that it has', async () => {
+  test('is shown without its secrets, with its comments', async () => {
     const shown = await ask('config.get');
     expect(JSON.stringify(shown)).not.toContain(SECRET);
     expect(JSON.stringify(shown)).not.toContain(TOKEN);
@@ -112,7 +112,7 @@ describe('the configuration', () => {
     expect(shown.raw).toContain('// who may come');
   });
 
-  test('that was shown can be sent back: the secrets stay what they were', async () => {
+  test('can be sent back as shown: the secrets are unchanged', async () => {
     const { raw, hash } = await ask('config.get');
     await ask('config.set', { raw, baseHash: hash });
     const { config } = loadConfig({ env: {}, file, flags: { data: home } });
@@ -120,7 +120,7 @@ describe('the configuration', () => {
     expect(readFileSync(`${file}.bak`, 'utf8')).toBe(TEXT);
   });
 
-  test('says what holds at once and what waits for a start', async () => {
+  test('reports which changes apply at once and which need a restart', async () => {
     const { hash } = await ask('config.get');
     const raw = '{ log: { level: "debug" }, agents: { defaults: { timeoutSeconds: 77 } } }';
     const { applied, restart } = await ask('config.patch', { raw, baseHash: hash });
@@ -128,7 +128,7 @@ describe('the configuration', () => {
     expect(restart).toEqual({ required: true, paths: ['log.level'] });
   });
 
-  test('is not changed by who saw another text, by what the loader refuses, or by a command', async () => {
+  test('refuses a stale text, an invalid one, and one with a command', async () => {
     const { hash } = await ask('config.get');
     const raw = '{ log: { level: "warn" } }';
     expect((await refusal('config.patch', { raw })).message).toContain('baseHash');
@@ -142,7 +142,7 @@ describe('the configuration', () => {
     expect(readFileSync(file, 'utf8')).toBe(TEXT);
   });
 
-  test('has a schema, whole and key by key', async () => {
+  test('has a schema, as a whole and by key', async () => {
     const { schema, uiHints } = await ask('config.schema');
     expect(schema.properties.gateway).toBeDefined();
     expect(uiHints['gateway.auth.token']).toMatchObject({ sensitive: true });
@@ -176,7 +176,7 @@ describe('what there is', () => {
     expect(skills).toMatchObject([{ name: 'deploy', eligible: true, source: 'troupe-shared' }]);
   });
 
-  test('the machine, what was used, and messengers, which there are none of', async () => {
+  test('the machine, the usage, and channels, of which there are none', async () => {
     expect(await ask('system.info')).toMatchObject({ pid: process.pid, diskPath: home });
     expect((await ask('channels.status')).channelOrder).toEqual([]);
     await ask('chat.send', { sessionKey: 'main', message: 'hello', idempotencyKey: 'u1' });
@@ -188,7 +188,7 @@ describe('what there is', () => {
     expect((await ask('usage.status')).providers).toEqual([]);
   });
 
-  test('the log goes on where the last look ended', async () => {
+  test('the log continues where the last response ended', async () => {
     const first = await ask('logs.tail', { limit: 50 });
     expect(first.lines.join('\n')).toContain('listening');
     expect(await ask('logs.tail', { cursor: first.cursor })).toMatchObject({ lines: [] });
@@ -198,7 +198,7 @@ describe('what there is', () => {
 });
 
 describe('health', () => {
-  test('is told when there are other agents, and its version rises', async () => {
+  test('is published when agents change, and its version rises', async () => {
     await ask('agents.create', { name: 'second' });
     const event = (await client.frame(({ event: name }) => name === 'health')) as unknown as {
       payload: { agents: { agentId: string }[] };

@@ -35,7 +35,7 @@ function openCluster() {
   return { enter, heard, told: () => told };
 }
 
-it('says nothing where all processes have one bucket and one key', async () => {
+it('logs nothing if all processes have one bucket and one key', async () => {
   const { enter, heard, told } = openCluster();
   const folder = scratchFolder();
   for (const name of ['ann', 'bob', 'eve']) await enter(name, { folder });
@@ -44,7 +44,7 @@ it('says nothing where all processes have one bucket and one key', async () => {
   expect(heard).toEqual({ ann: [], bob: [], eve: [] });
 });
 
-it('tells both sides of a process whose files are elsewhere, once', async () => {
+it('notifies both processes once if their buckets differ', async () => {
   const { enter, heard } = openCluster();
   const folder = scratchFolder();
   await enter('ann', { folder });
@@ -62,7 +62,7 @@ it('tells both sides of a process whose files are elsewhere, once', async () => 
   expect(heard['ann']).toHaveLength(1);
 });
 
-it('notices that files of one folder are sealed with two keys', async () => {
+it('detects that files of one folder are sealed with two keys', async () => {
   const { enter, heard } = openCluster();
   const folder = scratchFolder();
   await enter('ann', { folder });
@@ -70,7 +70,7 @@ it('notices that files of one folder are sealed with two keys', async () => {
   await eventually(() => expect(heard['ann']?.join()).toContain('sealed with the key'));
 });
 
-it('tells both sides of two keys for sensitive payloads', async () => {
+it('notifies both processes if their keys for sensitive payloads differ', async () => {
   const { enter, heard } = openCluster();
   const folder = scratchFolder();
   await enter('ann', { folder });
@@ -81,7 +81,7 @@ it('tells both sides of two keys for sensitive payloads', async () => {
   });
 });
 
-it('says that a bucket cannot be used, and what others say is not believed blindly', async () => {
+it('reports an unusable bucket, and validates what others publish', async () => {
   const bus = new InProcessBus();
   onTestFinished(() => bus.close());
   const said: string[] = [];

@@ -39,14 +39,14 @@ describe('the rules of a start', () => {
       ).toEqual([]);
   });
 
-  it('refuse a pattern of commands that matches nothing, at its place', () => {
+  it('refuse a command pattern that matches nothing, with its place', () => {
     const allow = "exec: { allow: ['git status', 'sudo *'] }";
     expect(
       pathsOf(`{ tools: { ${allow} }, agents: { agents: [{ id: 'a', tools: { ${allow} } }] } }`),
     ).toEqual(['tools.exec.allow[1]', 'agents.agents[0].tools.exec.allow[1]']);
   });
 
-  it('are those of a process that is started without a file', () => {
+  it('apply to a process that is started without a file', () => {
     const { config } = load("{ agents: { defaults: { model: 'nobody/x', fallbacks: ['no/y'] } } }");
     for (const start of [() => assertStartable(config), () => createProcessServices(config)]) {
       expect(start).toThrow(ConfigError);
@@ -94,7 +94,7 @@ describe('one report', () => {
     );
   });
 
-  it('blames nothing that is only the consequence of another mistake', () => {
+  it('reports no consequence of another mistake', () => {
     expect(pathsOf("{ agents: { agents: 5, routing: { default: { agent: 'main' } } } }")).toEqual([
       'agents.agents',
     ]);

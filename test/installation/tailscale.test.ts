@@ -46,7 +46,7 @@ const how = (mode: 'off' | 'serve' | 'funnel', binary: string, resetOnExit = tru
 
 describe('a publication by Tailscale', () => {
   it.each(['serve', 'funnel'] as const)(
-    '%s leads to the port, and is taken back at the end',
+    '%s forwards to the port, and ends when troupe stops',
     async (mode) => {
       const closed: string[] = [];
       const { log } = listener();
@@ -58,19 +58,19 @@ describe('a publication by Tailscale', () => {
     },
   );
 
-  it('stays at the end where it is not to be taken back', async () => {
+  it('remains after the end without resetOnExit', async () => {
     const gateway = await publishedBy(how('serve', program(), false), open(), listener().log);
     await gateway.close();
     expect(calls()).toEqual(['serve --bg --yes 18789']);
   });
 
-  it('that is off asks nobody', async () => {
+  it('runs no command when it is off', async () => {
     const gateway = await publishedBy(how('off', program()), open(), listener().log);
     await gateway.close();
     expect(calls()).toEqual([]);
   });
 
-  it('that fails leaves the gateway open, says why and what to run, and takes nothing back', async () => {
+  it('keeps the gateway open when it fails, and logs the reason and the remedy', async () => {
     const { warned, log } = listener();
     const gateway = await publishedBy(how('serve', program('not logged in')), open(), log);
     expect(warned.join()).toMatch(/not logged in/);
@@ -79,7 +79,7 @@ describe('a publication by Tailscale', () => {
     expect(calls()).toEqual(['serve --bg --yes 18789']);
   });
 
-  it('by a program that is not there is said as well', async () => {
+  it('reports a missing program as well', async () => {
     const { warned, log } = listener();
     await publishedBy(how('funnel', join(folder, 'none')), open(), log);
     expect(warned.join()).toMatch(/ENOENT/);

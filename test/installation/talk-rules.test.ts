@@ -8,12 +8,12 @@ import { NO_TALK, OPEN_TALK } from '../servers/talk-rules.ts';
 
 const rulesOf = (text: string) => talkRulesOf(load(text).config);
 
-it('is the rules of the tests when it says nothing, or only that they may talk', () => {
+it('equals the defaults without settings, or with only enabled set', () => {
   expect(rulesOf('{}')).toEqual(NO_TALK);
   expect(rulesOf('{ tools: { agentToAgent: { enabled: true } } }')).toEqual(OPEN_TALK);
 });
 
-it('keeps every word of the file', () => {
+it('contains every setting of the file', () => {
   const rules = rulesOf(`{
     agents: {
       defaults: { sandbox: { sessionToolsVisibility: 'all' } },
@@ -76,7 +76,7 @@ it('keeps every word of the file', () => {
   });
 });
 
-it('lays what an agent says of itself over the defaults, key by key', () => {
+it('overrides the defaults with the settings of an agent, key by key', () => {
   const rules = rulesOf(`{ agents: { agents: [
     { id: 'a', subagents: { sandbox: { allowlist: ['exec'], timeout: 60000 } } }, { id: 'b' }] } }`);
   expect(spawnRulesFor(rules, 'a')).toEqual({
@@ -88,7 +88,7 @@ it('lays what an agent says of itself over the defaults, key by key', () => {
   expect(spawnRulesFor(rules, 'made-up')).toEqual(NO_TALK.spawn);
 });
 
-it('is what every process of a configuration gives to its tools', () => {
+it('is the policy of the tools of every process', () => {
   const { config } = load(`{ tools: { agentToAgent: { enabled: true } },
     agents: { agents: [{ id: 'a' }, { id: 'b', a2a: { allowIncoming: [] } }] } }`);
   const { talk } = createProcessServices(config).services;

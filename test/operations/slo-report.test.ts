@@ -84,7 +84,7 @@ const tasks = (count: number, task: Task): Task[] => Array.from({ length: count 
 const done: Task = { acceptedAgo: HOUR, tookSec: 1 };
 
 describe('the report of objectives', () => {
-  it('breaks none where nothing has happened yet', async () => {
+  it('meets all without measurements', async () => {
     const whole = await report([]);
     expect(whole.objectives.map(({ measured, kept }) => [measured, kept])).toEqual([
       [null, null],
@@ -94,7 +94,7 @@ describe('the report of objectives', () => {
     expect(whole.kept).toBe(true);
   });
 
-  it('holds the end of 95 in 100 tasks against their ETA and 60 s', async () => {
+  it('compares the end of 95 in 100 tasks with their ETA and 60 s', async () => {
     const late = { acceptedAgo: HOUR, tookSec: 361 };
     const kept = await report([...tasks(95, done), ...tasks(5, late)]);
     expect(objective(kept, 'done_p95')).toMatchObject({ measured: -299, samples: 100, kept: true });
@@ -103,7 +103,7 @@ describe('the report of objectives', () => {
     expect(broken.kept).toBe(false);
   });
 
-  it('counts a task that should have ended by now as late, and one that runs in time not', async () => {
+  it('counts an overdue task as late, and a running task in time as not late', async () => {
     const stuck = await report(tasks(10, { acceptedAgo: HOUR }));
     expect(objective(stuck, 'done_p95')).toMatchObject({ measured: 3_300, kept: false });
     const running = await report(tasks(10, { acceptedAgo: 10_000 }));
@@ -111,13 +111,13 @@ describe('the report of objectives', () => {
     expect(running.tasks).toBe(10);
   });
 
-  it('looks at no task that was accepted before', async () => {
+  it('ignores tasks that were accepted before the period', async () => {
     const old = { acceptedAgo: 2 * HOUR, tookSec: 4_000 };
     const whole = await report([...tasks(3, done), ...tasks(50, old)], [], { hours: 1 });
     expect(whole).toMatchObject({ tasks: 3, estimated: false, kept: true });
   });
 
-  it('allows one dead letter in a thousand tasks, those dealt with included', async () => {
+  it('allows one dead letter in a thousand tasks, redriven and dropped ones included', async () => {
     const letter = { agoMs: HOUR };
     const many = tasks(1_000, done);
     expect(objective(await report(many, [letter]), 'dead_letters')).toMatchObject({
@@ -130,7 +130,7 @@ describe('the report of objectives', () => {
     expect(objective(await report(many, others), 'dead_letters').measured).toBe(0.001);
   });
 
-  it('holds acceptance against a second, and says whose it is', async () => {
+  it('compares the time to accept with a second, and names the gateway', async () => {
     const ack = (p95Ms: number) => ({ ack: () => ({ p95Ms, count: 10, since: now - HOUR }) });
     const slow = await report([], [], { metrics: ack(1_001) });
     expect(objective(slow, 'ack_p95')).toMatchObject({ measured: 1_001, kept: false });
@@ -138,7 +138,7 @@ describe('the report of objectives', () => {
     expect((await report([], [], { metrics: ack(999) })).kept).toBe(true);
   });
 
-  it('takes a fair sample of too many tasks, and says that it counted by it', async () => {
+  it('uses a fair sample of too many tasks, and marks the result as an estimate', async () => {
     const whole = await report(tasks(20_000, done), [], { rowsMax: 4_000 });
     expect(whole.estimated).toBe(true);
     expect(objective(whole, 'done_p95').samples).toBe(4_000);
@@ -146,7 +146,7 @@ describe('the report of objectives', () => {
     expect(whole.tasks).toBeLessThan(22_000);
   });
 
-  it('lets the event loop go on between slices', async () => {
+  it('yields to the event loop between slices', async () => {
     let ticks = 0;
     const count = () => {
       ticks++;
@@ -158,7 +158,7 @@ describe('the report of objectives', () => {
     expect(ticks).toBeGreaterThanOrEqual(9);
   });
 
-  it('finds the 95th of any tasks', async () => {
+  it('computes the 95th percentile of any number of tasks', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.integer({ min: 1, max: 3_000 }), { minLength: 1, maxLength: 60 }),

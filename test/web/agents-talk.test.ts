@@ -60,7 +60,7 @@ const tell = (event: object) => {
   system.bus.publish(runEventsTopic('default', MAIN), { ...told, ...about });
 };
 
-test('a subagent is a card that changes while one looks, and leads to its conversation', async () => {
+test('a subagent is a card that is updated and links to its conversation', async () => {
   system.commit(MAIN, { type: 'user', runId: 'r1', text: 'find it', at: 1 });
   const page = await online();
   await page.getByText('find it').waitFor();
@@ -99,7 +99,7 @@ test('a subagent is a card that changes while one looks, and leads to its conver
   await page.getByText('find it').waitFor();
 });
 
-test('what agents say to each other is folded, and is not shown as the person’s', async () => {
+test('messages between agents are folded, and not shown as the user’s', async () => {
   const from = (kind: 'agent' | 'subagents' | 'task', ids: string[]) => ({
     origin: { kind, sessionKey: 'agent:work:main', ids },
   });
@@ -116,7 +116,7 @@ test('what agents say to each other is folded, and is not shown as the person’
   await page.getByText('two results').waitFor();
 });
 
-test('a subagent stands under the run that started it, and goes with a history that is too old', () => {
+test('a subagent is shown under the run that started it, and not without that run', () => {
   const message = (runId: string) => ({ id: runId, runId, role: 'user', content: runId });
   const subagent = (id: string, runId: string, status: string) => ({
     id,
@@ -142,7 +142,7 @@ test('a subagent stands under the run that started it, and goes with a history t
   expect(now.parent).toBe(MAIN);
 });
 
-test('that an agent declines to reply to another is not shown as words to people', () => {
+test('a declined reply to another agent is not shown', () => {
   const origin = { kind: 'agent', sessionKey: 'agent:work:main', ids: ['k'] } as const;
   const said = (id: string, runId: string, role: string, content: string, more: object = {}) => {
     return { id, runId, role, content, ...more };

@@ -46,7 +46,7 @@ const shown = (conversation: Conversation) =>
   });
 
 describe('a conversation', () => {
-  test('shows each message and each answer once, wherever it comes from', () => {
+  test('shows each message and each answer once, whatever its source', () => {
     let now = withSent(emptyConversation, sent('a', 'hi'));
     now = withChatEvent(now, delta('a', 'hel'));
     expect(shown(now)).toEqual(['sent hi', 'live hel']);
@@ -66,7 +66,7 @@ describe('a conversation', () => {
     expect(now.outbox).toEqual([]);
   });
 
-  test('shows a message that a run sends once, at its place, before the answer', () => {
+  test('shows a message that a run sends once, in order, before the answer', () => {
     let now = withSent(emptyConversation, sent('a', 'hi'));
     now = withAgentEvent(now, { runId: 'a', stream: 'lifecycle', data: { phase: 'start' } });
     now = withChatEvent(now, final('a:message:4', 'one moment'));
@@ -81,7 +81,7 @@ describe('a conversation', () => {
     expect(shown(now)).toEqual(['user hi', 'assistant one moment', 'assistant done']);
   });
 
-  test('keeps an answer that ended while an older history was on its way', () => {
+  test('keeps an answer that ended while an older history was loading', () => {
     let now = withSent(emptyConversation, sent('a', 'hi'));
     now = withChatEvent(now, final('a', 'hello'));
     const older = history([user('a', 'hi')], { inFlightRun: { runId: 'a', text: '' } });
@@ -89,7 +89,7 @@ describe('a conversation', () => {
     expect(activeRun(withHistory(now, older))).toBeUndefined();
   });
 
-  test('puts an answer after its own message, and what waits after that', () => {
+  test('shows an answer after its own message, and waiting messages after that', () => {
     let now = withHistory(emptyConversation, history([user('a', 'one')]));
     now = withSent(withSent(now, sent('b', 'two')), sent('c', 'three'));
     now = withChatEvent(now, delta('a', 'first'));
@@ -105,14 +105,14 @@ describe('a conversation', () => {
     expect(activeRun(now)?.runId).toBe('b');
   });
 
-  test('says that a message waits only when it knows: a reload shows what was kept, then the truth', () => {
+  test('marks a message as waiting only if it is known: a reload shows the stored state first', () => {
     const kept = withSent(emptyConversation, sent('a', 'hi'));
     expect(shown(kept)).toEqual(['sent hi']);
     expect(shown(withHistory(kept, history([])))).toEqual(['queued hi']);
     expect(shown(withHistory(kept, history([user('a', 'hi')])))).toEqual(['user hi']);
   });
 
-  test('forgets a live answer that the gateway no longer knows: it ended while nobody listened', () => {
+  test('removes a live answer that ended while the page was disconnected', () => {
     let now = withChatEvent(emptyConversation, delta('a', 'half'));
     now = withHistory(now, history([user('a', 'hi'), answer('a', 'whole')]));
     expect(shown(now)).toEqual(['user hi', 'assistant whole']);
@@ -121,7 +121,7 @@ describe('a conversation', () => {
     expect(activeRun(now)).toBeUndefined();
   });
 
-  test('keeps what was said before an answer was cut off, at its place', () => {
+  test('keeps the text before an interruption of an answer, in order', () => {
     let now = withChatEvent(emptyConversation, delta('a', 'half an'));
     now = withChatEvent(now, { runId: 'a', state: 'aborted' });
     const end: HistoryMessage = {
@@ -167,7 +167,7 @@ describe('a conversation', () => {
     expect(shown(now).at(-1)).toBe('live Noon.');
   });
 
-  test('takes a replaced text whole, with or without the text so far', () => {
+  test('replaces the whole text, with or without the text so far', () => {
     let now = withChatEvent(emptyConversation, delta('a', 'wrong'));
     now = withChatEvent(now, { runId: 'a', state: 'delta', deltaText: 'right', replace: true });
     now = withChatEvent(now, { runId: 'a', state: 'delta', deltaText: ' now' });
@@ -175,7 +175,7 @@ describe('a conversation', () => {
   });
 
   test.each([true, false])(
-    'tells the answer of a command aside (acknowledged first: %s)',
+    'shows the answer of a command separately (acknowledged first: %s)',
     (first) => {
       const command = { ...sent('k', '/status'), command: true };
       let now = withHistory(emptyConversation, history([user('a', 'hi'), answer('a', 'hello')]));
@@ -204,7 +204,7 @@ describe('a conversation', () => {
     expect(shown(now)).toEqual(['user one', 'user two', 'assistant both']);
   });
 
-  test('shows what a tool was called with, in short, and not as done before it is', () => {
+  test('shows the arguments of a tool in short, and marks it done only when it is', () => {
     let now = withSent(emptyConversation, sent('a', 'list'));
     const about = { toolCallId: 'c', name: 'exec' };
     const tool = (data: object) =>

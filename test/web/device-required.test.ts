@@ -93,7 +93,7 @@ const keyFacts = (page: Page) =>
     return { extractable: privateKey.extractable, exported };
   });
 
-test('the page of this machine comes in as a device, and is the same one after a reload', async () => {
+test('the page on this machine connects as a device, and is the same one after a reload', async () => {
   await serve();
   const page = await open(withToken(gateway.url));
   await online(page);
@@ -111,7 +111,7 @@ test('the page of this machine comes in as a device, and is the same one after a
   expect(await devices()).toEqual([device]);
 });
 
-test('tabs that open at once for the first time are one device', async () => {
+test('tabs that are first opened at the same time are one device', async () => {
   await serve();
   const context = await browser!.newContext({ locale: 'en-US' });
   const pages = await Promise.all([1, 2, 3].map(() => open(withToken(gateway.url), context)));
@@ -121,7 +121,7 @@ test('tabs that open at once for the first time are one device', async () => {
   expect(await devices()).toHaveLength(1);
 });
 
-test('the page from elsewhere waits for an approval by the command that it shows', async () => {
+test('the page on another machine waits for an approval and shows its command', async () => {
   await serve({ trustedProxy: { proxies: ['127.0.0.1'] } });
   const remote = await forwarder(gateway);
   const page = await open(withToken(remote.url));
@@ -136,7 +136,7 @@ test('the page from elsewhere waits for an approval by the command that it shows
   await remote.close();
 });
 
-test('a page over plain HTTP from elsewhere says why it cannot be a device', async () => {
+test('a plain-HTTP page from another machine shows why it cannot be a device', async () => {
   await serve();
   const page = await open(withToken(`http://afar.example:${gateway.port}/`));
   await page.getByText('https:// or localhost').waitFor();
@@ -181,7 +181,7 @@ test('bug: a damaged key in the browser kept the page out permanently', async ()
   expect(await devices()).toHaveLength(2);
 });
 
-test('a page whose device was removed is admitted by the gateway that requires none', async () => {
+test('a page whose device was removed connects to a gateway that requires none', async () => {
   await serve();
   const page = await open(withToken(gateway.url));
   await online(page);
@@ -196,7 +196,7 @@ test('a page whose device was removed is admitted by the gateway that requires n
   await online(page);
 });
 
-test('a gateway that requires no device gets none', async () => {
+test('no device is sent to a gateway that requires none', async () => {
   await serve({ deviceIdentity: 'optional' });
   await online(await open(withToken(gateway.url)));
   expect(await devices()).toEqual([]);

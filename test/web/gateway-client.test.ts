@@ -41,7 +41,7 @@ const open = async (system: FakeSessionSystem) => {
 
 afterEach(closeAll);
 
-test('events that were missed are passed on in order, before the page is told that it is back', async () => {
+test('missed events are passed on in order, before the page is online', async () => {
   const system = new FakeSessionSystem();
   const { client, told, sockets, gaps } = await open(system);
   await client.request('chat.send', { sessionKey: MAIN, message: 'go', idempotencyKey: 'r' });
@@ -68,7 +68,7 @@ test('events that were missed are passed on in order, before the page is told th
   client.stop();
 });
 
-test('requests that the break cut off say so, and may be sent again', async () => {
+test('interrupted requests are rejected, and may be sent again', async () => {
   const { client, sockets } = await open(new FakeSessionSystem());
   const cut = client.request('agent.wait', { runId: 'none', timeoutMs: 30_000 });
   sockets[0]!.terminate();

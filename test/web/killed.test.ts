@@ -6,7 +6,7 @@ import { type Started, startProgram } from '../cli/program.ts';
 import { scratchFolder } from '../runtime/config/folder.ts';
 import { chromiumPath, NO_CHROMIUM, openChromium } from './chromium.ts';
 
-test('kill -9 of the server in the middle of an answer loses no message, and doubles none', async (context) => {
+test('kill -9 of the server during an answer loses no message and duplicates none', async (context) => {
   if (chromiumPath === undefined) return context.skip(NO_CHROMIUM);
   const home = scratchFolder();
   const port = await freePort();

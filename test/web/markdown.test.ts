@@ -5,7 +5,7 @@ import { parseInline, parseMarkdown } from '../../web/markdown.ts';
 const paragraph = (text: string) => ({ type: 'paragraph', lines: [[{ type: 'text', text }]] });
 
 describe('Markdown', () => {
-  test('knows fences, also one that is still being written', () => {
+  test('parses fences, also an incomplete one', () => {
     expect(parseMarkdown('See:\n```ts\nconst a = 1;\n\n# b\n```\nDone.')).toEqual([
       paragraph('See:'),
       { type: 'code', language: 'ts', text: 'const a = 1;\n\n# b' },
@@ -17,7 +17,7 @@ describe('Markdown', () => {
     ]);
   });
 
-  test('knows headings, lists and paragraphs of several lines', () => {
+  test('parses headings, lists and paragraphs of several lines', () => {
     expect(parseMarkdown('# Title\none\ntwo\n\n- a\n- b\n3. c\n4. d')).toMatchObject([
       { type: 'heading' },
       { type: 'paragraph', lines: [[{ text: 'one' }], [{ text: 'two' }]] },
@@ -26,7 +26,7 @@ describe('Markdown', () => {
     ]);
   });
 
-  test('knows code, bold and links in a line', () => {
+  test('parses code, bold and links in a line', () => {
     expect(parseInline('a `b` **c** [d](https://e.f/g) https://h.i/j.')).toEqual([
       { type: 'text', text: 'a ' },
       { type: 'code', text: 'b' },
@@ -73,7 +73,7 @@ describe('Markdown', () => {
     );
   });
 
-  test('is quick on a text made to be slow', () => {
+  test('is fast on an adversarial text', () => {
     for (const text of [
       '`'.repeat(20_000),
       '**a'.repeat(7_000),

@@ -94,7 +94,7 @@ const ready = async (nodeId: string, command = 'camera.snap'): Promise<void> =>
     })
     .toContain(command);
 
-test('a page is let in as a node, and says what it can do, with schemas and permissions', async () => {
+test('a page is paired as a node, and sends its commands with schemas and permissions', async () => {
   await serve();
   const page = await openNode();
   await here(page);
@@ -121,7 +121,7 @@ test('a page is let in as a node, and says what it can do, with schemas and perm
   expect(await idOf(page)).toBe(nodeId);
 });
 
-test('a page takes a picture, tells where it is, and films the screen when its person agrees', async () => {
+test('a page takes a picture, returns its position, and records the screen when its user agrees', async () => {
   await serve();
   const page = await openNode();
   await here(page);
@@ -153,7 +153,7 @@ test('a page takes a picture, tells where it is, and films the screen when its p
   await page.locator('.asked', { hasText: 'camera.snap' }).waitFor();
 }, 60_000);
 
-test('what an agent shows runs no script, fetches nothing and is in a frame of its own', async () => {
+test('content of an agent runs no script, fetches nothing and is in a separate frame', async () => {
   await serve();
   const page = await openNode();
   let fetched = 0;
@@ -184,7 +184,7 @@ test('what an agent shows runs no script, fetches nothing and is in a frame of i
   elsewhere.close();
 });
 
-test('what is switched off is told as denied, and refused; parameters are checked by schema', async () => {
+test('a disabled capability is reported as denied and refused; parameters are validated', async () => {
   await serve();
   const page = await openNode();
   await here(page);
@@ -202,7 +202,7 @@ test('what is switched off is told as denied, and refused; parameters are checke
   expect(wrong.error?.message).toContain('facing');
 });
 
-test('the same key again is the same picture, and the page comes back to a gateway that restarts', async () => {
+test('a repeated key returns the same picture, and the page reconnects after a restart', async () => {
   await serve();
   const page = await openNode();
   await here(page);
@@ -223,7 +223,7 @@ test('the same key again is the same picture, and the page comes back to a gatew
   expect(place.payload.payload.lat).toBe(10.77);
 }, 60_000);
 
-test('where nobody is let in by itself the page waits, and the devices panel decides', async () => {
+test('without automatic pairing the page waits, and the devices panel approves it', async () => {
   await serve({ auth: { mode: 'token', token: TOKEN, allowLocal: false } });
   const context = await newContext();
   const first = await context.newPage();

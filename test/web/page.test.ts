@@ -89,7 +89,7 @@ const restart = async (): Promise<void> => {
 };
 
 describe('a conversation', () => {
-  test('streams, has exactly one answer, and is there again after a reload', async () => {
+  test('streams, has exactly one answer, and is shown again after a reload', async () => {
     const page = await online();
     await say(page, 'What is six times seven?');
     await running();
@@ -111,7 +111,7 @@ describe('a conversation', () => {
     expect(await page.locator('.message.agent strong').textContent()).toBe('42');
   });
 
-  test('goes on where it is when the server restarts in the middle of an answer', async () => {
+  test('continues when the server restarts during an answer', async () => {
     const page = await online();
     await say(page, 'Tell me a story');
     const runId = await running();
@@ -131,7 +131,7 @@ describe('a conversation', () => {
     expect(runId).toBeDefined();
   });
 
-  test('that is opened in the middle of an answer shows what there is of it', async () => {
+  test('shows the partial answer when it is opened during one', async () => {
     const first = await online();
     await say(first, 'hello');
     await running();
@@ -149,7 +149,7 @@ describe('a conversation', () => {
     }
   });
 
-  test('takes messages while it answers: they wait for their turn, and an answer can be stopped', async () => {
+  test('queues messages during an answer, which can be stopped', async () => {
     const page = await online();
     await say(page, 'first');
     await running();
@@ -197,7 +197,7 @@ describe('a conversation', () => {
     await expect.poll(() => texts(page, '.log > li'), soon).toEqual(lines);
   });
 
-  test('says why an answer failed', async () => {
+  test('shows why an answer failed', async () => {
     const page = await online();
     await say(page, 'hello');
     await running();
@@ -208,7 +208,7 @@ describe('a conversation', () => {
 });
 
 describe('the end of the log', () => {
-  test('is kept in view, unless one has gone up to read; writing goes back to it', async () => {
+  test('stays in view unless the user has scrolled up; a new message scrolls back to it', async () => {
     const page = await online({ viewport: { width: 800, height: 400 } });
     const bottom = () =>
       page.locator('main').evaluate((box) => box.scrollHeight - box.scrollTop - box.clientHeight);
@@ -228,7 +228,7 @@ describe('the end of the log', () => {
 });
 
 describe('a message', () => {
-  test('that is written while the server is away is sent once it is back, once', async () => {
+  test('is sent once after a reconnect if it was written while the server was down', async () => {
     const page = await online();
     const { port } = gateway;
     await gateway.close();
@@ -242,7 +242,7 @@ describe('a message', () => {
     await expect.poll(() => texts(page, '.message'), soon).toEqual(['are you there?', 'I am.']);
   });
 
-  test('that was not acknowledged is sent again after a reload, under its own key', async () => {
+  test('is sent again with its key after a reload if it was not acknowledged', async () => {
     const page = await online();
     const ask = system.ask.bind(system);
     // The message arrives, its acknowledgement does not.
@@ -261,7 +261,7 @@ describe('a message', () => {
     await expect.poll(() => texts(page, '.message'), soon).toEqual(['only once', 'Yes.']);
   });
 
-  test('that is refused says why, and can be tried again or discarded', async () => {
+  test('shows why it was refused, and can be sent again or discarded', async () => {
     const page = await online();
     const ask = system.ask.bind(system);
     const error = { code: 'RATE_LIMIT_EXCEEDED', message: 'too many messages wait' } as const;
@@ -278,7 +278,7 @@ describe('a message', () => {
     expect(await texts(page, '.message.user')).toEqual(['two']);
   });
 
-  test('may have several lines; Enter sends it, and not while a word is being composed', async () => {
+  test('may have several lines; Enter sends it, except in an input method', async () => {
     const page = await online();
     const field = page.getByRole('textbox', { name: 'Message' });
     await field.fill('one');
@@ -292,7 +292,7 @@ describe('a message', () => {
     expect(await field.inputValue()).toBe('');
   });
 
-  test('and its answer are text, whatever they look like', async () => {
+  test('is shown as text, like its answer, whatever it contains', async () => {
     const page = await online();
     const evil = '<img src=x onerror="document.title=1"> [x](javascript:alert(1)) <b>b</b>';
     await say(page, evil);
@@ -314,7 +314,7 @@ describe('the token', () => {
     await other.getByText('needs the token').waitFor();
   });
 
-  test('that is wrong is asked for again, without trying on', async () => {
+  test('is requested again when it is wrong, without a retry', async () => {
     const page = await open({}, '#token=wrong');
     await page.getByText('The gateway refused the connection').waitFor();
     await page.getByLabel('Token').fill(TOKEN);
@@ -333,7 +333,7 @@ describe('the page', () => {
     expect(await page.getByLabel('Token').count()).toBe(0);
   });
 
-  test('names what it shows for people who do not see it', async () => {
+  test('has labels for screen readers', async () => {
     const page = await online();
     await page.getByRole('log', { name: 'Conversation' }).waitFor();
     await page.getByRole('status').getByText('Connected').waitFor();
@@ -341,7 +341,7 @@ describe('the page', () => {
     expect(await page.locator('html').getAttribute('lang')).toBe('en');
   });
 
-  test('speaks Vietnamese to a browser that does', async () => {
+  test('is in Vietnamese for a Vietnamese browser', async () => {
     const page = await open({ locale: 'vi-VN' });
     await page.getByText('Đã kết nối').waitFor();
     expect(await page.locator('html').getAttribute('lang')).toBe('vi');
@@ -377,7 +377,7 @@ describe('the page', () => {
     for (const ratio of ratios) expect(ratio).toBeGreaterThanOrEqual(4.5);
   });
 
-  test('fits a telephone without scrolling sideways', async () => {
+  test('fits a phone without horizontal scrolling', async () => {
     const page = await online({ viewport: { width: 390, height: 700 } });
     await say(page, 'x'.repeat(300));
     await running();

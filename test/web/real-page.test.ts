@@ -10,7 +10,7 @@ beforeEach((context) => {
   if (chromiumPath === undefined) context.skip(NO_CHROMIUM);
 });
 
-test('an answer that a restart interrupts goes on by itself, and is one answer', async () => {
+test('an answer that a restart interrupts continues, and is one answer', async () => {
   const folder = dataFolder();
   const webRoot = await buildPage();
   const browser = await openChromium();

@@ -49,7 +49,7 @@ const say = async (page: Page, text: string) => {
 const running = () => eventually(() => system.running(MAIN), 'a run');
 const texts = (page: Page, selector: string) => page.locator(selector).allTextContents();
 
-test('a command that waits is a card; one answer closes it on every page', async () => {
+test('a pending command is a card; one decision closes it on every page', async () => {
   const decided: unknown[] = [];
   const table = system.kept.table<object>('approvals');
   const options = ['allow-once', 'allow-always', 'deny'].map((name) => ({ name }));
@@ -98,7 +98,7 @@ test('a command that waits is a card; one answer closes it on every page', async
   expect(decided).toEqual(['allow-always']);
 });
 
-test('a tool is a card with its arguments in short, and its result when one asks for it', async () => {
+test('a tool call is a card with short arguments, and its result when unfolded', async () => {
   const page = await online();
   await say(page, 'what is there?');
   await running();
@@ -122,7 +122,7 @@ test('a tool is a card with its arguments in short, and its result when one asks
   expect(await texts(page, '.tool code')).toEqual(['ls']);
 });
 
-test('what is written while an answer runs steers it, and stands in one conversation', async () => {
+test('a message during an answer steers it, and is shown once', async () => {
   const page = await online();
   await say(page, 'count to ten');
   const runId = await running();
@@ -143,7 +143,7 @@ test('what is written while an answer runs steers it, and stands in one conversa
   expect(await page.locator('.message.agent').count()).toBe(1);
 });
 
-test('a command is answered beside the conversation', async () => {
+test('the answer of a command is shown separately', async () => {
   const page = await online();
   await say(page, '/help');
   await page.locator('.aside', { hasText: '/compact [instructions]' }).waitFor();
@@ -153,7 +153,7 @@ test('a command is answered beside the conversation', async () => {
   await page.getByText('Write a message.').waitFor();
 });
 
-test('images are picked, can be left out again, and go with the message', async () => {
+test('images are picked, can be removed, and are sent with the message', async () => {
   const page = await online();
   const png = Buffer.from(
     'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
@@ -171,7 +171,7 @@ test('images are picked, can be left out again, and go with the message', async 
   expect(await page.locator('.images img').count()).toBe(0);
 });
 
-test('a tool that runs shows the end of what it says, one that failed its error, and how long it took', async () => {
+test('a running tool shows the end of its output, a failed one its error and duration', async () => {
   const page = await online();
   await say(page, 'build it');
   const runId = await running();
@@ -200,7 +200,7 @@ test('a tool that runs shows the end of what it says, one that failed its error,
   await failed.getByText('Error', { exact: true }).waitFor();
 });
 
-test('a command that waits says who asks and where, and is answered by the keyboard', async () => {
+test('a pending command shows its agent and place, and is decided by keyboard', async () => {
   const decided: unknown[] = [];
   const table = system.kept.table<object>('approvals');
   const row = {

@@ -67,7 +67,7 @@ const asked = (page: Page) => page.locator('.message.user .plain').allTextConten
 const soon = { timeout: 10_000 };
 
 describe('the list of conversations', () => {
-  test('begins new ones, goes between them, and keeps what was written in each', async () => {
+  test('creates conversations, switches between them, and keeps the draft of each', async () => {
     const page = await open();
     await say(page, 'first words');
     await answered(page);
@@ -90,7 +90,7 @@ describe('the list of conversations', () => {
     await expect.poll(() => field(page).inputValue(), soon).toBe('half a thou');
   });
 
-  test('renames, searches and deletes, and asks before it deletes', async () => {
+  test('renames, searches and deletes, and confirms a deletion', async () => {
     const page = await open();
     await say(page, 'apples');
     await answered(page);
@@ -126,7 +126,7 @@ describe('the list of conversations', () => {
     await expect.poll(async () => (await titles(page)).length, soon).toBe(1);
   });
 
-  test('offers the agents, marks what is new elsewhere, and what is open', async () => {
+  test('lists the agents, and marks unread and open conversations', async () => {
     const page = await open();
     const other = await open();
     await say(page, 'hello');
@@ -146,7 +146,7 @@ describe('the list of conversations', () => {
 });
 
 describe('a message', () => {
-  test('that waits in one conversation is sent while another is open, also by a new page', async () => {
+  test('is sent while another conversation is open, also by a new page', async () => {
     const page = await open();
     await page.getByRole('button', { name: 'New conversation' }).click();
     const { hash } = new URL(page.url());
@@ -166,7 +166,7 @@ describe('a message', () => {
     await answered(later);
   });
 
-  test('takes images that are dropped and pasted, and says why other files are not taken', async () => {
+  test('accepts dropped and pasted images, and shows why other files are refused', async () => {
     const page = await open();
     const give = (kind: 'drop' | 'paste', name: string, type: string, bytes: number) =>
       page.evaluate(
@@ -229,7 +229,7 @@ describe('the keyboard', () => {
       expect([...seen]).toContain(name);
   });
 
-  test('stops an answer by Escape, which can be asked for again', async () => {
+  test('stops an answer by Escape, which can be requested again', async () => {
     await gateway.close();
     await system.stop();
     system = await openRealSystem(folder.path, 5);
@@ -248,7 +248,7 @@ describe('the keyboard', () => {
 
 describe('the looks', () => {
   test.each(['light', 'dark'] as const)(
-    'are legible when a person chooses %s, whatever the system has',
+    'are legible when the user selects %s, whatever the system setting',
     async (theme) => {
       const page = await open({ colorScheme: theme === 'light' ? 'dark' : 'light' });
       await say(page, 'what is 6*7?');
@@ -269,7 +269,7 @@ describe('the looks', () => {
     },
   );
 
-  test('fit 360 px without scrolling sideways, with the conversations over the page', async () => {
+  test('fit 360 px without horizontal scrolling, with the list over the page', async () => {
     const page = await open({ viewport: { width: 360, height: 640 } });
     await say(page, `what is 6*7? ${'x'.repeat(200)}`);
     await answered(page);

@@ -85,7 +85,7 @@ const invoke = (nodeId: string, command: string, params: object, idempotencyKey 
 const question = () =>
   operator.frame(({ event }) => event === 'exec.approval.requested').then(({ payload }) => payload);
 
-test('a command that no pattern allows runs after a person has said yes, and not before', async () => {
+test('a command that no pattern allows runs only after an approval', async () => {
   const nodeId = await serve({ mode: 'ask', allow: [] });
   const mark = join(folder, 'mark');
   const running = invoke(nodeId, 'system.run', { command: ['touch', mark] });
@@ -97,7 +97,7 @@ test('a command that no pattern allows runs after a person has said yes, and not
   expect(existsSync(mark)).toBe(true);
 });
 
-test('a command that a person refused is FORBIDDEN, and nothing ran', async () => {
+test('a denied command is FORBIDDEN and does not run', async () => {
   const nodeId = await serve({ mode: 'ask', allow: [] });
   const mark = join(folder, 'mark');
   const running = invoke(nodeId, 'system.run', { command: `touch ${mark}` });
@@ -107,7 +107,7 @@ test('a command that a person refused is FORBIDDEN, and nothing ran', async () =
   expect(existsSync(mark)).toBe(false);
 });
 
-test('a command that nobody answered for in time is FORBIDDEN, and nothing ran', async () => {
+test('a command whose approval expired is FORBIDDEN and does not run', async () => {
   const nodeId = await serve({ mode: 'ask', allow: [] }, 1_000);
   const mark = join(folder, 'mark');
   const answer = await invoke(nodeId, 'system.run', { command: ['touch', mark] });
@@ -115,7 +115,7 @@ test('a command that nobody answered for in time is FORBIDDEN, and nothing ran',
   expect(existsSync(mark)).toBe(false);
 });
 
-test('what a pattern allows runs at once; what it sees of the environment is named', async () => {
+test('a command that a pattern allows runs at once, with only the named environment variables', async () => {
   const nodeId = await serve({ mode: 'ask', allow: ['echo *', 'env'] });
   process.env['TROUPE_TEST_SECRET'] = 'secret';
   const { payload } = await invoke(nodeId, 'system.run', { command: ['echo', 'a  b'] });
@@ -128,7 +128,7 @@ test('what a pattern allows runs at once; what it sees of the environment is nam
   expect((await invoke(nodeId, 'system.run', forced)).error).toMatchObject({ code: 'FORBIDDEN' });
 });
 
-test('a time-out ends the command with all that it started', async () => {
+test('a time-out ends the command and all its processes', async () => {
   const nodeId = await serve({ mode: 'allow', allow: [] });
   const { payload } = await invoke(nodeId, 'system.run', {
     command: 'sleep 60 & sleep 60',
@@ -187,7 +187,7 @@ test('the identity is the same after a restart, in a file that only its user rea
   expect(statSync(join(folder, 'device.json')).mode & 0o777).toBe(0o600);
 });
 
-test('a command that was cut off by the end of the host is told as unknown and never run again', () => {
+test('a command that the end of the host interrupted is reported as unknown and never runs again', () => {
   const place = join(folder, 'answers');
   expect(new Answers(place).begin('one')).toBe('begin');
   const after = new Answers(place);
@@ -196,7 +196,7 @@ test('a command that was cut off by the end of the host is told as unknown and n
   expect(new Answers(place).begin('two')).toEqual({ ok: true, payloadJSON: '1' });
 });
 
-test('a command that cannot be noted on the disk is not begun, and the node lives', async () => {
+test('a command that cannot be recorded on disk does not start, and the node keeps running', async () => {
   const nodeId = await serve({ mode: 'allow', allow: [] });
   const mark = join(folder, 'mark');
   rmSync(join(folder, 'answers'), { recursive: true });

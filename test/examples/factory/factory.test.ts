@@ -13,14 +13,14 @@ import { freePort } from '../../cli/gateway.ts';
 const readme = readFileSync('examples/factory/README.md', 'utf8');
 const blocks = [...readme.matchAll(/^```(bash)?\n([^]*?)^```$/gm)].map(([, , text]) => text!);
 
-it('runs as its README says: killed in the middle it goes on, and what fails is undone', () => {
+it('runs as its README says: it continues after a kill, and a failed trip is compensated', () => {
   const said = execFileSync(process.execPath, ['tools/run.mjs', 'examples/factory/main.ts'], {
     encoding: 'utf8',
   });
   expect(said).toBe(blocks[1]);
 }, 120_000);
 
-it('takes the call by curl that its README shows, and answers a repeat with the same trip', async () => {
+it('accepts the curl request of its README, and answers a repeat with the same trip', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'troupe-trip-'));
   const port = await freePort();
   const args = ['tools/run.mjs', 'examples/factory/serve.ts', folder, String(port)];

@@ -39,7 +39,7 @@ afterEach(async () => {
   rmSync(path, { recursive: true, force: true });
 });
 
-it('answers when the order is shipped, and charges once however often it is placed', async () => {
+it('answers when the order is shipped, and charges once however often it is sent', async () => {
   const [first, second] = await Promise.all([place(4_999), place(4_999)]);
   expect(first).toEqual({ kind: 'answered', result: { receipt: 'receipt-1' } });
   expect(second).toEqual(first);
@@ -59,7 +59,7 @@ it('does not charge again after a restart between the payment and its receipt', 
   expect(bank.charges).toHaveLength(1);
 });
 
-it('goes on packing after a restart', async () => {
+it('continues packing after a restart', async () => {
   void place(4_999);
   await eventually(() => expect(system.inspect(actor)?.value).toBe('packing'));
   await system.stop();
@@ -68,7 +68,7 @@ it('goes on packing after a restart', async () => {
   expect(bank.charges).toHaveLength(1);
 });
 
-it('tells the customer why the bank declined, again after a restart', async () => {
+it('returns the reason why the bank declined, also after a restart', async () => {
   const declined = {
     kind: 'refused',
     error: { code: 'FORBIDDEN', message: 'the limit of the card is 100.00' },

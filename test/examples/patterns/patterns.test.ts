@@ -29,7 +29,7 @@ const arrows = ({ steps, participants }: RunTrace): readonly string[] => {
 };
 
 describe('a pattern', () => {
-  it('delegation: one task is given away and its result is the answer', async () => {
+  it('delegation: one task is delegated and its result is the answer', async () => {
     const { answers, trace, picture } = await played('delegation');
     expect(answers).toHaveLength(1);
     expect(answers[0]).toContain('main answered: ');
@@ -43,7 +43,7 @@ describe('a pattern', () => {
     expect(faultsOf(picture)).toEqual([]);
   });
 
-  it('pipeline: each stage works on what the one before made of it', async () => {
+  it('pipeline: each stage works on the result of the previous one', async () => {
     const { answers, trace, picture } = await played('pipeline');
     expect(answers).toHaveLength(1);
     const stages = ['writer', 'editor', 'translator'];
@@ -74,7 +74,7 @@ describe('a pattern', () => {
     expect(faultsOf(picture)).toEqual([]);
   });
 
-  it('code review: two reviewers get the same code at once', async () => {
+  it('code review: two reviewers receive the same code at once', async () => {
     const { answers, trace, picture } = await played('code-review');
     for (const reviewer of ['security', 'readability'])
       expect(answers[0]).toContain(`${reviewer} answered: `);
@@ -89,7 +89,7 @@ describe('a pattern', () => {
     expect(faultsOf(picture)).toEqual([]);
   });
 
-  it('research: results of all subagents come together', async () => {
+  it('research: the results of all subagents are combined', async () => {
     const { answers, trace, picture } = await played('research');
     for (const label of ['wind', 'sun', 'water']) expect(answers.at(-1)).toContain(`- ${label}: `);
     expect(kinds(trace, 'result')).toHaveLength(3);
@@ -110,7 +110,7 @@ describe('a pattern', () => {
   });
 });
 
-it('the command plays a pattern, prints the answer and writes the picture', async () => {
+it('the command runs a pattern, prints the answer and writes the diagram', async () => {
   const out = join(scratchFolder(), 'picture.mmd');
   const args = ['tools/run.mjs', 'examples/patterns/main.ts', 'delegation', '--out', out];
   const { stdout } = await promisify(execFile)(process.execPath, args, { timeout: 60_000 });
@@ -118,7 +118,7 @@ it('the command plays a pattern, prints the answer and writes the picture', asyn
   expect(faultsOf(readFileSync(out, 'utf8'))).toEqual([]);
 }, 70_000);
 
-it('the command names the patterns when it is given none', async () => {
+it('the command lists the patterns without an argument', async () => {
   const args = ['tools/run.mjs', 'examples/patterns/main.ts'];
   const ended = promisify(execFile)(process.execPath, args, { timeout: 60_000 });
   await expect(ended).rejects.toMatchObject({
