@@ -33,7 +33,7 @@ export async function withHooks(
   if (all.some((one) => one !== undefined && one.names().length > 0))
     processServices.metrics.gauge(
       'troupe_hook_failures',
-      'Hooks of this process that threw, were late or answered what they may not, since its start',
+      'Hooks of this process that threw, timed out or returned an invalid value, since its start',
       () => failures.count,
     );
   return { ...processServices, ...withOwn(processServices, hooks), tenants: new Map(tenants) };
@@ -69,7 +69,7 @@ const notLoaded = (faults: readonly HookFault[]): TroupeError =>
   new TroupeError(
     'INVALID_ARGUMENT',
     `${faults.map(({ file, why }) => `${file}: ${why}`).join('; ')}. ` +
-      'Mend it, name it in hooks.disabled, or set hooks.required to false',
+      'Correct it, name it in hooks.disabled, or set hooks.required to false',
   );
 
 const factsOf = ({ module, hook, about, untold }: HookFailure) => ({

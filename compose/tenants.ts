@@ -18,7 +18,7 @@ export function tenancyOf({ tenants, gateway }: Pick<Config, 'tenants' | 'gatewa
     if (taken)
       throw new TroupeError(
         'INVALID_ARGUMENT',
-        `tenants.${taken}.token is the secret of the gateway itself: give the tenant its own`,
+        `tenants.${taken}.token is the secret of the gateway itself: use a separate one for the tenant`,
       );
   }
   return tenancy;

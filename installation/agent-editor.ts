@@ -88,7 +88,7 @@ export class AgentEditor implements Omit<AgentSetup, 'files' | 'file' | 'write'>
     refuseWorkspace(params);
     return this.#inTurn(async () => {
       if (this.#look().some((card) => card.id === id)) {
-        throw new TroupeError('CONFLICT', `there is an agent ${id} already: take another name`);
+        throw new TroupeError('CONFLICT', `agent ${id} already exists: use another name`);
       }
       const shown = this.#o.clustered || params.name === id ? { ...params, name: '' } : params;
       await this.#change((entries) => [...entries, entryOf({ id }, shown)], id);
@@ -178,7 +178,7 @@ export class AgentEditor implements Omit<AgentSetup, 'files' | 'file' | 'write'>
     if (entry?.identity !== undefined && !isDeepStrictEqual(entry.identity, known?.identity)) {
       throw new TroupeError(
         'INVALID_ARGUMENT',
-        'in a cluster the name, emoji and avatar of an agent stand in the files of its gateways ' +
+        'in a cluster the name, emoji and avatar of an agent are in the files of its gateways ' +
           '(agents.agents[].identity): change them there',
       );
     }
@@ -200,7 +200,7 @@ export class AgentEditor implements Omit<AgentSetup, 'files' | 'file' | 'write'>
     }
     throw new TroupeError(
       'CONFLICT',
-      'somebody else changed the agents at the same time: look at agents.list, and try again',
+      'another client changed the agents at the same time: read agents.list, and try again',
     );
   }
 
@@ -288,7 +288,7 @@ const idOf = (name: string): string => {
   if (id !== '') return id;
   throw new TroupeError(
     'INVALID_ARGUMENT',
-    '/name has no letter or digit that an id can be made of (a to z, 0 to 9)',
+    '/name contains no letter or digit for an id (a to z, 0 to 9)',
   );
 };
 
@@ -297,7 +297,7 @@ const refuseWorkspace = ({ workspace }: { readonly workspace?: string }): void =
   if (workspace === undefined) return;
   throw new TroupeError(
     'INVALID_ARGUMENT',
-    '/workspace: troupe keeps the files of its agents itself (runtime.workspaces): leave it out',
+    '/workspace: troupe stores the files of its agents itself (runtime.workspaces): leave it out',
   );
 };
 

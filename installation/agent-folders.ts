@@ -84,7 +84,7 @@ export class AgentFolders implements Pick<AgentSetup, 'files' | 'file' | 'write'
   async discard(agentId: string): Promise<RemovedFiles> {
     const path = this.#folderOf(agentId);
     if (path === undefined) {
-      const reason = 'the files are in the store of the cluster, and stay there';
+      const reason = 'the files are in the store of the cluster and are kept';
       return { removed: [], failed: [{ path: this.nameOf(agentId), reason }] };
     }
     try {
@@ -129,7 +129,7 @@ export class AgentFolders implements Pick<AgentSetup, 'files' | 'file' | 'write'
     if (name === undefined || AGENT_FILES.includes(name)) return;
     throw new TroupeError(
       'NOT_FOUND',
-      `there is no file ${JSON.stringify(name.slice(0, 80))} to look at: ${AGENT_FILES.join(', ')}`,
+      `there is no file ${JSON.stringify(name.slice(0, 80))} among ${AGENT_FILES.join(', ')}`,
     );
   }
 

@@ -87,7 +87,7 @@ function checked(path: string, text: string, isKey: (text: string) => boolean): 
   }
   throw new TroupeError(
     'UNAVAILABLE',
-    `the key file ${path} holds no key: restore it, or remove it when it was never used`,
+    `the key file ${path} contains no key: restore it, or remove it if it was never used`,
     { cause },
   );
 }
@@ -130,8 +130,8 @@ const refusals: Readonly<Record<KeysRefusal, (config: Config, role: string) => s
     `its first process had: TROUPE_CLUSTER_SECRET=SECRET ${commandOf(config, role)}`,
   NOT_SHARED: (config, role) =>
     `the data folder ${config.home} does not have the keys of the cluster ${config.nats.env}, which ` +
-    'was started without a secret; restart a process that has them, and then this one, with one ' +
-    'and the same secret (made by `openssl rand -hex 32`): ' +
+    'was started without a secret; restart a process that has them, and then this one, with the ' +
+    'same secret (from `openssl rand -hex 32`): ' +
     `TROUPE_CLUSTER_SECRET=SECRET ${commandOf(config, role)}; if no process and no data folder has ` +
     `them any more: troupe cluster reset-keys --nats ${natsServers(config.nats).join(',')}`,
   OTHER_KEYS: (config, role) =>

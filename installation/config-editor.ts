@@ -148,9 +148,9 @@ const documentOf = (raw: string): Document => {
   } catch (error) {
     // json5 reports the position and one character of the text.
     const why = (error as Error).message.replace(/^JSON5: /, '');
-    throw new TroupeError('INVALID_ARGUMENT', `/raw is no valid JSON5: ${why}`);
+    throw new TroupeError('INVALID_ARGUMENT', `/raw is not valid JSON5: ${why}`);
   }
-  throw new TroupeError('INVALID_ARGUMENT', '/raw is no JSON5 object');
+  throw new TroupeError('INVALID_ARGUMENT', '/raw is not a JSON5 object');
 };
 
 /** Of a loaded configuration. */
@@ -187,7 +187,7 @@ const refuseCommands = (given: Document, before: Document): void => {
     if (at === undefined || valueAt(before, pointer) === value) continue;
     throw new TroupeError(
       'FORBIDDEN',
-      `${showPointer(at)}: a command that prints a secret is written into the file on the machine, ` +
+      `${showPointer(at)}: a command that prints a secret can be written into the file on the machine only, ` +
         'not through the gateway',
     );
   }

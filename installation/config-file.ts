@@ -81,7 +81,7 @@ export class ConfigFile {
     if (before.hash !== null && before.hash !== baseHash) throw changedMeanwhile(baseHash);
     const text = change(before);
     if (text.length > TEXT_CHARACTERS_MAX) {
-      throw new TroupeError('PAYLOAD_TOO_LARGE', 'a configuration is no longer than 1 MiB');
+      throw new TroupeError('PAYLOAD_TOO_LARGE', 'the limit of a configuration is 1 MiB');
     }
     await mkdir(dirname(this.path), { recursive: true, mode: 0o700 });
     const draft = join(dirname(this.path), `.${basename(this.path)}.${randomUUID()}`);
@@ -132,7 +132,7 @@ const parsed = (text: string): Readonly<Record<string, unknown>> => {
   }
   throw new TroupeError(
     'UNAVAILABLE',
-    'the configuration file is no JSON5 object any more: mend it, or put back its .bak',
+    'the configuration file is no longer a JSON5 object: correct it, or restore its .bak',
   );
 };
 
@@ -140,12 +140,12 @@ const changedMeanwhile = (baseHash: string | undefined): TroupeError =>
   baseHash === undefined || baseHash === ''
     ? new TroupeError(
         'INVALID_ARGUMENT',
-        '/baseHash is missing: send the hash that config.get answers, so that no other change is lost',
+        '/baseHash is missing: send the hash that config.get returns, so that no other change is lost',
       )
     : new TroupeError(
         'CONFLICT',
-        'the configuration has changed since it was read: read it again with config.get, then ' +
-          'make the change on that',
+        'the configuration has changed since it was read: read it again with config.get, and ' +
+          'repeat the change',
       );
 
 const writeDurably = async (path: string, text: string): Promise<void> => {

@@ -29,22 +29,22 @@ export const movedKeys = (config: Config): readonly MovedKey[] => [
   {
     name: 'sealing',
     path: sealingFile(config),
-    use: 'sealed payloads that are stored cannot be opened, and clients have to seal to another key',
+    use: 'stored sealed payloads cannot be opened, and clients must seal to another key',
   },
   {
     name: 'signing',
     path: config.a2a.signingKeyFile ?? signingKeyFile(config.home),
-    use: 'agents outside have to be given another public key',
+    use: 'external agents need another public key',
   },
   {
     name: 'issuer',
     path: issuerKeyFile(config.home),
-    use: 'tokens that troupe token made are refused',
+    use: 'tokens of troupe token are refused',
   },
   {
     name: 'urls',
     path: urlKeyFile(artifactsFolder(config)),
-    use: 'signed URLs of files that were given out are refused',
+    use: 'existing signed URLs of files are refused',
   },
 ];
 
@@ -86,7 +86,7 @@ export async function openKeys(
     if (own === undefined || own.trim() === texts[name]) continue;
     throw new TroupeError(
       'CONFLICT',
-      `${path} is another key than the exported one: import with an empty data folder (--data)`,
+      `${path} differs from the exported key: import with an empty data folder (--data)`,
     );
   }
   return async () => {

@@ -72,7 +72,7 @@ export class SharedParts {
       bus.publish(SUBJECT, parts);
     } catch (error) {
       const { message } = errorData(error);
-      this.#say(`the bucket of files cannot be used: ${message}; look at a2a.artifacts`);
+      this.#say(`the bucket of files cannot be used: ${message}; check a2a.artifacts`);
     }
   }
 
@@ -80,12 +80,12 @@ export class SharedParts {
     if (typeof url === 'string') this.#o.onGateway?.(url);
     if (sealingKid !== this.#o.sealingKid)
       this.#say(
-        `${name} has another key for sensitive payloads: one of the two cannot open what the other lets in; give all processes the same a2a.sealingKeyFile`,
+        `${name} has another key for sensitive payloads: one of the two cannot open what the other accepts; configure the same a2a.sealingKeyFile for all processes`,
       );
     const error = await this.#fetch(file);
     if (error !== undefined && error.code !== 'EXPIRED')
       this.#say(
-        `this process cannot read the files of ${name}: ${error.message}; give all processes the same a2a.artifacts, with the same keys`,
+        `this process cannot read the files of ${name}: ${error.message}; configure the same a2a.artifacts with the same keys for all processes`,
       );
     if (asks) await this.#tell(false);
   }

@@ -42,7 +42,7 @@ export async function publishedBy(
       const said = (stderr?.trim() || message).slice(0, SAID_CHARACTERS_MAX);
       log.warn(
         { mode, said },
-        `tailscale: not ${what}; the gateway is reached from this machine only. Run \`${binary} ${args.join(' ')}\` to see why`,
+        `tailscale: not ${what}; only this machine can reach the gateway. Run \`${binary} ${args.join(' ')}\` to see why`,
       );
       return false;
     }

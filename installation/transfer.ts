@@ -52,18 +52,18 @@ export async function leftBehind(config: Config): Promise<readonly string[]> {
   });
   const { s3 } = a2a.artifacts;
   return s3
-    ? [...known, `files in the bucket ${s3.bucket}: stay there; configure the same bucket`]
+    ? [...known, `files in the bucket ${s3.bucket}are not moved; configure the same bucket`]
     : known;
 }
 
 const CARRIED = new Set(['store', 'workspaces', 'artifacts', 'a2a']);
 const REASONS: ReadonlyMap<string, string> = new Map([
   [basename(tokenFile('')), "the gateway's token: the cluster has its own"],
-  [configFileName, 'the configuration, with model keys: copy what the cluster should have'],
+  [configFileName, 'the configuration, with model keys: copy the parts for the cluster'],
   ['device.json', 'the identity of this machine as a device: each machine has its own'],
   ['skills', 'skills for all agents: copy the folder to each machine'],
   ['hooks', 'hooks: copy the folder to each machine'],
-  ['cluster-cache', 'a copy of rows that is made anew'],
+  ['cluster-cache', 'a cache of rows that is created again'],
 ]);
 
 /** Sorted names in a folder, each with `prefix/`; none if the folder does not exist. */
@@ -88,12 +88,12 @@ export async function unresolved({ artifacts, references, kids }: Proof): Promis
       await artifacts.sign(tenant, hash);
     } catch (error) {
       const { code, message } = errorData(error);
-      const why = code === 'NOT_FOUND' ? 'is not there' : `could not be looked for: ${message}`;
+      const why = code === 'NOT_FOUND' ? 'is missing' : `could not be checked: ${message}`;
       lines.push(`file ${hash} of the tenant ${tenant} ${why}`);
     }
   }
   for (const kid of kids.before)
     if (references.keys.has(kid) && !kids.now.includes(kid))
-      lines.push(`payloads are sealed to the key ${kid}, which is not here`);
+      lines.push(`payloads are sealed to the key ${kid}, which is missing`);
   return lines;
 }

@@ -57,7 +57,7 @@ const travelDesk = (world: World): ActionDefinition =>
   defineAction({
     action: 'travel_desk.check_booking',
     version: '1.0.0',
-    description: 'Looks into the books of airline and hotel for itself, and keeps what it saw.',
+    description: 'Reads the records of airline and hotel, and stores what it found.',
     agent: 'travel_desk',
     schemas: {
       '1.0': Type.Object({

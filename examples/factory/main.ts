@@ -25,7 +25,7 @@ const until = async <T>(look: () => T | Promise<T>): Promise<NonNullable<T>> => 
     const seen = await look();
     if (seen) return seen;
   }
-  throw new Error('it did not come to that within a minute');
+  throw new Error('the condition was not met within a minute');
 };
 
 const freePort = async (): Promise<number> => {
@@ -93,7 +93,7 @@ const ended = (id: string): Promise<TaskView> =>
 let troupe = await start(60_000);
 try {
   const asked = await ask('Lisbon');
-  console.log(`a trip to Lisbon is asked for: ${asked.state}`);
+  console.log(`a trip to Lisbon is requested: ${asked.state}`);
   await until(() => count('seat') === 1);
   troupe.kill('SIGKILL');
   await once(troupe, 'exit');

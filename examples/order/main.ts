@@ -29,7 +29,7 @@ try {
   const moneyTaken = new Promise<void>((resolve) => (bank.onTaken = resolve));
   void place(beforeOutage);
   await moneyTaken;
-  console.log('the bank has the money, the shop does not know it yet; the lights go out');
+  console.log('the bank has charged, the shop has no response yet; the power fails');
   await beforeOutage.stop();
 
   const afterOutage = await open();

@@ -31,5 +31,5 @@ for (const answer of answers) console.log(`${answer}\n`);
 if (out === undefined) console.log(picture);
 else {
   writeFileSync(out, picture);
-  console.log(`the picture is in ${out}`);
+  console.log(`the diagram is in ${out}`);
 }

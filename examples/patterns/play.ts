@@ -64,7 +64,8 @@ async function say({ system }: Troupe, agentId: string, text: string): Promise<s
     { type: 'session.receive', runId, text, sender: 'ada' },
     { principal: { sub: 'ada', roles: ['operator'] }, key: runId, timeoutMs: 10_000 },
   );
-  if (answer.kind !== 'answered') throw new Error(`${agentId} did not take it: ${answer.kind}`);
+  if (answer.kind !== 'answered')
+    throw new Error(`${agentId} did not accept the message: ${answer.kind}`);
   return runId;
 }
 
@@ -82,7 +83,7 @@ async function quiet({ system }: Troupe): Promise<void> {
     );
   // A report starts a run a moment later, so the condition must hold for some time.
   for (let since = Date.now(), end = since + LONGEST_MS; Date.now() - since < QUIET_MS; ) {
-    if (Date.now() > end) throw new Error('it goes on after ten minutes');
+    if (Date.now() > end) throw new Error('it did not end within ten minutes');
     if (!isQuiet()) since = Date.now();
     await sleep(50);
   }

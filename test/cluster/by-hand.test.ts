@@ -146,7 +146,7 @@ describe.skipIf(!server)(`a cluster on several machines${leftOut}`, () => {
     ] as const) {
       write(on.home, file, text);
       const path = join(on.home, file);
-      expect(await refused('worker', on, how, 1)).toContain(`the key file ${path} holds no key`);
+      expect(await refused('worker', on, how, 1)).toContain(`the key file ${path} contains no key`);
       rmSync(path);
     }
     await ready(start('worker', on, how));

@@ -109,7 +109,7 @@ describe('the configuration', () => {
     expect(JSON.stringify(shown)).not.toContain(SECRET);
     expect(JSON.stringify(shown)).not.toContain(TOKEN);
     expect(shown).toMatchObject({ path: file, exists: true, valid: true });
-    expect(shown.raw).toContain('// who may come');
+    expect(shown.raw).toContain('// the accepted credentials');
   });
 
   test('can be sent back as shown: the secrets are unchanged', async () => {

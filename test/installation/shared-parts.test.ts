@@ -94,6 +94,6 @@ it('reports an unusable bucket, and validates what others publish', async () => 
   await new SharedParts({ ...parts, onDifference: (what) => void said.push(what) }).open();
   for (const nonsense of [null, 'x', {}, { node: 1, name: 'b' }]) bus.publish('parts', nonsense);
   await eventually(() =>
-    expect(said).toEqual([expect.stringMatching(/bucket of files cannot be used.*look at a2a/)]),
+    expect(said).toEqual([expect.stringMatching(/bucket of files cannot be used.*check a2a/)]),
   );
 });
