@@ -4,16 +4,16 @@ import { openConversations, SECRET } from '../channels/http/conversation-server.
 import { runProgram } from './program.ts';
 
 it('troupe conversations lists conversations, shows the turns of one and ends it', async () => {
-  const door = await openConversations();
+  const server = await openConversations();
   const conversations = (...args: string[]) => {
-    const at = ['--url', door.url.replace('http:', 'ws:'), '--token', SECRET];
+    const at = ['--url', server.url.replace('http:', 'ws:'), '--token', SECRET];
     return runProgram(['conversations', ...args, ...at]);
   };
   expect(await conversations()).toMatchObject({
     code: 0,
     stdout: 'there are no conversations between agents\n',
   });
-  const row = await door.begin('c1', 'replying');
+  const row = await server.begin('c1', 'replying');
   const { stdout } = await conversations('list', '--session', row.target);
   expect(stdout).toMatch(/^CONVERSATION +STATE +BEGUN +FROM +TO +TURNS +MESSAGE\n/);
   expect(stdout).toMatch(

@@ -20,7 +20,7 @@ import type { System } from '../../runtime/index.ts';
 import { connectParams, eventually, TOKEN } from '../channels/gateway/client.ts';
 import { helloAs, newDevice } from '../channels/gateway/device-identity.ts';
 import { forwarder } from '../channels/gateway/forwarder.ts';
-import { closeAll, openGateway, openStranger } from '../channels/gateway/opened.ts';
+import { closeAll, openGateway, openChallenged } from '../channels/gateway/opened.ts';
 import { dataFolder, openRealSystem } from '../channels/gateway/real-system.ts';
 import { scratchFolder } from '../runtime/config/folder.ts';
 import { runProgram } from './program.ts';
@@ -61,7 +61,7 @@ const rows = async (): Promise<Row[]> => {
 /** Each test starts without devices. */
 const forgetAll = async (): Promise<void> => {
   const gateway = await openGateway(system);
-  const operator = await openStranger(gateway);
+  const operator = await openChallenged(gateway);
   await operator.call('connect', connectParams({ scopes: ['operator.admin'] }));
   const { payload } = await operator.call('device.pair.list', {});
   for (const { requestId } of payload.pending)
@@ -205,7 +205,7 @@ test('a key file of an earlier version can be read and keeps its tokens', async 
 
 test('a device of another program is still refused without an approval', async () => {
   const gateway = await open({ trustedProxy: { proxies: ['127.0.0.1'] } });
-  const client = await openStranger(gateway, { 'x-forwarded-for': '203.0.113.9' });
+  const client = await openChallenged(gateway, { 'x-forwarded-for': '203.0.113.9' });
   const params = connectParams() as Parameters<typeof helloAs>[2];
   const { error } = await helloAs(client, newDevice(), params);
   expect(error?.details).toMatchObject({ code: 'PAIRING_REQUIRED' });

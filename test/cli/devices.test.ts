@@ -4,7 +4,7 @@ import type { Gateway } from '../../channels/index.ts';
 import type { System } from '../../runtime/index.ts';
 import { connectParams, TOKEN } from '../channels/gateway/client.ts';
 import { helloAs, newDevice, type TestDevice } from '../channels/gateway/device-identity.ts';
-import { closeAll, openGateway, openStranger } from '../channels/gateway/opened.ts';
+import { closeAll, openGateway, openChallenged } from '../channels/gateway/opened.ts';
 import { dataFolder, openRealSystem } from '../channels/gateway/real-system.ts';
 import { runProgram } from './program.ts';
 
@@ -25,7 +25,7 @@ const devices = (...args: string[]) =>
 
 /** The device connects from another machine. */
 const ask = async (device: TestDevice) => {
-  const client = await openStranger(gateway, { 'x-forwarded-for': '203.0.113.9' });
+  const client = await openChallenged(gateway, { 'x-forwarded-for': '203.0.113.9' });
   const params = connectParams({ scopes: ['operator.read'] }) as Parameters<typeof helloAs>[2];
   return helloAs(client, device, params);
 };

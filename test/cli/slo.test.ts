@@ -1,22 +1,26 @@
 /** `troupe slo` as a process, against real tasks behind real HTTP. */
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { bytesOf, envelope } from '../channels/edge/real-tasks.ts';
-import { type ObservedDoor, openObservedDoor, SECRET } from '../channels/http/observed-server.ts';
+import {
+  type ObservedServer,
+  openObservedServer,
+  SECRET,
+} from '../channels/http/observed-server.ts';
 import { runProgram } from './program.ts';
 
-let door: ObservedDoor;
+let server: ObservedServer;
 beforeEach(async () => {
-  door = await openObservedDoor();
-  await fetch(`${door.url}/v1/envelopes`, {
+  server = await openObservedServer();
+  await fetch(`${server.url}/v1/envelopes`, {
     method: 'POST',
     body: new Uint8Array(bytesOf(envelope())),
     headers: { authorization: 'Bearer alice', 'content-type': 'application/json' },
   });
 });
-afterEach(() => door.stop());
+afterEach(() => server.stop());
 
 const slo = (...args: string[]) =>
-  runProgram(['slo', ...args, '--url', door.url.replace('http:', 'ws:'), '--token', SECRET]);
+  runProgram(['slo', ...args, '--url', server.url.replace('http:', 'ws:'), '--token', SECRET]);
 
 it('prints each objective with its target, its measured value and whether it is met', async () => {
   const { code, stdout } = await slo();
@@ -28,7 +32,7 @@ it('prints each objective with its target, its measured value and whether it is 
 
 it('exits with 1 when one is missed, also with JSON', async () => {
   for (let n = 0; n < 20; n++)
-    door.metrics.request({ status: 'ACKED', latencyMs: 5_000, ackMs: 5_000 });
+    server.metrics.request({ status: 'ACKED', latencyMs: 5_000, ackMs: 5_000 });
   const { code, stdout } = await slo('--json', '--hours', '1');
   expect(code).toBe(1);
   expect(JSON.parse(stdout)).toMatchObject({ hours: 1, kept: false });

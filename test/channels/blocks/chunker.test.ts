@@ -5,7 +5,7 @@ import { afterLine, type Fence } from '../../../channels/blocks/fences.ts';
 
 const SMALL = { charactersMin: 20, charactersMax: 40 };
 
-/** Blocks of a text that comes in pieces of the given lengths, over and over. */
+/** Blocks of a text that is streamed in pieces of the given lengths, repeated cyclically. */
 const blocksOf = (
   text: string,
   options: Partial<BlockOptions>,

@@ -5,12 +5,12 @@ import { Coalescer } from '../../../channels/blocks/coalescer.ts';
 
 const OPTIONS = { charactersMin: 20, charactersMax: 30, idleMs: 1_000 };
 
-/** Blocks of the given texts, one after the other. */
+/** Blocks of the given texts, in sequence. */
 const blocks = (...texts: string[]): Block[] => {
   let at = 0;
   return texts.map((text) => ({ text, from: at, to: (at += text.length) }));
 };
-const textsOf = (told: readonly Block[]) => told.map(({ text }) => text);
+const textsOf = (published: readonly Block[]) => published.map(({ text }) => text);
 
 describe('small blocks', () => {
   test('are held until their joined length suffices', () => {
@@ -44,13 +44,13 @@ test('no block is lost or reordered, and none exceeds the limit', () => {
   fc.assert(
     fc.property(fc.array(fc.string({ minLength: 1, maxLength: 40 })), (texts) => {
       const coalescer = new Coalescer(OPTIONS);
-      const told = blocks(...texts).flatMap((block, at) => [
+      const published = blocks(...texts).flatMap((block, at) => [
         ...coalescer.due(at * 400),
         ...coalescer.add([block], at * 400),
       ]);
-      told.push(...coalescer.end());
-      expect(textsOf(told).join('')).toBe(texts.join(''));
-      for (const { text } of told) {
+      published.push(...coalescer.end());
+      expect(textsOf(published).join('')).toBe(texts.join(''));
+      for (const { text } of published) {
         if (!texts.includes(text)) expect(text.length).toBeLessThanOrEqual(OPTIONS.charactersMax);
       }
     }),

@@ -112,7 +112,7 @@ describe('the order of the checks', () => {
     const tight = real.edge({ quota: spent });
     await send({ ...used, seq: 9_000_000 }, { authorization: 'Bearer clerk' });
     await send(envelope({ principal: clerk }), { authorization: 'Bearer clerk' }, tight);
-    // Everything is wrong with it; what is found first is put right, one by one.
+    // Every field is wrong; each step corrects the fault that was reported.
     const wrong = {
       ...used,
       timestamp: later(-60_000),

@@ -59,7 +59,7 @@ const put = (target: Json, [head, ...rest]: string[], to: unknown): void => {
   else Object.defineProperty(target, field, { value: to, enumerable: true, writable: true });
 };
 const word = fc.string({ unit: 'binary', minLength: 1, maxLength: 40 });
-/** Values that a field may well have, so that faults behind the schema are looked for as well. */
+/** Plausible values of a field, so that faults behind the schema are found too. */
 const fitting = fc.oneof(
   fc.record({ at: fc.constant(['payload', 'text']), to: word }),
   fc.record({ at: fc.constant(['payload', 'subject']), to: word }),
@@ -83,7 +83,7 @@ const mutation = fc.oneof(
   { weight: 1, arbitrary: fc.record({ at: fc.tuple(fc.constant('payload'), key), to: value }) },
   { weight: 1, arbitrary: fc.record({ at: path, to: fc.constant(undefined) }) },
 );
-/** The text of an envelope with some faults, or cut, or with some bytes changed. */
+/** The text of an envelope with some faults, truncated, or with some bytes changed. */
 const bytes = fc
   .record({
     action,
@@ -101,7 +101,7 @@ const bytes = fc
       try {
         put(mutated, [...at], to);
       } catch {
-        // A field of what is no object any more.
+        // A field of a value that may no longer be an object.
       }
     }
     const sent = Buffer.from(bytesOf(mutated));

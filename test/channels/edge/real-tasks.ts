@@ -1,4 +1,4 @@
-/** Tasks as they are: the shipped actors on an embedded store, with actions made for tests. */
+/** The shipped task actors on an embedded store, with actions for tests. */
 import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -28,10 +28,10 @@ import { openFolderArtifacts } from '../../../runtime/artifacts/folder.ts';
 const closed = { additionalProperties: false } as const;
 const version = Type.Literal('1.0');
 
-/** Work that goes on until the test lets it. */
+/** Work that runs until the test opens its gate. */
 export class Gate {
   readonly #open = new Map<string, () => void>();
-  /** keys of the work that has been begun */
+  /** keys of started work */
   readonly begun: string[] = [];
 
   wait(key: string, signal: AbortSignal): Promise<void> {
@@ -126,7 +126,7 @@ const actionsOf = (gate: Gate) => [
       const { hash } = await artifacts.put(tenant, contents, { contentType: 'application/json' });
       const evidence_ts = new Date(context.now()).toISOString();
       const seen = { job_id: String(job_id), verified: true, evidence_ts, source_kind: 'document' };
-      // A verifier does not say whose task it was.
+      // A verifier does not name the owner of the task.
       return { ...(await artifacts.sign(tenant, hash)), ...seen, task: { principal: 'clerk' } };
     },
   }),
@@ -138,7 +138,7 @@ const CALLERS: Readonly<Record<string, Caller>> = {
   mallory: { sub: 'mallory', roles: ['agent'], tenant: 'other', profile: 'A2A-External' },
 };
 
-/** `Bearer {name}` is the caller of that name; signatures are another test's matter. */
+/** `Bearer {name}` authenticates the caller of that name; other tests cover signatures. */
 export const namedCallers: Identity = {
   authenticate: ({ authorization = '' }) => {
     const caller = CALLERS[authorization.replace(/^Bearer /, '')];
@@ -216,9 +216,7 @@ export const openRealTasks = async (): Promise<RealTasks> => {
 
 let seq = 0;
 
-/**
- * A good envelope of alice's, for `test.echo_text`; every one has a new key and a higher number.
- */
+/** A valid envelope of alice for `test.echo_text`, with a new key and a higher number each time. */
 export const envelope = (changes: Partial<Envelope> = {}): Envelope => ({
   version: '1.0',
   request_id: randomUUID(),

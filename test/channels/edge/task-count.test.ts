@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { TaskCount } from '../../../channels/edge/task-count.ts';
 import type { Clock, IndexRow } from '../../../runtime/index.ts';
 
-/** An index of `rows` tasks, and time that passes by hand. */
+/** An index of `rows` tasks, with a manual clock. */
 const countOf = (rows: number, tasksMax: number) => {
   let keys = Array.from({ length: rows }, (_, n) => String(n).padStart(6, '0'));
   let timers: { at: number; call: () => void }[] = [];

@@ -236,7 +236,7 @@ it('a missing task is looked up again in rows that are as new as the request', a
   const { task_id } = taskOf(await send(envelope()));
   const { system } = real;
   const caughtUp = new Set<string>();
-  // a gateway whose copies are behind until it asks
+  // a gateway whose replica is outdated until it catches up
   const late = {
     get: (...args: Parameters<typeof system.index.get>) =>
       caughtUp.has(args[2]) ? system.index.get(...args) : undefined,
@@ -277,7 +277,7 @@ it('a task of another caller is refused with the same delay and failures as a mi
 
 describe('events', () => {
   const as = { authorization: 'Bearer alice' };
-  const heard = async (id: string, after: number, from: Edge = edge) => {
+  const received = async (id: string, after: number, from: Edge = edge) => {
     const events: [number, string][] = [];
     const signal = AbortSignal.timeout(20_000);
     for await (const { n, event, event_id } of from.events(id, as, { after, signal })) {
@@ -290,8 +290,8 @@ describe('events', () => {
 
   it('arrive once each and in order, past and live, until the end', async () => {
     const { id, gate } = await held();
-    const whole = heard(id, 0);
-    const rest = heard(id, 2);
+    const whole = received(id, 0);
+    const rest = received(id, 2);
     real.gate.open(gate);
     expect(await whole).toEqual([
       [1, 'accepted'],
@@ -299,7 +299,7 @@ describe('events', () => {
       [3, 'done'],
     ]);
     expect(await rest).toEqual([[3, 'done']]);
-    expect(await heard(id, 3)).toEqual([]);
+    expect(await received(id, 3)).toEqual([]);
   });
 
   it('that the Bus loses are read from the row', async () => {
@@ -307,20 +307,20 @@ describe('events', () => {
     const silent = { subscribe: () => () => {} };
     const deaf = real.edge({ system: Object.assign(Object.create(system), { bus: silent }) });
     const { id, gate } = await held();
-    const events = heard(id, 0, deaf);
+    const events = received(id, 0, deaf);
     real.gate.open(gate);
     expect((await events).map(([, name]) => name)).toEqual(['accepted', 'running', 'done']);
   });
 
   it('of an unknown task are refused', async () => {
-    await expect(heard('none', 0)).rejects.toMatchObject({ code: 'NOT_FOUND' });
+    await expect(received('none', 0)).rejects.toMatchObject({ code: 'NOT_FOUND' });
   });
 
   it('and all waits end when the Edge closes', async () => {
     const leaving = real.edge();
     const { id, gate, asked } = await held();
     const waiting = send(asked, {}, leaving);
-    const events = heard(id, 0, leaving);
+    const events = received(id, 0, leaving);
     leaving.close();
     expect(taskOf(await waiting).state).toBe('RUNNING');
     expect((await events).map(([n]) => n)).toEqual([1, 2]);
@@ -330,10 +330,12 @@ describe('events', () => {
   it('are those that are published on the topic of the task', async () => {
     const { id, gate } = await held();
     const topic = taskTopic('acme', id);
-    const told: unknown[] = [];
-    const off = real.system.bus.subscribe(topic, ({ payload }) => told.push(payload));
+    const published: unknown[] = [];
+    const off = real.system.bus.subscribe(topic, ({ payload }) => published.push(payload));
     real.gate.open(gate);
-    await eventually(() => expect(told).toMatchObject([{ n: 3, event: 'test.hold_work.done' }]));
+    await eventually(() =>
+      expect(published).toMatchObject([{ n: 3, event: 'test.hold_work.done' }]),
+    );
     off();
   });
 });

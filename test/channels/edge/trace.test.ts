@@ -1,4 +1,4 @@
-/** One envelope, followed from the door to the work it asks for: one trace. */
+/** One envelope, from the entry point to its work, is one trace. */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import { observed } from '../../../compose/observed.ts';
 import { createMetrics, systemClock } from '../../../runtime/index.ts';

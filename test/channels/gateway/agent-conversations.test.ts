@@ -1,4 +1,4 @@
-/** What clients are told of agents that talk to agents and of subagents. */
+/** Events about conversations between agents and about subagents. */
 import { afterEach, expect, test } from 'vitest';
 import { type RunEvent, runEventsTopic, type SessionRow } from '../../../protocols/session.ts';
 import type { SubagentRow } from '../../../protocols/subagent.ts';
@@ -11,9 +11,9 @@ afterEach(closeAll);
 
 const TRIAL = 'agent:main:trial';
 
-const tell = (system: FakeSessionSystem, runId: string, event: LiveEvent) => {
-  const told: RunEvent = { runId, sessionKey: MAIN, at: 1, ...event };
-  system.bus.publish(runEventsTopic('default', MAIN), told);
+const publish = (system: FakeSessionSystem, runId: string, event: LiveEvent) => {
+  const published: RunEvent = { runId, sessionKey: MAIN, at: 1, ...event };
+  system.bus.publish(runEventsTopic('default', MAIN), published);
 };
 
 const began: LiveEvent = {
@@ -44,7 +44,7 @@ const subagentEvent = (client: Client, phase: string) =>
 test('a subagent starts under its parent run and may end after it, with rising seq', async () => {
   const { client, system } = await openAll();
   await client.call('chat.send', { sessionKey: MAIN, message: 'find it', idempotencyKey: 'k' });
-  tell(system, 'k', began);
+  publish(system, 'k', began);
   const start = await subagentEvent(client, 'start');
   expect(start.payload.data.label).toBe('finder');
   expect(start.payload).toMatchObject({
@@ -53,7 +53,7 @@ test('a subagent starts under its parent run and may end after it, with rising s
   });
   system.finish(MAIN, 'I let it be found.');
   const final = await client.chat('final');
-  tell(system, 'k', failed);
+  publish(system, 'k', failed);
   const error = await subagentEvent(client, 'error');
   expect(error.payload.data).toMatchObject({ outcome: 'error', errorMessage: 'its time was over' });
   expect(start.payload.seq).toBeLessThan(final.payload.seq);
@@ -64,7 +64,7 @@ test('a subagent starts under its parent run and may end after it, with rising s
 
 test('a gateway that received no event of a run publishes the end of its subagent', async () => {
   const { client, system } = await openAll();
-  tell(system, 'of yesterday', failed);
+  publish(system, 'of yesterday', failed);
   const { payload } = await subagentEvent(client, 'error');
   expect(payload).toMatchObject({ runId: 'of yesterday', seq: 1 });
   expect(client.events('chat')).toEqual([]);
@@ -74,8 +74,8 @@ test('the start of a run names its origin if it is not a user', async () => {
   const { client, system } = await openAll();
   const origin = { kind: 'task', sessionKey: MAIN, ids: ['s'] } as const;
   const start = { stream: 'lifecycle', phase: 'start', startedAt: 3 } as const;
-  tell(system, 'by an agent', { ...start, origin, spawnedBy: MAIN });
-  tell(system, 'by a person', start);
+  publish(system, 'by an agent', { ...start, origin, spawnedBy: MAIN });
+  publish(system, 'by a person', start);
   const startOf = (runId: string) =>
     client.frame(({ event, payload }) => event === 'agent' && payload.runId === runId);
   const byAgent = await startOf('by an agent');

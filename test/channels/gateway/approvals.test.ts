@@ -1,4 +1,4 @@
-/** Commands that wait for a person's word, over the gateway. */
+/** Approvals of commands over the gateway. */
 import { afterEach, describe, expect, test } from 'vitest';
 import type { ApprovalRow } from '../../../protocols/approval.ts';
 import type { FakeSessionSystem } from './fake-session-system.ts';
@@ -31,7 +31,7 @@ const keep = (system: FakeSessionSystem, row: ApprovalRow) =>
 const waitFor = (system: FakeSessionSystem, approvalId: string) =>
   system.live(MAIN, { stream: 'tool', phase: 'approval', callId: 'c', name: 'exec', approvalId });
 
-/** Answers as the approval actor does: the first counts. */
+/** Answers like the approval actor: the first decision counts. */
 const decideFirst = (system: FakeSessionSystem) => {
   system.others['approval.answer'] = ({ decision }, to) => {
     const id = to.split('/').at(-1)!;
@@ -95,8 +95,8 @@ describe('a pending approval of a command', () => {
     waitFor(system, 'late');
     await client.frame(({ payload }) => payload?.data?.approvalId === 'late');
     keep(system, asked('late'));
-    const told = await client.frame(({ event }) => event === 'exec.approval.requested');
-    expect(told.payload.id).toBe('late');
+    const received = await client.frame(({ event }) => event === 'exec.approval.requested');
+    expect(received.payload.id).toBe('late');
   });
 
   test('contains the whole command, also when its title was truncated', async () => {
@@ -174,8 +174,8 @@ describe('a pending approval of a command', () => {
       details: { decision: 'allow-always', decidedBy: 'operator', state: 'allowed' },
     });
     for (const each of [client, second]) {
-      const told = await each.frame(({ event }) => event === 'exec.approval.resolved');
-      expect(told.payload).toMatchObject({
+      const received = await each.frame(({ event }) => event === 'exec.approval.resolved');
+      expect(received.payload).toMatchObject({
         id: 'a',
         decision: 'allow-always',
         resolvedBy: 'operator',
@@ -196,8 +196,8 @@ describe('a pending approval of a command', () => {
     }
     await other.call('exec.approval.resolve', { id: 'a', decision: 'allow-once' });
     for (const each of [client, other]) {
-      const told = await each.frame(({ event }) => event === 'exec.approval.resolved');
-      expect(told.payload).toMatchObject({ id: 'a', decision: 'allow-once' });
+      const received = await each.frame(({ event }) => event === 'exec.approval.resolved');
+      expect(received.payload).toMatchObject({ id: 'a', decision: 'allow-once' });
     }
   });
 
@@ -206,8 +206,8 @@ describe('a pending approval of a command', () => {
     keep(system, asked('a'));
     await client.call('exec.approval.list');
     keep(system, asked('a', { state: 'expired' }));
-    const told = await client.frame(({ event }) => event === 'exec.approval.resolved');
-    expect(told.payload).toMatchObject({ id: 'a', decision: null, resolvedBy: null });
+    const received = await client.frame(({ event }) => event === 'exec.approval.resolved');
+    expect(received.payload).toMatchObject({ id: 'a', decision: null, resolvedBy: null });
   });
 
   test.each([

@@ -1,4 +1,4 @@
-/** A batch of the audit whose answer is lost, on the real runtime. */
+/** A batch of audit records whose answer is lost, on the real runtime. */
 import { expect, it, onTestFinished } from 'vitest';
 import {
   AuditTrail,
@@ -18,12 +18,12 @@ it('a batch whose answer was lost is retried as the same message and stored once
     await real.stop();
     folder.remove();
   });
-  let told = 0;
+  let sent = 0;
   const system: AuditTrailOptions['system'] = {
     ask: (...args) => real.ask(...args),
     async tell(...args) {
       const answer = await real.tell(...args);
-      if (++told === 1) throw new TroupeError('UNAVAILABLE', 'the answer was lost');
+      if (++sent === 1) throw new TroupeError('UNAVAILABLE', 'the answer was lost');
       return answer;
     },
   };
@@ -33,7 +33,7 @@ it('a batch whose answer was lost is retried as the same message and stored once
   await trail.close();
   trail.httpRequest('ann', 'POST /v1/two', undefined);
   await trail.close();
-  expect(told).toBe(3);
+  expect(sent).toBe(3);
   const noted = () =>
     real.index
       .list<AuditDayRow>(AUDITS_INDEX, 'default')

@@ -1,4 +1,4 @@
-/** What waits to be noted, and in which order it is written. */
+/** Queued audit records, and the order in which they are written. */
 import { expect, test } from 'vitest';
 import { AuditTrail } from '../../../channels/gateway/tenant/audit-trail.ts';
 import type { AuditRecord } from '../../../protocols/audit.ts';
@@ -9,7 +9,7 @@ import { StillClock } from './still-clock.ts';
 
 const DAY_MS = 86_400_000;
 
-/** A trail whose store can be away. */
+/** An audit trail with a store that can be unavailable. */
 const opened = () => {
   const clock = new StillClock();
   const store = { isAway: false, tries: 0, written: [] as { to: string; codes: string[] }[] };

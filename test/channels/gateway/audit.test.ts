@@ -1,4 +1,4 @@
-/** What the gateway notes of who did what, on the real runtime. */
+/** What the gateway records in the audit, on the real runtime. */
 import { afterEach, describe, expect, it } from 'vitest';
 import type { AuditActionsListResult } from '../../../protocols/gateway/index.ts';
 import type { System } from '../../../runtime/index.ts';
@@ -31,7 +31,7 @@ const recordsOf = async (client: Client, params: object = {}): Promise<Records> 
   if (!frame.ok) throw new Error(JSON.stringify(frame.error));
   return frame.payload.records;
 };
-/** What is told to the audit is applied a moment later. */
+/** Audit messages are applied asynchronously. */
 const untilNoted = (client: Client, action: string, outcomes: readonly string[]) =>
   eventually(async () => {
     const records = await recordsOf(client);

@@ -3,14 +3,14 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { FRAME_BYTES_MAX } from '../../../protocols/gateway/index.ts';
 import { Client, connectParams, eventually } from './client.ts';
 import { FakeSessionSystem } from './fake-session-system.ts';
-import { closeAll, openClient, openGateway, openStranger } from './opened.ts';
+import { closeAll, openClient, openGateway, openChallenged } from './opened.ts';
 import { StillClock } from './still-clock.ts';
 
 afterEach(closeAll);
 
 describe('bounds', () => {
   test('an unauthenticated client that sends more than 64 KiB is closed, with the limit named', async () => {
-    const client = await openStranger(await openGateway());
+    const client = await openChallenged(await openGateway());
     client.request('connect', connectParams({ pathEnv: 'x'.repeat(200_000) }));
     expect(await client.gone()).toEqual({
       code: 1009,
@@ -20,15 +20,15 @@ describe('bounds', () => {
 
   test('32 silent connections do not block other clients of their IP', async () => {
     const gateway = await openGateway();
-    const silent = await Promise.all(Array.from({ length: 32 }, () => openStranger(gateway)));
+    const silent = await Promise.all(Array.from({ length: 32 }, () => openChallenged(gateway)));
     for (let ended = 1; ended <= 3; ended++) {
-      // The oldest one makes room.
+      // The oldest connection is closed.
       expect((await openClient(gateway)).closed).toBeUndefined();
       await eventually(
         () => silent.filter(({ closed }) => closed).length === ended || undefined,
         'one of them to be gone',
       );
-      await openStranger(gateway);
+      await openChallenged(gateway);
     }
   });
 
@@ -77,7 +77,7 @@ describe('bounds', () => {
     const quick = await openClient(gateway);
     await quick.call('chat.send', { sessionKey: 'main', message: 'x', idempotencyKey: 'r' });
     slow.ws.pause();
-    // Tool results are never left out: they fill what the slow client does not read.
+    // Tool results are never omitted, so they fill the buffer of the slow client.
     const filler = 'z'.repeat(4_000_000);
     for (let call = 0; call < 4; call++) {
       system.tool('agent:main:main', { id: `c${call}`, name: 'read', args: {} }, filler);

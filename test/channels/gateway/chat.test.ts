@@ -102,7 +102,7 @@ describe('chat', () => {
       pendingInputs: { total: 1 },
       hasMore: false,
     });
-    // What comes next goes on from what history said.
+    // Later deltas continue from the text in the history.
     system.say(MAIN, 'ty-eight');
     const delta = await late.chat('delta');
     expect(payload.inFlightRun.text + delta.payload.deltaText).toBe('It is forty-eight');

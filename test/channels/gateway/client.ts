@@ -1,5 +1,5 @@
 /**
- * A gateway on a free port and clients that judge every frame they see by the published protocol
+ * A gateway on a free port, and clients that validate every frame with the published protocol
  * package.
  */
 import { once } from 'node:events';
@@ -62,7 +62,7 @@ export type Frame = {
   };
 };
 
-/** What the published package has against a frame; undefined when it accepts it. */
+/** The validation errors of the published package; undefined for a valid frame. */
 export const complaintAbout = (frame: Frame, method = ''): string | undefined => {
   const wrong = publishedComplaint(frame.type === 'res' ? 'ResponseFrame' : 'EventFrame', frame);
   if (wrong !== undefined) return wrong;
@@ -144,7 +144,7 @@ export const connectParams = (more: object = {}) => ({
   ...more,
 });
 
-/** A client that has said hello. */
+/** A client that completed the handshake. */
 export const connected = async (
   gateway: Pick<Gateway, 'url'>,
   more: object = {},
@@ -156,7 +156,7 @@ export const connected = async (
   return client;
 };
 
-/** The value once it is there. @throws after 10 s, with what was waited for */
+/** The value, as soon as it is defined. @throws after 10 s, naming the awaited value */
 export const eventually = async <T>(find: () => T | undefined, what: string): Promise<T> => {
   const deadline = Date.now() + 10_000;
   for (;;) {

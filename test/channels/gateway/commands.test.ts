@@ -3,7 +3,7 @@ import type { OnCommand } from '../../../channels/index.ts';
 import type { FakeSessionSystem } from './fake-session-system.ts';
 import { FakeSessionSystem as System } from './fake-session-system.ts';
 import { type Client, connectParams, MAIN } from './client.ts';
-import { closeAll, openAll, openClient, openGateway, openStranger } from './opened.ts';
+import { closeAll, openAll, openClient, openGateway, openChallenged } from './opened.ts';
 
 afterEach(closeAll);
 
@@ -19,7 +19,7 @@ const textOf = ({ payload }: { payload?: { message: { content: { text: string }[
 const askedOf = (system: FakeSessionSystem, type: string) =>
   system.asked.filter(({ event }) => event.type === type);
 
-/** A session that somebody has written to. */
+/** A session with a message. */
 const talked = async (client: Client, system: FakeSessionSystem) => {
   await send(client, 'hi', 'before');
   system.finish(MAIN, 'hello');
@@ -50,11 +50,12 @@ describe('a command in a message', () => {
     expect(again.payload).toMatchObject({ runId: 'k', status: 'ok' });
     expect(askedOf(system, 'session.reset')).toMatchObject([{ options: { key: 'command:k' } }]);
 
-    // Who was not there for the answer gets it by asking again; nobody gets it twice.
+    // A late subscriber receives the answer by repeating the command; no connection receives it
+    // twice.
     const late = await openClient(gateway);
     await send(late, '/new', 'k');
-    const told = await late.chat('final');
-    expect(textOf(told)).toBe(textOf(first));
+    const received = await late.chat('final');
+    expect(textOf(received)).toBe(textOf(first));
     expect(finalsOf(client, 'k').length).toBe(1);
 
     const other = await send(client, '/stop', 'k');
@@ -62,22 +63,22 @@ describe('a command in a message', () => {
   });
 
   test('has the principal of the client that sent it', async () => {
-    const told: string[] = [];
+    const received: string[] = [];
     const onCommand: OnCommand = ({ sender = '' }) => {
-      told.push(sender);
+      received.push(sender);
       return Promise.resolve(undefined);
     };
     const system = new System();
     system.others['session.reset'] = () => ({ kind: 'answered', result: { sessionId: 'next' } });
     const auth = { mode: 'trusted-proxy', trustedProxy: { proxies: ['127.0.0.1'] } } as const;
     const gateway = await openGateway(system, { auth, onCommand });
-    const ann = await openStranger(gateway, { 'x-forwarded-user': 'ann' });
+    const ann = await openChallenged(gateway, { 'x-forwarded-user': 'ann' });
     expect((await ann.call('connect', connectParams({ auth: {} }))).ok).toBe(true);
     await talked(ann, system);
     await send(ann, '/new', 'k');
     await ann.frame(({ payload }) => payload?.runId === 'k' && payload.state === 'final');
     expect(askedOf(system, 'session.reset')[0]?.options.principal.sub).toBe('proxy:ann');
-    expect(told).toEqual(['proxy:ann']);
+    expect(received).toEqual(['proxy:ann']);
   });
 
   test('that was sent before a restart changes nothing after it', async () => {
@@ -186,16 +187,16 @@ describe('a command in a message', () => {
   });
 
   test('is passed to the hook, whose reply is appended', async () => {
-    const heard: unknown[] = [];
-    const onCommand: OnCommand = async (...told) => {
-      heard.push(told);
+    const commands: unknown[] = [];
+    const onCommand: OnCommand = async (...received) => {
+      commands.push(received);
       return { reply: 'noted' };
     };
     const gateway = await openGateway(undefined, { onCommand });
     const client = await openClient(gateway);
     await send(client, '/stop', 'k');
     expect(textOf(await client.chat('final'))).toBe('Nothing was running.\n\nnoted');
-    expect(heard).toEqual([
+    expect(commands).toEqual([
       [
         { name: 'stop', args: '', sender: 'operator' },
         { tenant: 'default', agentId: 'main', sessionKey: MAIN },

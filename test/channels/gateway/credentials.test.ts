@@ -5,17 +5,17 @@ import { startGateway } from '../../../channels/index.ts';
 import { Tenancy } from '../../../channels/tenancy.ts';
 import { connectParams, MODELS, silentLog, TOKEN } from './client.ts';
 import { FakeSessionSystem } from './fake-session-system.ts';
-import { closeAll, openClient, openGateway, openStranger } from './opened.ts';
+import { closeAll, openClient, openGateway, openChallenged } from './opened.ts';
 import { StillClock } from './still-clock.ts';
 
 afterEach(closeAll);
 
 type Headers = Record<string, string>;
 
-/** The first answer to a hello with these headers and credentials. */
+/** The answer to `connect` with these headers and credentials. */
 const hello = async (options: Partial<GatewayOptions>, headers: Headers, more: object = {}) => {
   const gateway = await openGateway(undefined, options);
-  const client = await openStranger(gateway, headers);
+  const client = await openChallenged(gateway, headers);
   return client.call('connect', connectParams({ auth: undefined, ...more }));
 };
 
@@ -61,7 +61,7 @@ describe('behind a trusted proxy', () => {
     const clock = new StillClock();
     const gateway = await openGateway(undefined, { auth, clock });
     const guess = async (forwarded: string, token: string) => {
-      const client = await openStranger(gateway, { 'x-forwarded-for': forwarded });
+      const client = await openChallenged(gateway, { 'x-forwarded-for': forwarded });
       const { error } = await client.call('connect', connectParams({ auth: { token } }));
       return error?.details?.['code'];
     };
@@ -148,7 +148,7 @@ describe('a tenant', () => {
     const gateway = await openGateway(undefined, { tenancy, auth });
     for (const user of ['ann', 'bob']) {
       const headers = { 'x-forwarded-user': user, 'x-forwarded-for': '203.0.113.9' };
-      const client = await openStranger(gateway, headers);
+      const client = await openChallenged(gateway, headers);
       const { payload } = await client.call('connect', connectParams({ auth: undefined }));
       expect(payload.snapshot.presence).toHaveLength(1);
     }

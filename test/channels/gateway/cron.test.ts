@@ -27,7 +27,7 @@ afterEach(async () => {
   folder = dataFolder();
 });
 
-/** The answer, which is what our own table says it is. */
+/** The result, validated with our own method table. */
 const ask = async (client: Client, method: GatewayMethodName, params: object = {}) => {
   const frame = await client.call(method, params);
   if (!frame.ok) throw new Error(`${method}: ${frame.error?.message}`);
@@ -152,8 +152,8 @@ describe('cron.*', () => {
     const { id } = await ask(client, 'cron.add', HOURLY);
     const first = await ask(client, 'cron.run', { id });
     expect(first).toMatchObject({ ok: true, enqueued: true });
-    const told = await ended(client, id);
-    expect(told.payload).toMatchObject({ status: 'ok', runId: first.runId });
+    const received = await ended(client, id);
+    expect(received.payload).toMatchObject({ status: 'ok', runId: first.runId });
     const sessionKey = `agent:main:cron:${id}`;
     const before = await ask(client, 'cron.runs', { id, runId: first.runId, limit: 1 });
     expect(before.entries).toMatchObject([
@@ -264,7 +264,7 @@ describe('cron.*', () => {
     const expr = `30 2 ${day.getUTCDate()} 3 *`;
     const schedule = { kind: 'cron', expr, tz: 'Europe/Berlin' };
     const { id, nextRunAtMs } = await ask(client, 'cron.add', { ...HOURLY, schedule });
-    // 02:00 is 03:00 there and then: 01:00 UTC.
+    // 02:00 does not exist that day and becomes 03:00: 01:00 UTC.
     expect(new Date(nextRunAtMs)).toEqual(new Date(day.getTime() + 3_600_000));
     const { schedule: shown } = await ask(client, 'cron.get', { id });
     expect(shown).toEqual(schedule);

@@ -5,16 +5,14 @@ import { hashOfToken } from '../../../channels/gateway/auth/device-tokens.ts';
 import { connectParams } from './client.ts';
 import { helloAs, newDevice } from './device-identity.ts';
 import { FakeSessionSystem } from './fake-session-system.ts';
-import { closeAll, openGateway, openStranger } from './opened.ts';
+import { closeAll, openGateway, openChallenged } from './opened.ts';
 import { StillClock } from './still-clock.ts';
 
 afterEach(closeAll);
 
 const TOKEN_OF_DEVICE = 'the-token-of-a-device-of-this-test';
 
-/**
- * A device that is let in, and connected by its token to a gateway that hears no word of others.
- */
+/** An approved device that is connected by its token to a gateway that receives no notices. */
 const connected = async () => {
   const system = new FakeSessionSystem();
   const clock = new StillClock();
@@ -30,7 +28,7 @@ const connected = async () => {
   };
   const rows = system.kept.table<DeviceRow>(DEVICES_INDEX);
   rows.set(device.id, row);
-  const client = await openStranger(await openGateway(system, { clock }));
+  const client = await openChallenged(await openGateway(system, { clock }));
   const auth = { deviceToken: TOKEN_OF_DEVICE };
   const params = connectParams({ scopes: [], auth }) as Parameters<typeof helloAs>[2];
   expect((await helloAs(client, device, params)).ok).toBe(true);

@@ -1,4 +1,4 @@
-/** Devices of tests: an Ed25519 key and what a client signs with it, as the protocol says. */
+/** Devices of tests: an Ed25519 key, and the signatures of the protocol. */
 import { createHash, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import type { Client } from './client.ts';
 
@@ -61,11 +61,11 @@ export const signed = (device: TestDevice, params: Params, signing: Signing) => 
   nonce: signing.nonce,
 });
 
-/** The challenge of a connection that has said nothing yet. */
+/** The challenge of a connection that has sent nothing yet. */
 export const challengeOf = (client: Client): { nonce: string; ts: number } =>
   client.events('connect.challenge')[0]!.payload as { nonce: string; ts: number };
 
-/** Says hello as this device, with these params; the first answer. */
+/** Connects as this device with these params, and returns the answer. */
 export const helloAs = (client: Client, device: TestDevice, params: Params) => {
   const { nonce, ts } = challengeOf(client);
   const proof = signed(device, params, { nonce, signedAt: ts });

@@ -1,9 +1,9 @@
 /**
- * A System whose only actors are sessions that speak protocols/session.ts: serial runs, followup
- * queue, idempotency keys, rows, transcript and run events in the order the real actor gives them.
- * The model is the test itself: it says each word by hand, or lets the session echo.
+ * A System whose only actors are sessions that implement protocols/session.ts: serial runs,
+ * followup queue, idempotency keys, rows, transcript and run events in the order of the real actor.
+ * The test plays the model: it sends each text itself, or lets the session echo.
  *
- * What is committed lives in `FakeCell`, so that a second system on it is a restart.
+ * Committed state is in `FakeCell`, so a second system on the same cell is a restart.
  */
 import { parseAddress, type Address } from '../../../protocols/address.ts';
 import { defined } from '../../../protocols/defined.ts';
@@ -48,7 +48,7 @@ export class FakeCell {
 export class FakeBus implements Bus {
   readonly connected = true;
   readonly #handlers = new Set<{ pattern: string; call: (message: BusMessage) => void }>();
-  /** true: everything published is lost */
+  /** true: every published event is lost */
   deaf = false;
 
   publish(subject: string, payload: unknown): void {
@@ -85,9 +85,9 @@ export class FakeSessionSystem implements System {
   readonly bus = new FakeBus();
   readonly kept: FakeCell;
   readonly asked: { to: Address; event: Message; options: SendOptions }[] = [];
-  /** true: every run answers by itself with `echo: {text}`, word by word */
+  /** true: every run answers automatically with `echo: {text}`, word by word */
   echo: boolean;
-  /** what actors answer to other messages than those of sessions' runs, by type */
+  /** answers of actors to other messages than those of runs, by type */
   readonly others: Record<string, (event: Message, to: Address) => AskAnswer> = {};
   shards: ShardStatus[] = [
     {
@@ -104,7 +104,7 @@ export class FakeSessionSystem implements System {
     },
   ];
   #clock = 1_760_000_000_000;
-  /** characters said in the present call, per session */
+  /** characters sent in the current call, per session */
   readonly #said = new Map<string, number>();
 
   constructor(kept = new FakeCell(), { echo = false } = {}) {
@@ -186,7 +186,7 @@ export class FakeSessionSystem implements System {
     return { kind: 'answered', result };
   }
 
-  /** The run that the session is in. */
+  /** The live run of the session. */
   running(sessionKey: string): string | undefined {
     return this.kept.running.get(sessionKey)?.runId;
   }
@@ -200,7 +200,7 @@ export class FakeSessionSystem implements System {
     this.live(sessionKey, { stream: 'reasoning', delta, offset: 0, call: 0 });
   }
 
-  /** The model said `text`, called a tool and got its result: its next call begins at offset 0. */
+  /** The model sent `text`, called a tool and got its result: its next call starts at offset 0. */
   tool(sessionKey: string, call: ToolCall, result: string, text = ''): void {
     const { id: callId, name, args } = call;
     this.#said.delete(sessionKey);
@@ -235,7 +235,7 @@ export class FakeSessionSystem implements System {
     });
     const row = this.#closeRun(sessionKey, { status: 'ok', text, usage, endedAt: at });
     const { startedAt = at } = row;
-    this.#tell(row, {
+    this.#publish(row, {
       stream: 'lifecycle',
       phase: 'end',
       startedAt,
@@ -251,11 +251,18 @@ export class FakeSessionSystem implements System {
     const at = this.#now();
     const row = this.#closeRun(sessionKey, { status, error, endedAt: at });
     const { startedAt = at } = row;
-    this.#tell(row, { stream: 'lifecycle', phase: 'error', startedAt, endedAt: at, error, status });
+    this.#publish(row, {
+      stream: 'lifecycle',
+      phase: 'error',
+      startedAt,
+      endedAt: at,
+      error,
+      status,
+    });
     this.#startNext(sessionKey);
   }
 
-  /** As after kill -9: runs that were live are begun again under their id. */
+  /** As after kill -9: live runs are restarted under their id. */
   resume(): void {
     for (const [sessionKey, message] of this.kept.running) this.#start(sessionKey, message);
   }
@@ -307,7 +314,7 @@ export class FakeSessionSystem implements System {
     const at = this.#now();
     const row = this.#closeRun(sessionKey, { status: 'aborted', endedAt: at });
     this.commit(sessionKey, { type: 'run.end', runId: current, status: 'aborted', at });
-    this.#tell(row, {
+    this.#publish(row, {
       stream: 'lifecycle',
       phase: 'end',
       startedAt: row.startedAt ?? at,
@@ -359,12 +366,12 @@ export class FakeSessionSystem implements System {
     this.kept.transcripts.set(actor, entries);
   }
 
-  /** Tells watchers of the run that the session is in. */
+  /** Publishes an event of the session's live run. */
   live(sessionKey: string, event: LiveEvent): void {
-    this.#tell({ runId: this.running(sessionKey) ?? '', sessionKey }, event);
+    this.#publish({ runId: this.running(sessionKey) ?? '', sessionKey }, event);
   }
 
-  #tell({ runId, sessionKey }: { runId: string; sessionKey: string }, event: LiveEvent): void {
+  #publish({ runId, sessionKey }: { runId: string; sessionKey: string }, event: LiveEvent): void {
     const at = this.#now();
     this.bus.publish(runEventsTopic('default', sessionKey), { runId, sessionKey, at, ...event });
   }

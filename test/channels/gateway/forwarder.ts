@@ -1,4 +1,4 @@
-/** A reverse proxy of this machine: it says for every request that its client is elsewhere. */
+/** A reverse proxy on this machine that reports a remote client for every request. */
 import { createServer, request as httpRequest } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import type { Gateway } from '../../../channels/index.ts';

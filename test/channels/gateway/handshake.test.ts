@@ -4,13 +4,13 @@ import { isLoopback, originAllowed } from '../../../channels/gateway/auth/access
 import { AuthFailures } from '../../../channels/gateway/auth/failed-attempts.ts';
 import { complaintAbout, connectParams, type Frame, MODELS, silentLog, TOKEN } from './client.ts';
 import { FakeSessionSystem } from './fake-session-system.ts';
-import { closeAll, openClient, openGateway, openStranger } from './opened.ts';
+import { closeAll, openClient, openGateway, openChallenged } from './opened.ts';
 import { StillClock } from './still-clock.ts';
 
 afterEach(closeAll);
 
 const refusal = async (gateway: Gateway, more: object, headers?: Record<string, string>) => {
-  const client = await openStranger(gateway, headers);
+  const client = await openChallenged(gateway, headers);
   const frame = await client.call('connect', connectParams(more));
   return { frame, closed: await client.gone() };
 };
@@ -23,7 +23,7 @@ test('the frame check of these tests can refuse a frame', () => {
 describe('the handshake', () => {
   test('follows a challenge with a nonce, and describes the gateway', async () => {
     const gateway = await openGateway();
-    const client = await openStranger(gateway);
+    const client = await openChallenged(gateway);
     const [challenge] = client.frames;
     expect(challenge?.payload).toEqual({ nonce: expect.any(String), ts: expect.any(Number) });
     const { payload } = await client.call('connect', connectParams());
@@ -45,7 +45,7 @@ describe('the handshake', () => {
   });
 
   test('accepts a client that supports newer versions too', async () => {
-    const client = await openStranger(await openGateway());
+    const client = await openChallenged(await openGateway());
     const hello = await client.call('connect', connectParams({ maxProtocol: 9 }));
     expect(hello).toMatchObject({ ok: true, payload: { protocol: 4 } });
   });
@@ -71,7 +71,7 @@ describe('the handshake', () => {
     expect(frame.error?.message).toContain('/client/version is required');
     expect(closed.code).toBe(1008);
     for (const text of ['not json', '[]', '{"type":"req","id":"7","method":"health"}']) {
-      const client = await openStranger(gateway);
+      const client = await openChallenged(gateway);
       client.ws.send(text);
       expect((await client.frame(({ type }) => type === 'res')).ok).toBe(false);
       expect((await client.gone()).code).toBe(1008);
@@ -85,7 +85,7 @@ describe('the handshake', () => {
 
   test('times out for a client that sends nothing for 15 seconds', async () => {
     const clock = new StillClock();
-    const client = await openStranger(await openGateway(undefined, { clock }));
+    const client = await openChallenged(await openGateway(undefined, { clock }));
     clock.move(15_000);
     expect(await client.gone()).toEqual({ code: 1008, reason: 'handshake timeout' });
   });

@@ -26,7 +26,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** fetch() would tidy the path; this sends it as it is. */
+/** Sends the path unchanged; fetch() would normalize it. */
 const get = (path: string, headers: Record<string, string> = {}, method = 'GET') =>
   new Promise<{ status: number; headers: Record<string, unknown>; body: string }>(
     (resolve, reject) => {

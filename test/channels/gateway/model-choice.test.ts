@@ -4,7 +4,7 @@ import { closeAll, openAll } from './opened.ts';
 
 afterEach(closeAll);
 
-/** Each way to say it, with the parameters that it needs besides. */
+/** Each way to set a model or level, with its other required parameters. */
 const WAYS = [
   ['agent', { message: 'x', idempotencyKey: 'r' }, 'thinking', 'model'],
   ['chat.send', { sessionKey: MAIN, message: 'x', idempotencyKey: 'r' }, 'thinking', 'model'],

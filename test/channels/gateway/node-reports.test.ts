@@ -4,7 +4,7 @@ import { type DeviceRow, DEVICES_INDEX } from '../../../protocols/device.ts';
 import { connectParams, eventually } from './client.ts';
 import { helloAs, newDevice } from './device-identity.ts';
 import { FakeSessionSystem } from './fake-session-system.ts';
-import { closeAll, openGateway, openStranger } from './opened.ts';
+import { closeAll, openGateway, openChallenged } from './opened.ts';
 import { StillClock } from './still-clock.ts';
 
 afterEach(closeAll);
@@ -23,30 +23,30 @@ test('a node whose device did not answer is reported again until it answers or t
   system.kept.table<DeviceRow>(DEVICES_INDEX).set(device.id, row);
   system.others['device.online'] = () => ({ kind: 'timeout', id: 'x' });
   const gateway = await openGateway(system, { clock });
-  const told = () => system.asked.filter(({ event }) => event.type === 'device.online').length;
-  const toldAgain = async (times: number) => {
+  const reports = () => system.asked.filter(({ event }) => event.type === 'device.online').length;
+  const untilReported = async (times: number) => {
     await eventually(() => {
       clock.move(DEVICE_ONLINE_RETRY_MS);
-      return told() >= times || undefined;
-    }, `${times} tellings`);
+      return reports() >= times || undefined;
+    }, `${times} reports`);
   };
   const params = connectParams({ role: 'node', scopes: [] });
   const connect = async () => {
-    const client = await openStranger(gateway);
+    const client = await openChallenged(gateway);
     expect((await helloAs(client, device, params)).ok).toBe(true);
     return client;
   };
   const first = await connect();
-  await toldAgain(3);
+  await untilReported(3);
   await first.close();
-  const before = told();
+  const before = reports();
   system.others['device.online'] = () => ({ kind: 'answered', result: { surface: 'approved' } });
   await connect();
-  await eventually(() => told() > before || undefined, 'the second node');
-  const after = told();
+  await eventually(() => reports() > before || undefined, 'the second node');
+  const after = reports();
   for (let n = 0; n < 5; n++) {
     clock.move(DEVICE_ONLINE_RETRY_MS);
     await new Promise((resolve) => setImmediate(resolve));
   }
-  expect(told()).toBe(after);
+  expect(reports()).toBe(after);
 });

@@ -1,4 +1,4 @@
-/** What a gateway makes of what a node says of itself. */
+/** Validation of what a node declares. */
 import { expect, it } from 'vitest';
 import { surfaceOf } from '../../../channels/gateway/devices/node-surface.ts';
 import { SURFACE_CHARACTERS_MAX } from '../../../protocols/device.ts';

@@ -1,6 +1,6 @@
 /**
- * Nodes through gateways: a node on one, callers on the other, over one system with real
- * device actors. Every frame is judged by the published schemas (opened.ts).
+ * Nodes through gateways: a node at one, callers at the other, over one system with real device
+ * actors. Every frame is validated with the published schemas (opened.ts).
  */
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { System } from '../../../runtime/index.ts';
@@ -9,7 +9,7 @@ import { connectParams, TOKEN } from './client.ts';
 import { NODE_QUESTIONS_MAX } from '../../../channels/gateway/limits.ts';
 import { challengeOf, helloAs, newDevice, signed, type TestDevice } from './device-identity.ts';
 import { eventually } from '../../runtime/eventually.ts';
-import { closeAll, openClient, openGateway, openStranger } from './opened.ts';
+import { closeAll, openClient, openGateway, openChallenged } from './opened.ts';
 import { dataFolder, openRealSystem } from './real-system.ts';
 import type { Gateway } from '../../../channels/index.ts';
 
@@ -50,7 +50,7 @@ const nodeParams = (more: object = {}) => ({
 });
 
 const openNode = async (gateway: Gateway, device: TestDevice, more: object = {}) => {
-  const node = await openStranger(gateway);
+  const node = await openChallenged(gateway);
   const params = nodeParams(more);
   const { nonce, ts } = challengeOf(node);
   const hello = await node.call('connect', {
@@ -100,7 +100,7 @@ test('a node of protocol 3 executes commands from a caller at another gateway', 
     command: 'system.which',
     payload: { bins: { ls: '/ls' } },
   });
-  // The same key through the other gateway: the first answer, and the node is not asked again.
+  // The same key through the other gateway: the first answer, and the node is not called again.
   const again = await (await openClient(here)).call('node.invoke', {
     nodeId: device.id,
     command: 'system.which',
@@ -329,7 +329,7 @@ test('a device manages no other nodes, unless it is an admin', async () => {
   const { deviceToken } = first.frames.find(({ payload }) => payload?.auth)!.payload.auth;
   await first.close();
   await openNode(here, device, { auth: { deviceToken }, commands: ['canvas.push'] });
-  const other = await openStranger(here);
+  const other = await openChallenged(here);
   const params = connectParams({ scopes: ['operator.pairing'] });
   await helloAs(other, newDevice(), params);
   const requestId = await eventually(async () => {

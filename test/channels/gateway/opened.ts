@@ -1,4 +1,4 @@
-/** What a test opens, so that it is closed after it and every frame it saw was a good one. */
+/** Clients and gateways that are closed after each test, in which every frame must be valid. */
 import type { Gateway, GatewayOptions } from '../../../channels/index.ts';
 import type { System } from '../../../runtime/index.ts';
 import { Client, connected, gatewayOn } from './client.ts';
@@ -16,32 +16,32 @@ export const openGateway = async (
   return gateway;
 };
 
-/** A client that has said hello. */
+/** A client that completed the handshake. */
 export const openClient = async (gateway: Gateway, more: object = {}): Promise<Client> => {
   const client = await connected(gateway, more);
   clients.push(client);
   return client;
 };
 
-/** A connection that has been challenged and has said nothing yet. */
-export const openStranger = async (
+/** A connection that received its challenge and has sent nothing yet. */
+export const openChallenged = async (
   gateway: Gateway,
   headers: Record<string, string> = {},
 ): Promise<Client> => {
-  const stranger = new Client(gateway.url, { headers });
-  clients.push(stranger);
-  await stranger.frame(({ event }) => event === 'connect.challenge');
-  return stranger;
+  const client = new Client(gateway.url, { headers });
+  clients.push(client);
+  await client.frame(({ event }) => event === 'connect.challenge');
+  return client;
 };
 
-/** Sessions that are played by hand or echo, their gateway, and a client of it. */
+/** Sessions that the test plays or that echo, their gateway, and a client of it. */
 export const openAll = async (options: { echo?: boolean } = {}) => {
   const system = new FakeSessionSystem(new FakeCell(), options);
   const gateway = await openGateway(system);
   return { system, gateway, client: await openClient(gateway) };
 };
 
-/** For afterEach. @throws when a frame was refused by the published protocol package */
+/** For afterEach. @throws when the published protocol package refused a frame */
 export const closeAll = async (): Promise<void> => {
   const ending = { gateways, clients };
   gateways = [];

@@ -1,6 +1,6 @@
 /**
- * A gateway with real device actors, and devices that come to it: from this machine, or from
- * another one behind a proxy that it knows.
+ * A gateway with real device actors, and devices that connect from this machine or through a
+ * trusted proxy.
  */
 import { afterAll, afterEach, beforeAll } from 'vitest';
 import { type Gateway, type GatewayOptions } from '../../../channels/index.ts';
@@ -8,18 +8,18 @@ import { type DeviceRow, DEVICES_INDEX } from '../../../protocols/device.ts';
 import type { System } from '../../../runtime/index.ts';
 import { type Client, connectParams, TOKEN } from './client.ts';
 import { helloAs, type TestDevice } from './device-identity.ts';
-import { closeAll, openClient, openGateway, openStranger } from './opened.ts';
+import { closeAll, openClient, openGateway, openChallenged } from './opened.ts';
 import { dataFolder, openRealSystem } from './real-system.ts';
 
 const folder = dataFolder();
 let system: System;
 export const ELSEWHERE = { 'x-forwarded-for': '203.0.113.9' };
-/** Somebody on another machine, behind a proxy that the gateway knows. */
+/** A client on another machine, behind a trusted proxy. */
 export const BEHIND_PROXY: Partial<GatewayOptions> = {
   auth: { mode: 'token', token: TOKEN, trustedProxy: { proxies: ['127.0.0.1'] } },
 };
 
-/** Called once by a file of tests: one system for all of them, no gateway is left to the next. */
+/** Called once per test file: one system for all tests, and a new gateway for each. */
 export const usePairing = (): void => {
   beforeAll(async () => {
     system = await openRealSystem(folder.path, 1_000);
@@ -40,7 +40,7 @@ export const hello = async (
   more: object = {},
   headers: Record<string, string> = {},
 ) => {
-  const client = await openStranger(gateway, headers);
+  const client = await openChallenged(gateway, headers);
   const params = connectParams(more) as Parameters<typeof helloAs>[2];
   return { client, frame: await helloAs(client, device, params) };
 };
@@ -49,7 +49,7 @@ export const row = (device: TestDevice) =>
   system.index.get<DeviceRow>(DEVICES_INDEX, 'default', device.id);
 export const requestOf = (device: TestDevice) => row(device)!.requests[0]!.requestId;
 
-/** An operator on this machine with the secret alone. */
+/** An operator on this machine with only the secret. */
 export const operator = (gateway: Gateway, scopes: readonly string[] = ['operator.admin']) =>
   openClient(gateway, { scopes });
 

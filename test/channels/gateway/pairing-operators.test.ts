@@ -1,4 +1,4 @@
-/** What people see of devices, and what they may do about them. */
+/** What operators see of devices, and how they manage them. */
 import { describe, expect, test } from 'vitest';
 import type { Gateway } from '../../../channels/index.ts';
 import { newDevice } from './device-identity.ts';

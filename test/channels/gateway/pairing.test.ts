@@ -1,10 +1,10 @@
-/** Devices are let in, ask for more, and show their tokens. */
+/** Pairing of devices, upgrades of their rights, and device tokens. */
 import { describe, expect, test } from 'vitest';
 import type { Gateway } from '../../../channels/index.ts';
 import { STRANGERS_PER_IP_MAX } from '../../../protocols/device.ts';
 import { connectParams, eventually, TOKEN } from './client.ts';
 import { newDevice } from './device-identity.ts';
-import { openClient, openStranger } from './opened.ts';
+import { openClient, openChallenged } from './opened.ts';
 import {
   approve,
   BEHIND_PROXY,
@@ -155,18 +155,18 @@ describe('a device', () => {
 
   test('is required when the config says so, and always for a node', async () => {
     const remote = await open({ auth: { ...BEHIND_PROXY.auth!, deviceIdentity: 'remote' } });
-    const stranger = await openStranger(remote, ELSEWHERE);
-    expect((await stranger.call('connect', connectParams())).error).toMatchObject({
+    const client = await openChallenged(remote, ELSEWHERE);
+    expect((await client.call('connect', connectParams())).error).toMatchObject({
       code: 'NOT_PAIRED',
       details: { code: 'DEVICE_IDENTITY_REQUIRED' },
     });
     await openClient(remote);
     const always = await open({ auth: { mode: 'token', token: TOKEN, deviceIdentity: 'always' } });
-    const here = await openStranger(always);
+    const here = await openChallenged(always);
     expect((await here.call('connect', connectParams())).error?.details).toMatchObject({
       code: 'DEVICE_IDENTITY_REQUIRED',
     });
-    const node = await openStranger(await open({}));
+    const node = await openChallenged(await open({}));
     const refused = await node.call('connect', connectParams({ role: 'node', scopes: [] }));
     expect(refused.error?.details).toMatchObject({ code: 'DEVICE_IDENTITY_REQUIRED' });
   });
@@ -195,7 +195,7 @@ describe('a device token', () => {
     const other = newDevice();
     const stolen = await hello(gateway, other, { auth: { deviceToken: token } });
     expect(stolen.frame.error?.details).toMatchObject({ code: 'AUTH_DEVICE_TOKEN_MISMATCH' });
-    const bare = await openStranger(gateway);
+    const bare = await openChallenged(gateway);
     const refused = await bare.call('connect', connectParams({ auth: { deviceToken: token } }));
     expect(refused.error?.details).toMatchObject({ code: 'AUTH_DEVICE_TOKEN_MISMATCH' });
     const { device } = await paired(gateway);

@@ -1,6 +1,6 @@
 /**
- * The bug this hunts: a parameter of the published schema that a method accepts and ignores. Each
- * is honoured, refused by name, or accepted on purpose with its reason in the documentation.
+ * Finds parameters of the published schema that a method accepts and ignores. Each must be
+ * honoured, refused by name, or ignored on purpose with its reason in the documentation.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -32,7 +32,7 @@ const fields = methods.flatMap(fieldsOf);
 const unsupported = fields.filter(({ schema }) => schema['x-unsupported'] !== undefined);
 const withoutEffect = fields.filter(({ schema }) => schema['x-no-effect'] !== undefined);
 
-/** A value of the schema that asks for something. */
+/** A value of the schema that requests something. */
 const sample = (schema: TSchema, neutral: readonly unknown[] = []): unknown => {
   const choices = (schema.anyOf as TSchema[] | undefined)?.map((one) => sample(one));
   if (choices) return choices.find((one) => one !== null && !neutral.includes(one)) ?? choices[0];
@@ -65,7 +65,7 @@ const valueOf = ({ method, name, schema }: Field): unknown => {
   if (name === 'mediaUrls') return ['http://h/a.png'];
   return sample(schema, schema['x-neutral'] as unknown[] | undefined);
 };
-/** The smallest params that pass, without that field. */
+/** The smallest valid params without that field. */
 const smallest = (method: GatewayMethodName): object => {
   const { required = [], properties = {} } = GatewayMethods[method].params as TSchema;
   const values = (required as string[]).map((name) => [

@@ -26,7 +26,7 @@ const peersOn = (bus: FakeBus, clock: StillClock, gateway: string, tenant = 'def
   return { peers, clients, seen, hosts };
 };
 
-/** What was published is heard one turn of the event loop later. */
+/** Published events arrive one turn of the event loop later. */
 const travelled = async () => {
   for (let n = 0; n < 4; n++) await new Promise((resolve) => setImmediate(resolve));
 };
@@ -132,11 +132,11 @@ describe('presence of many clients', () => {
     const gateway = await openGateway();
     const first = await openClient(gateway, { client: face('the first') });
     const others = await Promise.all(Array.from({ length: 8 }, () => 26).map(come(gateway.url)));
-    const told = await eventually(
+    const received = await eventually(
       () => first.events('presence').find(({ payload }) => payload.total === 209),
       'presence of all',
     );
-    expect(told.payload.presence.length).toBe(200);
+    expect(received.payload.presence.length).toBe(200);
     const { payload } = await first.call('system-presence');
     expect(payload.length).toBe(200);
     expect(payload.some(({ host }: { host: string }) => host === 'the first')).toBe(false);
@@ -144,7 +144,7 @@ describe('presence of many clients', () => {
   }, 60_000);
 });
 
-/** So many clients, one after the other, that judge nothing of what they are told. */
+/** Connects this number of clients one after the other, without validating frames. */
 const come = (url: string) => async (count: number) => {
   const sockets: WebSocket[] = [];
   while (sockets.length < count) {

@@ -1,4 +1,4 @@
-/** Commands, steering, questions and coming back, on the real session and approval actors. */
+/** Commands, steering, approvals and reconnects, on the real session and approval actors. */
 import { afterEach, expect, test } from 'vitest';
 import { approvalAddress } from '../../../protocols/approval.ts';
 import { OPERATOR } from '../../../channels/gateway/auth/handshake.ts';
@@ -36,7 +36,7 @@ const say = async (client: Client, message: string, runId: string, more: object 
   expect(answer.error).toBeUndefined();
 };
 
-const told = async (client: Client, message: string, runId: string): Promise<string> => {
+const replyTo = async (client: Client, message: string, runId: string): Promise<string> => {
   await say(client, message, runId);
   const { payload } = await endOf(client, runId);
   return payload.state === 'final' ? payload.message.content[0].text : payload.errorMessage;
@@ -44,22 +44,22 @@ const told = async (client: Client, message: string, runId: string): Promise<str
 
 test('commands change, show, compact and reset the session', async () => {
   const client = await open();
-  await told(client, 'hello there', 'r1');
-  expect(await told(client, '/queue collect', 'c1')).toBe('/queue is now collect.');
-  expect(await told(client, '/think low', 'c2')).toBe('/think is now low.');
-  expect(await told(client, '/reasoning on', 'c3')).toBe('/reasoning is now on.');
-  const status = await told(client, '/status', 'c4');
+  await replyTo(client, 'hello there', 'r1');
+  expect(await replyTo(client, '/queue collect', 'c1')).toBe('/queue is now collect.');
+  expect(await replyTo(client, '/think low', 'c2')).toBe('/think is now low.');
+  expect(await replyTo(client, '/reasoning on', 'c3')).toBe('/reasoning is now on.');
+  const status = await replyTo(client, '/status', 'c4');
   expect(status).toContain(`session ${MAIN}`);
   expect(status).toContain(
     'queue collect\nthinking low\nverbose as the agent has it\nreasoning on',
   );
-  expect(await told(client, '/queue default', 'c5')).toBe('/queue is now as the agent has it.');
-  expect(await told(client, '/usage', 'c6')).toMatch(/^session: \d+ tokens in, \d+ out/);
-  expect(await told(client, '/stop', 'c7')).toBe('Nothing was running.');
-  expect(await told(client, '/compact', 'c8')).toMatch(/nothing to shorten|Shortened/);
+  expect(await replyTo(client, '/queue default', 'c5')).toBe('/queue is now as the agent has it.');
+  expect(await replyTo(client, '/usage', 'c6')).toMatch(/^session: \d+ tokens in, \d+ out/);
+  expect(await replyTo(client, '/stop', 'c7')).toBe('Nothing was running.');
+  expect(await replyTo(client, '/compact', 'c8')).toMatch(/nothing to shorten|Shortened/);
 
   const before = await client.call('sessions.list');
-  expect(await told(client, '/new', 'c9')).toContain('A new conversation has begun');
+  expect(await replyTo(client, '/new', 'c9')).toContain('A new conversation has begun');
   const after = await client.call('sessions.list');
   const idOf = ({ payload }: Frame) => payload.sessions[0].sessionId;
   expect(idOf(after)).not.toBe(idOf(before));
@@ -75,7 +75,7 @@ test('a message during a tool call joins the run, and the answer is published on
   const client = await open(100);
   const asked = { sessionKey: MAIN, message: 'what is 6*7?', idempotencyKey: 'first' };
   await client.call('chat.send', { ...asked, thinking: 'high' });
-  // The model has been asked and thinks about it: what comes now steers.
+  // The model has been called and has not answered: messages now steer.
   await client.frame(({ event, payload }) => event === 'agent' && payload?.stream === 'reasoning');
   await say(client, 'and say it nicely', 'second');
   const [first, second] = await Promise.all([endOf(client, 'first'), endOf(client, 'second')]);

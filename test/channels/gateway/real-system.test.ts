@@ -1,6 +1,6 @@
 /**
- * The gateway on the real runtime and the real session actor: what the played sessions of the other
- * files promise holds there too.
+ * The gateway on the real runtime and the real session actor. The guarantees that other files test
+ * with played sessions hold here too.
  */
 import { afterEach, describe, expect, test } from 'vitest';
 import type { System } from '../../../runtime/index.ts';
@@ -11,7 +11,7 @@ import { dataFolder, openRealSystem } from './real-system.ts';
 let folder = dataFolder();
 let system: System | undefined;
 
-/** Opens on the same data each time: the second time is a restart. */
+/** Opens the same data each time: the second time is a restart. */
 const open = async (tokensPerSecond = 0) => {
   await system?.stop();
   system = await openRealSystem(folder.path, tokensPerSecond);

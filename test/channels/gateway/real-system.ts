@@ -1,4 +1,4 @@
-/** The real thing: sessions, agents and their root on an embedded store, with the offline model. */
+/** Real sessions, agents and their root on an embedded store, with the offline model. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -17,7 +17,7 @@ import { createSystem, openEmbedded, type System, systemClock } from '../../../r
 import { OPERATOR } from '../../../channels/gateway/auth/handshake.ts';
 import { OPEN_TALK } from '../../servers/talk-rules.ts';
 
-/** A folder for the data, and how to remove it. */
+/** A data folder, and a function that removes it. */
 export const dataFolder = () => {
   const path = mkdtempSync(join(tmpdir(), 'troupe-gateway-'));
   return { path, remove: () => rmSync(path, { recursive: true, force: true }) };

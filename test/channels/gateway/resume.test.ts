@@ -4,13 +4,13 @@ import type { Client, Frame } from './client.ts';
 import { connectParams, eventually, MAIN } from './client.ts';
 import { challengeOf, newDevice, signed } from './device-identity.ts';
 import { FakeSessionSystem } from './fake-session-system.ts';
-import { closeAll, openAll, openClient, openGateway, openStranger } from './opened.ts';
+import { closeAll, openAll, openClient, openGateway, openChallenged } from './opened.ts';
 import { dataFolder, openRealSystem } from './real-system.ts';
 import { StillClock } from './still-clock.ts';
 
 afterEach(closeAll);
 
-/** What a client says of the connection that it had. */
+/** The resume parameters for an earlier connection. */
 const lost = (client: Client, seq = lastSeq(client)) => {
   const { connId, bootId } = client.frames.find(({ payload }) => payload?.type === 'hello-ok')!
     .payload.server;
@@ -20,7 +20,7 @@ const lost = (client: Client, seq = lastSeq(client)) => {
 const lastSeq = (client: Client): number =>
   client.frames.reduce((last, { seq = 0 }) => Math.max(last, seq), 0);
 
-/** The connection is cut, and the gateway has noticed. */
+/** Cuts the connection, and waits until the gateway has noticed. */
 const cut = async (client: Client, watcher: Client): Promise<void> => {
   const before = (await watcher.call('system-presence')).payload.length;
   client.ws.terminate();
@@ -53,8 +53,8 @@ describe('events.resume', () => {
     await watcher.frame(({ event }) => event === 'node.presence');
     const second = await openClient(gateway);
     expect((await second.call('events.resume', lost(first))).payload.resumed).toBe(true);
-    const told = await second.frame(({ event }) => event === 'node.presence');
-    expect(told.payload).toMatchObject({ nodeId: deviceId, connected: true });
+    const received = await second.frame(({ event }) => event === 'node.presence');
+    expect(received.payload).toMatchObject({ nodeId: deviceId, connected: true });
   });
 
   test('sends the missed events after its answer, in order and once, and continues', async () => {
@@ -134,8 +134,8 @@ describe('events.resume', () => {
       system.finish(MAIN, 'y'.repeat(n));
       await watcher.chat('final', n + 1);
     }
-    const told = watcher.events('agent').length + watcher.events('chat').length;
-    expect(told).toBeGreaterThan(256);
+    const received = watcher.events('agent').length + watcher.events('chat').length;
+    expect(received).toBeGreaterThan(256);
     const { payload } = await watcher.call('events.resume', lost(first));
     expect(payload).toEqual({ resumed: false, reason: 'too-old' });
   });
@@ -162,7 +162,7 @@ test('a node receives no run events and no presence, and cannot resume any', asy
   const system = await openRealSystem(path, 1_000);
   onTestFinished(() => system.stop());
   const gateway = await openGateway(system);
-  const node = await openStranger(gateway);
+  const node = await openChallenged(gateway);
   const params = connectParams({
     client: { id: 'node-host', version: '1.0.0', platform: 'linux', mode: 'node' },
     role: 'node',
@@ -177,7 +177,7 @@ test('a node receives no run events and no presence, and cannot resume any', asy
   const refused = await node.call('events.resume', { connId: 'any', seq: 0 });
   expect(refused.ok).toBe(false);
   await client.frame(({ event }) => event === 'presence');
-  const told = node.frames.flatMap(({ event }) => event ?? []);
-  expect(told.filter((event) => ['chat', 'agent', 'presence'].includes(event))).toEqual([]);
+  const received = node.frames.flatMap(({ event }) => event ?? []);
+  expect(received.filter((event) => ['chat', 'agent', 'presence'].includes(event))).toEqual([]);
   await closeAll();
 });

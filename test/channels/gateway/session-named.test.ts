@@ -1,6 +1,6 @@
 /**
- * A request that names its session twice, by its key and by another parameter that contradicts it,
- * is refused: nothing is done to a session that the client may not have meant.
+ * A request whose parameters name two different sessions is refused, so that it changes no session
+ * that the client may not have meant.
  */
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { MAIN } from './client.ts';

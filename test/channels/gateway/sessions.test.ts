@@ -1,6 +1,6 @@
 /**
- * Sessions as clients of the gateway read, begin, write to and stop them by key, and what those are
- * told that follow them; on the real runtime and the real session actor.
+ * Clients read, create, write to and abort sessions by key, and follow them; on the real runtime
+ * and the real session actor.
  */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { System } from '../../../runtime/index.ts';
@@ -27,7 +27,7 @@ afterEach(async () => {
   folder.remove();
 });
 
-/** The payload of a good answer. */
+/** The payload of a successful answer. */
 const call = async (method: string, params: object = {}) => {
   const { ok, payload, error } = await client.call(method, params);
   if (!ok) throw new Error(`${method}: ${JSON.stringify(error)}`);
@@ -79,11 +79,11 @@ describe('a client that follows all sessions', () => {
     );
     expect(gone.payload).not.toHaveProperty('session');
     await watcher.call('sessions.unsubscribe');
-    const told = changes(watcher).length;
+    const received = changes(watcher).length;
     await say(MAIN, 'hello', 'r1');
     await watcher.frame(({ event, payload }) => event === 'chat' && payload.state === 'final');
     expect((await watcher.call('sessions.list')).ok).toBe(true);
-    expect(changes(watcher).length).toBe(told);
+    expect(changes(watcher).length).toBe(received);
   });
 
   test('receives only run events without a subscription', async () => {
@@ -110,18 +110,18 @@ describe('a client that follows the messages of a session', () => {
     await say('agent:main:other', 'elsewhere', 'r1');
     await say(MAIN, 'call calculate {"expression": "6*7"}', 'r2');
     await watcher.frame(({ event }) => event === 'session.message', 4);
-    const told = messages(watcher);
-    expect(told.map(({ message }) => message.role)).toEqual([
+    const received = messages(watcher);
+    expect(received.map(({ message }) => message.role)).toEqual([
       'user',
       'assistant',
       'toolResult',
       'assistant',
     ]);
-    expect(new Set(told.map(({ sessionKey }) => sessionKey))).toEqual(new Set([MAIN]));
-    const places = told.map(({ messageSeq }) => messageSeq as number);
+    expect(new Set(received.map(({ sessionKey }) => sessionKey))).toEqual(new Set([MAIN]));
+    const places = received.map(({ messageSeq }) => messageSeq as number);
     expect(places).toEqual([...new Set(places)].toSorted((a, b) => a - b));
     const { messages: history } = await call('chat.history', { sessionKey: MAIN, limit: 4 });
-    expect(told.map(({ message }) => message)).toEqual(history);
+    expect(received.map(({ message }) => message)).toEqual(history);
   });
 
   test('follows a limited number of sessions, and may replace one by another', async () => {

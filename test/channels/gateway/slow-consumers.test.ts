@@ -14,7 +14,7 @@ afterEach(async () => {
   await closeAll();
 });
 
-/** One after the other, as strangers of one address come; nothing they are told is judged. */
+/** Connects one after the other, within the limit per address, without validating frames. */
 const come = async (url: string, count: number): Promise<readonly WebSocket[]> => {
   const lanes = Array.from({ length: 8 }, async (_, lane) => {
     const own: WebSocket[] = [];
@@ -51,7 +51,7 @@ test('clients that read nothing are closed individually, and the others receive 
     socket.on('close', (code) => closed.push(code));
     socket.pause();
   }
-  // Ends are never left out: they fill what the slow ones do not read.
+  // Ends are never omitted, so they fill the buffers of the slow clients.
   const answer = 'y'.repeat(5_000_000);
   const runs = 13;
   for (let run = 0; run < runs; run++) {

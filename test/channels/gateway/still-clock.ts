@@ -1,6 +1,6 @@
 import type { Clock } from '../../../runtime/clock/clock.ts';
 
-/** Time stands still until it is moved. */
+/** The time does not advance until the test moves it. */
 export class StillClock implements Clock {
   #now = 1_000_000;
   #timers: { at: number; call: () => void }[] = [];

@@ -1,4 +1,4 @@
-/** What a run does, as it is told while it does it. */
+/** Events of a live run. */
 import { afterEach, describe, expect, test } from 'vitest';
 import type { LiveEvent } from './fake-session-system.ts';
 import { type Client, type Frame, MAIN } from './client.ts';
@@ -19,7 +19,7 @@ const streamFrame = (client: Client, stream: string, fits: (data: Data) => boole
   });
 type Data = Frame['payload'];
 
-/** What a client that appends deltas, and begins again from `replace`, holds at last. */
+/** The text of a client that appends deltas, and restarts at `replace`. */
 const appended = (frames: readonly Frame[], start = '') => {
   let text = start;
   for (const { payload } of frames) {
@@ -68,8 +68,8 @@ describe('the streams of a run', () => {
       ({ payload }) => payload.data.phase === 'update',
     );
     expect(updates.length).toBeLessThan(10);
-    const told = updates.map(({ payload }) => payload.data.partialResult).join('');
-    expect(told).toBe(Array.from({ length: 100 }, (_, line) => `${line}\n`).join(''));
+    const received = updates.map(({ payload }) => payload.data.partialResult).join('');
+    expect(received).toBe(Array.from({ length: 100 }, (_, line) => `${line}\n`).join(''));
   });
 
   test('withhold a silent reply, and publish text that only starts like one', async () => {
@@ -88,8 +88,8 @@ describe('the streams of a run', () => {
       }
       system.finish(MAIN, reply);
       await client.chat('final', n + 1);
-      const told = client.events('chat').filter(({ payload }) => payload.runId === runId);
-      expect([runId, appended(told)]).toEqual([runId, reply]);
+      const received = client.events('chat').filter(({ payload }) => payload.runId === runId);
+      expect([runId, appended(received)]).toEqual([runId, reply]);
     }
   });
 
@@ -193,12 +193,12 @@ describe('a client that reconnects', () => {
     while (said < answer.length) {
       say(7);
       if (said % 350 !== 0) continue;
-      // Cut off without a word, in the middle of deltas that are still on their way.
+      // Terminated without a close frame, while deltas are in transit.
       back.at(-1)?.client.ws.terminate();
       const client = await openClient(gateway);
       say(7);
       const { payload } = await client.call('chat.history', { sessionKey: MAIN });
-      const from = client.frames.findIndex(({ payload: told }) => told === payload);
+      const from = client.frames.findIndex(({ payload: received }) => received === payload);
       back.push({ client, text: payload.inFlightRun.text, from });
       say(7);
     }
@@ -219,7 +219,7 @@ describe('a client that reconnects', () => {
     await send(quick, 'r');
     slow.ws.pause();
     system.live(MAIN, toolStart);
-    // More progress than any socket buffers, slower than the interval in which it is joined.
+    // More progress than socket buffers hold, slower than the interval in which it is joined.
     const line = 'p'.repeat(60_000);
     const updatesOf = (client: Client) =>
       agentEvents(client, 'tool').filter(({ payload }) => payload.data.phase === 'update');
@@ -267,14 +267,14 @@ describe('blocks', () => {
   test('that were published are not repeated by a repeated call', async () => {
     const { client, system } = await openAll();
     await send(client, 'r', { blockStreaming: 'on' });
-    const told = paragraph(0) + paragraph(1) + paragraph(2);
-    system.say(MAIN, `${told}and then it di`);
+    const received = paragraph(0) + paragraph(1) + paragraph(2);
+    system.say(MAIN, `${received}and then it di`);
     await streamFrame(client, 'block');
-    system.say(MAIN, `${told}and on`, 0);
-    system.finish(MAIN, `${told}and on`);
+    system.say(MAIN, `${received}and on`, 0);
+    system.finish(MAIN, `${received}and on`);
     await client.chat('final');
     const blocks = blocksOf(client);
-    expect(blocks.map(({ text }) => text).join('')).toBe(`${told}and on`);
+    expect(blocks.map(({ text }) => text).join('')).toBe(`${received}and on`);
     expect(blocks.some(({ replace }) => replace)).toBe(false);
   });
 

@@ -1,7 +1,7 @@
 /**
- * Tenants with agents, providers, policy, hooks, workspaces and budgets of their own, in one whole
- * troupe: what a tenant has works for it, and no other tenant sees or uses it. Each model server
- * accepts one key and records what it receives.
+ * Tenants with their own agents, providers, policy, hooks, workspaces and budgets, in one complete
+ * troupe. No other tenant sees or uses them. Each model server accepts one key and records its
+ * requests.
  */
 import {
   existsSync,
@@ -42,7 +42,7 @@ const ok = ({ ok: isOk, payload, error }: Frame) => {
   return payload;
 };
 
-/** Default and blue name their provider alike. */
+/** The tenants default and blue use the same provider name. */
 const models = (tenant: (typeof OWN)[number], provider: string) => ({
   providers: {
     [provider]: {
@@ -138,7 +138,7 @@ const answer = (text: string, calls: readonly PlannedCall[] = []): Plan => ({
 });
 const call = (name: string, args: object): PlannedCall => ({ id: `call_${++keys}`, name, args });
 
-/** The end of one run: its status and what it said, or why it was refused. */
+/** The end of one run: its status and answer, or its error. */
 const ask = async (tenant: Tenant, message: string, more: object = {}) => {
   const params = { message, sessionKey: `talk-${++keys}`, idempotencyKey: `k${keys}`, ...more };
   const id = client(tenant).request('agent', params);

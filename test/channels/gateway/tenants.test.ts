@@ -1,6 +1,6 @@
 /**
- * Tenants of one whole troupe: what one has is not there for another, by WebSocket and by
- * HTTP, whether it looks around or names what it has heard of.
+ * Isolation of the tenants of one complete troupe, over WebSocket and HTTP: lists omit foreign
+ * data, and known names are refused.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -75,7 +75,7 @@ const joinAsNode = async (): Promise<Client> => {
   return client;
 };
 
-/** All that acme has. */
+/** All data of acme. */
 const live = async () => {
   const sent = { sessionKey: MAIN, message: `say ${SECRET}`, idempotencyKey: 'k1' };
   runId = ok(await acme.call('chat.send', sent)).runId;
@@ -152,7 +152,7 @@ const LOOKS: readonly (readonly [string, object])[] = [
   ['status', {}],
 ];
 
-/** What would give away that acme is there, by what it is. */
+/** Texts that would reveal data of acme, by kind. */
 const traces = () => ({
   SECRET,
   runId,
@@ -314,7 +314,7 @@ describe('over HTTP', () => {
     const path = `/v1/schedules/${jobId}/run`;
     expect((await http(OF_ACME, path, { method: 'POST' })).status).toBe(200);
     const actions = async (client: Client): Promise<string[]> =>
-      // Each look is a record, too: without the filter many looks push the one out of the page.
+      // Each read is recorded too: without the filter, many reads push this record off the page.
       ok(await client.call('audit.actions.list', { action: 'POST' })).records.map(
         ({ action }: { action: string }) => action,
       );

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
 import { eventFrame, textFrame } from '../../../channels/gateway/transport/text-frame.ts';
 
-/** Around every change of the header's length, and of how events are put together. */
+/** Around every change of the header's length, and of how events are joined. */
 const LENGTHS = [0, 1, 100, 125, 126, 127, 4_070, 4_096, 4_097, 65_535, 65_536, 70_000, 300_000];
 
 const server = createServer();

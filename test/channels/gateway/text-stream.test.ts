@@ -21,19 +21,19 @@ describe('TextStream', () => {
     const step = fc.record({
       delta: fc.string({ maxLength: 8 }),
       back: fc.option(fc.nat(30), { freq: 4 }),
-      told: fc.boolean(),
+      taken: fc.boolean(),
     });
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
         const stream = new TextStream();
         const watcher = follower();
         let model = '';
-        for (const { delta, back, told } of steps) {
+        for (const { delta, back, taken } of steps) {
           const offset = Math.max(0, model.length - (back ?? 0));
           model = model.slice(0, offset) + delta;
           stream.apply(delta, offset);
           expect(stream.text).toBe(model);
-          if (told && stream.pending) watcher.take(stream);
+          if (taken && stream.pending) watcher.take(stream);
         }
         if (stream.pending) watcher.take(stream);
         expect(watcher.text).toBe(model);

@@ -1,4 +1,4 @@
-/** The end of an action's version is heard without NATS: over HTTP and over the gateway. */
+/** Deprecations of action versions are published over HTTP and the gateway, without NATS. */
 import { expect, it } from 'vitest';
 import { spec } from '../../actors/listing/walk.ts';
 import { install } from '../../agent-runs/installation.ts';

@@ -16,16 +16,16 @@ import { serveRoutes, testOperations } from './operation-server.ts';
 
 export { SECRET } from './operation-server.ts';
 
-export type ApprovalDoor = {
+export type ApprovalServer = {
   readonly system: System;
   /** `http://127.0.0.1:port` */
   readonly url: string;
   readonly faults: string[];
-  /** Asks, and waits until the question stands. The answer comes when a person decided. */
+  /** Requests an approval and waits until it is pending. Resolves with the decision later. */
   ask(id: string, more?: Partial<ApprovalAsk>): Promise<{ answer: Promise<AskAnswer> }>;
 };
 
-export async function openApprovals(): Promise<ApprovalDoor> {
+export async function openApprovals(): Promise<ApprovalServer> {
   const path = mkdtempSync(join(tmpdir(), 'troupe-approvals-'));
   const ports = await openEmbedded({ path, durability: 'process' });
   const system = await createSystem({ ...ports, actors: shippedActors(), shards: 2 });

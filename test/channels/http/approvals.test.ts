@@ -1,11 +1,11 @@
-/** `/v1/approvals`: what waits for a person, and what a person answers, over real HTTP. */
+/** `/v1/approvals`: pending approvals and decisions, over real HTTP. */
 import { describe, expect, it } from 'vitest';
 import { approvalAddress, type ApprovalRow } from '../../../protocols/approval.ts';
 import { eventually } from '../../runtime/eventually.ts';
-import { type ApprovalDoor, openApprovals, SECRET } from './approval-server.ts';
+import { type ApprovalServer, openApprovals, SECRET } from './approval-server.ts';
 
 async function call(
-  { url }: ApprovalDoor,
+  { url }: ApprovalServer,
   path: string,
   body?: unknown,
   secret: string | undefined = SECRET,
@@ -18,26 +18,26 @@ async function call(
   return { status: response.status, body: (await response.json()) as Record<string, unknown> };
 }
 
-const listed = async (door: ApprovalDoor, query = '') =>
-  (await call(door, query)).body['approvals'] as ApprovalRow[];
+const listed = async (server: ApprovalServer, query = '') =>
+  (await call(server, query)).body['approvals'] as ApprovalRow[];
 
 describe('GET /v1/approvals', () => {
   it('lists pending ones, the oldest first, and others by their state', async () => {
-    const door = await openApprovals();
-    expect(await listed(door)).toEqual([]);
-    await door.ask('b', { detail: 'it is late' });
-    await door.ask('a');
-    await door.ask('c');
-    expect(await listed(door)).toMatchObject([
+    const server = await openApprovals();
+    expect(await listed(server)).toEqual([]);
+    await server.ask('b', { detail: 'it is late' });
+    await server.ask('a');
+    await server.ask('c');
+    expect(await listed(server)).toMatchObject([
       { id: 'b', state: 'asked', by: 'ada', title: 'May I b?', detail: 'it is late' },
       { id: 'a', options: [{ name: 'allow' }, { name: 'deny' }] },
       { id: 'c' },
     ]);
-    expect((await call(door, '/a', { decision: 'deny', why: 'no' })).status).toBe(200);
-    expect((await listed(door)).map(({ id }) => id)).toEqual(['b', 'c']);
-    expect((await listed(door, '?state=denied')).map(({ id }) => id)).toEqual(['a']);
-    expect(await listed(door, '?state=all')).toHaveLength(3);
-    expect(await call(door, '?state=lost')).toMatchObject({
+    expect((await call(server, '/a', { decision: 'deny', why: 'no' })).status).toBe(200);
+    expect((await listed(server)).map(({ id }) => id)).toEqual(['b', 'c']);
+    expect((await listed(server, '?state=denied')).map(({ id }) => id)).toEqual(['a']);
+    expect(await listed(server, '?state=all')).toHaveLength(3);
+    expect(await call(server, '?state=lost')).toMatchObject({
       status: 400,
       body: { error: { message: expect.stringContaining('/state must be one of') } },
     });
@@ -46,25 +46,25 @@ describe('GET /v1/approvals', () => {
 
 describe('approvals of another tenant', () => {
   it('are listed and decided by callers that name the tenant', async () => {
-    const door = await openApprovals();
+    const server = await openApprovals();
     const to = approvalAddress('acme', 'a');
     const asked = { type: 'approval.ask', title: 'May I?' };
     const principal = { sub: 'ada', roles: ['agent'] };
-    const answer = door.system.ask(to, asked, { principal, timeoutMs: 30_000 });
-    await eventually(async () => expect(await listed(door, '?tenant=acme')).toHaveLength(1));
-    expect(await listed(door)).toEqual([]);
+    const answer = server.system.ask(to, asked, { principal, timeoutMs: 30_000 });
+    await eventually(async () => expect(await listed(server, '?tenant=acme')).toHaveLength(1));
+    expect(await listed(server)).toEqual([]);
     const yes = { decision: 'allow', why: 'fine' };
-    expect((await call(door, '/a?tenant=acme', yes)).status).toBe(200);
+    expect((await call(server, '/a?tenant=acme', yes)).status).toBe(200);
     expect(await answer).toMatchObject({ result: { state: 'allowed', decided_by: 'op' } });
-    expect((await call(door, '?tenant=A+B')).status).toBe(400);
+    expect((await call(server, '?tenant=A+B')).status).toBe(400);
   });
 });
 
 describe('POST /v1/approvals/{id}', () => {
   it('decides, notifies the requester, and stores who decided, when and why', async () => {
-    const door = await openApprovals();
-    const { answer } = await door.ask('a');
-    expect(await call(door, '/a', { decision: 'allow', why: 'why not' })).toMatchObject({
+    const server = await openApprovals();
+    const { answer } = await server.ask('a');
+    expect(await call(server, '/a', { decision: 'allow', why: 'why not' })).toMatchObject({
       status: 200,
       body: { state: 'allowed', decided_by: 'op', why: 'why not' },
     });
@@ -75,17 +75,17 @@ describe('POST /v1/approvals/{id}', () => {
   });
 
   it('requires no reason', async () => {
-    const door = await openApprovals();
-    const { answer } = await door.ask('a');
-    expect((await call(door, '/a', { decision: 'allow' })).status).toBe(200);
+    const server = await openApprovals();
+    const { answer } = await server.ask('a');
+    expect((await call(server, '/a', { decision: 'allow' })).status).toBe(200);
     expect(await answer).toMatchObject({ result: { state: 'allowed', decided_by: 'op' } });
   });
 
   it('tells the second caller which decision counted', async () => {
-    const door = await openApprovals();
-    await door.ask('a');
-    await call(door, '/a', { decision: 'allow', why: 'x' });
-    expect(await call(door, '/a', { decision: 'deny', why: 'y' })).toMatchObject({
+    const server = await openApprovals();
+    await server.ask('a');
+    await call(server, '/a', { decision: 'allow', why: 'x' });
+    expect(await call(server, '/a', { decision: 'deny', why: 'y' })).toMatchObject({
       status: 409,
       body: {
         error: {
@@ -98,11 +98,11 @@ describe('POST /v1/approvals/{id}', () => {
   });
 
   it('tells a late caller that the approval expired, like the requester', async () => {
-    const door = await openApprovals();
-    const { answer } = await door.ask('a', { forMs: 1 });
+    const server = await openApprovals();
+    const { answer } = await server.ask('a', { forMs: 1 });
     expect(await answer).toMatchObject({ result: { state: 'expired' } });
-    await eventually(async () => expect(await listed(door, '?state=expired')).toHaveLength(1));
-    expect(await call(door, '/a', { decision: 'allow', why: 'x' })).toMatchObject({
+    await eventually(async () => expect(await listed(server, '?state=expired')).toHaveLength(1));
+    expect(await call(server, '/a', { decision: 'allow', why: 'x' })).toMatchObject({
       status: 409,
       body: { error: { message: expect.stringContaining('it was not decided in time') } },
     });
@@ -113,33 +113,33 @@ describe('POST /v1/approvals/{id}', () => {
     [{ why: 'x' }, 400, /decision/],
     [{ decision: 'allow', why: 'x', by: 'eve' }, 400, /by/],
   ])('explains what is wrong with %j', async (body, status, message) => {
-    const door = await openApprovals();
-    await door.ask('a');
-    expect(await call(door, '/a', body)).toMatchObject({
+    const server = await openApprovals();
+    await server.ask('a');
+    expect(await call(server, '/a', body)).toMatchObject({
       status,
       body: { error: { code: 'INVALID_ARGUMENT', message: expect.stringMatching(message) } },
     });
-    expect(await listed(door)).toHaveLength(1);
-    expect(door.faults).toEqual([]);
+    expect(await listed(server)).toHaveLength(1);
+    expect(server.faults).toEqual([]);
   });
 
   it('returns NOT_FOUND for an unknown approval, and creates none', async () => {
-    const door = await openApprovals();
-    expect(await call(door, '/nothing', { decision: 'allow', why: 'x' })).toMatchObject({
+    const server = await openApprovals();
+    expect(await call(server, '/nothing', { decision: 'allow', why: 'x' })).toMatchObject({
       status: 404,
       body: { error: { message: expect.stringContaining('troupe approvals list') } },
     });
-    expect(await listed(door, '?state=all')).toEqual([]);
+    expect(await listed(server, '?state=all')).toEqual([]);
   });
 
   it.each([
     ['', 401],
     ['of-somebody', 403],
   ])('shows and decides nothing with the secret %j', async (secret, status) => {
-    const door = await openApprovals();
-    await door.ask('a');
-    expect((await call(door, '', undefined, secret)).status).toBe(status);
-    expect((await call(door, '/a', { decision: 'allow', why: 'x' }, secret)).status).toBe(status);
-    expect(await listed(door)).toHaveLength(1);
+    const server = await openApprovals();
+    await server.ask('a');
+    expect((await call(server, '', undefined, secret)).status).toBe(status);
+    expect((await call(server, '/a', { decision: 'allow', why: 'x' }, secret)).status).toBe(status);
+    expect(await listed(server)).toHaveLength(1);
   });
 });

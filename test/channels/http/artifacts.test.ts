@@ -206,7 +206,7 @@ describe('files over HTTP', () => {
     });
     const full = await settled(429, () => send('a file'));
     expect(full.headers.get('retry-after')).toBe('2');
-    // A tenant that sends slowly leaves room for others.
+    // A slow tenant leaves room for others.
     await settled(201, () => send('a file', { authorization: 'Bearer b' }));
     for (const socket of sockets) socket.destroy();
     await settled(201, () => send('a file'));
@@ -250,7 +250,7 @@ describe('files over HTTP', () => {
   });
 });
 
-/** Asks until the answer has the status; what was asked is safe to ask again. */
+/** Repeats an idempotent request until its answer has the status. */
 async function settled(status: number, ask: () => Promise<Response>): Promise<Response> {
   const deadline = performance.now() + 20_000;
   for (;;) {
@@ -261,7 +261,7 @@ async function settled(status: number, ask: () => Promise<Response>): Promise<Re
   }
 }
 
-/** What a socket answers to exactly these bytes. */
+/** The answer of a raw socket to exactly these bytes. */
 function raw(bytes: string): Promise<string> {
   const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
   return new Promise((resolve, reject) => {

@@ -1,7 +1,4 @@
-/**
- * The documents, agents, schemas and functions of a whole troupe, over HTTP: as it is shipped, with
- * nothing of the test's own in it.
- */
+/** The documents, agents, schemas and functions of a complete shipped troupe, over HTTP. */
 import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -88,7 +85,7 @@ describe('the capabilities', () => {
   });
 
   it.each(['/mcp/capabilities', '/acp/capabilities', '/v1/agents', '/v1/functions'])(
-    'of %s are told to nobody without a token',
+    'of %s require a token',
     async (path) => {
       const response = await fetch(`${origin}${path}`);
       expect(response.status).toBe(401);

@@ -18,10 +18,10 @@ export const MAIN = 'agent:main:main';
 export const SECOND = 'agent:second:main';
 const PERSON = { sub: 'ada', roles: ['operator'] };
 
-export type ConversationDoor = {
+export type ConversationServer = {
   /** `http://127.0.0.1:port` */
   readonly url: string;
-  /** Begins one, from `main` to `second`, and waits until it has that status. */
+  /** Starts one, from `main` to `second`, and waits until it has that status. */
   begin(
     id: string,
     status: ConversationRow['status'],
@@ -30,10 +30,10 @@ export type ConversationDoor = {
 };
 
 /**
- * The agent `main` is paused, so that its turns do not end; `second` answers. Whoever shows the
+ * The agent `main` is paused, so that its turns do not end; `second` answers. A caller with the
  * secret is the operator `op`.
  */
-export async function openConversations(): Promise<ConversationDoor> {
+export async function openConversations(): Promise<ConversationServer> {
   const folder = dataFolder();
   const system = await openRealSystem(folder.path, 0);
   onTestFinished(async () => {

@@ -4,14 +4,14 @@ import { type OperationServer, serveRoutes, testOperations } from './operation-s
 
 export { SECRET } from './operation-server.ts';
 
-export type DeadLetterDoor = OperationServer & { readonly world: World };
+export type DeadLetterServer = OperationServer & { readonly world: World };
 
-export async function openDoor(): Promise<DeadLetterDoor> {
+export async function openDoor(): Promise<DeadLetterServer> {
   const world = await openWorld();
   return { world, ...(await serveRoutes(testOperations({ system: world.system }))) };
 }
 
-/** Gives up `do` messages to the puppet `b`, numbered from 1. */
+/** Creates dead letters of `do` messages to the puppet `b`, numbered from 1. */
 export async function abandon(world: World, domain: string, count: number): Promise<void> {
   const before = (await world.system.deadLetters.list({ domain })).length;
   const error = {

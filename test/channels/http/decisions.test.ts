@@ -1,4 +1,7 @@
-/** `/v1/decisions`: lost work, and an operator's word about it, over real HTTP and as a command. */
+/**
+ * `/v1/decisions`: effects with an unknown outcome, and operators' decisions, over real HTTP and as
+ * a command.
+ */
 import { describe, expect, it } from 'vitest';
 import { type Desk, type Job, openDesk } from '../../actors/task/task-service.ts';
 import { runProgram } from '../../cli/program.ts';
@@ -20,7 +23,7 @@ async function call(url: string, path: string, body?: unknown, secret = SECRET) 
   return { status: response.status, body: (await response.json()) as Record<string, unknown> };
 }
 
-/** Work that must never be done twice in silence, begun on a worker that then is lost. */
+/** Work of class `once` that started on a worker which then is lost. */
 async function loseWork(): Promise<{ desk: Desk; job: Job; url: string }> {
   const desk = await openDesk(() => ({ class: 'once' }));
   const job = desk.job();

@@ -1,4 +1,4 @@
-/** The documents that describe the door, on a whole troupe, against the routes that it has. */
+/** The documents of the entry point, compared with the routes of a complete troupe. */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { Type } from '@sinclair/typebox';
@@ -34,7 +34,7 @@ const configOf = (): Config => {
   return { ...config, log: { ...config.log, level: 'error' } };
 };
 
-/** As `GET /v1/tasks/{}`: what a part is called is nobody's business. */
+/** Such as `GET /v1/tasks/{}`, without the names of parameters. */
 const unnamed = (path: string) => path.replaceAll(/\{\w+\}/g, '{}');
 const documented = ({ paths }: OpenApi) =>
   Object.entries(paths).flatMap(([path, methods]) =>
@@ -57,7 +57,7 @@ it('the OpenAPI document names every route of the entry point, and no others', a
     await system.stop();
   });
   const routes = a2a.routes.map(({ method, path }) => `${method} ${unnamed(path)}`);
-  // The gateway answers these two by itself.
+  // The gateway itself serves these two.
   const own = ['GET /healthz', 'GET /readyz'];
   expect(documented(published('openapi.json')).toSorted()).toEqual([...routes, ...own].toSorted());
 });

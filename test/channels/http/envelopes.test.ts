@@ -21,9 +21,7 @@ import { gatewayOn, TOKEN } from '../gateway/client.ts';
 let real: RealTasks;
 let edge: Edge;
 let gateway: Gateway;
-/**
- * Callers of this file show names for tokens, which the gateway would take for guesses of its own.
- */
+/** Callers of this file use names as tokens, which the gateway would count as guesses. */
 const auth = { mode: 'token', token: TOKEN, rateLimit: { exemptLoopback: true } } as const;
 const routesOf = (of: Edge): readonly Route[] => [
   ...envelopeRoutes(of),
@@ -143,12 +141,12 @@ describe('POST /v1/envelopes', () => {
 
   it('refuses a body that is too large, with or without a declared length', async () => {
     const text = 'x'.repeat(ENVELOPE_BYTES_MAX);
-    const told = await post(
+    const refused = await post(
       '/v1/envelopes',
       envelope({ payload: { schema_version: '1.0', text } }),
     );
-    expect(told.status).toBe(413);
-    expect((await refusalOf(told)).error.code).toBe('PAYLOAD_TOO_LARGE');
+    expect(refused.status).toBe(413);
+    expect((await refusalOf(refused)).error.code).toBe('PAYLOAD_TOO_LARGE');
     const stream = new ReadableStream({
       pull(controller) {
         controller.enqueue(Buffer.alloc(65_536, 0x20));

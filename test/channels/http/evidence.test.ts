@@ -1,4 +1,4 @@
-/** Evidence is a result of a task: who may not reach the task may not read it as evidence. */
+/** Evidence is a result of a task: a caller that may not reach the task may not read it. */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';

@@ -16,17 +16,17 @@ import { serveRoutes, testOperations } from './operation-server.ts';
 
 export const GATEWAY_TOKEN = 'the-gateways-own';
 
-export type KeyDoor = {
+export type KeyServer = {
   readonly url: string;
-  /** the data folder, whose `troupe token` is believed */
+  /** the data folder, whose `troupe token` is accepted */
   readonly home: string;
   readonly system: System;
   readonly identity: Identity;
-  /** what failed in a way that no route expects */
+  /** unexpected errors of routes */
   readonly faults: string[];
 };
 
-export async function openKeyDoor(): Promise<KeyDoor> {
+export async function openKeyServer(): Promise<KeyServer> {
   const [system, home] = [await openCell(), scratchFolder()];
   const identity = createIdentity({
     issuers: [localIssuer(home)],

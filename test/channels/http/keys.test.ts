@@ -9,21 +9,21 @@ import {
 import { ed25519Jwk, kidOf, signEnvelope } from '../../../protocols/signature.ts';
 import { envelope } from '../../protocols/signed-envelope.ts';
 import { RESOURCE } from '../edge/identity/issuer.ts';
-import { GATEWAY_TOKEN, type KeyDoor, openKeyDoor } from './key-server.ts';
+import { GATEWAY_TOKEN, type KeyServer, openKeyServer } from './key-server.ts';
 
 type Sent = { readonly method?: string; readonly token?: string | null; readonly body?: unknown };
 
-const send = async (door: KeyDoor, path: string, { method, token, body }: Sent = {}) => {
-  const response = await fetch(`${door.url}${path}`, {
+const send = async (server: KeyServer, path: string, { method, token, body }: Sent = {}) => {
+  const response = await fetch(`${server.url}${path}`, {
     method: method ?? (body === undefined ? 'GET' : 'POST'),
     headers: token === null ? {} : { authorization: `Bearer ${token ?? GATEWAY_TOKEN}` },
     ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
   });
   return { status: response.status, body: (await response.json()) as Record<string, unknown> };
 };
-const tokenOf = (door: KeyDoor, over: Partial<TokenRequest> = {}) =>
+const tokenOf = (server: KeyServer, over: Partial<TokenRequest> = {}) =>
   issueToken(
-    door.home,
+    server.home,
     {
       sub: 'ops',
       tenant: 'default',
@@ -39,7 +39,7 @@ const bodyOf = (key = newSigningKey(), sub = 'ann') => ({ sub, public_jwk: ed255
 
 describe('an operator', () => {
   it('registers a key, rotates it and revokes it, and programs sign with the valid ones', async () => {
-    const door = await openKeyDoor();
+    const server = await openKeyServer();
     const [first, second] = [newSigningKey(), newSigningKey()];
     const caller = {
       sub: 'ann',
@@ -50,62 +50,62 @@ describe('an operator', () => {
     const isGood = async (key: typeof first) => {
       const one = envelope({ timestamp: new Date().toISOString() });
       const signature = await signEnvelope(one, key);
-      return door.identity.verifyEnvelope(caller, one, { signature }).then(
+      return server.identity.verifyEnvelope(caller, one, { signature }).then(
         () => true,
         () => false,
       );
     };
     expect(await isGood(first)).toBe(false);
-    const made = await send(door, '/v1/keys', { body: bodyOf(first) });
+    const made = await send(server, '/v1/keys', { body: bodyOf(first) });
     expect(made).toMatchObject({
       status: 201,
       body: { kid: kidOf(first), sub: 'ann', status: 'active' },
     });
     expect(await isGood(first)).toBe(true);
 
-    const rotated = await send(door, '/v1/keys/rotate', {
+    const rotated = await send(server, '/v1/keys/rotate', {
       body: { ...bodyOf(second), overlap_sec: 3_600 },
     });
     expect(rotated).toMatchObject({ status: 201, body: { kid: kidOf(second), status: 'active' } });
     expect([await isGood(first), await isGood(second)]).toEqual([true, true]);
-    const listed = await send(door, '/v1/keys');
+    const listed = await send(server, '/v1/keys');
     expect(listed.body['keys']).toHaveLength(2);
     expect(listed.body['keys']).toContainEqual(
       expect.objectContaining({ kid: kidOf(first), status: 'retiring' }),
     );
 
-    const revoked = await send(door, `/v1/keys/${kidOf(first)}`, { method: 'DELETE' });
+    const revoked = await send(server, `/v1/keys/${kidOf(first)}`, { method: 'DELETE' });
     expect(revoked).toMatchObject({ status: 200, body: { status: 'revoked' } });
     expect([await isGood(first), await isGood(second)]).toEqual([false, true]);
-    expect(door.faults).toEqual([]);
+    expect(server.faults).toEqual([]);
   });
 
   it('may name a tenant, which has its own keyring', async () => {
-    const door = await openKeyDoor();
-    await send(door, '/v1/keys', { body: { ...bodyOf(), tenant: 'acme' } });
-    expect((await send(door, '/v1/keys')).body).toEqual({ keys: [] });
-    expect((await send(door, '/v1/keys?tenant=acme')).body['keys']).toHaveLength(1);
+    const server = await openKeyServer();
+    await send(server, '/v1/keys', { body: { ...bodyOf(), tenant: 'acme' } });
+    expect((await send(server, '/v1/keys')).body).toEqual({ keys: [] });
+    expect((await send(server, '/v1/keys?tenant=acme')).body['keys']).toHaveLength(1);
   });
 
   it("is a principal with the role in the installation's own tenant, and no other", async () => {
-    const door = await openKeyDoor();
-    const token = await tokenOf(door);
-    expect((await send(door, '/v1/keys', { token })).status).toBe(200);
+    const server = await openKeyServer();
+    const token = await tokenOf(server);
+    expect((await send(server, '/v1/keys', { token })).status).toBe(200);
     for (const over of [{ roles: ['writer'] }, { tenant: 'acme' }, { external: true }])
-      expect(await send(door, '/v1/keys', { token: await tokenOf(door, over) })).toMatchObject({
+      expect(await send(server, '/v1/keys', { token: await tokenOf(server, over) })).toMatchObject({
         status: 403,
         body: { error: { code: 'FORBIDDEN' } },
       });
     for (const wrong of [null, 'x'])
-      expect(await send(door, '/v1/keys', { token: wrong, body: bodyOf() })).toMatchObject({
+      expect(await send(server, '/v1/keys', { token: wrong, body: bodyOf() })).toMatchObject({
         status: 401,
         body: { error: { code: 'UNAUTHORIZED' } },
       });
-    expect((await send(door, '/v1/keys')).body).toEqual({ keys: [] });
+    expect((await send(server, '/v1/keys')).body).toEqual({ keys: [] });
   });
 
   it('learns what is wrong with a request, without the submitted key', async () => {
-    const door = await openKeyDoor();
+    const server = await openKeyServer();
     const secret = newSigningKey();
     const wrong: [unknown, string, RegExp][] = [
       ['{', '/v1/keys', /not JSON/],
@@ -118,31 +118,31 @@ describe('an operator', () => {
       [{ sub: 'ann', public_jwk: { ...ed25519Jwk(secret), x: 'short' } }, '/v1/keys', /publicJwk/],
     ];
     for (const [body, path, what] of wrong) {
-      const answer = await send(door, path, { body });
+      const answer = await send(server, path, { body });
       expect(answer).toMatchObject({
         status: 400,
         body: { error: { code: 'INVALID_ARGUMENT', message: expect.stringMatching(what) } },
       });
       expect(JSON.stringify(answer)).not.toContain(secret.d);
     }
-    expect((await send(door, '/v1/keys', { body: 'x'.repeat(10_000) })).status).toBe(413);
-    expect((await send(door, '/v1/keys/rotate', { body: bodyOf() })).status).toBe(404);
-    expect((await send(door, '/v1/keys/nothing', { method: 'DELETE' })).status).toBe(404);
-    expect((await send(door, '/v1/keys?tenant=A/b')).status).toBe(400);
+    expect((await send(server, '/v1/keys', { body: 'x'.repeat(10_000) })).status).toBe(413);
+    expect((await send(server, '/v1/keys/rotate', { body: bodyOf() })).status).toBe(404);
+    expect((await send(server, '/v1/keys/nothing', { method: 'DELETE' })).status).toBe(404);
+    expect((await send(server, '/v1/keys?tenant=A/b')).status).toBe(400);
     const body = bodyOf();
-    await send(door, '/v1/keys', { body });
-    expect((await send(door, '/v1/keys', { body: { ...body, sub: 'bob' } })).status).toBe(409);
-    expect(door.faults).toEqual([]);
+    await send(server, '/v1/keys', { body });
+    expect((await send(server, '/v1/keys', { body: { ...body, sub: 'bob' } })).status).toBe(409);
+    expect(server.faults).toEqual([]);
   });
 });
 
 describe('/.well-known/jwks.json', () => {
   it('returns the public keys of the installation without authentication, and no private part', async () => {
-    const door = await openKeyDoor();
-    const before = await send(door, '/.well-known/jwks.json', { token: null });
+    const server = await openKeyServer();
+    const before = await send(server, '/.well-known/jwks.json', { token: null });
     expect(before.body['keys']).toEqual([expect.objectContaining({ use: 'enc', crv: 'X25519' })]);
-    await tokenOf(door);
-    const { body } = await send(door, '/.well-known/jwks.json', { token: null });
+    await tokenOf(server);
+    const { body } = await send(server, '/.well-known/jwks.json', { token: null });
     const keys = body['keys'] as Record<string, string>[];
     expect(keys.map(({ use }) => use)).toEqual(['enc', 'sig']);
     for (const key of keys) {

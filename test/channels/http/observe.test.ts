@@ -5,18 +5,18 @@ import { serveMetrics } from '../../../channels/http/metrics.ts';
 import type { SloReport } from '../../../operations/slo-report.ts';
 import { createMetrics, systemClock } from '../../../runtime/index.ts';
 import { bytesOf, envelope } from '../edge/real-tasks.ts';
-import { type ObservedDoor, openObservedDoor, SECRET } from './observed-server.ts';
+import { type ObservedServer, openObservedServer, SECRET } from './observed-server.ts';
 
-let door: ObservedDoor;
+let server: ObservedServer;
 beforeAll(async () => {
-  door = await openObservedDoor();
+  server = await openObservedServer();
 });
-afterAll(() => door.stop());
+afterAll(() => server.stop());
 
 const get = (path: string, secret = SECRET) =>
-  fetch(`${door.url}${path}`, { headers: { authorization: `Bearer ${secret}` } });
+  fetch(`${server.url}${path}`, { headers: { authorization: `Bearer ${secret}` } });
 const send = (value: unknown, token = 'alice') =>
-  fetch(`${door.url}/v1/envelopes`, {
+  fetch(`${server.url}/v1/envelopes`, {
     method: 'POST',
     body: new Uint8Array(bytesOf(value)),
     headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
@@ -52,7 +52,7 @@ describe('GET /metrics', () => {
 
   it('requires an operator', async () => {
     expect((await get('/metrics', 'another')).status).toBe(403);
-    expect((await fetch(`${door.url}/v1/slo`)).status).toBe(401);
+    expect((await fetch(`${server.url}/v1/slo`)).status).toBe(401);
   });
 });
 

@@ -1,4 +1,4 @@
-/** Real tasks behind real HTTP, with what operators observe them by. */
+/** Real tasks behind real HTTP, with the routes for observing them. */
 import { envelopeRoutes } from '../../../channels/http/envelopes.ts';
 import { metricsRoutes } from '../../../channels/http/metrics.ts';
 import { createMetrics, type Metrics } from '../../../runtime/index.ts';
@@ -7,7 +7,7 @@ import { openRoutes, operatorWithSecret, testOperations } from './operation-serv
 
 export { SECRET } from './operation-server.ts';
 
-export type ObservedDoor = {
+export type ObservedServer = {
   readonly real: RealTasks;
   readonly metrics: Metrics;
   /** `http://127.0.0.1:port` */
@@ -15,7 +15,7 @@ export type ObservedDoor = {
   stop(): Promise<void>;
 };
 
-export const openObservedDoor = async (): Promise<ObservedDoor> => {
+export const openObservedServer = async (): Promise<ObservedServer> => {
   const real = await openRealTasks();
   const { system } = real;
   const metrics = createMetrics();

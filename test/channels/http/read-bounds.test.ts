@@ -1,4 +1,4 @@
-/** What is only read is bounded, too: tasks by a quota of their own, streams by their number. */
+/** Reads are bounded, too: tasks by a separate quota, streams by their number. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Edge } from '../../../channels/edge/edge.ts';
 import { TokenQuota } from '../../../channels/edge/quota.ts';

@@ -6,14 +6,14 @@ import { serveRoutes, testOperations } from './operation-server.ts';
 
 export { SECRET } from './operation-server.ts';
 
-export type ScheduleDoor = {
+export type ScheduleServer = {
   readonly system: System;
   /** `http://127.0.0.1:port` */
   readonly url: string;
 };
 
 /** With the agents `main` and `second`. */
-export async function openSchedules(): Promise<ScheduleDoor> {
+export async function openSchedules(): Promise<ScheduleServer> {
   const folder = dataFolder();
   const system = await openRealSystem(folder.path, 0);
   onTestFinished(async () => {

@@ -6,7 +6,7 @@ import { serveRoutes, testOperations } from './operation-server.ts';
 
 export { SECRET } from './operation-server.ts';
 
-export type SubagentDoor = {
+export type SubagentServer = {
   readonly system: System;
   /** `http://127.0.0.1:port` */
   readonly url: string;
@@ -14,7 +14,7 @@ export type SubagentDoor = {
   lookLater(byMs: number): void;
 };
 
-export async function openSubagents(): Promise<SubagentDoor> {
+export async function openSubagents(): Promise<SubagentServer> {
   const folder = dataFolder();
   const system = await openRealSystem(folder.path, 0);
   let aheadMs = 0;

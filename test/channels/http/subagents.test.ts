@@ -3,10 +3,10 @@ import { describe, expect, it } from 'vitest';
 import type { SubagentRow } from '../../../protocols/subagent.ts';
 import type { SubagentCensus } from '../../../protocols/subagent-census.ts';
 import { holdParent, MAIN } from '../../actors/subagent/parent.ts';
-import { openSubagents, SECRET, type SubagentDoor } from './subagent-server.ts';
+import { openSubagents, SECRET, type SubagentServer } from './subagent-server.ts';
 
 async function call(
-  { url }: SubagentDoor,
+  { url }: SubagentServer,
   method: string,
   path: string,
   { body, secret = SECRET }: { body?: unknown; secret?: string } = {},
@@ -18,56 +18,56 @@ async function call(
   });
   return { status: response.status, body: (await response.json()) as Record<string, unknown> };
 }
-const listed = async (door: SubagentDoor, query = '') =>
-  ((await call(door, 'GET', query)).body['subagents'] as SubagentRow[]).map(({ id }) => id);
-const censusOf = async (door: SubagentDoor) =>
-  (await call(door, 'GET', '/census')).body as unknown as SubagentCensus;
+const listed = async (server: SubagentServer, query = '') =>
+  ((await call(server, 'GET', query)).body['subagents'] as SubagentRow[]).map(({ id }) => id);
+const censusOf = async (server: SubagentServer) =>
+  (await call(server, 'GET', '/census')).body as unknown as SubagentCensus;
 
-/** One that goes on, and one that has ended. */
+/** An active one, and an ended one. */
 async function openTwo() {
-  const door = await openSubagents();
-  const parent = await holdParent(door.system);
+  const server = await openSubagents();
+  const parent = await holdParent(server.system);
   await parent.spawn('ended', '[[words:2]] say two');
   await parent.rowWith('ended', { status: 'completed', reported: 'steer' });
   await parent.spawn('going', '[[stall:1]] think for ever');
   await parent.rowWith('going', { status: 'running' });
-  return { door, parent };
+  return { server, parent };
 }
 
 describe('/v1/subagents', () => {
   it('lists active ones, those of one parent, and ended ones', async () => {
-    const { door } = await openTwo();
-    expect(await listed(door)).toEqual(['going']);
-    expect(await listed(door, '?all=true')).toEqual(['going', 'ended']);
-    expect(await listed(door, `?all=true&session=${encodeURIComponent(MAIN)}`)).toHaveLength(2);
-    expect(await listed(door, '?all=true&session=agent:main:mai')).toEqual([]);
-    expect(await listed(door, '?all=true&tenant=acme')).toEqual([]);
+    const { server } = await openTwo();
+    expect(await listed(server)).toEqual(['going']);
+    expect(await listed(server, '?all=true')).toEqual(['going', 'ended']);
+    expect(await listed(server, `?all=true&session=${encodeURIComponent(MAIN)}`)).toHaveLength(2);
+    expect(await listed(server, '?all=true&session=agent:main:mai')).toEqual([]);
+    expect(await listed(server, '?all=true&tenant=acme')).toEqual([]);
   });
 
   it('counts them, and finds the overdue one', async () => {
-    const { door } = await openTwo();
-    const soon = await censusOf(door);
+    const { server } = await openTwo();
+    const soon = await censusOf(server);
     expect(soon).toMatchObject({
       counts: { running: 1, completed: 1, reserved: 0 },
       open: [{ id: 'going', parent: MAIN, lateMs: 0, isOverdue: false }],
       unreported: 0,
       overdue: 0,
     });
-    door.lookLater(60_000 + 119_000);
-    expect((await censusOf(door)).overdue).toBe(0);
-    door.lookLater(10_000);
-    expect(await censusOf(door)).toMatchObject({ open: [{ isOverdue: true }], overdue: 1 });
+    server.lookLater(60_000 + 119_000);
+    expect((await censusOf(server)).overdue).toBe(0);
+    server.lookLater(10_000);
+    expect(await censusOf(server)).toMatchObject({ open: [{ isOverdue: true }], overdue: 1 });
   });
 
   it('sends a message to one, ends it, and reports when there was nothing to end', async () => {
-    const { door, parent } = await openTwo();
+    const { server, parent } = await openTwo();
     const say = { body: { text: 'look here, too' } };
-    expect((await call(door, 'POST', '/going/steer', say)).body).toEqual({ delivered: true });
+    expect((await call(server, 'POST', '/going/steer', say)).body).toEqual({ delivered: true });
     const kill = { body: { reason: 'enough' } };
-    expect((await call(door, 'POST', '/going/kill', kill)).body).toEqual({ killed: ['going'] });
+    expect((await call(server, 'POST', '/going/kill', kill)).body).toEqual({ killed: ['going'] });
     await parent.rowWith('going', { status: 'killed', reason: 'enough' });
-    expect((await call(door, 'POST', '/going/kill', kill)).body).toEqual({ killed: [] });
-    const late = await call(door, 'POST', '/going/steer', say);
+    expect((await call(server, 'POST', '/going/kill', kill)).body).toEqual({ killed: [] });
+    const late = await call(server, 'POST', '/going/steer', say);
     expect(late.status).toBe(409);
     expect(JSON.stringify(late.body)).toMatch(/going is killed/);
   });
@@ -78,17 +78,17 @@ describe('/v1/subagents', () => {
     ['/x/kill', {}, 400, /reason/],
     ['/x/steer', { text: '' }, 400, /text/],
   ])('POST %s with %j is refused with a message', async (path, body, status, words) => {
-    const door = await openSubagents();
-    const answer = await call(door, 'POST', path, { body });
+    const server = await openSubagents();
+    const answer = await call(server, 'POST', path, { body });
     expect(answer.status).toBe(status);
     expect(JSON.stringify(answer.body)).toMatch(words);
   });
 
   it('is for operators only', async () => {
-    const door = await openSubagents();
+    const server = await openSubagents();
     const secret = 'of-somebody';
-    const paths = ['', '/census'].map((path) => call(door, 'GET', path, { secret }));
-    const kill = call(door, 'POST', '/x/kill', { secret, body: { reason: 'no' } });
+    const paths = ['', '/census'].map((path) => call(server, 'GET', path, { secret }));
+    const kill = call(server, 'POST', '/x/kill', { secret, body: { reason: 'no' } });
     const answers = await Promise.all([...paths, kill]);
     expect(answers.map(({ status }) => status)).toEqual([403, 403, 403]);
   });

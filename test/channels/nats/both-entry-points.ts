@@ -1,4 +1,4 @@
-/** One Edge behind both transports, each asked as a program outside would ask it. */
+/** One Edge behind both transports, called as by an external program. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { connect, headers as newHeaders, type NatsConnection } from '@nats-io/transport-node';
@@ -24,10 +24,10 @@ export type Send = (
   place?: { readonly domain: string; readonly tenant: string },
 ) => Promise<Reply>;
 
-export type BothDoors = {
+export type BothEntryPoints = {
   readonly http: Send;
   readonly nats: Send;
-  /** a connection of a program outside */
+  /** a connection of an external program */
   readonly outside: NatsConnection;
   readonly env: string;
   close(): Promise<void>;
@@ -37,18 +37,18 @@ const NAMES = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'retry-after', 'www
 const silent = { warn: () => {}, error: () => {} };
 let cells = 0;
 
-export const openBothDoors = async (
+export const openEntryPoints = async (
   edge: Edge,
   system: System,
   url: string,
   outstanding = { messages: 5_000, bytes: 2 ** 26 },
   guesses?: BearerGuesses,
-): Promise<BothDoors> => {
+): Promise<BothEntryPoints> => {
   const env = `env${cells++}`;
   const own = await connectNats({ servers: [url] });
   const outside = await connect({ servers: url });
   const pubsub = new NatsPubsub(own);
-  const door = startNatsEntryPoint({
+  const entryPoint = startNatsEntryPoint({
     edge,
     system,
     pubsub,
@@ -87,7 +87,7 @@ export const openBothDoors = async (
       return replyOf(Number(of('status')), of, answer.string());
     },
     async close() {
-      await door.close();
+      await entryPoint.close();
       server.close();
       server.closeAllConnections();
       await pubsub.close();

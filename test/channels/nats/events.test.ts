@@ -1,4 +1,4 @@
-/** What programs hear on a domain's out subject, and when. */
+/** Events on a domain's out subject, and when they are published. */
 import { headers as newHeaders, type NatsConnection } from '@nats-io/transport-node';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import type { Edge } from '../../../channels/edge/edge.ts';
@@ -16,11 +16,11 @@ import { describeOnNats } from '../../servers/describe-on-nats.ts';
 import { type NatsServer, startNats } from '../../servers/nats.ts';
 import { bytesOf, envelope, openRealTasks, type RealTasks } from '../edge/real-tasks.ts';
 
-type Heard = { readonly event: string; readonly event_id?: string; readonly by?: string };
+type Received = { readonly event: string; readonly event_id?: string; readonly by?: string };
 const isTaskEvent = checker(TaskEventSchema);
 const isRefused = checker(RefusedEventSchema);
 
-describeOnNats('a door over NATS', ({ path }) => {
+describeOnNats('the NATS entry point', ({ path }) => {
   let server: NatsServer;
   let real: RealTasks;
   let edge: Edge;
@@ -29,8 +29,8 @@ describeOnNats('a door over NATS', ({ path }) => {
   let cells = 0;
   let env = '';
   let living: string[] = [];
-  let heard: (Heard & Record<string, unknown>)[] = [];
-  let doors: NatsEntryPoint[] = [];
+  let received: (Received & Record<string, unknown>)[] = [];
+  let entryPoints: NatsEntryPoint[] = [];
   beforeAll(async () => {
     server = await startNats({ path });
     real = await openRealTasks();
@@ -47,18 +47,18 @@ describeOnNats('a door over NATS', ({ path }) => {
   beforeEach(async () => {
     env = `cell-${cells++}`;
     living = ['one'];
-    heard = [];
+    received = [];
     outside.subscribe(`a2a.*.${env}.out.*`, {
       callback: (_, message) => {
-        const event = message.json<Heard & Record<string, unknown>>();
-        heard.push({ ...event, key: message.headers?.get('Nats-Msg-Id') });
+        const event = message.json<Received & Record<string, unknown>>();
+        received.push({ ...event, key: message.headers?.get('Nats-Msg-Id') });
       },
     });
     await outside.flush();
   });
   afterEach(async () => {
-    for (const door of doors) await door.close();
-    doors = [];
+    for (const entryPoint of entryPoints) await entryPoint.close();
+    entryPoints = [];
   });
 
   const gateways = (): readonly NodeStatus[] =>
@@ -67,7 +67,7 @@ describeOnNats('a door over NATS', ({ path }) => {
     node = 'one',
     { bus = real.system.bus, messages = 100, at = edge, nodes = gateways } = {},
   ): Promise<NatsEntryPoint> => {
-    const door = startNatsEntryPoint({
+    const entryPoint = startNatsEntryPoint({
       edge: at,
       env,
       node,
@@ -77,9 +77,9 @@ describeOnNats('a door over NATS', ({ path }) => {
       outstanding: { messages, bytes: 1_000_000 },
       log: { warn: () => {} },
     });
-    doors.push(door);
+    entryPoints.push(entryPoint);
     await own.flush();
-    return door;
+    return entryPoint;
   };
   const signedIn = () => {
     const headers = newHeaders();
@@ -91,23 +91,23 @@ describeOnNats('a door over NATS', ({ path }) => {
     outside.publish(to, typeof value === 'string' ? value : bytesOf(value), {
       headers: signedIn(),
     });
-  const idsOf = (ends: string) => heard.filter(({ event }) => event.endsWith(ends));
+  const idsOf = (ends: string) => received.filter(({ event }) => event.endsWith(ends));
 
   it('publishes the events of a task, in order, according to their schema', async () => {
     await open();
     const asked = envelope();
     send(asked);
-    await eventually(() => expect(heard).toHaveLength(3));
-    expect(heard.map(({ event }) => event)).toEqual([
+    await eventually(() => expect(received).toHaveLength(3));
+    expect(received.map(({ event }) => event)).toEqual([
       'test.echo_text.accepted',
       'test.echo_text.running',
       'test.echo_text.done',
     ]);
-    for (const { key, ...event } of heard) {
+    for (const { key, ...event } of received) {
       expect(isTaskEvent(event)).toMatchObject({ ok: true });
       expect(key).toBe(event.event_id);
     }
-    const last = heard[2] as unknown as TaskEvent;
+    const last = received[2] as unknown as TaskEvent;
     expect(last.task).toMatchObject({ state: 'SUCCEEDED', request_id: asked.request_id });
   });
 
@@ -115,10 +115,10 @@ describeOnNats('a door over NATS', ({ path }) => {
     await open();
     const asked = envelope({ action: 'test.find_nothing' });
     send(asked);
-    await eventually(() => expect(heard).toHaveLength(1));
-    const { key: _, ...told } = heard[0]!;
-    expect(isRefused(told)).toMatchObject({ ok: true });
-    expect(heard[0]).toMatchObject({
+    await eventually(() => expect(received).toHaveLength(1));
+    const { key: _, ...refusal } = received[0]!;
+    expect(isRefused(refusal)).toMatchObject({ ok: true });
+    expect(received[0]).toMatchObject({
       event: 'a2a.refused',
       error: { code: 'NOT_FOUND' },
       request_id: asked.request_id,
@@ -149,7 +149,7 @@ describeOnNats('a door over NATS', ({ path }) => {
   it.each([
     ['another tenant', () => entryPointSubject('in', 'test', env, 'other')],
     ['another domain', () => entryPointSubject('in', 'orders', env, 'acme')],
-    ['a tenant that nobody spells so', () => `a2a.test.${env}.in.%zz`],
+    ['a tenant with an invalid escape', () => `a2a.test.${env}.in.%zz`],
   ])('refuses an envelope on the subject of %s', async (_, to) => {
     await open();
     const options = { headers: signedIn(), timeout: 20_000 };
@@ -159,7 +159,7 @@ describeOnNats('a door over NATS', ({ path }) => {
   });
 
   it.each(['mbx.main.0.data', 'jrn.main.0', '_INBOX.other.1', '_INBOX.acme', '$JS.API.INFO'])(
-    'writes nothing to %s, whoever names it for the reply',
+    'writes nothing to the reply subject %s',
     async (reply) => {
       await open();
       const got: string[] = [];
@@ -170,9 +170,9 @@ describeOnNats('a door over NATS', ({ path }) => {
       await eventually(() => expect(idsOf('refused')).toHaveLength(1));
       expect(idsOf('refused')[0]).toMatchObject({ error: { code: 'INVALID_ARGUMENT' } });
       await outside.flush();
-      // what the test itself sent is not there either: it went to the door's subject
+      // the test's own message is not there either: it went to the entry point's subject
       expect(got).toEqual([]);
-      expect(heard).toHaveLength(1);
+      expect(received).toHaveLength(1);
     },
   );
 
@@ -208,8 +208,8 @@ describeOnNats('a door over NATS', ({ path }) => {
     for (const node of living) await open(node);
     for (let n = 0; n < 60; n++) send(envelope());
     await eventually(() => expect(idsOf('done')).toHaveLength(60));
-    expect(new Set(heard.map(({ event_id }) => event_id)).size).toBe(180);
-    expect(heard).toHaveLength(180);
+    expect(new Set(received.map(({ event_id }) => event_id)).size).toBe(180);
+    expect(received).toHaveLength(180);
   });
 
   it('reads an event from the rows that the Bus lost', async () => {
@@ -217,7 +217,7 @@ describeOnNats('a door over NATS', ({ path }) => {
     await open('one', { bus: lossy });
     send(envelope());
     await eventually(() => expect(idsOf('done')).toHaveLength(1));
-    expect(heard.map(({ event }) => event.split('.').at(-1))).toEqual([
+    expect(received.map(({ event }) => event.split('.').at(-1))).toEqual([
       'accepted',
       'running',
       'done',
@@ -227,14 +227,14 @@ describeOnNats('a door over NATS', ({ path }) => {
   it('finds a task of which no event was received', async () => {
     await open('one', { bus: withoutEvents(real.system, () => true) });
     send(envelope());
-    await eventually(() => expect(heard).toHaveLength(3));
+    await eventually(() => expect(received).toHaveLength(3));
   });
 
   it('fills a gap as soon as a later event is received', async () => {
     await open('one', { bus: withoutEvents(real.system, ({ n }) => n === 2) });
     send(envelope());
-    await eventually(() => expect(heard).toHaveLength(3));
-    expect(heard.map(({ event }) => event.split('.').at(-1))).toEqual([
+    await eventually(() => expect(received).toHaveLength(3));
+    expect(received.map(({ event }) => event.split('.').at(-1))).toEqual([
       'accepted',
       'running',
       'done',
@@ -245,7 +245,7 @@ describeOnNats('a door over NATS', ({ path }) => {
     living = ['one', 'dead'];
     await open();
     const asked = Array.from({ length: 20 }, () => envelope());
-    // answered, so that every event has been heard
+    // answered, so that every event has been received
     const options = { headers: signedIn(), timeout: 20_000 };
     for (const one of asked) await outside.request(subject(), bytesOf(one), options);
     await eventually(() => expect(idsOf('done').length).toBeGreaterThan(0));
@@ -276,7 +276,7 @@ describeOnNats('a door over NATS', ({ path }) => {
   });
 
   it('answers the accepted envelopes before it closes', async () => {
-    const door = await open();
+    const entryPoint = await open();
     const gate = `closing-${env}`;
     const asked = envelope({
       action: 'test.hold_work',
@@ -285,7 +285,7 @@ describeOnNats('a door over NATS', ({ path }) => {
     const options = { headers: signedIn(), timeout: 20_000 };
     const answer = outside.request(subject(), bytesOf(asked), options);
     await eventually(() => expect(real.gate.begun).toContain(gate));
-    const closing = door.close();
+    const closing = entryPoint.close();
     real.gate.open(gate);
     expect((await answer).headers?.get('status')).toBe('200');
     await closing;
@@ -294,7 +294,7 @@ describeOnNats('a door over NATS', ({ path }) => {
   });
 });
 
-/** The system's own bus, on which some events of tasks are not heard. */
+/** The system's own bus, which loses some events of tasks. */
 const withoutEvents = (
   { bus }: Pick<System, 'bus'>,
   isLost: (event: TaskEvent) => boolean,

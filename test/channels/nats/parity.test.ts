@@ -11,7 +11,12 @@ import { systemClock } from '../../../runtime/index.ts';
 import { describeOnNats } from '../../servers/describe-on-nats.ts';
 import { type NatsServer, startNats } from '../../servers/nats.ts';
 import { bytesOf, envelope, openRealTasks, type RealTasks } from '../edge/real-tasks.ts';
-import { type BothDoors, openBothDoors, type Reply, type Send } from './both-entry-points.ts';
+import {
+  type BothEntryPoints,
+  openEntryPoints,
+  type Reply,
+  type Send,
+} from './both-entry-points.ts';
 
 type Ask = (value: unknown, headers?: Readonly<Record<string, string>>) => Promise<Reply>;
 type Case = {
@@ -95,7 +100,7 @@ const cases: readonly Case[] = [
   refused('an action that is not for this role', [403, 'FORBIDDEN'], () =>
     envelope({ action: 'test.guard_door', payload: payload({ text: '' }) }),
   ),
-  refused('an action that nobody offers', [404, 'NOT_FOUND'], () =>
+  refused('an action that is not offered', [404, 'NOT_FOUND'], () =>
     envelope({ action: 'test.find_nothing' }),
   ),
   refused('one that is expired', [410, 'EXPIRED'], () =>
@@ -202,16 +207,16 @@ const cases: readonly Case[] = [
 describeOnNats('an envelope over HTTP and over NATS', ({ path }) => {
   let server: NatsServer;
   let real: RealTasks;
-  let doors: BothDoors;
+  let entryPoints: BothEntryPoints;
   beforeAll(async () => {
     server = await startNats({ path, config: 'max_payload: 4194304\nmax_pending: 67108864' });
     real = await openRealTasks();
     const limits = { principalPerMinute: 1e6, externalPerMinute: 1, tenantPerMinute: 1e6 };
     const quota = new TokenQuota(limits, real.system, systemClock);
-    doors = await openBothDoors(real.edge({ quota }), real.system, server.url);
+    entryPoints = await openEntryPoints(real.edge({ quota }), real.system, server.url);
   });
   afterAll(async () => {
-    await doors.close();
+    await entryPoints.close();
     await real.stop();
     await server.stop();
   });
@@ -226,8 +231,8 @@ describeOnNats('an envelope over HTTP and over NATS', ({ path }) => {
     };
 
   it.each(cases)('is the same over both transports: $name', async ({ run, status, code }) => {
-    const http = await run(over(doors.http));
-    const nats = await run(over(doors.nats));
+    const http = await run(over(entryPoints.http));
+    const nats = await run(over(entryPoints.nats));
     expect(http).toMatchObject({ status, body: code ? { error: { code } } : {} });
     expect(alike(nats)).toEqual(alike(http));
   });
@@ -236,7 +241,7 @@ describeOnNats('an envelope over HTTP and over NATS', ({ path }) => {
     const secrets = { auth: { token: 'alice' } };
     const failures = createAuthFailures(secrets, systemClock);
     const guesses = new BearerGuesses({ ...secrets, failures, proxies: new AddressList() });
-    const guarded = await openBothDoors(real.edge(), real.system, server.url, undefined, guesses);
+    const guarded = await openEntryPoints(real.edge(), real.system, server.url, undefined, guesses);
     const statusOf = async (token: string, tenant = 'acme') => {
       const headers = { authorization: `Bearer ${token}` };
       const reply = await guarded.nats(bytesOf(envelope()), headers, { domain: 'test', tenant });
@@ -251,7 +256,7 @@ describeOnNats('an envelope over HTTP and over NATS', ({ path }) => {
   });
 });
 
-/** Without what is new each time: ids, times, what is left of a quota. */
+/** Removes what is new each time: ids, times, the rest of a quota. */
 const alike = ({ status, headers, body }: Reply): unknown => {
   const text = JSON.stringify(body)
     .replaceAll(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, '{uuid}')

@@ -1,4 +1,4 @@
-/** Tokens of common issuers, which write no tenant and no roles of ours. */
+/** Tokens of common issuers, without claims for troupe's tenants and roles. */
 import { expect, it } from 'vitest';
 import type { IssuerOptions } from '../../../../channels/edge/identity/tokens.ts';
 import { bearer, identityOf, issuerWith, NOW, refusal, serveJwks } from './issuer.ts';
@@ -6,7 +6,7 @@ import { bearer, identityOf, issuerWith, NOW, refusal, serveJwks } from './issue
 const CLIENT = '407408718192.apps.example';
 const rsa = await issuerWith('RS256', 'k');
 
-/** As Google writes an ID token. */
+/** An ID token in Google's form. */
 const google = (claims: object = {}) =>
   rsa.token({
     iss: 'https://accounts.google.com',
@@ -22,7 +22,7 @@ const google = (claims: object = {}) =>
     ...claims,
   });
 
-/** Who comes by a token, where the issuer is configured so. */
+/** The caller of a token, with this configuration of its issuer. */
 const whoBy = async (token: string, mapping: Partial<IssuerOptions>) => {
   const { url } = await serveJwks(rsa.publicJwk);
   const issuer = 'https://accounts.google.com';
@@ -126,7 +126,7 @@ it.each<[string, object, Partial<IssuerOptions>, RegExp]>([
   ],
   ['for another client', { aud: 'other.apps.example' }, { tenant: 'acme' }, /aud does not fit/],
   [
-    'for the door itself, where a client is named',
+    'for the entry point itself, where a client is named',
     { aud: 'urn:troupe:a2a' },
     { tenant: 'acme' },
     /aud does not fit/,

@@ -1,4 +1,4 @@
-/** Whether an envelope is its caller's own word: real keys in a real keyring, a real store. */
+/** Verification that an envelope is its caller's: real keys in a real keyring, a real store. */
 import { createHmac } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import type { Caller } from '../../../../channels/edge/edge.ts';
@@ -95,8 +95,8 @@ describe('an envelope under A2A-External', () => {
   it("is refused with an unknown key, and with another principal's key", async () => {
     const { system, fresh, verifyEnvelope, row, key } = await setUp();
     const one = fresh();
-    const stranger = newSigningKey();
-    await expect(verifyEnvelope(one, await signEnvelope(one, stranger))).rejects.toMatchObject(
+    const unknown = newSigningKey();
+    await expect(verifyEnvelope(one, await signEnvelope(one, unknown))).rejects.toMatchObject(
       unknownKey,
     );
     const bobs = newSigningKey();

@@ -28,7 +28,7 @@ export const clockAt = (start = NOW): TestClock => {
 
 export type Issuer = {
   readonly publicJwk: JWK;
-  /** a token with good claims but for those given; undefined takes a claim out */
+  /** a token with valid claims except the given ones; undefined removes a claim */
   token(claims?: JWTPayload, header?: Record<string, unknown>): Promise<string>;
 };
 
@@ -75,7 +75,7 @@ export async function serveJwks(...keys: readonly JWK[]): Promise<JwksServer> {
   return Object.assign(served, { url: `http://127.0.0.1:${port}/jwks` });
 }
 
-/** An identity of the tenant `default` that trusts nobody but those given. */
+/** An identity of the tenant `default` that accepts only the given issuers. */
 export const identityOf = (options: Partial<IdentityOptions> = {}) =>
   createIdentity({
     issuers: [],

@@ -1,4 +1,4 @@
-/** Tokens that an installation makes itself: the gateway's own, and those of `troupe token`. */
+/** Tokens of the installation itself: the gateway's own, and those of `troupe token`. */
 import { describe, expect, it } from 'vitest';
 import { issueToken, localIssuer } from '../../../../channels/edge/identity/local-issuer.ts';
 import { scratchFolder } from '../../../runtime/config/folder.ts';

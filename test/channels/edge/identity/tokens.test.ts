@@ -1,4 +1,6 @@
-/** Who comes: real tokens of real issuers, their keys from files and from a server on loopback. */
+/**
+ * Authentication by real tokens of real issuers, with keys from files and from a loopback server.
+ */
 import { createHmac } from 'node:crypto';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -241,10 +243,10 @@ describe('the keys of an issuer', () => {
       expect(await identity.authenticate(bearer(await ed.token({ sub, exp })))).toMatchObject({
         sub,
       });
-    const stranger = await issuerWith('EdDSA', 'unknown');
+    const unknown = await issuerWith('EdDSA', 'unknown');
     for (const sub of ['a', 'b', 'c'])
       await expect(
-        identity.authenticate(bearer(await stranger.token({ sub, exp }))),
+        identity.authenticate(bearer(await unknown.token({ sub, exp }))),
       ).rejects.toMatchObject(refusal(/signature/));
     expect(jwks.asked).toBe(1);
   });

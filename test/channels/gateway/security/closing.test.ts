@@ -4,7 +4,7 @@ import { TroupeError } from '../../../../protocols/errors.ts';
 import { connectParams, eventually } from '../client.ts';
 import { helloAs, newDevice } from '../device-identity.ts';
 import { FakeSessionSystem } from '../fake-session-system.ts';
-import { closeAll, openClient, openGateway, openStranger } from '../opened.ts';
+import { closeAll, openClient, openGateway, openChallenged } from '../opened.ts';
 
 afterEach(closeAll);
 
@@ -13,7 +13,7 @@ test.each([
   ['another role', { role: 'é'.repeat(100) }],
 ])('%s that is long and not ASCII is refused, and the gateway survives', async (_, more) => {
   const gateway = await openGateway();
-  const client = await openStranger(gateway);
+  const client = await openChallenged(gateway);
   client.request('connect', connectParams(more), 'first');
   expect((await client.frame(({ id }) => id === 'first')).ok).toBe(false);
   const { code, reason } = await client.gone();
@@ -28,7 +28,7 @@ test('requests on a closing connection are ignored', async () => {
   const gateway = await openGateway(system);
   const [old, next] = [await openClient(gateway), await openClient(gateway)];
   const hello = old.frames.find(({ payload }) => payload?.type === 'hello-ok')!;
-  // A client that goes on and does not hear that it was told to.
+  // A client that continues and ignores the close frame.
   old.ws.pause();
   const { connId } = hello.payload.server;
   const resumed = await next.call('events.resume', { connId, seq: 0 });
@@ -48,8 +48,8 @@ test('a client that never finishes the closing handshake does not keep the gatew
   const gateway = await openGateway();
   const { port } = new URL(gateway.url);
   const socket = connect({ port: Number(port), host: '127.0.0.1', allowHalfOpen: true });
-  let heard = Buffer.alloc(0);
-  socket.on('data', (chunk: Buffer) => (heard = Buffer.concat([heard, chunk])));
+  let received = Buffer.alloc(0);
+  socket.on('data', (chunk: Buffer) => (received = Buffer.concat([received, chunk])));
   socket.on('error', () => {});
   const upgrade = [
     'GET / HTTP/1.1',
@@ -59,10 +59,13 @@ test('a client that never finishes the closing handshake does not keep the gatew
   ];
   const key = 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==';
   socket.write([...upgrade, key, 'Sec-WebSocket-Version: 13', '', ''].join('\r\n'));
-  await eventually(() => heard.includes('connect.challenge') || undefined, 'the challenge');
-  // An empty close frame, masked by zeros, as a client says it; its own end never comes.
+  await eventually(() => received.includes('connect.challenge') || undefined, 'the challenge');
+  // An empty close frame, masked by zeros, as a client sends it; the client never ends its socket.
   socket.write(Buffer.from([0x88, 0x80, 0, 0, 0, 0]));
-  await eventually(() => (heard.at(-2) === 0x88 && heard.at(-1) === 0) || undefined, 'its answer');
+  await eventually(
+    () => (received.at(-2) === 0x88 && received.at(-1) === 0) || undefined,
+    'its answer',
+  );
   await expect(gateway.close()).resolves.toBeUndefined();
   socket.destroy();
 });
@@ -75,7 +78,7 @@ test('a client whose device cannot be looked up must retry, and the gateway surv
   system.index.get = () => {
     throw new TroupeError('UNAVAILABLE', 'the rows cannot be read now');
   };
-  const client = await openStranger(gateway);
+  const client = await openChallenged(gateway);
   const params = connectParams({ auth: { deviceToken: 'some' } });
   const answer = await helloAs(client, newDevice(), params);
   expect(answer.error).toMatchObject({ code: 'UNAVAILABLE', retryable: true });

@@ -6,14 +6,14 @@ import { HANDSHAKE_FRAME_BYTES_MAX } from '../../../../protocols/gateway/index.t
 import { connectParams, eventually, type Frame, TOKEN } from '../client.ts';
 import { challengeOf, newDevice, signed } from '../device-identity.ts';
 import { FakeSessionSystem } from '../fake-session-system.ts';
-import { closeAll, openClient, openGateway, openStranger } from '../opened.ts';
+import { closeAll, openClient, openGateway, openChallenged } from '../opened.ts';
 import { StillClock } from '../still-clock.ts';
 
 afterEach(closeAll);
 
 test('a frame that is too long before the handshake ends the connection, not the gateway', async () => {
   const gateway = await openGateway();
-  const client = await openStranger(gateway);
+  const client = await openChallenged(gateway);
   client.ws.send('x'.repeat(HANDSHAKE_FRAME_BYTES_MAX * 4));
   expect((await client.gone()).code).toBe(1009);
   await openClient(gateway);
@@ -21,7 +21,7 @@ test('a frame that is too long before the handshake ends the connection, not the
 
 test('frames after connect wait for its answer, and are bounded until then', async () => {
   const gateway = await openGateway();
-  const client = await openStranger(gateway);
+  const client = await openChallenged(gateway);
   client.request('connect', connectParams(), 'first');
   client.request('health', {}, 'second');
   expect((await client.frame(({ id }) => id === 'second')).ok).toBe(true);
@@ -30,7 +30,7 @@ test('frames after connect wait for its answer, and are bounded until then', asy
 });
 
 test('a connection has one attempt to authenticate', async () => {
-  const client = await openStranger(await openGateway());
+  const client = await openChallenged(await openGateway());
   client.request('connect', connectParams({ auth: { token: 'wrong' } }), 'first');
   client.request('connect', connectParams(), 'second');
   expect((await client.frame(({ id }) => id === 'first')).ok).toBe(false);
@@ -38,7 +38,7 @@ test('a connection has one attempt to authenticate', async () => {
   expect(client.frames.some(({ id }) => id === 'second')).toBe(false);
 });
 
-/** Values that programs trip over. */
+/** Values that often cause failures. */
 const nasty = fc.oneof(
   fc.jsonValue({ maxDepth: 4 }),
   fc.constantFrom('__proto__', 'constructor', '\u0000', '\ud800', '../../etc/passwd', ' '),
@@ -130,7 +130,7 @@ test('2,000 hostile connects are refused with a code, and no secret is written t
   const secrets: string[] = [];
   for (let at = 0; at < values.length; at += 20) {
     const batch = values.slice(at, at + 20).map(async (value, each) => {
-      const client = await openStranger(gateway);
+      const client = await openChallenged(gateway);
       const secret = randomBytes(12).toString('hex');
       secrets.push(secret);
       const { error } = await client.call('connect', hostileConnect(value, each, secret, client));

@@ -1,4 +1,4 @@
-/** Guessing a secret over WebSocket and HTTP: how it is bounded, and that it locks no owner out. */
+/** Guessing a secret over WebSocket and HTTP is bounded, and locks no owner out. */
 import { createHash } from 'node:crypto';
 import { afterEach, describe, expect, test } from 'vitest';
 import { Tenancy } from '../../../../channels/tenancy.ts';
@@ -16,7 +16,7 @@ import { gatewayAuth } from '../../../../compose/gateway-auth.ts';
 import { loadConfig } from '../../../../runtime/config/index.ts';
 import { connectParams, eventually, TOKEN } from '../client.ts';
 import { helloAs, newDevice, type TestDevice } from '../device-identity.ts';
-import { closeAll, openGateway, openStranger } from '../opened.ts';
+import { closeAll, openGateway, openChallenged } from '../opened.ts';
 import { dataFolder, openRealSystem } from '../real-system.ts';
 import { StillClock } from '../still-clock.ts';
 
@@ -25,7 +25,7 @@ afterEach(closeAll);
 type Headers = Record<string, string>;
 
 const codeOf = async (gateway: Gateway, token: string, headers: Headers = {}) => {
-  const client = await openStranger(gateway, headers);
+  const client = await openChallenged(gateway, headers);
   const { ok, error } = await client.call('connect', connectParams({ auth: { token } }));
   const { code } = (error?.details ?? {}) as { code?: string };
   return ok ? 'in' : code;
@@ -43,7 +43,7 @@ const guessed = async (gateway: Gateway, times: number, headers: Headers = {}) =
   }
 };
 
-/** Moves the time until all have settled; each move lets one attempt be judged. */
+/** Advances the time until all have settled; each step admits one attempt. */
 const judged = async <T>(clock: StillClock, attempts: readonly Promise<T>[]): Promise<T[]> => {
   let isSettled = false;
   const all = Promise.all(attempts).finally(() => {
@@ -87,7 +87,7 @@ describe('while wrong secrets of others lock the address of a client', () => {
     const auth: GatewayAuth = { mode: 'password', password: 'open sesame' };
     const gateway = await openGateway(undefined, { clock, auth });
     const codeWith = async (password: string) => {
-      const client = await openStranger(gateway);
+      const client = await openChallenged(gateway);
       const params = connectParams({ auth: { password } });
       const { ok, error } = await client.call('connect', params);
       return ok ? 'in' : error?.details?.['code'];
@@ -101,11 +101,11 @@ describe('while wrong secrets of others lock the address of a client', () => {
     const clock = new StillClock();
     const gateway = await openGateway(undefined, { clock });
     await guessed(gateway, 10);
-    // The first one is judged at once, the others wait, and the right one came before the last.
+    // The first one is checked at once, the others wait, and the right one arrived before the last.
     const ended: unknown[] = [];
     const attempts: Promise<unknown>[] = [];
     for (const token of ['a', 'b', TOKEN, 'c']) {
-      const client = await openStranger(gateway);
+      const client = await openChallenged(gateway);
       const answer = client.call('connect', connectParams({ auth: { token } }));
       attempts.push(answer.then(({ ok }) => ended.push(ok)));
       if (token === 'a') await answer;
@@ -125,7 +125,7 @@ describe('while wrong secrets of others lock the address of a client', () => {
     const gateway = await openGateway(undefined, { clock });
     const burst: Promise<unknown>[] = [];
     for (let guess = 0; guess < 40; guess++) {
-      const client = await openStranger(gateway);
+      const client = await openChallenged(gateway);
       burst.push(client.call('connect', connectParams({ auth: { token: `guess ${guess}` } })));
       // Its answer shows that the gateway has read the connect before.
       await statusOf(gateway, 'Basic x');
@@ -140,7 +140,7 @@ describe('while wrong secrets of others lock the address of a client', () => {
     const auth: GatewayAuth = { mode: 'token', token };
     const gateway = await openGateway(undefined, { clock: new StillClock(), auth });
     await guessed(gateway, 10);
-    // Time stands still: an attempt that waits for a turn would not come back.
+    // The clock does not advance, so an attempt that waited for a turn would never return.
     for (let guess = 0; guess < 3; guess++) {
       expect(await codeOf(gateway, `guess ${guess}`)).toBe('AUTH_RATE_LIMITED');
       expect(await codeOf(gateway, token)).toBe('in');
@@ -188,25 +188,25 @@ describe('while wrong secrets of others lock the address of a client', () => {
       const gateway = await openGateway(system, { clock });
       const device = newDevice();
       const as = async (who: TestDevice, token: string) => {
-        const client = await openStranger(gateway);
+        const client = await openChallenged(gateway);
         const params = connectParams({ auth: { token } }) as Parameters<typeof helloAs>[2];
         const { ok, error } = await helloAs(client, who, params);
         return ok ? 'in' : error?.details?.['code'];
       };
       expect(await as(device, TOKEN)).toBe('in');
       await guessed(gateway, 10);
-      // Time stands still: whatever waits for a turn does not come back.
+      // The clock does not advance, so an attempt that waited for a turn would never return.
       await codeOf(gateway, 'takes the first turn');
       expect(await as(device, TOKEN)).toBe('in');
       for (let guess = 0; guess < 10; guess++) {
         expect(await as(device, 'wrong')).toBe('AUTH_TOKEN_MISMATCH');
       }
       expect(await as(device, 'wrong')).toBe('AUTH_RATE_LIMITED');
-      // Its failures are not those of others at its address.
+      // It has a failure count apart from its address.
       clock.move(60_000);
       for (let guess = 0; guess < 10; guess++) await as(device, 'wrong');
       expect(await codeOf(gateway, TOKEN)).toBe('in');
-      // A device of which nobody has heard shares the account of its address.
+      // An unknown device shares the account of its address.
       await guessed(gateway, 10);
       expect(await as(newDevice(), 'wrong')).toBe('AUTH_RATE_LIMITED');
     } finally {

@@ -13,7 +13,7 @@ import {
 import type { Route } from '../../../../channels/http/route.ts';
 import { connectParams, gatewayOn, TOKEN } from '../client.ts';
 import { FakeSessionSystem } from '../fake-session-system.ts';
-import { closeAll, openGateway, openStranger } from '../opened.ts';
+import { closeAll, openGateway, openChallenged } from '../opened.ts';
 
 const webRoot = mkdtempSync(join(tmpdir(), 'troupe-page-'));
 beforeAll(() => writeFileSync(join(webRoot, 'index.html'), '<!doctype html><title>page</title>'));
@@ -25,7 +25,7 @@ const routes: readonly Route[] = [
 ];
 const open = () => openGateway(undefined, { auth: { mode: 'none' }, webRoot, routes });
 
-/** What proxies, tunnels and content delivery networks add to a request. */
+/** Headers of proxies, tunnels and content delivery networks. */
 const FORWARDED: readonly Record<string, string>[] = [
   { 'x-forwarded-for': '203.0.113.9' },
   { 'X-Forwarded-Host': 'box.example' },
@@ -56,7 +56,7 @@ const FORWARDED: readonly Record<string, string>[] = [
   { 'x-forwarded-for': '' },
 ];
 
-/** The status of a raw request; `fetch` would choose some headers itself. */
+/** The status of a raw request; `fetch` would add headers of its own. */
 const statusOf = async (
   { port }: Gateway,
   path: string,
@@ -73,7 +73,7 @@ const statusOf = async (
 };
 
 const connectCode = async (gateway: Gateway, headers: Record<string, string> = {}) => {
-  const client = await openStranger(gateway, headers);
+  const client = await openChallenged(gateway, headers);
   const { ok, error } = await client.call('connect', connectParams({ auth: undefined }));
   return ok ? 'in' : error?.details?.['code'];
 };
@@ -130,7 +130,7 @@ describe('mode none', () => {
 
   test('names the header and the configuration in its refusal', async () => {
     const gateway = await open();
-    const client = await openStranger(gateway, { 'cf-ray': '1' });
+    const client = await openChallenged(gateway, { 'cf-ray': '1' });
     const { error } = await client.call('connect', connectParams({ auth: undefined }));
     expect(error?.message).toMatch(/cf-ray.*gateway\.auth\.mode/);
   });
@@ -147,7 +147,7 @@ describe('mode none', () => {
 
 test('other modes accept forwarded connections with the secret', async () => {
   const gateway = await openGateway();
-  const client = await openStranger(gateway, FORWARDED[0]);
+  const client = await openChallenged(gateway, FORWARDED[0]);
   const { ok } = await client.call('connect', connectParams({ auth: { token: TOKEN } }));
   expect(ok).toBe(true);
 });

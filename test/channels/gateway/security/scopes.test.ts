@@ -4,14 +4,14 @@ import { GatewayMethods, SCOPES, type Scope } from '../../../../protocols/gatewa
 import { document } from '../../../protocols/gateway/published.ts';
 import { type Client, connectParams } from '../client.ts';
 import { helloAs, newDevice } from '../device-identity.ts';
-import { closeAll, openClient, openGateway, openStranger } from '../opened.ts';
+import { closeAll, openClient, openGateway, openChallenged } from '../opened.ts';
 import { dataFolder, openRealSystem } from '../real-system.ts';
 import type { System } from '../../../../runtime/index.ts';
 
 const scopeOf = (method: string) =>
   (GatewayMethods as Record<string, { scope: string | null }>)[method]!.scope!;
 
-/** Published as decided by what is asked: the table holds the least that is needed. */
+/** The published scope depends on the parameters: the table has the least one. */
 const DYNAMIC = 'dynamic';
 
 test('every method that is served is in the table, with the published scope', () => {
@@ -24,7 +24,7 @@ test('every method that is served is in the table, with the published scope', ()
 
 const folder = dataFolder();
 let system: System;
-/** A client of every single scope, one of none that is real, and a node. */
+/** A client of each single scope, one without a valid scope, and a node. */
 const clients = new Map<string, { client: Client; scopes: readonly Scope[] }>();
 
 beforeAll(async () => {
@@ -34,7 +34,7 @@ beforeAll(async () => {
     clients.set(scope, { client: await openClient(gateway, { scopes: [scope] }), scopes: [scope] });
   }
   clients.set('none', { client: await openClient(gateway, { scopes: ['none'] }), scopes: [] });
-  const node = await openStranger(gateway);
+  const node = await openChallenged(gateway);
   const params = connectParams({ role: 'node', scopes: [] }) as Parameters<typeof helloAs>[2];
   await helloAs(node, newDevice(), params);
   clients.set('node', { client: node, scopes: [] });
@@ -54,7 +54,7 @@ const may = (who: string, scopes: readonly Scope[], scope: string): boolean => {
   );
 };
 
-/** No method takes these, so whoever may call it is told so before anything happens. */
+/** No method accepts these, so an authorized caller is refused before any effect. */
 const NO_PARAMS = ['not', 'an', 'object'];
 
 describe.each([...SCOPES, 'none', 'node'])('a client with %s', (who) => {

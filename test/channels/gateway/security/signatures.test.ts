@@ -4,7 +4,7 @@ import { deviceFault } from '../../../../channels/gateway/auth/device-auth.ts';
 import type { ConnectParams } from '../../../../protocols/gateway/index.ts';
 import { connectParams } from '../client.ts';
 import { challengeOf, newDevice, signed } from '../device-identity.ts';
-import { closeAll, openGateway, openStranger } from '../opened.ts';
+import { closeAll, openGateway, openChallenged } from '../opened.ts';
 import { StillClock } from '../still-clock.ts';
 
 afterEach(closeAll);
@@ -102,10 +102,10 @@ describe('the signature of a device', () => {
 test('a signature for one connection is refused on another', async () => {
   const clock = new StillClock();
   const gateway = await openGateway(undefined, { clock });
-  const victim = await openStranger(gateway);
+  const victim = await openChallenged(gateway);
   const { nonce, ts } = challengeOf(victim);
   const stolen = { ...params, device: signed(device, params, { nonce, signedAt: ts }) };
-  const thief = await openStranger(gateway);
+  const thief = await openChallenged(gateway);
   const refused = await thief.call('connect', stolen);
   expect(refused.error?.details).toMatchObject({ code: 'DEVICE_AUTH_NONCE_MISMATCH' });
   expect((await thief.gone()).code).toBe(1008);
@@ -115,13 +115,13 @@ test('forged signatures lock the address like wrong secrets', async () => {
   const clock = new StillClock();
   const gateway = await openGateway(undefined, { clock });
   for (let guess = 0; guess < 10; guess++) {
-    const client = await openStranger(gateway);
+    const client = await openChallenged(gateway);
     const { nonce, ts } = challengeOf(client);
     const forged = { ...signed(newDevice(), params, { nonce, signedAt: ts }), id: device.id };
     const { error } = await client.call('connect', { ...params, device: forged });
     expect(error?.details).toMatchObject({ code: 'DEVICE_AUTH_DEVICE_ID_MISMATCH' });
   }
   const wrong = { ...params, auth: { token: 'wrong' } };
-  const locked = await (await openStranger(gateway)).call('connect', wrong);
+  const locked = await (await openChallenged(gateway)).call('connect', wrong);
   expect(locked.error?.details).toMatchObject({ code: 'AUTH_RATE_LIMITED' });
 });
