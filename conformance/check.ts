@@ -1,7 +1,7 @@
-/** Check: one rule of the law, and how to find out whether it is kept. */
+/** Check: one rule of the envelope protocol, and how to test it. */
 import type { Trial } from './trial.ts';
 
-/** The parts of the suite, as the law names them. */
+/** The parts of the suite, named as in the protocol. */
 export const PARTS = [
   'envelope',
   'idempotency',
@@ -20,14 +20,17 @@ export const PARTS = [
 export type Part = (typeof PARTS)[number];
 
 export type Check = {
-  /** stable; a broken rule is reported by it */
+  /** stable; reports identify a rule by it */
   readonly id: string;
   readonly part: Part;
   /** the rule as a sentence */
   readonly rule: string;
   /** throws Violation or Skipped */
   readonly run: (trial: Trial) => Promise<void>;
-  /** it measures how fast an answer comes: nothing else may be asked meanwhile. Default false */
+  /**
+   * whether it measures response times, so that no other check may run at the same time. Default
+   * false
+   */
   readonly alone?: boolean;
 };
 

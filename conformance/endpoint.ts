@@ -1,26 +1,26 @@
 /**
- * Endpoint: what the conformance suite talks to, over one transport. It hands over bytes as they
- * are, faults and all, and judges nothing.
+ * Endpoint: what the conformance suite talks to, over one transport. It sends bytes unchanged,
+ * including invalid ones, and does not evaluate answers.
  */
 import type { Envelope } from '../protocols/envelope.ts';
 
-/** An answer: on NATS `status` is the header of that name. */
+/** An answer. On NATS, `status` is the header with that name. */
 export type Reply = {
   readonly status: number;
   /** by lower-case name */
   readonly headers: Readonly<Record<string, string>>;
-  /** parsed when it is JSON, else the text */
+  /** parsed if it is JSON, otherwise the text */
   readonly body: unknown;
   readonly ms: number;
 };
 
 export type SendOptions = {
-  /** bearer; null sends none; default the suite's own */
+  /** bearer token; null sends none; default the suite's own */
   readonly token?: string | null;
   readonly signature?: string;
-  /** answer as soon as it is accepted */
+  /** answer as soon as the envelope is accepted */
   readonly async?: boolean;
-  /** subject's tenant and domain on NATS; default the envelope's */
+  /** tenant and domain of the NATS subject; default the envelope's */
   readonly tenant?: string;
 };
 
@@ -32,21 +32,21 @@ export type Download = {
 
 export interface Endpoint {
   readonly transport: 'http' | 'nats';
-  /** the largest message that gets to it at all; undefined: any */
+  /** maximum message size of the transport; undefined: no limit */
   readonly bytesMax?: number | undefined;
-  /** One envelope, or what pretends to be one. Rejects when no answer comes. */
+  /** Sends one envelope, valid or not. Rejects when no answer arrives. */
   send(envelope: Envelope | string | object, options?: SendOptions): Promise<Reply>;
-  /** Events of a task from `after` + 1 on, until it has ended or time is up; oldest first. */
+  /** Events of a task from `after` + 1 on, until it has ended or the time limit; oldest first. */
   events(
     taskId: string,
     after: number,
   ): Promise<readonly { readonly id: string; readonly data: unknown }[]>;
-  /** The HTTP side of the door; undefined where only NATS is known. */
+  /** The HTTP side of the endpoint; undefined when only NATS is available. */
   readonly http?: Http;
   close(): Promise<void>;
 }
 
-/** What there is over HTTP only, whatever carries the envelopes. */
+/** Requests that exist only over HTTP, whichever transport carries the envelopes. */
 export interface Http {
   get(
     path: string,
@@ -57,6 +57,6 @@ export interface Http {
     body: Uint8Array | object,
     options?: { token?: string | null; headers?: Record<string, string> },
   ): Promise<Reply>;
-  /** Any URL, without credentials. */
+  /** Requests any URL, without credentials. */
   fetch(url: string, method?: string): Promise<Download>;
 }

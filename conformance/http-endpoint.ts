@@ -1,4 +1,4 @@
-/** HttpEndpoint: a door reached over HTTP. */
+/** HttpEndpoint: an endpoint reached over HTTP. */
 import { defined } from '../protocols/defined.ts';
 import type { Download, Endpoint, Http, Reply, SendOptions } from './endpoint.ts';
 

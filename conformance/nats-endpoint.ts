@@ -1,4 +1,4 @@
-/** NatsEndpoint: a door reached over the public subjects of NATS. */
+/** NatsEndpoint: an endpoint reached through the public subjects of NATS. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { entryPointSubject } from '../protocols/subjects.ts';
 import { isFinal, type TaskEvent } from '../protocols/task.ts';
@@ -9,7 +9,7 @@ import { parsed } from './http-endpoint.ts';
 const TIMEOUT_MS = 15_000;
 const EVENTS_MS = 60_000;
 const LOOK_MS = 50;
-/** Events that came after the last one of their task was seen. */
+/** Time to wait for further events after the last one of a task. */
 const LATE_MS = 300;
 
 type Options = {
@@ -23,14 +23,14 @@ type Options = {
 export class NatsEndpoint implements Endpoint {
   readonly transport = 'nats';
   readonly #o: Options;
-  /** of all tasks that were heard of, by task id and number */
-  readonly #heard = new Map<string, Map<number, TaskEvent>>();
+  /** received events of all tasks, by task id and number */
+  readonly #received = new Map<string, Map<number, TaskEvent>>();
   readonly #unsubscribe: () => void;
 
   constructor(options: Options) {
     this.#o = options;
     const pattern = `a2a.*.${options.env}.out.${options.tenant}`;
-    this.#unsubscribe = options.client.subscribe(pattern, (bytes) => this.#hear(bytes));
+    this.#unsubscribe = options.client.subscribe(pattern, (bytes) => this.#receive(bytes));
   }
 
   get bytesMax(): number | undefined {
@@ -38,7 +38,7 @@ export class NatsEndpoint implements Endpoint {
   }
 
   get http(): Http {
-    // The suite asks for it only where it is there.
+    // Called only where the HTTP side exists.
     return this.#o.http as Http;
   }
 
@@ -46,7 +46,7 @@ export class NatsEndpoint implements Endpoint {
     const { client, env, tenant, token } = this.#o;
     const { action, tenant_id } = (typeof envelope === 'string' ? {} : envelope) as Named;
     const domain = (typeof action === 'string' && action.split('.', 1)[0]) || 'conformance';
-    // A program may publish to its own tenant's subject only, whatever its envelope says.
+    // A program may publish only to its own tenant's subject, whatever its envelope says.
     const of = options.tenant ?? (options.token === undefined ? tenant : (tenant_id ?? tenant));
     const text = typeof envelope === 'string' ? envelope : JSON.stringify(envelope);
     const bearer = options.token === undefined ? token() : options.token;
@@ -71,12 +71,12 @@ export class NatsEndpoint implements Endpoint {
     };
   }
 
-  /** As they were heard; a broker has no memory of its own. */
+  /** The received events; core NATS stores none. */
   async events(taskId: string, after: number): Promise<{ id: string; data: unknown }[]> {
     const deadline = performance.now() + EVENTS_MS;
     while (!this.#hasEnded(taskId) && performance.now() < deadline) await sleep(LOOK_MS);
     await sleep(LATE_MS);
-    return [...(this.#heard.get(taskId) ?? [])]
+    return [...(this.#received.get(taskId) ?? [])]
       .filter(([n]) => n > after)
       .toSorted(([a], [b]) => a - b)
       .map(([n, data]) => ({ id: String(n), data }));
@@ -88,16 +88,16 @@ export class NatsEndpoint implements Endpoint {
   }
 
   #hasEnded(taskId: string): boolean {
-    const events = [...(this.#heard.get(taskId)?.values() ?? [])];
+    const events = [...(this.#received.get(taskId)?.values() ?? [])];
     return events.some(({ task }) => isFinal(task.state));
   }
 
-  #hear(bytes: Uint8Array): void {
+  #receive(bytes: Uint8Array): void {
     const event = parsed(new TextDecoder().decode(bytes)) as Partial<TaskEvent> | null;
     if (event?.task === undefined || event.n === undefined) return;
-    const known = this.#heard.get(event.task.task_id) ?? new Map<number, TaskEvent>();
+    const known = this.#received.get(event.task.task_id) ?? new Map<number, TaskEvent>();
     known.set(event.n, event as TaskEvent);
-    this.#heard.set(event.task.task_id, known);
+    this.#received.set(event.task.task_id, known);
   }
 }
 

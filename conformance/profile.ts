@@ -1,6 +1,6 @@
 /**
- * Profile: which actions of the other side play the parts that the checks need. Ours are the
- * shipped `conformance` and `factory` agents; another implementation names its own.
+ * Profile: which actions of the tested endpoint have the roles that the checks need. Ours are those
+ * of the shipped `conformance` and `factory` agents; another implementation names its own.
  */
 import { type Static, Type } from '@sinclair/typebox';
 import { checker, describeErrors } from '../protocols/check.ts';
@@ -20,7 +20,7 @@ export const ProfileSchema = Type.Object(
         failOnce: part('the first attempt fails, the second succeeds'),
         needInput: part('waits for input, then ends with {input}'),
         old: part('two MAJOR versions, the first deprecated'),
-        secret: part('takes sealed payloads only'),
+        secret: part('accepts only sealed payloads'),
         large: part('{text} or an artifact; result {bytes, hash}; max_payload_bytes small'),
         verify: part('{job_id}, which starts with `conformance-`: returns evidence'),
         endToEnd: part(
@@ -29,7 +29,7 @@ export const ProfileSchema = Type.Object(
       },
       { additionalProperties: false },
     ),
-    /** `action_version` to ask for, by action; default 1.0.0 */
+    /** requested `action_version`, by action; default 1.0.0 */
     versions: Type.Record(Type.String(), Type.String()),
   },
   { additionalProperties: false },
@@ -56,7 +56,7 @@ export const SHIPPED_PROFILE: Profile = {
 
 const check = checker(ProfileSchema);
 
-/** @throws TroupeError INVALID_ARGUMENT that names what is wrong */
+/** @throws TroupeError INVALID_ARGUMENT that describes the fault */
 export function readProfile(text: string): Profile {
   let value: unknown;
   try {

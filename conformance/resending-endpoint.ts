@@ -1,12 +1,13 @@
 /**
- * ResendingEndpoint: an endpoint that is asked again, as a client that keeps the law asks: when no
- * answer came, or UNAVAILABLE did, the same bytes go out once more. The idempotency key makes that
- * safe, and whether it does is what the suite finds out.
+ * ResendingEndpoint: an endpoint with the retries that the protocol requires of clients. After a
+ * missing answer or UNAVAILABLE it sends the same bytes again. The idempotency key makes that safe,
+ * and the suite checks that it does.
  *
  * Invariants:
- *  1. At most RESENDS_MAX times for each request, with pauses that grow.
- *  2. Where nobody ever answered, nobody is waited for: a wrong URL is told at once.
- *  3. `ms` of a reply is that of the attempt which was answered; `resent` counts the others.
+ *  1. At most RESENDS_MAX retries per request, with growing pauses.
+ *  2. When no request was ever answered, there are no retries, so that a wrong URL is reported
+ *     immediately.
+ *  3. `ms` of a reply is the duration of the answered attempt; `resent` counts the others.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Endpoint, Http, Reply } from './endpoint.ts';
@@ -44,7 +45,7 @@ export class ResendingEndpoint implements Endpoint {
     return this.#endpoint.bytesMax;
   }
 
-  /** requests that were sent again */
+  /** number of retries */
   get resent(): number {
     return this.#resent;
   }

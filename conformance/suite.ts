@@ -1,10 +1,10 @@
 /**
- * Suite: all checks, and the report of what they found.
+ * Suite: all checks, and the report of their results.
  *
  * Invariants:
- *  1. No check knows of another: each has its own tasks, subjects and keys. So several are made at
- *     once; those that measure time are made alone, after the others.
- *  2. The report is in the order of CHECKS, whatever was found first.
+ *  1. Checks are independent: each has its own tasks, subjects and keys. Several run concurrently;
+ *     those that measure time run alone, after the others.
+ *  2. The report is in the order of CHECKS, whatever the order of completion.
  */
 import { defined } from '../protocols/defined.ts';
 import type { Check } from './check.ts';
@@ -39,7 +39,7 @@ export type Finding = {
   readonly part: string;
   readonly rule: string;
   readonly verdict: 'kept' | 'broken' | 'skipped';
-  /** what came instead, or why it was skipped */
+  /** what happened instead, or why it was skipped */
   readonly why?: string;
   readonly ms: number;
 };
@@ -47,16 +47,16 @@ export type Finding = {
 export type Report = {
   /** in the order of CHECKS */
   readonly findings: readonly Finding[];
-  /** requests that were sent again, since no answer or UNAVAILABLE came */
+  /** number of retries after a missing answer or UNAVAILABLE */
   readonly resent: number;
 };
 
 export type SuiteOptions = TrialOptions & {
-  /** only checks whose id begins so */
+  /** only checks whose id has this prefix */
   readonly only?: readonly string[];
-  /** checks at once, but for those that measure time; default 8 */
+  /** concurrent checks, except those that measure time; default 8 */
   readonly atOnce?: number;
-  /** told in the order of CHECKS */
+  /** called for each result in the order of CHECKS */
   readonly onFinding?: (finding: Finding) => void;
 };
 
@@ -70,10 +70,10 @@ export async function runSuite(options: SuiteOptions): Promise<Report> {
   const endpoint = new ResendingEndpoint(options.endpoint);
   const trial = new Trial({ ...options, endpoint });
   const findings: Finding[] = [];
-  let told = 0;
+  let reported = 0;
   const make = async (check: Check): Promise<void> => {
     findings[chosen.indexOf(check)] = await find(check, trial);
-    for (let next = findings[told]; next; next = findings[++told]) onFinding?.(next);
+    for (let next = findings[reported]; next; next = findings[++reported]) onFinding?.(next);
   };
   await eachOf(
     chosen.filter(({ alone }) => !alone),

@@ -1,6 +1,6 @@
 /**
- * Trial: what one check has at hand: envelopes that are good unless it spoils them, and
- * expectations whose failures say what was asked and what came.
+ * Trial: the tools of one check: valid envelopes that it can alter, and expectations whose failures
+ * state the request and the answer.
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -10,11 +10,11 @@ import { isFinal, type TaskView, type WireRefusal } from '../protocols/task.ts';
 import type { Endpoint, Reply, SendOptions } from './endpoint.ts';
 import type { Profile } from './profile.ts';
 
-/** Why a check cannot be made here. */
+/** Why a check cannot run here. */
 export class Skipped extends Error {
   override readonly name = 'Skipped';
 }
-/** What was wrong with the other side. */
+/** How the endpoint broke the rule. */
 export class Violation extends Error {
   override readonly name = 'Violation';
 }
@@ -36,11 +36,11 @@ export type TrialOptions = {
   readonly endpoint: Endpoint;
   readonly who: Who;
   readonly profile: Profile;
-  /** a program under A2A-External */
+  /** an external program, for which A2A-External applies */
   readonly external?: Signer | undefined;
-  /** of another tenant */
+  /** token of another tenant */
   readonly strangerToken?: string | undefined;
-  /** longest wait for the end of a task; default a minute */
+  /** maximum wait for the end of a task; default one minute */
   readonly patienceMs?: number;
 };
 
@@ -62,7 +62,7 @@ export class Trial {
     this.who = options.who;
   }
 
-  /** Skips the check where the other side has no action for this part. */
+  /** Skips the check when the profile has no action for this part. */
   action(part: keyof Profile['actions']): string {
     const action = this.profile.actions[part];
     if (!action) throw new Skipped(`the profile names no action for "${part}"`);
@@ -85,8 +85,8 @@ export class Trial {
   }
 
   /**
-   * A good envelope; `change` spoils it. It has a subject of its own, unless the payload has one:
-   * by its context where the payload is about a task and so has no room for it.
+   * A valid envelope; `change` alters it. It has a subject of its own, in the payload if possible.
+   * When the payload is about a task and has no such field, the subject is in the context.
    */
   envelope(
     action: string,
@@ -122,7 +122,7 @@ export class Trial {
     return this.endpoint.send(envelope, options);
   }
 
-  /** Sends and expects that it is accepted. */
+  /** Sends the envelope and expects that it is accepted. */
   async accepted(envelope: Envelope, options?: SendOptions): Promise<TaskView> {
     const reply = await this.send(envelope, options);
     const what = `${envelope.action} is accepted`;
@@ -132,7 +132,7 @@ export class Trial {
     return view;
   }
 
-  /** Sends and expects this refusal. */
+  /** Sends the envelope and expects this refusal. */
   async refused(
     envelope: object | string,
     code: ErrorCode,
@@ -146,7 +146,7 @@ export class Trial {
     return { ...body, reply };
   }
 
-  /** The task as its door says it is now. */
+  /** The current view of the task. */
   async look(taskId: string): Promise<TaskView> {
     if (this.endpoint.http) {
       const reply = await this.endpoint.http.get(`/v1/tasks/${encodeURIComponent(taskId)}`);
@@ -156,7 +156,7 @@ export class Trial {
     return this.accepted(this.envelope('task.get_status', { task_id: taskId }));
   }
 
-  /** The task when it has ended, or when `until` holds. */
+  /** The task when it has ended, or when `until` returns true. */
   async ended(view: TaskView, until = (now: TaskView) => isFinal(now.state)): Promise<TaskView> {
     const deadline = performance.now() + (this.#o.patienceMs ?? PATIENCE_MS);
     for (let now = view; ; now = await this.look(view.task_id)) {
@@ -172,8 +172,8 @@ export class Trial {
   }
 
   /**
-   * Measures up to three times, until it is in time: one late answer of a busy machine is no broken
-   * rule, an endpoint that is late each time breaks it.
+   * Measures up to three times, until a measurement is within the limit: a single late answer of a
+   * busy machine does not break the rule.
    */
   async inTime(what: string, msMax: number, measure: () => Promise<number>): Promise<void> {
     const measured: string[] = [];
@@ -185,7 +185,7 @@ export class Trial {
     throw new Violation(`${what} within ${msMax} ms; received: ${measured.join(', ')}`);
   }
 
-  /** @throws Violation with what came instead */
+  /** @throws Violation with the actual value */
   expect(holds: boolean, what: string, came?: Reply | object): void {
     if (holds) return;
     const shown = came === undefined ? '' : `; received: ${JSON.stringify(came).slice(0, 600)}`;

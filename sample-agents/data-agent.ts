@@ -1,4 +1,4 @@
-/** The Data agent: documents with versions, and what takes a version back. */
+/** The Data agent: documents with versions, and the compensation that restores a version. */
 import { Type } from '@sinclair/typebox';
 import { DOCUMENT_CHARACTERS_MAX, documentAddress } from '../protocols/document.ts';
 import type { Envelope } from '../protocols/envelope.ts';
@@ -10,7 +10,7 @@ const DocumentId = Type.String({
 });
 const Version = Type.Integer({ minimum: 0 });
 const ContentHash = Type.Union([Type.String({ pattern: '^[0-9a-f]{64}$' }), Type.Null()], {
-  description: 'SHA-256 of the content; null: it is not there',
+  description: 'SHA-256 of the content; null: the document does not exist',
 });
 
 const VersionResult = Type.Object({
@@ -19,7 +19,7 @@ const VersionResult = Type.Object({
   content_hash: ContentHash,
 });
 
-/** The schema checked that it is there. */
+/** The schema guarantees that it is present. */
 const documentOf = ({ tenant_id, payload }: Envelope) =>
   documentAddress(tenant_id, payload['document_id'] as string);
 
@@ -34,7 +34,7 @@ export const dataActions = (): readonly ActionDefinition[] => [
         document_id: DocumentId,
         content: Type.String({ maxLength: DOCUMENT_CHARACTERS_MAX }),
         expected_version: Type.Optional(
-          Type.Integer({ minimum: 0, description: 'CONFLICT unless it is the present one' }),
+          Type.Integer({ minimum: 0, description: 'CONFLICT unless it is the current version' }),
         ),
       }),
     },

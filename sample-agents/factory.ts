@@ -8,7 +8,7 @@ import { verifierActions } from './verifier-agent.ts';
 
 export const factoryProcesses = (): readonly ProcessDefinition[] => [publishDocument];
 
-/** Of all four, with the actions that start the processes. */
+/** Names of all four, and the actions that start processes. */
 export const factoryActions = (): readonly ActionDefinition[] => [
   ...dataActions(),
   ...verifierActions(),

@@ -1,4 +1,4 @@
-/** The Notifier agent: a few words to somebody, kept, and posted to a web address. */
+/** The Notifier agent: stores a short message for a recipient and posts it to a web address. */
 import { Type } from '@sinclair/typebox';
 import { notificationAddress } from '../protocols/notification.ts';
 import { type ActionDefinition, defineAction } from '../actors/task/action.ts';

@@ -1,6 +1,6 @@
 /**
- * The Process agent's saga: writes a document and tells somebody; each step is looked at by the
- * Verifier agent, and when the second fails the first is taken back.
+ * The Process agent's saga: writes a document and notifies a recipient. The Verifier agent checks
+ * each step; when the second fails, the first is compensated.
  */
 import { Type } from '@sinclair/typebox';
 import { defined } from '../protocols/defined.ts';
@@ -76,8 +76,8 @@ export const publishDocument: ProcessDefinition = defineProcess({
           to: notify.to,
         }),
       },
-      // What was said cannot be unsaid: those who watch are told that it is taken back. The web
-      // address is left alone, since it may be what failed.
+      // A notification cannot be undone, so watchers are notified that it is withdrawn. Nothing is
+      // posted to the web address, which may be what failed.
       compensate: {
         action: 'notifier.send_notification',
         version: '1.0.0',

@@ -1,7 +1,7 @@
 /**
- * The Verifier agent: looks for itself at what others say they did, keeps what it saw as a file,
- * and says whether it is so. It reads committed rows, never the word of the agent that did
- * the work; as they are when it begins to look, however late they reach this worker.
+ * The Verifier agent: checks the results of other agents, stores what it found as a file, and
+ * returns a verdict. It reads committed rows as of the start of the check, never the reports of the
+ * agent that did the work, and waits until they reach this worker.
  */
 import { Type } from '@sinclair/typebox';
 import {
@@ -74,7 +74,7 @@ export const verifierActions = (): readonly ActionDefinition[] => [
   }),
 ];
 
-/** The payload was checked against the action's schema. */
+/** The payload was validated against the action's schema. */
 const claim = <Claim>(payload: Payload): Claim => payload as unknown as Claim;
 
 async function verifyDocument(wanted: DocumentClaim, context: ActionContext): Promise<Evidence> {
@@ -86,8 +86,8 @@ async function verifyDocument(wanted: DocumentClaim, context: ActionContext): Pr
 }
 
 /**
- * Whether this version was written with this content: somebody else may have written the next one
- * since. Of the present one the content itself is counted, not what its row says its hash is.
+ * Whether this version was written with this content; later versions may exist. For the current
+ * version it hashes the content itself instead of trusting the hash in its row.
  */
 function documentFaults(claimed: DocumentClaim, row?: DocumentIndexRow): string[] {
   const { version, content_hash } = claimed;

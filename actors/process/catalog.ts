@@ -65,7 +65,7 @@ export class ProcessCatalog {
       this.#actions.find(call.action, call.version) ??
       wrong(`no action ${call.action} of version ${call.version} is registered`);
     const sealed = [work, verify].find((call) => call && definition(call).sensitive);
-    if (sealed) wrong(`${sealed.action} takes sealed payloads only, and a process makes none`);
+    if (sealed) wrong(`${sealed.action} accepts only sealed payloads, and a process makes none`);
     const { agent } = definition(work);
     if (!verify) return;
     const verifier = definition(verify);

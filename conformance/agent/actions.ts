@@ -1,7 +1,7 @@
 /**
- * Conformance agent: small actions that `troupe conformance` calls, each for one promise of the
- * envelope protocol. They are offered to one tenant only, so that no other tenant sees them and
- * their deliberate failures count against no service level objective. They leave behind counters of
+ * Conformance agent: small actions that `troupe conformance` calls, each for one guarantee of the
+ * envelope protocol. Only one tenant can use them, so other tenants do not see them and their
+ * deliberate failures do not affect service level objectives. They leave behind counters under
  * their own keys, files without references, and evidence of jobs named `conformance-`.
  */
 import { type TProperties, type TSchema, Type } from '@sinclair/typebox';
@@ -18,22 +18,22 @@ import { largePayload, verifyJob } from './files.ts';
 import { checkUndone, runSlowly } from './slow.ts';
 
 const AGENT = 'conformance';
-/** The only tenant that the agent is offered to. */
+/** The only tenant that may use the agent. */
 export const CONFORMANCE_TENANT = 'conformance';
-/** A check waits for every attempt: pauses are as short as they can be. */
+/** Checks wait for every attempt, so pauses are as short as possible. */
 const SHORT_BACKOFF_MS = { first: 20, max: 200 };
-/** Announced, and not yet reached by any clock that is right. */
+/** Announced for a date that no correct clock has reached. */
 const SUNSET_AT = '2099-12-31T00:00:00Z';
 const SECONDS_MAX = 30;
 const LARGE_PAYLOAD_BYTES_MAX = 4_096;
 
-/** What it says of a job is no proof: it says nothing of jobs of others. */
+/** Its evidence proves nothing, so it refuses jobs of other agents. */
 const JOB_ID = '^conformance-[A-Za-z0-9._-]{1,100}$';
 
 const Text = Type.String({ maxLength: 1_048_576 });
 const Hash = Type.String({ pattern: '^[0-9a-f]{64}$' });
 
-/** The payload of schema version 1.0; further fields are refused unless `open`. */
+/** The payload of schema version 1.0; additional fields are refused unless `open`. */
 const payload = (fields: TProperties, open = false): Record<string, TSchema> => ({
   '1.0': Type.Object(
     {

@@ -1,11 +1,11 @@
-/** Work with files: a payload that comes as one, and one that proves something. */
+/** Actions with files: a payload stored as a file, and evidence. */
 import { createHash } from 'node:crypto';
 import { TroupeError } from '../../protocols/errors.ts';
 import type { Evidence } from '../../protocols/task.ts';
 import type { Perform } from '../../actors/task/action.ts';
 import { readArtifact } from '../../actors/task/artifact.ts';
 
-/** @throws TroupeError INVALID_ARGUMENT when there is neither text nor file, or both */
+/** @throws TroupeError INVALID_ARGUMENT unless there is exactly one of text and file */
 export const largePayload: Perform = async (payload, context) => {
   const { text } = payload;
   const file = await readArtifact(context, payload);
@@ -20,7 +20,7 @@ export const largePayload: Perform = async (payload, context) => {
   return { bytes: bytes.length, hash: createHash('sha256').update(bytes).digest('hex') };
 };
 
-/** What it sees follows from the envelope: an attempt that is repeated keeps the same file. */
+/** The content depends only on the envelope, so a repeated attempt stores the same file. */
 export const verifyJob: Perform = async ({ job_id }, context) => {
   const { tenant, taskId, envelope, artifacts } = context;
   const seen = { job_id, task_id: taskId, asked_at: envelope.timestamp, found: 'as it should be' };

@@ -1,6 +1,6 @@
 /**
- * Work that takes its time, can be stopped, and is undone: what was undone is kept as a file whose
- * name follows from its task, so that it can be asked.
+ * Work that takes a given time, can be cancelled, and is compensated. The compensation stores a
+ * file whose name is derived from the task, so that a later action can look it up.
  */
 import { createHash } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -9,7 +9,7 @@ import type { ActionContext, ActionOptions, Perform } from '../../actors/task/ac
 
 const markOf = (taskId: string): Buffer => Buffer.from(`undone: ${taskId}\n`);
 
-/** @throws AbortError at once when it is cancelled, or the worker stops */
+/** @throws AbortError immediately when the task is cancelled or the worker stops */
 export const runSlowly: Pick<ActionOptions, 'perform' | 'compensate'> = {
   perform: async ({ seconds }, { signal, taskId }) => {
     await pause(Number(seconds) * 1_000, undefined, { signal });

@@ -1,6 +1,4 @@
-/**
- * Many agents at once: a program outside → Process → Data → Verifier, with its SLOs.
- */
+/** Several agents together: an external program → Process → Data → Verifier, with their SLOs. */
 import { randomUUID } from 'node:crypto';
 import type { TaskView } from '../../protocols/task.ts';
 import { type Check, checksOf } from '../check.ts';

@@ -14,7 +14,7 @@ export const errorChecks: readonly Check[] = checksOf('errors', {
     },
   ],
   'errors.unknown-task': [
-    'a task that does not exist is NOT_FOUND',
+    'an unknown task is refused with NOT_FOUND',
     async (t) => {
       const envelope = t.envelope('task.get_status', { task_id: randomUUID() });
       await t.refused(envelope, 'NOT_FOUND', 'an unknown task');
@@ -85,7 +85,7 @@ export const versionChecks: readonly Check[] = checksOf('version negotiation', {
     },
   ],
   'version.older-minor': [
-    'an older version of a served MAJOR is served',
+    'an older version of a supported MAJOR version is supported',
     async (t) => {
       const action = t.action('echo');
       const [major] = (t.profile.versions[action] ?? '1.0.0').split('.');
@@ -94,7 +94,7 @@ export const versionChecks: readonly Check[] = checksOf('version negotiation', {
     },
   ],
   'version.majors': [
-    'two MAJOR versions are served side by side',
+    'two MAJOR versions are supported at the same time',
     async (t) => {
       for (const action_version of ['1.0.0', '2.0.0']) {
         const view = await t.call(t.action('old'), {}, { action_version });
@@ -117,7 +117,7 @@ async function capabilities(t: Trial, path: string): Promise<Capabilities> {
 
 export const discoveryChecks: readonly Check[] = checksOf('discovery', {
   'discovery.capabilities': [
-    '/mcp/capabilities names envelope versions, and per action version, size and transports',
+    '/mcp/capabilities lists envelope versions, and for each action version, size and transports',
     async (t) => {
       const { envelope_versions, actions = [] } = await capabilities(t, '/mcp/capabilities');
       const versions = Array.isArray(envelope_versions) && envelope_versions.includes('1.0');
@@ -129,7 +129,7 @@ export const discoveryChecks: readonly Check[] = checksOf('discovery', {
     },
   ],
   'discovery.acp': [
-    '/acp/capabilities names the same actions',
+    '/acp/capabilities lists the same actions',
     async (t) => {
       const names = async (path: string) =>
         (await capabilities(t, path)).actions?.map(

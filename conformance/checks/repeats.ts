@@ -5,7 +5,7 @@ import type { TaskView } from '../../protocols/task.ts';
 import { type Check, checksOf } from '../check.ts';
 
 const COPIES = 10;
-/** Long enough to come late, short enough to wait for. */
+/** Long enough to be late, short enough to wait for. */
 const TTL_SEC = 4;
 const calls = (view: TaskView): unknown => (view.result as { calls?: unknown } | undefined)?.calls;
 
@@ -122,7 +122,7 @@ export const orderChecks: readonly Check[] = checksOf('out of order', {
 
 export const ttlChecks: readonly Check[] = checksOf('ttl', {
   'ttl.passed': [
-    'an envelope whose time to live has passed is refused',
+    'an expired envelope is refused',
     async (t) => {
       const timestamp = new Date(Date.now() - 120_000).toISOString();
       const envelope = t.envelope(t.action('echo'), { text: 'x' }, { timestamp, ttl_sec: 60 });

@@ -1,4 +1,4 @@
-/** Who may come, and whose word an envelope is. */
+/** Authentication, authorization, signatures and encryption. */
 import { createHmac, randomUUID } from 'node:crypto';
 import type { Envelope } from '../../protocols/envelope.ts';
 import { sealPayload } from '../../protocols/sealed.ts';
@@ -7,7 +7,7 @@ import type { Signer, Trial } from '../trial.ts';
 
 const base64url = (text: string | Uint8Array) => Buffer.from(text).toString('base64url');
 
-/** An envelope in the name of the program that signs. */
+/** An envelope whose sender is the program that signs it. */
 const ofExternal = (t: Trial, { who }: Signer, change: object = {}): Envelope =>
   t.envelope(
     t.action('echo'),
@@ -19,7 +19,7 @@ const ofExternal = (t: Trial, { who }: Signer, change: object = {}): Envelope =>
     },
   );
 
-/** To seal to. */
+/** The receiver's public key for sealed payloads. */
 async function publishedKey(t: Trial): Promise<unknown> {
   const reply = await t.http.get('/.well-known/jwks.json', { token: null });
   const { keys = [] } = reply.body as { keys?: readonly { use?: string }[] };
@@ -130,7 +130,7 @@ export const securityChecks: readonly Check[] = checksOf('security', {
     },
   ],
   'security.tampered': [
-    'an envelope that was changed after it was signed is refused',
+    'an envelope modified after signing is refused',
     async (t) => {
       const { external } = t;
       const envelope = ofExternal(t, external);

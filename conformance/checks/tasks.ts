@@ -1,10 +1,10 @@
-/** Tasks: answers in time, events, input, cancelling and undoing. */
+/** Tasks: response times, events, input, cancellation and compensation. */
 import type { TaskView } from '../../protocols/task.ts';
 import { type Check, checksOf } from '../check.ts';
 import type { Trial } from '../trial.ts';
 
 const ACK_MS = 1_000;
-/** two seconds, and room for the way */
+/** two seconds, plus the network latency */
 const ANSWER_MS = 3_000;
 const STOP_SEC = 10;
 
@@ -23,7 +23,7 @@ export const taskChecks: readonly Check[] = checksOf('tasks', {
     },
   ],
   'tasks.async': [
-    'work that takes longer is acknowledged within 2 s and ends later',
+    'longer work is acknowledged within 2 s and ends later',
     async (t) => {
       const reply = await t.send(t.envelope(t.action('slow'), { seconds: 8 }));
       const view = reply.body as TaskView;
@@ -66,7 +66,7 @@ export const taskChecks: readonly Check[] = checksOf('tasks', {
     },
   ],
   'tasks.final': [
-    'a task that has ended never changes',
+    'an ended task never changes',
     async (t) => {
       const view = await t.call(t.action('echo'), { text: 'x' });
       await t.send(t.envelope(`${t.action('echo')}.cancel`, { task_id: view.task_id }));
@@ -150,7 +150,7 @@ export const cancelChecks: readonly Check[] = checksOf('cancel and compensation'
     },
   ],
   'cancel.unknown': [
-    'a task that does not exist cannot be cancelled: NOT_FOUND',
+    'cancelling an unknown task is refused with NOT_FOUND',
     async (t) => {
       const envelope = t.envelope(`${t.action('slow')}.cancel`, { task_id: crypto.randomUUID() });
       await t.refused(envelope, 'NOT_FOUND', 'cancelling an unknown task');

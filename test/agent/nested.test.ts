@@ -53,7 +53,7 @@ const admitted = (runId: string, lease: unknown = 0) => ({
 });
 
 describe('a nested run', () => {
-  it('is admitted at once by an agent that has no slot, in front of those who wait', () => {
+  it('is admitted immediately by an agent without a free slot, before waiting runs', () => {
     const agent = agentWith({});
     const [first] = agent.admit('r1');
     expect(agent.admit('r2')).toEqual([]);
@@ -68,7 +68,7 @@ describe('a nested run', () => {
     expect(agent.release('r1', lease)).toMatchObject([admitted('r2', lease)]);
   });
 
-  it('is also one that waits for a slot already, as soon as it asks as such', () => {
+  it('is admitted even when it already waits for a slot, once its request says that it is nested', () => {
     const agent = agentWith({ tenant: { runsMax: 1 }, runsMax: 2 });
     agent.admit('r1');
     expect(agent.admit('r2')).toMatchObject([{ type: 'budget.take', runId: 'r2' }]);
@@ -81,7 +81,7 @@ describe('a nested run', () => {
     expect(agent.take({ type: 'agent.resume' })).toMatchObject([admitted('r3')]);
   });
 
-  it('takes none of the places of all agents together', () => {
+  it('uses none of the slots shared by all agents', () => {
     const agent = agentWith({ tenant: { runsMax: 1 } });
     expect(agent.admit('r1')).toMatchObject([{ type: 'budget.take', runId: 'r1' }]);
     expect(agent.nested('n1')).toMatchObject([admitted('n1')]);
@@ -101,7 +101,7 @@ describe('a nested run', () => {
     expect(retired.nested('n1')).toMatchObject([{ error: { code: 'FORBIDDEN' } }]);
   });
 
-  it('waits while the agent is paused, and then comes in front of those who need a slot', () => {
+  it('waits while the agent is paused, and then goes before runs that need a slot', () => {
     const agent = agentWith({});
     agent.admit('r1');
     agent.admit('r2');
@@ -112,7 +112,7 @@ describe('a nested run', () => {
     expect(agent.row()).toMatchObject({ status: 'active', running: 1, waiting: 2 });
   });
 
-  it('that came while the agent was paused is refused when its budget is spent meanwhile', () => {
+  it('that waited for a paused agent is refused when the budget was exhausted meanwhile', () => {
     const agent = agentWith(poor);
     const [first] = agent.admit('r1');
     agent.take({ type: 'agent.pause' });

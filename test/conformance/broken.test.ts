@@ -1,7 +1,7 @@
 /**
- * The suite can fail: for every rule there is an endpoint that breaks it, and the suite finds that
- * rule broken there, and no other. Most runs leave out slow checks that are not their own; all of
- * all, one after the other, is `node tools/run.mjs test/conformance/run.ts`.
+ * The suite can fail: for every rule there is an endpoint that breaks it, and the suite reports
+ * this rule as broken and no other. Most runs omit slow checks of other rules; `node tools/run.mjs
+ * test/conformance/run.ts` runs all checks sequentially.
  */
 import { beforeAll, describe, expect, it } from 'vitest';
 import { CHECKS } from '../../conformance/suite.ts';
@@ -9,14 +9,14 @@ import { BREAKERS } from './breakers/breakers.ts';
 import { foundBroken, quickChecks, sociableChecks } from './proof.ts';
 import { embeddedSubject, faultsIn, type Subject } from './subject.ts';
 
-/** Of so many endpoints one is asked for all that does not mind that others ask too. */
+/** One in this number of endpoints is checked with all checks that may run concurrently. */
 const MORE_EACH = 16;
 
 it('has an endpoint for every rule that breaks it, in the order of the rules', () => {
   expect(BREAKERS.map(({ breaks }) => breaks)).toEqual(CHECKS.map(({ id }) => id));
 });
 
-it('has no two rules of which one has the name of the other at its beginning', () => {
+it('has no rule id that is a prefix of another one', () => {
   const ids = CHECKS.map(({ id }) => id);
   for (const id of ids) expect(ids.filter((other) => other.startsWith(id))).toEqual([id]);
 });

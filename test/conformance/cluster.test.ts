@@ -1,7 +1,6 @@
 /**
  * The suite against a cluster of processes on a real NATS server, over both transports, while one
- * worker after the other is killed without mercy and started again: every rule is kept all the
- * same.
+ * worker after the other is killed and restarted: every rule must hold.
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -23,10 +22,10 @@ import { ALONE } from './proof.ts';
 import { credentialsAt, faultsIn, trialOver } from './subject.ts';
 
 const NAMES = ['ann', 'bob', 'cleo'];
-/** So many rules are told before the first kill; others are being asked then. */
+/** Number of reported rules before the first kill; other checks are running then. */
 const KILL_AFTER = 3;
 
-/** The users of deploy/nats.conf: the cluster's own, and a program that may reach one door. */
+/** The users of deploy/nats.conf: the cluster's own, and an external program. */
 const PASSWORDS = { TROUPE_NATS_PASSWORD: 'of-the-cell', ACME_NATS_PASSWORD: 'of-a-tenant' };
 const TENANT = CONFORMANCE_TENANT;
 
@@ -42,7 +41,7 @@ let door: string;
 
 const folderOf = (name: string): string => join(data, name);
 
-/** As on machines of their own that share a folder of files and the key that is sealed to. */
+/** Simulates separate machines that share a folder of files and the decryption key. */
 function configure(name: string, port: number): void {
   const config = {
     cluster: { shards: 8 },
@@ -64,7 +63,7 @@ async function work(name: string): Promise<void> {
 async function open(): Promise<void> {
   const port = await freePort();
   Object.assign(process.env, PASSWORDS);
-  // The user of the tenant `acme`, renamed: the suite's actions are offered to one tenant only.
+  // The user of the tenant `acme`, renamed, because only one tenant may use the suite's actions.
   const acme = shippedConfig(['acme'], { store: join(data, 'nats') });
   const config = acme.replaceAll(/\bacme\b/g, TENANT);
   nats = await startNats({ path: server!.path, config });
@@ -80,7 +79,8 @@ async function open(): Promise<void> {
 }
 
 /**
- * All checks; once some were made, every worker is killed, the next when the one before is back.
+ * Runs all checks. After the first results every worker is killed, the next one when the previous
+ * is back.
  */
 async function runDisturbed(over: TrialOptions): Promise<readonly Finding[]> {
   let found = 0;
@@ -97,7 +97,7 @@ async function runDisturbed(over: TrialOptions): Promise<readonly Finding[]> {
   const { findings } = await runSuite({ ...over, onFinding });
   expect(disturbed).toBeDefined();
   await disturbed;
-  // How soon an answer comes is not promised of a cluster that is being killed.
+  // Response times are not guaranteed while workers are killed.
   const late = findings.filter(({ id, verdict }) => verdict === 'broken' && ALONE.includes(id));
   const only = late.map(({ id }) => id);
   const again = only.length > 0 ? await runSuite({ ...over, only }) : { findings: [] };
@@ -142,14 +142,14 @@ describe.skipIf(!server)(`a cluster of ${NAMES.length} workers${leftOut}`, () =>
     expect(findings).toHaveLength(CHECKS.length);
   });
 
-  it('keeps over NATS alone what does not need HTTP', { timeout: 120_000 }, async () => {
+  it('keeps the rules that need no HTTP over NATS alone', { timeout: 120_000 }, async () => {
     const { findings } = await runSuite({ ...trial, endpoint: await overNats() });
     const skipped = findings.filter(({ verdict }) => verdict === 'skipped').map(({ id }) => id);
     expect(skipped).toEqual(OVER_HTTP);
     expect(faultsIn(findings)).toHaveLength(OVER_HTTP.length);
   });
 
-  it('is asked by the command over both at once', { timeout: 120_000 }, async () => {
+  it('can be checked by the command over both transports', { timeout: 120_000 }, async () => {
     const { port, origin } = new URL(door);
     const { code, stdout, stderr } = await runProgram(
       ['conformance', nats!.url, '--http', origin, '--tenant', TENANT, '--only', 'e', '--json'],

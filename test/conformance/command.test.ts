@@ -1,4 +1,4 @@
-/** `troupe conformance` as a person runs it: credentials, report, exit code. */
+/** `troupe conformance` as a user runs it: credentials, report, exit code. */
 import { join } from 'node:path';
 import { beforeAll, expect, it, onTestFinished } from 'vitest';
 import { CONFORMANCE_TENANT } from '../../conformance/agent/actions.ts';
@@ -29,7 +29,7 @@ const runThere = (...args: string[]) => {
   return runProgram([...args, '--data', subject.data], { env });
 };
 
-it('makes what it needs for the gateway of its data folder, and takes it back', async () => {
+it('creates credentials for the gateway of its data folder, and revokes the key', async () => {
   const keys = async () => {
     const { stdout } = await runThere('keys', 'list', '--json', ...TENANT);
     const rows = (JSON.parse(stdout) as { keys: { kid: string; status: string }[] }).keys;
@@ -47,7 +47,7 @@ it('makes what it needs for the gateway of its data folder, and takes it back', 
   expect(await keys()).toEqual(before);
 }, 60_000);
 
-it('says what is broken at another’s endpoint and what it could not ask, exit code 1', async () => {
+it('reports broken and skipped rules of another endpoint, with exit code 1', async () => {
   const breaker = discoveryBreakers.find(({ breaks }) => breaks === 'discovery.acp')!;
   const door = await openBrokenDoor(subject.origin, breaker.fault(ownOf(subject)));
   onTestFinished(() => door.close());
@@ -68,7 +68,7 @@ it('says what is broken at another’s endpoint and what it could not ask, exit 
   expect(stdout).toMatch(/\n8 kept, 1 broken, 9 skipped\n$/);
 }, 60_000);
 
-it('asks as a program outside with the key and the token that it is given', async () => {
+it('runs as an external program with the given key and token', async () => {
   const out = join(scratchFolder(), 'partner.jwk');
   await runThere('keys', 'create', '--sub', 'partner', '--out', out, ...TENANT);
   const partner = ['--sub', 'partner', '--roles', 'writer', '--external'];
@@ -81,7 +81,7 @@ it('asks as a program outside with the key and the token that it is given', asyn
   expect(code).toBe(0);
 }, 60_000);
 
-it('reports a URL of no transport, and a profile that is none, with exit code 2', async () => {
+it('reports an unknown URL scheme and an invalid profile, with exit code 2', async () => {
   const strange = await run('ftp://127.0.0.1', '--bearer', 'x');
   expect(strange).toMatchObject({ code: 2 });
   expect(strange.stderr).toContain('ftp://127.0.0.1');

@@ -1,4 +1,4 @@
-/** docs/conformance.md says what the suite does. */
+/** docs/conformance.md describes the suite. */
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { PARTS } from '../../conformance/check.ts';
@@ -11,7 +11,7 @@ const page = readFileSync(new URL('../../docs/conformance.md', import.meta.url),
 const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
   [head, head.map(() => '---'), ...rows].map((row) => `| ${row.join(' | ')} |`).join('\n');
 
-it('has a table of all rules, part by part', () => {
+it('has a table of all rules by part', () => {
   const rules = PARTS.map((part) => {
     const rows = CHECKS.filter((check) => check.part === part);
     const cells = rows.map(({ id, rule }) => [`\`${id}\``, rule]);
@@ -31,11 +31,11 @@ it('has a table of the parts of a profile', () => {
   expect(page).toContain(table(['part', 'what the action does', 'ours'], rows));
 });
 
-it('shows a profile that can be read', () => {
+it('shows a valid profile', () => {
   const [, example = ''] = /```json\n(.*?)```/s.exec(page) ?? [];
   expect(readProfile(example).actions.echo).toBeTypeOf('string');
 });
 
-it('names what is skipped where only NATS is known', () => {
+it('lists the rules that are skipped with NATS alone', () => {
   expect(page).toContain(`${OVER_HTTP.map((id) => `\`${id}\``).join(', ')}.`);
 });

@@ -1,4 +1,4 @@
-/** The suite against the program as it is delivered, over HTTP: every rule is kept. */
+/** The suite against the built program over HTTP: every rule is kept. */
 import { beforeAll, expect, it, onTestFinished } from 'vitest';
 import { CHECKS, type Finding, runSuite } from '../../conformance/suite.ts';
 import { type Fault, openBrokenDoor } from './breakers/broken-server.ts';
@@ -24,7 +24,7 @@ it('keeps every rule and skips none', { timeout: 120_000 }, async () => {
   expect(resent).toBe(0);
 });
 
-/** Every seventh answer is lost on its way: a 503 comes instead, and what was asked is done. */
+/** Replaces every seventh answer by a 503 after the request was executed. */
 const losingAnswers = (): Fault => {
   let answers = 0;
   return async (asked, pass) => {
@@ -33,7 +33,7 @@ const losingAnswers = (): Fault => {
   };
 };
 
-it('keeps every rule for a client that sends again what was not answered', {
+it('keeps every rule for a client that retries unanswered requests', {
   timeout: 120_000,
 }, async () => {
   const door = await openBrokenDoor(subject.origin, losingAnswers());
@@ -43,7 +43,7 @@ it('keeps every rule for a client that sends again what was not answered', {
   expect(resent).toBeGreaterThan(10);
 });
 
-it('says at once that nobody is there', { timeout: 30_000 }, async () => {
+it('is reported immediately when no server answers', { timeout: 30_000 }, async () => {
   const door = await openBrokenDoor(subject.origin, losingAnswers());
   await door.close();
   const trial = trialOver(door.url, subject.credentials);

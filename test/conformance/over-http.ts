@@ -1,4 +1,4 @@
-/** What is asked over HTTP whatever carries the envelopes. */
+/** Checks that need HTTP, whichever transport carries the envelopes. */
 export const OVER_HTTP: readonly string[] = [
   'security.foreign-task',
   'security.opened',

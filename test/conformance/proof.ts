@@ -1,10 +1,10 @@
-/** Proof: what the suite finds of an endpoint that breaks one rule. */
+/** Proof: the suite's result for an endpoint that breaks one rule. */
 import { CHECKS, type Finding, runSuite } from '../../conformance/suite.ts';
 import { openBrokenDoor } from './breakers/broken-server.ts';
 import type { Breaker } from './breakers/faults.ts';
 import { ownOf, type Subject, trialOver } from './subject.ts';
 
-/** They wait for seconds, or send much: most of the time of a suite. */
+/** They wait for seconds or send much: most of the time of a suite. */
 const SLOW = [
   'envelope.size',
   'idempotency.at-once',
@@ -16,22 +16,22 @@ const SLOW = [
   'tasks.stream',
   'e2e.evidence',
 ];
-/** They measure time, and are right only where nothing else is asked. */
+/** They measure time, which is only correct when nothing else runs. */
 export const ALONE = CHECKS.filter(({ alone }) => alone).map(({ id }) => id);
 
 const allBut = (left: readonly string[], own: string): readonly string[] =>
   CHECKS.map(({ id }) => id).filter((id) => id === own || !left.includes(id));
 
-/** What is quick, and the check that is to find it. */
+/** The fast checks, and the check that must find the fault. */
 export const quickChecks = ({ breaks }: Breaker) => allBut([...SLOW, ...ALONE], breaks);
-/** What does not mind that others ask too, and the check that is to find it. */
+/** The checks that may run concurrently, and the check that must find the fault. */
 export const sociableChecks = ({ breaks }: Breaker) => allBut(ALONE, breaks);
 
 /**
- * The rules that the suite finds broken, or cannot ask for. What it finds besides the one that is
- * broken is asked once more, by itself: on a busy machine an answer may be late.
+ * The rules that the suite reports as broken or skipped. Unexpected ones are checked once more,
+ * alone, because an answer may be late on a busy machine.
  *
- * @param only ids of the checks to make; default all
+ * @param only ids of the checks to run; default all
  */
 export async function foundBroken(
   subject: Subject,

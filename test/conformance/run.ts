@@ -1,6 +1,6 @@
 /**
- * `node tools/run.mjs test/conformance/run.ts`: every endpoint that breaks a rule, against every
- * check; exit code 1 when one is not found, or when another rule seems broken too.
+ * `node tools/run.mjs test/conformance/run.ts`: runs every check against every broken endpoint. The
+ * exit code is 1 when a fault is not found, or when another rule is reported as broken.
  */
 import type { Finding } from '../../conformance/suite.ts';
 import { BREAKERS } from './breakers/breakers.ts';
@@ -10,7 +10,7 @@ import { embeddedSubject, faultsIn, type Subject } from './subject.ts';
 
 const AT_ONCE = 5;
 
-/** What others may ask meanwhile, and then, with nobody else there, what measures time. */
+/** Runs the concurrent checks first, then, alone, those that measure time. */
 async function findAll(subject: Subject): Promise<ReadonlyMap<Breaker, readonly Finding[]>> {
   const found = new Map<Breaker, readonly Finding[]>();
   const waiting = [...BREAKERS];

@@ -1,4 +1,4 @@
-/** Subject: a real door that the suite is tried on, and with what it signs in there. */
+/** Subject: a real endpoint for the suite, with the suite's credentials. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -25,15 +25,15 @@ export type Subject = {
 };
 
 /**
- * More than all suites of a test ask for, and no lock-out for the wrong tokens of so many of them:
- * what a quota and a lock-out do is not the matter here.
+ * Limits above the requests of all suites of a test, and no lock-out after wrong tokens: these
+ * tests are not about quotas.
  */
 const BOUNDLESS = JSON.stringify({
   a2a: { quota: { principalPerMinute: 1_000_000, externalPerMinute: 1_000_000 } },
   gateway: { auth: { rateLimit: { exemptLoopback: true } } },
 });
 
-/** The built program on the embedded store, in a data folder of its own. */
+/** The built program on the embedded store, in its own data folder. */
 export async function embeddedSubject(): Promise<Subject> {
   const data = mkdtempSync(join(tmpdir(), 'troupe-conformance-'));
   writeFileSync(join(data, 'troupe.json5'), BOUNDLESS);
@@ -50,7 +50,7 @@ export async function embeddedSubject(): Promise<Subject> {
   };
 }
 
-/** As `troupe conformance` makes them, for the gateway of this data folder. */
+/** Created as by `troupe conformance`, for the gateway of this data folder. */
 export async function credentialsAt(
   data: string,
   url: string,
@@ -60,7 +60,7 @@ export async function credentialsAt(
   return localCredentials(config, tenant, await gatewayHttp({ data, url, token: TOKEN }));
 }
 
-/** What the suite is told of a door at `url`. */
+/** The suite's settings for an endpoint at `url`. */
 export const trialOver = (
   url: string,
   { token, who, external, strangerToken }: Credentials,
@@ -72,14 +72,14 @@ export const trialOver = (
   strangerToken,
 });
 
-/** What an endpoint in front of it knows. */
+/** What a proxy in front of it knows. */
 export function ownOf({ origin, credentials }: Subject): Own {
   const { token, who, external, strangerToken } = credentials;
   if (!external || !strangerToken) throw new Error('the suite lacks credentials');
   return { origin, token, who, external, strangerToken };
 }
 
-/** Of a report, what is not well. */
+/** The problems in a report. */
 export const faultsIn = (findings: readonly Finding[]): readonly string[] =>
   findings
     .filter(({ verdict }) => verdict !== 'kept')

@@ -19,7 +19,7 @@ const order = { document_id: 'd1', content: 'hello', notify: { to: 'ada' } };
 const documentRow = () => stage.system.index.get<DocumentRow>(DOCUMENTS_INDEX, TENANT, 'd1');
 
 describe('process.publish_document', () => {
-  it('writes, looks, tells and looks again, and keeps the evidence of both', async () => {
+  it('writes, verifies, notifies and verifies again, and keeps the evidence of both steps', async () => {
     const view = await stage.run(PUBLISH, order, 'k1');
     expect(view).toMatchObject({ state: 'SUCCEEDED' });
     expect(view.result).toMatchObject({
@@ -48,7 +48,7 @@ describe('process.publish_document', () => {
     expect(sent.map(({ value }) => [value.to, value.text])).toEqual([['ada', 'd1 was published']]);
   });
 
-  it('changes nothing when it is asked for twice under one key', async () => {
+  it('changes nothing on a second request with the same key', async () => {
     const [first, second] = await Promise.all([
       stage.run(PUBLISH, order, 'k1'),
       stage.run(PUBLISH, order, 'k1'),
@@ -57,7 +57,7 @@ describe('process.publish_document', () => {
     await eventually(() => expect(documentRow()?.version).toBe(1));
   });
 
-  it('takes the document back when nobody can be told, and says so', async () => {
+  it('restores the document when the recipient cannot be notified, and reports it', async () => {
     const before = await stage.run(PUBLISH, order, 'k1');
     expect(before.state).toBe('SUCCEEDED');
     const server = createServer((_, response) => response.writeHead(404).end());
@@ -85,7 +85,7 @@ describe('process.publish_document', () => {
     });
   });
 
-  it('takes back a document that was not there before', async () => {
+  it('removes a document that did not exist before', async () => {
     const view = await stage.run(
       'agent_data.update_document',
       { document_id: 'd1', content: 'x' },
@@ -103,7 +103,7 @@ describe('process.publish_document', () => {
 });
 
 describe('the Verifier agent', () => {
-  it('counts the content itself, and says what it saw instead', async () => {
+  it('hashes the content itself, and reports what it found instead', async () => {
     await stage.run('agent_data.update_document', { document_id: 'd1', content: 'x' }, 'u');
     const claim = { job_id: 'j1', document_id: 'd1', version: 1, content_hash: contentHashOf('y') };
     expect(await stage.run('verifier.verify_document', claim, 'v1')).toMatchObject({
@@ -116,7 +116,7 @@ describe('the Verifier agent', () => {
     });
   });
 
-  it('finds a version that somebody has written over since, as long as it is kept', async () => {
+  it('finds a version that has been overwritten since, while it is stored', async () => {
     const write = (content: string) =>
       stage.run('agent_data.update_document', { document_id: 'd1', content }, `u${content}`);
     const verified = async (version: number, content: string) => {
@@ -143,7 +143,7 @@ describe('the Verifier agent', () => {
 });
 
 describe('two processes on one document', () => {
-  it('leave to a person what one cannot undo without losing the other’s words', async () => {
+  it('need an operator when one cannot be compensated without losing the other’s content', async () => {
     const [first, second] = await Promise.all(
       ['one', 'two'].map((content) =>
         stage.run(PUBLISH, { ...order, content, notify: { to: 'ada' } }, content),

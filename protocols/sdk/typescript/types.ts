@@ -2212,7 +2212,7 @@ export interface AgentDataUpdateDocument {
   document_id: string;
   content: string;
   /**
-   * CONFLICT unless it is the present one
+   * CONFLICT unless it is the current version
    */
   expected_version?: number;
   [k: string]: unknown;

@@ -59,7 +59,7 @@ const watched = (modules: readonly HookModule[]) => {
 };
 
 describe('hooks', () => {
-  it('without any change nothing', async () => {
+  it('return nothing when no hook changes anything', async () => {
     const hooks = createHooks();
     expect(hooks.names()).toEqual([]);
     expect(hooks.has('before_tool_call')).toBe(false);
@@ -68,7 +68,7 @@ describe('hooks', () => {
     expect(hooks.persisted(event, about)).toBe('text');
   });
 
-  it('run by priority, then as they were given, each on what the one before returned', async () => {
+  it('run by priority, then in order of registration, each on the previous result', async () => {
     const seen: string[] = [];
     const adds = (letter: string) => ({
       message_sending: ({ text }: { text: string }) => {
@@ -86,7 +86,7 @@ describe('hooks', () => {
     expect(seen).toEqual(['', 'a', 'ab', 'abc']);
   });
 
-  it('put in front of the message what each of them wants there', async () => {
+  it('add their texts in order before the message', async () => {
     const { hooks } = watched([
       module('a', { before_agent_start: () => ({ prependContext: 'one' }) }),
       module('b', { before_agent_start: () => ({ system: 'other words' }) }),
@@ -104,7 +104,7 @@ describe('hooks', () => {
     ['before_tool_call', CALL, { block: 'no' }],
     ['message_received', { text: 'x', channel: 'webchat', images: [] }, { refuse: 'no' }],
     ['message_sending', { text: 'x' }, { cancel: true }],
-  ] as const)('%s: who refuses has the last word', async (name, event, result) => {
+  ] as const)('%s: a refusal skips the remaining hooks', async (name, event, result) => {
     let asked = 0;
     const { hooks } = watched([
       module('a', { [name]: () => result }),
@@ -114,7 +114,7 @@ describe('hooks', () => {
     expect(asked).toBe(0);
   });
 
-  it('change things by what they return, and not by what they do to the event', async () => {
+  it('change only what they return, not the event they receive', async () => {
     const event = structuredClone(CALL);
     const { hooks } = watched([
       module('a', {
@@ -129,14 +129,14 @@ describe('hooks', () => {
     expect(event).toEqual(CALL);
   });
 
-  it('are told about whom, with a signal', async () => {
+  it('receive the session, the run and a signal', async () => {
     let given: unknown;
     const { hooks } = watched([module('a', { session_start: (_, who) => void (given = who) })]);
     await hooks.run('session_start', { sessionId: 's' }, about);
     expect(given).toMatchObject({ ...about, signal: { aborted: false } });
   });
 
-  it('leave no timer when they are done', async () => {
+  it('leave no timer after they return', async () => {
     const { hooks, clock } = watched([
       module('a', { message_sent: () => {}, agent_end: async () => {} }),
     ]);
@@ -150,7 +150,7 @@ describe('a hook that fails', () => {
     throw new Error('broken');
   };
 
-  it('open: the others go on as if it were not there, and it is told', async () => {
+  it('that fails open is skipped and reported', async () => {
     const { hooks, told, failures } = watched([
       module('a', { message_received: broken }),
       module('b', { message_received: ({ text }) => ({ text: `${text}!` }) }),
@@ -163,7 +163,7 @@ describe('a hook that fails', () => {
     ]);
   });
 
-  it('closed: what it was asked about is refused, and it is said by which', async () => {
+  it('that fails closed refuses the operation and is named in the error', async () => {
     const { hooks } = watched([module('guard', { before_tool_call: broken })]);
     await expect(hooks.run('before_tool_call', CALL, about)).rejects.toMatchObject({
       code: 'FORBIDDEN',
@@ -176,7 +176,7 @@ describe('a hook that fails', () => {
     ['a reason that is none', { block: true }],
     ['a text', 'no'],
     ['a list', []],
-  ])('by its result counts as well: %s', async (_, result) => {
+  ])('includes one with an invalid result: %s', async (_, result) => {
     const { hooks } = watched([module('a', { before_tool_call: () => result as never })]);
     await expect(hooks.run('before_tool_call', CALL, about)).rejects.toMatchObject({
       code: 'FORBIDDEN',
@@ -184,7 +184,7 @@ describe('a hook that fails', () => {
     });
   });
 
-  it.each([undefined, null])('by no result does not: %s', async (result) => {
+  it.each([undefined, null])('does not include one without a result: %s', async (result) => {
     const { hooks, failures } = watched([
       module('a', { before_tool_call: async () => result as never }),
     ]);
@@ -192,13 +192,13 @@ describe('a hook that fails', () => {
     expect(failures()).toBe(0);
   });
 
-  it('and whose result is not asked for may return anything', async () => {
+  it('may return anything when its result is ignored', async () => {
     const { hooks, failures } = watched([module('a', { message_sent: () => 7 as never })]);
     expect(await hooks.run('message_sent', { text: '' }, about)).toBeUndefined();
     expect(failures()).toBe(0);
   });
 
-  it('again and again is counted each time, and told once in a while', async () => {
+  it('is counted each time, but reported only once per interval', async () => {
     const { hooks, clock, told, failures } = watched([
       module('a', { message_sent: broken, session_start: broken }),
     ]);
@@ -215,8 +215,8 @@ describe('a hook that fails', () => {
   });
 });
 
-describe('a hook that is late', () => {
-  it('is told so by its signal and is not waited for, whatever it does then', async () => {
+describe('a hook that exceeds its time limit', () => {
+  it('is aborted by its signal and ignored afterwards', async () => {
     let signal: AbortSignal | undefined;
     let fail: (error: Error) => void = () => {};
     const { hooks, clock, told } = watched([
@@ -236,7 +236,7 @@ describe('a hook that is late', () => {
     fail(new Error('no subscriber listens'));
   });
 
-  it('again and again is set aside, and has another chance afterwards', async () => {
+  it('is suspended after repeated timeouts, and tried again later', async () => {
     let calls = 0;
     let hangs = true;
     const { hooks, clock, told } = watched([
@@ -262,7 +262,7 @@ describe('a hook that is late', () => {
     expect(told.length).toBeGreaterThan(0);
   });
 
-  it('after a chance that it missed is set aside at once', async () => {
+  it('is suspended immediately when it is late again after a suspension', async () => {
     const { hooks, clock } = watched([module('a', { message_sent: never })]);
     const late = async () => {
       const running = hooks.run('message_sent', { text: '' }, about);
@@ -277,10 +277,10 @@ describe('a hook that is late', () => {
   });
 });
 
-describe('the hook that is asked before a result is written', () => {
+describe('tool_result_persist', () => {
   const RESULT = { name: 'exec', callId: 'c1', result: 'secret 1234', isError: false };
 
-  it('changes it, one after the other', () => {
+  it('changes the result in order of the hooks', () => {
     const { hooks } = watched([
       module('a', {
         tool_result_persist: ({ result }) => ({ result: result.replaceAll(/\d/g, '*') }),
@@ -291,7 +291,7 @@ describe('the hook that is asked before a result is written', () => {
     expect(hooks.persisted(RESULT, about)).toBe('secret ****.');
   });
 
-  it('has to answer at once: a promise is a failure, and so the result is not written', () => {
+  it('treats a promise as a failure, and the result is not written', () => {
     const { hooks } = watched([
       module('a', {
         tool_result_persist: () => Promise.reject(new Error('no subscriber listens')),

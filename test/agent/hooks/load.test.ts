@@ -20,13 +20,13 @@ const named = (name: string, hooks = 'command: () => undefined') =>
   `export default { name: '${name}', hooks: { ${hooks} } };`;
 
 describe('a folder of hooks', () => {
-  it('that is not there, or is empty, holds none', async () => {
+  it('that is missing or empty has no hooks', async () => {
     const nothing = { loaded: [], disabled: [], faults: [] };
     expect(await loadHooks({ folder: join(scratchFolder(), 'none') })).toEqual(nothing);
     expect(await loadHooks({ folder: folderOf({}) })).toEqual(nothing);
   });
 
-  it('may hold TypeScript, ES modules and CommonJS, which import what lies beside them', async () => {
+  it('may contain TypeScript, ES modules and CommonJS with imports of adjacent files', async () => {
     const folder = folderOf({
       'a.ts': `import { defineHooks } from 'troupe/hooks';
         import { readFileSync } from 'node:fs';
@@ -62,7 +62,7 @@ describe('a folder of hooks', () => {
     expect(await hooks.run('message_sending', { text: 'hi' }, about)).toEqual({ text: 'hi!mine' });
   });
 
-  it('leaves out those that are disabled by name', async () => {
+  it('omits modules that are disabled by name', async () => {
     const folder = folderOf({ 'a.mjs': named('one'), 'b.mjs': named('two') });
     const { loaded, disabled } = await loadHooks({ folder, disabled: ['one'] });
     expect(loaded.map(({ module }) => module.name)).toEqual(['two']);
@@ -92,7 +92,7 @@ describe('a folder of hooks', () => {
       named('a', 'agent_end: 5'),
       'agent_end has to be a function',
     ],
-  ])('tells of a file that %s, and loads the others', async (_, text, why) => {
+  ])('reports a file that %s, and loads the others', async (_, text, why) => {
     const folder = folderOf({ 'bad.mjs': text, 'good.mjs': named('good') });
     const { loaded, faults } = await loadHooks({ folder });
     expect(loaded.map(({ module }) => module.name)).toEqual(['good']);
@@ -101,7 +101,7 @@ describe('a folder of hooks', () => {
     ]);
   });
 
-  it('tells of a second file of one name', async () => {
+  it('reports a second file with the same name', async () => {
     const folder = folderOf({ 'a.mjs': named('same'), 'b.mjs': named('same') });
     const { loaded, faults } = await loadHooks({ folder });
     expect(loaded).toHaveLength(1);

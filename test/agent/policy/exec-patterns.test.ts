@@ -23,7 +23,7 @@ const patterns = [
 ];
 const allowed = (line: string) => isAllowedCommand(line, patterns);
 
-describe('a command that patterns cover', () => {
+describe('a command that patterns match', () => {
   it.each([
     'git status',
     '  git   status\t',
@@ -46,7 +46,7 @@ describe('a command that patterns cover', () => {
     'NODE_ENV=test vitest run',
     'git status &',
     'ls &&\n ls',
-  ])('runs without a question: %s', (line) => {
+  ])('runs without an approval: %s', (line) => {
     expect(allowed(line)).toBe(true);
   });
 });
@@ -135,7 +135,7 @@ describe('a `*` that could start another program', () => {
     'somebodys-tool --exec=./evil',
     'somebodys-tool -x ./evil',
     'somebodys-tool *',
-  ])('does not cover: %s', (line) => {
+  ])('does not match: %s', (line) => {
     expect(isAllowedCommand(line, wide)).toBe(false);
   });
 
@@ -155,22 +155,22 @@ describe('a `*` that could start another program', () => {
     'tar czf a.tar.gz src',
     'curl -s https://example.org/',
     'somebodys-tool src/a b',
-  ])('covers what the program does by itself: %s', (line) => {
+  ])('matches the program’s own functions: %s', (line) => {
     expect(isAllowedCommand(line, wide)).toBe(true);
   });
 
-  it('covers an option that stands in the pattern', () => {
+  it('matches an option that is in the pattern', () => {
     expect(isAllowedCommand('tsc --noEmit a.ts', ['tsc --noEmit *'])).toBe(true);
     expect(isAllowedCommand('tsc --noEmit --build a.ts', ['tsc --noEmit *'])).toBe(false);
   });
 
   it.each(['sqlite3 *', 'yarn run *', 'env *', 'npm run env *'])(
-    'is reported where it is configured: %s',
+    'is reported in the configuration: %s',
     (pattern) => expect(patternFault(pattern)).toBeDefined(),
   );
 });
 
-describe('a command that is asked about', () => {
+describe('a command that needs an approval', () => {
   it.each([
     ['another program', 'rm -rf /'],
     ['more words than the pattern', 'git status --short'],
@@ -292,12 +292,12 @@ describe('a command that is asked about', () => {
     ['ls', 'ls x'],
     ['ls $(x)', 'ls $(x)'],
     ["git log 'a*'", 'git log abc'],
-  ])('pattern %j does not cover %j', (pattern, line) => {
+  ])('pattern %j does not match %j', (pattern, line) => {
     expect(isAllowedCommand(line, [pattern])).toBe(false);
   });
 
   it.each(['sudo *', 'eval x', '* x', 'ls $(x)', '', 'ls > x', 'find . -exec *', '# x'])(
-    'who wrote the pattern %j is told that it allows nothing',
+    'the pattern %j is reported as allowing nothing',
     (pattern) => {
       expect(patternFault(pattern)).toMatch(/\w/);
     },
@@ -313,12 +313,12 @@ describe('a command that is asked about', () => {
     (pattern) => expect(patternWarning(pattern)).toBeUndefined(),
   );
 
-  it.each(patterns)('a good pattern has no fault: %s', (pattern) => {
+  it.each(patterns)('a valid pattern has no fault: %s', (pattern) => {
     expect(patternFault(pattern)).toBeUndefined();
   });
 });
 
-describe('what always allows', () => {
+describe('the pattern that "always" adds', () => {
   it.each([
     ['git push origin main', 'git push origin main'],
     ['cd web && npm test || npm run "a b"', "cd web && npm test && npm run 'a b'"],
@@ -328,13 +328,13 @@ describe('what always allows', () => {
     ['A= make', 'A= make'],
     ['sudo apt update', 'sudo apt update'],
     ['ls ""', "ls ''"],
-  ])('%s: that and no more', (line, pattern) => {
+  ])('%s: allows exactly this command', (line, pattern) => {
     expect(alwaysPattern(line)).toBe(pattern);
     expect(isAllowedCommand(line, [pattern])).toBe(true);
   });
 
   it.each(['ls $(x)', 'ls *', 'alias a=b', `echo ${'x'.repeat(1_001)}`, '', 'cat ~/x'])(
-    'is not offered for %j',
+    'does not exist for %j',
     (line) => {
       expect(alwaysPattern(line)).toBe('');
     },
@@ -349,8 +349,8 @@ const char = fc.oneof(
 );
 const text = fc.array(char, { maxLength: 24 }).map((chars) => chars.join(''));
 
-describe('whatever the words', () => {
-  it('a quoted word is read as it was, or the line is not read at all', () => {
+describe('for arbitrary words', () => {
+  it('a quoted word is parsed unchanged, or the line is rejected', () => {
     fc.assert(
       fc.property(fc.array(text, { minLength: 1, maxLength: 5 }), (words) => {
         const read = readShellLine(['run', ...words.map(quoted)].join(' '));
@@ -361,7 +361,7 @@ describe('whatever the words', () => {
     );
   });
 
-  it('the pattern that always adds covers its line', () => {
+  it('the pattern that "always" adds matches its line', () => {
     fc.assert(
       fc.property(text, (line) => {
         const pattern = alwaysPattern(line);
@@ -371,7 +371,7 @@ describe('whatever the words', () => {
     );
   });
 
-  it('the pattern that always adds covers no line of other words', () => {
+  it('the pattern that "always" adds matches no line with other words', () => {
     const words = fc.array(text, { minLength: 1, maxLength: 3 });
     fc.assert(
       fc.property(words, words, (a, b) => {
@@ -383,7 +383,7 @@ describe('whatever the words', () => {
     );
   });
 
-  it('a line that holds more than its quoted words is not covered by a pattern for them', () => {
+  it('a pattern for quoted words does not match a line with more than these words', () => {
     fc.assert(
       fc.property(
         text,

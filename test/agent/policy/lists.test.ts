@@ -42,7 +42,7 @@ const modelOf = (layers: readonly { allow: readonly string[]; deny: readonly str
 };
 
 describe('lists of tools', () => {
-  it('leave what every list allows and none denies, whatever they are', () => {
+  it('allow what every list allows and none denies, for arbitrary lists', () => {
     const modes = fc.constantFrom('none', 'non-main', 'always');
     const child = 'agent:main:subagent:1';
     const keys = fc.constantFrom('agent:main:main', 'agent:main:dm:anna', child);

@@ -76,7 +76,7 @@ const plan = async (name: string, args: unknown, with_: Case = {}) => {
 };
 
 describe('a call', () => {
-  it('that may run is planned by the tool’s own name, with class and confinement', async () => {
+  it('that may run is planned under the tool’s own name, with class and confinement', async () => {
     expect(await plan('bash', { command: 'ls' }, { allowed: ['ls'] })).toEqual({
       id: 'c1',
       name: 'exec',
@@ -88,17 +88,17 @@ describe('a call', () => {
     expect(await plan('exec', { command: 'rm x' })).toMatchObject({ class: 'once' });
   });
 
-  it('of a tool that is not there names those that the model has', async () => {
+  it('of an unknown tool is refused with a list of the available tools', async () => {
     const planned = await plan('reed', {}, { settings: { tools: { deny: ['exec'] } } });
     expect(planned.refused).toBe('There is no tool named "reed". Tools: read.');
     expect(planned).toMatchObject({ name: 'reed', class: 'repeatable' });
   });
 
-  it('of a tool that cannot run here is told why', async () => {
+  it('of a tool that cannot run here is refused with the reason', async () => {
     expect((await plan('browser', {})).refused).toContain('there is no Chromium');
   });
 
-  it('with arguments that the schema refuses is told what is wrong', async () => {
+  it('with invalid arguments is refused with the faults', async () => {
     expect((await plan('read', { file: 'x' })).refused).toContain('path: ');
     expect((await plan('read', '{"path": ')).refused).toContain('not valid JSON');
   });
@@ -115,7 +115,7 @@ describe('a call', () => {
     [sandbox({ deny: ['exec'] }), OTHER, 'the rule exec in sandbox.denylist of agent main'],
     [sandbox({ allow: ['read'] }), OTHER, 'not in sandbox.allowlist of agent main'],
   ])(
-    'that policy refuses is told the rule and its place: %j in %s',
+    'that policy refuses is answered with the rule and its place: %j in %s',
     async (given, sessionKey, why) => {
       const planned = await plan('exec', { command: 'ls' }, { settings: given, sessionKey });
       expect(planned.refused).toContain(`exec cannot be used here: `);
@@ -124,7 +124,7 @@ describe('a call', () => {
     },
   );
 
-  it('in the main session is not held to the lists of the sandbox', async () => {
+  it('in the main session is not restricted by the lists of the sandbox', async () => {
     const planned = await plan('read', { path: 'x' }, { settings: sandbox({ deny: ['*'] }) });
     expect(planned.refused).toBeUndefined();
   });
@@ -151,7 +151,7 @@ describe('a call', () => {
 });
 
 describe('a hook before a call', () => {
-  it('may change its arguments, which decide from then on', async () => {
+  it('may change its arguments, and later checks use the changed ones', async () => {
     const planned = await plan(
       'exec',
       { command: 'ls' },
@@ -167,7 +167,7 @@ describe('a hook before a call', () => {
     });
   });
 
-  it('cannot make arguments that the schema refuses', async () => {
+  it('cannot set arguments that the schema refuses', async () => {
     const hooks = { before_tool_call: () => ({ args: { file: 'x' } }) };
     const planned = await plan('read', { path: 'x' }, { hooks });
     expect(planned.refused).toMatch(/a hook of this installation changed the call.*path: /);
@@ -181,7 +181,7 @@ describe('a hook before a call', () => {
     expect(planned.question).toBeUndefined();
   });
 
-  it('that fails keeps it from running', async () => {
+  it('prevents it from running when it fails', async () => {
     const hooks = {
       before_tool_call: () => {
         throw new Error('broken');
@@ -192,7 +192,7 @@ describe('a hook before a call', () => {
     );
   });
 
-  it('is not asked about what policy or schema refuse anyway', async () => {
+  it('is not called when policy or schema refuse the call', async () => {
     let asked = 0;
     const hooks = { before_tool_call: () => void asked++ };
     await plan('read', {}, { hooks });
@@ -206,7 +206,7 @@ describe('a command on the host', () => {
   const question = async (command: string, with_: Case = {}) =>
     (await plan('exec', { command }, with_)).question;
 
-  it('is asked about when no pattern covers it', async () => {
+  it('needs an approval when no pattern matches it', async () => {
     expect(await question('git push')).toEqual({
       command: 'git push',
       detail: 'in .: git push',
@@ -215,7 +215,7 @@ describe('a command on the host', () => {
     });
   });
 
-  it('is shown to a person with what they would not see in it', async () => {
+  it('is shown with its invisible characters escaped', async () => {
     expect(await question('ls \u202ecod\u0007\n')).toMatchObject({
       command: 'ls \\u{202e}cod\\u{7}\n',
       detail: 'in .: ls \\u{202e}cod\\u{7}\n',
@@ -223,12 +223,12 @@ describe('a command on the host', () => {
     });
   });
 
-  it('is asked about for as long as the policy says, without a pattern where there is none', async () => {
+  it('waits for an approval as long as the policy allows, without a pattern when none exists', async () => {
     const given = { settings: asks({ askForMs: 60_000 }) };
     expect(await question('ls $HOME', given)).toMatchObject({ forMs: 60_000, pattern: '' });
   });
 
-  it('is not asked about when patterns of the policy or of people cover it', async () => {
+  it('needs no approval when patterns of the policy or of users match it', async () => {
     expect(await question('ls x', { settings: asks({ allow: ['ls *'] }) })).toBeUndefined();
     expect(await question('ls x', { allowed: ['ls x'] })).toBeUndefined();
     const both = { settings: asks({ allow: ['ls *'] }), allowed: ['git status'] };
@@ -236,17 +236,17 @@ describe('a command on the host', () => {
     expect(await question('ls && git push', both)).toBeDefined();
   });
 
-  it('is always asked about where the policy says so, and never allowed permanently', async () => {
+  it('always needs an approval when the policy requires it, and cannot be allowed permanently', async () => {
     const given = { settings: asks({ ask: 'always', allow: ['ls'] }), allowed: ['ls'] };
     expect(await question('ls', given)).toMatchObject({ pattern: '' });
   });
 
-  it('is never asked about where the policy says so, or in the sandbox', async () => {
+  it('never needs an approval when the policy turns it off, or in the sandbox', async () => {
     expect(await question('rm x', { settings: asks({ ask: 'off' }) })).toBeUndefined();
     expect(await question('rm x', { settings: sandbox(), sessionKey: OTHER })).toBeUndefined();
   });
 
-  it('too long to be shown whole is not asked about and not run', async () => {
+  it('is refused when it is too long to be shown completely', async () => {
     const command = `echo ${'x'.repeat(8_000)}; rm -r y`;
     const planned = await plan('exec', { command });
     expect(planned.question).toBeUndefined();
@@ -255,7 +255,7 @@ describe('a command on the host', () => {
     expect(await question(`echo ${'x'.repeat(7_500)}`, given)).toBeUndefined();
   });
 
-  it('that the tool has no question about is not asked about', async () => {
+  it('needs no approval when the tool has no question', async () => {
     expect(await question('')).toBeUndefined();
   });
 });
@@ -275,20 +275,20 @@ describe('confinement', () => {
     expect(confinementOf(given, key)).toEqual({ sandboxed, workspaceAccess });
   });
 
-  it('knows the main session by the key of the configuration', () => {
+  it('recognizes the main session by the configured key', () => {
     const given = settings(sandbox({ mainKey: 'home' }));
     expect(confinementOf(given, 'agent:main:home').sandboxed).toBe(false);
     expect(confinementOf(given, MAIN).sandboxed).toBe(true);
   });
 
-  it('of settings that say nothing sandboxes all but the main session', () => {
+  it('sandboxes all but the main session by default', () => {
     expect(confinementOf(settings(), MAIN).sandboxed).toBe(false);
     expect(confinementOf(settings(), OTHER).sandboxed).toBe(true);
   });
 });
 
-describe('what a model is offered', () => {
-  it('is what policy leaves and what can run here, in the order of the registry', () => {
+describe('the offered tools', () => {
+  it('are those that policy allows and that can run here, in the order of the registry', () => {
     const names = (given: Partial<AgentSettings>, key = MAIN) =>
       offeredTools(tools, settings(given), key).map(({ name }) => name);
     expect(names({})).toEqual(['exec', 'read']);

@@ -54,7 +54,7 @@ const ranBy = (shell: string, text: string): readonly string[] => {
 };
 
 describe.each(['/bin/sh', '/bin/bash'])('%s', (shell) => {
-  it.skipIf(!existsSync(shell))('runs nothing but what was read', () => {
+  it.skipIf(!existsSync(shell))('runs nothing but the parsed programs and words', () => {
     let ran = 0;
     fc.assert(
       fc.property(line, (text) => {

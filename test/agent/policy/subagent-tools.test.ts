@@ -31,7 +31,7 @@ const has = (allow: readonly string[], deny: readonly string[], tool: Listed): b
   (allow.length === 0 || allow.some((one) => names(one, tool)));
 
 describe('the tools of a subagent', () => {
-  it('are those that were asked for and that the lists leave, and no other', () => {
+  it('are the requested ones that the lists allow, and no other', () => {
     fc.assert(
       fc.property(
         fc.array(fc.oneof(entry, fc.constant('fly'))),
@@ -52,7 +52,7 @@ describe('the tools of a subagent', () => {
     );
   });
 
-  it('are none that the one who asks was not given itself, if it is a subagent', () => {
+  it('never exceed the grant of a requesting subagent', () => {
     const asking = fc.option(fc.array(fc.oneof(entry, fc.constant('*'))), { nil: undefined });
     fc.assert(
       fc.property(asking, lists, lists, (asked, of, own) => {
@@ -71,13 +71,13 @@ describe('the tools of a subagent', () => {
     expect(none.cut).toEqual([{ tool: 'exec', rule: 'what you were given' }]);
   });
 
-  it('are what the lists say when none is asked for by name', () => {
+  it('are those of the lists when none is requested by name', () => {
     const given = { allow: ['read'], deny: ['group:web'] };
     for (const asked of [undefined, ['*'], ['write', '*']])
       expect(subagentTools(asked, given, places, installed)).toEqual({ ...given, cut: [] });
   });
 
-  it('are cut with the list that refuses them', () => {
+  it('exclude refused tools, with the list that refuses each', () => {
     const given = { allow: ['group:fs'], deny: ['write'] };
     expect(subagentTools(['write', 'bash', 'read'], given, places, installed)).toEqual({
       allow: ['read'],

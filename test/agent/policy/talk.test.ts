@@ -221,7 +221,7 @@ const worlds: fc.Arbitrary<World> = fc
   });
 
 describe('the policy', () => {
-  it('judges thousands of configurations as the table in the docs does', () => {
+  it('decides thousands of generated configurations as the table in the docs does', () => {
     const seen = new Map<string, number>();
     const count = (what: string) => seen.set(what, (seen.get(what) ?? 0) + 1);
     fc.assert(
@@ -267,14 +267,14 @@ describe('the policy', () => {
     })),
   );
 
-  it.each(ACCESSES)('lets an open configuration %s', (access) => {
+  it.each(ACCESSES)('allows %s in an open configuration', (access) => {
     expect(judge(open.rules, open.who, open.what, access)).toEqual({
       allowed: true,
       level: 'full',
     });
   });
 
-  it.each(cases)('refuses $access where nothing but this is against it: $row', (one) => {
+  it.each(cases)('refuses $access when only this rule refuses it: $row', (one) => {
     const { rules: closed, who, what } = one.closed!(open);
     expect(judge(closed, who, what, one.access)).toMatchObject({
       allowed: false,
@@ -283,7 +283,7 @@ describe('the policy', () => {
     });
   });
 
-  it('knows no rule that the table lacks', () => {
+  it('has no rule that the table lacks', () => {
     expect(MEANINGS.map(({ row }) => ROWS.filter(({ text }) => row.test(text)).length)).toEqual(
       MEANINGS.map(() => 1),
     );
@@ -293,7 +293,7 @@ describe('the policy', () => {
     }
   });
 
-  it('takes the word for one reader before the word for any other', () => {
+  it('prefers the entry for one reader to the entry for all others', () => {
     const level = (historyAccess: AgentTalk['historyAccess'] & object) => {
       const { rules: all, who, what } = withWord(open, 'bob', { historyAccess });
       const verdict = judge(all, who, what, 'history');

@@ -24,7 +24,7 @@ const compose = (parts: Partial<PromptParts>, some: Partial<PromptFacts> = {}) =
   composePrompt({ ...facts, ...some }, { ...none, ...parts });
 
 describe('the prompt', () => {
-  it('has its sources in order, whatever order they were found in', () => {
+  it('has its sources in a fixed order, whatever the order of the files', () => {
     const files = [...CONTEXT_FILES].reverse().map((name) => ({ name, text: `of ${name}` }));
     const skill = {
       name: 'mail',
@@ -52,7 +52,7 @@ describe('the prompt', () => {
     expect(report).toMatchObject({ skills: ['mail'], tools: ['read'] });
   });
 
-  it('says what it runs on and what it may do, but not the time of day', () => {
+  it('states the environment and the permissions, but not the time of day', () => {
     const { system } = compose({});
     expect(system).toContain('2026-11-21');
     expect(system).toContain('Model: offline/troupe-offline');
@@ -62,7 +62,7 @@ describe('the prompt', () => {
     expect(compose({}, { tools: [] }).digest).not.toBe(compose({}).digest);
   });
 
-  it('reports what is missing, empty, unreadable or taken away by a hook', () => {
+  it('reports sources that are missing, empty, unreadable or removed by a hook', () => {
     const { report } = compose({
       files: [
         { name: 'AGENTS.md', text: ' \n' },
@@ -82,7 +82,7 @@ describe('the prompt', () => {
     expect(report.problems).toEqual(['skills/x/SKILL.md: no']);
   });
 
-  it('keeps the beginning and the end of a file that is too long, and says so', () => {
+  it('keeps the beginning and the end of a file that is too long, with a note', () => {
     const text = `first ${'x'.repeat(30_000)} last`;
     const { system, report } = compose({ files: [{ name: 'AGENTS.md', text }] });
     expect(system).toContain('first ');
@@ -93,7 +93,7 @@ describe('the prompt', () => {
     expect(source?.cutFrom).toBe(text.length + '# AGENTS.md\n\n'.length);
   });
 
-  it('stays within a quarter of a small window; the last files go first', () => {
+  it('stays within a quarter of a small window and drops the last files first', () => {
     const files = CONTEXT_FILES.map((name) => ({ name, text: 'x'.repeat(3_000) }));
     const { system, report } = compose({ files }, { window: 8_000 });
     expect(system.length).toBeLessThanOrEqual(8_000);
@@ -102,7 +102,7 @@ describe('the prompt', () => {
     expect(report.sources.find(({ name }) => name === 'USER.md')?.left).toBe('limit');
   });
 
-  it('never passes the whole bound, and reports exactly what it holds', () => {
+  it('never exceeds the total limit, and reports exactly its content', () => {
     const file = fc.record({
       name: fc.constantFrom(...CONTEXT_FILES, 'A.md', 'B.md'),
       text: fc.string({ maxLength: 10 }).map((text) => text.repeat(4_000)),
@@ -120,7 +120,7 @@ describe('the prompt', () => {
     );
   });
 
-  it('is another one when a hook put another text in its place', () => {
+  it('has another digest when a hook replaced its text', () => {
     const prompt = replaced(compose({}), 'Only this.');
     expect(prompt.system).toBe('Only this.');
     expect(prompt.report.sources.at(-1)).toEqual({ name: 'before_agent_start', characters: 10 });

@@ -20,7 +20,7 @@ const skill = (matter: string, body = '\n# How\n') => read(`---\n${matter}\n---\
 const base = 'name: weather\ndescription: Tells the weather.\n';
 
 describe('a SKILL.md', () => {
-  it('names the skill, what it is for and where its file is', () => {
+  it('names the skill, its purpose and its file', () => {
     expect(skill('name: Weather 2\ndescription: |\n  Tells\n  the weather.')).toEqual({
       skill: {
         name: 'Weather 2',
@@ -32,7 +32,7 @@ describe('a SKILL.md', () => {
     expect(read(`---\r\n${base.replaceAll('\n', '\r\n')}---\r\n`)).toHaveProperty('skill');
   });
 
-  it('is there when what it needs is there', () => {
+  it('is usable when its requirements are met', () => {
     const needs = `${base}env: [TOKEN]\nrequires:\n  bins: [curl]`;
     expect(skill(needs)).toMatchObject({ skill: { env: ['TOKEN'] } });
     const foreign = `${base}metadata: {"openclaw": {"requires": {"bins": ["curl"], "env": ["TOKEN"]}}}`;
@@ -61,17 +61,17 @@ describe('a SKILL.md', () => {
     ],
     ['needs a variable that nobody set', `---\n${base}env: KEY\n---\n`, /set skills\.env\.KEY/],
   ];
-  it.each(wrong)('that %s is a problem with its path', (_, text, why) => {
+  it.each(wrong)('that %s is reported with its path', (_, text, why) => {
     const found = read(text);
     expect(found).toHaveProperty('problem', expect.stringMatching(why));
     expect(found).toHaveProperty('problem', expect.stringMatching(/^skills\/w\/SKILL\.md: /));
   });
 
-  it('that is wanted always is there without what it needs', () => {
+  it('marked as always usable needs no requirements', () => {
     expect(skill(`${base}always: true\nrequires: {bins: [ffmpeg]}`)).toHaveProperty('skill');
   });
 
-  it('never throws, whatever it holds', () => {
+  it('never causes an exception, whatever its content', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (matter) => {
         const found = skill(matter);

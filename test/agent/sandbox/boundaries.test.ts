@@ -27,7 +27,7 @@ afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 describe('the host boundary', () => {
   const host = createHostBoundary();
 
-  it('runs in the workspace with the environment that is given, and none of troupe', async () => {
+  it('runs in the workspace with the given environment, and nothing of troupe’s', async () => {
     process.env['TROUPE_TEST_SECRET'] = 'hunter2';
     try {
       const ran = await runIn(host, 'pwd; env', { workspace: scratch, env: { GIVEN: 'yes' } });
@@ -39,7 +39,7 @@ describe('the host boundary', () => {
     }
   });
 
-  it('ends a child that left its session and its parent, when the time is up', async () => {
+  it('ends a child that left its session and its parent, on timeout', async () => {
     const script =
       "setsid sh -c '(while :; do date > alive; sleep 0.02; done) & ' </dev/null >/dev/null 2>&1 & " +
       'while [ ! -s alive ]; do sleep 0.01; done; sleep 30';
@@ -50,7 +50,7 @@ describe('the host boundary', () => {
     expect(existsSync(join(scratch, 'alive'))).toBe(false);
   });
 
-  it('says when a program or the workspace is not there', async () => {
+  it('reports a missing program or workspace', async () => {
     const command = { ...commandOf(''), argv: ['/nowhere/at/all'] };
     const running = await host.run(command);
     running.stdout.resume();
@@ -108,7 +108,7 @@ describe('the death of troupe', () => {
 });
 
 describe('the choice of a boundary', () => {
-  it('refuses where there is none, with what to do, and tries again the next time', async () => {
+  it('refuses when none works, with what to do, and tries again the next time', async () => {
     let tries = 0;
     const sandbox = createSandbox({}, async () => {
       tries++;
@@ -122,25 +122,25 @@ describe('the choice of a boundary', () => {
     expect(tries).toBe(2);
   });
 
-  it.skipIf(noBubblewrap !== undefined)('takes bubblewrap where it works', async () => {
+  it.skipIf(noBubblewrap !== undefined)('uses bubblewrap where it works', async () => {
     expect(await findSandbox()).toMatchObject({ boundary: { kind: 'bubblewrap' } });
   });
 
-  it('names an image that is not there, or an engine that does not answer', async () => {
+  it('names a missing image, or an engine that does not answer', async () => {
     expect(await probeDocker('troupe-test/no-such-image')).toMatch(/Docker/);
   });
 
-  it('tells a user what bubblewrap lacks', () => {
+  it('explains to a user what bubblewrap lacks', () => {
     expect(remedyFor('bwrap: No permissions to create new namespace')).toContain('docs/sandbox.md');
     expect(remedyFor('bwrap: Unknown option --disable-userns')).toContain('0.8');
     expect(remedyFor('bwrap: execvp prlimit: No such file')).toContain('util-linux');
   });
 });
 
-describe('what Docker is told', () => {
+describe('the arguments of Docker', () => {
   const container = { name: 'troupe-1', image: 'debian:12-slim', user: '1000:1000' };
 
-  it('gives nothing but the workspace, and bounds everything', () => {
+  it('mount only the workspace, and limit everything', () => {
     const command = commandOf('true', {
       workspace: '/data/a "b", c',
       access: 'ro',
@@ -166,14 +166,14 @@ describe('what Docker is told', () => {
     expect(line.filter((part) => part.includes('/data'))).toHaveLength(1);
   });
 
-  it('names secrets without their values, and gives by value what would steer the client', () => {
+  it('name secrets without their values, and pass variables of the client by value', () => {
     const command = commandOf('true', { env: { TOKEN: 'hunter2', PATH: '/opt/bin' } });
     const line = dockerArguments(command, container);
     expect(line.join(' ')).not.toContain('hunter2');
     expect(line).toEqual(expect.arrayContaining(['TOKEN', 'PATH=/opt/bin', 'HOME=/home/agent']));
   });
 
-  it('gives the network only where it is asked for, and no workspace where there is none', () => {
+  it('allow the network only on request, and mount no workspace when there is none', () => {
     const line = dockerArguments(commandOf('true', { network: true, access: 'none' }), container);
     expect(line.join(' ')).toContain('--network bridge');
     expect(line).not.toContain('--mount');

@@ -63,7 +63,7 @@ function inside(boundary: Boundary, workspaceNow: () => string): void {
     await running.end;
   });
 
-  it('starts where it is told, and has programs, names and a home', async () => {
+  it('starts in the requested folder, and has programs, user names and a home', async () => {
     const workspace = workspaceNow();
     await runIn(boundary, 'mkdir -p sub/folder', { workspace });
     const ran = await runIn(boundary, 'pwd; cd; pwd; echo x > kept && cat kept; whoami', {
@@ -73,7 +73,7 @@ function inside(boundary: Boundary, workspaceNow: () => string): void {
     expect(ran.out.split('\n').slice(0, 3)).toEqual(['/workspace/sub/folder', '/home/agent', 'x']);
   });
 
-  it('does not write to a workspace that is read-only, and does not see one it may not', async () => {
+  it('cannot write to a read-only workspace, and cannot see a forbidden one', async () => {
     const workspace = workspaceNow();
     writeFileSync(join(workspace, 'there.txt'), 'there');
     const reading = await runIn(boundary, 'cat there.txt; echo no > there.txt', {
@@ -88,7 +88,7 @@ function inside(boundary: Boundary, workspaceNow: () => string): void {
     expect(none.code).not.toBe(0);
   });
 
-  it('gives the environment that is named and nothing of the environment of troupe', async () => {
+  it('passes the given environment and nothing of troupe’s', async () => {
     process.env['TROUPE_TEST_SECRET'] = 'hunter2';
     try {
       const ran = await runIn(boundary, 'env; cat /proc/*/environ 2>/dev/null | tr "\\0" "\\n"', {
@@ -168,7 +168,7 @@ function escapes(
     expect(readdirSync(scratch)).toEqual(before);
   });
 
-  it('sees and ends no process of the host, and gets no privileges', async () => {
+  it('neither sees nor ends processes of the host, and gets no privileges', async () => {
     const ran = await runIn(
       boundary,
       `kill -9 ${process.pid} || echo none; grep -E "^(CapEff|NoNewPrivs)" /proc/self/status; ` +
@@ -215,7 +215,7 @@ function bounds(boundary: Boundary): void {
     expect(ran.ended === 'processes' || /fork|resource/i.test(ran.error)).toBe(true);
   });
 
-  it('stops what takes too much memory, in one process or in many', async () => {
+  it('stops commands that use too much memory, in one process or in many', async () => {
     const hog = 'x=$(head -c 400000000 /dev/zero | tr "\\0" x); echo held';
     const one = await runIn(boundary, hog, { limits: { memoryBytesMax: 100e6 } });
     expect(one.out).not.toContain('held');
@@ -227,7 +227,7 @@ function bounds(boundary: Boundary): void {
     expect(many.ended === 'memory' || many.code === 137).toBe(true);
   });
 
-  it('bounds the size of a file and of temporary files', async () => {
+  it('limits the size of a file and of temporary files', async () => {
     const ran = await runIn(
       boundary,
       'head -c 3000000 /dev/zero > f; stat -c %s f; ' +
@@ -256,7 +256,7 @@ function endings(boundary: Boundary, workspaceNow: () => string): void {
     expect(existsSync(file)).toBe(false);
   };
 
-  it('ends a command at its time with all it started, sessions of their own included', async () => {
+  it('ends a command on timeout with all its processes, including those in other sessions', async () => {
     const workspace = workspaceNow();
     const ran = await runIn(boundary, `${survivor('timed')} sleep 30`, {
       workspace,
@@ -266,14 +266,14 @@ function endings(boundary: Boundary, workspaceNow: () => string): void {
     await staysAsItIs(join(workspace, 'timed'));
   });
 
-  it('leaves nothing running when the command itself has ended', async () => {
+  it('leaves no process running after the command has ended', async () => {
     const workspace = workspaceNow();
     const ran = await runIn(boundary, `${survivor('left')} exit 0`, { workspace });
     expect(ran).toMatchObject({ code: 0, ended: 'exit' });
     await staysAsItIs(join(workspace, 'left'));
   });
 
-  it('ends it when its signal is aborted, before or after the start, and by kill', async () => {
+  it('ends a command when its signal is aborted, before or after the start, and by kill', async () => {
     const workspace = workspaceNow();
     const abort = new AbortController();
     const running = await boundary.run(

@@ -1,4 +1,4 @@
-/** The conformance agent's actions, as tasks of a real system, by way of a real Edge. */
+/** The conformance agent's actions, as tasks of a real system through a real Edge. */
 import { createHash } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -55,7 +55,7 @@ beforeAll(async () => {
     file: join(folder, 'sealing.json'),
     jwksUrl: () => 'http://127.0.0.1:1/.well-known/jwks.json',
   });
-  // Offered to the tenant of the test's callers instead of their own.
+  // Offers the actions to the tenant of the test's callers instead of their own.
   const offered = conformanceActions().map((action) => ({ ...action, tenant: TENANT }));
   const catalog = new ActionCatalog(offered);
   const services: TaskServices = {
@@ -107,7 +107,7 @@ const ended = (view: TaskView) =>
 const call = async (...args: Parameters<typeof asked>) => ended(taskOf(await send(asked(...args))));
 
 describe('the conformance agent', () => {
-  it('gives a payload back, whatever its fields', async () => {
+  it('returns a payload with arbitrary fields', async () => {
     const payload = { text: 'hello', more: { a: [1, null] } };
     expect(await call('echo_payload', payload)).toMatchObject({
       state: 'SUCCEEDED',
@@ -119,7 +119,7 @@ describe('the conformance agent', () => {
     });
   });
 
-  it('counts the work done under a key, whatever comes again', async () => {
+  it('counts the work of a key, whatever is repeated', async () => {
     const first = asked('count_call');
     expect(await ended(taskOf(await send(first)))).toMatchObject({ result: { calls: 1 } });
     const views = await Promise.all([send(first), send(first)]);
@@ -129,7 +129,7 @@ describe('the conformance agent', () => {
     expect(await ended(taskOf(await send(elsewhere)))).toMatchObject({ result: { calls: 1 } });
   });
 
-  it('would show work that was done twice under a key', async () => {
+  it('would reveal work that ran twice for a key', async () => {
     const first = asked('count_call');
     await ended(taskOf(await send(first)));
     const counter = conformanceActions().find(({ action }) => action.endsWith('count_call'))!;
@@ -141,7 +141,7 @@ describe('the conformance agent', () => {
     expect(answer).toMatchObject({ kind: 'answered', result: { calls: 2 } });
   });
 
-  it('works as long as it is told', async () => {
+  it('works for the requested time', async () => {
     const view = await call('run_slowly', { seconds: 0.05 });
     expect(view).toMatchObject({
       state: 'SUCCEEDED',
@@ -152,7 +152,7 @@ describe('the conformance agent', () => {
     expect(errorOf(await send(asked('run_slowly', { seconds: 31 }))).code).toBe('INVALID_ARGUMENT');
   });
 
-  it('stops when it is cancelled, and is undone, which can be asked', async () => {
+  it('stops when it is cancelled, and reports its compensation', async () => {
     const begun = taskOf(await send(asked('run_slowly', { seconds: 30 }), { waitMs: 0 }));
     const { task_id } = begun;
     const view = taskOf(await send(asked('run_slowly.cancel', { task_id })));
@@ -160,7 +160,7 @@ describe('the conformance agent', () => {
     expect((await call('check_undone', { task_id })).result).toEqual({ undone: true });
   });
 
-  it('fails in every attempt with a code that may pass, and is given up', async () => {
+  it('fails in every attempt with a transient code until the retries are exhausted', async () => {
     const before = deadLetters;
     expect(await call('fail_always', { code: 'UNAVAILABLE' })).toMatchObject({
       state: 'FAILED',
@@ -170,7 +170,7 @@ describe('the conformance agent', () => {
     expect(deadLetters).toBe(before + 1);
   });
 
-  it('fails at once with a permanent code', async () => {
+  it('fails immediately with a permanent code', async () => {
     expect(await call('fail_always', { code: 'FORBIDDEN' })).toMatchObject({
       state: 'FAILED',
       attempt: 1,
@@ -181,11 +181,11 @@ describe('the conformance agent', () => {
     );
   });
 
-  it('fails once and succeeds then', async () => {
+  it('fails once and then succeeds', async () => {
     expect(await call('fail_once')).toMatchObject({ state: 'SUCCEEDED', result: { attempt: 2 } });
   });
 
-  it('waits for a name and answers it', async () => {
+  it('waits for a name and returns it', async () => {
     const view = taskOf(await send(asked('need_input'), { waitMs: 0 }));
     await eventually(async () =>
       expect((await look(view)).waiting).toMatchObject({
@@ -200,7 +200,7 @@ describe('the conformance agent', () => {
     });
   });
 
-  it('serves two MAJOR versions side by side, of which one is deprecated', async () => {
+  it('supports two MAJOR versions, one of them deprecated', async () => {
     for (const [asks, serves] of [
       ['1.0.0', '1.3.0'],
       ['2.0.0', '2.0.0'],
@@ -215,7 +215,7 @@ describe('the conformance agent', () => {
     ]);
   });
 
-  it('takes sealed texts only, and tells their length only', async () => {
+  it('accepts only sealed texts, and returns only their length', async () => {
     const text = 'the-secret-itself';
     const plain = await send(asked('secret_text', { text }));
     expect(errorOf(plain).code).toBe('INVALID_ARGUMENT');
@@ -236,7 +236,7 @@ describe('the conformance agent', () => {
     for await (const { task } of told) expect(task).not.toHaveProperty('result');
   });
 
-  it('takes a short text and a large file, and refuses a large text', async () => {
+  it('accepts a short text and a large file, and refuses a large text', async () => {
     const hashOf = (text: string) => createHash('sha256').update(text).digest('hex');
     const short = await call('large_payload', { text: 'kurz' });
     expect(short.result).toEqual({ bytes: 4, hash: hashOf('kurz') });
@@ -251,7 +251,7 @@ describe('the conformance agent', () => {
     });
   });
 
-  it('refuses a file that is not the one of its hash, and neither text nor file', async () => {
+  it('refuses a file with a wrong hash, and a payload with neither text nor file', async () => {
     const stored = await artifacts.put(TENANT, Buffer.from('one'), { contentType: 'text/plain' });
     const ref = await artifacts.sign(TENANT, stored.hash);
     for (const payload of [
@@ -269,7 +269,7 @@ describe('the conformance agent', () => {
     }
   });
 
-  it('returns evidence, whose file is what it says, and which is listed for its job', async () => {
+  it('returns evidence with an intact file, listed for its job', async () => {
     const view = await call('verify_job', { job_id: 'conformance-1' });
     const evidence = view.result as Evidence;
     expect(evidence).toMatchObject({
@@ -289,7 +289,7 @@ describe('the conformance agent', () => {
     expect(rows.map(({ value }) => value)).toMatchObject([evidence]);
   });
 
-  it('leaves no evidence of a job that is not its own', async () => {
+  it('stores no evidence for a job of another agent', async () => {
     for (const job_id of ['job-1', '018f3c1e-7a52-7c3d-9f00-1b2c3d4e5f62', 'conformance-1|2'])
       expect(errorOf(await send(asked('verify_job', { job_id })))).toMatchObject({
         code: 'INVALID_ARGUMENT',

@@ -1,4 +1,4 @@
-/** Breakers: for every rule of the suite an endpoint that breaks it, and keeps all others. */
+/** Breakers: for every rule of the suite, an endpoint that breaks this rule and no other. */
 import { envelopeBreakers, idempotencyBreakers, orderBreakers, ttlBreakers } from './envelopes.ts';
 import type { Breaker } from './faults.ts';
 import {

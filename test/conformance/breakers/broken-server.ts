@@ -1,7 +1,7 @@
 /**
- * BrokenDoor: a door that breaks one rule. It is an HTTP proxy in front of a real one, with a fault
- * that changes what goes in or what comes out; everything else is the real door's own. URLs of the
- * real door become the proxy's on their way out, and are turned back on their way in.
+ * BrokenDoor: an endpoint that breaks one rule. It is an HTTP proxy in front of a real endpoint,
+ * with a fault that changes requests or responses; everything else is unchanged. URLs of the real
+ * endpoint are rewritten to the proxy's in responses, and back in requests.
  */
 import { once } from 'node:events';
 import http from 'node:http';
@@ -10,7 +10,7 @@ import type { Envelope } from '../../../protocols/envelope.ts';
 
 export type Headers = Readonly<Record<string, string>>;
 
-/** A request; `envelope` where its body is one, or an object that pretends to be one. */
+/** A request; `envelope` is set when its body is one, or an object like one. */
 export type Asked = {
   readonly method: string;
   /** with its query */
@@ -29,7 +29,7 @@ export type Fault = (asked: Asked, pass: Pass) => Promise<Answered>;
 
 export type BrokenDoor = { readonly url: string; close(): Promise<void> };
 
-/** @param origin of the real door, without a slash at its end */
+/** @param origin of the real endpoint, without a trailing slash */
 export async function openBrokenDoor(origin: string, fault: Fault): Promise<BrokenDoor> {
   const agent = new http.Agent({ keepAlive: true });
   const pass: Pass = (asked) => passOn(origin, agent, asked);
@@ -59,7 +59,7 @@ export async function openBrokenDoor(origin: string, fault: Fault): Promise<Brok
   };
 }
 
-/** Of one hop only, or measured anew. */
+/** Headers of one hop only, or recomputed. */
 const OF_THE_HOP = new Set(['host', 'connection', 'keep-alive', 'transfer-encoding']);
 
 const plain = (headers: http.IncomingHttpHeaders): Headers =>
@@ -92,7 +92,7 @@ async function contentsOf(message: http.IncomingMessage): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
-/** undefined: it is no JSON object */
+/** undefined when the body is not a JSON object */
 export function objectIn(body: Buffer): object | undefined {
   try {
     const value: unknown = JSON.parse(body.toString());

@@ -1,4 +1,4 @@
-/** Endpoints that break the rules of envelopes, of repeats, of order and of time. */
+/** Endpoints that break the rules about envelopes, repeats, order and time. */
 import { createHash, randomUUID } from 'node:crypto';
 import { type Envelope, EnvelopeSchema } from '../../../protocols/envelope.ts';
 import { subjectOf } from '../../../protocols/task.ts';
@@ -9,15 +9,15 @@ const ANOTHER_ID = '11111111-1111-4111-8111-111111111111';
 
 export const envelopeBreakers = breakersOf({
   'envelope.good': [
-    'gives tasks a correlation_id of its own',
+    'replaces the correlation_id of tasks',
     () => views((view) => ({ ...view, correlation_id: ANOTHER_ID })),
   ],
   'envelope.required': [
-    'takes envelopes without causation_id',
+    'accepts envelopes without causation_id',
     () => incoming((envelope) => Object.assign({ causation_id: null }, envelope)),
   ],
   'envelope.wrong': [
-    'takes a ttl of 0 for its default',
+    'replaces a ttl of 0 by its default',
     () =>
       incoming((envelope) => (envelope.ttl_sec === 0 ? { ...envelope, ttl_sec: 60 } : envelope)),
   ],
@@ -31,7 +31,7 @@ export const envelopeBreakers = breakersOf({
       ),
   ],
   'envelope.payload-schema': [
-    'turns numbers into texts where a text is needed',
+    'converts numbers to strings where a string is required',
     () =>
       payloads((payload) =>
         typeof payload['text'] === 'number'
@@ -40,14 +40,14 @@ export const envelopeBreakers = breakersOf({
       ),
   ],
   'envelope.schema-version': [
-    'takes any schema_version for the one it has',
+    'accepts any schema_version',
     () =>
       payloads((payload) =>
         'schema_version' in payload ? { ...payload, schema_version: '1.0' } : payload,
       ),
   ],
   'envelope.not-json': [
-    'shows where its parser failed',
+    'shows a stack trace of its parser',
     () =>
       refusals(({ error, ...ids }, { envelope }) => {
         const message = `${error.message}\n    at parse (edge.js:12:34)`;
@@ -55,14 +55,14 @@ export const envelopeBreakers = breakersOf({
       }),
   ],
   'envelope.size': [
-    'cuts what is too large',
+    'truncates payloads that are too large',
     () =>
       payloads((payload) =>
         String(payload['text']).length > 2 ** 20 ? { ...payload, text: 'cut' } : payload,
       ),
   ],
   'envelope.ids-echoed': [
-    'answers refusals with a request_id of its own',
+    'answers refusals with another request_id',
     () => refusals((refusal) => ({ ...refusal, request_id: ANOTHER_ID })),
   ],
 });
@@ -70,7 +70,7 @@ export const envelopeBreakers = breakersOf({
 const scopeOf = (envelope: Envelope): string =>
   JSON.stringify([envelope.action, subjectOf(envelope), envelope.idempotency_key]);
 
-/** Passes on, in the place of an envelope, the one that was accepted before in its place. */
+/** Replaces an envelope by the one that was accepted before under the same `place`. */
 const firstOf =
   (place: (envelope: Envelope) => string, isOther: (a: Envelope, b: Envelope) => boolean) =>
   (): Fault => {
@@ -88,7 +88,7 @@ const firstOf =
 
 export const idempotencyBreakers = breakersOf({
   'idempotency.same': [
-    'knows a repeat by its request_id, not by its key alone',
+    'recognizes repeats by their request_id in addition to their key',
     () =>
       incoming((envelope) => {
         const { idempotency_key: key, request_id } = envelope;
@@ -100,11 +100,11 @@ export const idempotencyBreakers = breakersOf({
       }),
   ],
   'idempotency.conflict': [
-    'answers a known key with the first result, whatever comes with it',
+    'answers a known key with the first result, whatever the payload',
     firstOf(scopeOf, (a, b) => JSON.stringify(a.payload) !== JSON.stringify(b.payload)),
   ],
   'idempotency.at-once': [
-    'knows a key only when its first envelope was answered',
+    'stores a key only after its first envelope was answered',
     () => {
       const underWay = new Set<string>();
       return async (asked, pass) => {
@@ -119,7 +119,7 @@ export const idempotencyBreakers = breakersOf({
     },
   ],
   'idempotency.scope': [
-    'has one room of keys for all subjects',
+    'uses one key space for all subjects',
     firstOf(
       ({ action, idempotency_key }) => JSON.stringify([action, idempotency_key]),
       (a, b) => subjectOf(a) !== subjectOf(b),
@@ -129,7 +129,7 @@ export const idempotencyBreakers = breakersOf({
 
 type Seen = { readonly seq: number; readonly subject: string; readonly major: string };
 
-/** Refuses a number, by the last one that was accepted in its `place`, where `isRefused`. */
+/** Refuses a number where `isRefused`, given the last accepted one of its `place`. */
 const numbered =
   (place: (seen: Seen) => unknown, isRefused: (last: Seen, now: Seen) => boolean) => (): Fault => {
     const lasts = new Map<string, Seen>();
@@ -146,13 +146,13 @@ const numbered =
       return answer;
     };
   };
-/** The first characters of a subject; the rest tells apart what the check of subjects asks. */
+/** The first characters of a subject; the rest distinguishes the subjects of the check. */
 const SUBJECT_CUT = 48;
 const ofStream = ({ subject, major }: Seen) => [subject, major];
 
 export const orderBreakers = breakersOf({
   'order.lower': [
-    'does not say which number was the last',
+    'does not return the last sequence number',
     () =>
       refusals(({ error, ...ids }) => {
         const { last_seq: _, ...details } = error.details ?? {};
@@ -160,25 +160,25 @@ export const orderBreakers = breakersOf({
       }),
   ],
   'order.gap': [
-    'refuses gaps in the numbers',
+    'refuses gaps in sequence numbers',
     numbered(ofStream, (last, now) => now.seq > last.seq + 1),
   ],
   'order.subject': [
-    'counts subjects that begin alike as one',
+    'shares sequence numbers between subjects with a common prefix',
     numbered(
       ({ subject }) => subject.slice(0, SUBJECT_CUT),
       (last, now) => now.seq <= last.seq && now.subject !== last.subject,
     ),
   ],
   'order.major': [
-    'counts all versions together',
+    'shares sequence numbers between versions',
     numbered(
       ({ subject }) => subject,
       (last, now) => now.seq <= last.seq && now.major !== last.major,
     ),
   ],
   'order.idempotency-first': [
-    'looks at the number before it looks at the key',
+    'checks the sequence number before the key',
     numbered(ofStream, (last, now) => now.seq < last.seq),
   ],
 });
@@ -193,18 +193,18 @@ const refreshed = (envelope: Envelope): object => ({
 
 export const ttlBreakers = breakersOf({
   'ttl.passed': [
-    'counts the time to live from when it got the envelope',
+    'measures the time to live from the receipt of the envelope',
     () => incoming((envelope) => (isOver(envelope) ? refreshed(envelope) : envelope)),
   ],
   'ttl.future': [
-    'takes a timestamp of tomorrow for one of today',
+    'accepts timestamps of tomorrow',
     () =>
       incoming((envelope) =>
         Date.parse(envelope.timestamp) > Date.now() + 60_000 ? refreshed(envelope) : envelope,
       ),
   ],
   'ttl.repeat': [
-    'looks at the time to live before it looks at the key',
+    'checks the time to live before the key',
     () => async (asked, pass) =>
       asked.envelope && isOver(asked.envelope) ? refuse('EXPIRED') : pass(asked),
   ],

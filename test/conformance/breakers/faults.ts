@@ -1,11 +1,11 @@
-/** What faults are made of: ways to change what goes in and what comes out of a door. */
+/** Building blocks of faults: they change requests and responses of an endpoint. */
 import type { Envelope, Payload } from '../../../protocols/envelope.ts';
 import { ERRORS, type ErrorCode } from '../../../protocols/errors.ts';
 import { isFinal, type TaskView, type WireRefusal } from '../../../protocols/task.ts';
 import type { Signer, Who } from '../../../conformance/trial.ts';
 import { type Answered, type Asked, type Fault, objectIn } from './broken-server.ts';
 
-/** What an endpoint knows of itself and of those who come. */
+/** What an endpoint knows about itself and its callers. */
 export type Own = {
   readonly origin: string;
   readonly token: string;
@@ -17,9 +17,9 @@ export type Own = {
 export type Breaker = {
   /** id of the check */
   readonly breaks: string;
-  /** what is wrong there, as the rest of "an endpoint that …" */
+  /** the fault, as the rest of "an endpoint that …" */
   readonly how: string;
-  /** Made anew for each endpoint: a fault may remember. */
+  /** Created for each endpoint, because a fault may keep state. */
   readonly fault: (own: Own) => Fault;
 };
 
@@ -28,7 +28,7 @@ export const breakersOf = (
 ): readonly Breaker[] =>
   Object.entries(rows).map(([breaks, [how, fault]]) => ({ breaks, how, fault }));
 
-// ---- in
+// ---- requests
 
 export const withEnvelope = (asked: Asked, envelope: object): Asked => ({
   ...asked,
@@ -45,7 +45,7 @@ export const signatureOf = ({ headers }: Asked): string | undefined => headers['
 export const bears = ({ headers }: Asked, token: string): boolean =>
   headers['authorization'] === `Bearer ${token}`;
 
-/** Changes envelopes on their way in, but for signed ones, which cannot be changed. */
+/** Changes envelopes in requests, except signed ones, which cannot be changed. */
 export const incoming =
   (change: (envelope: Envelope, asked: Asked) => object): Fault =>
   (asked, pass) => {
@@ -69,7 +69,7 @@ export const asBasic = (asked: Asked, { token, who: { tenant, sub, roles } }: Ow
   return withHeader(withEnvelope(unsigned, envelope), 'authorization', `Bearer ${token}`);
 };
 
-// ---- out
+// ---- responses
 
 export const say = (status: number, body: object, headers: Asked['headers'] = {}): Answered => ({
   status,
@@ -82,7 +82,7 @@ export const refuse = (code: ErrorCode, details?: object): Answered =>
     error: { code, message: 'refused', ...(details ? { details } : {}) },
   });
 
-/** Changes what comes back as JSON, where `change` says something else. */
+/** Changes JSON responses for which `change` returns a value. */
 export const answers =
   (change: (body: object, asked: Asked, answer: Answered) => object | undefined): Fault =>
   async (asked, pass) => {
@@ -92,11 +92,11 @@ export const answers =
     return changed ? say(answer.status, changed, answer.headers) : answer;
   };
 
-/** The task in an answer. */
+/** The task in a response. */
 export const viewIn = (body: object): TaskView | undefined =>
   'task_id' in body && 'state' in body ? (body as TaskView) : undefined;
 
-/** Changes tasks wherever they are shown, but for streams. */
+/** Changes tasks in all responses except streams. */
 export const views = (change: (view: TaskView, asked: Asked) => object | undefined): Fault =>
   answers((body, asked) => {
     const view = viewIn(body);
@@ -122,7 +122,7 @@ export const refusals = (change: (refusal: WireRefusal, asked: Asked) => object)
 export const codeIn = ({ body }: Answered): string | undefined =>
   (objectIn(body) as WireRefusal | undefined)?.error?.code;
 
-/** Calls refusals of a code by another one, where `isMeant`. */
+/** Replaces the code of refusals where `isMeant`. */
 export const recoded =
   (from: ErrorCode, code: ErrorCode, isMeant: (envelope: Envelope) => boolean): Fault =>
   async (asked, pass) => {

@@ -1,4 +1,4 @@
-/** Endpoints that break the rules of errors, of versions and of who may come. */
+/** Endpoints that break the rules about errors, versions, authentication and authorization. */
 import { randomUUID } from 'node:crypto';
 import { SHIPPED_PROFILE } from '../../../conformance/profile.ts';
 import type { Asked, Fault } from './broken-server.ts';
@@ -27,15 +27,15 @@ const isControl = (action: string): boolean =>
 
 export const errorBreakers = breakersOf({
   'errors.unknown-action': [
-    'calls an unknown action INVALID_ARGUMENT',
+    'reports an unknown action as INVALID_ARGUMENT',
     () => recoded('NOT_FOUND', 'INVALID_ARGUMENT', ({ action }) => !isControl(action)),
   ],
   'errors.unknown-task': [
-    'calls an unknown task INVALID_ARGUMENT',
+    'reports an unknown task as INVALID_ARGUMENT',
     () => recoded('NOT_FOUND', 'INVALID_ARGUMENT', ({ action }) => action === 'task.get_status'),
   ],
   'errors.retried': [
-    'gives up what may pass after the first attempt',
+    'does not retry transient failures',
     () =>
       ends((view) =>
         view.action === actions.failOnce ? { ...failed(view), attempt: 1 } : undefined,
@@ -46,11 +46,11 @@ export const errorBreakers = breakersOf({
     () => ends((view) => ({ ...view, attempt: Math.min(view.attempt, 4) })),
   ],
   'errors.not-retried': [
-    'tries again what was refused permanently',
+    'retries permanent failures',
     () => ends((view) => (view.error?.code === 'FORBIDDEN' ? { ...view, attempt: 7 } : undefined)),
   ],
   'errors.taxonomy': [
-    'shows the stack of an error of its work',
+    'shows the stack trace of an error',
     () =>
       ends(({ error, ...view }) => {
         if (!error) return undefined;
@@ -59,7 +59,7 @@ export const errorBreakers = breakersOf({
       }),
   ],
   'errors.rate-headers': [
-    'does not say how much may still come',
+    'omits the rate limit headers',
     () => async (asked, pass) => {
       const answer = await pass(asked);
       const { 'x-ratelimit-remaining': _, ...headers } = answer.headers;
@@ -70,7 +70,7 @@ export const errorBreakers = breakersOf({
 
 export const versionBreakers = breakersOf({
   'version.unsupported': [
-    'serves the newest version where an unknown one is asked for',
+    'uses the newest version instead of an unknown one',
     () =>
       incoming((envelope) =>
         envelope.action_version === '99.0.0'
@@ -79,7 +79,7 @@ export const versionBreakers = breakersOf({
       ),
   ],
   'version.older-minor': [
-    'serves the newest MINOR version only',
+    'supports only the newest MINOR version',
     () => async (asked, pass) => {
       const { action, action_version } = asked.envelope ?? {};
       return action === actions.echo && action_version === '1.0.0'
@@ -98,7 +98,7 @@ export const versionBreakers = breakersOf({
   ],
 });
 
-/** Changes what comes in under the suite's own token. */
+/** Changes requests with the suite's own token. */
 const ofCaller =
   (change: (own: Own) => Parameters<typeof incoming>[0]) =>
   (own: Own): Fault =>
@@ -114,7 +114,7 @@ const headOf = (asked: Asked): Head | undefined => {
 };
 const isEdDsa = ({ alg }: Head): boolean => alg === 'EdDSA' || alg === 'Ed25519';
 
-/** Believes a signature without a look at it. */
+/** Accepts signatures without verification. */
 const believing =
   (isBelieved: (head: Head, own: Own) => boolean) =>
   (own: Own): Fault =>
@@ -126,7 +126,7 @@ const believing =
 const signIn = (asked: Asked, token: string): Asked =>
   withHeader(asked, 'authorization', `Bearer ${token}`);
 
-/** What a task looks like that was just accepted. */
+/** The view of a task that was just accepted. */
 const accepted = ({ envelope }: Asked): object => ({
   task_id: randomUUID(),
   action: envelope?.action,
@@ -135,13 +135,13 @@ const accepted = ({ envelope }: Asked): object => ({
 
 export const callerBreakers = breakersOf({
   'security.no-token': [
-    'takes whoever has no token for somebody it knows',
+    'accepts requests without a token',
     ({ token }) =>
       (asked, pass) =>
         pass(asked.envelope && !asked.headers['authorization'] ? signIn(asked, token) : asked),
   ],
   'security.bad-token': [
-    'believes a token of the algorithm none',
+    'accepts tokens with the algorithm none',
     ({ token }) => {
       const none = Buffer.from('{"alg":"none"').toString('base64url').slice(0, -1);
       return (asked, pass) =>
@@ -149,14 +149,14 @@ export const callerBreakers = breakersOf({
     },
   ],
   'security.principal': [
-    'puts the token’s name in the place of the principal’s',
+    'replaces the principal’s name by the token’s',
     ofCaller(({ who }) => (envelope) => ({
       ...envelope,
       principal: { ...envelope.principal, sub: who.sub },
     })),
   ],
   'security.roles': [
-    'drops roles that the token does not give',
+    'drops roles that the token does not contain',
     ofCaller(({ who }) => (envelope) => ({
       ...envelope,
       principal: {
@@ -166,7 +166,7 @@ export const callerBreakers = breakersOf({
     })),
   ],
   'security.tenant': [
-    'puts the token’s tenant in the place of the envelope’s',
+    'replaces the envelope’s tenant by the token’s',
     ofCaller(
       ({ who }) =>
         (envelope) =>
@@ -174,13 +174,13 @@ export const callerBreakers = breakersOf({
     ),
   ],
   'security.foreign-task': [
-    'shows tasks to whoever knows their id',
+    'shows tasks to any caller with their id',
     ({ token, strangerToken }) =>
       (asked, pass) =>
         pass(bears(asked, strangerToken) ? signIn(asked, token) : asked),
   ],
   'security.sealed': [
-    'shows in its error what should have been sealed',
+    'shows in its error the payload that should have been sealed',
     () =>
       refusals((refusal, { envelope }) =>
         envelope && envelope.action === actions.secret
@@ -189,7 +189,7 @@ export const callerBreakers = breakersOf({
       ),
   ],
   'security.opened': [
-    'does not look for whom a payload was sealed',
+    'does not check the receiver of a sealed payload',
     () => async (asked, pass) => {
       const answer = await pass(asked);
       const isSealed = asked.envelope?.payload && 'jwe' in asked.envelope.payload;
@@ -200,14 +200,14 @@ export const callerBreakers = breakersOf({
 
 export const signatureBreakers = breakersOf({
   'security.signed': [
-    'verifies signatures in the order of fields that it knows',
+    'verifies signatures over a fixed order of fields',
     () => async (asked, pass) =>
       signatureOf(asked) && Object.keys(asked.envelope ?? {})[0] !== 'version'
         ? refuse('UNAUTHORIZED')
         : pass(asked),
   ],
   'security.unsigned': [
-    'takes unsigned envelopes of programs outside',
+    'accepts unsigned envelopes of external programs',
     (own) => (asked, pass) =>
       pass(
         asked.envelope && bears(asked, own.external.token) && !signatureOf(asked)
@@ -216,12 +216,12 @@ export const signatureBreakers = breakersOf({
       ),
   ],
   'security.tampered': [
-    'looks for the key of a signature and not at the signature',
+    'looks up the key of a signature but does not verify it',
     believing((head, { external }) => isEdDsa(head) && head.kid === external.kid),
   ],
-  'security.algorithm': ['takes an HMAC for a signature', believing(({ alg }) => alg === 'HS256')],
+  'security.algorithm': ['accepts an HMAC as a signature', believing(({ alg }) => alg === 'HS256')],
   'security.unknown-key': [
-    'believes signatures of keys that it does not know',
+    'accepts signatures of unknown keys',
     believing(
       (head, { external }) => isEdDsa(head) && ![undefined, external.kid].includes(head.kid),
     ),
@@ -241,19 +241,19 @@ const without = (field: string) => (one: Actions) => ({
 
 export const discoveryBreakers = breakersOf({
   'discovery.capabilities': [
-    'does not say by which transports its actions are reached',
+    'omits the transports of its actions',
     () => documentAt('/mcp/capabilities', without('transports')),
   ],
   'discovery.acp': [
-    'leaves an action out of its other document',
+    'omits an action from its second document',
     () => documentAt('/acp/capabilities', (one) => ({ ...one, actions: one.actions.slice(1) })),
   ],
   'discovery.deprecated': [
-    'does not say on which day a version goes',
+    'omits the removal date of a version',
     () => documentAt('/mcp/capabilities', without('sunset_at')),
   ],
   'discovery.health': [
-    'asks for a token before it says how it is',
+    'requires a token for its health check',
     () => async (asked, pass) =>
       /^\/(healthz|readyz)/.test(asked.path) && !asked.headers['authorization']
         ? refuse('UNAUTHORIZED')
@@ -263,11 +263,11 @@ export const discoveryBreakers = breakersOf({
 
 export const endToEndBreakers = breakersOf({
   'e2e.process': [
-    'fails in processes of many steps',
+    'fails in processes with several steps',
     () => ends((view) => (view.action === actions.endToEnd ? failed(view) : undefined)),
   ],
   'e2e.evidence': [
-    'lists evidence that says nothing',
+    'lists empty evidence',
     () =>
       answers((body, { path }) => {
         if (!path.startsWith('/evidence/') || !('records' in body)) return undefined;

@@ -1,4 +1,4 @@
-/** Endpoints that break the rules of tasks, of cancelling, of files and of evidence. */
+/** Endpoints that break the rules about tasks, cancellation, files and evidence. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { SHIPPED_PROFILE } from '../../../conformance/profile.ts';
 import { isFinal } from '../../../protocols/task.ts';
@@ -21,7 +21,7 @@ import {
 
 const { actions } = SHIPPED_PROFILE;
 const LOOK_MS = 100;
-/** Longer than the suite gives a cancelled task. */
+/** Longer than the suite waits for a cancelled task. */
 const LATE_MS = 11_000;
 const HELD_MS = 10_000;
 
@@ -49,7 +49,7 @@ const holdingAnswers = (): Fault => async (asked, pass) => {
 
 export const taskBreakers = breakersOf({
   'tasks.sync': [
-    'acknowledges what it has done already',
+    'acknowledges work that has already ended',
     () => async (asked, pass) => {
       const answer = await pass(asked);
       const view = asked.envelope && viewOf(answer);
@@ -60,14 +60,14 @@ export const taskBreakers = breakersOf({
   ],
   'tasks.async': ['holds its answer until the task has ended', holdingAnswers],
   'tasks.ack': [
-    'does not hear that somebody will not wait',
+    'ignores requests for an early acknowledgement',
     () => (asked, pass) => {
       const isProcess = asked.envelope?.action === actions.endToEnd;
       return pass(isProcess ? asked : withHeader(asked, 'prefer'));
     },
   ],
   'tasks.events': [
-    'does not tell that a task has begun',
+    'omits the event that a task is running',
     () =>
       ends((view) => ({
         ...view,
@@ -75,11 +75,11 @@ export const taskBreakers = breakersOf({
       })),
   ],
   'tasks.stream': [
-    'tells every event again to whoever comes back',
+    'repeats every event when a stream resumes',
     () => (asked, pass) => pass(withHeader(asked, 'last-event-id')),
   ],
   'tasks.final': [
-    'cancels what has ended',
+    'cancels ended tasks',
     () => {
       const ids = new Set<string>();
       return async (asked, pass) => {
@@ -93,7 +93,7 @@ export const taskBreakers = breakersOf({
     },
   ],
   'tasks.input': [
-    'loses what it was given',
+    'loses the input',
     () =>
       payloads((payload) => ('input' in payload ? { ...payload, input: { name: '?' } } : payload)),
   ],
@@ -101,7 +101,7 @@ export const taskBreakers = breakersOf({
 
 export const cancelBreakers = breakersOf({
   'cancel.running': [
-    'does not tell how a cancelled task ended',
+    'omits how a cancelled task ended',
     () =>
       ends((view) =>
         ['COMPENSATED', 'CANCELLED'].includes(view.state)
@@ -110,14 +110,14 @@ export const cancelBreakers = breakersOf({
       ),
   ],
   'cancel.undone': [
-    'calls compensated what it did not undo',
+    'reports COMPENSATED without a compensation',
     () =>
       ends((view) =>
         view.action === actions.undone ? { ...view, result: { undone: false } } : undefined,
       ),
   ],
   'cancel.twice': [
-    'refuses to cancel what is being cancelled',
+    'refuses a repeated cancellation',
     () => {
       const ids = new Set<string>();
       return async (asked, pass) => {
@@ -129,7 +129,7 @@ export const cancelBreakers = breakersOf({
     },
   ],
   'cancel.finished': [
-    'says that it cancelled what has ended',
+    'reports ended tasks as cancelled',
     () => async (asked, pass) => {
       const id = cancelled(asked);
       const answer = await pass(asked);
@@ -137,7 +137,7 @@ export const cancelBreakers = breakersOf({
     },
   ],
   'cancel.stops': [
-    'lets cancelled work go on',
+    'lets cancelled work continue',
     () => {
       const until = new Map<string, number>();
       return views((view, asked) => {
@@ -149,7 +149,7 @@ export const cancelBreakers = breakersOf({
     },
   ],
   'cancel.unknown': [
-    'calls a task that it cannot cancel INVALID_ARGUMENT',
+    'reports an unknown task in a cancellation as INVALID_ARGUMENT',
     () => recoded('NOT_FOUND', 'INVALID_ARGUMENT', ({ action }) => action.endsWith('.cancel')),
   ],
 });
@@ -158,7 +158,7 @@ const EXP = /exp=(\d{10})/g;
 const later = (text: string, seconds: number): string =>
   text.replace(EXP, (_, exp: string) => `exp=${Number(exp) + seconds}`);
 
-/** URLs that say they are good for an hour more than they are. */
+/** URLs whose stated expiry is an hour too late. */
 const longLived = (): Fault => async (asked, pass) => {
   const answer = await pass({
     ...asked,
@@ -176,7 +176,7 @@ const correctHash = payloads((payload) => {
 
 export const largeBreakers = breakersOf({
   'large.refused': [
-    'does not say what to do with a large payload',
+    'does not explain what to do with a large payload',
     () =>
       refusals(({ error, ...ids }) =>
         error.code === 'PAYLOAD_TOO_LARGE'
@@ -200,7 +200,7 @@ export const largeBreakers = breakersOf({
   ],
   'large.lifetime': ['signs URLs for more than an hour', longLived],
   'large.foreign-bucket': [
-    'takes a file of another place for an empty one',
+    'treats a file of another host as empty',
     ({ origin }: Own) =>
       payloads((payload) => {
         const { artifact_uri: uri, schema_version, subject } = payload;
@@ -210,14 +210,14 @@ export const largeBreakers = breakersOf({
   ],
   'large.wrong-hash': ['does not compare a file with its artifact_hash', () => correctHash],
   'large.upload-checked': [
-    'stores files whatever their hash was to be',
+    'stores files without checking their hash',
     () => (asked, pass) => pass(withHeader(asked, 'x-artifact-sha256')),
   ],
 });
 
 export const evidenceBreakers = breakersOf({
   'evidence.record': [
-    'lists evidence by the hash of something else',
+    'lists evidence with a wrong hash',
     () =>
       answers((body, { path }) => {
         if (!path.startsWith('/evidence/') || !('records' in body)) return undefined;
@@ -227,7 +227,7 @@ export const evidenceBreakers = breakersOf({
       }),
   ],
   'evidence.unknown': [
-    'has an empty list for a job that it does not know',
+    'returns an empty list for an unknown job',
     () => async (asked, pass) => {
       const answer = await pass(asked);
       const isUnknown = asked.path.startsWith('/evidence/') && answer.status === 404;

@@ -68,7 +68,7 @@ class AgentDataUpdateDocument:
     """name of the document"""
 
     expected_version: Optional[int] = None
-    """CONFLICT unless it is the present one"""
+    """CONFLICT unless it is the current version"""
 
 
 @dataclass
