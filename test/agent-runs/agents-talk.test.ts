@@ -44,7 +44,7 @@ const settled = (troupe: Installation) =>
     return { conversations, subagents };
   });
 
-it('an agent asks another and tells its answer', async () => {
+it('an agent asks another and reports its answer', async () => {
   const troupe = await install({ config: crew() });
   const { row } = await troupe.run(MAIN, 'ask coder to say hello there');
   expect(row.text).toBe('coder answered: hello there');
@@ -55,7 +55,7 @@ it('an agent asks another and tells its answer', async () => {
   ]);
 });
 
-it('agents reply to each other for as many turns as were asked for', async () => {
+it('agents reply to each other for the requested number of turns', async () => {
   const troupe = await install({ config: crew() });
   await troupe.run(MAIN, 'ask coder: what do you think of tea? [[turns:3]]');
   const { conversations } = await settled(troupe);
@@ -70,7 +70,7 @@ it('agents reply to each other for as many turns as were asked for', async () =>
   ]);
 });
 
-it('agents do not reach each other where nobody allowed it, and the model reads which key says so', async () => {
+it('agents cannot reach each other by default, and the model reads which key forbids it', async () => {
   const config = crew({}, { tools: { agentToAgent: { enabled: false } } });
   const troupe = await install({ config });
   const { row } = await troupe.run(MAIN, 'ask coder to say hello');
@@ -81,7 +81,7 @@ it('agents do not reach each other where nobody allowed it, and the model reads 
   expect(troupe.sessionRow(CODER)).toBeUndefined();
 });
 
-it('a message that is not waited for is accepted at once and answered behind the run', async () => {
+it('a message without waiting is accepted immediately and answered after the run', async () => {
   const troupe = await install({ config: crew() });
   const args = { sessionKey: CODER, message: 'say hello', timeoutSeconds: 0 };
   await troupe.run(MAIN, `call sessions_send ${JSON.stringify(args)}`);
@@ -92,7 +92,7 @@ it('a message that is not waited for is accepted at once and answered behind the
   ]);
 });
 
-it('an echo is cut where it comes back', async () => {
+it('a chain of messages is cut where it returns to a visited session', async () => {
   const troupe = await install({ config: crew() });
   await troupe.run(MAIN, 'ask coder to: ask main to: say hello');
   await settled(troupe);
@@ -101,7 +101,7 @@ it('an echo is cut where it comes back', async () => {
   ]);
 });
 
-it('a call waits for its subagent and answers with what it found', async () => {
+it('a call waits for its subagent and returns its findings', async () => {
   const troupe = await install({ config: crew() });
   const task = 'say five of them';
   const call = { task, label: 'count', wait: true, tools: ['clock', 'write'] };
@@ -120,7 +120,7 @@ it('a call waits for its subagent and answers with what it found', async () => {
   ]);
 });
 
-it('subagents work side by side, and their results come back in one summary', async () => {
+it('subagents work concurrently, and one summary contains their results', async () => {
   const troupe = await install({ config: crew() });
   const call = (label: string) =>
     `call sessions_spawn ${JSON.stringify({ task: `say ${label} is done`, label })}`;
@@ -137,7 +137,7 @@ it('subagents work side by side, and their results come back in one summary', as
   for (const label of labels) expect(told.split(`- ${label}:`)).toHaveLength(2);
 });
 
-it('a made-up agent is started where the configuration lets any be started', async () => {
+it('an agent without configuration can be started where the configuration allows any agent', async () => {
   const call = { agentConfig: { id: 'reader', purpose: 'reads' }, task: 'say read', wait: true };
   const text = `call sessions_spawn ${JSON.stringify(call)}`;
   const strict = await install({ config: crew() });
@@ -148,7 +148,7 @@ it('a made-up agent is started where the configuration lets any be started', asy
   expect(subagents).toMatchObject([{ agentId: 'reader', status: 'completed' }]);
 });
 
-it('an agent looks at its subagents, tells one something, and ends it', async () => {
+it('an agent lists its subagents, sends one a message, and ends it', async () => {
   const troupe = await install({ config: crew() });
   const slow = { task: 'wait [[words:4000]] [[pace:20]]', label: 'slow' };
   await troupe.run(MAIN, `call sessions_spawn ${JSON.stringify(slow)}`);

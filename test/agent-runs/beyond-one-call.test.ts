@@ -33,7 +33,7 @@ const FIRST_FAILS: Readonly<Record<string, Plan>> = {
 describe.each(APIS)('a chain of models that begins on %s', (api) => {
   const next = APIS[(APIS.indexOf(api) + 1) % APIS.length]!;
 
-  it.each(Object.keys(FIRST_FAILS))('goes on with the next when the first %s', async (what) => {
+  it.each(Object.keys(FIRST_FAILS))('continues with the next model when the first %s', async (what) => {
     const [first, second] = [await served(api), await served(next)];
     const troupe = await install({
       config: {
@@ -59,7 +59,7 @@ describe.each(APIS)('a chain of models that begins on %s', (api) => {
   });
 });
 
-it('a wait that is longer than a person would wait ends the run, and says how long it is', async () => {
+it('a wait longer than the limit ends the run, with its duration in the error', async () => {
   const server = await served('anthropic-messages');
   const troupe = await install({
     config: { models: { providers: { p: providerOf('anthropic-messages', server) } } },
@@ -73,7 +73,7 @@ it('a wait that is longer than a person would wait ends the run, and says how lo
   expect(server.requests).toHaveLength(1);
 });
 
-it('a chain that is overloaded as a whole is asked again, and the first that can answers', async () => {
+it('a chain whose models are all overloaded is retried, and the first available one answers', async () => {
   const [first, second] = [await served('openai-responses'), await served('anthropic-messages')];
   const troupe = await install({
     config: {
@@ -136,7 +136,7 @@ const isNotes = (request: SeenRequest) => bodyOf(request).includes('You keep the
 const isShort = (request: SeenRequest) => bodyOf(request).includes('This conversation was longer');
 
 describe.each(APIS)('a conversation that is too long on %s', (api) => {
-  it('is shortened, its notes kept, and the call made again in the same run', async () => {
+  it('is compacted with its notes saved, and the call is repeated in the same run', async () => {
     const server = await served(api);
     const troupe = await install({
       config: { models: { providers: { p: providerOf(api, server) } } },
@@ -189,7 +189,7 @@ describe.each(APIS)('a conversation that is too long on %s', (api) => {
     expect(bodyOf(server.requests.at(-1)!)).toContain('rule-4711');
   });
 
-  it('ends in words that a person can use, when there is nothing to shorten', async () => {
+  it('ends with advice for the user when there is nothing to compact', async () => {
     const server = await served(api);
     const troupe = await install({
       config: { models: { providers: { p: providerOf(api, server) } } },

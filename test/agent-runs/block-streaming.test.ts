@@ -39,7 +39,7 @@ const blocksBy = async (defaults: object, wishes: object = {}) => {
   return steps;
 };
 
-it('blocks of at most so many characters come before the tools run, with text_end', {
+it('text_end sends blocks of limited size before the tools run', {
   timeout: 60_000,
 }, async () => {
   const steps = await blocksBy({
@@ -56,7 +56,7 @@ it('blocks of at most so many characters come before the tools run, with text_en
   expect(steps.slice(tool)).toEqual(['tool start', 'tool result', 'said It is two.']);
 });
 
-it('one block per message comes with message_end, the reasoning before it', {
+it('message_end sends one block per message, after its reasoning', {
   timeout: 60_000,
 }, async () => {
   const defaults = { blockStreamingDefault: 'on', blockStreamingBreak: 'message_end' };
@@ -70,11 +70,11 @@ it('one block per message comes with message_end, the reasoning before it', {
   ]);
 });
 
-it('no block comes by default', { timeout: 60_000 }, async () => {
+it('no block is sent by default', { timeout: 60_000 }, async () => {
   expect(await blocksBy({})).toEqual(['tool start', 'tool result']);
 });
 
-it('the configuration check refuses blocks that could not be', () => {
+it('the configuration check refuses invalid block settings', () => {
   const text = `{ agents: { defaults: {
     blockStreamingBreak: 'word_end',
     blockStreamingChunk: { minChars: 0 },

@@ -21,7 +21,7 @@ const deleted = async (troupe: Installation): Promise<void> => {
   await eventually(() => expect(troupe.sessionRow(MAIN)).toBeUndefined());
 };
 
-it('leaves the list; who writes to it later begins another, whose model sees nothing of it', async () => {
+it('leaves the list; a later message starts a new session without its history', async () => {
   const server = await startModelServer({ api: 'openai-completions' });
   onTestFinished(() => server.close());
   const troupe = await install({
@@ -47,7 +47,7 @@ it('leaves the list; who writes to it later begins another, whose model sees not
   expect(JSON.stringify(server.requests[2]?.body)).not.toContain('vermilion');
 });
 
-it('aborts the run that goes on, whose end is told once', async () => {
+it('aborts the active run and publishes its end once', async () => {
   const troupe = await install({ config: {} });
   const runId = await troupe.send(MAIN, 'hello [[words:2000]] [[pace:20]]');
   await eventually(() => expect(troupe.sessionRow(MAIN)?.status).toBe('running'));

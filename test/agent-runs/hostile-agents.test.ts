@@ -157,7 +157,7 @@ const WELL = { status: 'ok', text: 'I am well.' };
 const SEEDS = (process.env['HOSTILE_SEEDS'] ?? '1').split(',').map(Number);
 
 it.each(SEEDS)(
-  'agents that harm pass no ceiling of what one message may lead to: %i',
+  'hostile agents exceed no limit of the tree of one message: %i',
   { timeout: 180_000 },
   async (seed) => {
     const pick = picksOf(seed);
@@ -214,7 +214,7 @@ async function ask({ system }: Installation, to: Address, event: Message): Promi
 }
 
 it.each(SEEDS)(
-  'clients that reset, delete, stop and speak into all that goes on leave nothing behind: %i',
+  'clients that reset, delete, stop and send to active sessions leave nothing behind: %i',
   { timeout: 240_000 },
   async (seed) => {
     const pick = picksOf(seed + 1_000);

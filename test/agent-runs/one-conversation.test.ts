@@ -29,7 +29,7 @@ const wants = (...calls: { id: string; name: string; args: object }[]): Plan => 
 const DOT =
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 
-it('goes from provider to provider with all its thoughts, calls and results', async () => {
+it('moves between providers with all its reasoning, calls and results', async () => {
   const servers = await Promise.all(APIS.map(served));
   const entries = APIS.map((api, at) => [`p${at}`, providerOf(api, servers[at]!)]);
   const troupe = await install({
@@ -56,7 +56,7 @@ it('goes from provider to provider with all its thoughts, calls and results', as
   for (let round = 0; round < 2 * APIS.length; round++) expect(last).toContain(`question ${round}`);
 });
 
-it.each(APIS)('an image of a person, and one that a tool read, reach %s', async (api) => {
+it.each(APIS)('an image of a user, and one that a tool read, reach %s', async (api) => {
   const server = await served(api);
   const troupe = await install({
     config: { models: { providers: { p: providerOf(api, server) } } },
@@ -74,7 +74,7 @@ it.each(APIS)('an image of a person, and one that a tool read, reach %s', async 
   expect(shown).toBe(2);
 });
 
-it('what the message tool said is in the conversation, and the reply does not repeat it', async () => {
+it('text of the message tool is in the conversation, and the reply does not repeat it', async () => {
   const server = await served('google-generative-ai');
   const troupe = await install({
     config: { models: { providers: { p: providerOf('google-generative-ai', server) } } },
@@ -89,7 +89,7 @@ it('what the message tool said is in the conversation, and the reply does not re
   ]);
 });
 
-it('a key that is refused gives way to the next, and is not tried again', async () => {
+it('a refused key is replaced by the next one and not tried again', async () => {
   const server = await startAnthropicServer({ apiKey: 'the-good-key' });
   onTestFinished(() => server.close());
   const entry = {
@@ -107,7 +107,7 @@ it('a key that is refused gives way to the next, and is not tried again', async 
   expect(server.requests).toHaveLength(3);
 });
 
-it('a day’s tokens that are used up stop the next run before it asks anybody', async () => {
+it('an exhausted daily token budget stops the next run before any model request', async () => {
   const server = await served('openai-responses');
   const troupe = await install({
     config: {

@@ -30,7 +30,7 @@ const opened = async (agents: object = {}, data = scratchFolder()) => {
 const stall: Plan = { kind: 'stall', deltas: ['Let me think', ' about it'] };
 const says = (text: string): Plan => ({ kind: 'answer', deltas: [text] });
 
-it('a run that is stopped ends as aborted, and its call of the model is left', async () => {
+it('a stopped run ends as aborted, and its model request is cancelled', async () => {
   const { server, troupe } = await opened();
   server.script(stall);
   const runId = await troupe.send(MAIN, 'think long');
@@ -47,7 +47,7 @@ it('a run that is stopped ends as aborted, and its call of the model is left', a
   expect((await troupe.run(MAIN, 'are you there?')).row.text).toBe('Here I am.');
 });
 
-it('a run whose time is up says so, and its call of the model is left', async () => {
+it('a run past its time limit reports it, and its model request is cancelled', async () => {
   const { server, troupe } = await opened();
   server.script(stall);
   const { row } = await troupe.run(MAIN, 'think long', { timeoutMs: 700 });
@@ -56,7 +56,7 @@ it('a run whose time is up says so, and its call of the model is left', async ()
   await eventually(() => expect(server.requests[0]?.aborted).toBe(true));
 });
 
-it('a message that interrupts ends the run that goes on, and is answered itself', async () => {
+it('an interrupting message ends the active run and is answered itself', async () => {
   const { server, troupe } = await opened();
   server.script(stall, says('At once.'));
   const first = await troupe.send(MAIN, 'think long');
@@ -67,7 +67,7 @@ it('a message that interrupts ends the run that goes on, and is answered itself'
   expect(server.requests).toHaveLength(2);
 });
 
-it('messages that are collected are one run, whose end is told of each', async () => {
+it('collected messages share one run, whose end is published for each', async () => {
   const { server, troupe } = await opened();
   server.script({ kind: 'answer', deltas: ['First.'], thinkMs: 300 }, says('Both of you.'));
   const first = await troupe.send(MAIN, 'begin');
@@ -84,7 +84,7 @@ it('messages that are collected are one run, whose end is told of each', async (
   expect(server.requests).toHaveLength(2);
 });
 
-it('a model that repeats itself is told so, and stopped when it does not heed it', async () => {
+it('a model that repeats itself gets a warning, and is stopped when it continues', async () => {
   const { server, troupe } = await opened();
   let n = 0;
   server.otherwise(() => ({
@@ -129,7 +129,7 @@ it.each(CEILINGS)(
   },
 );
 
-it('a run goes on when its process has gone and come back, and is told from offset 0', async () => {
+it('a run continues after its process restarted, and its answer is streamed from offset 0', async () => {
   const { server, troupe, open } = await opened();
   const call = { id: 'call_1', name: 'calculate', args: { expression: '6*7' } };
   server.script({ kind: 'answer', deltas: ['I look. '], calls: [call] }, stall);

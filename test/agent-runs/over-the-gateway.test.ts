@@ -50,7 +50,7 @@ const ended = (client: Client, runId: string): Promise<Frame> =>
   });
 const textOf = ({ payload }: Frame): string => payload.message.content[0].text as string;
 
-it('a command waits for a word, runs when it is given, and is not asked about again', async () => {
+it('a command waits for its approval, runs after it, and needs no second one', async () => {
   const { server, troupe, client } = await opened();
   const other = await enter(troupe);
   const command = 'touch made-on-the-host.txt';
@@ -82,7 +82,7 @@ it('a command waits for a word, runs when it is given, and is not asked about ag
   }
 });
 
-it('a command that is denied does not run, and the model hears who said so', async () => {
+it('a denied command does not run, and the model reads who denied it', async () => {
   const { server, troupe, client } = await opened();
   server.script(runs('touch never.txt'), says('Then I leave it.'));
   await send(client, 'make the file', 'r1');
@@ -93,7 +93,7 @@ it('a command that is denied does not run, and the model hears who said so', asy
   expect(JSON.stringify(server.requests[1]?.body)).toMatch(/Not run: \S+ denied it/);
 });
 
-it('a stream that is cut and made again is told as one answer', async () => {
+it('a stream that is cut and repeated is published as one answer', async () => {
   const { server, client } = await opened();
   server.script(
     { kind: 'cut', deltas: ['Something else ', 'and much longer than what comes'] },

@@ -178,7 +178,7 @@ describe.each(APIS)('a run on %s', (api) => {
     expect(server.requests).toHaveLength(plans.length + 1);
   });
 
-  it('waits as long as a rate limit says, and then answers', async () => {
+  it('waits as long as a rate limit requires, and then answers', async () => {
     const { server, troupe } = await opened(api);
     const asked: number[] = [];
     server.otherwise(() => {
@@ -194,7 +194,7 @@ describe.each(APIS)('a run on %s', (api) => {
     expect(asked[1]! - asked[0]!).toBeGreaterThanOrEqual(1_990);
   });
 
-  it('ends once, and says what to do, when the key is refused', async () => {
+  it('ends once, with advice, when the key is refused', async () => {
     const { server, troupe } = await opened(api);
     server.script({ kind: 'refuse', status: 401, type: 'authentication_error' });
     const { row } = await troupe.run(SESSION, 'what is it?');

@@ -16,7 +16,7 @@ const LEAK = [
   `i=0; while [ $i -lt 4000 ]; do echo '${PROVIDER}'; i=$((i+1)); done`,
 ].join('\n');
 
-it('are masked in results, deltas, output in the background, files and errors', async () => {
+it('are masked in results, deltas, background output, files and errors', async () => {
   const server = await startModelServer({ api: 'openai-completions' });
   onTestFinished(() => server.close());
   const troupe = await install({

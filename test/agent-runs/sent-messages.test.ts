@@ -88,7 +88,7 @@ const sent = (client: Client, runId: string, text: string) =>
       textOf(payload.message) === text,
   );
 
-it('a message is there when it is sent, once for each client, and the reply does not repeat it', {
+it('a message appears when it is sent, once for each client, and the reply does not repeat it', {
   ...DEADLINE,
 }, async () => {
   const { server, client, enter } = await open();
@@ -115,7 +115,7 @@ it('a message is there when it is sent, once for each client, and the reply does
   expect(followed().filter((message) => textOf(message) === 'Hello Ann!')).toHaveLength(1);
 });
 
-it('without an answer, and with an answer that failed, the message stays and nothing is added', {
+it('without an answer, or with a failed one, the message stays and nothing is added', {
   ...DEADLINE,
 }, async () => {
   const { server, client } = await open();
@@ -134,7 +134,7 @@ it('without an answer, and with an answer that failed, the message stays and not
   expect(await history(client, 'failed')).toEqual(['Hello Bob!']);
 });
 
-it('a message of a run that is stopped stays, and the end does not repeat it', {
+it('a message of a stopped run stays, and the end does not repeat it', {
   ...DEADLINE,
 }, async () => {
   const { server, client } = await open();
@@ -147,7 +147,7 @@ it('a message of a run that is stopped stays, and the end does not repeat it', {
   expect(await history(client, 'stopped')).toEqual(['Hello Ann!']);
 });
 
-it('25 messages of one run are all there, each once, whatever marks tell them apart', {
+it('25 messages of one run all appear once, whatever ids distinguish them', {
   ...DEADLINE,
 }, async () => {
   const { server, client } = await open();
@@ -174,7 +174,7 @@ it('25 messages of one run are all there, each once, whatever marks tell them ap
   for (const text of texts) expect(last.split(JSON.stringify(text)).length - 1).toBe(1);
 });
 
-it('hooks see a message before people do, and may change or cancel it', {
+it('hooks receive a message before clients do, and may change or cancel it', {
   ...DEADLINE,
 }, async () => {
   const { server, client } = await open();

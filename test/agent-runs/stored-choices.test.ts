@@ -33,7 +33,7 @@ const opened = async (own: object) => {
   return { troupe, server };
 };
 
-it('an unknown thinking level never reaches the provider: the level of the agent does', async () => {
+it('an unknown thinking level is replaced by the agent’s level before the request', async () => {
   const { troupe, server } = await opened({ thinking: 'banana' });
   const { row } = await troupe.run(MAIN, 'hello');
   expect(row.status).toBe('ok');
@@ -43,7 +43,7 @@ it('an unknown thinking level never reaches the provider: the level of the agent
   });
 });
 
-it('an unknown model does not end the run: the model of the agent answers, and the reply says so', async () => {
+it('an unknown model is replaced by the agent’s model, and the reply says so', async () => {
   const { troupe } = await opened({ model: 'gone/away' });
   const { row } = await troupe.run(MAIN, 'hello');
   expect(row).toMatchObject({ status: 'ok', model: 'p/claude-haiku-4-5' });

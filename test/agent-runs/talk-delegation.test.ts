@@ -49,7 +49,7 @@ function expectReportsOf(text: string, towns: readonly string[]): void {
 }
 
 describe.each(APIS)('three subagents at once on %s', (api) => {
-  it('are told of in the run that goes on, and the person reads one answer', async () => {
+  it('are reported to the active run, and the user reads one answer', async () => {
     const all = gate();
     const { troupe, turns } = await play(api, async (turn) => {
       if (turn.isSubagent) return says(findingOf(townOf(turn)));
@@ -82,7 +82,7 @@ describe.each(APIS)('three subagents at once on %s', (api) => {
     expect(told.events.filter((one) => one.stream === 'lifecycle')).toHaveLength(2);
   });
 
-  it('are told of in one message when the run is over, and begin one run of their own', async () => {
+  it('are reported in one message after the run, which starts one new run', async () => {
     const all = gate();
     const { troupe } = await play(
       api,
@@ -113,7 +113,7 @@ describe.each(APIS)('three subagents at once on %s', (api) => {
     expect(second.events[0]).toMatchObject({ phase: 'start', origin: { kind: 'subagents' } });
   });
 
-  it('are waited for by their calls, each of which has its own result', async () => {
+  it('can be awaited by their calls, each with its own result', async () => {
     const { troupe, turns } = await play(api, (turn) => {
       if (turn.isSubagent) return says(findingOf(townOf(turn)));
       if (turn.results.length === 0) return spawnsAll({ wait: true });
@@ -137,7 +137,7 @@ describe.each(APIS)('three subagents at once on %s', (api) => {
   });
 });
 
-it('one that ends alone, when the run is over, is told of by a follow-up', async () => {
+it('a subagent that ends alone after the run is reported by a follow-up', async () => {
   const { opened, open } = gate();
   const { troupe } = await play('anthropic-messages', async (turn) => {
     if (turn.isSubagent) {
@@ -160,7 +160,7 @@ it('one that ends alone, when the run is over, is told of by a follow-up', async
   expect(subagents).toMatchObject([{ status: 'completed', reported: 'followup' }]);
 });
 
-it('a failure is told with its reason, and those that went well beside it', async () => {
+it('a failure is reported with its reason, beside the successful results', async () => {
   const { troupe } = await play('anthropic-messages', (turn) => {
     if (turn.isSubagent && townOf(turn) === 'Oslo')
       return { kind: 'refuse', status: 400, type: 'invalid_request_error', message: 'no Oslo' };
@@ -176,7 +176,7 @@ it('a failure is told with its reason, and those that went well beside it', asyn
   expect(subagents.find(({ label }) => label === 'Oslo')?.reason).toContain('no Oslo');
 });
 
-it('what a subagent says to others while it works is not what it found', async () => {
+it('messages of a subagent to other agents are not part of its findings', async () => {
   const { opened, open } = gate();
   const script: Script = async ({ agent, isSubagent, isOfAgent, results }) => {
     if (agent === 'coder') return says('you are welcome');

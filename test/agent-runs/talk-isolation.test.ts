@@ -40,7 +40,7 @@ const handsOn =
   };
 
 describe.each(APIS)('a subagent on %s', (api) => {
-  it('is shown its task and nothing of what its parent knows', async () => {
+  it('receives its task and nothing else of its parent’s context', async () => {
     const { troupe, turns } = await play(api, handsOn({ context: 'there are pears, too' }));
     for (const [name, text] of Object.entries({ ...SECRETS, ...SHARED }))
       if (name !== 'conversation') write(troupe.workspace(), name, text);
@@ -59,7 +59,7 @@ describe.each(APIS)('a subagent on %s', (api) => {
     for (const secret of Object.values(SECRETS)) expect(parent).toContain(secret);
   });
 
-  it('has the tools that policy leaves, and the parent reads which were cut and why', async () => {
+  it('has the tools that policy allows, and the parent reads which were removed and why', async () => {
     const asked = ['read', 'write', 'clock', 'exec', 'sessions_spawn'];
     const { troupe, turns } = await play(api, handsOn({ tools: asked }));
     await troupe.run(MAIN, 'hand it on');
@@ -86,7 +86,7 @@ const FILES = {
   },
 };
 
-it('its files are its own: nothing of its parent’s is there, and nothing of it is left behind', async () => {
+it('has a workspace of its own, without its parent’s files, which is removed afterwards', async () => {
   const child: Script = ({ results }) => {
     if (results.length > 0) return says(JSON.stringify(results));
     return wants(
@@ -104,7 +104,7 @@ it('its files are its own: nothing of its parent’s is there, and nothing of it
   expect(readFileSync(join(troupe.workspace(), 'apples.txt'), 'utf8')).toBe('seven apples');
 });
 
-it('works on its parent’s files where the parent says so', async () => {
+it('works in its parent’s workspace when the parent requests it', async () => {
   const child: Script = ({ results }) => {
     if (results.length > 0) return says(JSON.stringify(results));
     return wants(
@@ -120,7 +120,7 @@ it('works on its parent’s files where the parent says so', async () => {
   expect(readFileSync(join(troupe.workspace(), 'pears.txt'), 'utf8')).toBe('two');
 });
 
-it('may not write by default, and cannot call what it was not given', async () => {
+it('is read-only by default, and cannot call tools that it was not granted', async () => {
   const child: Script = ({ results }) => {
     if (results.length > 0) return says(JSON.stringify(results));
     return wants(

@@ -108,7 +108,7 @@ function expectPlaces(turns: readonly Turn[], places: number): void {
   }
 }
 
-it('three work, twenty wait, the twenty-fourth is refused', async () => {
+it('three subagents run, twenty wait, the twenty-fourth is refused', async () => {
   const hold = gate();
   const works = Array.from({ length: 26 }, (_, n): Work => ({ maxTokens: 1_000 + n }));
   const { troupe, turns } = await play('anthropic-messages', async (turn) => {
@@ -150,7 +150,7 @@ it.each<[string, object, object, Work, number]>([
   }
 });
 
-it('one that goes on for ever is stopped at its turns, its tokens and its time', async () => {
+it('an endless subagent is stopped by its turn, token and time limits', async () => {
   const forever = (turn: Turn): Plan => {
     if (!turn.isSubagent) return worker(turn);
     const { outputTokens = 7 } = JSON.parse(turn.said) as Work;
@@ -232,7 +232,7 @@ function expectWithinLimits(rows: readonly SubagentRow[]): void {
   expect(cost).toBeLessThanOrEqual(LIMITS.maxCostPerTreeUsd + overCost);
 }
 
-it('no sequence of spawns, wherever they come from, passes a ceiling', {
+it('no sequence of spawns, wherever they come from, exceeds a limit', {
   timeout: 90_000,
 }, async () => {
   const config = limited(LIMITS, { maxTokens: 9_000 });

@@ -59,8 +59,8 @@ const say = ({ system }: Installation, sessionKey: string, event: { type: string
     timeoutMs: 20_000,
   });
 
-describe('a message is', () => {
-  it('ok: with the reply, and when', async () => {
+describe('the status of a message is', () => {
+  it('ok with the reply and its time', async () => {
     const played = await play(
       API,
       sender(({ said }) => says(said === 'hello' ? 'hi' : 'REPLY_SKIP')),
@@ -79,7 +79,7 @@ describe('a message is', () => {
   });
 
   it.each([{ timeoutSeconds: 0 }, { waitForResponse: false }, { timeout: 0 }])(
-    'accepted where the answer is not waited for: %j',
+    'accepted when the sender does not wait for the answer: %j',
     async (wish) => {
       const hold = gate();
       const others: Script = async ({ said }) => {
@@ -99,7 +99,7 @@ describe('a message is', () => {
   );
 
   it.each([{ timeoutSeconds: 1 }, { timeout: 900 }])(
-    'timeout where it takes longer, and the exchange goes on behind: %j',
+    'timeout when the answer takes longer, and the exchange continues: %j',
     async (wish) => {
       const hold = gate();
       const others: Script = async ({ said }) => {
@@ -121,7 +121,7 @@ describe('a message is', () => {
     },
   );
 
-  it('error where the other’s run fails', async () => {
+  it('error when the other agent’s run fails', async () => {
     const others: Script = () => ({ kind: 'refuse', status: 400, message: 'out of ink' });
     const played = await play(API, sender(others), crew());
     const result = await sent(played, hello());
@@ -131,7 +131,7 @@ describe('a message is', () => {
     expect(conversations).toMatchObject([{ end: 'failed', turns: [{ status: 'error' }] }]);
   });
 
-  it('refused where too many wait, and says whose limit it is', async () => {
+  it('refused when too many messages wait, with the limit', async () => {
     const hold = gate();
     const others: Script = async () => {
       await hold.opened;
@@ -154,7 +154,7 @@ describe('a message is', () => {
     expect((await heardBy(troupe, CODER)).map(({ text }) => text)).toEqual(['first', 'second']);
   });
 
-  it('refused where it would go to the sender itself: loop', async () => {
+  it('refused with loop when the target is the sender itself', async () => {
     const played = await play(API, sender(), crew());
     const result = await sent(played, { sessionKey: MAIN, message: 'hello me' });
     expect(result).toMatchObject({ status: 'refused', reason: 'loop', delivered: false });
@@ -212,7 +212,7 @@ describe('a message is', () => {
     expect(conversationsOf(played.troupe)).toEqual([]);
   });
 
-  it('found by a label, by how it begins, and told of when several do', async () => {
+  it('ambiguous when several labels have the prefix, and a unique label or prefix is found', async () => {
     const played = await play(
       API,
       sender(() => says('REPLY_SKIP')),
@@ -243,7 +243,7 @@ describe('after the first answer', () => {
       .map(({ sessionKey }) => sessionKey);
   const chatty: Script = ({ request }) => says(`and another thing, number ${request}`);
 
-  it.each([0, 1, 2, 3, 4, 5])('%i replies go back and forth, the sender first', async (turns) => {
+  it.each([0, 1, 2, 3, 4, 5])('%i replies are exchanged, the first by the sender', async (turns) => {
     const config = { ...crew(), session: { agentToAgent: { maxPingPongTurns: turns } } };
     const played = await play(API, sender(chatty), config);
     await sent(played, hello());
@@ -255,7 +255,7 @@ describe('after the first answer', () => {
   });
 
   it.each(['REPLY_SKIP', ' REPLY_SKIP\n', 'NO_REPLY'])(
-    '%j ends it, and nobody reads the word',
+    '%j ends the exchange and is not delivered',
     async (word) => {
       const others: Script = ({ said }) => says(said === 'hello' ? 'hi' : word);
       const played = await play(API, sender(others), crew());
@@ -270,7 +270,7 @@ describe('after the first answer', () => {
     },
   );
 
-  it('each side is told its role, the turn and both sessions', async () => {
+  it('each side receives its role, the turn and both sessions', async () => {
     const played = await play(API, sender(chatty), {
       ...crew(),
       session: { agentToAgent: { maxPingPongTurns: 2 } },
@@ -299,7 +299,7 @@ describe('a chain of agents', () => {
     ]);
   };
 
-  it('is cut where it would come back: A → B → C → A', async () => {
+  it('is cut where it would return to a visited session: A → B → C → A', async () => {
     const { troupe } = await play(API, asksOn, crew());
     await troupe.run(MAIN, 'tell the next');
     const { conversations } = await settled(troupe);
@@ -323,7 +323,7 @@ describe('a chain of agents', () => {
     ]);
   });
 
-  it('is cut where the messages of one person’s word are used up', async () => {
+  it('is cut when the messages allowed for one user message are used up', async () => {
     const { troupe } = await play(API, asksOn, {
       ...crew(),
       session: { agentToAgent: { maxMessages: 1 } },
@@ -336,7 +336,7 @@ describe('a chain of agents', () => {
   });
 });
 
-it('what is urgent goes before what waits, what is not behind it', async () => {
+it('an urgent message goes before waiting ones, other messages behind them', async () => {
   const hold = gate();
   const others: Script = async ({ said, agent }) => {
     if (agent === 'coder' && said === 'first') await hold.opened;
@@ -365,9 +365,9 @@ it('what is urgent goes before what waits, what is not behind it', async () => {
   ]);
 });
 
-describe('waits that would close a circle are answered at once', () => {
+describe('waits that would form a cycle are answered immediately', () => {
   const ids = ['main', 'coder', 'carl'];
-  it.each([2, 3])('of %i sessions, each of which waits for the next', async (size) => {
+  it.each([2, 3])('for %i sessions that each wait for the next', async (size) => {
     const met = gate();
     const asking = new Set<string>();
     const script: Script = async ({ agent, said, results }) => {

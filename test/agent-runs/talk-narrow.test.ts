@@ -37,7 +37,7 @@ const expectFree = (troupe: Installation) =>
       expect([running, waiting]).toEqual([0, 0]);
   });
 
-it('a chain of three agents that wait for each other ends, and the first has the answer', async () => {
+it('a chain of three agents that wait for each other ends, and the first gets the answer', async () => {
   const next: Readonly<Record<string, string>> = { main: 'coder', coder: 'carl' };
   const script: Script = ({ agent, said, results }) => {
     if (said !== 'ask on') return says('REPLY_SKIP');
@@ -82,7 +82,7 @@ it('a run that waits for three subagents, each of which asks another agent, ends
   await expectFree(troupe);
 });
 
-it('two people’s runs that ask each other’s agents come one after the other, and both end', async () => {
+it('two users’ runs that ask each other’s agents run in turn, and both end', async () => {
   const both = gate();
   let asked = 0;
   const script: Script = async ({ agent, said, results }) => {

@@ -73,7 +73,7 @@ const reportsIn = async (troupe: Installation, key: string): Promise<string> =>
     .join('\n');
 
 describe.each(['session.reset', 'session.close'])('after %s', (how) => {
-  it('all are killed under cascade, those below them, too, and nobody hears of them', async () => {
+  it('cascade kills all subagents and their subagents without a report', async () => {
     const { troupe, open } = await tree('cascade');
     await say(troupe, how);
     await settled(troupe);
@@ -83,7 +83,7 @@ describe.each(['session.reset', 'session.close'])('after %s', (how) => {
     expect(await reportsIn(troupe, MAIN)).toBe('');
   });
 
-  it('all end under adopt, and who takes them over hears of each once', async () => {
+  it('adopt lets all end, and the new session gets one report of each', async () => {
     const { troupe, open } = await tree('adopt');
     await say(troupe, how);
     open();
@@ -100,7 +100,7 @@ describe.each(['session.reset', 'session.close'])('after %s', (how) => {
     expect(await reportsIn(troupe, other)).toBe('');
   });
 
-  it('those at work end under detach, those that wait never begin, nobody hears of them', async () => {
+  it('detach lets active ones end and never starts waiting ones, without a report', async () => {
     const { troupe, open } = await tree('detach');
     await say(troupe, how);
     open();

@@ -33,7 +33,7 @@ async function calls(troupe: Installation, sessionKey: string, tool: string, arg
   return (called as { result: string }).result;
 }
 
-it('is what every tool goes by, from the file to the words of the refusal', {
+it('applies to every tool, and its refusals name the configuration key', {
   timeout: 120_000,
 }, async () => {
   const troupe = await install({ config });
@@ -72,7 +72,7 @@ it('is what every tool goes by, from the file to the words of the refusal', {
   });
 });
 
-it('keeps agents apart where the file says nothing', { timeout: 120_000 }, async () => {
+it('separates agents by default', { timeout: 120_000 }, async () => {
   const { tools: _, ...silent } = config;
   const troupe = await install({ config: silent });
   await troupe.run(WRITER, 'hello');

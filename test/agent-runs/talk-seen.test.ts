@@ -43,7 +43,7 @@ const streamOf = (client: Client, stream: string): readonly Frame['payload'][] =
     .map(({ payload }): Frame['payload'] => payload)
     .filter((one) => one.stream === stream);
 
-it('a subagent begins and ends before the eyes of its parent’s people', async () => {
+it('clients of the parent see a subagent begin and end', async () => {
   const script: Script = ({ isSubagent, said, results }) => {
     if (isSubagent && said === 'fail') return { kind: 'refuse', status: 400, message: 'no paper' };
     if (isSubagent) return says('seven');
@@ -81,7 +81,7 @@ it('a subagent begins and ends before the eyes of its parent’s people', async 
   expect(finalsIn(client, MAIN)).toEqual(['One worked, one did not.']);
 });
 
-it('results of subagents are no message of a person, and are answered by one', async () => {
+it('results of subagents are not shown as a user message, and one answer follows', async () => {
   const hold = gate();
   const script: Script = async ({ isSubagent, said, results }) => {
     if (isSubagent) {
@@ -119,7 +119,7 @@ const talk =
     return wants(['sessions_send', { sessionKey: CODER, message: 'how is it?' }]);
   };
 
-it('what came of a conversation is told once to the people of the one who was asked', async () => {
+it('the result of a conversation is announced once to the users of the target session', async () => {
   const { troupe } = await play(API, talk('Main asked how it is; it compiles.'), CREW);
   const client = await enter(troupe);
   await send(client, CODER, 'are you there?');
@@ -134,7 +134,7 @@ it('what came of a conversation is told once to the people of the one who was as
   for (const word of ['REPLY_SKIP', 'Agent-to-agent']) expect(events).not.toContain(word);
 });
 
-it('nobody is told where the one who was asked keeps silent', async () => {
+it('a silent target announces nothing', async () => {
   const { troupe } = await play(API, talk('ANNOUNCE_SKIP'), CREW);
   const client = await enter(troupe);
   await send(client, CODER, 'are you there?');
@@ -145,7 +145,7 @@ it('nobody is told where the one who was asked keeps silent', async () => {
   for (const word of ['ANNOUNCE_SKIP', 'Agent-to-agent']) expect(events).not.toContain(word);
 });
 
-it('nobody is asked to announce anything where no person ever talked', async () => {
+it('a session without users is not asked for an announcement', async () => {
   const { troupe, turns } = await play(API, talk('hear, hear'), CREW);
   const client = await enter(troupe);
   await send(client, MAIN, 'ask the coder');

@@ -58,7 +58,7 @@ const readings = async (troupe: Installation): Promise<number> => {
   return JSON.stringify(read).split(FOUND).length - 1;
 };
 
-it('a run that is aborted while it waits hears of the result by a report, once', async () => {
+it('a run that is aborted while it waits gets the result once, by a report', async () => {
   const { troupe, open } = await waiting();
   const runId = await troupe.send(MAIN, 'count');
   await runs(troupe);
@@ -78,7 +78,7 @@ it('a run that is aborted while it waits hears of the result by a report, once',
   expect(await readings(troupe)).toBe(1);
 });
 
-it('a run whose time is up while it waits leaves the result to the next one, once', async () => {
+it('a run that times out while it waits leaves the result to the next run, once', async () => {
   const { troupe, open } = await waiting();
   const runId = await troupe.send(MAIN, 'count', { timeoutMs: 3_000 });
   await runs(troupe);
@@ -89,7 +89,7 @@ it('a run whose time is up while it waits leaves the result to the next one, onc
   expect(await readings(troupe)).toBe(1);
 });
 
-it('a subagent whose time is up answers the call that waits with what happened', async () => {
+it('a subagent that times out answers the waiting call with its status', async () => {
   const { troupe, open } = await waiting({
     agents: { spawnDefaults: { sandbox: { timeout: 1_500 } } },
   });
@@ -103,7 +103,7 @@ it('a subagent whose time is up answers the call that waits with what happened',
   expect(await readings(troupe)).toBe(0);
 });
 
-it('a session that begins anew while it waits ends its subagent, and hears nothing of it', async () => {
+it('a session that is reset while it waits ends its subagent and gets no report', async () => {
   const { troupe, open } = await waiting();
   const runId = await troupe.send(MAIN, 'count');
   await runs(troupe);
@@ -117,7 +117,7 @@ it('a session that begins anew while it waits ends its subagent, and hears nothi
   expect((await heardBy(troupe, MAIN)).map(({ origin }) => origin)).toEqual([undefined, undefined]);
 });
 
-it('a session that begins anew and adopts reads the result as one of its own, once', async () => {
+it('a session that is reset under adopt gets the result once', async () => {
   const { troupe, open } = await waiting({ agents: { spawnDefaults: { onParentReset: 'adopt' } } });
   await troupe.send(MAIN, 'count');
   await runs(troupe);
@@ -129,7 +129,7 @@ it('a session that begins anew and adopts reads the result as one of its own, on
   expect((await heardBy(troupe, MAIN)).at(-1)!.text.startsWith(REPORTS)).toBe(true);
 });
 
-it('a session that begins anew and detaches lets it end, and nobody is told', async () => {
+it('a session that is reset under detach lets the subagent end without a report', async () => {
   const { troupe, open } = await waiting({
     agents: { spawnDefaults: { onParentReset: 'detach' } },
   });

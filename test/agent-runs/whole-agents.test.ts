@@ -63,7 +63,7 @@ const troupeOn = async (
 
 describe('an agent at work in its workspace', () => {
   it.skipIf(noSandbox !== undefined)(
-    'reads, mends and runs a file behind the boundary, and nobody is asked',
+    'reads, fixes and runs a file behind the boundary without an approval',
     async () => {
       const { server, troupe } = await troupeOn('anthropic-messages', {
         files: { 'sum.sh': 'echo "the sum is $((40 + 1))"\n', 'AGENTS.md': 'Always be exact.' },
@@ -99,7 +99,7 @@ describe('an agent at work in its workspace', () => {
     },
   );
 
-  it('goes on with what it can do when a tool may not be used', async () => {
+  it('continues without a tool that it may not use', async () => {
     const { server, troupe } = await troupeOn('openai-responses', {
       tools: { deny: ['group:fs'] },
     });
@@ -117,7 +117,7 @@ describe('an agent at work in its workspace', () => {
   });
 
   it.skipIf(noSandbox !== undefined)(
-    'uses a skill with its secret, which no model and no transcript sees',
+    'uses a skill with its secret, which no model and no transcript contains',
     async () => {
       const skill = [
         '---',
@@ -151,8 +151,8 @@ describe('an agent at work in its workspace', () => {
   );
 });
 
-describe('an agent that looks things up', () => {
-  it('searches, and reads the page it found, marked as what comes from outside', async () => {
+describe('an agent that searches the web', () => {
+  it('searches, and reads the page it found, marked as from outside', async () => {
     const site = await openSite({
       '/search': (request, response) => {
         const query = new URL(request.url!, site.url).searchParams.get('q');
@@ -190,8 +190,8 @@ describe('an agent that looks things up', () => {
   });
 });
 
-describe('an agent that is spoken to while it works', () => {
-  it('hears it before the next call, makes no call that had not begun, and answers once', async () => {
+describe('an agent that receives a message while it works', () => {
+  it('reads it before the next request, skips calls that have not started, and answers once', async () => {
     let release = () => {};
     const held = new Promise<void>((resolve) => (release = resolve));
     const site = await openSite({
@@ -238,8 +238,8 @@ describe('an agent that is spoken to while it works', () => {
   });
 });
 
-describe('an agent that remembers', () => {
-  it('shortens what does not fit, and finds in another session what it had noted', async () => {
+describe('an agent with memory', () => {
+  it('compacts a conversation that does not fit, and finds its notes from another session', async () => {
     const { server, troupe } = await troupeOn('openai-responses', {
       model: { contextWindow: 12_000 },
       agents: { reserveTokens: 2_000 },
@@ -267,8 +267,8 @@ describe('an agent that remembers', () => {
   });
 });
 
-describe('an agent with a job', () => {
-  it.skipIf(noSandbox !== undefined)('does it when the time has come, once', async () => {
+describe('an agent with a scheduled job', () => {
+  it.skipIf(noSandbox !== undefined)('runs it once at its time', async () => {
     const { server, troupe } = await troupeOn('anthropic-messages');
     const at = new Date(Date.now() + 2_500).toISOString();
     server.script(

@@ -3,9 +3,9 @@ import { Answer } from '../../../agent/models/answer.ts';
 
 const continuation = { provider: 'p', model: 'm', blocks: [{ type: 'tool_use', id: 'c1' }] };
 
-describe('an answer that was cut', () => {
+describe('a truncated answer', () => {
   it.each(['length', 'refusal'] as const)(
-    'by %s within a call has neither the call nor what would send it back',
+    'by %s within a call has neither the call nor its continuation',
     (stop) => {
       const answer = new Answer();
       answer.text('I look.');
@@ -20,7 +20,7 @@ describe('an answer that was cut', () => {
     },
   );
 
-  it('in its text keeps what the provider wants back, as one that is whole does', () => {
+  it('keeps its continuation when only the text is truncated', () => {
     const cut = new Answer();
     cut.continueWith(continuation);
     cut.stop('length');

@@ -34,7 +34,7 @@ const refusal = (act: () => unknown): TroupeError => {
 };
 
 describe('the default model', () => {
-  it('is the offline model until there is a key or an own provider', () => {
+  it('is the offline model until a key or a provider is configured', () => {
     expect(createModelCatalog(none, { clock }).defaultModel()).toBe('offline/troupe-offline');
     expect(createModelCatalog(none, { clock, env: keys }).defaultModel()).toBe(
       'anthropic/claude-opus-5-5',
@@ -60,7 +60,7 @@ describe('the default model', () => {
 describe('resolving a model’s name', () => {
   const catalog = createModelCatalog(local, { clock, env: keys });
 
-  it('takes provider/model, known or not, with the bounds that were configured', () => {
+  it('accepts provider/model, known or not, with the configured limits', () => {
     expect(catalog.resolve('local/qwen').model).toEqual({
       id: 'qwen',
       contextWindow: 32_000,
@@ -75,7 +75,7 @@ describe('resolving a model’s name', () => {
     expect(catalog.resolve('offline/troupe-offline').provider.id).toBe('offline');
   });
 
-  it('takes a bare name when exactly one provider has it', () => {
+  it('accepts a bare name that exactly one provider has', () => {
     expect(catalog.resolve('qwen').name).toBe('local/qwen');
     expect(catalog.resolve('org/llama').name).toBe('local/org/llama');
     expect(catalog.resolve('claude-opus-5-5').name).toBe('anthropic/claude-opus-5-5');
@@ -87,7 +87,7 @@ describe('resolving a model’s name', () => {
     expect(error.message).toContain('local/gpt-5.5 or openai/gpt-5.5');
   });
 
-  it('lets a model that only lacks a key say which one to set', async () => {
+  it('reports the missing key of a known model', async () => {
     const keyless = createModelCatalog(none, { clock });
     for (const name of ['claude-opus-5-5', 'anthropic/claude-opus-5-5']) {
       const { provider, model } = keyless.resolve(name);
@@ -98,7 +98,7 @@ describe('resolving a model’s name', () => {
     expect(keyless.names()).toEqual(['offline/troupe-offline']);
   });
 
-  it('knows the protocol of a provider by its name, and asks for it otherwise', () => {
+  it('derives the protocol from a known provider name, and requires it otherwise', () => {
     const tuned = { providers: { anthropic: { models: [{ id: 'claude-x', maxTokens: 9 }] } } };
     expect(createModelCatalog(tuned, { clock }).resolve('claude-x').model.maxTokens).toBe(9);
     const unknown = { providers: { acme: { baseUrl: 'http://127.0.0.1:9' } } };
@@ -107,7 +107,7 @@ describe('resolving a model’s name', () => {
   });
 
   it.each(['nonsense', 'offline/other', 'nobody/model', 'local/', '/qwen', ''])(
-    'refuses "%s" and says what exists',
+    'refuses "%s" and lists what exists',
     (name) => {
       const error = refusal(() => catalog.resolve(name));
       expect(error.code).toBe('INVALID_ARGUMENT');
@@ -141,7 +141,7 @@ describe('secrets of the catalog', () => {
     expect(refusal(() => catalog.resolve('x')).message).not.toContain(secret);
   });
 
-  it('are refused at once, unnamed, when no header could carry them', () => {
+  it('are refused immediately, without being shown, when they are invalid in a header', () => {
     for (const [id, entry] of Object.entries(settings.providers)) {
       const broken = {
         ...entry,
@@ -156,7 +156,7 @@ describe('secrets of the catalog', () => {
     }
   });
 
-  it('of the environment never go to an address that was configured', async () => {
+  it('of the environment are never sent to a configured address', async () => {
     const server = await startOpenAiServer();
     try {
       const catalog = createModelCatalog(
@@ -184,7 +184,7 @@ describe('the profiles of a provider', () => {
       .resolve('p/m')
       .profiles.map(({ id, provider }) => `${provider.id}:${id}`);
 
-  it('are its keys in order, of which apiKey is the first', () => {
+  it('are its keys in order, beginning with apiKey', () => {
     expect(idsOf({ providers: { p: entry } })).toEqual(['p:']);
     expect(idsOf({ providers: { p: { ...entry, apiKey: 'a-key', profiles } } })).toEqual([
       'p:default',
@@ -194,7 +194,7 @@ describe('the profiles of a provider', () => {
     expect(idsOf({ providers: { p: { ...entry, profiles } } })).toEqual(['p:work', 'p:spare']);
   });
 
-  it('make a known provider usable, and are in no error', () => {
+  it('make a known provider usable, and appear in no error', () => {
     const settings: ModelSettings = { providers: { openai: { profiles } } };
     expect(createModelCatalog(settings, { clock }).defaultModel()).toBe('openai/gpt-5.5');
     expect(inspect(createModelCatalog(settings, { clock }), { depth: 9 })).not.toContain('key-of');

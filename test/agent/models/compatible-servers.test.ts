@@ -117,13 +117,13 @@ describe('a tool call', () => {
     expect(heard.done[0]).toMatchObject({ stop: 'tools', calls });
   });
 
-  it('without a name is no call', async () => {
+  it('without a name is ignored', async () => {
     play([call({ index: 0, id: 'a' }, undefined, '{}')], 'tool_calls');
     expect((await ask()).error?.code).toBe('INTERNAL');
   });
 });
 
-describe('the end', () => {
+describe('the end of an answer', () => {
   it.each([
     ['stop', 'end'],
     ['eos', 'end'],
@@ -136,29 +136,29 @@ describe('the end', () => {
     expect((await ask()).done[0]).toMatchObject({ text: 'a', stop });
   });
 
-  it('by an error is one', async () => {
+  it('with an error is a failure', async () => {
     play([{ content: 'a' }], 'error');
     expect((await ask()).error?.code).toBe('UNAVAILABLE');
   });
 
-  it('by a refusal in words is a refusal', async () => {
+  it('with a refusal text is a refusal', async () => {
     play([{ refusal: 'I will not.' }], 'stop');
     expect((await ask()).done[0]).toMatchObject({ text: 'I will not.', stop: 'refusal' });
   });
 });
 
 describe('reasoning', () => {
-  it.each(['reasoning_content', 'reasoning'])('is heard in %s', async (field) => {
+  it.each(['reasoning_content', 'reasoning'])('is read from %s', async (field) => {
     play([{ [field]: 'hm', content: '' }, { content: 'a' }], 'stop');
     expect(await ask()).toMatchObject({ reasoning: 'hm', text: 'a' });
   });
 
-  it('that came twice is heard once', async () => {
+  it('that arrives twice is read once', async () => {
     play([{ reasoning_content: 'hm', reasoning: 'hm' }, { content: 'a' }], 'stop');
     expect((await ask()).reasoning).toBe('hm');
   });
 
-  it('goes back with the calls it led to, under the name it came by', async () => {
+  it('is sent back with its calls, in the field in which it arrived', async () => {
     play(
       [{ reasoning_content: 'h' }, { reasoning_content: 'm' }, call({ id: 'a' }, 'f', '{}')],
       'tool_calls',
@@ -187,7 +187,7 @@ describe('reasoning', () => {
 });
 
 describe('usage', () => {
-  it('is taken from the last event, with what was cached', async () => {
+  it('is read from the last event, including cached tokens', async () => {
     const details = { prompt_tokens_details: { cached_tokens: 4 } };
     play([{ content: 'a' }], 'stop', { prompt_tokens: 9, completion_tokens: 2, ...details });
     expect((await ask()).done[0]?.usage).toEqual({
@@ -197,7 +197,7 @@ describe('usage', () => {
     });
   });
 
-  it('is estimated where the server counts nothing, so that budgets are not blind', async () => {
+  it('is estimated when the server does not report it, because budgets need it', async () => {
     play([{ content: 'x'.repeat(400) }], 'stop');
     const { done } = await ask({ messages: [{ role: 'user', text: 'y'.repeat(4_000) }] });
     expect(done[0]?.usage.outputTokens).toBe(100);
@@ -205,7 +205,7 @@ describe('usage', () => {
     expect(done[0]?.usage.inputTokens).toBeLessThan(1_100);
   });
 
-  it('is not asked for where the server refuses stream_options', async () => {
+  it('is not requested from a server that refuses stream_options', async () => {
     await ask({}, false);
     expect(server.requests.at(-1)?.body).not.toHaveProperty('stream_options');
     await ask();

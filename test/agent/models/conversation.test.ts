@@ -21,7 +21,7 @@ const message: fc.Arbitrary<ModelMessage> = fc.oneof(
   }),
 );
 
-it('makes any history one in which each call is followed by its one result and nothing is empty', () => {
+it('makes any history valid: one result after each call, and no empty message', () => {
   fc.assert(
     fc.property(fc.array(message, { maxLength: 12 }), (history) => {
       const mended = mendConversation(history);
@@ -42,7 +42,7 @@ it('makes any history one in which each call is followed by its one result and n
   );
 });
 
-it('keeps a right history as it is', () => {
+it('keeps a valid history unchanged', () => {
   const history: ModelMessage[] = [
     { role: 'user', text: 'time?' },
     { role: 'assistant', text: '', calls: [{ id: 'a', name: 'clock', args: {} }] },
@@ -52,7 +52,7 @@ it('keeps a right history as it is', () => {
   expect(mendConversation(history)).toEqual(history);
 });
 
-it('takes the result that came after a message of the user in between', () => {
+it('accepts a result after an intermediate user message', () => {
   const history: ModelMessage[] = [
     {
       role: 'assistant',
@@ -73,7 +73,7 @@ it('takes the result that came after a message of the user in between', () => {
   ]);
 });
 
-it('gives a call an id of its own where another has it, but keeps those of the provider itself', () => {
+it('renames calls with duplicate ids, but keeps ids of the provider itself', () => {
   const origin = { provider: 'p', model: 'm' };
   const step = (result: string, own = false): ModelMessage[] => [
     {

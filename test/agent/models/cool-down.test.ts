@@ -80,7 +80,7 @@ describe('a cool-down', () => {
     for (const at of ready) expect(cools(at)).toBe(0);
   });
 
-  it('grows with failures one after the other to an hour, and ends with a success', () => {
+  it('grows with consecutive failures up to an hour, and ends with a success', () => {
     const { table, fail, cools, pass } = rig();
     const pauses = [1, 2, 3, 4, 5].map(() => {
       fail(failure('RATE_LIMIT_EXCEEDED'));
@@ -96,7 +96,7 @@ describe('a cool-down', () => {
     expect(cools()).toBe(minute);
   });
 
-  it('forgets failures of the day before', () => {
+  it('ignores failures of the day before', () => {
     const { fail, cools, pass } = rig();
     fail(failure('RATE_LIMIT_EXCEEDED'));
     fail(failure('RATE_LIMIT_EXCEEDED'));
@@ -105,7 +105,7 @@ describe('a cool-down', () => {
     expect(cools()).toBe(minute);
   });
 
-  it('keeps the wait that the provider asked for, within a second and a day', () => {
+  it('uses the provider’s wait time, limited to between a second and a day', () => {
     const { fail, cools, pass } = rig();
     for (const [asked, kept] of [
       [7_000, 7_000],
@@ -118,7 +118,7 @@ describe('a cool-down', () => {
     }
   });
 
-  it('is one for calls that failed side by side', () => {
+  it('counts concurrent failures as one', () => {
     const { table, cools, pass } = rig();
     const together = Array.from({ length: 1_000 }, () => table.begin(place));
     pass(500);
@@ -133,7 +133,7 @@ describe('a cool-down', () => {
     expect(cools()).toBeGreaterThan(0);
   });
 
-  it('keeps its table small, whatever models people name', () => {
+  it('keeps its table bounded, whatever models are requested', () => {
     const { fail, cools } = rig();
     for (let n = 0; n < 12_000; n++) fail(failure('UNAVAILABLE'), { ...place, model: `m${n}` });
     expect(cools({ ...place, model: 'm0' })).toBe(0); // the oldest made room
@@ -141,7 +141,7 @@ describe('a cool-down', () => {
   });
 });
 
-describe('whatever happens', () => {
+describe('for any sequence of calls', () => {
   const codes: ErrorCode[] = [
     'RATE_LIMIT_EXCEEDED',
     'UNAVAILABLE',
@@ -170,7 +170,7 @@ describe('whatever happens', () => {
     }),
   );
 
-  it('no pause is longer than a day, a success ends it, and time always does', () => {
+  it('no pause exceeds a day, a success ends it, and time always does', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
         let now = 0;

@@ -10,11 +10,11 @@ const million = 1_000_000;
 const price = { input: 4, output: 20, cachedInput: 0.4, cacheWrite: 5 };
 
 describe('the cost of a call', () => {
-  it('is not said where no price is known', () => {
+  it('is unknown without a price', () => {
     expect(costOf({ inputTokens: 5, outputTokens: 5 }, undefined)).toBeUndefined();
   });
 
-  it('counts fresh, cached and written tokens each at its own price, and none twice', () => {
+  it('counts fresh, cached and written tokens once, each at its own price', () => {
     const usage = { inputTokens: 4 * million, outputTokens: million };
     expect(costOf(usage, price)).toBeCloseTo(16 + 20, 9);
     const cached = { ...usage, cachedInputTokens: 2 * million, cacheWriteTokens: million };
@@ -27,13 +27,13 @@ describe('the cost of a call', () => {
     expect(costOf(odd, price)).toBeCloseTo((10 * 0.4) / million, 12);
   });
 
-  it('is that of long input for the whole call once the input is longer', () => {
+  it('uses the long-input prices for the whole call when the input is long', () => {
     const tiered = { ...price, above: { inputTokens: 100, input: 8, output: 30 } };
     expect(costOf({ inputTokens: 100, outputTokens: 0 }, tiered)).toBeCloseTo(400 / million, 12);
     expect(costOf({ inputTokens: 101, outputTokens: 1 }, tiered)).toBeCloseTo(838 / million, 12);
   });
 
-  it('is known for every model that is known by name, and the cache is never dearer', () => {
+  it('is known for every known model, and cached input never costs more', () => {
     const known = [...anthropicModels, ...openAiModels, ...googleModels];
     const odd = known.filter(
       ({ price: { input = 0, output = 0, cachedInput = input } = {} as never }) => {

@@ -86,7 +86,7 @@ const keysSeen = () =>
   first.requests.map(({ headers }) => headers.authorization?.replace('Bearer ', ''));
 
 describe('failover', () => {
-  it('asks the first model alone when it answers, and says what the answer cost', async () => {
+  it('uses only the first model when it answers, and reports the cost', async () => {
     const told = await run();
     expect(told).toMatchObject({ text: 'ok', restarts: 0, switches: [] });
     expect(told.done?.model).toBe('first/claude-sonnet-5-5');
@@ -95,7 +95,7 @@ describe('failover', () => {
     expect(second.requests).toHaveLength(0);
   });
 
-  it('goes to the next key, and then to the next model, and leaves what failed alone', async () => {
+  it('tries the next key, then the next model, and skips what failed', async () => {
     const catalog = createModelCatalog(settings(), { clock });
     const limited: Plan = { kind: 'refuse', status: 429, headers: { 'retry-after': '20' } };
     first.script(limited, limited);
@@ -128,7 +128,7 @@ describe('failover', () => {
     expect(keysSeen()).toEqual(['key-of-the-first', 'key-of-the-spare']);
   });
 
-  it('does not ask another model about a conversation that is too long', async () => {
+  it('does not fail over on context overflow', async () => {
     first.script({ kind: 'refuse', status: 400, message: 'prompt is too long: 9 > 8' });
     const told = await run();
     expect(told.error).toMatchObject({
@@ -141,7 +141,7 @@ describe('failover', () => {
     expect(second.requests).toHaveLength(0);
   });
 
-  it('asks nobody else when the caller gives up', async () => {
+  it('does not fail over on cancellation', async () => {
     const abort = new AbortController();
     first.script({ kind: 'stall', deltas: ['a'] });
     const catalog = createModelCatalog(settings(), { clock });
@@ -155,7 +155,7 @@ describe('failover', () => {
     expect([first.requests.length, second.requests.length]).toEqual([1, 0]);
   });
 
-  it('asks another model, but not with another key, when a request is refused', async () => {
+  it('tries another model, but no other key, after an invalid request', async () => {
     first.script({
       kind: 'refuse',
       status: 404,
@@ -169,7 +169,7 @@ describe('failover', () => {
     expect((await run()).done?.model).toBe('first/claude-sonnet-5-5');
   });
 
-  it('names every attempt when all fail, with the code of one worth trying again', async () => {
+  it('names every attempt when all fail, with the code of a retriable one', async () => {
     first.script({ kind: 'refuse', status: 401 }, { kind: 'refuse', status: 402 });
     second.script({
       kind: 'refuse',
@@ -186,14 +186,14 @@ describe('failover', () => {
     expect(JSON.stringify(error?.toData())).not.toMatch(/key-of-the/);
   });
 
-  it('keeps the error of a single candidate as it is', async () => {
+  it('keeps the error of a single candidate unchanged', async () => {
     second.script({ kind: 'refuse', status: 503, message: 'full' });
     const { error } = await run(undefined, ['second/qwen']);
     expect(error?.code).toBe('UNAVAILABLE');
     expect(error?.details).not.toHaveProperty('attempts');
   });
 
-  it('asks the one that is ready soonest when all cool, and only that one', async () => {
+  it('tries only the candidate that is ready soonest when all cool down', async () => {
     const catalog = createModelCatalog(settings(), { clock });
     const wait = (seconds: number): Plan => ({
       kind: 'refuse',
@@ -212,7 +212,7 @@ describe('failover', () => {
     expect(second.requests).toHaveLength(1);
   });
 
-  it('keeps the wait of one that cools although the one that was ready has failed', async () => {
+  it('keeps the wait of a cooling candidate when the ready one has failed', async () => {
     const catalog = createModelCatalog(settings(), { clock });
     const names = ['second/qwen', 'first/claude-sonnet-5-5'];
     first.script(
@@ -230,20 +230,20 @@ describe('failover', () => {
     expect(first.requests).toHaveLength(2);
   });
 
-  it('passes over every key of an address where nobody answers', async () => {
+  it('skips every key of an unreachable address', async () => {
     await first.close();
     const told = await run();
     expect(told.done?.model).toBe('second/qwen');
     expect(told.switches).toEqual(['first/claude-sonnet-5-5 > second/qwen: UNAVAILABLE']);
   });
 
-  it('says at once that a name means nothing', async () => {
+  it('refuses an unknown name immediately', async () => {
     const { error } = await run(undefined, ['second/qwen', 'nobody/knows']);
     expect(error).toMatchObject({ code: 'INVALID_ARGUMENT' });
     expect(second.requests).toHaveLength(0);
   });
 
-  it('does not send sealed reasoning to another key of the provider', async () => {
+  it('does not send encrypted reasoning to another key of the provider', async () => {
     const continuation = {
       provider: 'first',
       model: 'claude-sonnet-5-5',

@@ -29,7 +29,7 @@ const results = calls.map(
 );
 
 describe('the adapter of Gemini', () => {
-  it('sends the system prompt, tools as JSON Schema, and the answer’s bound', async () => {
+  it('sends the system prompt, tools as JSON Schema, and the answer’s limit', async () => {
     await ask({ maxTokens: 50 });
     expect(sentBody()).toMatchObject({
       systemInstruction: { parts: [{ text: 'Be brief.' }] },
@@ -39,7 +39,7 @@ describe('the adapter of Gemini', () => {
     });
   });
 
-  it('sends signed parts back as they came, with the results of one message together', async () => {
+  it('sends signed parts back unchanged, with the results of one message together', async () => {
     server.script({ kind: 'answer', reasoning: ['hm'], deltas: ['I ', 'ask.'], calls });
     const { done } = await ask({ thinking: 'high' });
     const [answer] = done;
@@ -66,7 +66,7 @@ describe('the adapter of Gemini', () => {
     ]);
   });
 
-  it('marks calls that another model made, which Gemini 3 would refuse unsigned', async () => {
+  it('marks calls of other models, which Gemini 3 would refuse unsigned', async () => {
     const messages = [
       ...request().messages,
       { role: 'assistant', text: '', calls } as const,
@@ -80,7 +80,7 @@ describe('the adapter of Gemini', () => {
     expect(JSON.stringify(sentBody())).not.toContain('thoughtSignature');
   });
 
-  it('gives calls that come without an id one that no other answer has', async () => {
+  it('gives a unique id to calls without one', async () => {
     const part = { functionCall: { name: 'calculate', args: {} } };
     const events = [
       { candidates: [{ content: { role: 'model', parts: [part, part] } }] },
@@ -91,12 +91,12 @@ describe('the adapter of Gemini', () => {
     expect(done[0]?.calls.map(({ id }) => id)).toEqual(['intent-1_0', 'intent-1_1']);
   });
 
-  it('says that a blocked prompt was refused', async () => {
+  it('reports a blocked prompt as a refusal', async () => {
     server.script({ kind: 'raw', events: [{ promptFeedback: { blockReason: 'SAFETY' } }] });
     expect((await ask()).done[0]).toMatchObject({ stop: 'refusal', text: '' });
   });
 
-  it('says UNAVAILABLE for an answer that is none', async () => {
+  it('reports UNAVAILABLE for an answer without content', async () => {
     const candidates = [{ finishReason: 'MALFORMED_FUNCTION_CALL' }];
     server.script({ kind: 'raw', events: [{ candidates }] });
     const { error } = await ask();
@@ -104,7 +104,7 @@ describe('the adapter of Gemini', () => {
     expect(error?.message).toContain('MALFORMED_FUNCTION_CALL');
   });
 
-  it('counts thoughts and cached tokens, each once', async () => {
+  it('counts thoughts and cached tokens once each', async () => {
     server.script({ kind: 'answer', reasoning: ['hm'], deltas: ['a'], cachedTokens: 4 });
     expect((await ask()).done[0]?.usage).toEqual({
       inputTokens: 11,
@@ -113,7 +113,7 @@ describe('the adapter of Gemini', () => {
     });
   });
 
-  it('reads the wait and a wrong key out of Google’s details', async () => {
+  it('reads the wait time and a wrong key from Google’s error details', async () => {
     server.script({ kind: 'refuse', status: 429, type: 'wait:1.5s' });
     expect((await ask()).error).toMatchObject({ code: 'RATE_LIMIT_EXCEEDED', retryAfterMs: 1_500 });
     const message = 'API key not valid: a-key';
@@ -123,11 +123,11 @@ describe('the adapter of Gemini', () => {
     expect(error?.message).toContain('models.providers.g.apiKey');
   });
 
-  it('takes an address with its version as well', async () => {
+  it('accepts a base URL that includes the version', async () => {
     expect((await ask({}, `${server.baseUrl}/v1beta`)).error).toBeUndefined();
   });
 
-  it('takes nothing out of the environment', async () => {
+  it('reads nothing from the environment', async () => {
     vi.stubEnv('GOOGLE_API_KEY', 'of-the-environment');
     vi.stubEnv('GOOGLE_GENAI_USE_VERTEXAI', 'true');
     vi.stubEnv('GOOGLE_CLOUD_PROJECT', 'someones');

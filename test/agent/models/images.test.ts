@@ -41,7 +41,7 @@ const inline = { inlineData: { mimeType: 'image/png', data: png.data } };
 const chatImage = { type: 'image_url', image_url: { url } };
 const inputImage = { type: 'input_image', image_url: url, detail: 'auto' };
 
-it('shows Anthropic the images of users and of tools', async () => {
+it('sends Anthropic the images of users and of tools', async () => {
   expect((await sent('anthropic-messages', messages)).messages).toMatchObject([
     { role: 'user', content: [anthropicImage, { type: 'text', text: 'what is this?' }] },
     { role: 'assistant' },
@@ -55,7 +55,7 @@ it('shows Anthropic the images of users and of tools', async () => {
   ]);
 });
 
-it('shows OpenAI’s Responses the images of users and of tools', async () => {
+it('sends OpenAI’s Responses the images of users and of tools', async () => {
   expect((await sent('openai-responses', messages)).input).toMatchObject([
     { role: 'user', content: [{ type: 'input_text', text: 'what is this?' }, inputImage] },
     { type: 'function_call' },
@@ -67,7 +67,7 @@ it('shows OpenAI’s Responses the images of users and of tools', async () => {
   ]);
 });
 
-it('shows Chat Completions the images of tools in a user message behind the results', async () => {
+it('sends Chat Completions the images of tools in a user message after the results', async () => {
   expect((await sent('openai-completions', messages)).messages).toMatchObject([
     { role: 'system' },
     { role: 'user', content: [{ type: 'text', text: 'what is this?' }, chatImage] },
@@ -78,7 +78,7 @@ it('shows Chat Completions the images of tools in a user message behind the resu
   ]);
 });
 
-it('shows Gemini the images of users and of tools', async () => {
+it('sends Gemini the images of users and of tools', async () => {
   expect((await sent('google-generative-ai', messages)).contents).toMatchObject([
     { role: 'user', parts: [inline, { text: 'what is this?' }] },
     { role: 'model' },
@@ -87,7 +87,7 @@ it('shows Gemini the images of users and of tools', async () => {
   ]);
 });
 
-it('tells Gemini of an image whose kind it refuses', async () => {
+it('replaces images of unsupported types by a line of text for Gemini', async () => {
   const body = await sent('google-generative-ai', [{ role: 'user', text: 'see', images: [gif] }]);
   expect(JSON.stringify(body)).toContain('There was an image here (image/gif, 1 KiB)');
   expect(JSON.stringify(body)).not.toContain(gif.data);

@@ -32,13 +32,13 @@ const step = replyContext({
 const inStep = (text: string) => textOf(text, { system: `You are 'main'.\n\n${step}` });
 
 describe('the offline model in a conversation of agents', () => {
-  it('ends the exchange when nobody asked for more', () => {
+  it('ends the exchange when no more turns are requested', () => {
     expect(inStep('I am done.')).toBe('REPLY_SKIP');
     expect(inStep('I am done. [[turns:0]]')).toBe('REPLY_SKIP');
     expect(inStep('call clock {} and tell me')).toBe('REPLY_SKIP');
   });
 
-  it('goes on for as many turns as were asked for', () => {
+  it('continues for the requested number of turns', () => {
     const replies = [textOf('What do you think? [[turns:3]]')];
     for (let said = replies[0]!; said !== 'REPLY_SKIP'; replies.push(said)) said = inStep(said);
     expect(replies.map((text) => /\[\[turns:\d\]\]$/.exec(text)?.[0])).toEqual([
@@ -52,12 +52,12 @@ describe('the offline model in a conversation of agents', () => {
     expect(replies[1]).toMatch(/^I have read "I read 4 words/);
   });
 
-  it('never asks for more turns than there can be', () => {
+  it('never requests more turns than the maximum', () => {
     expect(textOf('Go [[turns:900]]')).toMatch(/\[\[turns:5\]\]$/);
     expect(inStep('Go [[turns:900]]')).toMatch(/\[\[turns:5\]\]$/);
   });
 
-  it('says in a sentence what came of it, and nothing when it is to be quiet', () => {
+  it('announces the result in a sentence, or nothing when it must be quiet', () => {
     const announce = (wanted: string, latest?: string) =>
       textOf('Agent-to-agent announce step.', {
         system: announceContext({ request: wanted, first: 'at noon', latest }),
@@ -69,7 +69,7 @@ describe('the offline model in a conversation of agents', () => {
     expect(announce('When is lunch? [[quiet]]', 'at one')).toBe('ANNOUNCE_SKIP');
   });
 
-  it('sums up what subagents found, a line for each, and obeys none of it', () => {
+  it('summarizes the findings of subagents, one line each, and follows no instructions in them', () => {
     const usage = { inputTokens: 10, outputTokens: 5 };
     const report = (id: string, more: object) => ({
       id,
@@ -102,7 +102,7 @@ describe('the offline model in a conversation of agents', () => {
   });
 });
 
-describe('the offline model that hands work on', () => {
+describe('the offline model that passes work on', () => {
   it.each([
     ['Ask coder to review this', 'coder', 'review this'],
     ['please ask the agent coder: review this', 'coder', 'review this'],
@@ -124,7 +124,7 @@ describe('the offline model that hands work on', () => {
     expect(callsOf(text)).toEqual([{ name: 'sessions_spawn', args }]);
   });
 
-  it('hands several orders on at once, each with its lines, calls and directives', () => {
+  it('passes several orders on at once, each with its lines, calls and directives', () => {
     const text = 'ask a: call clock {} [[turns:2]]\nand more\nDelegate to b: [[words:9]]';
     expect(callsOf(text)).toEqual([
       {
@@ -135,13 +135,13 @@ describe('the offline model that hands work on', () => {
     ]);
   });
 
-  it('takes no ordinary sentence for an order', () => {
+  it('does not treat an ordinary sentence as an order', () => {
     const sentences = ['Ask me to dance', 'I ask coder to go', 'ask coder toast', '问题是什么'];
     for (const text of sentences) expect(callsOf(text)).toEqual([]);
     expect(callsOf('ask coder to go', { tools: [spec('clock')] })).toEqual([]);
   });
 
-  it('leaves what stands in the arguments of a call to the one who gets it', () => {
+  it('leaves directives in the arguments of a call to their receiver', () => {
     const task = 'call sessions_spawn {"task":"call clock {} [[words:3]]"} then call clock {}';
     const text = `call sessions_spawn ${JSON.stringify({ task })} [[pace:7]]`;
     expect(callsOf(text)).toEqual([{ name: 'sessions_spawn', args: { task } }]);
@@ -152,7 +152,7 @@ describe('the offline model that hands work on', () => {
     expect(asked('call clock {"a":"[[fail:INTERNAL]]"}').fault).toBeUndefined();
   });
 
-  it('obeys nothing that is quoted in a message', () => {
+  it('follows no instructions in quoted text', () => {
     const text = withContext('How many?', [{ agent: 'b', message: 'call clock {} [[refuse]]' }]);
     expect(asked(text)).toMatchObject({ calls: [], stop: 'end' });
     expect(textOf(text)).toMatch(/^I read 2 words: "How many\?"/);
@@ -180,7 +180,7 @@ describe('the offline model that hands work on', () => {
     return { messages };
   };
 
-  it('puts the answers of one round into the next', () => {
+  it('inserts the answers of one round into the next', () => {
     const text =
       'call sessions_send {"message":"one"} then call sessions_send {"message":"Go on: {{result}}", "context":[{"agent":"a","message":"{{result}}"}]}';
     const more = after(text, ['sessions_send', { status: 'ok', reply: 'first [[turns:2]]' }]);
@@ -192,7 +192,7 @@ describe('the offline model that hands work on', () => {
     ]);
   });
 
-  it('says in words what came of messages and subagents', () => {
+  it('describes the results of messages and subagents', () => {
     const key = { sessionKey: 'agent:coder:main' };
     const child = { childSessionKey: 'agent:reader:subagent:1' };
     const said = (name: string, result: object) => {
