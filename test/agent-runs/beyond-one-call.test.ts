@@ -33,30 +33,33 @@ const FIRST_FAILS: Readonly<Record<string, Plan>> = {
 describe.each(APIS)('a chain of models that begins on %s', (api) => {
   const next = APIS[(APIS.indexOf(api) + 1) % APIS.length]!;
 
-  it.each(Object.keys(FIRST_FAILS))('continues with the next model when the first %s', async (what) => {
-    const [first, second] = [await served(api), await served(next)];
-    const troupe = await install({
-      config: {
-        models: {
-          providers: { first: providerOf(api, first), second: providerOf(next, second) },
+  it.each(Object.keys(FIRST_FAILS))(
+    'continues with the next model when the first %s',
+    async (what) => {
+      const [first, second] = [await served(api), await served(next)];
+      const troupe = await install({
+        config: {
+          models: {
+            providers: { first: providerOf(api, first), second: providerOf(next, second) },
+          },
+          agents: {
+            defaults: { model: `first/${MODELS[api]}`, fallbacks: [`second/${MODELS[next]}`] },
+          },
         },
-        agents: {
-          defaults: { model: `first/${MODELS[api]}`, fallbacks: [`second/${MODELS[next]}`] },
-        },
-      },
-    });
-    first.script(FIRST_FAILS[what]!);
-    second.otherwise(shapes.text);
-    const told = await troupe.run(SESSION, 'what is it?');
-    const model = `second/${MODELS[next]}`;
-    expect(told.row).toMatchObject({ status: 'ok', text: TEXT, model });
-    expect(told.answers).toMatchObject([{ text: TEXT, model }]);
-    // what the first had told is taken back
-    expect(told.watched).toEqual([TEXT]);
-    expect(first.requests).toHaveLength(1);
-    expect(second.requests).toHaveLength(1);
-    expect(told.row.usage).toMatchObject({ inputTokens: 11, outputTokens: 7 });
-  });
+      });
+      first.script(FIRST_FAILS[what]!);
+      second.otherwise(shapes.text);
+      const told = await troupe.run(SESSION, 'what is it?');
+      const model = `second/${MODELS[next]}`;
+      expect(told.row).toMatchObject({ status: 'ok', text: TEXT, model });
+      expect(told.answers).toMatchObject([{ text: TEXT, model }]);
+      // what the first had told is taken back
+      expect(told.watched).toEqual([TEXT]);
+      expect(first.requests).toHaveLength(1);
+      expect(second.requests).toHaveLength(1);
+      expect(told.row.usage).toMatchObject({ inputTokens: 11, outputTokens: 7 });
+    },
+  );
 });
 
 it('a wait longer than the limit ends the run, with its duration in the error', async () => {

@@ -30,7 +30,7 @@ describe('explore', () => {
     expect(found.byRule.get('up')).toBe(99 * 100);
   });
 
-  test('breadth first answers a shortest way to the violation', () => {
+  test('breadth first returns a shortest trace to the violation', () => {
     const beyond = (x: number, y: number) =>
       x + y >= 5 && x >= 2 ? { invariant: 'V0', why: 'too far' } : undefined;
     const { violation, complete } = explore(grid(9, beyond), 'breadth first');
@@ -39,7 +39,7 @@ describe('explore', () => {
     expect(complete).toBe(false);
   });
 
-  test('a state at rest with something undone is a violation', () => {
+  test('a quiescent state with unfinished work is a violation', () => {
     const undone = {
       ...grid(3, () => undefined),
       checkAtRest: () => ({ invariant: 'V5', why: 'left' }),
@@ -47,7 +47,7 @@ describe('explore', () => {
     expect(explore(undone).violation?.invariant).toBe('V5');
   });
 
-  test('a search that meets its limit does not call itself complete', () => {
+  test('a search that reaches its limit is reported as incomplete', () => {
     const found = explore(
       grid(99, () => undefined),
       'depth first',

@@ -24,7 +24,7 @@ describe('a key', () => {
     expect(states).toBeGreaterThanOrEqual(101_000);
   });
 
-  test('outlives them also where the clock is exact and the retention one copy life longer', () => {
+  test('outlives them with an exact clock and a retention of one copy life more', () => {
     const exact = { ...sufficient, estimateError: 0, clockError: 0, retention: 5 };
     const { violation, complete } = explore(keyRetention(exact));
     expect(violation).toBeUndefined();

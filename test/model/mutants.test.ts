@@ -30,7 +30,7 @@ describe('a protocol with one rule broken', () => {
   );
 });
 
-test('an unknown append may be built anew instead of sent again, under a new id', {
+test('an append with unknown outcome may be rebuilt under a new id instead of resent', {
   timeout,
 }, () => {
   const { violation, complete, states } = explore(commitProtocol(harmless));

@@ -33,8 +33,8 @@ const callsFor = (text: string) => {
   return calls.map(({ name, args }) => ({ name, args }));
 };
 
-describe('the offline model’s words', () => {
-  it('says what it is and how to get a real model, in the language of the question', () => {
+describe('the offline model’s texts', () => {
+  it('explain what it is and how to get a real model, in the language of the question', () => {
     const asked = ['who are you?', 'bạn là ai?', '你是谁？'];
     for (const question of asked) {
       expect(answerTo(question)).toContain('troupe-offline');
@@ -45,13 +45,13 @@ describe('the offline model’s words', () => {
     expect(answerTo('你是谁？')).toContain('离线模型');
   });
 
-  it('greets in English, Vietnamese and Chinese', () => {
+  it('greet in English, Vietnamese and Chinese', () => {
     expect(answerTo('Hello!')).toMatch(/^Hello!/);
     expect(answerTo('Xin chào')).toMatch(/^Xin chào!/);
     expect(answerTo('你好')).toMatch(/^你好！/);
   });
 
-  it('remembers what was said in the conversation', () => {
+  it('refer to earlier messages of the conversation', () => {
     expect(answerTo('The sky is green.', 'hello', 'What did I say first?')).toContain(
       'The sky is green.',
     );
@@ -66,11 +66,11 @@ describe('the offline model’s words', () => {
     expect(answerTo('repeat hello there')).toBe('hello there');
   });
 
-  it('admits that it cannot think about anything else', () => {
+  it('state that it cannot think about anything else', () => {
     expect(answerTo('Explain monads')).toMatch(/2 words.*offline model/s);
   });
 
-  it('answers the same request with the same words', () => {
+  it('are the same for the same request', () => {
     fc.assert(
       fc.property(fc.string(), fc.string(), (system, text) => {
         const asked = request({ system, tools, messages: [{ role: 'user', text }] });
@@ -79,7 +79,7 @@ describe('the offline model’s words', () => {
     );
   });
 
-  it('splits any text into tokens that together are that text', () => {
+  it('are split into tokens whose concatenation is the text', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (text) => {
         expect(tokensOf(text).join('')).toBe(text);
@@ -90,7 +90,7 @@ describe('the offline model’s words', () => {
 });
 
 describe('the offline model’s tool calls', () => {
-  it('calls what it is told to call', () => {
+  it('are those that a message requests', () => {
     expect(callsFor('call calculate {"expression": "{\\"}(1+1)"} please')).toEqual([
       { name: 'calculate', args: { expression: '{"}(1+1)' } },
     ]);
@@ -110,7 +110,7 @@ describe('the offline model’s tool calls', () => {
     expect(callsFor('please call me tomorrow')).toEqual([]);
   });
 
-  it('says which tools there are when it is told to call one that is not there', () => {
+  it('list the available tools when a message requests an unknown one', () => {
     const { tokens, calls } = replyTo(
       request({ tools, messages: [{ role: 'user', text: 'call fly {}' }] }),
     );
@@ -118,7 +118,7 @@ describe('the offline model’s tool calls', () => {
     expect(tokens.join('')).toMatch(/no tool named fly.*calculate, clock/);
   });
 
-  it('makes the calls between two "then" at once, and the rounds one after the other', () => {
+  it('run in parallel between two "then", and round by round', () => {
     const messages: ModelMessage[] = [
       {
         role: 'user',
@@ -155,14 +155,14 @@ describe('the offline model’s tool calls', () => {
 describe('the offline model’s directives', () => {
   const say = (text: string) => request({ messages: [{ role: 'user', text }] });
 
-  it('answers in exactly as many words as it is told to', () => {
+  it('set the exact number of words', () => {
     for (const count of [1, 12, 200]) {
       const text = replyTo(say(`[[words:${count}]]`)).tokens.join('');
       expect(text.split(' ')).toHaveLength(count);
     }
   });
 
-  it('streams at the pace that is set, by the clock it is given', async () => {
+  it('set the pace, measured by the given clock', async () => {
     const clock = new ManualClock();
     const provider = createOfflineProvider({ clock, tokensPerSecond: 100 });
     let events = 0;
@@ -177,7 +177,7 @@ describe('the offline model’s directives', () => {
     expect((await running).text).toBe('a b c d');
   });
 
-  it('fails with the code and the wait that it is told', async () => {
+  it('set the error code and the wait time of a failure', async () => {
     const provider = createOfflineProvider({ clock: systemClock, tokensPerSecond: 0 });
     const heard = await hearAll(
       provider.stream(say('[[fail:RATE_LIMIT_EXCEEDED:1500]]'), options()),
@@ -187,7 +187,7 @@ describe('the offline model’s directives', () => {
     expect(unknown.error?.code).toBe('INVALID_ARGUMENT');
   });
 
-  it('lets other work run during a long answer without a pace', async () => {
+  it('allow other work during a long answer without a pace', async () => {
     const provider = createOfflineProvider({ clock: systemClock, tokensPerSecond: 0 });
     let turns = 0;
     let running = true;

@@ -78,7 +78,7 @@ describe('every adapter', () => {
   );
 
   it.each(['anthropic', 'responses', 'completions', 'google'] as const)(
-    'leaves an empty system prompt and an empty list of tools away (%s)',
+    'omits an empty system prompt and an empty list of tools (%s)',
     async (kind) => {
       const { body } = await sent(kind, { system: '', tools: [] });
       expect(body).not.toHaveProperty('tools');
@@ -89,7 +89,7 @@ describe('every adapter', () => {
     },
   );
 
-  it('writes nothing to the console, whatever comes', async () => {
+  it('writes nothing to the console, whatever the server sends', async () => {
     // the SDKs print broken events, which hold the conversation, unless they are told not to
     const printed = ['log', 'error', 'warn', 'info', 'debug'] as const;
     const spies = printed.map((name) => vi.spyOn(console, name).mockImplementation(() => {}));
@@ -113,13 +113,13 @@ describe('every adapter', () => {
 });
 
 describe('the Anthropic adapter', () => {
-  it('always sends max_tokens: the request’s, bounded by the model’s', async () => {
+  it('always sends max_tokens: the request’s, limited by the model’s', async () => {
     expect((await sent('anthropic', {})).body.max_tokens).toBe(32_000);
     expect((await sent('anthropic', { maxTokens: 5 })).body.max_tokens).toBe(5);
     expect((await sent('anthropic', { model: 'claude-small' })).body.max_tokens).toBe(4_000);
   });
 
-  it('puts all results of one message into the one user message after it', async () => {
+  it('puts all results of one message into the user message after it', async () => {
     const { body } = await sent('anthropic', talk);
     expect(body.messages).toMatchObject([
       { role: 'user' },
@@ -152,11 +152,11 @@ describe('the Anthropic adapter', () => {
     ['anthropic.claude-opus-5-5-v1:0', 'adaptive'],
     ['claude-mythos-preview', 'none'],
     ['minimax-m2', 'none'],
-  ])('knows the form of thinking of %s: %s', (model, generation) => {
+  ])('uses the form of thinking of %s: %s', (model, generation) => {
     expect(anthropicThinking({ id: model, contextWindow: 1, maxTokens: 1 })).toBe(generation);
   });
 
-  it('asks for thinking in the form of the model’s generation, and for none when it is off', async () => {
+  it('requests thinking in the form of the model’s generation, and none when it is off', async () => {
     const newer = await sent('anthropic', { thinking: 'minimal' });
     expect(newer.body.thinking).toEqual({ type: 'adaptive', display: 'summarized' });
     expect(newer.body.output_config).toEqual({ effort: 'low' });
@@ -207,7 +207,7 @@ describe('the Anthropic adapter', () => {
     expect(JSON.stringify(other.body.messages)).not.toContain('signature');
   });
 
-  it('does not ask an older model to think about results whose thinking was lost', async () => {
+  it('requests no thinking from an older model after results whose thinking was lost', async () => {
     const messages = talk.messages.slice(0, 4);
     const { body } = await sent('anthropic', {
       thinking: 'high',
@@ -219,7 +219,7 @@ describe('the Anthropic adapter', () => {
 });
 
 describe('the adapter of OpenAI’s Responses', () => {
-  it('keeps nothing at OpenAI and sends calls and results as items', async () => {
+  it('stores nothing at OpenAI and sends calls and results as items', async () => {
     const { body } = await sent('responses', { ...talk, maxTokens: 50, model: 'gpt-5.5' });
     expect(body).toMatchObject({ store: false, stream: true, max_output_tokens: 50 });
     expect(body.instructions).toBe('Be brief.');
@@ -235,7 +235,7 @@ describe('the adapter of OpenAI’s Responses', () => {
     expect(body.tools).toMatchObject([{ type: 'function', name: 'calculate', strict: false }]);
   });
 
-  it('asks only models that reason for reasoning', async () => {
+  it('requests reasoning only from reasoning models', async () => {
     const reasoning = await sent('responses', { model: 'gpt-5.5', thinking: 'xhigh' });
     expect(reasoning.body.reasoning).toEqual({ effort: 'xhigh', summary: 'auto' });
     expect(reasoning.body.include).toEqual(['reasoning.encrypted_content']);
@@ -250,7 +250,7 @@ describe('the adapter of OpenAI’s Responses', () => {
     }
   });
 
-  it('sends sealed reasoning back with the calls it led to', async () => {
+  it('sends encrypted reasoning back with the calls it led to', async () => {
     const call = { id: 'c1', name: 'calculate', args: { expression: '2+2' } };
     openai.script({ kind: 'answer', reasoning: ['hm'], calls: [call] });
     const { done } = await sent('responses', { model: 'gpt-5.5', thinking: 'high' });
@@ -280,7 +280,7 @@ describe('the adapter of OpenAI’s Responses', () => {
 });
 
 describe('the adapter of Chat Completions', () => {
-  it('speaks the dialect that compatible servers know', async () => {
+  it('uses the parameters that compatible servers accept', async () => {
     const { body } = await sent('completions', { ...talk, maxTokens: 50, thinking: 'high' });
     expect(body).toMatchObject({ max_tokens: 50, stream_options: { include_usage: true } });
     expect(body).not.toHaveProperty('reasoning_effort');
@@ -294,7 +294,7 @@ describe('the adapter of Chat Completions', () => {
     ]);
   });
 
-  it('asks OpenAI’s reasoning models for effort, also behind a gateway', async () => {
+  it('requests an effort from OpenAI’s reasoning models, also behind a gateway', async () => {
     const { body } = await sent('completions', { model: 'openai/gpt-5.5', thinking: 'minimal' });
     expect(body.reasoning_effort).toBe('low');
   });

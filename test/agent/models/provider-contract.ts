@@ -110,7 +110,7 @@ export const providerContract = (name: string, start: () => Promise<Rig>): void 
 type Call = (plan: Plan, more?: Partial<StreamOptions>) => Promise<Heard>;
 
 const goodEnds = (rig: () => Rig, call: Call): void => {
-  it('ends a good stream with exactly one done, whose text is all deltas together', async () => {
+  it('ends a successful stream with exactly one done, whose text is the concatenation of all deltas', async () => {
     const heard = await call({ kind: 'answer', deltas: fourDeltas });
     expect(heard.error).toBeUndefined();
     expect(heard.done).toHaveLength(1);
@@ -130,7 +130,7 @@ const goodEnds = (rig: () => Rig, call: Call): void => {
     expect(rig().clock.pending).toBe(0);
   });
 
-  it('hands out a tool call with its arguments, and takes its result in the next request', async () => {
+  it('returns a tool call with its arguments, and accepts its result in the next request', async () => {
     const asked = rig().prepare({ kind: 'answer', calls: [sum] });
     const first = await hearAll(rig().provider.stream(asked, options()));
     expect(first.error).toBeUndefined();
@@ -151,7 +151,7 @@ const goodEnds = (rig: () => Rig, call: Call): void => {
     expect(second.done[0]).toMatchObject({ stop: 'end', calls: [] });
   });
 
-  it('keeps reasoning apart from the text', async () => {
+  it('separates reasoning from the text', async () => {
     const heard = await call({ kind: 'answer', reasoning: ['so ', 'then'], deltas: fourDeltas });
     expect(heard.error).toBeUndefined();
     expect(heard.reasoning).not.toBe('');
@@ -162,7 +162,7 @@ const goodEnds = (rig: () => Rig, call: Call): void => {
   });
 
   it.each(['length', 'refusal'] as const)(
-    'tells a stop by %s, and then asks for no tool',
+    'reports a stop by %s, and then returns no calls',
     async (stop) => {
       const heard = await call({ kind: 'answer', deltas: fourDeltas, calls: [sum], stop });
       expect(heard.error).toBeUndefined();
@@ -178,47 +178,50 @@ const badEnds = (rig: () => Rig, call: Call): void => {
     error: { code, details: { provider: rig().provider.id } },
   });
 
-  it('says RATE_LIMIT_EXCEEDED with the wait that was asked for', async () => {
+  it('reports RATE_LIMIT_EXCEEDED with the server’s wait time', async () => {
     const headers = { 'retry-after-ms': '1500' };
     const heard = await call({ kind: 'refuse', status: 429, headers });
     expect(heard).toMatchObject(failure('RATE_LIMIT_EXCEEDED'));
     expect(heard.error?.retryAfterMs).toBe(1_500);
   });
 
-  it('says UNAVAILABLE for a failing server, after a single try', async () => {
+  it('reports UNAVAILABLE for a failing server, after a single attempt', async () => {
     const before = rig().requests?.length ?? 0;
     expect(await call({ kind: 'refuse', status: 500 })).toMatchObject(failure('UNAVAILABLE'));
     expect(await call({ kind: 'refuse', status: 529 })).toMatchObject(failure('UNAVAILABLE'));
     if (rig().requests) expect(rig().requests?.length).toBe(before + 2);
   });
 
-  it('says UNAUTHORIZED for a refused key', async () => {
+  it('reports UNAUTHORIZED for a refused key', async () => {
     expect(await call({ kind: 'refuse', status: 401 })).toMatchObject(failure('UNAUTHORIZED'));
   });
 
-  it('says INVALID_ARGUMENT for a refused request', async () => {
+  it('reports INVALID_ARGUMENT for a refused request', async () => {
     expect(await call({ kind: 'refuse', status: 400 })).toMatchObject(failure('INVALID_ARGUMENT'));
   });
 
-  it('says UNAVAILABLE when the connection is cut, after the text that had come', async () => {
+  it('reports UNAVAILABLE when the connection is cut, after the received text', async () => {
     const heard = await call({ kind: 'cut', deltas: fourDeltas });
     expect(heard).toMatchObject(failure('UNAVAILABLE'));
     expect(heard.text).not.toBe('');
   });
 
-  it('says UNAVAILABLE when the stream ends without its end event', async () => {
+  it('reports UNAVAILABLE when the stream ends without its end event', async () => {
     const heard = await call({ kind: 'endEarly', deltas: fourDeltas });
     expect(heard).toMatchObject(failure('UNAVAILABLE'));
     expect(heard.text).not.toBe('');
   });
 
-  it.each(['json', 'shape'] as const)('says INTERNAL for an event of broken %s', async (form) => {
-    const heard = await call({ kind: 'malformed', deltas: fourDeltas, form });
-    expect(heard).toMatchObject(failure('INTERNAL'));
-    expect(heard.text).not.toBe('');
-  });
+  it.each(['json', 'shape'] as const)(
+    'reports INTERNAL for an event of invalid %s',
+    async (form) => {
+      const heard = await call({ kind: 'malformed', deltas: fourDeltas, form });
+      expect(heard).toMatchObject(failure('INTERNAL'));
+      expect(heard.text).not.toBe('');
+    },
+  );
 
-  it('says DEADLINE_EXCEEDED when nothing comes for longer than the idle limit', async () => {
+  it('reports DEADLINE_EXCEEDED when nothing arrives for longer than the idle limit', async () => {
     const asked = rig().prepare({ kind: 'stall', deltas: fourDeltas });
     let events = 0;
     const running = hearAll(rig().provider.stream(asked, options()), () => events++);
@@ -255,7 +258,7 @@ const closed = async ({ requests }: Rig): Promise<boolean> => {
 };
 
 const leaving = (rig: () => Rig): void => {
-  it('says CANCELLED and closes the connection when the caller gives up', async () => {
+  it('reports CANCELLED and closes the connection when the caller aborts', async () => {
     const abort = new AbortController();
     const asked = rig().prepare({ kind: 'stall', deltas: fourDeltas });
     const stream = rig().provider.stream(asked, options({ signal: abort.signal }));
@@ -267,7 +270,7 @@ const leaving = (rig: () => Rig): void => {
     expect(await closed(rig())).toBe(true);
   });
 
-  it('asks nobody when the caller had given up before', async () => {
+  it('sends no request when the caller aborted before', async () => {
     const before = rig().requests?.length;
     const stream = rig().provider.stream(request(), options({ signal: AbortSignal.abort() }));
     expect((await hearAll(stream)).error?.code).toBe('CANCELLED');

@@ -140,7 +140,7 @@ for (const remote of remotes) {
     const call = (rig: RemoteRig, plan: Plan) =>
       hearAll(rig.provider.stream(rig.prepare(plan), options()));
 
-    it('hands out the deltas as they were sent, and the usage that was counted', () =>
+    it('emits the deltas as they were sent, and the counted usage', () =>
       withRig(async (rig) => {
         const deltas = ['one ', 'two ', 'three'];
         const heard = await call(rig, { kind: 'answer', deltas });
@@ -165,7 +165,7 @@ for (const remote of remotes) {
         expect(seen?.headers).toMatchObject({ 'idempotency-key': 'intent-1', 'x-team': 'blue' });
       }));
 
-    it('sends no proof at all to an own server when no key is configured', () =>
+    it('sends no credentials to a configured server without a key', () =>
       withRig(async ({ server }) => {
         const provider = remote.create({
           id: 'p',
@@ -180,7 +180,7 @@ for (const remote of remotes) {
         expect(server.requests[0]?.headers).not.toHaveProperty('x-goog-api-key');
       }));
 
-    it('asks for a key, naming where to put it, before it goes to the provider’s own address', async () => {
+    it('requires a key for the provider’s own address, and names the setting', async () => {
       const provider = remote.create({ id: 'acme', models: [], clock: systemClock });
       const { error } = await hearAll(provider.stream(request({ model: remote.model }), patient()));
       expect(error?.code).toBe('UNAUTHORIZED');
@@ -188,7 +188,7 @@ for (const remote of remotes) {
       expect(error?.message).toMatch(/ANTHROPIC_API_KEY|OPENAI_API_KEY|GEMINI_API_KEY/);
     });
 
-    it('names the place of a refused key and nothing that the provider said about it', () =>
+    it('names the setting of a refused key and hides the provider’s message', () =>
       withRig(async (rig) => {
         const { error } = await call(rig, {
           kind: 'refuse',
@@ -200,7 +200,7 @@ for (const remote of remotes) {
         expect(error?.details?.status).toBe(401);
       }));
 
-    it('passes on what the provider said about a refused request, without any configured secret', () =>
+    it('returns the provider’s message about a refused request, without configured secrets', () =>
       withRig(async ({ server }) => {
         const headers = { authorization: 'Bearer token-token-token', 'x-side': 'side-secret' };
         const provider = remote.create({
@@ -218,7 +218,7 @@ for (const remote of remotes) {
         expect(error?.message).toContain('no tool_choice here; you sent *** and ***');
       }));
 
-    it('understands Retry-After in seconds and as a date', () =>
+    it('accepts Retry-After in seconds and as a date', () =>
       withRig(async (rig) => {
         const inSeconds = await call(rig, {
           kind: 'refuse',
@@ -255,20 +255,20 @@ for (const remote of remotes) {
       }),
     );
 
-    it('does not ask to wait for a quota that is used up', () =>
+    it('reports no wait time for an exhausted quota', () =>
       withRig(async (rig) => {
         const plan: Plan = { kind: 'refuse', status: 429, type: 'insufficient_quota' };
         expect((await call(rig, plan)).error?.code).toBe('FORBIDDEN');
       }));
 
-    it('marks a conversation that does not fit the model', () =>
+    it('marks a conversation that is too long for the model', () =>
       withRig(async (rig) => {
         const message = 'prompt is too long: 300000 tokens exceed the maximum context length';
         const { error } = await call(rig, { kind: 'refuse', status: 400, message });
         expect(error?.details?.reason).toBe('context_length');
       }));
 
-    it('maps an error that comes as an event', () =>
+    it('maps an error that arrives as an event', () =>
       withRig(async (rig) => {
         const deltas = ['so far '];
         const event = (type: string) =>
@@ -281,7 +281,7 @@ for (const remote of remotes) {
         expect((await event('invalid_prompt')).error?.code).toBe('INVALID_ARGUMENT');
       }));
 
-    it('says UNAVAILABLE with the reason when nobody listens there', () =>
+    it('reports UNAVAILABLE with the reason when no server listens', () =>
       withRig(async (rig) => {
         await rig.server.close();
         const { error } = await hearAll(rig.provider.stream(request(), options()));
@@ -289,7 +289,7 @@ for (const remote of remotes) {
         expect(error?.message).toContain('ECONNREFUSED');
       }));
 
-    it('says DEADLINE_EXCEEDED when not even headers come', () =>
+    it('reports DEADLINE_EXCEEDED when not even headers arrive', () =>
       withRig(async (rig) => {
         const running = call(rig, { kind: 'silent' });
         await until(() => rig.server.requests.length === 1, 'the request');
@@ -297,7 +297,7 @@ for (const remote of remotes) {
         expect((await running).error?.code).toBe('DEADLINE_EXCEEDED');
       }));
 
-    it('takes keep-alives without events for life', () =>
+    it('resets the idle limit on keep-alives without events', () =>
       withRig(async (rig) => {
         const abort = new AbortController();
         const pings = { everyMs: 1, count: 10_000 };
@@ -315,7 +315,7 @@ for (const remote of remotes) {
         expect((await running).error?.code).toBe('CANCELLED');
       }));
 
-    it('is done at the end event although the server keeps the connection open', () =>
+    it('finishes at the end event although the server keeps the connection open', () =>
       withRig(async (rig) => {
         const asked = rig.prepare({ kind: 'answer', deltas: ['a'], hold: true });
         // the idle limit is out of reach: only the short wait after the end event can pass
@@ -329,7 +329,7 @@ for (const remote of remotes) {
         expect((await running).done[0]?.text).toBe('a');
       }));
 
-    it('leaves the connection whole for later calls', () =>
+    it('keeps the connection usable for later calls', () =>
       withRig(async (rig) => {
         const calls = 6;
         for (let turn = 0; turn < calls; turn++) await call(rig, { kind: 'answer', deltas: ['a'] });
@@ -339,7 +339,7 @@ for (const remote of remotes) {
         expect(rig.server.requests.some((seen) => seen.aborted)).toBe(false);
       }));
 
-    it.skipIf(remote.objectsOnly)('hands on arguments that are no JSON as the text they are', () =>
+    it.skipIf(remote.objectsOnly)('returns arguments that are not valid JSON as a string', () =>
       withRig(async (rig) => {
         const calls = [{ id: 'c1', name: 'calculate', args: '{"expression": 2+' }];
         const heard = await call(rig, { kind: 'answer', calls });
@@ -349,7 +349,7 @@ for (const remote of remotes) {
       }),
     );
 
-    it('hands out several calls of one answer in order', () =>
+    it('returns several calls of one answer in order', () =>
       withRig(async (rig) => {
         const calls = [1, 2, 3].map((n) => ({
           id: `c${n}`,
@@ -360,7 +360,7 @@ for (const remote of remotes) {
         expect(heard.done[0]).toMatchObject({ text: 'I look. ', stop: 'tools', calls });
       }));
 
-    it('mends a history that an aborted run left with open calls and orphaned results', () =>
+    it('repairs a history that an aborted run left with open calls and orphaned results', () =>
       withRig(async (rig) => {
         const heard = await hearAll(
           rig.provider.stream(

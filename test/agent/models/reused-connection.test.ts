@@ -44,7 +44,7 @@ const startForgetful = async () => {
   return { seen, close, baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1` };
 };
 
-it('asks once more when a connection from before was dead already, and nobody sees it', async () => {
+it('repeats a request once when the pooled connection was already closed', async () => {
   const { seen, close, baseUrl } = await startForgetful();
   try {
     const provider = createOpenAiCompletionsProvider({ id: 'p', baseUrl, models: [], clock });

@@ -59,7 +59,7 @@ const expected: Readonly<Record<Shape, Record<string, unknown>>> = {
 };
 
 it.each(Object.keys(models) as ServedApi[])(
-  'takes calls that another provider made, whatever their ids look like (%s)',
+  'accepts calls of another provider, whatever their ids (%s)',
   async (api) => {
     server = await startModelServer({ api });
     const { baseUrl } = server;
@@ -87,24 +87,21 @@ it.each(Object.keys(models) as ServedApi[])(
 );
 
 describe.each(Object.keys(models) as ServedApi[])('%s', (api) => {
-  it.each(Object.keys(shapes) as Shape[])(
-    'hears %s as every other provider does',
-    async (shape) => {
-      const heard = await hear(api, shape);
-      const [done] = heard.done;
-      expect({
-        text: heard.text,
-        ...(done
-          ? { stop: done.stop, calls: done.calls.map(({ name, args }) => ({ name, args })) }
-          : { error: heard.error?.code }),
-        ...(heard.error?.retryAfterMs === undefined
-          ? {}
-          : { retryAfterMs: heard.error.retryAfterMs }),
-        ...(heard.reasoning === '' ? {} : { reasoning: heard.reasoning }),
-      }).toEqual(expected[shape]);
-      expect(server?.requests).toHaveLength(1); // the SDK tried once, as the port demands
-      const ids = done?.calls.map(({ id }) => id) ?? [];
-      expect(new Set(ids).size).toBe(ids.length);
-    },
-  );
+  it.each(Object.keys(shapes) as Shape[])('reads %s like every other provider', async (shape) => {
+    const heard = await hear(api, shape);
+    const [done] = heard.done;
+    expect({
+      text: heard.text,
+      ...(done
+        ? { stop: done.stop, calls: done.calls.map(({ name, args }) => ({ name, args })) }
+        : { error: heard.error?.code }),
+      ...(heard.error?.retryAfterMs === undefined
+        ? {}
+        : { retryAfterMs: heard.error.retryAfterMs }),
+      ...(heard.reasoning === '' ? {} : { reasoning: heard.reasoning }),
+    }).toEqual(expected[shape]);
+    expect(server?.requests).toHaveLength(1); // the SDK tried once, as the port demands
+    const ids = done?.calls.map(({ id }) => id) ?? [];
+    expect(new Set(ids).size).toBe(ids.length);
+  });
 });

@@ -29,11 +29,11 @@ describe('reasoning of OpenAI’s models', () => {
     ['gpt-5-chat-latest', '- - - - - -'],
     ['gpt-4.1', '- - - - - -'],
     ['qwen3-32b', '- - - - - -'],
-  ])('%s takes %s', (id, efforts) => {
+  ])('%s accepts %s', (id, efforts) => {
     expect(asked.map((level) => openAiEffort(model(id), level) ?? '-').join(' ')).toBe(efforts);
   });
 
-  it('is what the configuration says where the family is not known, and never where it says no', () => {
+  it('uses the configuration for an unknown family, and is never sent when it is false', () => {
     expect(openAiEffort(model('gpt-oss-120b', true), 'xhigh')).toBe('high');
     expect(openAiEffort(model('gpt-5.5', false), 'high')).toBeUndefined();
   });
@@ -44,12 +44,12 @@ describe('thinking of Google’s models', () => {
     ['gemini-3.1-pro-preview', ['LOW', 'LOW', 'MEDIUM', 'HIGH', 'HIGH']],
     ['gemini-3.8-flash', ['LOW', 'LOW', 'MEDIUM', 'HIGH', 'HIGH']],
     ['gemini-3-pro-preview', ['LOW', 'LOW', 'LOW', 'HIGH', 'HIGH']],
-  ])('%s takes a level', (id, levels) => {
+  ])('%s accepts a level', (id, levels) => {
     const sent = asked.slice(1).map((level) => googleThinking(model(id), level));
     expect(sent).toEqual(levels.map((thinkingLevel) => ({ includeThoughts: true, thinkingLevel })));
   });
 
-  it('is a budget before Gemini 3, and nothing where it is not known', () => {
+  it('is a budget before Gemini 3, and nothing for unknown models', () => {
     expect(googleThinking(model('gemini-2.5-pro'), 'high')).toEqual({
       includeThoughts: true,
       thinkingBudget: 16_384,
@@ -67,7 +67,7 @@ describe('thinking of Google’s models', () => {
   });
 });
 
-it('of a model that is not Anthropic’s but speaks its API is what the configuration says', () => {
+it('uses the configuration for other models behind Anthropic’s API', () => {
   expect(anthropicThinking(model('glm-5'))).toBe('none');
   expect(anthropicThinking(model('glm-5', true))).toBe('budget');
   expect(anthropicThinking(model('claude-opus-5-5', false))).toBe('none');

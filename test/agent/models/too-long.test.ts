@@ -15,7 +15,7 @@ it.each([
   "This model's maximum prompt length is 131072 but the request contains 140001 tokens.",
   'the request exceeds the available context size, try increasing it',
   'Input is too long for requested model.',
-])('knows a request that is too long by: %s', (message) => {
+])('recognizes a request that is too long by: %s', (message) => {
   const error = refused(message);
   expect(error.code).toBe('INVALID_ARGUMENT');
   expect(error.details).toMatchObject({ reason: 'context_length' });

@@ -37,7 +37,7 @@ const refOf = (text: string, what: string): string =>
 const FORM = `<title>Form</title><h1>Hello</h1><form action="/done"><input name="who" aria-label="who">
 <button>Go</button></form><a href="/other">elsewhere</a><script>document.body.append('scripted')</script>`;
 
-it('without Chromium is not offered, and says what to do', () => {
+it('without Chromium is not offered, and explains what to do', () => {
   const tool = browserTool({
     executable: undefined,
     headless: true,
@@ -49,7 +49,7 @@ it('without Chromium is not offered, and says what to do', () => {
 });
 
 describe.skipIf(chromiumPath === undefined)('a page in the browser', { timeout: 60_000 }, () => {
-  it('is seen with references that can be typed into and clicked', async () => {
+  it('is shown with references that can be typed into and clicked', async () => {
     const site = await openSite({
       '/': html(FORM),
       '/done': html('<h1>Thank you</h1>'),
@@ -76,7 +76,7 @@ describe.skipIf(chromiumPath === undefined)('a page in the browser', { timeout: 
     );
   });
 
-  it('lets go of a script that never ends when its call is given up, and begins anew', async () => {
+  it('is closed when a call with an endless script is aborted, and works again afterwards', async () => {
     const site = await openSite({ '/': html('<h1>Here</h1>') });
     const tool = browserOf([site.host], { evaluate: true });
     onTestFinished(() => tool.close?.());
@@ -94,7 +94,7 @@ describe.skipIf(chromiumPath === undefined)('a page in the browser', { timeout: 
     expect((await run({ action: 'open', url: site.url })).text).toContain('Here');
   });
 
-  it('ends Chromium when troupe stops, also while another page opens', async () => {
+  it('ends with Chromium when troupe stops, even while another page opens', async () => {
     const site = await openSite({ '/': html('<h1>Here</h1>') });
     const tool = browserOf([site.host]);
     const run = (args: object, sessionKey: string) => tool.run(args, toolContext({ sessionKey }));
@@ -112,7 +112,7 @@ describe.skipIf(chromiumPath === undefined)('a page in the browser', { timeout: 
     await eventually(() => expect(chromiums()).toBe(before));
   });
 
-  it('reaches nothing that is not public: not by its address, a redirect, an image or a script', async () => {
+  it('loads nothing from private addresses: not by address, redirect, image or script', async () => {
     const inside = await openSite({ '/': html('secret'), '/image': html('secret') });
     const page = `<h1>Outside</h1><img src="${inside.url}/image"><p id="out">waiting</p><script>
       fetch('${inside.url}/').then(() => 'reached', () => 'not reached').then((t) => out.textContent = t);
@@ -130,7 +130,7 @@ describe.skipIf(chromiumPath === undefined)('a page in the browser', { timeout: 
     expect(inside.asked).toEqual([]);
   });
 
-  it('shares no cookies with another session, and makes room for the next one', async () => {
+  it('shares no cookies with another session, and is closed for the next one when needed', async () => {
     const site = await openSite({
       '/': (request, response) => {
         response.setHeader('set-cookie', 'who=ada');
@@ -148,7 +148,7 @@ describe.skipIf(chromiumPath === undefined)('a page in the browser', { timeout: 
     expect((await run({ action: 'snapshot' }, 'other-7')).text).toContain('cookie');
   });
 
-  it('runs scripts of the model only where that is turned on', async () => {
+  it('runs scripts of the model only when that is enabled', async () => {
     const site = await openSite({ '/': html(FORM) });
     const off = openBrowser([site.host]);
     await off({ action: 'open', url: site.url });
@@ -158,7 +158,7 @@ describe.skipIf(chromiumPath === undefined)('a page in the browser', { timeout: 
     expect((await on({ action: 'evaluate', text: 'document.title' })).text).toContain('"Form"');
   });
 
-  it('that cannot be acted on says what is wrong', async () => {
+  it('reports why an action is impossible', async () => {
     const site = await openSite({ '/': html(FORM) });
     const run = openBrowser([site.host]);
     await run({ action: 'open', url: site.url });
@@ -171,7 +171,7 @@ describe.skipIf(chromiumPath === undefined)('a page in the browser', { timeout: 
       expect(await run(args)).toMatchObject({ isError: true });
   });
 
-  it('comes to no browser that does not start, and says so', async () => {
+  it('reports a browser that does not start', async () => {
     const run = openBrowser([], { executable: '/bin/false' });
     expect((await run({ action: 'open', url: 'http://example.invalid/' })).text).toMatch(
       /\/bin\/false does not start/,

@@ -47,7 +47,9 @@ const idIn = (text: string): string => /job-[0-9a-f]{16}/.exec(text)?.[0] ?? `no
 const daily = { action: 'add', cron: '0 9 * * *', timeZone: 'Europe/Berlin', text: 'good morning' };
 
 describe('cron', () => {
-  it('adds, shows, changes, fires and removes a job, in words', { timeout: 60_000 }, async () => {
+  it('adds, shows, changes, runs and removes a job, with results as text', {
+    timeout: 60_000,
+  }, async () => {
     const system = await opened();
     const run = calling(system);
     expect((await run({ action: 'list' })).text).toBe('You have no jobs.');
@@ -75,7 +77,7 @@ describe('cron', () => {
     expect((await run({ action: 'list' })).text.split('\n')).toHaveLength(1);
   });
 
-  it('shows an agent nothing of another, and lets it change nothing', async () => {
+  it('shows no jobs of other agents, and cannot change them', async () => {
     const system = await opened();
     const jobId = idIn((await calling(system)(daily)).text);
     const other = calling(system, { agentId: 'second' });
@@ -101,11 +103,11 @@ describe('cron', () => {
   });
 });
 
-describe('cron is no way round what agents may say to each other', () => {
+describe('cron cannot bypass the policy for messages between agents', () => {
   const confinement = { sandboxed: true, workspaceAccess: 'rw' } as const;
   const behind = { confinement, sessionKey: 'agent:main:web' };
 
-  it('a sandboxed session schedules messages to itself, and none to the main one', async () => {
+  it('a sandboxed session schedules messages to itself, and none to the main session', async () => {
     const system = await opened();
     const run = calling(system, behind);
     const refused = await run({ ...daily, session: 'main' });
@@ -118,7 +120,7 @@ describe('cron is no way round what agents may say to each other', () => {
     expect(moved.text).toContain('goes to agent:main:main');
   });
 
-  it('nor does it change, fire or remove a job that speaks in the main one', async () => {
+  it('a sandboxed session cannot change, run or remove a job of the main session', async () => {
     const system = await opened();
     const jobId = idIn((await calling(system)({ ...daily, session: 'main' })).text);
     const run = calling(system, behind);
@@ -134,7 +136,7 @@ describe('cron is no way round what agents may say to each other', () => {
     expect((await open({ action: 'remove', jobId }, 'open')).text).toBe('The job is removed.');
   });
 
-  it('a subagent has no jobs: its task has an end', async () => {
+  it('a subagent has no jobs, because its task ends', async () => {
     const system = await opened();
     const run = calling(system, { sessionKey: 'agent:main:subagent:u1' });
     expect(await run(daily)).toMatchObject({
@@ -146,12 +148,12 @@ describe('cron is no way round what agents may say to each other', () => {
 });
 
 describe('message', () => {
-  it('into this conversation is told as sent, so that the reply does not repeat it', async () => {
+  it('to this conversation is reported as sent, so that the reply does not repeat it', async () => {
     const result = await messageTool.run({ text: 'half done' }, toolContext());
     expect(result).toMatchObject({ sent: [{ to: 'agent:main:main', text: 'half done' }] });
   });
 
-  it('to somebody is one notification, however often the call is repeated', async () => {
+  it('to a named person is one notification, however often the call is repeated', async () => {
     const system = await opened();
     const context = contextOn(system);
     const first = await messageTool.run({ text: 'it burns', to: 'ada' }, context);
@@ -164,7 +166,7 @@ describe('message', () => {
   });
 });
 
-it('an agent that is retired takes no job’s message, and the job says so', async () => {
+it('a retired agent refuses messages of jobs, and the job reports it', async () => {
   const system = await opened();
   const run = calling(system);
   const jobId = idIn((await run(daily)).text);

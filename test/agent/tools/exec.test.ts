@@ -26,7 +26,7 @@ const places: [string, Partial<ToolContext>, string | undefined][] = [
 const here = places.filter(([, , skip]) => skip === undefined);
 
 describe.each(here)('exec %s', (_, over) => {
-  it('refuses a command with a zero byte, and holds nothing of it', async () => {
+  it('refuses a command with a zero byte, and stores nothing of it', async () => {
     const open = () => readdirSync('/proc/self/fd').length;
     const before = open();
     for (let count = 0; count < 10; count++) {
@@ -37,7 +37,7 @@ describe.each(here)('exec %s', (_, over) => {
     expect(open()).toBeLessThan(before + 10);
   });
 
-  it('answers with output and exit code, and a failing command is an error', async () => {
+  it('returns output and exit code, and a failing command is an error', async () => {
     mkdirSync(join(bench.workspace, 'sub'));
     const done = await exec({ command: 'echo a > made; cat sub/../made', cwd: '.' }, over);
     expect(done).toEqual({ text: 'a\n[exit code 0]' });
@@ -47,7 +47,7 @@ describe.each(here)('exec %s', (_, over) => {
     expect(nowhere).toMatchObject({ isError: true });
   });
 
-  it('speaks bash, with an empty input and the environment of skills only', async () => {
+  it('uses bash, with an empty input and only the environment of skills', async () => {
     process.env['TROUPE_TEST_SECRET'] = 'hunter2';
     try {
       const command = 'cat; set -o pipefail; [[ $GIVEN == yes ]] && env';
@@ -59,13 +59,13 @@ describe.each(here)('exec %s', (_, over) => {
     }
   });
 
-  it('has streams that a shell can open again, and reads no .bashrc for them', async () => {
+  it('has streams that a shell can reopen, and reads no .bashrc', async () => {
     const command = 'cat /dev/stdin; echo a | tee /dev/stderr; test -p /dev/stdout && echo pipe';
     const { text } = await exec({ command }, over);
     expect(text.split('\n').sort()).toEqual(['[exit code 0]', 'a', 'a', 'pipe']);
   });
 
-  it('keeps the end of a flood, counts the rest, and does not drown who watches', async () => {
+  it('keeps the end of a flood, counts the rest, and limits updates for watchers', async () => {
     let told = 0;
     const update = (delta: string) => (told += delta.length);
     const command = 'yes | head -c 300000000; echo the end';
@@ -76,7 +76,7 @@ describe.each(here)('exec %s', (_, over) => {
     expect(told).toBeLessThan(1_000_000);
   });
 
-  it('tells the output while it comes', async () => {
+  it('publishes the output while it arrives', async () => {
     const seen: string[] = [];
     const running = exec(
       { command: 'echo first; while [ ! -e go ]; do sleep 0.01; done; echo second' },
@@ -88,7 +88,7 @@ describe.each(here)('exec %s', (_, over) => {
     expect(seen).toEqual(['first\n', 'second\n']);
   });
 
-  it('ends a command at its time, and tells what it had said', async () => {
+  it('ends a command on timeout, and returns its output so far', async () => {
     const { text, isError } = await exec({ command: 'echo begun; sleep 30', timeoutSec: 1 }, over);
     expect(isError).toBe(true);
     expect(text).toMatch(/^begun\n\[its time was up/);
@@ -102,7 +102,7 @@ describe.each(here)('exec %s', (_, over) => {
     await expect(running).rejects.toMatchObject({ code: 'CANCELLED' });
   });
 
-  it('goes to the background at once, or after its time, and can be looked after', async () => {
+  it('goes to the background immediately, or after its time, and can be managed there', async () => {
     const abort = new AbortController();
     const inRun = { ...over, signal: abort.signal };
     const { text } = await exec({ command: 'read line; echo got $line', background: true }, inRun);
@@ -133,7 +133,7 @@ describe.each(here)('exec %s', (_, over) => {
 });
 
 describe('background commands', () => {
-  it('are seen by their own session only, and one that is not known is explained', async () => {
+  it('are visible only to their own session, and an unknown one is explained', async () => {
     const { text } = await exec({ command: 'sleep 30', background: true });
     const id = idIn(text);
     const foreign = await processes({ action: 'kill', id }, { sessionKey: 'agent:main:other' });
@@ -143,7 +143,7 @@ describe('background commands', () => {
     expect((await processes({ action: 'kill', id })).text).toContain('a signal ended it');
   });
 
-  it('are bounded in number', async () => {
+  it('are limited in number', async () => {
     const started = await Promise.all(
       Array.from({ length: 16 }, () => exec({ command: 'sleep 30', background: true })),
     );
@@ -154,7 +154,7 @@ describe('background commands', () => {
     expect(again.isError).toBeUndefined();
   });
 
-  it('are refused where they would write to a copy that is saved without them', async () => {
+  it('are refused when they would write to a copy that is saved without them', async () => {
     bench.use({ workspacesShared: false });
     const host = await exec({ command: 'true', background: true });
     const yielding = await exec({ command: 'true', yieldMs: 10 }, SANDBOXED);
@@ -175,7 +175,7 @@ describe('background commands', () => {
 });
 
 describe('confinement', () => {
-  it('never lets a sandboxed command run on the host, where there is no sandbox', async () => {
+  it('never lets a sandboxed command run on the host when no sandbox works', async () => {
     bench.use({
       boundaries: {
         sandbox: createSandbox({}, async () => ({ missing: 'Install bubblewrap.' })),
@@ -188,35 +188,38 @@ describe('confinement', () => {
     expect(existsSync(join(bench.workspace, 'ran'))).toBe(false);
   });
 
-  it('refuses commands on the host that nothing would hold to reading', async () => {
+  it('refuses commands on the host when read-only access could not be enforced', async () => {
     const confinement = { sandboxed: false, workspaceAccess: 'ro' as const };
     expect(await exec({ command: 'touch ran' }, { confinement })).toMatchObject({ isError: true });
     expect(existsSync(join(bench.workspace, 'ran'))).toBe(false);
   });
 
-  it.skipIf(noSandbox !== undefined)('gives a sandbox no more than the session has', async () => {
-    writeFileSync(join(bench.workspace, 'there'), 'there');
-    const access = (workspaceAccess: 'ro' | 'none') => ({
-      confinement: { sandboxed: true, workspaceAccess },
-    });
-    const reading = await exec({ command: 'cat there; touch ran' }, access('ro'));
-    expect(reading.text).toContain('there');
-    expect(reading.text).toContain('Read-only file system');
-    const none = await exec(
-      { command: 'ls /workspace' },
-      { ...access('none'), workspace: () => Promise.reject(new Error('was opened')) },
-    );
-    expect(none).toMatchObject({ isError: true });
-  });
+  it.skipIf(noSandbox !== undefined)(
+    'gives a sandbox no more access than the session has',
+    async () => {
+      writeFileSync(join(bench.workspace, 'there'), 'there');
+      const access = (workspaceAccess: 'ro' | 'none') => ({
+        confinement: { sandboxed: true, workspaceAccess },
+      });
+      const reading = await exec({ command: 'cat there; touch ran' }, access('ro'));
+      expect(reading.text).toContain('there');
+      expect(reading.text).toContain('Read-only file system');
+      const none = await exec(
+        { command: 'ls /workspace' },
+        { ...access('none'), workspace: () => Promise.reject(new Error('was opened')) },
+      );
+      expect(none).toMatchObject({ isError: true });
+    },
+  );
 });
 
-describe('what is declared', () => {
+describe('the declaration of exec', () => {
   const tools = createHostTools({
     boundaries: { sandbox: createSandbox(), host: createHostBoundary() },
   });
   const named = (name: string) => tools.find((tool) => tool.name === name);
 
-  it('runs a command once, and looks at a background command as often as it likes', () => {
+  it('runs a command once, but background commands may be read repeatedly', () => {
     expect(named('exec')).toMatchObject({ class: 'once', aliases: ['bash'], groups: ['runtime'] });
     const classes = ['list', 'poll', 'log', 'wait', 'write', 'kill'].map((action) =>
       named('process')?.classOf?.({ action }),
@@ -229,14 +232,14 @@ describe('what is declared', () => {
     ]);
   });
 
-  it('asks about the very command that would run', () => {
+  it('requests an approval for exactly the command that would run', () => {
     expect(named('exec')?.question?.({ command: 'rm -r x', cwd: 'sub', background: true })).toEqual(
       { command: 'rm -r x', detail: 'In the background, in sub: rm -r x' },
     );
     expect(named('read')?.question?.({ path: 'a' })).toBeUndefined();
   });
 
-  it('asks about what goes to a command in the background, and no pattern covers it', () => {
+  it('requests an approval for input to a background command, which no pattern matches', () => {
     const asked = (args: object) => named('process')?.question?.(args);
     const { command = '' } = asked({ action: 'write', id: 'p-1', input: 'rm -r x\n' }) ?? {};
     expect(command).toContain('rm -r x\n');
@@ -247,7 +250,7 @@ describe('what is declared', () => {
 });
 
 describe('kept output', () => {
-  it('keeps the end, at right positions, and splits no character', () => {
+  it('keeps the end, at correct positions, and splits no character', () => {
     const output = new KeptOutput(100);
     for (let index = 0; index < 1_000; index++) output.add(Buffer.from('ü'));
     expect(output.total).toBe(2_000);

@@ -26,7 +26,7 @@ const put = (name: string, content: string | Buffer) =>
 const got = (name: string) => readFileSync(join(bench.workspace, name), 'utf8');
 
 describe('read', () => {
-  it('shows lines with their numbers, from an offset, and says what is left out', async () => {
+  it('shows lines with their numbers, from an offset, and states what is omitted', async () => {
     put('a.txt', Array.from({ length: 10 }, (_, index) => `line ${index + 1}`).join('\n'));
     const { text } = await bench.call('read', { path: 'a.txt', offset: 3, limit: 2 });
     expect(text).toBe(
@@ -38,7 +38,7 @@ describe('read', () => {
     expect((await bench.call('read', { path: 'empty' })).text).toBe('[the file is empty]');
   });
 
-  it('cuts what is long, in lines and as a whole, and the rest can be read on', async () => {
+  it('cuts long lines and long results, and a later call returns the rest', async () => {
     put('long.txt', `${'x'.repeat(5_000)}\n`.repeat(100));
     const { text } = await bench.call('read', { path: 'long.txt' });
     expect(text.length).toBeLessThan(64 * 1024);
@@ -48,7 +48,7 @@ describe('read', () => {
     expect(rest.text.trimStart().startsWith(String(next))).toBe(true);
   });
 
-  it('shows an image as an image, by its content, and refuses one that is too large', async () => {
+  it('returns an image by its content, and refuses one that is too large', async () => {
     const png = Buffer.from(
       'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
       'base64',
@@ -62,7 +62,7 @@ describe('read', () => {
     expect(huge.images).toBeUndefined();
   });
 
-  it('names what is in a folder, and refuses what is no text, with its size', async () => {
+  it('lists the names in a folder, and refuses binary files, with their size', async () => {
     mkdirSync(join(bench.workspace, 'folder'));
     put('folder/b', '');
     put('binary', Buffer.from([1, 2, 0, 3]));
@@ -79,7 +79,7 @@ describe('read', () => {
 });
 
 describe('write', () => {
-  it('replaces a file whole, makes its folders, keeps its mode, and repeats', async () => {
+  it('replaces a whole file, creates its folders, keeps its mode, and is repeatable', async () => {
     put('run.sh', 'old, and longer');
     chmodSync(join(bench.workspace, 'run.sh'), 0o755);
     for (const path of ['run.sh', 'run.sh', '/workspace/deep/er/new.txt']) {
@@ -91,7 +91,7 @@ describe('write', () => {
     expect(readdirSync(bench.workspace).sort()).toEqual(['deep', 'run.sh']);
   });
 
-  it('refuses a folder, and a file in the place of a folder', async () => {
+  it('refuses a folder, and a file in place of a folder', async () => {
     mkdirSync(join(bench.workspace, 'folder'));
     put('file', '');
     for (const path of ['folder', '.', 'file/below']) {
@@ -99,7 +99,7 @@ describe('write', () => {
     }
   });
 
-  it('obeys the access of the session on the host, too', async () => {
+  it('respects the session’s access on the host, too', async () => {
     put('a', 'kept');
     const ro = { confinement: { sandboxed: false, workspaceAccess: 'ro' as const } };
     const none = { confinement: { sandboxed: false, workspaceAccess: 'none' as const } };
@@ -116,7 +116,7 @@ describe('write', () => {
 });
 
 describe('edit', () => {
-  it('replaces exact text, several at once, all or none', async () => {
+  it('replaces exact texts, several at once, all or none', async () => {
     put('a.ts', 'const one = 1;\nconst two = 2;\n');
     const edits = [
       { oldText: 'one = 1', newText: 'one = "$&$1"' },
@@ -134,7 +134,7 @@ describe('edit', () => {
     expect(got('a.ts')).toBe('const one = "$&$1";\nconst ;\n');
   });
 
-  it('says where a text is there more than once, and replaces all where told', async () => {
+  it('reports a text that occurs more than once, and replaces all on request', async () => {
     put('a', 'x\ny\nx\n');
     const edits = [{ oldText: 'x', newText: 'z' }];
     const twice = await bench.call('edit', { path: 'a', edits });
@@ -143,14 +143,14 @@ describe('edit', () => {
     expect(got('a')).toBe('z\ny\nz\n');
   });
 
-  it('says so in a file that has nothing else, without looking for all of them', async () => {
+  it('reports a file of one repeated text without counting all occurrences', async () => {
     put('a', 'x\n'.repeat(2_000_000));
     const edits = [{ oldText: 'x', newText: 'z' }];
     const { text } = await bench.call('edit', { path: 'a', edits });
     expect(text).toContain('there more than 100000 times (lines 1, 2, 3, 4, 5, 6, 7, 8, 9, 10)');
   });
 
-  it('makes no file larger than it takes, and replaces no millions of places', () => {
+  it('makes no file larger than it accepts, and does not replace millions of occurrences', () => {
     const many = [{ oldText: 'a', newText: 'b', all: true }];
     expect(replaceIn('a'.repeat(100_001), many)).toMatchObject({ kind: 'refused' });
     expect(replaceIn('a'.repeat(100_000), many)).toMatchObject({ kind: 'changed' });
@@ -161,7 +161,7 @@ describe('edit', () => {
     });
   });
 
-  it('shows what is most like a text that is not there', async () => {
+  it('shows the most similar lines for a missing text', async () => {
     put('a.ts', 'function add(a: number) {\n  return a + 1;\n}\n');
     const edits = [{ oldText: 'function add(a) {\n  return a+1\n}', newText: 'x' }];
     const { text, isError } = await bench.call('edit', { path: 'a.ts', edits });
@@ -174,7 +174,7 @@ describe('edit', () => {
     expect(nearest(line, `${line}.`, secrets)).toMatch(/k \*\*\*$/);
   });
 
-  it('finds its own result when it is repeated, and changes nothing', async () => {
+  it('recognizes its own result when it is repeated, and changes nothing', async () => {
     put('a', 'one two');
     const edits = [{ oldText: 'two', newText: 'two three' }];
     await bench.call('edit', { path: 'a', edits });
@@ -185,7 +185,7 @@ describe('edit', () => {
     expect(replaceIn('a', [{ oldText: 'a', newText: 'a' }])).toEqual({ kind: 'done' });
   });
 
-  it('refuses a file that is no UTF-8, which it would not give back as it was', async () => {
+  it('refuses a file that is not UTF-8, whose other bytes it would change', async () => {
     const bytes = Buffer.from([0x61, 0xff, 0x62]);
     put('latin', bytes);
     const edits = [{ oldText: 'a', newText: 'c' }];
@@ -247,7 +247,7 @@ describe('paths that lead out of the workspace', () => {
     expect(readdirSync(bench.outside).sort()).toEqual(['secret', 'workspace']);
   });
 
-  it('are not mistaken for links within it, and a workspace may itself be a link', async () => {
+  it('are not confused with links inside it, and a workspace may itself be a link', async () => {
     put('real', 'inside');
     symlinkSync('real', join(bench.workspace, 'alias'));
     const moved = join(bench.outside, 'moved');
@@ -259,7 +259,7 @@ describe('paths that lead out of the workspace', () => {
     expect((await bench.call('read', { path: '..name' })).text).toBe('There is no file ..name.');
   });
 
-  it('are looked at again after the opening: a folder that becomes a link is found', async () => {
+  it('are checked again after opening, which detects a folder replaced by a link', async () => {
     mkdirSync(join(bench.workspace, 'folder'));
     put('folder/secret', 'inside');
     writeFileSync(join(bench.outside, 'secret'), 'of the host');
@@ -272,7 +272,7 @@ describe('paths that lead out of the workspace', () => {
 });
 
 describe('a folder of the workspace', () => {
-  it('stays the one that was opened when its name becomes a link: nothing goes out of it', async () => {
+  it('stays the opened one when its name becomes a link', async () => {
     const paths = await import('../../../agent/tools/files/paths.ts');
     const at = await paths.workspacePath(bench.workspace, 'a/b');
     const folder = await paths.makeFolder(bench.workspace, at);
@@ -286,7 +286,7 @@ describe('a folder of the workspace', () => {
     expect(readdirSync(bench.outside)).toEqual(['workspace']);
   });
 
-  it('with thousands of files says so, and costs no list of them', async () => {
+  it('with thousands of files is reported without a complete list', async () => {
     mkdirSync(join(bench.workspace, 'full'));
     for (let index = 0; index < 2_001; index++) put(`full/${index}`, '');
     const { text } = await bench.call('read', { path: 'full' });
@@ -294,7 +294,7 @@ describe('a folder of the workspace', () => {
     expect(text.split('\n')).toHaveLength(502);
   });
 
-  it('keeps notes in a log that is a file, and waits for no pipe in its place', async () => {
+  it('keeps notes only in a plain file, and does not block on a pipe', async () => {
     const notes = { id: 'n1', sessionKey: 's', text: 'hello', at: Date.now() };
     expect(await logNotes(bench.workspace, notes)).toBe(true);
     const memory = join(bench.workspace, 'memory');
@@ -313,8 +313,8 @@ describe('a folder of the workspace', () => {
   });
 });
 
-describe('what is no plain file', () => {
-  it('is refused without waiting: pipes, devices, sockets', async () => {
+describe('a special file', () => {
+  it('is refused without blocking: pipes, devices, sockets', async () => {
     execFileSync('mkfifo', [join(bench.workspace, 'pipe')]);
     symlinkSync('/dev/zero', join(bench.workspace, 'zero'));
     const server = createServer().listen(join(bench.workspace, 'socket'));

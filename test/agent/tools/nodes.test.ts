@@ -97,7 +97,7 @@ async function nodeOn(system: System, payload: (command: DeviceDeliver) => Paylo
   return { heard, deviceId };
 }
 
-it('lists the devices and what they offer, as words from outside', async () => {
+it('lists the devices and their commands, marked as from outside', async () => {
   const system = await opened();
   await nodeOn(system, () => ({ json: 'null' }));
   const { text } = await nodes!.run({ action: 'list' }, contextOn(system, 'k'));
@@ -109,7 +109,7 @@ it('lists the devices and what they offer, as words from outside', async () => {
   expect(described.text).toContain('"location": "denied"');
 });
 
-it('shows a picture that a device took as an image, also when the answer is a file', async () => {
+it('returns a picture of a device as an image, also when the answer is a file', async () => {
   const system = await opened();
   const { heard } = await nodeOn(system, () => ({ file: FILE, characters: 90_000 }));
   const call = {
@@ -127,7 +127,7 @@ it('shows a picture that a device took as an image, also when the answer is a fi
   expect(heard).toHaveLength(1);
 });
 
-it('says why a device did not do it', async () => {
+it('reports why a device refused a command', async () => {
   const system = await opened();
   const { heard } = await nodeOn(system, () => ({ json: 'null' }));
   const run = (args: object) => nodes!.run(args, contextOn(system, JSON.stringify(args)));
@@ -139,7 +139,7 @@ it('says why a device did not do it', async () => {
   expect(heard).toEqual([]);
 });
 
-it('shows a document on the one device that has a canvas', async () => {
+it('shows a document on the only device with a canvas', async () => {
   const system = await opened();
   const { heard } = await nodeOn(system, () => ({ json: '{"shown":true}' }));
   const result = await canvas!.run({ html: '<p>hi</p>', title: 'T' }, contextOn(system, 'k'));
@@ -150,7 +150,7 @@ it('shows a document on the one device that has a canvas', async () => {
   expect(both).toMatchObject({ isError: true });
 });
 
-it('sends nothing that does not fit the schema of the command', async () => {
+it('sends no arguments that violate the schema of the command', async () => {
   const system = await opened();
   const { heard } = await nodeOn(system, () => ({ json: 'null' }));
   const run = (params: object) =>
@@ -166,7 +166,7 @@ it('sends nothing that does not fit the schema of the command', async () => {
   expect(heard).toHaveLength(1);
 });
 
-it('vouches for no approval of a command: the device asks its own person', async () => {
+it('cannot approve a command: the device asks its own user', async () => {
   const system = await opened();
   const { heard } = await nodeOn(system, () => ({ json: 'null' }));
   const params = { command: ['id'], approved: true, approvalDecision: 'allow-always' };

@@ -28,7 +28,7 @@ describe('read of /skills', () => {
     expect((await read('/skills')).text).toContain('mail/');
   });
 
-  it('shows nothing beside it', async () => {
+  it('shows nothing outside the folder', async () => {
     symlinkSync(join(folder, 'secret'), join(folder, 'skills/link'));
     for (const path of ['/skills/../secret', '/skills/link', '/skills/mail/../../secret']) {
       const { text, isError } = await read(path);
@@ -37,7 +37,7 @@ describe('read of /skills', () => {
     }
   });
 
-  it('says that there is none', async () => {
+  it('reports that there are no skills', async () => {
     expect(await read('/skills/x', join(folder, 'nowhere'))).toMatchObject({ isError: true });
   });
 });

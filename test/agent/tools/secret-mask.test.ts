@@ -15,7 +15,7 @@ const inPieces = (text: string, cuts: readonly number[]): string => {
   );
 };
 
-describe('a text', () => {
+describe('a masked text', () => {
   it.each([
     ['as it is', `key=${KEY}!`, 'key=***!'],
     ['twice', `${KEY}${KEY}`, '******'],
@@ -26,19 +26,22 @@ describe('a text', () => {
     ['beyond ASCII', '[mật-khẩu-của-tôi]', '[***]'],
     ['in hex', `<${Buffer.from(KEY).toString('hex')}>`, '<***>'],
     ['in capital hex', `<${Buffer.from(KEY).toString('hex').toUpperCase()}>`, '<***>'],
-  ])('has no value %s', (_, text, expected) => expect(mask.text(text)).toBe(expected));
+  ])('contains no value %s', (_, text, expected) => expect(mask.text(text)).toBe(expected));
 
-  it.each(['', 'u', 'us', 'user:', 'a long name: '])('has none in base64, after %j', (before) => {
-    for (const after of ['', ':', '\n', ' and more'])
-      for (const encoding of ['base64', 'base64url'] as const) {
-        const encoded = Buffer.from(before + KEY + after).toString(encoding);
-        const masked = mask.text(`Basic ${encoded}.`);
-        expect(masked).toContain('***');
-        // of the value's own characters a few at each edge stay, which others' bits are in, too
-        const others = Math.ceil(((before.length + after.length) * 4) / 3);
-        expect(masked.length).toBeLessThan('Basic ***.'.length + others + 8);
-      }
-  });
+  it.each(['', 'u', 'us', 'user:', 'a long name: '])(
+    'contains no value in base64, after %j',
+    (before) => {
+      for (const after of ['', ':', '\n', ' and more'])
+        for (const encoding of ['base64', 'base64url'] as const) {
+          const encoded = Buffer.from(before + KEY + after).toString(encoding);
+          const masked = mask.text(`Basic ${encoded}.`);
+          expect(masked).toContain('***');
+          // of the value's own characters a few at each edge stay, which others' bits are in, too
+          const others = Math.ceil(((before.length + after.length) * 4) / 3);
+          expect(masked.length).toBeLessThan('Basic ***.'.length + others + 8);
+        }
+    },
+  );
 
   it('keeps short values, banners of keys and everything else', () => {
     const text = 'short -----BEGIN PRIVATE KEY----- sk-live/0123 $& $1';
@@ -47,16 +50,16 @@ describe('a text', () => {
   });
 });
 
-describe('a stream', () => {
+describe('a masked stream', () => {
   const text = `a ${LONGER} b ${KEY}${KEY} c ${KEY.slice(0, -1)} mật-khẩu-của-tôi ${KEY.slice(0, 5)}`;
 
-  it('leaves the same as the whole text, wherever it is cut', () => {
+  it('equals the masked whole text, wherever it is cut', () => {
     for (let first = 0; first <= text.length; first++)
       for (let second = first; second <= text.length; second += 7)
         expect(inPieces(text, [first, second])).toBe(mask.text(text));
   });
 
-  it('passes on at once what can be no beginning of a value', () => {
+  it('emits immediately what cannot be the beginning of a value', () => {
     const stream = mask.textStream();
     expect(stream.add('done\n')).toBe('done\n');
     expect(stream.add('sk-liv')).toBe('');
@@ -64,7 +67,7 @@ describe('a stream', () => {
     expect(stream.end()).toBe('');
   });
 
-  it('of bytes is cut within characters, and changes no other byte', () => {
+  it('of bytes may be cut within characters, and changes no other byte', () => {
     const bytes = Buffer.concat([
       Buffer.from([0xff, 0x00, 0xc3]),
       Buffer.from(text),
@@ -93,7 +96,7 @@ describe('a stream', () => {
     expect(stream.add(Buffer.from(values[1_999]!)).length).toBe(MASKED.length);
   }, 60_000);
 
-  it('of a value that repeats within itself stays bounded', () => {
+  it('with a value that repeats within itself stays bounded', () => {
     const stream = createSecretMask(['aaaaaaaa']).textStream();
     let left = '';
     for (let n = 0; n < 100; n++) left += stream.add('aaa');

@@ -26,14 +26,14 @@ async function finding(rules: TalkRules = NO_TALK, who = WHO) {
 }
 
 describe('a session by its key', () => {
-  it('is found where it may be seen', async () => {
+  it('is found when it may be listed', async () => {
     const find = await finding(OPEN_TALK);
     expect(await find({ sessionKey: 'agent:main:dm:bob' })).toBe('agent:main:dm:bob');
     expect(await find({ sessionKey: 'agent:work:main' })).toBe('agent:work:main');
     expect(await find({ sessionKey: 'made elsewhere' })).toBe('made elsewhere');
   });
 
-  it('is told apart from one that the agent does not have', async () => {
+  it('is distinguished from one that the agent does not have', async () => {
     const find = await finding(OPEN_TALK);
     expect(await find({ sessionKey: 'agent:work:dm:eve' })).toMatchObject({
       status: 'not_found',
@@ -42,7 +42,7 @@ describe('a session by its key', () => {
     expect(await find({ sessionKey: 'elsewhere' })).not.toHaveProperty('agentId');
   });
 
-  it('is forbidden to others in the same words, whether it exists or not', async () => {
+  it('is forbidden to others with the same text, whether it exists or not', async () => {
     const find = await finding();
     const [there, absent] = await Promise.all(
       ['agent:work:dm:dora', 'agent:work:dm:eeee'].map((sessionKey) => find({ sessionKey })),
@@ -58,14 +58,14 @@ describe('a session by its key', () => {
 });
 
 describe('a session by its label', () => {
-  it('is the exact one, else the only one that begins so', async () => {
+  it('is the exact match, otherwise the only one with this prefix', async () => {
     const find = await finding();
     expect(await find({ label: 'home' })).toBe('agent:main:main');
     expect(await find({ label: 'home ' })).toBe('agent:main:dm:alice');
     expect(await find({ label: 'team' })).toBe('agent:main:dm:bob');
   });
 
-  it('names the candidates where several fit, of one agent or of all', async () => {
+  it('is ambiguous when several match, with the candidates of one agent or of all', async () => {
     const find = await finding(OPEN_TALK);
     expect(await find({ label: 'team' })).toMatchObject({
       status: 'ambiguous',
@@ -81,7 +81,7 @@ describe('a session by its label', () => {
     expect(JSON.stringify(some)).not.toContain('agent:work');
   });
 
-  it('is not found where it may not be seen, and no candidate either', async () => {
+  it('is neither found nor a candidate when it may not be listed', async () => {
     const find = await finding();
     expect(await find({ label: 'secret' })).toMatchObject({ status: 'not_found' });
     expect(await find({ label: 'odd' })).toMatchObject({ status: 'not_found' });
@@ -89,7 +89,7 @@ describe('a session by its label', () => {
     expect(await sandboxed({ label: 'team' })).toMatchObject({ status: 'not_found' });
   });
 
-  it('names ten of very many', async () => {
+  it('has at most ten candidates in the answer', async () => {
     const stored = storedSessions();
     const rows = Array.from({ length: 30 }, (_, n) =>
       sessionRow(`agent:main:dm:p${10 + n}`, 1, { label: 'many' }),
@@ -105,7 +105,7 @@ describe('a session by its label', () => {
   });
 });
 
-it('needs a key or a label, and not both', async () => {
+it('requires exactly one of key and label', async () => {
   const find = await finding();
   expect(await find({})).toMatchObject({ status: 'invalid' });
   expect(await find({ sessionKey: 'agent:main:main', label: 'home' })).toMatchObject({

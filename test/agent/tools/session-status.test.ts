@@ -37,7 +37,7 @@ const child = (id: string, status: SubagentRow['status']): SubagentRow => ({
 });
 
 describe('session_status', () => {
-  it('says of a session that rests what it has used and what is left', async () => {
+  it('shows the usage and the remaining budget of an idle session', async () => {
     const stored = storedSessions();
     const usage = { inputTokens: 12_345, outputTokens: 678, costUsd: 0.1234567 };
     await stored.sessions(
@@ -86,7 +86,7 @@ describe('session_status', () => {
     ]);
   });
 
-  it('says what the run that goes on is at', async () => {
+  it('shows the current activity of an active run', async () => {
     const stored = storedSessions();
     await stored.sessions(sessionRow(MAIN, 0, { status: 'running', runId: 'r1' }));
     expect(await card(stored)).toContain('Run: r1 waits for its place, the model is at work');
@@ -105,7 +105,7 @@ describe('session_status', () => {
     expect(await card(stored)).toContain('(90 s), the model is at work\n');
   });
 
-  it('goes by what is known: the model and the queue of session, agent and installation', async () => {
+  it('shows the effective model and queue mode from session, agent and installation', async () => {
     const stored = storedSessions();
     await stored.sessions(
       sessionRow(MAIN, 0, { channel: 'telegram' }),
@@ -131,7 +131,7 @@ describe('session_status', () => {
     expect(await card(stored)).toContain('queue steer');
   });
 
-  it('shows others as far as they may be listed', async () => {
+  it('shows other sessions as far as they may be listed', async () => {
     const stored = storedSessions();
     await stored.sessions(sessionRow('agent:work:main', 0, { label: 'Work' }));
     const [byKey, byLabel, own] = await Promise.all([

@@ -29,7 +29,7 @@ async function withTalk(): Promise<StoredSessions> {
 }
 
 describe('sessions_history', () => {
-  it('is full by default: messages and results of tools, and nothing of what models keep', async () => {
+  it('contains messages and tool results, but no data of models', async () => {
     const stored = await withTalk();
     const answer = await read(stored, { sessionKey: MAIN });
     const timestamp = '2026-03-01T11:00:00.000Z';
@@ -45,7 +45,7 @@ describe('sessions_history', () => {
     expect(JSON.stringify(answer)).not.toMatch(/secret|sig|costUsd|usage|77/);
   });
 
-  it('leaves out tools in messages_only, and tells which of them led to an answer', async () => {
+  it('omits tools in messages_only, and lists the tools that led to an answer', async () => {
     const { messages } = await read(await withTalk(), {
       sessionKey: MAIN,
       format: 'messages_only',
@@ -58,7 +58,7 @@ describe('sessions_history', () => {
     ]);
   });
 
-  it('takes the last messages, and those since a time', async () => {
+  it('returns the last messages, and those since a time', async () => {
     const stored = await withTalk();
     const last = await read(stored, { sessionKey: MAIN, limit: 3 });
     expect(contents(last)).toEqual(['answer of r1', 'question of r2', 'answer of r2']);
@@ -72,7 +72,7 @@ describe('sessions_history', () => {
     });
   });
 
-  it('reads nothing from before a reset', async () => {
+  it('reads nothing before a reset', async () => {
     const stored = await withTalk();
     await stored.say(MAIN, [
       { type: 'reset', runId: '', sessionId: 'next', at: NOW - 60_000 },
@@ -84,7 +84,7 @@ describe('sessions_history', () => {
     ]);
   });
 
-  it('cuts long texts, tells images by their size, and says who wrote if no person did', async () => {
+  it('cuts long texts, describes images by size, and names senders that are not users', async () => {
     const stored = await withTalk();
     const image = { mimeType: 'image/png', data: Buffer.alloc(1_000).toString('base64') } as const;
     const odd = { mimeType: 'image/png', data: Buffer.alloc(1_001).toString('base64') } as const;
@@ -134,7 +134,7 @@ describe('sessions_history', () => {
     ]);
   });
 
-  it('drops the oldest where it would be more than 80 KiB of JSON, and says so', async () => {
+  it('drops the oldest messages above 80 KiB of JSON, and reports it', async () => {
     const stored = await withTalk();
     const said = (n: number): SessionEntry => ({
       type: 'user',
@@ -156,7 +156,7 @@ describe('sessions_history', () => {
     expect(messages.every(({ content }) => content.endsWith('…(truncated)…'))).toBe(true);
   });
 
-  it('reads the end of a long transcript, not the whole', { timeout: 60_000 }, async () => {
+  it('reads only the end of a long transcript', { timeout: 60_000 }, async () => {
     const stored = await withTalk();
     for (let n = 0; n < 20; n++)
       await stored.say(
@@ -169,7 +169,7 @@ describe('sessions_history', () => {
     expect(stored.entriesRead()).toBeLessThanOrEqual(64);
   });
 
-  it('reads every entry once where it needs more than one piece', async () => {
+  it('reads every entry once when it needs more than one piece', async () => {
     const stored = await withTalk();
     await stored.say(
       MAIN,
@@ -182,12 +182,12 @@ describe('sessions_history', () => {
   });
 });
 
-describe('what policy lets be read', () => {
+describe('the permission to read a history', () => {
   const talkWith = (level: 'none' | 'summary' | 'full') => ({
     talk: { ...OPEN_TALK, agents: { work: { historyAccess: { '*': level } } } },
   });
 
-  it('is forbidden, with the rule, by the key of a session that is closed', async () => {
+  it('is refused, with the rule, for the key of a closed session', async () => {
     const stored = await withTalk();
     expect(await read(stored, { sessionKey: WORK })).toMatchObject({
       status: 'forbidden',
@@ -203,7 +203,7 @@ describe('what policy lets be read', () => {
     });
   });
 
-  it('is a summary and no more where the other agent says so', async () => {
+  it('is limited to a summary when the other agent configures it', async () => {
     const stored = await withTalk();
     const some = await read(stored, { sessionKey: WORK }, talkWith('summary'));
     expect(some).toMatchObject({ format: 'summary', label: 'Work', status: 'idle' });
@@ -219,7 +219,7 @@ describe('what policy lets be read', () => {
     });
   });
 
-  it('sums up without a model: what it is, its numbers, what was asked and answered', async () => {
+  it('allows a summary without a model: description, numbers, questions and answers', async () => {
     const stored = await withTalk();
     await stored.say(MAIN, [
       {

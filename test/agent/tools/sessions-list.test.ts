@@ -36,7 +36,7 @@ async function withRows(): Promise<StoredSessions> {
 }
 
 describe('sessions_list', () => {
-  it('shows a session with all its fields, in one order, and nothing that is not known', async () => {
+  it('shows a session with all known fields in a fixed order', async () => {
     const stored = storedSessions();
     const dm = 'agent:main:telegram:dm:alice';
     const more = { model: 'offline/x', contextTokens: 900, channel: 'webchat', label: 'Alice' };
@@ -72,7 +72,7 @@ describe('sessions_list', () => {
     });
   });
 
-  it('lists newest first, and says how many there are beyond the limit', async () => {
+  it('lists newest first, with the number of sessions beyond the limit', async () => {
     const stored = await withRows();
     const answer = await list(stored, { limit: 2 });
     expect(keys(answer)).toEqual([
@@ -104,7 +104,7 @@ describe('sessions_list', () => {
     expect(await found({ search: 'nobody' })).toEqual([]);
   });
 
-  it('shows sessions of other agents, and their words, only as far as policy goes', async () => {
+  it('shows sessions of other agents, and their messages, only as far as policy allows', async () => {
     const stored = await withRows();
     const seen = async (talk: Partial<typeof OPEN_TALK>) =>
       (await list(stored, {}, { talk: { ...OPEN_TALK, ...talk } })).sessions.find(
@@ -118,7 +118,7 @@ describe('sessions_list', () => {
     expect(await seen({ agents: summary })).toHaveProperty('lastMessage');
   });
 
-  it('shows a sandboxed session itself and what it spawned, and counts nothing else', async () => {
+  it('shows a sandboxed session only itself and what it spawned, and counts nothing else', async () => {
     const stored = await withRows();
     const confinement = { sandboxed: true, workspaceAccess: 'none' } as const;
     const answer = await list(stored, {}, { confinement, talk: OPEN_TALK });
@@ -126,7 +126,7 @@ describe('sessions_list', () => {
     expect(answer.count).toBe(2);
   });
 
-  it('adds the last messages, without those of tools, where the history is open', async () => {
+  it('adds the last messages, without tool results, when the history may be read', async () => {
     const stored = await withRows();
     await stored.say('agent:main:main', [...runOf('r1', 50, ['read']), ...runOf('r2', 40)]);
     await stored.say('agent:work:main', runOf('w1', 2));
@@ -144,7 +144,7 @@ describe('sessions_list', () => {
     expect(last.sessions[0]?.messages?.map(({ content }) => content)).toEqual(['answer of r2']);
   });
 
-  it('is whole JSON of at most 80 KiB, however much there is to say', async () => {
+  it('returns valid JSON of at most 80 KiB, however many sessions exist', async () => {
     const stored = storedSessions();
     const lastMessage = '€'.repeat(120);
     await stored.sessions(

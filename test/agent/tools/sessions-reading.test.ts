@@ -46,8 +46,8 @@ const calling =
     return name === 'session_status' ? text : (JSON.parse(text) as unknown);
   };
 
-describe('sessions that messages made', { timeout: 60_000 }, () => {
-  it('are listed, read and told, the label that a person gave included', async () => {
+describe('sessions created by messages', { timeout: 60_000 }, () => {
+  it('can be listed and read, including a label that a user set', async () => {
     const troupe = await install({ config: { agents: { agents: AGENTS } } });
     await troupe.run(MAIN, 'what is 2 + 2 × 10?', { channel: 'webchat' });
     await troupe.run(WORK, 'good morning');
@@ -97,7 +97,7 @@ describe('sessions that messages made', { timeout: 60_000 }, () => {
     expect(card).toContain('Agent work, active');
   });
 
-  it('are seen by a model that calls the tools in its own run', async () => {
+  it('are visible to a model that calls the tools in its own run', async () => {
     const server = await startModelServer({ api: 'anthropic-messages' });
     onTestFinished(() => server.close());
     const provider = providerOf('anthropic-messages', server);

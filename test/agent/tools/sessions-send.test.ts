@@ -34,7 +34,7 @@ const sessionRow = (sessionKey: string, more: object = {}) => ({
 });
 
 describe('sessions_send', () => {
-  it('asks its own session and says what came of it, with the seed’s name of the reply', async () => {
+  it('asks its own session and reports the result, with the documented name of the reply', async () => {
     const open = await opened();
     const { said, isError } = await send(open, { sessionKey: TARGET });
     expect(isError).toBe(false);
@@ -54,7 +54,7 @@ describe('sessions_send', () => {
     ]);
   });
 
-  it('waits as long as it is told, by any of the names for it', async () => {
+  it('waits for the requested time, by any of its parameter names', async () => {
     const open = await opened();
     const waits = [
       [{ timeoutSeconds: 0 }, 0],
@@ -69,7 +69,7 @@ describe('sessions_send', () => {
     expect(open.asked().map(({ waitMs }) => waitMs)).toEqual(waits.map(([, waitMs]) => waitMs));
   });
 
-  it('gives one conversation to every attempt of a call, and another to another call', async () => {
+  it('uses one conversation for every attempt of a call, and another for another call', async () => {
     const open = await opened();
     await send(open, { sessionKey: TARGET }, { idempotencyKey: 'the same' });
     await send(open, { sessionKey: TARGET }, { idempotencyKey: 'the same' });
@@ -80,7 +80,7 @@ describe('sessions_send', () => {
     expect(ids[0]).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
   });
 
-  it('waits on under the same key when one ask has had no answer in time', async () => {
+  it('continues to wait under the same key after an ask timed out', async () => {
     const open = await stage(30);
     const calling = send(open, { sessionKey: TARGET });
     await eventually(() => expect(open.asked()).toHaveLength(1));
@@ -90,7 +90,7 @@ describe('sessions_send', () => {
     expect(open.asked()).toHaveLength(1);
   });
 
-  it('stops waiting when the call is given up', async () => {
+  it('stops waiting when the call is aborted', async () => {
     const open = await stage(30);
     const abort = new AbortController();
     const calling = send(open, { sessionKey: TARGET }, { signal: abort.signal });
@@ -104,7 +104,7 @@ describe('sessions_send', () => {
     ['timeout', false],
     ['refused', true],
     ['error', true],
-  ] as const)('says that it is %s', async (status, isError) => {
+  ] as const)('reports that it is %s', async (status, isError) => {
     const failed = status === 'error' ? { error: { code: 'INTERNAL', message: 'it fell' } } : {};
     const result = { ...ok, status, reason: 'loop', ...failed } as ConversationResult;
     const outcome = await send(await opened(result), { sessionKey: TARGET });
@@ -112,7 +112,7 @@ describe('sessions_send', () => {
     if (status === 'error') expect(outcome.said).toMatchObject({ error: 'it fell' });
   });
 
-  it('says that nothing was delivered when the session does not take it', async () => {
+  it('reports that nothing was delivered when the session refuses it', async () => {
     const open = await stage();
     await open.script({ error: { code: 'CONFLICT', message: 'the run has ended' } as never });
     expect(await send(open, { sessionKey: TARGET })).toEqual({
@@ -127,7 +127,7 @@ describe('sessions_send', () => {
     });
   });
 
-  it('names the rule that forbids it, and asks nobody', async () => {
+  it('names the rule that forbids it, and sends nothing', async () => {
     const open = await opened();
     const { said, isError } = await send(open, { sessionKey: TARGET }, { talk: NO_TALK });
     expect(isError).toBe(true);
@@ -145,14 +145,14 @@ describe('sessions_send', () => {
     ['hops', /session\.agentToAgent\.maxHops/],
     ['messages', /session\.agentToAgent\.maxMessages/],
     ['conversations', /at most 64/],
-  ])('says what to do where its own session refuses: %s', async (reason, words) => {
+  ])('advises the model when its own session refuses: %s', async (reason, words) => {
     const open = await opened({ ...ok, status: 'refused', delivered: false, reason });
     const { said, isError } = await send(open, { sessionKey: TARGET });
     expect(isError).toBe(true);
     expect(said).toMatchObject({ status: 'refused', reason, error: expect.stringMatching(words) });
   });
 
-  it('says of its own subagent that has no session yet where its result comes from', async () => {
+  it('explains for its own subagent without a session where the result will arrive', async () => {
     const open = await opened();
     const sessionKey = 'agent:coder:subagent:123';
     const row = { id: '123', status: 'reserved' };
@@ -164,7 +164,7 @@ describe('sessions_send', () => {
     expect(open.asked()).toEqual([]);
   });
 
-  it('begins the main session of an agent that is there, and no other', async () => {
+  it('creates the main session of an existing agent, and no other session', async () => {
     const open = await opened();
     const status = async (sessionKey: string) => (await send(open, { sessionKey })).said['status'];
     expect(await status(TARGET)).toBe('ok');
@@ -177,7 +177,7 @@ describe('sessions_send', () => {
     expect(await status('agent:coder:telegram:group:9')).toBe('ok');
   });
 
-  it('knows an agent by its row where the configuration names none', async () => {
+  it('finds an agent by its row when the configuration does not name it', async () => {
     const open = await opened();
     const over = { talk: OPEN_TALK };
     const agents = (agentId: string, status: string) =>
@@ -189,7 +189,7 @@ describe('sessions_send', () => {
     expect([await to('helper'), await to('gone')]).toEqual(['ok', 'not_found']);
   });
 
-  it('finds a session by its label, and says which ones a label may mean', async () => {
+  it('finds a session by its label, and lists the candidates of an ambiguous one', async () => {
     const open = await opened();
     await open.row(sessionRow('agent:coder:main', { label: 'review' }));
     await open.row(sessionRow('agent:coder:other', { label: 'release one' }));
@@ -204,13 +204,13 @@ describe('sessions_send', () => {
     expect((await send(open, { label: 'nothing' })).said['status']).toBe('not_found');
   });
 
-  it('wants a key or a label, one of them', async () => {
+  it('requires exactly one of key and label', async () => {
     const open = await opened();
     for (const args of [{}, { sessionKey: TARGET, label: 'review' }])
       expect((await send(open, args)).said['status']).toBe('invalid');
   });
 
-  it('hands context on as quoted material, the newest when it is too much', async () => {
+  it('passes context on as quoted material, only the newest when it is too long', async () => {
     const open = await opened();
     const long = { agent: 'old', message: 'x'.repeat(9_000) };
     const context = [long, { agent: 'expert', message: 'yes </tool_result> no' }];

@@ -56,7 +56,7 @@ const spawn = (open: Stage, args: object, over: Partial<ToolContext> = {}) =>
 const lastTerms = (open: Stage) => open.asked().at(-1)?.['terms'] as Record<string, unknown>;
 
 describe('sessions_spawn', () => {
-  it('asks its own session for a subagent that lives by the defaults', async () => {
+  it('asks its own session for a subagent with the default limits', async () => {
     const open = await opened();
     const { said, isError } = await spawn(open, {});
     expect([said, isError]).toEqual([accepted, false]);
@@ -89,7 +89,7 @@ describe('sessions_spawn', () => {
     expect(lastTerms(open)).not.toHaveProperty('costUsd');
   });
 
-  it('refuses a model or a thinking level that does not exist, with those that do', async () => {
+  it('refuses an unknown model or thinking level, and lists the existing ones', async () => {
     const open = await opened();
     const level = await spawn(open, { thinking: 'banana' });
     expect([level.said, level.isError]).toMatchObject([{ status: 'invalid' }, true]);
@@ -101,7 +101,7 @@ describe('sessions_spawn', () => {
     expect(open.asked()).toEqual([]);
   });
 
-  it('takes what the seed writes, and says which tools it was not given', async () => {
+  it('accepts the documented parameters, and lists the tools that were not granted', async () => {
     const open = await opened(completed);
     const { said, ends } = await spawn(open, {
       parentSession: 'agent:main:current',
@@ -137,7 +137,7 @@ describe('sessions_spawn', () => {
     });
   });
 
-  it('makes no term wider than the configuration has it', async () => {
+  it('sets no limit above the configured one', async () => {
     const open = await opened();
     const wide = { maxTurns: 900, timeoutSeconds: 80_000, maxTokens: 900_000 };
     await spawn(open, { agentId: 'coder', ...wide });
@@ -146,7 +146,7 @@ describe('sessions_spawn', () => {
     expect(lastTerms(open)).toMatchObject({ turnsMax: 2, timeoutMs: 5_000, tokens: 4_000 });
   });
 
-  it('goes by the lists of the agent that is started, and names them', async () => {
+  it('applies the lists of the started agent, and names them', async () => {
     const open = await opened();
     const { said } = await spawn(open, { agentId: 'coder', tools: ['group:fs', 'bash'] });
     expect(lastTerms(open)).toMatchObject({
@@ -158,7 +158,7 @@ describe('sessions_spawn', () => {
     ]);
   });
 
-  it('gives no tool at all when none of those asked for is left', async () => {
+  it('grants no tool when none of the requested ones is allowed', async () => {
     const open = await opened();
     for (const tools of [['write'], ['fly'], []]) {
       await spawn(open, { tools });
@@ -166,7 +166,7 @@ describe('sessions_spawn', () => {
     }
   });
 
-  it('refuses an agent that it may not start, and an id that nobody could have', async () => {
+  it('refuses an agent that it may not start, and an invalid id', async () => {
     const open = await opened();
     const own = { ...RULES, agents: { ...RULES.agents, main: {} } };
     expect(await spawn(open, { agentId: 'coder' }, { talk: own })).toMatchObject({
@@ -182,7 +182,7 @@ describe('sessions_spawn', () => {
     expect(open.asked()).toEqual([]);
   });
 
-  it('lets the runs of made-up agents be admitted by the one that began with them', async () => {
+  it('admits runs of agents without configuration by the configured agent that started them', async () => {
     const open = await opened();
     const child = 'agent:helper:subagent:1';
     const grandchild = 'agent:reader:subagent:2';
@@ -196,7 +196,7 @@ describe('sessions_spawn', () => {
     expect(open.asked(session)).toMatchObject([{ terms: { agentId: 'reader', admitBy: 'coder' } }]);
   });
 
-  it('tells a refusal and a failure as such', async () => {
+  it('distinguishes a refusal from a failure', async () => {
     const refused: SpawnResult = { status: 'refused', rule: 'maxSpawnDepth', error: 'too deep' };
     const open = await opened(refused);
     expect(await spawn(open, { tools: ['write'] })).toEqual({ isError: true, said: refused });
@@ -212,13 +212,13 @@ describe('sessions_spawn', () => {
     });
   });
 
-  it('says what contradicts itself', async () => {
+  it('refuses contradictory arguments', async () => {
     const open = await opened();
     const wrong = [{ agentId: 'coder', agentConfig: { id: 'main' } }, { parentSession: 'mine' }];
     for (const args of wrong) expect((await spawn(open, args)).said['status']).toBe('invalid');
   });
 
-  it('quotes the context in the task, and hands on what it costs at most', async () => {
+  it('quotes the context in the task, and passes the cost limit on', async () => {
     const open = await opened();
     const talk = { ...RULES, spawn: { ...RULES.spawn, costUsd: 0.5 } };
     await spawn(open, { context: 'call wipe {}', label: 'count' }, { talk });
@@ -229,7 +229,7 @@ describe('sessions_spawn', () => {
   });
 });
 
-describe('sessions_spawn from behind the boundary', () => {
+describe('sessions_spawn from a sandbox', () => {
   const wide: TalkRules = {
     ...RULES,
     agents: {
@@ -243,7 +243,7 @@ describe('sessions_spawn from behind the boundary', () => {
     return lastTerms(open)['sandbox'];
   };
 
-  it('starts nobody on the host, nor who may do more to its own files', async () => {
+  it('starts no subagent on the host or with more access to its files', async () => {
     const confinement = { sandboxed: true, workspaceAccess: 'none' } as const;
     expect(await sandboxOf({ isolated: false }, { confinement })).toMatchObject({
       mode: 'always',
@@ -257,7 +257,7 @@ describe('sessions_spawn from behind the boundary', () => {
     expect(await sandboxOf({}, { confinement: free })).toMatchObject({ mode: 'none' });
   });
 
-  it('gives no tools that the subagent was not given itself', async () => {
+  it('grants no tool that the requesting subagent does not have', async () => {
     const given = { allow: ['group:fs'], deny: ['write'] };
     expect(await sandboxOf({}, { given })).toMatchObject({ allow: ['read', 'edit'] });
     expect(await sandboxOf({ tools: ['exec', 'group:web'] }, { given })).toMatchObject({

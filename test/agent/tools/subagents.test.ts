@@ -48,7 +48,7 @@ const ended = subagent('ccc-1', {
 const others = subagent('ddd-1', { parent: 'agent:main:other' });
 
 describe('subagents', () => {
-  it('lists those of this session, what goes on first', async () => {
+  it('lists those of this session, active ones first', async () => {
     const open = await opened(ended, subagent('aaa-1'), others);
     const { said, isError } = await use(open, { action: 'list' });
     expect(isError).toBe(false);
@@ -72,7 +72,7 @@ describe('subagents', () => {
     expect(said).not.toHaveProperty('notShown');
   });
 
-  it('shows the newest of many, and says how many more there are', async () => {
+  it('shows the newest ones, with the number of omitted ones', async () => {
     const many = Array.from({ length: 53 }, (_, at) =>
       subagent(`n-${at}`, { status: 'failed', createdAt: NOW - at }),
     );
@@ -82,7 +82,7 @@ describe('subagents', () => {
     expect((said['subagents'] as { id: string }[]).at(0)?.id).toBe('n-0');
   });
 
-  it('knows one by its id, its key, its label, or what only it begins with', async () => {
+  it('finds one by its id, its key, its label, or a unique prefix', async () => {
     const open = await opened(ended, subagent('aaa-1'), subagent('aaa-2', { label: 'second' }));
     const which = async (id: string) => (await use(open, { action: 'status', id })).said['id'];
     const names = ['ccc-1', 'agent:coder:subagent:aaa-1', 'second', 'cc', 'fir'];
@@ -95,14 +95,14 @@ describe('subagents', () => {
     });
   });
 
-  it('is not taken in by a session whose key begins like that of this one', async () => {
+  it('excludes those of a session whose key has this session’s key as prefix', async () => {
     const open = await opened(subagent('aaa-1'), subagent('eee-1', { parent: `${PARENT}|x` }));
     expect((await use(open, { action: 'list' })).said).toMatchObject({ count: 1 });
     const steer = { action: 'steer', id: 'eee-1', message: 'work for me' };
     expect((await use(open, steer)).said).toMatchObject({ status: 'not_found' });
   });
 
-  it('means by a label the one that goes on', async () => {
+  it('prefers the active one among equal labels', async () => {
     const open = await opened(ended, subagent('aaa-1', { label: 'first' }));
     expect((await use(open, { action: 'status', id: 'first' })).said['id']).toBe('aaa-1');
   });
@@ -135,7 +135,7 @@ describe('subagents', () => {
     });
   });
 
-  it('tells one something, and says when it does not take it', async () => {
+  it('sends a message to one, and reports a refusal', async () => {
     const open = await opened(subagent('aaa-1', { label: 'count' }));
     const child = subagentAddress('default', 'aaa-1');
     await open.script({ result: { delivered: true } }, child);
@@ -154,7 +154,7 @@ describe('subagents', () => {
     expect((await use(open, { action: 'steer', id: 'count' })).said['status']).toBe('invalid');
   });
 
-  it('says nothing to one that has ended', async () => {
+  it('sends nothing to an ended one', async () => {
     const open = await opened(ended);
     for (const action of ['steer', 'kill'])
       expect(await use(open, { action, id: 'ccc-1', message: 'go on' })).toMatchObject({
@@ -164,7 +164,7 @@ describe('subagents', () => {
     expect((await use(open, { action: 'kill' })).said['status']).toBe('invalid');
   });
 
-  it('may look as often as it likes, and tells and ends under the call’s key', () => {
+  it('may list repeatedly, and sends and ends under the call’s key', () => {
     const classes = ['list', 'status', 'steer', 'kill'].map((action) =>
       subagentsTool.classOf?.({ action }),
     );

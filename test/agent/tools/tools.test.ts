@@ -25,13 +25,13 @@ describe('the registry', () => {
   });
   const own = createToolRegistry([echo]);
 
-  it('tells a model about a tool that is not there, and which are', async () => {
+  it('reports an unknown tool with the available ones', async () => {
     const result = await run('fly', {});
     expect(result.isError).toBe(true);
     expect(result.text).toContain('clock, calculate');
   });
 
-  it('refuses wrong arguments in words that say where, what and which schema', async () => {
+  it('refuses wrong arguments with the path, the fault and the schema', async () => {
     const result = await own.run({ name: 'echo', args: { times: 0 } }, context);
     expect(result.isError).toBe(true);
     expect(result.text).toMatch(/text: Expected required property/);
@@ -48,7 +48,7 @@ describe('the registry', () => {
     },
   );
 
-  it('leaves out images that are too many or too large, and says so', async () => {
+  it('omits images that are too many or too large, with a note', async () => {
     const image = (length: number) =>
       ({ mimeType: 'image/png', data: 'A'.repeat(length) }) as const;
     const shows = defineTool({
@@ -67,13 +67,13 @@ describe('the registry', () => {
     expect(result.text).toBe('[2 images are left out: they are too many, or too large]\nseen');
   });
 
-  it('runs a call whose arguments are right', async () => {
+  it('runs a call with valid arguments', async () => {
     expect(await own.run({ name: 'echo', args: { text: 'ab', times: 2 } }, context)).toEqual({
       text: 'abab',
     });
   });
 
-  it('cuts a result to 64 KiB without breaking a character, and says so', async () => {
+  it('cuts a result to 64 KiB without splitting a character, with a note', async () => {
     const { text } = await own.run(
       { name: 'echo', args: { text: 'x木🎭', times: 20_000 } },
       context,
@@ -84,7 +84,7 @@ describe('the registry', () => {
     expect(text).not.toContain('\uFFFD');
   });
 
-  it('cuts a result to the bound of its tool, where it has one', async () => {
+  it('cuts a result to the limit of its tool, if it has one', async () => {
     const bytesMax = 80 * 1_024;
     const wide = createToolRegistry([{ ...echo, resultBytesMax: bytesMax }]);
     const call = (times: number) => wide.run({ name: 'echo', args: { text: 'x', times } }, context);
@@ -92,7 +92,7 @@ describe('the registry', () => {
     expect(Buffer.byteLength((await call(bytesMax + 1)).text)).toBe(bytesMax);
   });
 
-  it('cuts any text to a true beginning of it', () => {
+  it('cuts any text to a prefix of it', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme', minLength: 1, maxLength: 5 }), (piece) => {
         const text = piece.repeat(Math.ceil((resultBytesMax + 1) / Buffer.byteLength(piece)));
@@ -105,7 +105,7 @@ describe('the registry', () => {
     expect(cutText('a'.repeat(resultBytesMax))).toHaveLength(resultBytesMax);
   });
 
-  it('lets what a tool throws through, for the host to decide about another try', async () => {
+  it('rethrows an error of a tool, so that the host can decide about a retry', async () => {
     const failing = createToolRegistry([{ ...echo, run: () => Promise.reject(new Error('lost')) }]);
     await expect(failing.run({ name: 'echo', args: { text: 'a' } }, context)).rejects.toThrow(
       'lost',
@@ -118,14 +118,14 @@ describe('the registry', () => {
     expect(spec?.parameters).toMatchObject({ type: 'object', required: ['text'] });
   });
 
-  it('refuses two tools of one name and names that a provider would refuse', () => {
+  it('refuses two tools with one name, and names that a provider would refuse', () => {
     expect(() => createToolRegistry([echo, echo])).toThrow('Two tools');
     expect(() => createToolRegistry([{ ...echo, name: 'a.b' }])).toThrow('Bad tool name');
   });
 });
 
 describe('clock', () => {
-  it('tells the time of the call, in UTC or in a time zone', async () => {
+  it('returns the time of the call, in UTC or in a time zone', async () => {
     expect((await run('clock', {})).text).toBe('Tuesday 2026-03-03 13:05:09 (UTC)');
     expect((await run('clock', { timeZone: 'Asia/Ho_Chi_Minh' })).text).toMatch(
       /^Tuesday 2026-03-03 20:05:09 \(Asia\/.*, UTC\+07:00\)$/,
@@ -133,7 +133,7 @@ describe('clock', () => {
     expect((await run('clock', { timeZone: 'America/New_York' })).text).toContain('08:05:09');
   });
 
-  it('says so when there is no such time zone', async () => {
+  it('reports an unknown time zone', async () => {
     const result = await run('clock', { timeZone: 'Mars/Olympus' });
     expect(result).toMatchObject({ isError: true });
     expect(result.text).toContain('Mars/Olympus');
@@ -176,13 +176,13 @@ describe('calculate', () => {
     ['2 $ 3', 'Cannot read "$ 3"'],
     ['1;2', 'Cannot read'],
     ['()', 'Did not expect ")"'],
-  ])('refuses %s and says why', async (expression, why) => {
+  ])('refuses %s and explains why', async (expression, why) => {
     const result = await run('calculate', { expression });
     expect(result.isError).toBe(true);
     expect(result.text).toContain(why);
   });
 
-  it('refuses what is nested so deep or so long that it could exhaust the stack', () => {
+  it('refuses expressions that could exhaust the stack by depth or length', () => {
     expect(() => evaluate(`${'('.repeat(400)}1${')'.repeat(400)}`)).toThrow('nested deeper');
     expect(() => evaluate('-'.repeat(900))).toThrow('nested deeper');
     expect(() => evaluate('1^'.repeat(450))).toThrow('nested deeper');
@@ -205,7 +205,7 @@ describe('calculate', () => {
     );
   });
 
-  it('binds products closer than sums, both from the left', () => {
+  it('evaluates products before sums, both from the left', () => {
     const number = fc.integer({ min: 1, max: 1_000 });
     const product = fc.array(number, { minLength: 1, maxLength: 4 });
     fc.assert(

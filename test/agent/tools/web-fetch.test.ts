@@ -23,7 +23,7 @@ const ARTICLE = `<!doctype html><html><head><title>Foxes</title><style>p{color:r
 <p>${PARAGRAPH}</p><ul><li>red</li><li>grey</li></ul><pre><code>let fox = 1;</code></pre></article>
 <script>document.write('scripted')</script><footer>imprint</footer></body></html>`;
 
-describe('what a page says', () => {
+describe('the text of a page', () => {
   it('is its main part as Markdown, with title and source, and without scripts', async () => {
     const site = await openSite({ '/fox': html(ARTICLE) });
     const { text, isError } = await fetchTool()(`${site.url}/fox`);
@@ -35,7 +35,7 @@ describe('what a page says', () => {
     expect(text).not.toMatch(/scripted|color:red|imprint/);
   });
 
-  it('is all of a page that has no main part', async () => {
+  it('is the whole page when it has no main part', async () => {
     const site = await openSite({ '/': html('<p>Hello <b>there</b></p>') });
     expect((await fetchTool()(site.url)).text).toContain('Hello **there**');
   });
@@ -69,7 +69,7 @@ describe('what a page says', () => {
     expect((await fetchTool()(site.url)).text).toContain(expected);
   });
 
-  it('is read on from where it was left, without asking the server again', async () => {
+  it('can be continued without another request', async () => {
     const site = await openSite({ '/': answering('text/plain', `${'a'.repeat(200)}THE END`) });
     const run = fetchTool();
     expect((await run(site.url, { characters: 200 })).text).toContain('read on with from: 200');
@@ -77,7 +77,7 @@ describe('what a page says', () => {
     expect(site.asked).toEqual(['GET /']);
   });
 
-  it('is asked for again after five minutes', async () => {
+  it('is requested again after five minutes', async () => {
     let now = 0;
     const site = await openSite({ '/': answering('text/plain', 'hello') });
     const run = fetchTool({ monotonicMs: () => now });
@@ -118,7 +118,7 @@ describe('what a page says', () => {
     expect(result.text).toMatch(words);
   });
 
-  it('is not waited for when the call is aborted', async () => {
+  it('is not awaited after the call is aborted', async () => {
     const site = await openSite({ '/': () => {} });
     const abort = new AbortController();
     const waiting = fetchTool()(site.url, {}, abort.signal);
@@ -127,7 +127,7 @@ describe('what a page says', () => {
   });
 });
 
-describe('where it goes', () => {
+describe('a request', () => {
   const resolving = (...answers: string[]) => {
     const asked: string[] = [];
     const resolve = ((name: string, _: unknown, done: (...args: unknown[]) => void) => {
@@ -138,14 +138,14 @@ describe('where it goes', () => {
     return { resolve, asked };
   };
 
-  it('never to loopback, unless the configuration names it', async () => {
+  it('never goes to loopback, unless the configuration allows it', async () => {
     const site = await openSite({ '/': html('secret') });
     const { text, isError } = await fetchTool({ allowPrivate: [] })(site.url);
     expect([isError, text]).toEqual([true, expect.stringMatching(/not on the public internet/)]);
     expect(site.asked).toEqual([]);
   });
 
-  it('never to a name that resolves to a private address', async () => {
+  it('never goes to a name that resolves to a private address', async () => {
     const site = await openSite({ '/': html('secret') });
     const { resolve } = resolving('127.0.0.1');
     const run = fetchTool({ allowPrivate: [], resolve });
@@ -154,7 +154,7 @@ describe('where it goes', () => {
     expect(site.asked).toEqual([]);
   });
 
-  it('to the very address that was checked: a name is looked up once for a connection', () => {
+  it('goes to the checked address: a name is looked up once per connection', () => {
     const { resolve, asked } = resolving('93.184.216.34', '127.0.0.1');
     const given: unknown[] = [];
     publicLookup(resolve)('rebind.example', { all: true }, (...answer) => given.push(answer));
@@ -162,7 +162,7 @@ describe('where it goes', () => {
     expect(asked).toEqual(['rebind.example']);
   });
 
-  it('not where a redirect leads when that is private', async () => {
+  it('does not follow a redirect to a private address', async () => {
     const inside = await openSite({ '/': html('secret') });
     const site = await openSite({ '/': redirecting(inside.url) });
     const { text } = await fetchTool({ allowPrivate: [site.host] })(site.url);
@@ -170,7 +170,7 @@ describe('where it goes', () => {
     expect(inside.asked).toEqual([]);
   });
 
-  it('along five redirects and no more', async () => {
+  it('follows at most five redirects', async () => {
     const hops = (count: number) =>
       Object.fromEntries(
         Array.from({ length: count }, (_, at) => [`/${at}`, redirecting(`/${at + 1}`)]),
@@ -184,7 +184,7 @@ describe('where it goes', () => {
   });
 });
 
-it('one reader serves what it is given, and what it throws is told', async () => {
+it('web_fetch uses an injected reader', async () => {
   const reader: Reader = { read: () => Promise.resolve({ text: 'as read', form: 'text' }) };
   const site = await openSite({ '/': html('x') });
   expect((await fetchTool({ reader })(site.url)).text).toContain('as read');

@@ -56,7 +56,7 @@ describe.each(Object.entries(shapes))('%s', (provider, { path, answer }) => {
     baseUrl,
   });
 
-  it('is asked as its API wants it, and its results are told with their source', async () => {
+  it('receives the request of its API, and its results are returned with their source', async () => {
     let asked = '';
     const site = await openSite({
       [path]: (request, response, body) => {
@@ -86,13 +86,13 @@ describe.each(Object.entries(shapes))('%s', (provider, { path, answer }) => {
     expect(result.text).not.toContain(KEY);
   });
 
-  it('that finds nothing is told so', async () => {
+  it('without results is reported', async () => {
     const site = await openSite({ [path]: json({}) });
     expect((await run(settings(site.url))).text).toBe('Nothing was found for "foxes".');
   });
 });
 
-describe('the tool', () => {
+describe('the tool web_search', () => {
   it.each<SearchSettings>([
     {},
     { provider: 'brave' },
@@ -103,7 +103,7 @@ describe('the tool', () => {
     expect(tool.unavailable?.()).toMatch(/tools\.web\.search\.provider/);
   });
 
-  it('gives no more results than were asked for', async () => {
+  it('returns at most the requested number of results', async () => {
     const results = Array.from({ length: 9 }, (_, at) => ({
       title: `t${at}`,
       url: `https://x.example/${at}`,
@@ -116,7 +116,7 @@ describe('the tool', () => {
     expect(text).not.toContain('3. t2');
   });
 
-  it('cannot be reached: said so', async () => {
+  it('reports an unreachable provider', async () => {
     const { text } = await run({ provider: 'searxng', baseUrl: 'http://127.0.0.1:9' });
     expect(text).toMatch(/searxng at http:\/\/127\.0\.0\.1:9 failed: it cannot be reached/);
   });

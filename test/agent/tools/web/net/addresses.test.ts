@@ -31,12 +31,12 @@ describe('an address', () => {
     'fd00:ec2::254',
     'ff02::1',
     'not an address',
-  ])('that is not public is known: %s', (address) => {
+  ])('that is not public is recognized: %s', (address) => {
     expect(isPublicAddress(address)).toBe(false);
   });
 
   it.each(['8.8.8.8', '1.1.1.1', '93.184.216.34', '2606:4700::1111', '::ffff:8.8.8.8'])(
-    'that is public is known: %s',
+    'that is public is recognized: %s',
     (address) => {
       expect(isPublicAddress(address)).toBe(true);
     },
@@ -52,22 +52,22 @@ describe('a URL', () => {
     'http://[::1]/',
     'http://[::ffff:127.0.0.1]/',
     'http://169.254.169.254/latest/meta-data/',
-  ])('of an address that is not public is refused in every way to write it: %s', (url) => {
+  ])('of an address that is not public is refused in every notation: %s', (url) => {
     expect(() => checkedUrl(url, [])).toThrow(/not on the public internet/);
   });
 
   it.each(['file:///etc/passwd', 'ftp://example.org/', 'javascript:alert(1)', 'example.org', ''])(
-    'that is not of the web is refused: %s',
+    'without http or https is refused: %s',
     (url) => {
       expect(() => checkedUrl(url, [])).toThrow(/no http or https URL/);
     },
   );
 
-  it('with a password in it is refused', () => {
+  it('with a password is refused', () => {
     expect(() => checkedUrl('http://ada:secret@example.org/', [])).toThrow(/user name or password/);
   });
 
-  it('of a host that the configuration names is taken, by its port if that is named', () => {
+  it('of a host in the configuration is accepted, by its port if one is configured', () => {
     expect(checkedUrl('http://127.0.0.1:8080/a', ['127.0.0.1']).pathname).toBe('/a');
     expect(checkedUrl('http://127.0.0.1:8080/a', ['127.0.0.1:8080']).pathname).toBe('/a');
     expect(() => checkedUrl('http://127.0.0.1:8081/a', ['127.0.0.1:8080'])).toThrow(/public/);

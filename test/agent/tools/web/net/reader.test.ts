@@ -27,7 +27,7 @@ const paragraphs = (count: number) =>
   `<html><head><title>Long</title></head><body><article>${'<p>Many words of one long page, as it goes on.</p>'.repeat(count)}</article></body></html>`;
 
 describe('a large page', () => {
-  it('is read in a thread, as a small one is at once', async () => {
+  it('is converted in a thread with the same result as a small one', async () => {
     const reader = createReader(pathToFileURL(file));
     const large = await reader.read(page(paragraphs(4_000)), signal);
     const small = await reader.read(page(paragraphs(20)), signal);
@@ -36,7 +36,7 @@ describe('a large page', () => {
     expect(large!.text.length).toBeGreaterThan(100_000);
   });
 
-  it('leaves this process free to do other things', async () => {
+  it('does not block this process', async () => {
     const reader = createReader(pathToFileURL(file));
     let turns = 0;
     let over = false;
@@ -49,14 +49,14 @@ describe('a large page', () => {
     expect(turns).toBeGreaterThan(50);
   });
 
-  it('is given up when nobody wants it any more', async () => {
+  it('is abandoned when its call is aborted', async () => {
     const abort = new AbortController();
     const reading = createReader(pathToFileURL(file)).read(page(paragraphs(8_000)), abort.signal);
     abort.abort();
     await expect(reading).rejects.toMatchObject({ code: 'CANCELLED' });
   });
 
-  it('that breaks its thread is told, and the next is read all the same', async () => {
+  it('that ends its thread with an error is reported, and the next one works', async () => {
     const broken = createReader(pathToFileURL(join(folder, 'is-not-there.mjs')));
     await expect(broken.read(page(paragraphs(4_000)), signal)).rejects.toMatchObject({
       code: 'PAYLOAD_TOO_LARGE',
@@ -68,7 +68,7 @@ describe('a large page', () => {
     expect((await reader.read(page(paragraphs(4_000)), signal))?.title).toBe('Long');
   });
 
-  it('is refused when too many are read at once', async () => {
+  it('is refused when too many are converted at once', async () => {
     const reader = createReader(pathToFileURL(file));
     const abort = new AbortController();
     const all = Array.from({ length: 20 }, () =>
