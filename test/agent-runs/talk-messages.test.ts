@@ -243,19 +243,16 @@ describe('after the first answer', () => {
       .map(({ sessionKey }) => sessionKey);
   const chatty: Script = ({ request }) => says(`and another thing, number ${request}`);
 
-  it.each([0, 1, 2, 3, 4, 5])(
-    '%i replies are exchanged, the first by the sender',
-    async (turns) => {
-      const config = { ...crew(), session: { agentToAgent: { maxPingPongTurns: turns } } };
-      const played = await play(API, sender(chatty), config);
-      await sent(played, hello());
-      const { conversations } = await settled(played.troupe);
-      expect(turnsOf(played.troupe)).toEqual(
-        Array.from({ length: turns + 1 }, (_, n) => (n % 2 === 0 ? CODER : MAIN)),
-      );
-      expect(conversations[0]).toMatchObject({ end: 'turns' });
-    },
-  );
+  it.each([0, 1, 2, 3, 4, 5])('%i replies alternate, the sender first', async (turns) => {
+    const config = { ...crew(), session: { agentToAgent: { maxPingPongTurns: turns } } };
+    const played = await play(API, sender(chatty), config);
+    await sent(played, hello());
+    const { conversations } = await settled(played.troupe);
+    expect(turnsOf(played.troupe)).toEqual(
+      Array.from({ length: turns + 1 }, (_, n) => (n % 2 === 0 ? CODER : MAIN)),
+    );
+    expect(conversations[0]).toMatchObject({ end: 'turns' });
+  });
 
   it.each(['REPLY_SKIP', ' REPLY_SKIP\n', 'NO_REPLY'])(
     '%j ends the exchange and is not delivered',
