@@ -46,7 +46,7 @@ export type SharedPartsOptions = {
 const SUBJECT = 'parts';
 export class SharedParts {
   readonly #o: SharedPartsOptions;
-  readonly #told = new Set<string>();
+  readonly #reported = new Set<string>();
 
   constructor(options: SharedPartsOptions) {
     this.#o = options;
@@ -55,7 +55,7 @@ export class SharedParts {
   /** Listens until the bus closes. Resolves when the others were notified; never rejects. */
   async open(): Promise<void> {
     this.#o.bus.subscribe(SUBJECT, ({ payload }) => {
-      if (isParts(payload) && payload.node !== this.#o.node) void this.#hear(payload);
+      if (isParts(payload) && payload.node !== this.#o.node) void this.#onParts(payload);
     });
     await this.#tell(true);
   }
@@ -76,7 +76,7 @@ export class SharedParts {
     }
   }
 
-  async #hear({ name, sealingKid, file, url, asks }: Parts): Promise<void> {
+  async #onParts({ name, sealingKid, file, url, asks }: Parts): Promise<void> {
     if (typeof url === 'string') this.#o.onGateway?.(url);
     if (sealingKid !== this.#o.sealingKid)
       this.#say(
@@ -102,8 +102,8 @@ export class SharedParts {
   }
 
   #say(what: string): void {
-    if (this.#told.has(what)) return;
-    this.#told.add(what);
+    if (this.#reported.has(what)) return;
+    this.#reported.add(what);
     this.#o.onDifference(what);
   }
 }

@@ -171,7 +171,7 @@ export const redriveDeadLetter = defineOperation({
     already: Type.Optional(
       Type.Object(
         { at: Type.String(), who: Type.String() },
-        { description: 'It was sent again before, and nothing was sent now' },
+        { description: 'It was redriven before, and nothing was sent now' },
       ),
     ),
   }),
@@ -180,7 +180,7 @@ export const redriveDeadLetter = defineOperation({
     method: 'POST',
     path: '/v1/dead-letters/{domain}/{position}/redrive',
     operationId: 'redriveDeadLetter',
-    responses: { 200: 'The new message, or when and by whom it was sent again before' },
+    responses: { 200: 'The new message, or when and by which operator it was redriven before' },
   },
   async run(context, { domain: named, position: at, ...given }) {
     const { deadLetters } = context.system;

@@ -1,11 +1,10 @@
-"""An agent in Python: it registers `greeter.say_hello` with a troupe and carries it out.
+"""An agent in Python: it registers `greeter.say_hello` with troupe and executes it.
 
     TOKEN=$(troupe token --sub greeter --roles agent) python3 greeter.py http://127.0.0.1:18789
 
-Its door is the protocol that troupe itself speaks, in its smallest form: `POST /v1/envelopes`
-answers with a task that has ended. The same idempotency key gets the same answer, since troupe asks
-again when it does not know what became of the first time; what was done is remembered in memory
-here, and belongs on a disk where the work matters.
+Its entry point is the minimum of troupe's own protocol: `POST /v1/envelopes` responds with an ended
+task. A repeated idempotency key receives the same response, because troupe repeats a request with an
+unknown outcome. This example stores its responses in memory; a real agent stores them on disk.
 """
 import json
 import os
@@ -53,7 +52,7 @@ def say_hello(payload):
 WORK = {SAY_HELLO["action"]: say_hello}
 
 
-class Door(BaseHTTPRequestHandler):
+class EntryPoint(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     done = {}
     lock = threading.Lock()
@@ -108,7 +107,7 @@ def refusal(code, message):
 
 
 def main(troupe_url):
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Door)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), EntryPoint)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     client = TroupeClient(
         troupe_url, os.environ["TOKEN"], tenant="default", sub="greeter", roles=("agent",)

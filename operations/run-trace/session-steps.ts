@@ -150,11 +150,11 @@ class SessionWalk {
   }
 
   #end({ at, runId, status, error }: Of<'run.end'>): TraceStep {
-    const { said, ...told } = this.#open.get(runId) ?? { said: '' };
+    const { said, ...rest } = this.#open.get(runId) ?? { said: '' };
     const own = this.#cast.session(this.#key);
     const silent = status === 'ok' && isSilence(said) ? ({ silent: true } as const) : {};
     const text = firstWords(status === 'ok' ? said : (error?.message ?? status));
-    return { kind: 'end', at, runId, in: own, ...told, text, status, ...silent };
+    return { kind: 'end', at, runId, in: own, ...rest, text, status, ...silent };
   }
 }
 

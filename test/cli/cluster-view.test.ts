@@ -61,7 +61,7 @@ describe('the view of a cluster', () => {
     const view = viewOf(
       cell,
       heard(
-        beat('door', { role: 'gateway' }),
+        beat('g1', { role: 'gateway' }),
         beat('w1', { shards: [shard(0, { lag: 4 }), shard(1, { lag: 2 })], draining: true }),
         beat('w2', { shards: [shard(2, { state: 'quarantined', why: 'a damaged record' })] }),
       ),
@@ -70,7 +70,7 @@ describe('the view of a cluster', () => {
     expect(text).toContain('cluster main: 2 workers, 1 gateway, 3 shards (cell c0ffee)');
     expect(text).toContain('shards: 2 owned, 1 quarantined; pending messages: 6');
     expect(text).toMatch(/^w1 +draining +2 +1 +0\.50 +25 % +3 +12 +140 MB +1 min +0\.1\.0$/m);
-    expect(text).toMatch(/^door +0\.50 +25 % +140 MB +1 min +0\.1\.0$/m);
+    expect(text).toMatch(/^g1 +0\.50 +25 % +140 MB +1 min +0\.1\.0$/m);
     expect(text).toMatch(/^0 +owned +w1 +1 +10 +5 +4 +2$/m);
     expect(text).toMatch(/^2 +quarantined +w2 .* a damaged record$/m);
   });

@@ -57,7 +57,7 @@ async function openRunning() {
 describe.skipIf(!server)(`a cluster as processes${leftOut}`, { timeout: 120_000 }, () => {
   it('starts in any order, NATS last, and answers; health and view agree', async () => {
     const cluster = await openCluster();
-    const gateway = cluster.start('gateway', '--name', 'door');
+    const gateway = cluster.start('gateway', '--name', 'g1');
     const worker = cluster.start('worker', '--name', 'one');
     for (const waiting of [gateway, worker])
       await eventually(() => expect(waiting.stderr).toContain('waiting for NATS at nats://'));
@@ -79,7 +79,7 @@ describe.skipIf(!server)(`a cluster as processes${leftOut}`, { timeout: 120_000 
       shards: { state: string; owner: string; epoch: number }[];
     };
     expect(view.nodes.map(({ name, role, shards }) => [name, role, shards])).toEqual([
-      ['door', 'gateway', 0],
+      ['g1', 'gateway', 0],
       ['one', 'worker', 4],
     ]);
     expect(view.shards.map(({ state, owner }) => [state, owner])).toEqual(

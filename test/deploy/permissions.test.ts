@@ -67,7 +67,7 @@ describeOnNats('The users of deploy/nats.conf', ({ path }) => {
   });
 
   it('let a tenant send requests to its own subject and receive answers in its own inbox', async () => {
-    const door = troupe.subscribe(IN, {
+    const incoming = troupe.subscribe(IN, {
       callback: (_, message) => void message.respond(`answer to ${message.string()}`),
     });
     await troupe.flush();
@@ -76,7 +76,7 @@ describeOnNats('The users of deploy/nats.conf', ({ path }) => {
       'answer to question',
       true,
     ]);
-    door.unsubscribe();
+    incoming.unsubscribe();
   });
 
   it('let a tenant receive its events from every domain', async () => {
