@@ -72,7 +72,7 @@ type Registered = {
   late: number;
   /** monotonic time until which it is suspended */
   asideUntil: number;
-  toldAt: number | undefined;
+  reportedAt: number | undefined;
   untold: number;
 };
 
@@ -173,9 +173,9 @@ class HookCaller {
     const { module, hook } = one;
     const why = errorData(error).message;
     this.#options.onFailure?.();
-    if (one.toldAt === undefined || now - one.toldAt >= REPORT_MS) {
+    if (one.reportedAt === undefined || now - one.reportedAt >= REPORT_MS) {
       this.#options.report?.({ module, hook, about, why, untold: one.untold });
-      one.toldAt = now;
+      one.reportedAt = now;
       one.untold = 0;
     } else one.untold++;
     if (HOOKS[hook].onFailure === 'closed') {
@@ -195,7 +195,7 @@ const registeredOf = ({ name, hooks }: HookModule): Registered[] =>
     handler: handler as Handler,
     late: 0,
     asideUntil: -Infinity,
-    toldAt: undefined,
+    reportedAt: undefined,
     untold: 0,
   }));
 

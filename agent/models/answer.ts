@@ -20,7 +20,7 @@ export class MalformedEvent extends Error {
 }
 
 /** The token counts of a provider; it may omit some. */
-export type HeardUsage = { readonly [Count in keyof ModelUsage]: number | null | undefined };
+export type ReportedUsage = { readonly [Count in keyof ModelUsage]: number | null | undefined };
 
 /** Maximum characters of one answer: text, reasoning and arguments. A longer stream is aborted. */
 const ANSWER_CHARACTERS_MAX = 1_048_576;
@@ -29,7 +29,7 @@ type OpenCall = { id: string; name: string; json: string };
 
 export class Answer {
   #text = '';
-  #heard: ModelEvent[] = [];
+  #pending: ModelEvent[] = [];
   #calls = new Map<string | number, OpenCall>();
   #stop: ModelStop = 'end';
   #usage: ModelUsage = { inputTokens: 0, outputTokens: 0 };
@@ -46,12 +46,12 @@ export class Answer {
     this.#count(expectText(delta, 'text delta'));
     if (delta === '') return;
     this.#text += delta;
-    this.#heard.push({ kind: 'text', delta });
+    this.#pending.push({ kind: 'text', delta });
   }
 
   reasoning(delta: string): void {
     this.#count(expectText(delta, 'reasoning delta'));
-    if (delta !== '') this.#heard.push({ kind: 'reasoning', delta });
+    if (delta !== '') this.#pending.push({ kind: 'reasoning', delta });
   }
 
   /**
@@ -82,8 +82,8 @@ export class Answer {
   }
 
   /** Later numbers replace earlier ones; undefined and null change nothing. */
-  usage(heard: Partial<HeardUsage>): void {
-    const said = Object.entries(heard).filter(([, count]) => typeof count === 'number');
+  usage(reported: Partial<ReportedUsage>): void {
+    const said = Object.entries(reported).filter(([, count]) => typeof count === 'number');
     this.#usage = { ...this.#usage, ...Object.fromEntries(said) };
   }
 
@@ -101,9 +101,9 @@ export class Answer {
 
   /** Removes and returns the new events, in order. */
   take(): ModelEvent[] {
-    const heard = this.#heard;
-    this.#heard = [];
-    return heard;
+    const pending = this.#pending;
+    this.#pending = [];
+    return pending;
   }
 
   done(): ModelDone {

@@ -75,7 +75,7 @@ const wireOf = (
       return client.messages.create(params, { signal, headers });
     },
     read: (event, answer) =>
-      hear(event, answer, kept, { provider: connection.origin, model: params.model }),
+      readEvent(event, answer, kept, { provider: connection.origin, model: params.model }),
   };
 };
 
@@ -207,7 +207,7 @@ const imageOf = ({ mimeType, data }: ImagePart): Anthropic.ImageBlockParam => ({
 /** The answer's blocks, which must be sent back unchanged when the model used thinking. */
 type Kept = { blocks: Map<number, Record<string, unknown>>; thought: boolean };
 
-const hear = (event: Event, answer: Answer, kept: Kept, origin: Origin): void => {
+const readEvent = (event: Event, answer: Answer, kept: Kept, origin: Origin): void => {
   switch (event.type) {
     case 'message_start':
       hearUsage(event.message.usage, answer);

@@ -67,7 +67,7 @@ export async function* streamWithFailover(
   const chain = candidatesOf(catalog, names);
   const asLastResort = soonest(catalog, chain);
   const attempts: Attempt[] = [];
-  let last: { candidate: Candidate; error: TroupeError; told: boolean } | undefined;
+  let last: { candidate: Candidate; error: TroupeError; emitted: boolean } | undefined;
   for (const candidate of chain) {
     if (attempts.some((before) => settles(before, candidate))) continue;
     const coolsMs = catalog.coolDowns.remainingMs(candidate.place);
@@ -76,7 +76,7 @@ export async function* streamWithFailover(
       continue;
     }
     if (last) {
-      if (last.told) yield { kind: 'restart' };
+      if (last.emitted) yield { kind: 'restart' };
       options.onSwitch?.(last.candidate.name, candidate.name, errorData(last.error));
     }
     const outcome = yield* attempt(catalog, candidate, request, options);
@@ -99,13 +99,13 @@ async function* attempt(
   { name, model, provider, place }: Candidate,
   request: Omit<ModelRequest, 'model'>,
   options: FailoverOptions,
-): AsyncGenerator<FailoverEvent, { error: TroupeError; told: boolean } | undefined, undefined> {
+): AsyncGenerator<FailoverEvent, { error: TroupeError; emitted: boolean } | undefined, undefined> {
   const began = catalog.coolDowns.begin(place);
-  let told = false;
+  let emitted = false;
   try {
     for await (const event of provider.stream({ ...request, model: model.id }, options)) {
       if (event.kind !== 'done') {
-        told = true;
+        emitted = true;
         yield event;
         continue;
       }
@@ -118,7 +118,7 @@ async function* attempt(
   } catch (thrown) {
     if (!(thrown instanceof TroupeError) || !mayFailOver(thrown)) throw thrown;
     began.failed(thrown);
-    return { error: thrown, told };
+    return { error: thrown, emitted };
   }
 }
 

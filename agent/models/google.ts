@@ -57,7 +57,7 @@ export const createGoogleProvider = (connection: Connection): ModelProvider => {
     stream: (request, options) => {
       const origin = { provider: open.origin, model: request.model };
       const params = paramsOf(request, open, origin);
-      const heard: Heard = { parts: [], calls: 0, prefix: options.idempotencyKey };
+      const received: Received = { parts: [], calls: 0, prefix: options.idempotencyKey };
       const wire: Wire<GenerateContentResponse> = {
         async open(abortSignal, fetch) {
           const { models, httpOptionsFor } = await client();
@@ -65,7 +65,7 @@ export const createGoogleProvider = (connection: Connection): ModelProvider => {
           const config = { ...params.config, abortSignal, httpOptions };
           return models.generateContentStream({ ...params, config });
         },
-        read: (event, answer) => hear(event, answer, heard, origin),
+        read: (event, answer) => readEvent(event, answer, received, origin),
       };
       return streamAnswer(wire, options, open.failure, open.clock);
     },
@@ -230,7 +230,7 @@ const imageOf = ({ mimeType, data }: { mimeType: string; data: string }): Part =
 });
 
 /** The parts received so far; they must be sent back if any of them is signed. */
-type Heard = { parts: Part[]; calls: number; readonly prefix: string };
+type Received = { parts: Part[]; calls: number; readonly prefix: string };
 
 const stops: Readonly<Partial<Record<FinishReason | string, ModelStop>>> = {
   STOP: 'end',
@@ -245,23 +245,23 @@ const stops: Readonly<Partial<Record<FinishReason | string, ModelStop>>> = {
 };
 
 /** A `finishReason` ends the answer; a blocked prompt has no candidates. */
-const hear = (
+const readEvent = (
   event: GenerateContentResponse,
   answer: Answer,
-  heard: Heard,
+  received: Received,
   origin: Origin,
 ): void => {
   hearUsage(event.usageMetadata, answer);
   const [candidate] = event.candidates ?? [];
-  for (const part of candidate?.content?.parts ?? []) hearPart(part, answer, heard);
+  for (const part of candidate?.content?.parts ?? []) readPart(part, answer, received);
   const reason = candidate?.finishReason;
   if (reason) hearEnd(reason, answer);
   else if (event.promptFeedback?.blockReason) {
     answer.stop('refusal');
     answer.end();
   }
-  if (answer.ended && heard.parts.some((part) => part.thoughtSignature)) {
-    answer.continueWith({ ...origin, blocks: heard.parts });
+  if (answer.ended && received.parts.some((part) => part.thoughtSignature)) {
+    answer.continueWith({ ...origin, blocks: received.parts });
   }
 };
 
@@ -276,17 +276,17 @@ const hearUsage = (usage: GenerateContentResponse['usageMetadata'], answer: Answ
   });
 };
 
-const hearPart = (part: Part, answer: Answer, heard: Heard): void => {
+const readPart = (part: Part, answer: Answer, received: Received): void => {
   if (part.functionCall) {
     const { id, name, args } = part.functionCall;
-    const key = heard.calls++;
-    answer.openCall(key, id || portableId(`${heard.prefix}_${key}`), name as string);
+    const key = received.calls++;
+    answer.openCall(key, id || portableId(`${received.prefix}_${key}`), name as string);
     answer.wholeCallArgs(key, JSON.stringify(args ?? {}));
   } else if (part.text !== undefined) {
     if (part.thought) answer.reasoning(part.text);
     else answer.text(part.text);
   }
-  keep(part, heard.parts);
+  keep(part, received.parts);
 };
 
 /**

@@ -58,7 +58,7 @@ export class ChunkReader {
   }
 
   /** `finish_reason` ends the answer; a last chunk without choices may contain the usage. */
-  hear(chunk: ChatCompletionChunk, answer: Answer): void {
+  read(chunk: ChatCompletionChunk, answer: Answer): void {
     this.#hearUsage(chunk.usage, answer);
     const choices: unknown = chunk.choices ?? [];
     if (!Array.isArray(choices)) throw new MalformedEvent('choices is no list');

@@ -41,8 +41,8 @@ export const createOpenAiCompletionsProvider = (connection: Connection): ModelPr
           const headers = { 'Idempotency-Key': options.idempotencyKey };
           return client.chat.completions.create(params, { signal, headers });
         },
-        read: (chunk: ChatCompletionChunk, answer: Parameters<ChunkReader['hear']>[1]) =>
-          reader.hear(chunk, answer),
+        read: (chunk: ChatCompletionChunk, answer: Parameters<ChunkReader['read']>[1]) =>
+          reader.read(chunk, answer),
       };
       return streamAnswer(wire, options, open.failure, open.clock);
     },

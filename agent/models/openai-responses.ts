@@ -38,7 +38,7 @@ export const createOpenAiResponsesProvider = (connection: Connection): ModelProv
           const headers = { 'Idempotency-Key': options.idempotencyKey };
           return client.responses.create(params, { signal, headers });
         },
-        read: (event: Event, answer: Answer) => hear(event, answer, origin),
+        read: (event: Event, answer: Answer) => readEvent(event, answer, origin),
       };
       return streamAnswer(wire, options, open.failure, open.clock);
     },
@@ -113,7 +113,7 @@ const contentOf = (
   })),
 ];
 
-const hear = (event: Event, answer: Answer, origin: Origin): void => {
+const readEvent = (event: Event, answer: Answer, origin: Origin): void => {
   switch (event.type) {
     case 'response.output_text.delta':
       answer.text(event.delta);

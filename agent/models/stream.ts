@@ -55,7 +55,7 @@ export async function* streamAnswer<Event>(
       const next = await wait.until(() => iterator.next());
       if (next.done) break;
       events++;
-      hear(wire, next.value, answer);
+      readEvent(wire, next.value, answer);
       yield* answer.take();
       if (answer.ended) wait.shorten(afterEndMs);
     }
@@ -74,7 +74,7 @@ export async function* streamAnswer<Event>(
 /**
  * Treats an error thrown by `read` as a malformed event, unless the event itself reported an error.
  */
-const hear = <Event>(wire: Wire<Event>, event: Event, answer: Answer): void => {
+const readEvent = <Event>(wire: Wire<Event>, event: Event, answer: Answer): void => {
   try {
     wire.read(event, answer);
   } catch (thrown) {

@@ -79,8 +79,8 @@ function programPath(): string {
 
 /** Host process id of the sandbox's first process; undefined when it never started. */
 async function firstProcess(info: Readable): Promise<number | undefined> {
-  const told = await text(info).catch(() => '');
-  const pid = Number(/"child-pid":\s*(\d+)/.exec(told)?.[1]);
+  const status = await text(info).catch(() => '');
+  const pid = Number(/"child-pid":\s*(\d+)/.exec(status)?.[1]);
   return Number.isInteger(pid) ? pid : undefined;
 }
 

@@ -57,7 +57,7 @@ export const createOfflineProvider = (options: OfflineOptions): ModelProvider =>
           const pace = reply.tokensPerSecond ?? tokensPerSecond;
           return play(reply, (at) => pause(at, pace, clock, signal), signal);
         },
-        read: hear,
+        read: readEvent,
       };
       return streamAnswer(wire, streamOptions, context, clock);
     },
@@ -112,7 +112,7 @@ const aborted = (signal: AbortSignal): Promise<void> =>
     else signal.addEventListener('abort', () => resolve(), { once: true });
   });
 
-const hear = (event: OfflineEvent, answer: Answer): void => {
+const readEvent = (event: OfflineEvent, answer: Answer): void => {
   if (event === 'malformed') throw new MalformedEvent('the message asked for a broken event');
   if ('reasoning' in event) answer.reasoning(event.reasoning);
   else if ('text' in event) answer.text(event.text);

@@ -42,7 +42,7 @@ export const handedOnCalls = (text: string, tools: readonly ToolSpec[]): readonl
   return calls.map(({ order, lines }) => order.callOf(lines.join('\n').trim()));
 };
 
-type Order = { readonly length: number; callOf(told: string): Wanted };
+type Order = { readonly length: number; callOf(content: string): Wanted };
 
 const orderIn = (line: string, has: (tool: string) => boolean): Order | undefined => {
   const spawn = has('sessions_spawn') ? SPAWN.exec(line) : null;
@@ -50,9 +50,9 @@ const orderIn = (line: string, has: (tool: string) => boolean): Order | undefine
   const found = spawn ?? send;
   const agentId = found?.slice(1).find(Boolean)?.toLowerCase();
   if (!found || agentId === undefined || NOBODY.has(agentId)) return undefined;
-  const callOf = (told: string): Wanted =>
+  const callOf = (content: string): Wanted =>
     spawn
-      ? { name: 'sessions_spawn', args: { agentId, task: told } }
-      : { name: 'sessions_send', args: { sessionKey: keys.main(agentId), message: told } };
+      ? { name: 'sessions_spawn', args: { agentId, task: content } }
+      : { name: 'sessions_send', args: { sessionKey: keys.main(agentId), message: content } };
   return { length: found[0].length, callOf };
 };

@@ -22,7 +22,7 @@ import { type ErrorCode, isErrorCode, TroupeError } from '../../../protocols/err
 import { saidByAgent, unmarked, withoutQuotes } from '../../context/envelope.ts';
 import type { ModelMessage, ModelRequest, ModelStop, ToolCall } from '../model.ts';
 import { type Directives, directivesOf, numberOf, withoutDirectives } from './directives.ts';
-import { carriedTurns, filled, talkStep, toldOf } from './talk.ts';
+import { carriedTurns, filled, talkStep, describedResult } from './talk.ts';
 import { type Asked, askedIn } from './tools.ts';
 import { languageOf, type Words, words } from './words.ts';
 
@@ -173,8 +173,8 @@ const resultsIn = (language: Words, results: readonly ToolMessage[]): string =>
   results
     .map(({ name, result, isError }) => {
       const text = unmarked(result);
-      const told = toldOf(name, text, language);
-      if (told !== undefined) return told;
+      const described = describedResult(name, text, language);
+      if (described !== undefined) return described;
       return isError ? language.toolFailed(name, text) : language.toolSaid(name, text);
     })
     .join('\n');
@@ -196,8 +196,8 @@ const rules: readonly Rule[] = [
   [
     /what(?:'s| is) my name|tôi tên (?:là )?gì|tên tôi là gì|我叫什么|我的名字是什么/i,
     (_, earlier, say) => {
-      const told = earlier.map((text) => namePattern.exec(text)?.[1]).findLast((name) => name);
-      return told ? say.name(told) : say.noName;
+      const known = earlier.map((text) => namePattern.exec(text)?.[1]).findLast((name) => name);
+      return known ? say.name(known) : say.noName;
     },
   ],
   [

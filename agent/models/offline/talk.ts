@@ -86,7 +86,7 @@ const agentOf = (key = ''): string => {
 };
 
 /** Describes the result of such a tool in words; undefined for other tools and other forms. */
-export const toldOf = (name: string, text: string, say: Words): string | undefined => {
+export const describedResult = (name: string, text: string, say: Words): string | undefined => {
   if (name !== 'sessions_send' && name !== 'sessions_spawn') return undefined;
   const { status, sessionKey, childSessionKey, reply, result, error, reason } = readResult(text);
   if (status === undefined) return undefined;

@@ -134,19 +134,19 @@ class ExecCall {
     const { boundaries } = this.#options;
     const boundary = this.#context.confinement.sandboxed ? boundaries.sandbox : boundaries.host;
     const command = await this.#sandboxed();
-    const told = new LiveOutput((delta) => this.#context.update(delta));
+    const live = new LiveOutput((delta) => this.#context.update(delta));
     const running = await boundary.run(command).catch(refusedWithoutSandbox);
-    const tell = (stream: 0 | 1, chunk: Buffer) => told.add(stream, chunk);
-    let telling = true;
+    const publish = (stream: 0 | 1, chunk: Buffer) => live.add(stream, chunk);
+    let isPublishing = true;
     const started = keep(this.#args.command, running, this.#context.secrets, (stream, chunk) => {
-      if (telling) tell(stream, chunk);
+      if (isPublishing) publish(stream, chunk);
     });
     try {
       if (this.#args.background) return this.#toBackground(started, 'It runs in the background');
       return await this.#inForeground(started);
     } finally {
-      telling = false;
-      told.end();
+      isPublishing = false;
+      live.end();
     }
   }
 

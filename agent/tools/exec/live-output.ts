@@ -9,14 +9,14 @@ const EVERY_MS = 100;
 const CHARACTERS_MAX = 4_096;
 
 export class LiveOutput {
-  readonly #tell: (delta: string) => void;
+  readonly #publish: (delta: string) => void;
   readonly #decoders = [new StringDecoder('utf8'), new StringDecoder('utf8')];
   #waiting = '';
   #skipped = 0;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(tell: (delta: string) => void) {
-    this.#tell = tell;
+  constructor(publish: (delta: string) => void) {
+    this.#publish = publish;
   }
 
   /** `stream`: 0 standard output, 1 standard error */
@@ -43,6 +43,6 @@ export class LiveOutput {
     const delta = note + stripVTControlCharacters(this.#waiting);
     this.#waiting = '';
     this.#skipped = 0;
-    if (delta !== '') this.#tell(delta);
+    if (delta !== '') this.#publish(delta);
   }
 }

@@ -54,12 +54,14 @@ export type StartedCommand = Pick<BackgroundProcess, 'command' | 'output' | 'run
  */
 const DRAIN_MS = 1_000;
 
-/** Collects the output of `running` with secret values masked; `tell` receives it as it arrives. */
+/**
+ * Collects the output of `running` with secret values masked; `onOutput` receives it as it arrives.
+ */
 export function keep(
   command: string,
   running: RunningCommand,
   secrets: SecretMask,
-  tell: (stream: 0 | 1, chunk: Buffer) => void,
+  onOutput: (stream: 0 | 1, chunk: Buffer) => void,
 ): StartedCommand {
   const output = new KeptOutput(OUTPUT_BYTES_MAX);
   const streams = [running.stdout, running.stderr] as const;
@@ -68,7 +70,7 @@ export function keep(
     const add = (chunk: Buffer) => {
       if (chunk.length === 0) return;
       output.add(chunk);
-      tell(index === 0 ? 0 : 1, chunk);
+      onOutput(index === 0 ? 0 : 1, chunk);
     };
     stream.on('data', (chunk: Buffer) => add(mask.add(chunk)));
     stream.on('error', () => {});

@@ -106,14 +106,14 @@ export const cronTool = defineTool({
       case 'update':
         return update(row, args, context);
       case 'remove':
-        return told(row.jobId, { type: 'schedule.remove' }, context, () => 'The job is removed.');
+        return askJob(row.jobId, { type: 'schedule.remove' }, context, () => 'The job is removed.');
       case 'run':
-        return told(row.jobId, { type: 'schedule.run' }, context, (result) => {
+        return askJob(row.jobId, { type: 'schedule.run' }, context, (result) => {
           const { runId, sessionKey } = result as { runId: string; sessionKey: string };
           return `It runs now, as ${runId} in ${sessionKey}.`;
         });
       default:
-        return told(row.jobId, { type: 'schedule.runs' }, context, shownRuns);
+        return askJob(row.jobId, { type: 'schedule.runs' }, context, shownRuns);
     }
   },
 });
@@ -165,7 +165,7 @@ async function add(args: Arguments, context: ToolContext): Promise<ToolResult> {
     text: args.text,
     ...settingsOf(args, context),
   };
-  return told(`job-${digest.slice(0, 16)}`, { type: 'schedule.put', job }, context, shownRow);
+  return askJob(`job-${digest.slice(0, 16)}`, { type: 'schedule.put', job }, context, shownRow);
 }
 
 async function update(row: ScheduleRow, args: Arguments, context: ToolContext) {
@@ -180,7 +180,7 @@ async function update(row: ScheduleRow, args: Arguments, context: ToolContext) {
     Object.keys(changes).join() === 'enabled'
       ? { type: 'schedule.enable', enabled: changes.enabled }
       : { type: 'schedule.put', changes };
-  return told(row.jobId, event, context, shownRow);
+  return askJob(row.jobId, event, context, shownRow);
 }
 
 const settingsOf = (
@@ -222,7 +222,7 @@ async function list({ tenant, agentId, system }: ToolContext): Promise<ToolResul
 }
 
 /** Sends a request to the job's actor under the call's key. */
-async function told(
+async function askJob(
   jobId: string,
   event: Message,
   { tenant, system, idempotencyKey }: ToolContext,

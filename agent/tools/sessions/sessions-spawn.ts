@@ -90,7 +90,7 @@ const Parameters = Type.Object(
   { additionalProperties: false },
 );
 type Arguments = Static<typeof Parameters>;
-type AgentWish = NonNullable<Arguments['agentConfig']>;
+type RequestedAgent = NonNullable<Arguments['agentConfig']>;
 
 export const sessionsSpawnTool = defineTool({
   name: 'sessions_spawn',
@@ -102,9 +102,9 @@ export const sessionsSpawnTool = defineTool({
   parallel: true,
   timeoutMs: TIMEOUT_MS,
   async run(args, context) {
-    const wish = wishOf(args);
-    if (typeof wish === 'string') return said({ status: 'invalid', error: wish }, true);
-    const agentId = wish.id ?? context.agentId;
+    const requested = requestedAgentOf(args);
+    if (typeof requested === 'string') return said({ status: 'invalid', error: requested }, true);
+    const agentId = requested.id ?? context.agentId;
     const index = await context.system.index();
     const isKnown = isKnownAgent(index, agentId, context);
     if (!isKnown && !AD_HOC_ID.test(agentId)) return said(badId(agentId), true);
@@ -114,13 +114,13 @@ export const sessionsSpawnTool = defineTool({
       return said({ status: 'forbidden', rule, error: `${why} (${rule})` }, true);
     }
     const problem = modelProblem(
-      wish,
+      requested,
       index.get<AgentRow>('agents', context.tenant, agentId),
       context,
     );
     if (problem !== undefined) return said({ status: 'invalid', error: problem }, true);
     const admitBy = isKnown ? agentId : admitterOf(index, context);
-    const { terms, cut } = termsOf(wish, agentId, admitBy, args, context);
+    const { terms, cut } = termsOf(requested, agentId, admitBy, args, context);
     return spawn(args, terms, cut, context);
   },
 });
@@ -131,7 +131,7 @@ const badId = (agentId: string) => ({
 });
 
 /** The requested agent, from both forms of arguments; a string explains what is wrong. */
-function wishOf(args: Arguments): AgentWish | string {
+function requestedAgentOf(args: Arguments): RequestedAgent | string {
   const { agentConfig = {}, agentId, timeoutSeconds, parentSession } = args;
   const { model, thinking, purpose, tools, maxTurns, maxTokens, timeout } = args;
   if (agentId !== undefined && agentConfig.id !== undefined && agentId !== agentConfig.id)
@@ -154,7 +154,7 @@ function wishOf(args: Arguments): AgentWish | string {
 
 /** What is wrong with the requested model or thinking level. */
 function modelProblem(
-  { model, thinking }: AgentWish,
+  { model, thinking }: RequestedAgent,
   agent: AgentRow | undefined,
   { models }: ToolContext,
 ): string | undefined {
@@ -189,7 +189,7 @@ function admitterOf(index: Index, context: ToolContext): string {
 type Terms = { readonly terms: SpawnTerms; readonly cut: readonly CutTool[] };
 
 function termsOf(
-  wish: AgentWish,
+  requested: RequestedAgent,
   agentId: string,
   admitBy: string,
   { isolated = true }: Arguments,
@@ -197,16 +197,22 @@ function termsOf(
 ): Terms {
   const rules = spawnRulesFor(talk, agentId);
   const places = subagentListPlaces(talk, agentId);
-  const { allow, deny, cut } = subagentTools(wish.tools, rules.sandbox, places, installed, given);
-  const { model, thinking, purpose } = wish;
+  const { allow, deny, cut } = subagentTools(
+    requested.tools,
+    rules.sandbox,
+    places,
+    installed,
+    given,
+  );
+  const { model, thinking, purpose } = requested;
   const terms: SpawnTerms = {
     agentId,
     admitBy,
     ...defined({ model, thinking, purpose }),
     sandbox: { ...confined(rules.sandbox, isolated, confinement), allow, deny },
-    turnsMax: Math.min(wish.maxTurns ?? Infinity, rules.turnsMax),
-    timeoutMs: Math.min(wish.timeout ?? Infinity, rules.timeoutMs),
-    tokens: Math.min(wish.maxTokens ?? Infinity, rules.tokens),
+    turnsMax: Math.min(requested.maxTurns ?? Infinity, rules.turnsMax),
+    timeoutMs: Math.min(requested.timeout ?? Infinity, rules.timeoutMs),
+    tokens: Math.min(requested.maxTokens ?? Infinity, rules.tokens),
     ...(rules.costUsd > 0 ? { costUsd: rules.costUsd } : {}),
     isolated,
     keepMs: rules.keepMs,
@@ -258,6 +264,6 @@ async function spawn(
   }
   const result = answer.result as SpawnResult;
   const isDone = result.status === 'accepted' || result.status === 'completed';
-  const told = said(cut.length > 0 && isDone ? { ...result, cut } : result, !isDone);
-  return 'result' in result ? { ...told, ends: [event.id] } : told;
+  const answered = said(cut.length > 0 && isDone ? { ...result, cut } : result, !isDone);
+  return 'result' in result ? { ...answered, ends: [event.id] } : answered;
 }

@@ -90,7 +90,7 @@ export function browserTool(options: BrowserToolOptions): Tool {
         );
       } catch (error) {
         if (signal.aborted) throw new TroupeError('CANCELLED', 'the call is not wanted any more');
-        return failure(told(error, allowPrivate));
+        return failure(messageOf(error, allowPrivate));
       }
     },
     close: async () => browsers?.closeAll(),
@@ -100,7 +100,7 @@ export function browserTool(options: BrowserToolOptions): Tool {
 const failure = (text: string): ToolResult => ({ text, isError: true });
 
 /** Removes the long log at the end of Playwright's errors. */
-const told = (error: unknown, allowed: readonly string[]): string => {
+const messageOf = (error: unknown, allowed: readonly string[]): string => {
   const [first = ''] = (error as Error).message.split('\n');
   return /ERR_TUNNEL_CONNECTION_FAILED/.test(first)
     ? `${first}: not reached, or an address that is not public${allowed.length > 0 ? ' and not allowed' : ''}`
