@@ -1,4 +1,4 @@
-/** The actors' public door: the types that ship, and the addresses of their instances. */
+/** The entry point of the actors: the shipped types, and the addresses of their instances. */
 import { type Address, address } from '../protocols/address.ts';
 import { type ActorDefinition, defineActor } from '../runtime/index.ts';
 import { agentMachine } from './agent/machine.ts';
@@ -97,7 +97,7 @@ const conversationActors = (): ActorDefinition[] => [
   }),
   defineActor({ type: 'supervisor', version: 1, machine: supervisorMachine }),
   defineActor({ type: 'agent', version: 2, machine: agentMachine, migrate: { 1: withCosts } }),
-  // It never begins again from nothing, which would give the day's budget a second time.
+  // A failed budget resumes: a restart would grant the day's budget a second time.
   defineActor({
     type: 'budget',
     version: 1,
@@ -115,7 +115,7 @@ const conversationActors = (): ActorDefinition[] => [
     // one that is deleted; a message that comes later begins another under its key
     whenDone: 'forget',
   }),
-  // It goes on from its last turn, never from nothing: it would ask a turn a second time.
+  // A failed conversation resumes: a restart would request a turn a second time.
   defineActor({
     type: 'conversation',
     version: 1,
@@ -125,7 +125,7 @@ const conversationActors = (): ActorDefinition[] => [
     idleMs: 60_000,
     whenDone: 'forget',
   }),
-  // It goes on from its last turn: from nothing it would never tell its end.
+  // A failed subagent resumes: a restarted one would never report its end.
   defineActor({
     type: 'subagent',
     version: 1,
@@ -135,7 +135,7 @@ const conversationActors = (): ActorDefinition[] => [
     idleMs: 10_000,
     whenDone: 'forget',
   }),
-  // A job goes on from its last turn, never from nothing: it would forget that it was set.
+  // A failed job resumes: a restart would lose its settings.
   defineActor({
     type: 'schedule',
     version: 2,
@@ -148,9 +148,9 @@ const conversationActors = (): ActorDefinition[] => [
   }),
 ];
 
-/** What becomes of envelopes, and what a tenant's doors go by. */
+/** Tasks, and what entry points of a tenant need: sequences, devices, keys, agents and audit. */
 const taskActors = (): ActorDefinition[] => [
-  // Idle ones leave memory soon: a task is asked for twice or three times in its life.
+  // A short idle time, because a task receives only two or three messages in its life.
   defineActor({
     type: 'task',
     version: 1,
@@ -168,7 +168,7 @@ const taskActors = (): ActorDefinition[] => [
     supervision: { onThrow: 'resume' },
     whenDone: 'forget',
   }),
-  // It goes on from its last turn: from nothing it would be a stranger again.
+  // A failed device resumes: a restart would lose its approval.
   defineActor({
     type: 'device',
     version: 1,
@@ -178,7 +178,7 @@ const taskActors = (): ActorDefinition[] => [
   }),
   defineActor({ type: 'keyring', version: 1, machine: keyringMachine }),
   defineActor({ type: 'registry', version: 1, machine: registryMachine }),
-  // A day's records are never begun anew.
+  // A failed day of the audit resumes: a restart would lose its records.
   defineActor({
     type: 'audit',
     version: 1,
@@ -196,8 +196,8 @@ const taskActors = (): ActorDefinition[] => [
 
 /** Processes and what the shipped agents work on. */
 const factoryActors = (): ActorDefinition[] => [
-  // None of these begins again from nothing: what makes one throw becomes a dead letter, from which
-  // it goes on when that is sent again.
+  // These actors resume after a failure. The message that caused it becomes a dead letter, and an
+  // operator may redrive it.
   defineActor({
     type: 'approval',
     version: 1,

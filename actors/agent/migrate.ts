@@ -11,9 +11,9 @@ type Version1 = {
 };
 
 /**
- * Version 1 knew of no money, no allowed commands and no budget of the tenant, and kept the runs
- * that it admitted by name. Those that run on give no lease back: their slots come free by
- * themselves.
+ * Version 1 had no costs, no allowed commands and no tenant budget, and stored admitted runs by
+ * name. The runs that are still active return no lease: their slots become free when their leases
+ * end.
  */
 export const withCosts: Migrate = (row) => {
   const { running, ...kept } = row.snap.c as Version1;

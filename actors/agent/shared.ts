@@ -29,12 +29,12 @@ import { type AgentContext, type Args, type ArgsOf, on, type Slot } from './type
 export const ASKED_MAX = 32;
 const NOTHING: Usage = { inputTokens: 0, outputTokens: 0 };
 
-const told = ({ self }: AgentContext, event: Message): Tell => ({
+const toBudget = ({ self }: AgentContext, event: Message): Tell => ({
   to: budgetAddress(parseAddress(self).tenant),
   event,
 });
 
-/** Whether the event's settings have ceilings of the tenant, or take those away that there are. */
+/** Whether the event's settings contain limits of the tenant, or remove existing ones. */
 export const concernsTenant = ({ context, event }: Args): boolean =>
   event.type === 'agent.configure' &&
   (event.settings.tenant !== undefined || hasCeilings({ context }));
@@ -42,19 +42,19 @@ export const concernsTenant = ({ context, event }: Args): boolean =>
 export const hasCeilings = ({ context }: Pick<Args, 'context'>): boolean =>
   context.settings?.tenant !== undefined;
 
-/** Told to the tenant's budget. */
+/** The message to the tenant's budget about its limits. */
 export const configured = ({ context, event }: Args): Tell => {
   const ceilings: TenantCeilings =
     event.type === 'agent.configure' ? (event.settings.tenant ?? {}) : {};
   const configure: BudgetConfigure = { type: 'budget.configure', ceilings };
-  return told(context, configure);
+  return toBudget(context, configure);
 };
 
 /** What the run of the event used; its place is free. */
 export const released = on('agent.release', ({ context, event }): Tell => {
   const { runId, usage } = event;
   const release: BudgetRelease = { type: 'budget.release', runId, usage };
-  return told(context, release);
+  return toBudget(context, release);
 });
 
 // ---- places
@@ -77,7 +77,7 @@ export const takes = ({ context }: Args): Tell => {
   const { runId } = context.waiting.find(({ asked }) => !asked)!;
   const forMs = context.settings!.timeoutMs + LEASE_GRACE_MS;
   const take: BudgetTake = { type: 'budget.take', runId, forMs };
-  return told(context, take);
+  return toBudget(context, take);
 };
 
 export const noteAsked = ({ context }: Args): Partial<AgentContext> => {
@@ -106,7 +106,7 @@ export const isAwaited = on(
   (args): boolean => ofEvent(args) !== undefined,
 );
 
-/** Told to the run that has got its place. */
+/** Admits the run that received a slot of the tenant. */
 export const admittedWithPlace = on(
   ['budget.taken', 'budget.refused'],
   (args): Tell => admitted(args, ofEvent(args)!),
@@ -120,7 +120,7 @@ export const promoteAwaited = on(
   }),
 );
 
-/** Told to the run that the tenant refused. */
+/** Refuses the run that the tenant refused. */
 export const refusedByTenant = on(['budget.taken', 'budget.refused'], (args): Tell => {
   const { event } = args;
   const error = event.type === 'budget.refused' ? event.error : UNSAID;
@@ -147,7 +147,7 @@ export const unaskAwaited = on(
 
 const givenBack = (context: AgentContext, runId: string): Tell => {
   const release: BudgetRelease = { type: 'budget.release', runId, usage: NOTHING };
-  return told(context, release);
+  return toBudget(context, release);
 };
 export const awaitedGivenBack = on(
   ['budget.taken', 'budget.refused'],

@@ -57,7 +57,10 @@ function sumsOn({ day, tokensToday, costToday }: AgentContext, now: number) {
 
 type Leases = AgentContext['leases'];
 
-/** When the slot of a run that begins now comes free by itself: its time, or a little later. */
+/**
+ * When the lease of a run that starts now ends: after its time limit, rounded up to bound the
+ * number of different ends.
+ */
 export function leaseOf({ settings }: AgentContext, now: number): number {
   const { timeoutMs } = settings!;
   const step = Math.max(LEASE_GRACE_MS, Math.ceil(timeoutMs / LEASES_MAX));
@@ -201,12 +204,12 @@ function admission({ context }: Args, { runId, session }: Slot, lease: number): 
   const event: AgentAdmitted = { type: 'agent.admitted', runId, settings, lease };
   return { to: session, event };
 }
-/** Told to the one that `promote` lets in. */
+/** Admits the run that `promote` removes from the queue. */
 export const admittedFirst = (args: Args): Tell => admitted(args, args.context.waiting[0]!);
 
 // ---- runs that another agent's run led to
 
-/** Of a run without a slot: no slot has ever come free by itself at that time. */
+/** The lease of a run without a slot; no real lease ends at that time. */
 const NO_SLOT = 0;
 
 export const isNested = on('agent.admit', (args): boolean => slotOf(args).nested === true);
@@ -236,7 +239,7 @@ export function letNestedIn({ context }: Args): Partial<AgentContext> {
 
 export const refused = (args: ArgsOf<'agent.admit'>, error: ErrorData): Tell =>
   refusal(slotOf(args), error);
-/** Told to the one that waited longest. */
+/** Refuses the run that waited longest. */
 export const refusedFirst = ({ context }: Args, error: ErrorData): Tell =>
   refusal(context.waiting[0]!, error);
 
@@ -259,7 +262,7 @@ const OVER_COST: ErrorData = {
 };
 /** The answer while the day's budget is exhausted. */
 export const refusedNow = on('agent.admit', (args): Tell => refused(args, spentNow(args)));
-/** Told to the one that waited longest. */
+/** Refuses the run that waited longest. */
 export const refusedFirstNow = (args: Args): Tell => refusedFirst(args, spentNow(args));
 const spentNow = ({ context, event }: Args): ErrorData => overBudget(context, event.meta.now)!;
 export const QUEUE_FULL: ErrorData = {

@@ -140,10 +140,10 @@ const overBudget = ({ spent }: BudgetContext): ErrorData => ({
   code: 'RATE_LIMIT_EXCEEDED',
   message:
     `what all agents together may use in a day is spent (budget.${spent}); ` +
-    'it begins anew at 00:00 UTC',
+    'it is reset at 00:00 UTC',
 });
 
-/** Told to the first that does not know. */
+/** The message to the first agent that has not received the current state. */
 export function verdict({ context, event }: Args): Tell {
   const spent: BudgetSpent = {
     type: 'budget.spent',
@@ -188,7 +188,7 @@ const taken = (to: Tell['to'], runId: string): Tell => {
   const event: BudgetTaken = { type: 'budget.taken', runId };
   return { to, event };
 };
-/** Told again to one that has its place already. */
+/** The repeated answer to a run that already has its slot. */
 export const takenAgain = on('budget.take', (args): Tell => {
   const { agent, runId } = askerOf(args);
   return taken(agent, runId);

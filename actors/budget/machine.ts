@@ -21,7 +21,7 @@ export const budgetMachine = setup({
     release: assign(ledger.release),
     newTurn: assign(ledger.newTurn),
     judge: assign(ledger.judge),
-    dropTold: assign(ledger.dropNotified),
+    dropNotified: assign(ledger.dropNotified),
     promote: assign(ledger.promote),
     dropFirst: assign(ledger.dropFirst),
   },
@@ -71,7 +71,7 @@ export const budgetMachine = setup({
         { guard: 'turnIsFull', target: 'resting' },
         {
           guard: 'somebodyIsUntold',
-          actions: [{ type: 'tell', params: ledger.verdict }, 'dropTold'],
+          actions: [{ type: 'tell', params: ledger.verdict }, 'dropNotified'],
         },
         {
           guard: 'nextIsRefused',

@@ -32,7 +32,7 @@ export type BudgetContext = {
   readonly waiting: readonly SlotRequest[];
   /** the ceiling that was reached */
   readonly spent: NonNullable<BudgetRow['spent']> | null;
-  /** agents that do not know the newest verdict yet */
+  /** agents that have not received the newest state yet */
   readonly untold: readonly Address[];
   /** agents that the current turn has notified */
   readonly answered: number;

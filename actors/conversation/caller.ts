@@ -48,7 +48,7 @@ function once({ context, event }: ActionArgs, known: Known): ActionResult {
 const withReason = (reason: string | undefined): Pick<Known, 'reason'> =>
   reason === undefined ? {} : { reason };
 
-/** The target has the message: that is all that a caller wants to know which waits no longer. */
+/** The target has accepted the message. A caller that does not wait needs no more. */
 export function sendDelivered(at: ActionArgs): ActionResult {
   const { released } = at.context;
   const waits = aboutOf(at.context).waitMs > 0 && released === undefined;
@@ -66,7 +66,7 @@ export const sendLate = (at: ActionArgs): ActionResult =>
 export const sendEnded = (at: ActionArgs): ActionResult =>
   once(at, { status: 'accepted', reason: 'ended' });
 
-/** It waits no longer: it is answered as soon as it is known whether the target has the message. */
+/** The caller stops waiting. It is answered as soon as the delivery to the target is known. */
 export const release = on('conversation.unwait', (at): ActionResult => {
   const { reason } = at.event;
   if (!at.context.delivered) return { change: { released: reason } };

@@ -51,7 +51,7 @@ type Asked = {
   readonly lineage: Lineage;
 };
 
-/** A run of its own in that session, whose end is sent to this conversation. */
+/** A separate run in that session, whose end is sent to this conversation. */
 function ask(
   { context, event }: ActionArgs,
   asked: Asked,
@@ -225,7 +225,9 @@ function endBy(
   return nextTurn(context) > aboutOf(context).turns ? { end: 'turns' } : {};
 }
 
-/** The announcement is made, or not: no turn follows, and why is known already. */
+/**
+ * The announcement's run has ended: no turn follows, and the reason of the end is already stored.
+ */
 export const onAnnouncement = on('run.ended', (at): ActionResult => {
   const { status, text } = at.event;
   const skipped = status === 'ok' && isSilent(text) ? { skipped: true as const } : {};

@@ -17,7 +17,7 @@ import * as exchange from './exchange.ts';
 import * as row from './row.ts';
 import type { ConversationContext, ConversationEvent } from './types.ts';
 
-/** What a session is given for one run, whatever waits in front of it. */
+/** Time limit of one run, including its time in the session's queue. */
 const TURN_MS = 24 * 3_600_000;
 const RETENTION_MS = 28 * 3_600_000;
 

@@ -1,21 +1,22 @@
 /**
- * Shares: how the messages that are left to a conversation are divided among its runs. Pure.
+ * How the remaining messages of a conversation are divided among its runs. Pure.
  *
- * Invariants: the shares of all its runs together are never more than it was given; each run is one
- * hop further than the one before it, and both sessions count as visited.
+ * Invariants: the shares of all runs together never exceed the conversation's grant; each run is
+ * one hop further than the one before it, and both sessions count as visited.
  */
 import { type Lineage, VISITED_MAX } from '../../protocols/lineage.ts';
 
 /**
- * Share of its messages that is kept for what follows the first answer; each step takes half of it.
+ * Share of its messages that is reserved for the turns after the first answer; each step uses half
+ * of it.
  */
 const KEPT_SHARE = 1 / 4;
 const REPLY_SHARE = 1 / 2;
 
 export type Shared = {
-  /** goes with the run */
+  /** granted to the run */
   readonly given: Lineage;
-  /** stays for those that follow */
+  /** remaining for the runs that follow */
   readonly kept: Lineage;
 };
 

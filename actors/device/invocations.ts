@@ -132,7 +132,7 @@ export const begin = on('device.invoke', (at): ActionResult => {
     taken: false,
     touched: false,
   };
-  return told({ ...context, invocations: [...context.invocations, invocation] }, now);
+  return deliverPending({ ...context, invocations: [...context.invocations, invocation] }, now);
 });
 
 const busy = (
@@ -155,7 +155,7 @@ const charactersOf = (texts: readonly string[]): number =>
 // ---- acceptance by the node's gateway
 
 /** Publishes to the current connection what no connection received yet. */
-export const told = (context: DeviceContext, now: number): ActionResult => {
+export const deliverPending = (context: DeviceContext, now: number): ActionResult => {
   const link = context.node?.link ?? null;
   if (link === null) return { change: context };
   const { connId } = link;
@@ -267,7 +267,10 @@ const over = (
   };
 };
 
-/** The newest; of those that have no room for their answer only that there was one. */
+/**
+ * Keeps the newest outcomes. Those whose answers exceed the bound keep only that there was an
+ * answer.
+ */
 const bounded = (ended: readonly Ended[]): readonly Ended[] => {
   let characters = 0;
   return ended
@@ -291,7 +294,9 @@ const withoutAnswer = ({ payload: _, ...one }: Ended): Ended => ({
 const sizeOf = ({ payload, error }: Ended): number =>
   payload && 'json' in payload ? payload.json.length : JSON.stringify(error ?? null).length;
 
-/** Ends all of these for this reason; `details.outcome` says what is known of each. */
+/**
+ * Ends all of these for this reason; `details.outcome` says whether each may have been executed.
+ */
 const endEach = (
   context: DeviceContext,
   invocations: readonly Invocation[],
@@ -310,7 +315,7 @@ const endEach = (
   return { change: rest, answers };
 };
 
-/** The device goes, and so does everything that waits for it. */
+/** The device is removed, and everything that waits for it ends. */
 export const endAll = (at: ActionArgs, message: string): ActionResult =>
   endEach(at.context, at.context.invocations, nowOf(at.event), () => ({
     code: 'UNAVAILABLE',

@@ -68,7 +68,7 @@ const problemOf = ({ context, event: { meta, ...ask } }: ActionArgs): string | u
 };
 export const isValid = (at: ActionArgs): boolean => problemOf(at) === undefined;
 export const refuseInvalid = (at: ActionArgs): ActionResult =>
-  refuse(at, 'INVALID_ARGUMENT', `the device cannot be let in: ${problemOf(at)}`);
+  refuse(at, 'INVALID_ARGUMENT', `the device cannot be paired: ${problemOf(at)}`);
 
 /** Why an operator has to approve; undefined if the role with all requested scopes is approved. */
 const reasonOf = ({ face, roles }: DeviceContext, ask: DeviceAsk): PairingReason | undefined => {
@@ -167,7 +167,7 @@ const isSame = (request: PairingRequest, { scopes, face }: DeviceAsk): boolean =
   request.face.platform === face.platform &&
   request.face.deviceFamily === face.deviceFamily;
 
-/** The role with these scopes besides those that it has; a question about it is over. */
+/** Adds the scopes to those of the role; a pending request for the role ends. */
 const granted = (
   { roles, requests, face: known, ...rest }: DeviceContext,
   { role, scopes, face }: Pick<PairingRequest, 'role' | 'scopes' | 'face'>,
@@ -338,9 +338,9 @@ export const revoke = on('device.revoke', (at): ActionResult => {
 });
 
 const refuseRole = (at: ActionArgs, role: string): ActionResult =>
-  refuse(at, 'NOT_FOUND', `device ${at.context.deviceId} is not let in as ${shown(role)}`);
+  refuse(at, 'NOT_FOUND', `device ${at.context.deviceId} is not approved as ${shown(role)}`);
 
-/** Nobody knows it: nothing but its own asking makes it known. */
+/** The device is unknown: only its own pairing request creates it. */
 export const refuseUnknown = (at: ActionArgs): ActionResult =>
   refuse(
     at,

@@ -1,4 +1,4 @@
-/** Permitted: why a node may not be given a command now, and what to do about it. */
+/** Why a node may not receive a command now, and the remedy. */
 import type { ErrorData } from '../../protocols/errors.ts';
 import type { DeviceContext, NodeFacts } from './types.ts';
 

@@ -1,6 +1,6 @@
 /**
- * Surface: a device as a node: its offered commands, those that operators approved, and its
- * connection. Pure.
+ * A device as a node: its offered commands, those that operators approved, and its connection.
+ * Pure.
  *
  * Invariants: an approval persists; a name without approval is never invoked; of several
  * connections the newest counts.
@@ -25,13 +25,15 @@ import {
   refuse,
   shown,
 } from './action-result.ts';
-import { comeBack, cutOff, told } from './invocations.ts';
+import { comeBack, cutOff, deliverPending } from './invocations.ts';
 import { faceWith } from './pairing.ts';
 import { rowOf } from './row.ts';
 import type { DeviceContext, NodeFacts } from './types.ts';
 import { workFor } from './waiting.ts';
 
-/** Names that stay approved though the node does not offer them now, with those that it offers. */
+/**
+ * Names that remain approved although the node does not offer them now, and those that it offers.
+ */
 const APPROVED_MAX = 400;
 
 // ---- it is connected
@@ -50,7 +52,7 @@ export const mayJoin = (at: ActionArgs): boolean =>
 export const refuseJoin = (at: ActionArgs): ActionResult => {
   const problem = problemOf(at);
   return problem === undefined
-    ? refuse(at, 'FORBIDDEN', `device ${at.context.deviceId} is not let in as a node`)
+    ? refuse(at, 'FORBIDDEN', `device ${at.context.deviceId} is not approved as a node`)
     : refuse(at, 'INVALID_ARGUMENT', `the node cannot be connected: ${problem}`);
 };
 
@@ -71,7 +73,7 @@ export const join = on('device.online', (at): ActionResult => {
     lastSeenAt: now,
   };
   const face = faceWith(context.face, online.face);
-  const again = told({ ...context, ...left.change, node, face }, now);
+  const again = deliverPending({ ...context, ...left.change, node, face }, now);
   return {
     change: again.change!,
     answers: [...(left.answers ?? []), answer(at, linked(node))],

@@ -24,7 +24,7 @@ export const enqueue = on('device.enqueue', (at): ActionResult => {
   const { deviceId, roles, waiting } = context;
   const { type: __, itemId, expiresInMs, ...item } = checked.value;
   if (roles.node === undefined)
-    return refuse(at, 'FORBIDDEN', `device ${deviceId} is not let in as a node`);
+    return refuse(at, 'FORBIDDEN', `device ${deviceId} is not approved as a node`);
   if (waiting.some((one) => one.itemId === itemId))
     return { answers: [answer(at, { itemId, waiting: waiting.length })] };
   const added: WaitingItem = {

@@ -104,7 +104,7 @@ export const update = ({ context, event }: Args): Partial<DocumentContext> => {
   };
 };
 
-/** The task's own version is the present one, and what was before it is known. */
+/** The task's version is the current one, and the previous content is stored. */
 export const isLast = ({ context, event }: Args): boolean =>
   event.type === 'agent_data.restore_document' &&
   context.now.version > 0 &&
@@ -113,7 +113,7 @@ export const isLast = ({ context, event }: Args): boolean =>
 /** Back to nothing: the update made the document. */
 export const wasFirst = (args: Args): boolean =>
   isLast(args) && args.context.history.at(-1)!.content === null;
-/** The update never came. When too many tasks came to know it for sure, it may have. */
+/** The update did not arrive. If the list of settled tasks is full, it may have been forgotten. */
 export const wasNever = ({ context, event }: Args): boolean => {
   if (event.type !== 'agent_data.restore_document') return false;
   const found = settledOf(context, event.update_task_id);
@@ -134,7 +134,7 @@ export const revoke = ({ context, event }: Args): Partial<DocumentContext> => {
   return { settled: settle({ ...context, settled }, event.task_id, result) };
 };
 
-// ---- what is told
+// ---- row
 
 export const row = (context: DocumentContext): DocumentRow => ({
   ...versionOf(context, context.now),

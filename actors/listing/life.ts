@@ -146,7 +146,9 @@ export const isSameAndFresh = on(
 const isOperator = ({ meta }: ListingEvent): boolean =>
   meta.principal?.roles.includes('operator') ?? false;
 
-/** An agent outside may not take the name of one of this code; that one may take it back. */
+/**
+ * An external agent may not use the name of a local agent; the local agent may take its name back.
+ */
 export const isTakeover = on(
   'registry.register_agent',
   ({ context, event }): boolean =>

@@ -59,16 +59,16 @@ export const withSunsets = (context: ListingContext): readonly ActionSpec[] =>
     return sunset ? { ...spec, deprecated: true, sunset_at: sunset.sunset_at } : spec;
   });
 
-/** Those of the registry's hand, and those that the registration itself brought. */
+/** The sunsets that the registry announced, and those in the registration itself. */
 export const announced = (context: ListingContext): readonly Sunset[] =>
   withSunsets(context).flatMap(({ action, action_version, sunset_at }) =>
     sunset_at === undefined ? [] : [{ action, major: majorOf(action_version), sunset_at }],
   );
 
 /**
- * MAJOR versions that a new registration of an agent outside leaves out, though their announced end
- * has not come, or none was announced. What this code offers changes as it is rolled out; an
- * operator may take out what cannot be served any more.
+ * MAJOR versions that a new registration of an external agent omits before their announced end, or
+ * without an announcement. Local agents are exempt, because their offers change during a rollout;
+ * an operator may remove versions that cannot be served any more.
  */
 const droppedBy = ({
   context,

@@ -90,7 +90,7 @@ export const toPost = ({ row }: NotificationContext): PostInput => {
   return { url, body: { notification_id, to, text } };
 };
 
-// ---- what is told
+// ---- row and events
 
 export const project = ({ context }: Args): Project => ({
   index: NOTIFICATIONS_INDEX,

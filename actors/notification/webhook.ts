@@ -1,10 +1,9 @@
 /**
- * Webhook: one POST to a web address that a caller gave, which may be anything. The effect of
- * notifications.
+ * One POST to the URL of a caller, which may be anything. The effect of notifications.
  *
- * It goes to public hosts only, unless the application allows others: the address that the name
- * resolves to is checked as the connection is made, so that no second look-up answers otherwise.
- * Redirects are not followed and the answer's body is not read.
+ * It is sent to public hosts only, unless the application allows others. The resolved address is
+ * checked when the connection is made, so that no second lookup can differ. Redirects are not
+ * followed, and the response body is not read.
  */
 import { lookup, type LookupAddress, type LookupOptions } from 'node:dns';
 import http from 'node:http';
@@ -14,7 +13,7 @@ import { TroupeError } from '../../protocols/errors.ts';
 import type { EffectContext } from '../../runtime/index.ts';
 import type { Posted, PostInput } from './notice.ts';
 
-/** What the effects of notifications may be given by the application. */
+/** What an application may configure for the effects of notifications. */
 export type NotifierServices = {
   readonly notifier?: {
     /** posts to loopback and private networks, too; default false */

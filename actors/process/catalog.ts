@@ -30,7 +30,7 @@ export class ProcessCatalog {
     }
   }
 
-  /** Of one MAJOR version; the first of its name where no version is known. */
+  /** The process of one MAJOR version; without a version, the first one of its name. */
   find(action: string, version?: string): ProcessDefinition | undefined {
     return this.#processes.find(
       (one) =>

@@ -29,7 +29,7 @@ export type About = {
 /** Results of the steps that are done, by name. */
 export type Results = Readonly<Record<string, unknown>>;
 
-/** Fields of a payload; `schema_version` is 1.0 unless given. */
+/** Fields of a payload; the default of `schema_version` is 1.0. */
 export type PayloadOf<Input> = (
   input: Input,
   results: Results,
@@ -127,7 +127,7 @@ export function defineProcess<const Schema extends TSchema>(
   };
 }
 
-/** All its steps one after the other, forward; to undo them the task is given its own time. */
+/** The time of all steps in sequence. A compensation has the task's own time limit. */
 const etaOf = ({ steps }: ProcessDefinition): number =>
   Math.min(
     ETA_SEC_MAX,

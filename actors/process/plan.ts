@@ -84,8 +84,8 @@ export async function conclude(
 const UNKNOWN_WAIT_MS = 300_000;
 
 /**
- * While a release is rolled out a worker may not know the process. It is no reason to undo what was
- * done: the effect stays until its worker goes, and begins again on the next one.
+ * During a rollout a worker may not have the process. That is no reason to compensate: the effect
+ * waits until its worker stops, and starts again on the next one.
  */
 async function find(
   { action, version }: Order,

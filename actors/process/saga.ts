@@ -138,7 +138,7 @@ const TASK_OF = {
   verifyUndo: 'undo_verify_task_id',
 } as const satisfies Record<Phase, keyof Stage>;
 
-/** The step's task is known from here on, and requested in the same turn. */
+/** Stores the id of the step's task, which is requested in the same turn. */
 export const keepPlan = (
   { context }: Args,
   { call, phase }: { call: Planned; phase: Phase },
@@ -212,8 +212,8 @@ export const hasNext = ({ context }: Args): boolean => context.at + 1 < context.
 export const nextStep = ({ context }: Args): Partial<ProcessContext> => ({ at: context.at + 1 });
 
 /**
- * Whether something may have been done by a task that did not succeed. Work that was refused when
- * it was first tried, that came too late, or that the task undid by itself, was not.
+ * Whether a task that did not succeed may have done something. It has not if it was refused at its
+ * first attempt, was too late, or compensated its own work.
  */
 const mayHaveActed = ({ result, error }: ProcessReply): boolean => {
   const view = result as TaskView | undefined;
@@ -227,12 +227,12 @@ const mayHaveActed = ({ result, error }: ProcessReply): boolean => {
 /** Why a task did not come to what was wanted. */
 const errorOf = ({ result, error }: ProcessReply): ErrorData => {
   if (error) return error;
-  const { state, error: told, result: evidence, action, task_id: id } = result as TaskView;
-  if (told)
+  const { state, error: taskError, result: evidence, action, task_id: id } = result as TaskView;
+  if (taskError)
     return {
-      code: told.code,
-      message: told.message,
-      details: { ...told.details, task_id: id },
+      code: taskError.code,
+      message: taskError.message,
+      details: { ...taskError.details, task_id: id },
     };
   if (state !== 'SUCCEEDED')
     return { code: 'CANCELLED', message: `${action} ended ${state}`, details: { task_id: id } };

@@ -1,6 +1,4 @@
-/**
- * What a process keeps between turns, what may happen to it, and what its effects take and give.
- */
+/** The context of a process, its events, and the inputs and results of its effects. */
 import type { Address } from '../../protocols/address.ts';
 import type { ErrorData } from '../../protocols/errors.ts';
 import type { ProcessState, ProcessStep } from '../../protocols/process.ts';

@@ -1,6 +1,6 @@
 /**
- * The registry's own actions, by which agents outside come, stay, announce and leave.
- * Carried out by the agent's listing in the envelope's tenant.
+ * The registry's own actions, by which external agents register, send heartbeats, announce a sunset
+ * and leave. The agent's listing in the envelope's tenant executes them.
  */
 import { type TSchema, Type } from '@sinclair/typebox';
 import { ActionSpecSchema, type AgentRow } from '../../protocols/action.ts';

@@ -18,7 +18,7 @@ export const empty = ({ tenant }: ActorInput): RegistryContext => ({ tenant, age
 export const isListed = ({ context, event }: Args): boolean =>
   context.agents.includes(event.agent_id);
 export const hasRoom = ({ context }: Args): boolean => context.agents.length < AGENTS_MAX;
-/** Nobody but the listing itself says that it has ended. */
+/** Only the listing itself may report that it has ended. */
 export const isOfListing = ({ context, event }: Args): boolean =>
   event.meta.from === listingAddress(context.tenant, event.agent_id);
 

@@ -19,11 +19,11 @@ import {
 } from '../supervisor/strategy.ts';
 import { type Args, on, type RootContext, type RootEvent } from './types.ts';
 
-/** Failures remembered; a forgotten one only lets its actor fail once more. */
+/** Failures kept; without the record of its failure an actor may only fail once more. */
 export const FAILURES_MAX = 1_000;
 /** Orders that may wait; past it they leave at once, so that no actor stays suspended. */
 export const WAITING_MAX = 200;
-/** Rows of the index `alarms`; past it the oldest goes. */
+/** Rows of the index `alarms`; beyond it the oldest row is removed. */
 export const ALARMS_MAX = 200;
 
 /**
@@ -56,7 +56,7 @@ export const initialContext = ({ self, tenant, now }: ActorInput): RootContext =
 
 // ---- the life of the cluster
 
-/** Nobody may change the settings of a cell by starting one more gateway. */
+/** Starting another gateway may not change the settings of a cell. */
 export const isSeeded = ({ context, event }: Args): boolean =>
   event.type === 'root.start' && event.seed === true && context.agents.length > 0;
 

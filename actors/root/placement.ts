@@ -7,7 +7,7 @@ import type { Project } from '../../protocols/statechart.ts';
 import type { PlacementRow, WorkerRow } from '../../protocols/supervision.ts';
 import { type Args, type ArgsOf, on, type RootContext } from './types.ts';
 
-/** Workers remembered; past it the one that is longest in its state goes, lost ones first. */
+/** Workers kept; beyond it the one whose state is oldest is removed, lost workers first. */
 export const WORKERS_MAX = 256;
 /** How long the row of a lost worker stays to be seen. */
 const LOST_KEEP_MS = 3_600_000;

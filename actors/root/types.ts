@@ -1,4 +1,4 @@
-/** What the root keeps between turns: no list of actors, only those that failed recently. */
+/** The context of the root: it lists only actors that failed recently. */
 import type { Address } from '../../protocols/address.ts';
 import type { AgentSettings } from '../../protocols/agent.ts';
 import type { ErrorData } from '../../protocols/errors.ts';
@@ -35,9 +35,7 @@ export type RootContext = {
   readonly waiting: readonly Waiting[];
   /** actors whose alarm rows the index holds, oldest first */
   readonly alarms: readonly Address[];
-  /**
-   * the workers that serve, and those that were lost since the cell was steady; oldest first
-   */
+  /** workers in use, and workers lost since the cell was last stable; oldest first */
   readonly workers: readonly WorkerRow[];
   readonly outbox: Outbox;
 };

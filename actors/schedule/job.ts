@@ -68,7 +68,7 @@ export type Looked = {
 export type State = { context: ScheduleContext };
 export type Args = State & { event: ScheduleEvent };
 
-/** Most runs of a model take longer; one that does not must not hold up a job of each second. */
+/** Most model runs take longer. A shorter one must not delay a job that fires each second. */
 const LOOK_MS_MIN = 250;
 const LOOK_MS_MAX = 30_000;
 /** A run without news for this time is lost: its row is removed soon after. */
@@ -101,7 +101,7 @@ export function problemOf(args: Args): string | undefined {
   if (event.type !== 'schedule.put') return undefined;
   if (!JOB_ID.test(context.jobId)) return `the id of a job matches ${JOB_ID.source}`;
   if (event.changes && !context.job) return 'there is none of this id to change';
-  if (isOvertaken(args)) return 'somebody else has changed it since: look at it again';
+  if (isOvertaken(args)) return 'it was changed meanwhile: read it again';
   const answer = checkJob(jobAfter(args, event));
   if (!answer.ok) return describeErrors(answer.errors);
   const { enabled, when } = answer.value;
@@ -274,7 +274,7 @@ export function receive({ context }: State): Tell {
 }
 const SELF = { sub: 'schedule', roles: [] };
 
-/** Told before the message: the agent knows nothing of the fires before. */
+/** Resets the session before the message, so that the agent has no context of earlier fires. */
 export function startAnew({ context }: State): Tell {
   const event: SessionReset = { type: 'session.reset', reason: 'cron' };
   return { to: sessionOf(context), event, principal: SELF };

@@ -28,7 +28,7 @@ export type SequenceContext = {
   readonly usedAt: number;
 };
 
-/** The asker's reference goes along: the task answers. */
+/** Passes the caller's reference on, because the task sends the reply. */
 const handOn = ({ to, submit, meta }: Delivered<SequencePass>): Tell => ({
   to,
   event: meta.reply ? { ...submit, replyTo: meta.reply } : submit,

@@ -57,7 +57,7 @@ const isWrong = (name: string | undefined): boolean =>
 const wrong = (field: string) =>
   ({
     code: 'INVALID_ARGUMENT',
-    message: `the ${field} of a session has 1 to ${LABEL_CHARACTERS_MAX} characters; null takes it away`,
+    message: `the ${field} of a session has 1 to ${LABEL_CHARACTERS_MAX} characters; null removes it`,
   }) as const;
 
 /** A note of somebody else. */
@@ -87,7 +87,7 @@ export const inject = on('session.inject', ({ context, event }): ActionResult =>
   };
 });
 
-/** While a run goes. */
+/** Refuses a note during a run. */
 export const refuseInjection = ({ event }: ActionArgs): ActionResult => ({
   answer: { to: metaOf(event).reply, error: BUSY },
 });

@@ -9,7 +9,8 @@ import { firstOf } from '../kit/text.ts';
 import type { Joined, SessionContext } from './types.ts';
 
 /**
- * The row of a run that ended stays as long as its idempotency key does: a repeat finds its result.
+ * The row of an ended run is kept as long as its idempotency key, so that a repeat finds the
+ * result.
  */
 const RUN_KEPT_MS = 28 * 3_600_000;
 const ROW_TEXT_CHARACTERS_MAX = 32 * 1024;
@@ -50,8 +51,8 @@ export function replyOfJoined(context: SessionContext): string {
 export function joinedEndRow(context: SessionContext, joined: Joined, now: number): Project {
   const { usage: _, text, ...end } = endOf(context, now);
   const { runId, status, startedAt } = runOf(context);
-  const told = text === undefined ? {} : { text: firstOf(text, replyOfJoined(context).length) };
-  return waitingRow(context, joined, { ...end, ...told, status, startedAt, joined: runId });
+  const preview = text === undefined ? {} : { text: firstOf(text, replyOfJoined(context).length) };
+  return waitingRow(context, joined, { ...end, ...preview, status, startedAt, joined: runId });
 }
 
 export function sessionRow(context: SessionContext): Project {

@@ -44,7 +44,7 @@ import type {
   Wait,
 } from './subagents/related-sessions.ts';
 
-/** A message that waits: for a run of its own, or for one to join. */
+/** A waiting message: for its own run, or to join one. */
 export type Pending = {
   readonly runId: string;
   readonly text: string;
@@ -57,7 +57,7 @@ export type Pending = {
   readonly verbose?: Verbosity;
   readonly reasoning?: boolean;
   readonly mode: QueueMode;
-  /** it came before the agent's settings were known: its mode is settled when they are */
+  /** it arrived before the agent's settings, which will determine its mode */
   readonly channel?: string;
   readonly acceptedAt: number;
   readonly origin?: MessageOrigin;
@@ -80,7 +80,7 @@ export type Run = Omit<Pending, 'images' | 'mode' | 'channel' | 'priority'> & {
   readonly startedAt: number;
   readonly status: RunStatus;
   readonly joined: readonly Joined[];
-  /** of its slot, which goes back with the release */
+  /** lease of its slot, which the release contains */
   readonly lease?: number;
   /** of this run in the transcript, from its `user` entry or its last `compaction` entry on */
   readonly entries: number;
@@ -145,7 +145,7 @@ export type SessionContext = {
   readonly updatedAt: number;
   /** transcript entries appended so far */
   readonly length: number;
-  /** transcript position that models see from, as far as it is known */
+  /** transcript position at which the view of models starts, if it is known */
   readonly contextFrom: number;
   /** of the prompt that the transcript holds; null: none that models would see */
   readonly digest: string | null;
@@ -175,7 +175,7 @@ export type SessionContext = {
   /** the entry point of the last message of a user */
   readonly channel?: string;
   readonly contextTokens?: number;
-  /** that answered last; another setting, and a reset, take it away */
+  /** the model that answered last; another setting or a reset removes it */
   readonly usedModel?: string;
   /** of a subagent's session */
   readonly terms?: SubagentTerms;

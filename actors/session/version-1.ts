@@ -34,7 +34,7 @@ export const toolCallsOf = (input: CallToolsInput): CallToolsInput => ({
   calls: input.calls.map((call) => (call.confinement ? call : planOf1(call))),
 });
 
-/** The plan of an answer; a worker of version 1 made none, and the model is asked again. */
+/** The plan of an answer. A worker of version 1 made none, so the model is asked again. */
 export const planOf = ({ planned, calls }: CallModelOutput): readonly PlannedCall[] =>
   planned ??
   calls.map((call) => ({

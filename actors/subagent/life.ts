@@ -46,7 +46,7 @@ export const initialContext = ({ key, tenant, now }: ActorInput): SubagentContex
   reportedBy: null,
 });
 
-/** Asked for only in states that come after the first message. */
+/** Only used in states after the first message. */
 export const reservedOf = ({ reserved }: SubagentContext): Reserved => reserved!;
 
 // ---- before its session works
@@ -97,7 +97,7 @@ const endOf = ({ context, event }: Args): Delivered<RunEnded> | undefined =>
     : undefined;
 
 export const isItsRun = (args: Args): boolean => endOf(args) !== undefined;
-/** Something in its session will begin another run by itself. */
+/** Its session will start another run without a new message. */
 export const goesOn = (args: Args): boolean => endsAs(args, 'ok') && !isLast(args);
 export const endsOk = (args: Args): boolean => endsAs(args, 'ok') && isLast(args);
 /** It failed, and left active work behind. */
@@ -197,7 +197,7 @@ export const noteUnheard = (): Partial<SubagentContext> => ({ reportedBy: 'unkno
 
 export const endIsRefused = ({ event }: Args): boolean =>
   event.type === 'refused' && event.message === 'subagent.ended';
-/** The parent could not take it now: nothing of it was applied. */
+/** The parent refused it for now and applied nothing of it. */
 export const mayPass = (args: Args): boolean =>
   endIsRefused(args) && ERRORS[errorOfRefusal(args)!.code].retriable;
 

@@ -1,4 +1,4 @@
-/** Told: what a subagent says to its session, its parent and those who look on. Pure. */
+/** The messages of a subagent to its session, its parent and subscribers. Pure. */
 import { type RunEvent, runEventsTopic, type SessionReceive } from '../../protocols/session.ts';
 import type { Project, Publish, Reply, Tell } from '../../protocols/statechart.ts';
 import {

@@ -22,7 +22,7 @@ export type Reserved = Omit<SubagentReserve, 'type' | 'hold' | 'reportBack'> & {
   readonly principal?: NonNullable<Meta['principal']>;
 };
 
-/** Why it ends before its session has come to an end by itself. */
+/** Why it ends before its session has ended. */
 export type Stop = { readonly outcome: SubagentOutcome; readonly error: ErrorData };
 
 export type SubagentContext = {
@@ -35,7 +35,7 @@ export type SubagentContext = {
   readonly parent: string | null;
   /** session key of its row and its events: its last parent */
   readonly shownUnder: string;
-  /** adopted by a parent that may not know it yet */
+  /** adopted by a parent that may not have received this yet */
   readonly isNewHere: boolean;
   readonly startedAt: number | null;
   /** its session has taken the task */
@@ -44,7 +44,7 @@ export type SubagentContext = {
   readonly text: string;
   /** runs of its session that are part of `usage`, newest last, at most RUNS_KNOWN_MAX */
   readonly counted: readonly string[];
-  /** of its own runs */
+  /** usage of its own runs */
   readonly usage: Usage;
   /** of all below it, as its session said last */
   readonly below: RunEnded['below'];

@@ -204,7 +204,7 @@ export const noteFailure = on(
   (args): Change => ({ failures: failuresWith(args) }),
 );
 
-/** After a while the child resumes, with those that the strategy names. */
+/** After a delay the child resumes, with those that the strategy selects. */
 export const plan = on('supervision.down', ({ context, event }): Change => {
   const { child: failed } = event;
   const order = orderForFailed(event, specOf(context, failed)?.action ?? 'restart');

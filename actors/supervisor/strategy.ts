@@ -85,10 +85,10 @@ export const orderToEnd = (child: Address, how: 'stop' | 'quarantine'): Order =>
 export const concernsOthers = (order: Order): boolean =>
   order === 'sys.restart' || order === 'supervisor.restart';
 
-/** Later orders take the place of earlier ones to the same child. */
+/** Later orders replace earlier ones to the same child. */
 export function wait(waiting: readonly Waiting[], orders: readonly Waiting[]): readonly Waiting[] {
-  const told = new Set(orders.map(({ child }) => child));
-  return [...waiting.filter(({ child }) => !told.has(child)), ...orders];
+  const ordered = new Set(orders.map(({ child }) => child));
+  return [...waiting.filter(({ child }) => !ordered.has(child)), ...orders];
 }
 
 type Args = {

@@ -27,7 +27,7 @@ export type Plan = {
 export type SupervisorContext = {
   readonly self: Address;
   readonly plan: Plan;
-  /** in the order that rest-for-one goes by */
+  /** in the order of the strategy rest-for-one */
   readonly children: readonly ChildSpec[];
   /** of the last period, oldest first */
   readonly failures: readonly Failure[];

@@ -25,7 +25,7 @@ export type ActionContext = {
   readonly signal: AbortSignal;
   /** wall time, epoch milliseconds */
   now(): number;
-  /** what was given to `inputRequired`, oldest first */
+  /** the inputs that answered `inputRequired`, oldest first */
   readonly inputs: readonly unknown[];
   /** the tenant's files; @throws TroupeError UNAVAILABLE where none are configured */
   readonly artifacts: Artifacts;
@@ -124,8 +124,8 @@ export type ActionOptions = {
    */
   readonly keyScope?: 'principal' | 'tenant';
   /**
-   * any of them may ask for it, and may also read, cancel and give input to tasks of others;
-   * default: everybody may ask, and only the caller and operators reach the task
+   * any of them may request it, and may also read, cancel and give input to tasks of others;
+   * default: every principal may request it, and only the caller and operators access the task
    */
   readonly roles?: readonly string[];
   /** attempts, 1 to 7; default 7 */

@@ -87,7 +87,7 @@ export const evidence = ({ context }: OfTask) => evidenceRow(context, evidenceOf
 
 // ---- dead letters
 
-/** The work was given up: a redrive submits it again, as a task of its own. */
+/** The work was abandoned: a redrive submits it again as a new task. */
 export function deadWork({ context }: OfTask): DeadLetterAsk {
   const { envelope, terms, transport } = workOf(context);
   const { error } = endingOf(context);

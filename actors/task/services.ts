@@ -8,7 +8,7 @@ import type { RemoteAgent } from './types.ts';
 export type TaskServices = {
   readonly actions: ActionCatalog;
   readonly artifacts: Artifacts;
-  /** where the files are kept, as `asia-southeast1`; left out: not known */
+  /** region of the stored files, such as `asia-southeast1`; absent: unknown */
   readonly artifactsLocality?: string | undefined;
   /**
    * Opens a sealed payload. @throws TroupeError FORBIDDEN when it is sealed to another key

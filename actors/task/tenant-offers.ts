@@ -1,11 +1,11 @@
 /**
- * Offers: the actions that a tenant can request: those of this code, and those that external agents
- * have registered. An Edge reads it for every envelope, so it keeps a table per tenant, rebuilt
+ * The actions that a tenant can request: those of local agents, and those that external agents have
+ * registered. An entry point reads them for every envelope, so there is a table per tenant, rebuilt
  * from the registry's rows when it is older than FRESH_MS.
  *
- * Preference: this code before external agents, live agents before degraded ones, the requested or
- * a newer version of the same MAJOR. An action of this code is always offered: accepted tasks wait
- * for a worker. Only authorized agents serve the actions of others (actors/listing/rights.ts).
+ * Preference: local agents before external ones, live agents before degraded ones, the requested or
+ * a newer version of the same MAJOR. An action of a local agent is always offered: accepted tasks
+ * wait for a worker. Only authorized agents serve the actions of others (actors/listing/rights.ts).
  */
 import { createHash } from 'node:crypto';
 import type { Offer, Offers } from '../../protocols/offers.ts';
@@ -39,16 +39,16 @@ const FRESH_MS = 1_000;
  * or this multiple of the time to build it: a large registry costs at most a twentieth of the time.
  */
 const FRESH_SHARE = 20;
-/** Tenants whose tables are kept; the one that was made first goes. */
+/** Tenants with a cached table; the table created first is dropped. */
 const TENANTS_MAX = 1_000;
-/** Compiled schemas of agents outside; the one that was compiled first goes. */
+/** Compiled schemas of external agents; the one compiled first is dropped. */
 const COMPILED_MAX = 2_000;
 const BACKOFF_MS = { first: 1_000, max: 60_000 };
 
 export type OffersOptions = {
   readonly catalog: ActionCatalog;
   readonly system: Pick<System, 'index'>;
-  /** what every Edge serves by itself: shown among the offers, never found */
+  /** actions that every entry point serves itself: listed among the offers, never found */
   readonly controls?: readonly ActionSpec[];
   /** called for each requested tenant, from time to time */
   readonly onTenant?: (tenant: string) => void;
@@ -143,7 +143,7 @@ class TenantOffers implements Offers {
     return this.#makeTable(tenant);
   }
 
-  /** undefined: the one there is was made just now; so misses take half of the time at most. */
+  /** undefined if the table was built just now, so that misses use at most half of the time. */
   #newerTable(tenant: string): Table | undefined {
     const { madeMs, tookMs } = this.#table(tenant);
     const isNew = this.#clock.monotonicMs() - madeMs <= 2 * tookMs;

@@ -1,4 +1,4 @@
-/** What a task keeps between turns, what may happen to it, and what its effects take and give. */
+/** The context of a task, its events, and the inputs and results of its effects. */
 import type { AgentRow } from '../../protocols/action.ts';
 import type { Address } from '../../protocols/address.ts';
 import type { Envelope } from '../../protocols/envelope.ts';
@@ -36,7 +36,7 @@ export type Work = {
   readonly redriveOf?: string;
   /** epoch milliseconds: it does not begin later */
   readonly expiresAt: number;
-  /** given to `inputRequired`, oldest first */
+  /** answers to `inputRequired`, oldest first */
   readonly inputs: readonly unknown[];
   /** failed attempts since the work or its compensation started, or an operator restarted it */
   readonly failures: number;
@@ -46,7 +46,7 @@ export type Work = {
   readonly outcome?: Outcome;
   /** agents outside that were chosen, each once, the one of this attempt last */
   readonly agents?: readonly RemoteAgent[];
-  /** an actor was asked and has not answered */
+  /** an actor was requested and has not answered */
   readonly asked?: true;
   /** a result that came by message and is to be checked; also when it is null */
   readonly reported?: { readonly result: unknown };
@@ -60,7 +60,7 @@ export type Work = {
 export type WorkTime = {
   /** of its eta, at `sinceMs` */
   readonly leftMs: number;
-  /** epoch: when it began to run or to wait, whichever it does now */
+  /** epoch milliseconds at which the present running or waiting began */
   readonly sinceMs: number;
   /** that it waited for words of its caller, before `sinceMs` */
   readonly waitedMs: number;
@@ -106,7 +106,7 @@ export const { on } = handlersOf<TaskContext, TaskEventIn>();
 export type OfTask = Pick<Args, 'context'>;
 export type OfEvent = Pick<Args, 'event'>;
 
-/** What became of an attempt. */
+/** The outcome of an attempt. */
 export type Outcome =
   | {
       readonly kind: 'done';

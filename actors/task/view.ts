@@ -231,7 +231,7 @@ export const stale = on('task.submit', ({ event }): Reply => {
 
 export const otherPayload = on('task.submit', ({ event }): Reply => {
   const key = event.envelope.idempotency_key;
-  const message = `the idempotency_key ${JSON.stringify(key)} was used for another payload: take a new key`;
+  const message = `the idempotency_key ${JSON.stringify(key)} was used for another payload: use a new key`;
   return refused(askerOf(event), 'CONFLICT', message, { details: { idempotency_key: key } });
 });
 

@@ -269,7 +269,7 @@ export function endAsLate({ context }: OfTask): Change {
   return ends(context, { outcome: 'FAILED', error: { code: 'DEADLINE_EXCEEDED', message } });
 }
 
-/** Nobody gave the word that it waited for. */
+/** The awaited input or decision did not arrive. */
 export function endAsUnanswered({ context }: OfTask): Change {
   const asked = view.viewOf(context).waiting?.for ?? 'input';
   const message = `the task ${context.taskId} waited for ${asked} for as long as a task may, 24 hours in all`;

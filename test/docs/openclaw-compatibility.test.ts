@@ -21,7 +21,7 @@ test('every published method stands on it once, as served or with a reason', () 
   expect(missing).toEqual(names.filter((name) => !METHOD_NAMES.includes(name)));
 });
 
-test('what is told in hello is what the table of the protocol has, and nothing else', () => {
+test('hello announces exactly the methods of the table of the protocol', () => {
   const names = Object.keys(GatewayMethods).filter((name) => name !== 'connect');
   expect([...METHOD_NAMES].toSorted()).toEqual(names.toSorted());
 });

@@ -24,8 +24,8 @@ const any =
     tests.some((test) => test(target));
 
 const protocols = inFolder('protocols');
-const runtimeDoor = oneOf('runtime/index.ts', 'runtime/config/index.ts');
-const memoryDoor = oneOf('memory/index.ts');
+const runtimeEntry = oneOf('runtime/index.ts', 'runtime/config/index.ts');
+const memoryEntry = oneOf('memory/index.ts');
 /** How agents outside `actors` define what they offer. */
 const actionsAndProcesses = oneOf(
   'actors/task/action.ts',
@@ -40,21 +40,21 @@ const mayImport: Readonly<Record<string, (target: string) => boolean>> = {
   protocols: () => false,
   memory: protocols,
   runtime: protocols,
-  agent: any(protocols, runtimeDoor, memoryDoor),
-  actors: any(protocols, runtimeDoor, memoryDoor, inFolder('agent')),
-  'sample-agents': any(protocols, runtimeDoor, actionsAndProcesses),
+  agent: any(protocols, runtimeEntry, memoryEntry),
+  actors: any(protocols, runtimeEntry, memoryEntry, inFolder('agent')),
+  'sample-agents': any(protocols, runtimeEntry, actionsAndProcesses),
   conformance: any(
     protocols,
-    runtimeDoor,
+    runtimeEntry,
     actionsAndProcesses,
     oneOf('runtime/pubsub/nats-client.ts'),
   ),
-  operations: any(protocols, runtimeDoor),
-  channels: any(protocols, runtimeDoor, inFolder('operations')),
+  operations: any(protocols, runtimeEntry),
+  channels: any(protocols, runtimeEntry, inFolder('operations')),
   web: protocols,
   // As users do: the public entry points to define actions and processes and to start an
   // installation.
-  examples: any(protocols, runtimeDoor, memoryDoor, oneOf('actors/index.ts', 'main.ts')),
+  examples: any(protocols, runtimeEntry, memoryEntry, oneOf('actors/index.ts', 'main.ts')),
   installation: (target) => !any(inFolder('cli'), inFolder('compose'), outsideProduct)(target),
   cli: (target) => !outsideProduct(target),
   compose: (target) => !outsideProduct(target),
@@ -93,7 +93,9 @@ function refusal(path: string, { target, typeOnly }: Import): string | undefined
   if (home === 'web' && !typeOnly) return 'web takes types only: write `import type`';
   const allowed = mayImport[home];
   if (!allowed) return `${home} has no import law yet: add it to test/house/imports.ts`;
-  return allowed(target) ? undefined : `${home} may not know ${target}: send a message, use a door`;
+  return allowed(target)
+    ? undefined
+    : `${home} may not import ${target}: send a message, or use a public entry point`;
 }
 
 const isMachine = (path: string): boolean =>

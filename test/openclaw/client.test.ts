@@ -26,13 +26,13 @@ const MAIN = 'agent:main:main';
 const timeout = 120_000;
 
 type Hello = { server: { bootId: string }; auth: { deviceToken?: string; scopes?: string[] } };
-type Told = { event: string; payload?: unknown; seq?: number };
+type ReceivedEvent = { event: string; payload?: unknown; seq?: number };
 type Final = { status: string; runId: string; result: { payloads: { text: string }[] } };
 
 /** A client, and everything that it received. */
 class Peer {
   readonly hellos: Hello[] = [];
-  readonly events: Told[] = [];
+  readonly events: ReceivedEvent[] = [];
   readonly gaps: { expected: number; received: number }[] = [];
   readonly errors: (Error & { details?: { code?: string; requestId?: string } })[] = [];
   readonly client: GatewayClient;

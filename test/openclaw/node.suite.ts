@@ -39,7 +39,7 @@ const asked = (name: string, ...list: string[]): Promise<Asked> =>
     const pending: Asked[] = listed.pending ?? listed;
     const one = pending.find(({ displayName }) => displayName === name);
     if (one === undefined)
-      throw new Error(`nobody called ${name} asks: ${JSON.stringify(pending)}`);
+      throw new Error(`no device ${name} waits for approval: ${JSON.stringify(pending)}`);
     return one;
   }, withinMs);
 

@@ -53,7 +53,7 @@ describe('a TCP proxy for partitions', () => {
     await eventually(() => expect(received).toBe('late'));
   });
 
-  it('cuts both sides, and refuses who comes while it is told to', async () => {
+  it('cuts both sides, and refuses new connections on request', async () => {
     const client = await dial();
     await eventually(() => expect(peers).toHaveLength(1));
     proxy.cut();

@@ -59,7 +59,7 @@ async function refuseInvalid(
   if (bytes > AGENT_BYTES_MAX) throw tooLarge(`the actions have ${bytes} bytes`, AGENT_BYTES_MAX);
   const seen = new Set<string>();
   for (const [at, spec] of actions.entries()) {
-    // A large schema takes as long as a hundred messages, so other work runs in between.
+    // Checking a large schema takes as long as a hundred messages, so other work runs in between.
     await setImmediate();
     const answer = checkSpec(spec);
     if (!answer.ok) throw invalid(`actions[${at}]: ${describeErrors(answer.errors)}`);

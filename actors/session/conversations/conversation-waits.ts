@@ -41,7 +41,7 @@ export const sessionAt = ({ tenant }: SessionContext, sessionKey: string): Addre
 export const goesOn = ({ run }: SessionContext, runId: string): boolean =>
   run?.runId === runId && run.status === 'running';
 
-// ---- a message goes out
+// ---- sending a message
 
 /** The session's turn decides; what it refuses was not sent. */
 export const converse = on('session.converse', (at): ActionResult => {
@@ -135,7 +135,7 @@ function again(
   return { answer: { to: asked.meta.reply, result } };
 }
 
-/** What is known of it, to the call that waits; of any other it is too late. */
+/** Answers the waiting call with the current result; for any other call it is too late. */
 export const onConversationAnswer = on(
   'conversation.answered',
   ({ context, event }): ActionResult => {

@@ -79,8 +79,8 @@ export function runEnds(context: SessionContext, after: SessionContext, now: num
   const { runId, notify, joined, status, error, usage, startedAt } = runOf(context);
   const grantor = grantorOf(context);
   const listeners = new Set([notify, grantor].filter((one): one is Address => one !== undefined));
-  const told = joined.filter((one) => one.notify !== undefined);
-  if (listeners.size + told.length === 0) return [];
+  const notified = joined.filter((one) => one.notify !== undefined);
+  if (listeners.size + notified.length === 0) return [];
   const event: RunEnded = {
     type: 'run.ended',
     runId,
@@ -96,7 +96,7 @@ export function runEnds(context: SessionContext, after: SessionContext, now: num
   const overheard: RunEnded = notify === undefined ? event : { ...event, text: '' };
   return [
     ...[...listeners].map((to): Tell => ({ to, event: to === notify ? event : overheard })),
-    ...told.map(({ runId: own, notify: to }): Tell => {
+    ...notified.map(({ runId: own, notify: to }): Tell => {
       return { to: to!, event: { ...event, runId: own, usage: NO_USAGE, joined: runId } };
     }),
   ];

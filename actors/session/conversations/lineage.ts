@@ -8,7 +8,7 @@
 import { type Lineage, type LineageLimits, VISITED_MAX } from '../../../protocols/lineage.ts';
 import type { Run } from '../types.ts';
 
-/** Of the messages that are left: what goes with one message, and with one spawn or report. */
+/** Shares of the remaining messages: for one message, and for one spawn or report. */
 const MESSAGE_SHARE = 1 / 4;
 const SPAWN_SHARE = 1 / 2;
 
@@ -63,8 +63,8 @@ export function joinedLineage(a?: Lineage, b?: Lineage): Lineage | undefined {
 }
 
 /**
- * What goes with a spawn or a report. Its messages are taken from the sender's: a sender that goes
- * on keeps the difference, `(lineage?.left ?? messagesMax) - nextHop(…).left`.
+ * The lineage of a spawn or a report. Its messages are deducted from the sender's: a sender that
+ * continues keeps the difference, `(lineage?.left ?? messagesMax) - nextHop(…).left`.
  */
 export function nextHop(
   lineage: Lineage | undefined,

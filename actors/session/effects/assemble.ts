@@ -118,7 +118,7 @@ function partsOfSubagent(parts: AgentParts): AgentParts {
   return own;
 }
 
-/** Hooks see the files that can be read; those that they took away are reported so. */
+/** Hooks receive the readable files; files that they removed are reported as such. */
 async function bootstrapped(
   found: AgentParts,
   hooks: Hooks,
@@ -155,7 +155,7 @@ async function begun(
 
 const files = new WeakMap<AgentServices, AgentFiles>();
 
-/** One per composition: its workspaces are the same ones as long as it lives. */
+/** One instance per composition, whose workspaces stay the same. */
 export function filesOf(services: AgentServices): AgentFiles {
   let known = files.get(services);
   if (!known) files.set(services, (known = new AgentFiles(services)));

@@ -49,11 +49,14 @@ export const callModel: EffectDefinition<CallModelInput, CallModelOutput> = {
     const answer = await inSpan(
       chatSpan({ provider: first.provider.id, model: first.model.id }),
       async (span) => {
-        const { answer: told, cachedInputTokens } = await ask(names, request, input, context);
+        const { answer: response, cachedInputTokens } = await ask(names, request, input, context);
         span.setAttributes(
-          usageAttributes({ ...told.usage, ...(cachedInputTokens ? { cachedInputTokens } : {}) }),
+          usageAttributes({
+            ...response.usage,
+            ...(cachedInputTokens ? { cachedInputTokens } : {}),
+          }),
         );
-        return told;
+        return response;
       },
     );
     const planned = await planOf(answer.calls, input, context);
@@ -157,7 +160,7 @@ async function planOf(
 /** What is kept of a model's reasoning in the transcript. */
 const REASONING_CHARACTERS_MAX = 32_768;
 
-/** Tells watchers what the model says, as it says it. */
+/** Publishes the model's text to subscribers while it arrives. */
 class Watchers {
   readonly #input: CallModelInput;
   readonly #context: EffectContext;

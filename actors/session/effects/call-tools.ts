@@ -1,7 +1,7 @@
 /**
- * callTools, callKeyed: the calls of one batch (batch.ts). Where all may run side by side they do;
- * one that may not is a batch by itself. docs/semantics.md, "Effects", says what each class means
- * after a crash.
+ * The calls of one batch (batch.ts). They run in parallel where all of them may; a call that may
+ * not is a batch of its own. docs/semantics.md, "Effects", defines what each class means after a
+ * crash.
  */
 import { address } from '../../../protocols/address.ts';
 import type { EffectDefinition } from '../../../runtime/index.ts';

@@ -24,7 +24,9 @@ import { Writer } from './writer.ts';
 
 const RESERVE_TOKENS_DEFAULT = 16_384;
 const PAGE = 1_000;
-/** Of what fits: stays as it is, and what one question to the model may take. */
+/**
+ * Shares of the context window: what remains unchanged, and the size of one request to the model.
+ */
 const KEPT_SHARE = 0.3;
 const KEPT_TOKENS_MAX = 20_000;
 const PIECE_SHARE = 0.6;

@@ -1,6 +1,6 @@
 /**
- * Fitted: the results of one batch within what the outcome of an effect may take. An outcome that
- * is too large is a failure, and the results of calls that have run would be lost. Pure.
+ * Limits the results of one batch to the maximal size of an effect's outcome. A larger outcome
+ * would be a failure, and the results of calls that have run would be lost. Pure.
  */
 import { cutText } from '../../../agent/tools/registry.ts';
 import type { ToolResult } from '../types.ts';

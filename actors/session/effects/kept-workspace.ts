@@ -18,7 +18,7 @@ type Opening = ReturnType<EffectContext['workspace']>;
 type Results = readonly ToolResult[];
 type LeftOut = Awaited<ReturnType<Awaited<Opening>['save']>>;
 
-/** What became of a workspace that was saved as far as its limits allow. */
+/** The result of saving a workspace within its limits. */
 type Saved =
   | { readonly saved: true; readonly leftOut: LeftOut }
   /** nothing was saved: it holds more than it may */
@@ -39,10 +39,11 @@ export async function savedOf(workspace: Awaited<Opening>): Promise<Saved> {
 export const TRIES_MAX = 8;
 
 /**
- * @param mayRepeat the calls may be made again. A conflict gives up all that they did to the
- * workspace, so also calls may that do nothing else and may not run twice
- * @throws TroupeError CONFLICT when others saved at each try, UNAVAILABLE when it cannot be saved
- * for now; never where the calls may not be made again
+ * @param mayRepeat whether the calls may run again. A conflict discards their changes to the
+ *   workspace. So calls that may not run twice are included if the workspace is all that they
+ *   change
+ * @throws TroupeError CONFLICT when others saved at each attempt, UNAVAILABLE when it cannot be
+ *   saved for now; never if the calls may not run again
  */
 export async function keepingWorkspace(
   context: EffectContext,

@@ -15,7 +15,7 @@ import { filesOf } from './assemble.ts';
 import { fitted } from './fitted.ts';
 import { outgoing } from './outgoing.ts';
 
-/** Longest that a call may take which does not say (Tool.timeoutMs). */
+/** Time limit of a call whose tool has none (Tool.timeoutMs). */
 const TIMEOUT_MS = 120_000;
 
 type ToolEvent = Extract<RunEvent, { stream: 'tool' }>;
@@ -29,8 +29,8 @@ export const teller =
   ({ tenant, sessionKey, runId }: CallToolsInput, call: PlannedCall, context: EffectContext) =>
   (event: Phase<'start'> | Phase<'update'> | Phase<'end'>): void => {
     const about = { runId, sessionKey, at: context.now(), callId: call.id, name: call.name };
-    const told: RunEvent = { ...about, stream: 'tool', ...event };
-    context.publish(runEventsTopic(tenant, sessionKey), { type: 'run', ...told });
+    const runEvent: RunEvent = { ...about, stream: 'tool', ...event };
+    context.publish(runEventsTopic(tenant, sessionKey), { type: 'run', ...runEvent });
   };
 
 /**

@@ -28,7 +28,7 @@ export class Writer {
     this.window = first.model.contextWindow;
   }
 
-  /** Of all that was written; the cost when every price is known. */
+  /** The usage of all requests; with the cost when every price is known. */
   get usage(): Usage {
     return this.#usage;
   }

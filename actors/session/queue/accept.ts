@@ -16,7 +16,7 @@ const CHANNEL = 'webchat';
 
 /**
  * The queue mode of a message: its own, else that of the session, the channel or the agent. A
- * message of another agent is a run of its own.
+ * message of another agent has its own run.
  */
 function modeOf(
   context: SessionContext,

@@ -61,7 +61,7 @@ export const hasWaiting = ({ context }: ActionArgs): boolean =>
 
 const isSaid = ({ queue, folded }: SessionContext): boolean => queue.length + folded.length > 0;
 
-/** The messages that become the next run, the first of which gives it its id. */
+/** The messages of the next run; the first one gives it its id. */
 const nextRun = ({ queue }: SessionContext): readonly Pending[] =>
   queue[0]?.mode === 'collect' ? queue.filter(({ mode }) => mode === 'collect') : queue.slice(0, 1);
 
@@ -70,8 +70,8 @@ const isOfPerson = (messages: readonly Pending[], folded: readonly Folded[]): bo
   folded.length > 0 || messages.some(({ origin, lineage }) => !origin && !lineage);
 
 /**
- * The oldest waiting message becomes the run, together with those that are collected with it and
- * what subagents have reported; or the reports alone do.
+ * Starts a run with the oldest waiting message, the messages collected with it, and the reports of
+ * subagents; or with the reports alone.
  */
 export function begin({ context, event }: ActionArgs): ActionResult {
   const now = nowOf(event);
@@ -123,7 +123,7 @@ const joining =
     return lineage && has ? { ...pending, lineage: { ...lineage, left: has.left } } : pending;
   };
 
-/** A run of its own for what subagents have reported; the same reports, the same id. */
+/** A run for the reports of subagents; the same reports give the same id. */
 const reported = ({ origin }: TakenReports, now: number): Pending => ({
   runId: reportId(origin),
   text: '',
@@ -185,7 +185,7 @@ function userEntry(message: {
 
 // ---- messages that join the run
 
-/** Messages that the current run can still take in. */
+/** Messages that the current run can still accept. */
 export const roomToJoin = ({ folded, run }: SessionContext): number =>
   Math.max(0, JOINED_MAX - folded.length - run!.joined.length);
 
@@ -210,7 +210,7 @@ export function steer({ context, event }: ActionArgs): ActionResult {
   const taken = steering(context);
   const folded = taken.length > 0 ? context.folded : [];
   const report = takeReports(context);
-  const heard = [
+  const added = [
     ...(report ? [reportHeard(report)] : []),
     ...taken.map((pending, n) => ({
       of: pending.runId,
@@ -225,11 +225,11 @@ export function steer({ context, event }: ActionArgs): ActionResult {
     ...report?.change,
     queue: context.queue.filter((pending) => !taken.includes(pending)),
     ...(taken.length > 0 ? { folded: [] } : {}),
-    length: context.length + heard.length,
+    length: context.length + added.length,
     updatedAt: now,
-    lastMessage: firstOf(heard.at(-1)!.text, PREVIEW_CHARACTERS),
+    lastMessage: firstOf(added.at(-1)!.text, PREVIEW_CHARACTERS),
     ...withRun(context, {
-      entries: run.entries + heard.length,
+      entries: run.entries + added.length,
       joined: [...run.joined, ...joined],
       ...(lineage ? { lineage } : {}),
     }),
@@ -238,11 +238,11 @@ export function steer({ context, event }: ActionArgs): ActionResult {
   const { runId } = run;
   return {
     change,
-    entries: heard.map(({ origin, ...one }) => ({
+    entries: added.map(({ origin, ...one }) => ({
       ...userEntry({ runId, now, ...one }),
       ...defined({ origin }),
     })),
-    events: heard.map(({ of, text }) => ({ stream: 'steer', of, text })),
+    events: added.map(({ of, text }) => ({ stream: 'steer', of, text })),
     rows: [...joinedRows(next, joined), rows.sessionRow(next)],
   };
 }

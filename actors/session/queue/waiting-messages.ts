@@ -1,5 +1,6 @@
 /**
- * Waiting: how many messages a session queues, in which order, and which of them makes room. Pure.
+ * How many messages a session queues, in which order, and which of them is dropped for another one.
+ * Pure.
  *
  * Invariants: at most `cap` messages wait, and FOLDED_MAX that were folded. An agent waits for the
  * answer to its message, so such a message is never folded and folds no other.
@@ -53,7 +54,9 @@ export function mayWait(context: SessionContext, message: SessionReceive): boole
   return overflow !== 'refuse' && context.folded.length < FOLDED_MAX;
 }
 
-/** Those that wait, with this one in its place; where too many do, the oldest makes room. */
+/**
+ * The waiting messages with this one in its place; when there are too many, the oldest is dropped.
+ */
 export function withOne(
   context: SessionContext,
   pending: Pending,

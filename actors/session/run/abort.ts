@@ -58,7 +58,7 @@ function endWaiting(context: SessionContext, ending: readonly Joined[], now: num
 type Last = { readonly change: Partial<SessionContext>; readonly tells: readonly Tell[] };
 const NOT_LAST: Last = { change: {}, tells: [] };
 
-/** Of a subagent's session: was that all that went on? Its subagent waits for nothing else. */
+/** In a subagent's session: whether this was the last activity, for which its subagent waits. */
 function lastOf(
   context: SessionContext,
   change: Partial<SessionContext>,

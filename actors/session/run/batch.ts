@@ -182,11 +182,11 @@ export const onResults = (at: ActionArgs): ActionResult =>
 /** Their effect failed: the model receives the reason and continues. */
 export const onFailure = (at: ActionArgs): ActionResult => {
   const { code, message } = errorOf(at.event);
-  return told(at, batchOf(at.context), `The call failed: ${code}: ${message}`);
+  return failCalls(at, batchOf(at.context), `The call failed: ${code}: ${message}`);
 };
 
 /** Results of calls that did not run; clients receive their end. */
-function told(
+function failCalls(
   at: ActionArgs,
   calls: readonly PlannedCall[],
   result: string,
@@ -202,16 +202,16 @@ function told(
 export function refuseCall(at: ActionArgs): ActionResult {
   const { context } = at;
   const call = headOf(context)!;
-  if (call.refused !== undefined) return told(at, [call], call.refused);
+  if (call.refused !== undefined) return failCalls(at, [call], call.refused);
   const { repeats } = runOf(context);
-  const result = told(at, [call], identicalText(context, call));
+  const result = failCalls(at, [call], identicalText(context, call));
   const counted = withRun({ ...context, ...result.change }, { repeats: countRefusals(repeats) });
   return { ...result, change: { ...result.change, ...counted } };
 }
 
 /** Somebody spoke: the calls that have not begun are not made. */
 export const skip = (at: ActionArgs): ActionResult =>
-  told(at, runOf(at.context).planned, 'Skipped: a message came in');
+  failCalls(at, runOf(at.context).planned, 'Skipped: a message came in');
 
 // ---- approvals
 
@@ -297,9 +297,9 @@ export const allow = on('reply', ({ context, event }): ActionResult => {
   };
 });
 
-/** Nobody allowed it: the model reads who said so. */
+/** The call was not approved: the model receives who denied it. */
 export const deny = on('reply', (at): ActionResult => {
-  const result = told(at, [headOf(at.context)!], denialOf(at.event));
+  const result = failCalls(at, [headOf(at.context)!], denialOf(at.event));
   const { asked: _, ...run } = runOf({ ...at.context, ...result.change });
   return { ...result, change: { ...result.change, run } };
 });

@@ -52,7 +52,10 @@ export const isTooLong = ({ context, event }: ActionArgs): boolean => {
 export const hasShortened = ({ event }: ActionArgs): boolean =>
   outputOf<CompactOutput>(event).compacted;
 
-/** From here on the model's view starts later; the prompt lies before it and is built again. */
+/**
+ * From here on the model's view starts later. The prompt is before that position, so it is built
+ * again.
+ */
 function shortened({ context, event }: ActionArgs) {
   const { compacted, summary, keptFrom, tokensBefore, tokensAfter, usage } =
     outputOf<CompactOutput>(event);

@@ -22,15 +22,15 @@ const RESULT_CHARACTERS_MAX = 1_000;
 const SEPARATOR = '\n\n';
 
 export function shapeReply(facts: ReplyFacts): ShapedReply {
-  if (declines(facts)) return told([]);
+  if (declines(facts)) return shapedReply([]);
   const answer = withoutSent(spoken(facts.text), facts);
   const { status, error, notices = [] } = facts;
   const opening = shown(facts);
   if (status === 'error' || status === 'timeout')
-    return told([...opening, answer, failureText(status, error), ...notices]);
-  if (answer !== '') return told([...opening, answer, ...notices]);
-  if (facts.sent.length > 0) return told(notices);
-  return told([wordless(facts) ?? fallbackText(facts)]);
+    return shapedReply([...opening, answer, failureText(status, error), ...notices]);
+  if (answer !== '') return shapedReply([...opening, answer, ...notices]);
+  if (facts.sent.length > 0) return shapedReply(notices);
+  return shapedReply([wordless(facts) ?? fallbackText(facts)]);
 }
 
 /** Why the model said nothing, where that is not what it wanted to say. */
@@ -44,7 +44,7 @@ const WORDLESS: Readonly<Record<string, string>> = {
 const wordless = ({ status, text, stop = '' }: ReplyFacts): string | undefined =>
   status === 'ok' && text.trim() === '' ? WORDLESS[stop] : undefined;
 
-const told = (parts: readonly string[]): ShapedReply => {
+const shapedReply = (parts: readonly string[]): ShapedReply => {
   const text = parts.filter((part) => part !== '').join(SEPARATOR);
   return { text, silent: text === '' };
 };

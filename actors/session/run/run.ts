@@ -114,7 +114,9 @@ export const admit = on('agent.admitted', ({ context, event }): ActionResult => 
   };
 });
 
-/** It was admitted twice, because it had asked again, or after its end: the slot is released. */
+/**
+ * A second admission after a repeated request, or one after the run's end: its slot is released.
+ */
 export const returnSlot = on('agent.admitted', ({ context, event }): ActionResult => {
   const { runId, lease } = event;
   return { tells: [{ to: admitterOf(context), event: { type: 'agent.return', runId, lease } }] };

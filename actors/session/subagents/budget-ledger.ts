@@ -42,8 +42,8 @@ export function booksOf({ books, terms }: SessionContext, limits: SpawnLimits): 
 }
 
 /**
- * What may be granted now. A subagent's session lives of the same grant itself: it keeps half of
- * what is left, or it could not read what those that it starts have found.
+ * What the session may grant now. A subagent's session uses the same grant for its own runs. It
+ * keeps half of the rest, so that it can read the results of the subagents that it starts.
  */
 export function leftOf({ terms, usage }: SessionContext, books: BudgetLedger) {
   const share = (left: number, used: number): number => (terms ? (left - used) / 2 : left);

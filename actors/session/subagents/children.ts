@@ -82,7 +82,7 @@ export function aged(children: readonly Child[], now: number): readonly Child[] 
   return tooMany.length > 0 ? all.filter((one) => !tooMany.includes(one)) : all;
 }
 
-/** Free places are given to those that wait longest. */
+/** Gives free slots to the subagents that wait longest. */
 export function seated(
   context: SessionContext,
   children: readonly Child[],
@@ -125,11 +125,15 @@ export function onFirstEnd(at: ActionArgs, ended: SubagentEnded, child: Child): 
     ...(books && !child.apart ? { books: settled(books, child, ended) } : {}),
   };
   const after = { ...context, ...change };
-  const told = delivered({ context: after, event }, ended, child);
+  const delivery = delivered({ context: after, event }, ended, child);
   return {
-    ...told,
-    change: { ...change, ...told.change },
-    tells: [...(told.tells ?? []), ...next.tells, ...lastEnd({ ...after, ...told.change }, now)],
+    ...delivery,
+    change: { ...change, ...delivery.change },
+    tells: [
+      ...(delivery.tells ?? []),
+      ...next.tells,
+      ...lastEnd({ ...after, ...delivery.change }, now),
+    ],
   };
 }
 
@@ -137,8 +141,8 @@ function onRepeatedEnd(at: ActionArgs, ended: SubagentEnded, awaited: Awaited): 
   const { context, event } = at;
   const left = listed((context.awaited ?? []).filter((one) => one !== awaited));
   const after = { ...context, awaited: left };
-  const told = delivered({ context: after, event }, ended, { ...awaited, reportBack: true });
-  return { ...told, change: { awaited: left, ...told.change } };
+  const delivery = delivered({ context: after, event }, ended, { ...awaited, reportBack: true });
+  return { ...delivery, change: { awaited: left, ...delivery.change } };
 }
 
 /** Sends it to the waiting call, to the agent with its next or current run, or to no receiver. */
@@ -147,27 +151,28 @@ function delivered(
   ended: SubagentEnded,
   { wait, reportBack, lineage }: Pick<Child, 'wait' | 'reportBack' | 'lineage'>,
 ): ActionResult {
-  const heard = (how: ReportedBy) => toSubagent(context, ended.id, { type: 'subagent.heard', how });
+  const acknowledge = (how: ReportedBy) =>
+    toSubagent(context, ended.id, { type: 'subagent.heard', how });
   if (wait)
     return {
-      change: withTold(context, ended.id),
-      tells: [heard('waited')],
+      change: withResultSent(context, ended.id),
+      tells: [acknowledge('waited')],
       answer: { to: wait.reply ?? undefined, result: spawnResultOf(ended) },
     };
-  if (!reportBack) return { tells: [heard('silent')] };
+  if (!reportBack) return { tells: [acknowledge('silent')] };
   const { type: _, again: __, meta: ___, ...rest } = ended as SubagentEnded & { meta: unknown };
   const reports = withReport(context.reports, { ...rest, at: nowOf(event), lineage });
-  return { change: { reports }, tells: [heard(howHeard(context))] };
+  return { change: { reports }, tells: [acknowledge(reportMode(context))] };
 }
 
 /** `context`: without the child. */
-function howHeard({ run, queue, reports = [], children = [] }: SessionContext): ReportedBy {
+function reportMode({ run, queue, reports = [], children = [] }: SessionContext): ReportedBy {
   if (run?.status === 'running') return 'steer';
   const isOneOfMany = reports.length > 0 || children.some(({ lost }) => !lost);
   return isOneOfMany || queue[0]?.mode === 'collect' ? 'collect' : 'followup';
 }
 
-const withTold = (context: SessionContext, id: string): Partial<SessionContext> => {
+const withResultSent = (context: SessionContext, id: string): Partial<SessionContext> => {
   const spawned = (context.run?.spawned ?? []).map((one) =>
     one.id === id ? { ...one, told: true as const } : one,
   );
@@ -236,10 +241,10 @@ export function recorded(
   const { run } = context;
   const mine = (run?.spawned ?? []).filter(({ callId }) => callIds.includes(callId));
   if (mine.length === 0) return { change: waits, tells: [] };
-  const heard = mine.filter((one) => one.told && results.some((result) => tellsOf(result, one)));
+  const read = mine.filter((one) => one.told && results.some((result) => tellsOf(result, one)));
   const isOf = (id: string) => mine.some((one) => one.id === id);
-  const loosened = loosen(context, isOf, (id) => !heard.some((one) => one.id === id));
-  const back = heard.reduce((left, { lineage }) => left + lineage.left, 0);
+  const loosened = loosen(context, isOf, (id) => !read.some((one) => one.id === id));
+  const back = read.reduce((left, { lineage }) => left + lineage.left, 0);
   const lineage = run!.lineage && { ...run!.lineage, left: run!.lineage.left + back };
   const spawned = listed(run!.spawned!.filter(({ id }) => !isOf(id)));
   const fields = { spawned, ...(lineage ? { lineage } : {}) };
@@ -294,9 +299,9 @@ function loosen(
   isLost: (id: string) => boolean,
 ): Omit<Loosened, 'answers'> {
   const { children, run } = context;
-  const untold = (run?.spawned ?? []).filter(({ id, told }) => told && isOf(id) && isLost(id));
+  const unread = (run?.spawned ?? []).filter(({ id, told }) => told && isOf(id) && isLost(id));
   const before = context.awaited ?? [];
-  const asked = untold.filter(({ id }) => !before.some((one) => one.id === id));
+  const asked = unread.filter(({ id }) => !before.some((one) => one.id === id));
   const kept = before
     .filter(({ id, wait }) => !wait || !isOf(id) || isLost(id))
     .map((one) => (one.wait && isOf(one.id) ? withoutWait(one) : one));
@@ -329,7 +334,10 @@ export function openOf(context: SessionContext): number {
   return going.length + reports.length + awaited.length + queue.length + folded.length;
 }
 
-/** One, or all of them, waiting ones as well. Told by its own subagent it is the end of all. */
+/**
+ * Kills one subagent or all of them, including waiting ones. From the session's own subagent it is
+ * the end of the session.
+ */
 export const kill = on('session.kill', ({ context, event }): ActionResult => {
   const { id, reason = 'killed by its parent' } = event;
   const { children = [] } = context;
@@ -347,7 +355,7 @@ export const kill = on('session.kill', ({ context, event }): ActionResult => {
   };
 });
 
-/** Nobody reads what comes now. */
+/** Later ends are not reported. */
 const stopped = ({ children }: SessionContext): Partial<SessionContext> => ({
   ...(children ? { children: children.map((one) => ({ ...one, reportBack: false })) } : {}),
   reports: undefined,

@@ -48,7 +48,7 @@ export type BudgetLedger = {
   readonly started: number;
   readonly concurrentMax: number;
   readonly onReset: OrphanPolicy;
-  /** of those that have ended, with all below them */
+  /** usage of the ended ones, with all subagents below them */
   readonly below: { readonly usage: Usage; readonly spawned: number };
   /** a user started a new tree: the next spawn fills the ledger again */
   readonly renewed?: true;
@@ -87,7 +87,7 @@ export type Wait = PendingCall & {
   readonly blocks: boolean;
 };
 
-/** A conversation that the run has begun; absent: it is not known yet whether it was delivered. */
+/** A conversation that the run has begun; absent: its delivery is not known yet. */
 export type Begun = {
   readonly id: string;
   readonly delivered?: boolean;

@@ -188,7 +188,7 @@ function granted(context: SessionContext, asked: Asked, books: BudgetLedger): Ac
     timeoutMs: terms.timeoutMs,
   };
   const spawned: Spawned = { id, callId, tokens: grant.tokens, lineage };
-  // where there are places now, those that wait longer are before it
+  // subagents that wait longer receive free slots first
   const places = { places: asked.limits.concurrentMax, now: meta.now };
   const next = seated(context, [...children, waiting], places);
   const hold = !next.children.at(-1)!.going;

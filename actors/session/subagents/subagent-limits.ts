@@ -99,7 +99,7 @@ export function workspaceOf({ tenant, sessionKey, terms }: SessionContext): Addr
   return terms.workspace ?? address(tenant, 'agent', agentOf(terms.parent));
 }
 
-/** The tools that its parent gave a subagent: it gives no others to those that it starts. */
+/** The tools that a subagent was granted: it grants no others to the subagents that it starts. */
 export function givenOf({ terms }: SessionContext): CallToolsInput['given'] {
   return terms && { allow: terms.sandbox.allow, deny: terms.sandbox.deny };
 }

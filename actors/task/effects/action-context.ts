@@ -1,4 +1,4 @@
-/** What the work of an action is given, and where its definition is found. */
+/** The context of an action's work, and the look-up of its definition. */
 import type { Envelope } from '../../../protocols/envelope.ts';
 import { TroupeError } from '../../../protocols/errors.ts';
 import { checkArtifactsLocality } from '../../../protocols/locality.ts';
@@ -37,8 +37,8 @@ function artifactsIn(wanted: string, services: TaskServices): Artifacts {
 type Asked = Omit<PerformInput, 'expiresAt'>;
 
 /**
- * @throws TroupeError UNAVAILABLE: this worker does not know the action; another may, as while a
- * new version is rolled out
+ * @throws TroupeError UNAVAILABLE: this worker does not have the action; another one may, for
+ *   example during a rollout
  */
 export function definitionOf({ envelope }: Asked, { actions }: TaskServices): ActionDefinition {
   const { action, action_version } = envelope;

@@ -94,7 +94,7 @@ async function workOnce(input: PerformInput, context: EffectContext): Promise<Ou
   }
 }
 
-/** What the action finds out about an attempt whose outcome is not known. */
+/** What the action's reconcile hook reports about an attempt with an unknown outcome. */
 async function reconciled(
   input: PerformInput,
   context: EffectContext,

@@ -90,7 +90,7 @@ async function sealedOutcomeOf(
   return failed(new TroupeError('PAYLOAD_TOO_LARGE', message));
 }
 
-/** For a compensation, which may know what to do with it. */
+/** The result for a compensation, which may use it. */
 const smallEnough = (text: string, value: unknown) =>
   Buffer.byteLength(text) <= TASK_RESULT_BYTES_MAX ? { value } : undefined;
 

@@ -1,8 +1,8 @@
 /**
- * AgentRequest: HTTP requests to external agents, whose registered URLs may be anything. They reach
- * public hosts and those that the application allows. The resolved address is checked when the
- * connection is made, so that no second lookup can differ. Redirects are not followed, and no
- * answer is read beyond ANSWER_BYTES_MAX.
+ * HTTP requests to external agents, whose registered URLs may be anything. They reach public hosts
+ * and those that the application allows. The resolved address is checked when the connection is
+ * made, so that no second lookup can differ. Redirects are not followed, and no answer is read
+ * beyond ANSWER_BYTES_MAX.
  */
 import { lookup, type LookupAddress, type LookupOptions } from 'node:dns';
 import http from 'node:http';

@@ -95,8 +95,8 @@ class RemoteTask {
   }
 
   /**
-   * Sequence numbers follow the clock, so that they rise across all workers; after a conflict the
-   * later one takes the next number.
+   * Sequence numbers follow the clock, so that they increase across all workers. After a conflict
+   * the later request uses the next number.
    */
   async submit(envelope: Envelope, signal: AbortSignal): Promise<TaskView> {
     let seq = this.#clock.wallMs() * 1_000;
@@ -239,7 +239,7 @@ function isUndone(envelope: Envelope, error: unknown): boolean {
   return error.code === 'NOT_FOUND' || (UNDONE.has(state) && compensated !== false);
 }
 
-/** By its key: its task there may not be known yet. */
+/** By its key, because the id of the remote task may not be known yet. */
 const cancelOf = (envelope: Envelope): Envelope => {
   const { subject } = envelope.payload;
   return {

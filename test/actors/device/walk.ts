@@ -125,7 +125,7 @@ class Promised {
         demand(meta.principal).toBe(operator);
         demand(meta.from).toBeUndefined();
       } else {
-        demand(event['approved'], 'a door lets in the first role').toBe(true);
+        demand(event['approved'], 'an entry point approves the first role').toBe(true);
         demand(before).toEqual({});
       }
     }
@@ -136,7 +136,7 @@ class Promised {
       const notice = event as unknown as DeviceNotice;
       if (notice.type === 'device.changed') this.#changed(notice);
       if (notice.type !== 'device.deliver') continue;
-      demand(notice.connId, 'told to its connection').toBe(
+      demand(notice.connId, 'sent to its connection').toBe(
         context.node?.link?.connId ?? notice.connId,
       );
       demand(context.node?.approved).toContain(notice.command);

@@ -53,7 +53,7 @@ const isProof = (name: string, phase: string | undefined, event: Message): boole
 };
 
 /** An independent record of what was done and undone, by the answers of the tasks. */
-class Deeds {
+class WorkRecord {
   /** by step, the result of its task */
   did: ReadonlyMap<string, Does> = new Map();
   /** requested tasks, each once */
@@ -66,8 +66,8 @@ class Deeds {
   /** the task that answered last; its later answers are ignored */
   answered = '';
 
-  copy(): Deeds {
-    return Object.assign(new Deeds(), this);
+  copy(): WorkRecord {
+    return Object.assign(new WorkRecord(), this);
   }
 
   take(happened: Happened): void {
@@ -221,6 +221,6 @@ export const exploration: Exploration = {
       steps.map(({ state, touched, evidence }) => [state, touched, evidence?.verified]),
     ];
   },
-  ledger: () => new Deeds(),
+  ledger: () => new WorkRecord(),
   situationsMax: 20_000,
 };

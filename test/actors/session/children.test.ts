@@ -12,7 +12,7 @@ import {
   limits,
   subagent,
   typesTo,
-  told,
+  tellIn,
   resultOfSpawn,
   acting,
   spawn,
@@ -25,7 +25,7 @@ describe('a spawn', () => {
     const session = acting();
     const said = spawn(session, 'c1', { limits: { ...limits, tokensPerTree: 4_000 } });
     expect(resultOfSpawn(said)).toMatchObject({ status: 'accepted', tokens: 4_000, queued: false });
-    const reserve = told(said, 'subagent.reserve') as SubagentReserve;
+    const reserve = tellIn(said, 'subagent.reserve') as SubagentReserve;
     expect(reserve).toMatchObject({ hold: false, terms: { depth: 2, tokens: 4_000, spawns: 0 } });
     expect(reserve.lineage).toMatchObject({ hops: 1, visited: ['agent:main:main'], left: 50 });
     expect(session.context.books).toMatchObject({ tokens: 0, spawns: 9, started: 1 });
@@ -89,7 +89,7 @@ describe('a spawn', () => {
   it('without a wish for money has half of what is left', () => {
     const session = acting();
     const paid = { limits: { ...limits, costPerTreeUsd: 8 } };
-    const grants = ['c1', 'c2'].map((id) => told(spawn(session, id, paid), 'subagent.reserve'));
+    const grants = ['c1', 'c2'].map((id) => tellIn(spawn(session, id, paid), 'subagent.reserve'));
     expect(grants).toMatchObject([{ terms: { costUsd: 4 } }, { terms: { costUsd: 2 } }]);
   });
 });
@@ -120,10 +120,10 @@ describe('the end of a subagent', () => {
       tokensUsed: 100,
       duration: 1_000,
     });
-    expect(told(said, 'subagent.heard')).toMatchObject({ how: 'waited' });
+    expect(tellIn(said, 'subagent.heard')).toMatchObject({ how: 'waited' });
     session.done('tools', [{ ...resultOf('a', 'c1 says: "accepted"'), ends: ['c1'] }]);
     const last = session.done('model', answer([]));
-    expect(told(last, 'subagent.report')).toBeUndefined();
+    expect(tellIn(last, 'subagent.report')).toBeUndefined();
     expect(session.state).toBe('idle');
   });
 
@@ -167,7 +167,7 @@ describe('the end of a subagent', () => {
     session.begin('r1');
     session.done('model', answer([call('a', { parallel: false }), call('b')]));
     spawn(session, 'c1');
-    expect(told(end(session, 'c1'), 'subagent.heard')).toMatchObject({ how: 'steer' });
+    expect(tellIn(end(session, 'c1'), 'subagent.heard')).toMatchObject({ how: 'steer' });
     session.done('tools', [resultOf('a')]);
     expect(session.context.run?.planned).toMatchObject([{ id: 'b' }]);
     const said = session.done('tools', [resultOf('b')]);
@@ -180,7 +180,7 @@ describe('the end of a subagent', () => {
     spawn(session, 'c1');
     finish(session);
     const said = end(session, 'c1');
-    expect(told(said, 'subagent.heard')).toMatchObject({ how: 'followup' });
+    expect(tellIn(said, 'subagent.heard')).toMatchObject({ how: 'followup' });
     expect(said.entries[0]).toMatchObject({
       type: 'user',
       text: expect.stringContaining('findings of c1') as string,
@@ -193,7 +193,7 @@ describe('the end of a subagent', () => {
     finish(session);
     end(session, 'c1');
     expect(session.state).toBe('collecting');
-    expect(told(end(session, 'c2'), 'subagent.heard')).toMatchObject({ how: 'collect' });
+    expect(tellIn(end(session, 'c2'), 'subagent.heard')).toMatchObject({ how: 'collect' });
     expect(session.state).toBe('collecting');
     session.fire('quiet');
     expect(session.context.run?.origin?.ids).toEqual(['c1', 'c2']);
@@ -202,7 +202,7 @@ describe('the end of a subagent', () => {
   it('of an unknown subagent changes nothing', () => {
     const session = new Driven();
     const said = end(session, 'c9');
-    expect(told(said, 'subagent.heard')).toMatchObject({ how: 'unknown' });
+    expect(tellIn(said, 'subagent.heard')).toMatchObject({ how: 'unknown' });
     expect(session.state).toBe('idle');
   });
 });
@@ -252,7 +252,7 @@ describe('subagents that are killed, or lose their parent', () => {
     });
     const said = session.send({ type: 'session.kill', reason: 'enough' });
     expect(said.answers[0]?.result).toEqual({ killed: ['c1', 'c2', 'c3'] });
-    expect(told(said, 'subagent.kill')).toMatchObject({ reason: 'enough' });
+    expect(tellIn(said, 'subagent.kill')).toMatchObject({ reason: 'enough' });
   });
 
   it('are killed by a reset, and their ends are not reported', () => {
@@ -260,7 +260,7 @@ describe('subagents that are killed, or lose their parent', () => {
     spawn(session, 'c1');
     const said = session.send({ type: 'session.reset' });
     expect(typesTo(said, 'c1')).toEqual(['subagent.kill']);
-    expect(told(end(session, 'c1'), 'subagent.heard')).toMatchObject({ how: 'silent' });
+    expect(tellIn(end(session, 'c1'), 'subagent.heard')).toMatchObject({ how: 'silent' });
     expect(session.state).toBe('idle');
   });
 

@@ -4,7 +4,7 @@ import { heldBelow } from '../../../actors/session/subagents/budget-ledger.ts';
 import { type SubagentTerms } from '../../../protocols/subagent.ts';
 import { spawnTerms } from './bonds-walk.ts';
 import { answer, call, Driven } from './driven.ts';
-import { limits, typesTo, told, resultOfSpawn, spawn, end, finish, own } from './parent.ts';
+import { limits, typesTo, tellIn, resultOfSpawn, spawn, end, finish, own } from './parent.ts';
 
 describe("a subagent's session", () => {
   const terms: SubagentTerms = {
@@ -29,7 +29,7 @@ describe("a subagent's session", () => {
     const asked = { ...deep, terms: { ...spawnTerms, tokens: 50_000 } };
     const said = spawn(session, 'g1', asked);
     expect(resultOfSpawn(said)).toMatchObject({ tokens: Math.floor((20_000 - 5) / 2) });
-    expect(told(said, 'subagent.reserve')).toMatchObject({
+    expect(tellIn(said, 'subagent.reserve')).toMatchObject({
       terms: { depth: 3, spawns: 1, root: 'agent:main:main' },
     });
     expect(heldBelow(session.context).inputTokens).toBe(9_997);
@@ -41,7 +41,7 @@ describe("a subagent's session", () => {
     const session = child();
     spawn(session, 'g1', { ...deep, reportBack: false });
     const said = finish(session);
-    expect(told(said, 'run.ended')).toMatchObject({ open: 1 });
+    expect(tellIn(said, 'run.ended')).toMatchObject({ open: 1 });
     end(session, 'g1');
     expect(session.context.run?.origin?.ids).toEqual(['g1']);
   });
@@ -52,9 +52,9 @@ describe("a subagent's session", () => {
     session.send({ type: 'session.abort' }, own);
     const said = session.send({ type: 'session.kill', reason: 'late' }, own);
     expect(typesTo(said, 'g1')).toEqual(['subagent.kill']);
-    expect(told(said, 'run.ended')).toBeUndefined();
+    expect(tellIn(said, 'run.ended')).toBeUndefined();
     const last = end(session, 'g1', { outcome: 'killed' });
-    expect(told(last, 'run.ended')).toMatchObject({ open: 0, below: { spawned: 1 } });
+    expect(tellIn(last, 'run.ended')).toMatchObject({ open: 0, below: { spawned: 1 } });
     expect(session.state).toBe('idle');
   });
 
@@ -67,7 +67,10 @@ describe("a subagent's session", () => {
     session.send({ type: 'session.abort' }, own);
     session.send({ type: 'session.kill', reason: 'late' }, own);
     expect(session.state).toBe('idle');
-    expect(told(end(session, 'g2'), 'run.ended')).toMatchObject({ open: 0, below: { spawned: 2 } });
+    expect(tellIn(end(session, 'g2'), 'run.ended')).toMatchObject({
+      open: 0,
+      below: { spawned: 2 },
+    });
   });
 
   it('has its end when all below it have theirs, also where a run of it ends in between', () => {
@@ -79,8 +82,11 @@ describe("a subagent's session", () => {
     expect(session.context.run?.origin?.ids).toEqual(['g1']);
     session.send({ type: 'session.kill', reason: 'late' }, own);
     const ended = session.send({ type: 'session.abort' }, own);
-    expect(told(ended, 'run.ended')).toMatchObject({ open: 1, below: { spawned: 1 } });
-    expect(told(end(session, 'g2'), 'run.ended')).toMatchObject({ open: 0, below: { spawned: 2 } });
+    expect(tellIn(ended, 'run.ended')).toMatchObject({ open: 1, below: { spawned: 1 } });
+    expect(tellIn(end(session, 'g2'), 'run.ended')).toMatchObject({
+      open: 0,
+      below: { spawned: 2 },
+    });
   });
 
   it('keeps what is left of its grant through a reset', () => {

@@ -8,7 +8,7 @@ export const limits: SpawnLimits = { ...spawnLimits, concurrentMax: 2 };
 export const subagent = (id: string) => subagentAddress('default', id);
 export const typesTo = (said: Said, id: string) =>
   said.tells.filter(({ to }) => to === subagent(id)).map(({ event }) => event.type);
-export const told = (said: Said, type: string): Tell['event'] | undefined =>
+export const tellIn = (said: Said, type: string): Tell['event'] | undefined =>
   said.tells.find(({ event }) => event.type === type)?.event;
 export const resultOfSpawn = (said: Said) =>
   said.answers[0]?.result as { status: string; rule?: string; error?: string; queued?: boolean };
