@@ -267,10 +267,7 @@ const over = (
   };
 };
 
-/**
- * Keeps the newest outcomes. Those whose answers exceed the bound keep only that there was an
- * answer.
- */
+/** Keeps the newest outcomes; those beyond the size bound lose their answers. */
 const bounded = (ended: readonly Ended[]): readonly Ended[] => {
   let characters = 0;
   return ended
@@ -294,9 +291,7 @@ const withoutAnswer = ({ payload: _, ...one }: Ended): Ended => ({
 const sizeOf = ({ payload, error }: Ended): number =>
   payload && 'json' in payload ? payload.json.length : JSON.stringify(error ?? null).length;
 
-/**
- * Ends all of these for this reason; `details.outcome` says whether each may have been executed.
- */
+/** Ends all of these; `details.outcome` says whether each may have been executed. */
 const endEach = (
   context: DeviceContext,
   invocations: readonly Invocation[],

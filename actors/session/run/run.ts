@@ -114,9 +114,7 @@ export const admit = on('agent.admitted', ({ context, event }): ActionResult => 
   };
 });
 
-/**
- * A second admission after a repeated request, or one after the run's end: its slot is released.
- */
+/** A second admission, or one after the run's end: its slot is released. */
 export const returnSlot = on('agent.admitted', ({ context, event }): ActionResult => {
   const { runId, lease } = event;
   return { tells: [{ to: admitterOf(context), event: { type: 'agent.return', runId, lease } }] };
