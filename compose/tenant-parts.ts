@@ -9,7 +9,7 @@
 import { createHooks } from '../agent/hooks/create-hooks.ts';
 import { createModelCatalog, type ModelCatalog } from '../agent/models/catalog.ts';
 import type { AgentServices, TenantServices } from '../agent/services.ts';
-import { builtInTools } from '../agent/tools/built-in.ts';
+import { basicTools } from '../agent/tools/basic/basic-tools.ts';
 import { createReadingTools } from '../agent/tools/sessions/session-reading-tools.ts';
 import { createToolRegistry } from '../agent/tools/registry.ts';
 import { createSecretMask } from '../agent/tools/secret-mask.ts';
@@ -97,7 +97,7 @@ function partsOf(
   const services: TenantServices = {
     catalog,
     tools: createToolRegistry([
-      ...builtInTools,
+      ...basicTools,
       ...createReadingTools(sessionFacts(catalog, agents)),
       ...createTalkTools(),
       ...hostToolsOf(config, clustered),

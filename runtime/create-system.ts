@@ -26,7 +26,7 @@ import type { Log } from './log/log.ts';
 import { createIndex, inspectActor, listDomains, listUnknown } from './reads.ts';
 import { LogTranscripts } from './transcripts.ts';
 import type { ClientAnswer, Outside } from './shard/commit/after-commit.ts';
-import type { Limits } from './shard/turn/limits.ts';
+import type { Limits } from './shard/limits.ts';
 import { decodeIntent } from './shard/turn/intents.ts';
 import { TABLE } from './shard/commit/fold.ts';
 import { unfitValue } from './statechart/values.ts';

@@ -18,7 +18,7 @@ import { AppendUnknown, type Log, type Position } from './log/log.ts';
 import type { ClientAnswer } from './shard/commit/after-commit.ts';
 import { checkLane, checkMessage, checkTtl } from './shard/turn/validate-message.ts';
 import { checkClientKey } from './shard/turn/keys.ts';
-import { roughBytes } from './shard/turn/limits.ts';
+import { roughBytes } from './shard/limits.ts';
 import { type MailEntry, type OutItem, type Outcome, encodeMail } from './shard/commit/records.ts';
 import type { AskAnswer, SendOptions, ShardStatus, TellAnswer } from './system.ts';
 

@@ -14,7 +14,7 @@ import type { Log } from './log/log.ts';
 import type { Outside } from './shard/commit/after-commit.ts';
 import { ShardOwner } from './shard/owner.ts';
 import type { OwnerOptions } from './shard/owner-options.ts';
-import { DEFAULT_LIMITS, type Limits } from './shard/turn/limits.ts';
+import { DEFAULT_LIMITS, type Limits } from './shard/limits.ts';
 import type { State } from './state/state.ts';
 import type { ShardStatus } from './system.ts';
 

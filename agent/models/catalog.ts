@@ -17,7 +17,7 @@ import { createAnthropicProvider } from './anthropic.ts';
 import type { Connection, SecretText } from './connection.ts';
 import { CoolDowns } from './cool-down.ts';
 import { createGoogleProvider } from './google.ts';
-import { anthropicModels, googleModels, openAiModels, unknownModel } from './known-models.ts';
+import { KNOWN_MODELS, unknownModel } from './known-models.ts';
 import type { ModelApi, ModelInfo, ModelProvider, ThinkingLevel } from './model.ts';
 import { createOfflineProvider, offlineModel } from './offline/offline.ts';
 import { createOpenAiCompletionsProvider } from './openai-completions.ts';
@@ -92,12 +92,6 @@ export type ModelCatalog = {
   readonly coolDowns: CoolDowns;
 };
 
-const builtInModels: Readonly<Record<BuiltInProviderId, readonly ModelInfo[]>> = {
-  anthropic: anthropicModels,
-  openai: openAiModels,
-  google: googleModels,
-};
-
 /** @throws TroupeError INVALID_ARGUMENT for a key or header value that is invalid in HTTP */
 export const createModelCatalog = (
   settings: ModelSettings,
@@ -164,7 +158,9 @@ const createProvider = (
   if (api === 'offline') {
     return createOfflineProvider({ id, clock, tokensPerSecond: offlineTokensPerSecond });
   }
-  const { baseUrl, apiKey, headers, streamOptions } = entry;
+  const { apiKey, headers, streamOptions } = entry;
+  // Without it, a provider would use the address of the API's inventor.
+  const baseUrl = entry.baseUrl ?? (isBuiltInProvider(id) ? BUILT_IN_PROVIDERS[id].url : undefined);
   const models = modelsOf(id, entry);
   const connection: Connection = {
     id,
@@ -204,7 +200,7 @@ const apiOf = (id: string, { api }: ProviderSettings): ModelApi => {
 };
 
 const modelsOf = (id: string, entry: ProviderSettings): ModelInfo[] => {
-  const known = isBuiltInProvider(id) ? builtInModels[id] : [];
+  const known = isBuiltInProvider(id) ? KNOWN_MODELS[id] : [];
   const named = (entry.models ?? []).map((model) => ({
     ...(known.find((other) => other.id === model.id) ?? unknownModel),
     ...model,

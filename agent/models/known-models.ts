@@ -8,6 +8,7 @@
  * Anthropic's `cacheWrite` is the price of the five-minute cache, which we use.
  */
 import { defined } from '../../protocols/defined.ts';
+import type { BuiltInProviderId } from '../../protocols/model-providers.ts';
 import type { ModelInfo, ModelPrice } from './model.ts';
 
 const info = (
@@ -24,7 +25,7 @@ const info = (
 
 const opus: ModelPrice = { input: 5, output: 25, cachedInput: 0.5, cacheWrite: 6.25 };
 
-export const anthropicModels: readonly ModelInfo[] = info(200_000, 32_000, {
+const anthropicModels: readonly ModelInfo[] = info(200_000, 32_000, {
   'claude-opus-5-5': { input: 4, output: 20, cachedInput: 0.2, cacheWrite: 5 },
   'claude-sonnet-5-5': { input: 2, output: 10, cachedInput: 0.1, cacheWrite: 2.5 },
   'claude-haiku-5-5': {
@@ -64,7 +65,7 @@ const withLongInput = (price: ModelPrice): ModelPrice => ({
 
 const gpt5: ModelPrice = { input: 1.25, output: 10, cachedInput: 0.125 };
 
-export const openAiModels: readonly ModelInfo[] = [
+const openAiModels: readonly ModelInfo[] = [
   ...info(400_000, 128_000, {
     'gpt-5.5': withLongInput({ input: 5, output: 30, cachedInput: 0.5 }),
     'gpt-5.4': withLongInput({ input: 2.5, output: 15, cachedInput: 0.25 }),
@@ -90,7 +91,7 @@ export const openAiModels: readonly ModelInfo[] = [
   }),
 ];
 
-export const googleModels: readonly ModelInfo[] = info(1_000_000, 64_000, {
+const googleModels: readonly ModelInfo[] = info(1_000_000, 64_000, {
   // the list price is discounted by half until the end of 2026; the lower price would exceed
   // budgets afterwards
   'gemini-3.8-flash': { input: 1.5, output: 7.5, cachedInput: 0.15 },
@@ -113,3 +114,9 @@ export const googleModels: readonly ModelInfo[] = info(1_000_000, 64_000, {
 
 /** Defaults for a model without a description. */
 export const unknownModel = { contextWindow: 128_000, maxTokens: 16_000 } as const;
+
+export const KNOWN_MODELS: Readonly<Record<BuiltInProviderId, readonly ModelInfo[]>> = {
+  anthropic: anthropicModels,
+  openai: openAiModels,
+  google: googleModels,
+};

@@ -27,7 +27,7 @@ import { Members } from './members.ts';
 import { Placement, type PlacementEvent, type ShardHost } from './placement.ts';
 import { placeOne } from './rendezvous.ts';
 import { Replicas } from './replicas.ts';
-import { Runners } from './runners.ts';
+import { RunningEffects } from './running-effects.ts';
 
 export type ClusterOptions = {
   readonly role: 'worker' | 'gateway';
@@ -73,7 +73,7 @@ export class ClusterNode implements Hosting {
   readonly #replicas: Replicas;
   readonly #members: Members;
   readonly #directory: Directory;
-  readonly #runners: Runners;
+  readonly #runners: RunningEffects;
   readonly #credits: Credits;
   readonly #placement: Placement | undefined;
   readonly #load: LoadMeter;
@@ -109,7 +109,7 @@ export class ClusterNode implements Hosting {
     this.#members.onEvent(({ kind }) => {
       if (kind === 'settled') options.onReconnected();
     });
-    this.#runners = new Runners({
+    this.#runners = new RunningEffects({
       bus,
       clock,
       node,

@@ -25,6 +25,7 @@ import { defined } from '../../protocols/defined.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import { cellSubject, escapeToken, subjectMatches } from '../../protocols/subjects.ts';
 import { isNoResponders } from '../log/nats-errors.ts';
+import { checkServer } from './nats-server-version.ts';
 import { pause } from './pause.ts';
 
 export type StreamsOptions = {
@@ -54,9 +55,6 @@ export type Streams = {
 const streamName = (token: string, kind: string): string =>
   `troupe-${token.replaceAll('%', '=')}-${kind}`;
 
-const OLDEST = [2, 9] as const;
-/** Before, two appends with one expectation could both be stored around a change of leader. */
-const OLDEST_REPLICATED = [2, 11] as const;
 const RETRY_MS = { first: 100, max: 2_000 };
 const STATUS_EVERY_MS = 10_000;
 const API_TIMEOUT_MS = 2_000;
@@ -191,24 +189,6 @@ function checkStream(config: StreamConfig, wanted: Wanted): void {
     { stream: config.name },
   );
 }
-
-function checkServer(nc: NatsConnection, replicas: number): void {
-  // Between two connections the client knows no server.
-  if (!nc.info) throw new Error('the connection is down');
-  const { version } = nc.info;
-  if (isBefore(version, OLDEST))
-    throw refused(`the NATS server has version ${version}; 2.9 is the oldest that can be used`);
-  if (replicas > 1 && isBefore(version, OLDEST_REPLICATED))
-    throw refused(
-      `the NATS server has version ${version}, and before 2.11 a stream with ${replicas} replicas may ` +
-        'store two appends where one must be refused. Use one replica, or a newer server.',
-    );
-}
-
-const isBefore = (version: string, [major, minor]: readonly [number, number]): boolean => {
-  const [own = 0, ownMinor = 0] = version.split('.').map(Number);
-  return own < major || (own === major && ownMinor < minor);
-};
 
 /** Asks again while JetStream is not there, or not ready. */
 async function whenReady(

@@ -28,7 +28,7 @@ import { positionsOf } from './positions.ts';
 import { ConfigError } from './problems.ts';
 import { type AgentConfig, type Config, loadedSchema } from './schema.ts';
 import { type SecretContext, type SecretReference, resolveSecret } from './secret.ts';
-import { soundValue } from './sound.ts';
+import { repairedValue } from './repair.ts';
 import { readToken, tokenFile } from './token.ts';
 
 export type LoadInput = {
@@ -104,8 +104,8 @@ function finish(
     return undefined;
   });
   const faulty = new Set(findings.map(({ pointer }) => pointer));
-  const sound = faulty.size === 0 ? resolved : soundValue(loadedSchema, resolved, faulty);
-  const config = withPaths({ ...(sound as Config), home }, places);
+  const repaired = faulty.size === 0 ? resolved : repairedValue(loadedSchema, resolved, faulty);
+  const config = withPaths({ ...(repaired as Config), home }, places);
   const found = findingsOf([...crossChecks, ...rules], config);
   // One mistake is reported once.
   findings.push(

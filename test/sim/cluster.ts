@@ -5,7 +5,7 @@
  * shard are normal.
  */
 import { shardOf } from '../../protocols/address.ts';
-import { DEFAULT_LIMITS, type Limits } from '../../runtime/shard/turn/limits.ts';
+import { DEFAULT_LIMITS, type Limits } from '../../runtime/shard/limits.ts';
 import { MemoryState } from '../../runtime/state/memory.ts';
 import { killer } from './actors.ts';
 import { Auditor } from './auditor.ts';

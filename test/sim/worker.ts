@@ -6,7 +6,7 @@
 import type { Address } from '../../protocols/address.ts';
 import { decode } from '../../protocols/codec.ts';
 import { createRegistry } from '../../runtime/actor/define-actor.ts';
-import { Runners } from '../../runtime/cluster/runners.ts';
+import { RunningEffects } from '../../runtime/cluster/running-effects.ts';
 import { MessageClient } from '../../runtime/message-client.ts';
 import { EffectRunner } from '../../runtime/effects/runner.ts';
 import { createIndex } from '../../runtime/reads.ts';
@@ -14,7 +14,7 @@ import { LogTranscripts } from '../../runtime/transcripts.ts';
 import type { Outside } from '../../runtime/shard/commit/after-commit.ts';
 import { ShardOwner } from '../../runtime/shard/owner.ts';
 import { TABLE } from '../../runtime/shard/commit/fold.ts';
-import type { Limits } from '../../runtime/shard/turn/limits.ts';
+import type { Limits } from '../../runtime/shard/limits.ts';
 import type { Blobs } from '../../runtime/blobs/blobs.ts';
 import type { Bus } from '../../runtime/bus/bus.ts';
 import type { Log } from '../../runtime/log/log.ts';
@@ -60,7 +60,7 @@ export class SimWorker {
   readonly #owners = new Map<number, ShardOwner>();
   readonly #leaving = new Set<number>();
   readonly #effects: EffectRunner;
-  readonly #runners: Runners;
+  readonly #runners: RunningEffects;
   readonly #log: Log;
   readonly #state: State;
 
@@ -96,7 +96,7 @@ export class SimWorker {
       services: this.#world(),
       alarm: () => {},
     });
-    this.#runners = new Runners({
+    this.#runners = new RunningEffects({
       bus,
       clock,
       node: process.name,

@@ -7,7 +7,7 @@ import type { DeadLetterAsk, Lane, Message } from '../../../protocols/statechart
 import type { ErrorData } from '../../../protocols/errors.ts';
 import type { Fold } from './fold.ts';
 import type { ShardTime } from '../shard-time.ts';
-import { roughBytes } from '../turn/limits.ts';
+import { roughBytes } from '../limits.ts';
 import type { LinkMark, LinkTarget, OutItem, RowPut, Turn } from './records.ts';
 
 /**

@@ -12,7 +12,7 @@ import {
 import type { Lane } from '../../../protocols/statechart.ts';
 import type { Clock } from '../../clock/clock.ts';
 import type { Log } from '../../log/log.ts';
-import { roughBytes } from '../turn/limits.ts';
+import { roughBytes } from '../limits.ts';
 import {
   type LinkMark,
   type LinkTarget,

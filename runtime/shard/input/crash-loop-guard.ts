@@ -6,7 +6,7 @@
  * completing its turn is poison: it becomes a dead letter and does not run again.
  */
 import type { Fold } from '../commit/fold.ts';
-import type { Limits } from '../turn/limits.ts';
+import type { Limits } from '../limits.ts';
 
 export class CrashLoopGuard {
   readonly #fold: Fold;

@@ -14,7 +14,7 @@ import { encode } from '../../../protocols/codec.ts';
 import { type Fold, TABLE } from '../commit/fold.ts';
 import { Draft, type Group, type Verdict } from '../commit/group.ts';
 import type { OutItem, RowPut, TurnResult } from '../commit/records.ts';
-import type { Limits } from './limits.ts';
+import type { Limits } from '../limits.ts';
 
 /** What a shard's turns need to know of the world; no clock and no I/O among it. */
 export type TurnWorld = {

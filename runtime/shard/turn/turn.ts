@@ -23,7 +23,7 @@ import { storableError } from './validate-message.ts';
 import type { Verdict } from '../commit/group.ts';
 import type { OutItem, RowPut } from '../commit/records.ts';
 import { UnreadableRow } from './activated-actors.ts';
-import type { Limits } from './limits.ts';
+import type { Limits } from '../limits.ts';
 import { stashMessage, waitingOf } from './stash.ts';
 
 /** A message for an actor, which is created if it does not exist. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { createAnthropicProvider } from '../../../agent/models/anthropic.ts';
 import { costOf } from '../../../agent/models/cost.ts';
-import { anthropicModels, googleModels, openAiModels } from '../../../agent/models/known-models.ts';
+import { KNOWN_MODELS } from '../../../agent/models/known-models.ts';
 import { systemClock as clock } from '../../../runtime/clock/clock.ts';
 import { startAnthropicServer } from '../../servers/anthropic-server.ts';
 import { hearAll, patient, request } from './provider-contract.ts';
@@ -34,7 +34,7 @@ describe('the cost of a call', () => {
   });
 
   it('is known for every known model, and cached input never costs more', () => {
-    const known = [...anthropicModels, ...openAiModels, ...googleModels];
+    const known = Object.values(KNOWN_MODELS).flat();
     const odd = known.filter(
       ({ price: { input = 0, output = 0, cachedInput = input } = {} as never }) => {
         return !(input > 0 && output > input && cachedInput < input);

@@ -1,14 +1,14 @@
 import { Type } from '@sinclair/typebox';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { builtInTools } from '../../../agent/tools/built-in.ts';
+import { basicTools } from '../../../agent/tools/basic/basic-tools.ts';
 import { evaluate, ExpressionError } from '../../../agent/tools/basic/expression.ts';
 import { createToolRegistry, cutText, resultBytesMax } from '../../../agent/tools/registry.ts';
 import { defineTool } from '../../../agent/tools/tool.ts';
 import { toolContext } from './tool-context.ts';
 
 const context = toolContext();
-const registry = createToolRegistry(builtInTools);
+const registry = createToolRegistry(basicTools);
 const run = (name: string, args: unknown) => registry.run({ name, args }, context);
 
 describe('the registry', () => {

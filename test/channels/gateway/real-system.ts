@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createHooks } from '../../../agent/hooks/create-hooks.ts';
 import { createModelCatalog } from '../../../agent/models/catalog.ts';
-import { builtInTools } from '../../../agent/tools/built-in.ts';
+import { basicTools } from '../../../agent/tools/basic/basic-tools.ts';
 import { NO_SECRETS } from '../../../agent/tools/secret-mask.ts';
 import { createToolRegistry } from '../../../agent/tools/registry.ts';
 import {
@@ -26,7 +26,7 @@ export const dataFolder = () => {
 export const openRealSystem = async (
   path: string,
   tokensPerSecond: number,
-  tools: readonly Tool[] = builtInTools,
+  tools: readonly Tool[] = basicTools,
 ): Promise<System> => {
   const services: AgentServices = {
     catalog: createModelCatalog(

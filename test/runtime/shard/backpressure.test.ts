@@ -7,7 +7,7 @@ import { MessageClient } from '../../../runtime/message-client.ts';
 import { ADMISSION_LIMITS } from '../../../runtime/fairness/admission.ts';
 import { MemoryLog } from '../../../runtime/log/memory.ts';
 import { ShardOwner } from '../../../runtime/shard/owner.ts';
-import { DEFAULT_LIMITS } from '../../../runtime/shard/turn/limits.ts';
+import { DEFAULT_LIMITS } from '../../../runtime/shard/limits.ts';
 import { MemoryState } from '../../../runtime/state/memory.ts';
 import { simActors } from '../../sim/actors.ts';
 import { Random } from '../../sim/random.ts';

@@ -20,7 +20,7 @@ import type { Outside } from '../../../runtime/shard/commit/after-commit.ts';
 import { ShardOwner } from '../../../runtime/shard/owner.ts';
 import type { OwnerOptions } from '../../../runtime/shard/owner-options.ts';
 import { decodeRecord, type JournalRecord } from '../../../runtime/shard/commit/records.ts';
-import { DEFAULT_LIMITS } from '../../../runtime/shard/turn/limits.ts';
+import { DEFAULT_LIMITS } from '../../../runtime/shard/limits.ts';
 import { openStateCache, type StateCache } from '../../../runtime/state/lmdb-cache.ts';
 import { Ahead, ShiftedLog } from '../../cluster/shifted-log.ts';
 import { type Answer, type Command, simActors } from '../../sim/actors.ts';

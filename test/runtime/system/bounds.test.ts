@@ -1,7 +1,7 @@
 /** Bounds of a turn, and values that no store can hold: an actor may fail, its shard never (I8). */
 import { describe, expect, it } from 'vitest';
 import { type Address, address } from '../../../protocols/address.ts';
-import { DEFAULT_LIMITS } from '../../../runtime/shard/turn/limits.ts';
+import { DEFAULT_LIMITS } from '../../../runtime/shard/limits.ts';
 import { eventually } from '../eventually.ts';
 import { type Echo, echoType } from './echo.ts';
 import { ODD } from './odd.ts';

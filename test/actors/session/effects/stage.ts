@@ -8,7 +8,7 @@ import { createHooks } from '../../../../agent/hooks/create-hooks.ts';
 import { createModelCatalog, type ModelSettings } from '../../../../agent/models/catalog.ts';
 import type { SkillSettings } from '../../../../agent/prompt/agent-files.ts';
 import type { AgentServices } from '../../../../agent/services.ts';
-import { builtInTools } from '../../../../agent/tools/built-in.ts';
+import { basicTools } from '../../../../agent/tools/basic/basic-tools.ts';
 import { NO_SECRETS } from '../../../../agent/tools/secret-mask.ts';
 import { createToolRegistry } from '../../../../agent/tools/registry.ts';
 import { type Address, address } from '../../../../protocols/address.ts';
@@ -61,7 +61,7 @@ export async function stage(options: StageOptions = {}) {
       clock: systemClock,
       offlineTokensPerSecond: 0,
     }),
-    tools: createToolRegistry(builtInTools),
+    tools: createToolRegistry(basicTools),
     secrets: NO_SECRETS,
     hooks: createHooks(options.hooks ? { modules: [options.hooks] } : {}),
     talk: NO_TALK,

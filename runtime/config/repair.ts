@@ -1,5 +1,5 @@
 /**
- * Sound: a configuration with mistakes, made into one whose types hold, so that rules between
+ * Repairs a configuration with mistakes into one whose types are correct, so that rules between
  * fields can look at it too and one report names every problem.
  *
  * Boundary: nobody runs this configuration; its faulty fields are in the report already. List
@@ -11,8 +11,12 @@ import { childSchema, childSchemas, isSecret } from './fields.ts';
 import { childPointer } from './pointer.ts';
 
 /** `faulty`: pointers of the fields that the schema refuses. */
-export function soundValue(schema: TSchema, value: unknown, faulty: ReadonlySet<string>): unknown {
-  return Value.Default(schema, sound(schema, value, { faulty, pointer: '', isRequired: true }));
+export function repairedValue(
+  schema: TSchema,
+  value: unknown,
+  faulty: ReadonlySet<string>,
+): unknown {
+  return Value.Default(schema, repaired(schema, value, { faulty, pointer: '', isRequired: true }));
 }
 
 type Place = {
@@ -21,7 +25,7 @@ type Place = {
   readonly isRequired: boolean;
 };
 
-function sound(schema: TSchema, given: unknown, place: Place): unknown {
+function repaired(schema: TSchema, given: unknown, place: Place): unknown {
   if (isSecret(schema)) return given;
   const value = place.faulty.has(place.pointer) ? instead(schema, given, place) : given;
   if (childSchemas(schema).length === 0) return value;
@@ -51,7 +55,7 @@ function childOf(
   if (inner === undefined) return faulty.has(at) ? undefined : child;
   const place = { faulty, pointer: at, isRequired };
   const isMissing = child === undefined && isRequired;
-  return sound(inner, isMissing ? instead(inner, child, place) : child, place);
+  return repaired(inner, isMissing ? instead(inner, child, place) : child, place);
 }
 
 /** The default, else what was written where its type is right, else an empty value. */

@@ -3,7 +3,7 @@
  * messages.
  */
 import { beforeEach, expect, it } from 'vitest';
-import { Runners } from '../../../runtime/cluster/runners.ts';
+import { RunningEffects } from '../../../runtime/cluster/running-effects.ts';
 import { Random } from '../../sim/random.ts';
 import { SimBus } from '../../sim/sim-bus.ts';
 import { VirtualClock } from '../../sim/virtual-clock.ts';
@@ -12,13 +12,17 @@ let clock: VirtualClock;
 let bus: SimBus;
 let alive: Set<string>;
 
-type Node = { readonly runners: Runners; readonly runs: Set<string>; readonly aborted: string[] };
+type Node = {
+  readonly runners: RunningEffects;
+  readonly runs: Set<string>;
+  readonly aborted: string[];
+};
 
 const openNode = (node: string): Node => {
   alive.add(node);
   const runs = new Set<string>();
   const aborted: string[] = [];
-  const runners = new Runners({
+  const runners = new RunningEffects({
     bus,
     clock,
     node,

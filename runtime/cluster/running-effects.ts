@@ -1,8 +1,8 @@
 /**
- * Runners: finds which effects of a shard with a new owner still run elsewhere (G2, G4). A runner
- * outlives its owner: it continues and reports to the mailbox (A4, G6). So a new owner asks every
- * live node before it starts an effect again, and repeats the question: an effect that no live node
- * runs is orphaned.
+ * RunningEffects: finds which effects of a shard with a new owner still run elsewhere (G2, G4). A
+ * runner outlives its owner: it continues and reports to the mailbox (A4, G6). So a new owner asks
+ * every live node before it starts an effect again, and repeats the question: an effect that no
+ * live node runs is orphaned.
  *
  * The answers are hints: `repeatable` and `keyed` effects may run twice, and a `once` effect that
  * had started is never started again here (rule G).
@@ -13,7 +13,7 @@ import type { Clock } from '../clock/clock.ts';
 import type { HandedOver } from '../effects/dispatch.ts';
 import type { Intent } from '../shard/turn/intents.ts';
 
-export type RunnersOptions = {
+export type RunningEffectsOptions = {
   readonly bus: Bus;
   readonly clock: Clock;
   /** this process */
@@ -60,14 +60,14 @@ type Asked = {
   runningAt: string | undefined;
 };
 
-export class Runners {
-  readonly #o: RunnersOptions;
+export class RunningEffects {
+  readonly #o: RunningEffectsOptions;
   readonly #asked = new Map<string, Asked>();
   readonly #unsubscribe: (() => void)[];
   #cancel: (() => void) | undefined;
   #lastCheckMs = 0;
 
-  constructor(options: RunnersOptions) {
+  constructor(options: RunningEffectsOptions) {
     this.#o = options;
     const { bus, node, abort, run } = options;
     this.#unsubscribe = [
