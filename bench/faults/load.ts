@@ -44,7 +44,7 @@ export class Load {
         clock,
         workload,
         auditor,
-        worker: () => ({ door: cell.gateway }),
+        worker: () => ({ entryPoint: cell.gateway }),
         requests: Number.POSITIVE_INFINITY,
         get untilMs() {
           return untilMs();
@@ -159,10 +159,10 @@ export class Probes {
   async #ask(shard: number): Promise<Probed> {
     const to = this.addressIn(shard);
     const uid = `probe-${++this.#asked}`;
-    const request: Request = { uid, client: uid, seq: 1, to, keyed: true, told: 'pending' };
+    const request: Request = { uid, client: uid, seq: 1, to, keyed: true, outcome: 'pending' };
     this.#auditor.request(request);
     const answer = await this.askAgain(shard, uid);
-    request.told = answer.kind === 'answered' ? 'answered' : 'unsure';
+    request.outcome = answer.kind === 'answered' ? 'answered' : 'unsure';
     this.answers.set(uid, { shard, answer });
     return { answer, atMs: performance.now() };
   }

@@ -221,10 +221,10 @@ function go(options: Exploration, place: Place, deed: Deed, probe?: Probe): Plac
   const row = storedAt(machine, place);
   const stored = step(machine, load(machine, row), deed.cause, deed.now);
   const next = advance(options, place, deed, place.ledger.copy(), probe);
-  const [told, expected] = [textOf(stored), textOf(next.step)];
-  if (told !== expected) {
+  const [actual, expected] = [textOf(stored), textOf(next.step)];
+  if (actual !== expected) {
     const about = `${pathTo(place, deed)}: after it was stored and loaded`;
-    demand(JSON.parse(told), about).toEqual(JSON.parse(expected));
+    demand(JSON.parse(actual), about).toEqual(JSON.parse(expected));
   }
   return next;
 }

@@ -180,7 +180,9 @@ describe.skipIf(!server)(`agents of a cluster${leftOut}`, () => {
     );
     const reports = () =>
       Promise.all(
-        http.map(async (door) => (await door)<UsageReport>({ method: 'GET', path: '/v1/usage' })),
+        http.map(async (gateway) =>
+          (await gateway)<UsageReport>({ method: 'GET', path: '/v1/usage' }),
+        ),
       );
     const tokensOf = ({ budget }: UsageReport) => budget?.tokensToday ?? 0;
     const before = Math.max(...(await reports()).map(tokensOf));

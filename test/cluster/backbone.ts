@@ -25,7 +25,7 @@ const TIMINGS = { beatMs: 25, deadAfterMs: 15_000 };
 const NODES = [
   { name: 'ann', role: 'worker' },
   { name: 'bob', role: 'worker' },
-  { name: 'door', role: 'gateway' },
+  { name: 'gateway', role: 'gateway' },
 ] as const;
 
 export class OnNats implements Backbone {

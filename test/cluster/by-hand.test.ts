@@ -15,7 +15,7 @@ import { scratchFolder, write } from '../runtime/config/folder.ts';
 import { eventually } from '../runtime/eventually.ts';
 import { type NatsServer, natsServers, startNats } from '../servers/nats.ts';
 
-const SECRET = 'four words that nobody guesses';
+const SECRET = 'four words that are hard to guess';
 const server = natsServers().at(-1);
 const leftOut = server ? '' : ' (left out: there is no nats-server here)';
 const START = { timeout: 180_000 };
@@ -70,16 +70,16 @@ describe.skipIf(!server)(`a cluster on several machines${leftOut}`, () => {
 
   it('keeps every rule of troupe conformance without an alarm', START, async () => {
     const how = { env: 'kept', secret: SECRET };
-    const [door, second, one, two] = await Promise.all([1, 2, 3, 4].map(machine));
+    const [gateway, second, one, two] = await Promise.all([1, 2, 3, 4].map(machine));
     // All at once: none of them is the first.
     const workers = [start('worker', one!, how), start('worker', two!, how)];
-    const gateways = [start('gateway', door!, how), start('gateway', second!, how)];
+    const gateways = [start('gateway', gateway!, how), start('gateway', second!, how)];
     await Promise.all([...workers, ...gateways].map(ready));
     for (const other of [second!, one!, two!]) {
-      expect(sealingKeyOf(other)).toBe(sealingKeyOf(door!));
-      expect(filesKeyOf(other)).toBe(filesKeyOf(door!));
+      expect(sealingKeyOf(other)).toBe(sealingKeyOf(gateway!));
+      expect(filesKeyOf(other)).toBe(filesKeyOf(gateway!));
     }
-    const url = `http://127.0.0.1:${door!.port}`;
+    const url = `http://127.0.0.1:${gateway!.port}`;
     const elsewhere = `http://127.0.0.1:${second!.port}`;
     const file = await fetch(`${url}/v1/artifacts`, {
       method: 'POST',
@@ -96,7 +96,7 @@ describe.skipIf(!server)(`a cluster on several machines${leftOut}`, () => {
     expect(await (await fetch(uri)).text()).toBe('written at one gateway');
 
     const { findings } = await runSuite(
-      trialOver(url, await credentialsAt(door!.home, url.replace('http', 'ws'))),
+      trialOver(url, await credentialsAt(gateway!.home, url.replace('http', 'ws'))),
     );
     expect(faultsIn(findings)).toEqual([]);
     for (const { stderr } of [...workers, ...gateways]) expect(stderr).not.toContain('"alarm"');

@@ -36,7 +36,7 @@ const NOWHERE = 'us-east1';
 const OF: Readonly<Record<string, object>> = {
   ann: { cluster: { shards: 8, labels: { disk: 'fast' } }, a2a: { locality: HERE } },
   bob: { cluster: { shards: 8 }, a2a: { locality: ABROAD } },
-  door: { a2a: { locality: HERE, localities: [ABROAD, NOWHERE] } },
+  gateway: { a2a: { locality: HERE, localities: [ABROAD, NOWHERE] } },
 };
 const COMMON = {
   agents: { defaults: { sandbox: { mode: 'none' } }, agents: [{ id: 'main', default: true }] },
@@ -117,7 +117,7 @@ async function send(locality: string | undefined, name: string, order?: object):
 }
 
 async function request(path: string, how: RequestInit = {}): Promise<Answer> {
-  const url = running.get('door')!.url.replace('ws:', 'http:');
+  const url = running.get('gateway')!.url.replace('ws:', 'http:');
   const headers = { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' };
   const answer = await fetch(`${url}${path}`, { ...how, headers });
   return { status: answer.status, body: await answer.json() };
@@ -148,8 +148,8 @@ beforeAll(async () => {
   if (!server) return;
   nats = await startNats({ path: server.path });
   await Promise.all(['ann', 'bob'].map(work));
-  running.set('door', await startGateway(folderOf('door'), await freePort(), nats.url));
-  client = await connectTo(running.get('door')!.url);
+  running.set('gateway', await startGateway(folderOf('gateway'), await freePort(), nats.url));
+  client = await connectTo(running.get('gateway')!.url);
   stored = await openCluster(nats.url);
   await areShared(['ann', 'bob']);
 }, 60_000);

@@ -74,9 +74,9 @@ beforeAll(async () => {
   running.push(
     ...(await Promise.all(['ann', 'bob'].map((name) => startWorker(folderOf(name), name, url)))),
   );
-  const door = await startGateway(folderOf('door'), await freePort(), url);
-  running.push(door);
-  client = await connectTo(door.url);
+  const gateway = await startGateway(folderOf('gateway'), await freePort(), url);
+  running.push(gateway);
+  client = await connectTo(gateway.url);
   stored = await openCluster(url);
   await areShared();
 }, 60_000);

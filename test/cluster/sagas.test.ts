@@ -60,7 +60,7 @@ const publish = (name: string) => {
 };
 const read = (name: string) => envelope('agent_data.read_document', name, 3, { document_id: name });
 
-class Door {
+class Gateway {
   readonly #url: string;
 
   constructor(url: string) {
@@ -135,7 +135,7 @@ async function openCluster() {
     const listed = await runProgram(['actors', 'list', '--type', type, '--json'], options);
     return JSON.parse(listed.stdout) as unknown[];
   };
-  return { workers, door: new Door(new URL(url!).origin), list };
+  return { workers, gateway: new Gateway(new URL(url!).origin), list };
 }
 
 const shaOf = async (answer: Response) =>
@@ -145,13 +145,13 @@ const shaOf = async (answer: Response) =>
 
 describe.skipIf(!server)(`sagas on three workers${leftOut}`, () => {
   it('end once, and well, while a worker is killed', { timeout: 240_000 }, async () => {
-    const { workers, door, list } = await openCluster();
-    await Promise.all(names.map((name) => door.run(update(name))));
+    const { workers, gateway, list } = await openCluster();
+    await Promise.all(names.map((name) => gateway.run(update(name))));
 
     let done = 0;
     const ends = names.map(async (name) => {
-      const { task_id } = await door.send(publish(name), true);
-      const view = await door.end(task_id);
+      const { task_id } = await gateway.send(publish(name), true);
+      const view = await gateway.end(task_id);
       done++;
       return view;
     });
@@ -165,13 +165,13 @@ describe.skipIf(!server)(`sagas on three workers${leftOut}`, () => {
 
     for (const { state, events, error } of views) {
       expect({ state, error }).toEqual({ state: 'SUCCEEDED', error: undefined });
-      const told = ['accepted', 'running', 'done'].map((suffix) => `${PUBLISH}.${suffix}`);
-      expect(events.map(({ event }) => event)).toEqual(told);
+      const expected = ['accepted', 'running', 'done'].map((suffix) => `${PUBLISH}.${suffix}`);
+      expect(events.map(({ event }) => event)).toEqual(expected);
     }
-    const again = await Promise.all(names.map((name) => door.send(publish(name))));
+    const again = await Promise.all(names.map((name) => gateway.send(publish(name))));
     expect(again.map(({ task_id }) => task_id)).toEqual(views.map(({ task_id }) => task_id));
 
-    const documents = await Promise.all(names.map((name) => door.run(read(name))));
+    const documents = await Promise.all(names.map((name) => gateway.run(read(name))));
     expect(documents.map(({ result }) => result)).toEqual(
       names.map((name) =>
         expect.objectContaining({ version: 2, content: `news of ${name}`, document_id: name }),
@@ -180,7 +180,7 @@ describe.skipIf(!server)(`sagas on three workers${leftOut}`, () => {
     expect(await list('notification')).toHaveLength(SAGAS);
     expect(await list('process')).toHaveLength(SAGAS);
     for (const { task_id } of views) {
-      const { records } = await door.get<{ records: Evidence[] }>(`/evidence/${task_id}`);
+      const { records } = await gateway.get<{ records: Evidence[] }>(`/evidence/${task_id}`);
       expect(records.map(({ verified, source_kind }) => [verified, source_kind])).toEqual([
         [true, 'document'],
         [true, 'notification'],
@@ -188,7 +188,7 @@ describe.skipIf(!server)(`sagas on three workers${leftOut}`, () => {
       for (const { artifact_uri, artifact_hash } of records)
         expect(await shaOf(await fetch(artifact_uri))).toBe(artifact_hash);
     }
-    const dead = await door.get<{ dead_letters: unknown[] }>('/v1/dead-letters');
+    const dead = await gateway.get<{ dead_letters: unknown[] }>('/v1/dead-letters');
     expect(dead.dead_letters).toEqual([]);
   });
 });

@@ -133,7 +133,7 @@ describe.skipIf(!server)(`a supervisor with children on three workers${leftOut}`
     nats = await startNats({ path: server!.path });
     const ports = await openNats({
       servers: [nats.url],
-      name: 'door',
+      name: 'gateway',
       env: ENV,
       shards: SHARDS,
       state: () => new MemoryState(),
@@ -145,7 +145,7 @@ describe.skipIf(!server)(`a supervisor with children on three workers${leftOut}`
       actors: shopActors,
       env: ENV,
       shards: SHARDS,
-      cluster: { role: 'gateway', name: 'door', version: '0' },
+      cluster: { role: 'gateway', name: 'gateway', version: '0' },
     });
     await starting;
   }, 90_000);

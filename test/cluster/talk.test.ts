@@ -53,10 +53,10 @@ describeOnNats('agents that talk in a cluster', ({ path }) => {
     running.push(
       ...(await Promise.all(WORKERS.map((name) => startWorker(folderOf(name), name, url)))),
     );
-    const door = await startGateway(folderOf('door'), await freePort(), url);
-    running.push(door);
-    client = await connectTo(door.url);
-    const http = await gatewayHttp({ url: door.url, token: TOKEN });
+    const gateway = await startGateway(folderOf('gateway'), await freePort(), url);
+    running.push(gateway);
+    client = await connectTo(gateway.url);
+    const http = await gatewayHttp({ url: gateway.url, token: TOKEN });
     get = (from) => http({ method: 'GET', path: from });
     stored = await openCluster(url);
     await eventually(() => {

@@ -52,7 +52,7 @@ async function pass(ms: number): Promise<void> {
   await clock.run(clock.monotonicMs() + ms);
 }
 
-const openDoor = (asksAgain: boolean) =>
+const openClient = (asksAgain: boolean) =>
   new MessageClient({
     log,
     bus,
@@ -83,7 +83,7 @@ const WAYS: [string, Partial<SendOptions>, boolean][] = [
 describe.each(WAYS)('a message %s', (_, how, again) => {
   it(`is ${again ? '' : 'not '}sent again while it is not known to be stored`, async () => {
     lost = 2;
-    const sent = openDoor(false).tell(to, event, { principal, ...how });
+    const sent = openClient(false).tell(to, event, { principal, ...how });
     await pass(10_000);
     if (again) expect(await sent).toMatchObject({ kind: 'accepted' });
     else expect(await sent).toMatchObject({ error: { details: { outcome: 'unknown' } } });
@@ -92,8 +92,8 @@ describe.each(WAYS)('a message %s', (_, how, again) => {
     expect(new Set(ids).size).toBe(1);
   });
 
-  it(`is ${again ? '' : 'not '}asked again in a cluster while nobody answers`, async () => {
-    const asked = openDoor(true).ask(to, event, { principal, ...how, timeoutMs: 60_000 });
+  it(`is ${again ? '' : 'not '}sent again in a cluster while there is no response`, async () => {
+    const asked = openClient(true).ask(to, event, { principal, ...how, timeoutMs: 60_000 });
     await pass(7_000);
     const ids = await copies();
     expect(ids).toHaveLength(again ? 3 : 1);
@@ -107,21 +107,21 @@ describe.each(WAYS)('a message %s', (_, how, again) => {
   });
 
   it('is sent once where no reply can be lost', async () => {
-    void openDoor(false).ask(to, event, { principal, ...how, timeoutMs: 60_000 });
+    void openClient(false).ask(to, event, { principal, ...how, timeoutMs: 60_000 });
     await pass(60_000);
     expect(await copies()).toHaveLength(1);
   });
 });
 
 it('nothing is remembered for a message that is repeatable', async () => {
-  await openDoor(false).tell(to, event, { principal, repeatable: true });
+  await openClient(false).tell(to, event, { principal, repeatable: true });
   const [entry] = await log.read(mailboxSubject('e', 0, 'data'), 1);
   expect(decodeMail(entry!.bytes)).not.toHaveProperty('key');
 });
 
 describe('an ask whose reply may be lost with the previous owner of its shard', () => {
   const open = () => {
-    const client = openDoor(true);
+    const client = openClient(true);
     void client.ask(to, event, { principal, repeatable: true, timeoutMs: 60_000 });
     return client;
   };
@@ -162,7 +162,7 @@ describe('an ask whose reply may be lost with the previous owner of its shard', 
   });
 
   it('is not sent again when it may be applied twice', async () => {
-    const client = openDoor(true);
+    const client = openClient(true);
     void client.ask(to, event, { principal, timeoutMs: 60_000 });
     await pass(50);
     epoch = 2;

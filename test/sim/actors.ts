@@ -50,7 +50,7 @@ export type Tally = {
   /** id of the last one */
   readonly last: string;
   /** messages sent to actors, without replies */
-  readonly told: number;
+  readonly sent: number;
   readonly armed: number;
   readonly fired: number;
   readonly cancelled: number;
@@ -96,8 +96,8 @@ const machine = setup({
     count: assign(({ context, event }): Partial<Context> => {
       const { kills, throws, tells = [] } = command(event);
       if (kills) killer.kill(context.self);
-      if (throws) throw new Error(`told to throw by ${command(event).meta.id}`);
-      return { n: context.n + 1, last: command(event).meta.id, told: context.told + tells.length };
+      if (throws) throw new Error(`asked to throw by ${command(event).meta.id}`);
+      return { n: context.n + 1, last: command(event).meta.id, sent: context.sent + tells.length };
     }),
     countArmed: assign({
       armed: ({ context }) => context.armed + 1,
@@ -139,7 +139,7 @@ const machine = setup({
     direct: enqueueActions(({ context, event, enqueue }) => {
       const { child, crashes } = event as Delivered<Message & { child: Address; crashes: number }>;
       const directive = DIRECTIVES[(child.length + crashes) % DIRECTIVES.length]!;
-      enqueue.assign({ told: context.told + 1 });
+      enqueue.assign({ sent: context.sent + 1 });
       enqueue({ type: 'tell', params: { to: child, event: { type: directive } } });
     }),
   },
@@ -154,7 +154,7 @@ const machine = setup({
     self: input.self,
     n: 0,
     last: '',
-    told: 0,
+    sent: 0,
     armed: 0,
     fired: 0,
     cancelled: 0,

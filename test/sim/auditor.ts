@@ -26,7 +26,7 @@ export type Request = {
   readonly to: Address;
   readonly keyed: boolean;
   /** the final response to the client; `unsure`: a copy may still be in flight */
-  told: 'pending' | 'accepted' | 'answered' | 'refused' | 'unsure';
+  outcome: 'pending' | 'accepted' | 'answered' | 'refused' | 'unsure';
 };
 
 export type Seen = { readonly id: string; readonly result?: unknown; readonly error?: ErrorData };
@@ -50,7 +50,7 @@ const kindOf = (actor: string, type: string): string => {
   return type === 'soft' || type === 'do' ? 'deferred' : 'prompt';
 };
 
-const TOLD_TO_THROW = /told to throw by /;
+const ASKED_TO_THROW = /asked to throw by /;
 /** Results after which nothing more happens to a message. */
 const FINAL = new Set(['applied', 'ignored', 'refused', 'expired', 'crashed', 'poison']);
 
@@ -201,13 +201,13 @@ export class Auditor {
     this.#step(view);
     if (turn.result === 'applied' && item) this.#inOrder(view, item);
     if (item && (turn.result === 'refused' || turn.result === 'expired'))
-      this.#senderIsTold(view, item);
-    if (turn.result === 'crashed' && !TOLD_TO_THROW.test(turn.why ?? ''))
+      this.#checkSenderNotified(view, item);
+    if (turn.result === 'crashed' && !ASKED_TO_THROW.test(turn.why ?? ''))
       this.#fault(`${turn.actor} crashed by itself: ${turn.why}`);
     if ((turn.result === 'crashed' || turn.result === 'poison') && item) {
       if (!this.#letters.has(item.id))
         this.#fault(`${item.id} crashed ${turn.actor} without a dead letter`);
-      this.#senderIsTold(view, item);
+      this.#checkSenderNotified(view, item);
     }
     if (turn.result === 'ignored')
       this.#fault(`${turn.actor} ignored ${item?.event.type ?? turn.input} in ${turn.why}`);
@@ -226,7 +226,7 @@ export class Auditor {
     if (item.event.type.startsWith('sys.')) return;
     const uid = item.event['uid'] as string;
     const request = this.#requests.get(uid);
-    if (!request) return this.#fault(`a message that nobody sent: ${item.id}`);
+    if (!request) return this.#fault(`a message without a sender: ${item.id}`);
     this.#copies.set(item.id, request);
     const copies = this.#copiesOf.get(uid) ?? new Set();
     this.#copiesOf.set(uid, copies.add(item.id));
@@ -261,15 +261,15 @@ export class Auditor {
     if (taken.seen !== undefined && is.last !== taken.seen)
       this.#fault(`${turn.actor}: turn ${turn.turnNo} applied ${is.last} instead of ${taken.seen}`);
     this.#steps.add(`${turn.actor} ${is.n} ${is.last}`);
-    const told = turn.out.filter(
+    const sent = turn.out.filter(
       ([target, , , { from: by, event }]) =>
         typeof target === 'number' &&
         by === turn.actor &&
         (COMMANDS.has(event.type) || event.type.startsWith('sys.')),
     ).length;
-    if (told !== is.told - from.told)
+    if (sent !== is.sent - from.sent)
       this.#fault(
-        `${turn.actor}: turn ${turn.turnNo} told ${is.told - from.told} and sent ${told}`,
+        `${turn.actor}: turn ${turn.turnNo} counted ${is.sent - from.sent} and sent ${sent}`,
       );
   }
 
@@ -292,12 +292,12 @@ export class Auditor {
   #placeOf({ taken, turn }: TurnView, item: OutItem): Place | undefined {
     if (taken.link) return { sender: `${item.from} ${taken.link.from}`, n: taken.link.n };
     const request = this.#copies.get(item.id);
-    if (!request || request.told === 'unsure') return undefined;
+    if (!request || request.outcome === 'unsure') return undefined;
     return { sender: `${request.client} ${turn.input[0]}`, n: request.seq };
   }
 
   /** Rule 4. */
-  #senderIsTold({ turn }: TurnView, item: OutItem): void {
+  #checkSenderNotified({ turn }: TurnView, item: OutItem): void {
     const { from, reply, event, id } = item;
     // Replies over the Bus may be lost: a repeat with the same key receives the reply again.
     if (reply?.inbox) return;
@@ -306,15 +306,16 @@ export class Auditor {
     if (!sender) {
       if (!this.#letters.has(id))
         this.#fault(
-          `${turn.actor} refused ${id} (${turn.why}): nobody is told, and it is no letter`,
+          `${turn.actor} refused ${id} (${turn.why}): no sender is notified, and there is no dead letter`,
         );
       return;
     }
-    const told = turn.out.some(
+    const notified = turn.out.some(
       ([, , , out]) =>
         out.to === sender && out.event['to'] === id && TELLS_BACK.has(out.event.type),
     );
-    if (!told) this.#fault(`${turn.actor} refused ${id} (${turn.why}): ${sender} is not told`);
+    if (!notified)
+      this.#fault(`${turn.actor} refused ${id} (${turn.why}): ${sender} is not notified`);
   }
 }
 
@@ -322,7 +323,7 @@ const TELLS_BACK = new Set(['reply', 'refused']);
 const ZERO: Tally = {
   n: 0,
   last: '',
-  told: 0,
+  sent: 0,
   armed: 0,
   fired: 0,
   cancelled: 0,

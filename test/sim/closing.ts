@@ -139,9 +139,9 @@ function* requestFaults(auditor: Auditor, request: Request): Generator<string> {
   const count = request.keyed
     ? lasting(copies)
     : Math.max(0, ...copies.map((id) => auditor.endsOf(id).length));
-  const name = `request ${request.uid} (${request.told}${request.keyed ? ', keyed' : ''})`;
+  const name = `request ${request.uid} (${request.outcome}${request.keyed ? ', keyed' : ''})`;
   if (count > 1) yield `${name} has ${count} lasting ends: ${ends.join(', ')}`;
-  if (request.told === 'accepted' || request.told === 'answered') {
+  if (request.outcome === 'accepted' || request.outcome === 'answered') {
     const stashed = copies.some((id) =>
       auditor.fatesOf(id).some(({ result }) => result === 'stashed'),
     );

@@ -47,12 +47,12 @@ const trace = async (seed: number, faults: LogFaults): Promise<string[]> => {
   log.faults = faults;
   const write = async (writer: number) => {
     for (let i = 0; i < 100; i++) {
-      const told = await log
+      const outcome = await log
         .last('s')
         .then((expectedLast) => log.append('s', Buffer.from(`${writer}/${i}`), { expectedLast }))
         .then(({ kind }) => kind)
         .catch((error: Error) => error.name);
-      lines.push(`${clock.monotonicMs()} told ${writer}/${i} ${told}`);
+      lines.push(`${clock.monotonicMs()} result ${writer}/${i} ${outcome}`);
     }
   };
   await Promise.race([Promise.all([0, 1, 2].map(write)), clock.run(10 ** 7)]);
@@ -75,8 +75,8 @@ it('stores each append at most once and never against its expectation, despite l
     const stored = lines.filter((line) => line.includes(' stored ')).map((line) => line.split(' '));
     expect(new Set(stored.map((words) => words[4])).size).toBe(stored.length);
     expect(stored.map((words) => Number(words[3]))).toEqual(stored.map((_, i) => i + 1));
-    const told = lines.filter((line) => line.endsWith(' stored'));
-    for (const line of told) {
+    const acknowledged = lines.filter((line) => line.endsWith(' stored'));
+    for (const line of acknowledged) {
       const name = line.split(' ')[2];
       expect(stored.some((words) => words[4] === name)).toBe(true);
     }

@@ -123,13 +123,13 @@ function decide(cluster: Cluster, decided: Set<string>): void {
       ? ({ kind: 'done', output: 'decided' } as const)
       : ({ kind: 'again' } as const);
     decided.add(id);
-    worker.door.report(actor, id, attempt, outcome).catch(() => {});
+    worker.entryPoint.report(actor, id, attempt, outcome).catch(() => {});
   }
   for (const actor of suspended(ledger)) {
     const type = decided.has(actor) ? 'sys.stop' : 'sys.restart';
     decided.add(actor);
     const principal = { sub: 'operator', roles: ['operator'] };
-    void worker.door.tell(actor as Address, { type, uid: 'operator' }, { principal });
+    void worker.entryPoint.tell(actor as Address, { type, uid: 'operator' }, { principal });
   }
 }
 

@@ -55,7 +55,7 @@ export type WorkerOptions = {
 
 export class SimWorker {
   readonly process: SimProcess;
-  readonly door: MessageClient;
+  readonly entryPoint: MessageClient;
   readonly #o: WorkerOptions;
   readonly #owners = new Map<number, ShardOwner>();
   readonly #leaving = new Set<number>();
@@ -72,7 +72,7 @@ export class SimWorker {
     this.#state = process.state(options.state, (puts) => this.#check(puts), options.isFull);
     const bus = process.bus(options.bus);
     const { clock } = process;
-    this.door = new MessageClient({
+    this.entryPoint = new MessageClient({
       log: this.#log,
       bus,
       clock,
@@ -92,7 +92,7 @@ export class SimWorker {
       transcripts: new LogTranscripts(this.#log, SIM_ENV),
       publish,
       report: (actor, intent, attempt, outcome) =>
-        this.door.report(actor, intent, attempt, outcome),
+        this.entryPoint.report(actor, intent, attempt, outcome),
       services: this.#world(),
       alarm: () => {},
     });
@@ -145,7 +145,7 @@ export class SimWorker {
       },
       snapshotEvery,
       journalTail,
-      onCommitted: () => this.door.floors(shard, owner.status()),
+      onCommitted: () => this.entryPoint.floors(shard, owner.status()),
     });
     this.#owners.set(shard, owner);
     void owner.start().then(() => {
@@ -166,7 +166,7 @@ export class SimWorker {
     for (const owner of this.#owners.values()) owner.abandon();
     this.#effects.stop();
     this.#runners.close();
-    this.door.close();
+    this.entryPoint.close();
   }
 
   /** Rows that were just written are those of the last record, if it is still the last. */
@@ -221,7 +221,7 @@ export class SimWorker {
         auditor.sawStart(id.slice(id.indexOf(':') + 1), attempt, cls);
         return new Promise<Answer>((resolve, reject) =>
           process.clock.after(ms, () => {
-            if (fails) reject(new Error('told to fail'));
+            if (fails) reject(new Error('asked to fail'));
             else resolve({ actor: id as Address, n: attempt, of });
           }),
         );

@@ -90,7 +90,7 @@ export type ClientOptions = {
   readonly workload: Workload;
   readonly auditor: Auditor;
   /** a worker that seems to be up */
-  readonly worker: () => { readonly door: Pick<System, 'ask' | 'tell'> } | undefined;
+  readonly worker: () => { readonly entryPoint: Pick<System, 'ask' | 'tell'> } | undefined;
   readonly requests: number;
   /**
    * after this time the client sends no new requests and only repeats those without a final answer
@@ -100,7 +100,7 @@ export type ClientOptions = {
   readonly pauseMsMax?: number;
 };
 
-type Told = TellAnswer | AskAnswer | { readonly kind: 'silent' };
+type Answer = TellAnswer | AskAnswer | { readonly kind: 'silent' };
 
 /**
  * Sends its requests one after the other; resolves when each has a final answer, where one is
@@ -122,7 +122,7 @@ export async function runClient(o: ClientOptions): Promise<void> {
       ...(keyed ? { key: `${o.name}/${seq}` } : {}),
       ...(r.chance(0.05) ? { ttlMs: r.whole(0, 100) } : {}),
     };
-    const request: Request = { uid, client: o.name, seq, to, keyed, told: 'pending' };
+    const request: Request = { uid, client: o.name, seq, to, keyed, outcome: 'pending' };
     o.auditor.request(request);
     await send(o, request, event, options);
     if (keyed && r.chance(0.2)) await misuse(o, request, event, options);
@@ -146,23 +146,23 @@ async function send(
     }
     const ask = asks-- > 0;
     const sent = ask
-      ? worker.door.ask(request.to, event, { ...options, timeoutMs: ASK_MS })
-      : worker.door.tell(request.to, event, options);
-    const told: Told = await Promise.race([
+      ? worker.entryPoint.ask(request.to, event, { ...options, timeoutMs: ASK_MS })
+      : worker.entryPoint.tell(request.to, event, options);
+    const answer: Answer = await Promise.race([
       sent,
       clock.sleep(PATIENCE_MS).then(() => ({ kind: 'silent' as const })),
     ]);
-    if (told.kind === 'accepted' || told.kind === 'answered') {
-      request.told = told.kind;
+    if (answer.kind === 'accepted' || answer.kind === 'answered') {
+      request.outcome = answer.kind;
       return;
     }
-    if (told.kind === 'refused' && !isUnsure(told.error)) {
-      if (!ERRORS[told.error.code].retriable || !r.chance(0.7)) {
-        request.told = unsure ? 'unsure' : 'refused';
+    if (answer.kind === 'refused' && !isUnsure(answer.error)) {
+      if (!ERRORS[answer.error.code].retriable || !r.chance(0.7)) {
+        request.outcome = unsure ? 'unsure' : 'refused';
         return;
       }
     } else if (!request.keyed) {
-      request.told = 'unsure';
+      request.outcome = 'unsure';
       return;
     } else unsure = true;
     await clock.sleep(r.whole(10, 300));
@@ -180,7 +180,7 @@ async function misuse(
   options: SendOptions,
 ): Promise<void> {
   const uid = `${first.uid}x`;
-  const request: Request = { ...first, uid, client: `${first.client}x`, told: 'pending' };
+  const request: Request = { ...first, uid, client: `${first.client}x`, outcome: 'pending' };
   o.auditor.request(request);
   await send(o, request, { ...event, uid }, options);
 }

@@ -139,10 +139,10 @@ describe('what clients send', () => {
     'as params of %s is refused with its path when it has an unknown field',
     (method, name) => {
       const [sample] = fc.sample(admittedBy(definition(name)), { numRuns: 1, seed: 7 });
-      const answer = gateway.checkParams(method, { ...(sample as object), guardNobodyKnows: true });
+      const answer = gateway.checkParams(method, { ...(sample as object), unknownGuard: true });
       expect(answer).toEqual({
         ok: false,
-        errors: [{ path: '/guardNobodyKnows', message: 'is not a known field', value: true }],
+        errors: [{ path: '/unknownGuard', message: 'is not a known field', value: true }],
       });
     },
   );

@@ -6,7 +6,7 @@ import { createServer, type IncomingMessage, request, type ServerResponse } from
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-export type Mishap =
+export type Fault =
   /** not taken: 503 with `Retry-After: 1` */
   | 'busy'
   /** not taken: 429 that names a time in HTTP's own form, one second ahead or less */
@@ -23,18 +23,18 @@ export type Mishap =
 
 const LATE_MS = 300;
 
-export type FlakyDoor = {
+export type FlakyProxy = {
   readonly url: string;
   /** for the next envelopes, one each */
-  plan(...mishaps: readonly Mishap[]): void;
+  plan(...faults: readonly Fault[]): void;
   /** the envelopes that came, refused ones too, with the time of each, milliseconds */
   readonly came: readonly { readonly envelope: Sent; readonly atMs: number }[];
   close(): Promise<void>;
 };
 type Sent = { readonly idempotency_key: string; readonly seq: number };
 
-export async function startFlakyDoor(target: string): Promise<FlakyDoor> {
-  const planned: Mishap[] = [];
+export async function startFlakyProxy(target: string): Promise<FlakyProxy> {
+  const planned: Fault[] = [];
   const came: { envelope: Sent; atMs: number }[] = [];
   const server = createServer((incoming, answer) => {
     const meet = async () => {
@@ -48,7 +48,7 @@ export async function startFlakyDoor(target: string): Promise<FlakyDoor> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    plan: (...mishaps) => void planned.push(...mishaps),
+    plan: (...faults) => void planned.push(...faults),
     came,
     close: () =>
       new Promise((resolve) => {
@@ -59,22 +59,22 @@ export async function startFlakyDoor(target: string): Promise<FlakyDoor> {
 }
 
 async function befall(
-  mishap: Mishap | undefined,
+  fault: Fault | undefined,
   target: string,
   incoming: IncomingMessage,
   body: Buffer,
   answer: ServerResponse,
 ): Promise<void> {
-  if (mishap === 'late') await sleep(LATE_MS);
-  if (mishap === undefined || mishap === 'late' || mishap === 'on time')
+  if (fault === 'late') await sleep(LATE_MS);
+  if (fault === undefined || fault === 'late' || fault === 'on time')
     return pass(target, incoming, body, answer);
-  if (mishap === 'page') return void answer.writeHead(502).end('<html>bad gateway</html>');
-  if (mishap === 'busy') return refuse(answer, 503, 'UNAVAILABLE', '1');
-  if (mishap === 'throttled')
+  if (fault === 'page') return void answer.writeHead(502).end('<html>bad gateway</html>');
+  if (fault === 'busy') return refuse(answer, 503, 'UNAVAILABLE', '1');
+  if (fault === 'throttled')
     return refuse(answer, 429, 'RATE_LIMIT_EXCEEDED', new Date(Date.now() + 1_000).toUTCString());
   const taken = await forward(target, incoming, body);
   const contents = await bytesOf(taken);
-  if (mishap === 'half') {
+  if (fault === 'half') {
     answer.writeHead(taken.statusCode ?? 500, { 'content-length': contents.length });
     await new Promise((resolve) => answer.write(contents.subarray(0, 20), resolve));
   }

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished }
 import { scratchFolder, write } from '../../runtime/config/folder.ts';
 import { eventually } from '../../runtime/eventually.ts';
 import { startTcpProxy } from '../../servers/tcp-proxy.ts';
-import { startFlakyDoor } from './flaky-server.ts';
+import { startFlakyProxy } from './flaky-server.ts';
 import { type Live, startLive } from './live.ts';
 import { type Running, startScenario, withoutPython } from './python.ts';
 
@@ -23,9 +23,9 @@ const start = async (name: string, env: Record<string, string> = {}): Promise<Ru
 const run = async (name: string, env: Record<string, string> = {}): Promise<unknown> =>
   (await start(name, env)).ended;
 const flaky = async () => {
-  const door = await startFlakyDoor(live.url);
-  onTestFinished(() => door.close());
-  return door;
+  const proxy = await startFlakyProxy(live.url);
+  onTestFinished(() => proxy.close());
+  return proxy;
 };
 const proxied = async () => {
   const proxy = await startTcpProxy(live.port);
@@ -89,21 +89,21 @@ describe('failures', () => {
   });
 
   it('is sent again with the same key, not before Retry-After, and the work is done once', async () => {
-    const door = await flaky();
-    door.plan('busy', 'lost', 'throttled', 'half', 'page');
-    const task = await run('counted', { URL: door.url });
+    const proxy = await flaky();
+    proxy.plan('busy', 'lost', 'throttled', 'half', 'page');
+    const task = await run('counted', { URL: proxy.url });
     expect(task).toEqual({ state: 'SUCCEEDED', result: { calls: 1 } });
-    expect(door.came).toHaveLength(6);
-    expect(new Set(door.came.map(({ envelope }) => envelope.idempotency_key)).size).toBe(1);
-    expect(door.came[1]!.atMs - door.came[0]!.atMs).toBeGreaterThanOrEqual(990);
+    expect(proxy.came).toHaveLength(6);
+    expect(new Set(proxy.came.map(({ envelope }) => envelope.idempotency_key)).size).toBe(1);
+    expect(proxy.came[1]!.atMs - proxy.came[0]!.atMs).toBeGreaterThanOrEqual(990);
   });
 
   it('fails after the maximum number of attempts', async () => {
-    const door = await flaky();
-    door.plan('page', 'page', 'page');
-    const refused = await run('given_up', { URL: door.url });
+    const proxy = await flaky();
+    proxy.plan('page', 'page', 'page');
+    const refused = await run('given_up', { URL: proxy.url });
     expect(refused).toMatchObject({ code: 'UNAVAILABLE', status: 502 });
-    expect(door.came).toHaveLength(2);
+    expect(proxy.came).toHaveLength(2);
   });
 
   it('times out when no data arrives', async () => {
@@ -135,11 +135,11 @@ describe('failures', () => {
   });
 
   it('gets through among many threads that overtake each other on one subject', async () => {
-    const door = await flaky();
-    door.plan(...Array.from({ length: 30 }, (_, at) => (at % 3 === 2 ? 'late' : 'on time')));
-    const results = await run('crowd', { URL: door.url });
+    const proxy = await flaky();
+    proxy.plan(...Array.from({ length: 30 }, (_, at) => (at % 3 === 2 ? 'late' : 'on time')));
+    const results = await run('crowd', { URL: proxy.url });
     expect(results).toEqual(Array.from({ length: 30 }, () => ({ calls: 1 })));
-    expect(door.came.length).toBeGreaterThan(30);
+    expect(proxy.came.length).toBeGreaterThan(30);
   });
 });
 

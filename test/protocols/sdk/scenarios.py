@@ -26,7 +26,7 @@ def refusal_of(ask):
     raise AssertionError("it was not refused")
 
 
-def told(task):
+def view_of(task):
     return {"state": task.state, "result": task.result}
 
 
@@ -34,7 +34,7 @@ def typed():
     client = client_of()
     by_class = Actions(client).conformance.echo_payload(ConformanceEchoPayload(text="hello"))
     by_mapping = Actions(client).conformance.echo_payload({"text": "again", "more": [1.5, None]})
-    return [told(by_class), told(by_mapping)]
+    return [view_of(by_class), view_of(by_mapping)]
 
 
 def nothing_there():
@@ -67,7 +67,7 @@ def asked():
     asking = client.call("conformance.need_input", {})
     ended = client.finished(client.input(asking.task_id, {"name": "Ada"}))
     late = refusal_of(lambda: client.input(asking.task_id, {"name": "Bob"}))
-    return [waits_for_input(asking), asking.waiting.prompt, told(ended), late["code"]]
+    return [waits_for_input(asking), asking.waiting.prompt, view_of(ended), late["code"]]
 
 
 def large():
@@ -79,14 +79,14 @@ def large():
     task = client.call("conformance.large_payload", file)
     job = client.call("conformance.verify_job", {"job_id": f"conformance-{task.task_id}"})
     [record] = client.evidence(f"conformance-{task.task_id}")
-    return [refused["code"], told(task), job.state, record.verified]
+    return [refused["code"], view_of(task), job.state, record.verified]
 
 
 def refused():
     client = client_of()
     return [
         refusal_of(lambda: client.call("conformance.echo_payload", {"text": 5})),
-        refusal_of(lambda: client.call("nobody.does_this", {})),
+        refusal_of(lambda: client.call("unknown.does_this", {})),
         refusal_of(lambda: client.task(str(uuid.uuid4()))),
         refusal_of(lambda: client_of(sub="bob").call("conformance.count_call", {})),
         refusal_of(lambda: client_of(token=lambda: "nonsense").capabilities()),
@@ -94,7 +94,7 @@ def refused():
 
 
 def counted():
-    return told(client_of().call("conformance.count_call", {}))
+    return view_of(client_of().call("conformance.count_call", {}))
 
 
 def given_up():
@@ -137,7 +137,7 @@ def behind():
     first, second = client_of(), client_of()
     ahead = first.envelope("conformance.count_call", {"subject": "s"})
     first.send({**ahead, "seq": ahead["seq"] + 1_000_000})
-    return told(second.call("conformance.count_call", {"subject": "s"}))
+    return view_of(second.call("conformance.count_call", {"subject": "s"}))
 
 
 def crowd():

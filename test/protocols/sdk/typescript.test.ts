@@ -11,7 +11,7 @@ import {
   waitsForInput,
 } from '../../../protocols/sdk/typescript/client.js';
 import { startTcpProxy } from '../../servers/tcp-proxy.ts';
-import { startFlakyDoor } from './flaky-server.ts';
+import { startFlakyProxy } from './flaky-server.ts';
 import { type Live, startLive } from './live.ts';
 
 let live: Live;
@@ -43,9 +43,9 @@ const refusalOf = async (asked: Promise<unknown>): Promise<TroupeRefusal> => {
 const slow = (client: TroupeClient, seconds: number): Promise<Task> =>
   client.submit('conformance.run_slowly', { seconds });
 const flaky = async () => {
-  const door = await startFlakyDoor(live.url);
-  onTestFinished(() => door.close());
-  return door;
+  const proxy = await startFlakyProxy(live.url);
+  onTestFinished(() => proxy.close());
+  return proxy;
 };
 const proxied = async () => {
   const proxy = await startTcpProxy(live.port);
@@ -63,16 +63,16 @@ describe('a task by the TypeScript SDK', () => {
     const client = await clientOf();
     const begun = await slow(client, 2.5);
     expect(isFinal(begun)).toBe(false);
-    const told: [number, string][] = [];
-    for await (const { n, event } of client.events(begun.task_id)) told.push([n, event]);
-    expect(told).toEqual([
+    const seen: [number, string][] = [];
+    for await (const { n, event } of client.events(begun.task_id)) seen.push([n, event]);
+    expect(seen).toEqual([
       [1, 'conformance.run_slowly.accepted'],
       [2, 'conformance.run_slowly.running'],
       [3, 'conformance.run_slowly.done'],
     ]);
     expect(await client.finished(begun)).toMatchObject({ state: 'SUCCEEDED', result: {} });
     for await (const event of client.events(begun.task_id, { after: 3 }))
-      expect.unreachable(`nothing is told twice: ${event.n}`);
+      expect.unreachable(`no event arrives twice: ${event.n}`);
   });
 
   it('is cancelled, and undone', async () => {
@@ -98,13 +98,13 @@ describe('a task by the TypeScript SDK', () => {
   });
 
   it('receives its input once, also when the response is lost', async () => {
-    const door = await flaky();
-    const client = await clientOf({ url: door.url });
+    const proxy = await flaky();
+    const client = await clientOf({ url: proxy.url });
     const asking = await client.call('conformance.need_input', {});
-    door.plan('lost', 'half');
+    proxy.plan('lost', 'half');
     const ended = await client.finished(await client.input(asking, { name: 'Ada' }));
     expect(ended).toMatchObject({ state: 'SUCCEEDED', result: { input: { name: 'Ada' } } });
-    expect(door.came).toHaveLength(4);
+    expect(proxy.came).toHaveLength(4);
   });
 
   it('accepts a file in place of a payload that is too large', async () => {
@@ -146,7 +146,7 @@ describe('a refusal', () => {
     const wrong = await refusalOf(client.call('conformance.echo_payload', { text: 5 }));
     expect(wrong).toMatchObject({ code: 'INVALID_ARGUMENT', status: 400 });
     expect(wrong.details).toMatchObject({ errors: [{ path: '/payload/text' }] });
-    expect(await refusalOf(client.call('nobody.does_this', {}))).toMatchObject({
+    expect(await refusalOf(client.call('unknown.does_this', {}))).toMatchObject({
       code: 'NOT_FOUND',
       status: 404,
     });
@@ -154,16 +154,16 @@ describe('a refusal', () => {
   });
 
   it('is not sent again when it will not pass, and is when it may', async () => {
-    const door = await flaky();
-    const client = await clientOf({ url: door.url, attemptsMax: 2 });
+    const proxy = await flaky();
+    const client = await clientOf({ url: proxy.url, attemptsMax: 2 });
     await refusalOf(client.call('conformance.echo_payload', { text: 5 }));
-    expect(door.came).toHaveLength(1);
-    door.plan('page', 'page');
+    expect(proxy.came).toHaveLength(1);
+    proxy.plan('page', 'page');
     expect(await refusalOf(client.call('conformance.count_call', {}))).toMatchObject({
       code: 'UNAVAILABLE',
       status: 502,
     });
-    expect(door.came).toHaveLength(3);
+    expect(proxy.came).toHaveLength(3);
   });
 
   it('of another tenant or principal than the token’s is reported unchanged', async () => {
@@ -177,14 +177,14 @@ describe('a refusal', () => {
 
 describe('an envelope that meets trouble', () => {
   it('is sent again with the same key, not before Retry-After, and the work is done once', async () => {
-    const door = await flaky();
-    const client = await clientOf({ url: door.url });
-    door.plan('busy', 'lost', 'throttled', 'half', 'page');
+    const proxy = await flaky();
+    const client = await clientOf({ url: proxy.url });
+    proxy.plan('busy', 'lost', 'throttled', 'half', 'page');
     const task = await client.call('conformance.count_call', {});
     expect(task).toMatchObject({ state: 'SUCCEEDED', result: { calls: 1 } });
-    expect(door.came).toHaveLength(6);
-    expect(new Set(door.came.map(({ envelope }) => envelope.idempotency_key)).size).toBe(1);
-    expect(door.came[1]!.atMs - door.came[0]!.atMs).toBeGreaterThanOrEqual(990);
+    expect(proxy.came).toHaveLength(6);
+    expect(new Set(proxy.came.map(({ envelope }) => envelope.idempotency_key)).size).toBe(1);
+    expect(proxy.came[1]!.atMs - proxy.came[0]!.atMs).toBeGreaterThanOrEqual(990);
   });
 
   it('finds the first result under its key, and CONFLICT with another payload', async () => {
@@ -207,15 +207,15 @@ describe('an envelope that meets trouble', () => {
   });
 
   it('gets through among many of its subject that overtake each other', async () => {
-    const door = await flaky();
-    const client = await clientOf({ url: door.url });
-    door.plan(...Array.from({ length: 60 }, (_, at) => (at % 3 === 2 ? 'late' : 'on time')));
+    const proxy = await flaky();
+    const client = await clientOf({ url: proxy.url });
+    proxy.plan(...Array.from({ length: 60 }, (_, at) => (at % 3 === 2 ? 'late' : 'on time')));
     const calls = Array.from({ length: 60 }, () =>
       client.call('conformance.count_call', { subject: 'crowd' }),
     );
     const results = (await Promise.all(calls)).map(({ result }) => result);
     expect(results).toEqual(Array.from({ length: 60 }, () => ({ calls: 1 })));
-    expect(door.came.length).toBeGreaterThan(60);
+    expect(proxy.came.length).toBeGreaterThan(60);
   });
 
   it('times out when no data arrives, and is retried', async () => {
@@ -237,12 +237,12 @@ describe('a broken connection', () => {
     const { proxy, url } = await proxied();
     const client = await clientOf({ url });
     const begun = await slow(client, 2.5);
-    const told: number[] = [];
+    const seen: number[] = [];
     for await (const { n } of client.events(begun.task_id)) {
-      told.push(n);
+      seen.push(n);
       if (n < 3) proxy.cut();
     }
-    expect(told).toEqual([1, 2, 3]);
+    expect(seen).toEqual([1, 2, 3]);
   });
 
   it('does not end the wait for a task', async () => {

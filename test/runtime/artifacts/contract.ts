@@ -51,8 +51,8 @@ export const artifactsContract = (
     it('returns stored contents by their SHA-256, also through another adapter', async () => {
       const stored = await put('one');
       expect(stored).toEqual({ hash: sha256(bytes('one')), contentType: 'text/plain', bytes: 3 });
-      for (const door of [artifacts, await under.reopen()]) {
-        const { contents, artifact } = await door.get(TENANT, stored.hash);
+      for (const each of [artifacts, await under.reopen()]) {
+        const { contents, artifact } = await each.get(TENANT, stored.hash);
         expect(text(contents)).toBe('one');
         expect(artifact).toEqual(stored);
       }

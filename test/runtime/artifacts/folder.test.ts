@@ -130,12 +130,12 @@ describe('a folder of artifacts', () => {
 
   it('creates one signing key in a race, readable by its owner only', async () => {
     const path = scratch();
-    const doors = await Promise.all(
+    const buckets = await Promise.all(
       Array.from({ length: 8 }, () => openFolderArtifacts(optionsOf(path))),
     );
-    const { hash } = await put(doors[0]!, 'one');
-    const { artifact_uri: uri } = await doors[0]!.sign('acme', hash);
-    for (const door of doors) expect(await door.resolve('acme', uri)).toBe(hash);
+    const { hash } = await put(buckets[0]!, 'one');
+    const { artifact_uri: uri } = await buckets[0]!.sign('acme', hash);
+    for (const bucket of buckets) expect(await bucket.resolve('acme', uri)).toBe(hash);
     expect((await stat(join(path, 'signing-key'))).mode & 0o777).toBe(0o600);
     expect((await stat(fileOf(path, hash))).mode & 0o777).toBe(0o600);
     expect((await readdir(path)).toSorted()).toEqual(['acme', 'incoming', 'signing-key']);

@@ -90,7 +90,7 @@ export const busContract = (name: string, make: () => Promise<BusUnderTest>): vo
     it('ignores a response to what was no request', async () => {
       let responded = false;
       bus.subscribe('s', ({ respond }) => {
-        respond('nobody asked');
+        respond('no request');
         responded = true;
       });
       bus.publish('s', 1);
@@ -98,7 +98,7 @@ export const busContract = (name: string, make: () => Promise<BusUnderTest>): vo
     });
 
     it('ends a request with UNAVAILABLE when there is no responder', async () => {
-      const asked = passed(bus.request('nobody', 1, { timeoutMs: 10_000 }));
+      const asked = passed(bus.request('unknown', 1, { timeoutMs: 10_000 }));
       await expect(asked).rejects.toMatchObject({ code: 'UNAVAILABLE' });
     });
 

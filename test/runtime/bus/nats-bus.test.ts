@@ -45,7 +45,7 @@ describeOnNats('NatsBus', ({ path }) => {
   });
 
   /** The messages that `two` receives. Resolves when the server has registered the subscription. */
-  const heardByTwo = async (pattern: string): Promise<unknown[]> => {
+  const receivedByTwo = async (pattern: string): Promise<unknown[]> => {
     const got: unknown[] = [];
     two.subscribe(pattern, ({ payload }) => got.push(payload));
     await proxied.flush();
@@ -53,7 +53,7 @@ describeOnNats('NatsBus', ({ path }) => {
   };
 
   it('carries messages between processes of one cell, and to no other cell', async () => {
-    const got = await heardByTwo('>');
+    const got = await receivedByTwo('>');
     const other = new NatsBus(straight, { env: 'elsewhere' });
     other.publish('s', 'of another cell');
     one.publish('s', { bytes: Buffer.from('b'), text: 'ä' });
@@ -70,8 +70,8 @@ describeOnNats('NatsBus', ({ path }) => {
   });
 
   it('delivers a message in parts to each subscriber, with others in between', async () => {
-    const first = await heardByTwo('parts');
-    const second = await heardByTwo('*');
+    const first = await receivedByTwo('parts');
+    const second = await receivedByTwo('*');
     one.publish('parts', 'x'.repeat(50_000));
     one.publish('parts', 'short');
     await eventually(() =>
@@ -81,7 +81,7 @@ describeOnNats('NatsBus', ({ path }) => {
   });
 
   it('accepts session keys of any characters as subjects', async () => {
-    const got = await heardByTwo(runEventsOfTenant('a.*> b'));
+    const got = await receivedByTwo(runEventsOfTenant('a.*> b'));
     one.publish(runEventsTopic('a.*> b', 'agent:main: .*>\n☃'), 1);
     await eventually(() => expect(got).toEqual([1]));
   });
@@ -113,7 +113,7 @@ describeOnNats('NatsBus', ({ path }) => {
     two.subscribe('s', () => {
       throw new Error('of the handler');
     });
-    const got = await heardByTwo('s');
+    const got = await receivedByTwo('s');
     one.publish('s', 1);
     one.publish('s', 2);
     await eventually(() => expect(got).toEqual([1, 2]));
@@ -124,7 +124,7 @@ describeOnNats('NatsBus', ({ path }) => {
 
   it('survives messages of other senders', async () => {
     const env = `cell%20${cells - 1}`;
-    const got = await heardByTwo('s');
+    const got = await receivedByTwo('s');
     const foreign = await connect({ servers: server.url });
     foreign.publish(`bus.${env}.s`, CUT);
     for (const value of ['', 'a', 'a 1 1', 'a 0 1000000000000', 'a x y', 'a 0 1'])
@@ -192,7 +192,7 @@ describeOnNats('NatsBus', ({ path }) => {
     await eventually(() => expect(order).toEqual(['a', 'c', 'a', 'c']));
     for (const stop of stops) stop();
     one.publish('s', 3);
-    const marker = await heardByTwo('marker');
+    const marker = await receivedByTwo('marker');
     one.publish('marker', 4);
     await eventually(() => expect(marker).toEqual([4]));
     expect(order).toHaveLength(4);

@@ -77,7 +77,7 @@ it('a reader that asks for rows of now waits until they are here, and no longer'
   held.release();
   await waiting;
   expect(known(gateway, p).keeps).toBe('second');
-  await gateway.caughtUp(puppet('nobody wrote to it'));
+  await gateway.caughtUp(puppet('without messages'));
 });
 
 it('reports an error when the log cannot return its last position', async () => {

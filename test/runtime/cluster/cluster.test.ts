@@ -94,7 +94,7 @@ it('lets an effect on a worker read rows of actors that other workers hold', asy
   for (const key of ['p0', 'p1', 'p2', 'p3']) {
     await ask(gateway, puppet(key), { type: 'work', input: null });
     await eventually(() => {
-      const [outcome] = known(gateway, puppet(key)).told as readonly { output?: unknown }[];
+      const [outcome] = known(gateway, puppet(key)).received as readonly { output?: unknown }[];
       expect(outcome?.output).toHaveLength(16);
     });
   }

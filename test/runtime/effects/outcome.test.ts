@@ -35,7 +35,7 @@ it('an outcome of another attempt changes nothing, unless it is a success', asyn
     services,
     shards: 1,
   });
-  const told = () => (system.inspect(a)?.context as Known | undefined)?.told;
+  const received = () => (system.inspect(a)?.context as Known | undefined)?.received;
   const report = (intent: string, attempt: number, outcome: Outcome) =>
     log.append(
       mailboxSubject('local', shardOf(a, 1), 'data'),
@@ -50,10 +50,10 @@ it('an outcome of another attempt changes nothing, unless it is a success', asyn
   await report(begun[0]!, 7, failed);
   await report('no such intent', 1, { kind: 'done', output: 'lost' });
   await ask({ type: 'do' });
-  expect(told()).toEqual([]);
+  expect(received()).toEqual([]);
   await report(begun[0]!, 7, { kind: 'done', output: 'known after all' });
-  await eventually(() => expect(told()).toMatchObject([{ output: 'known after all' }]));
+  await eventually(() => expect(received()).toMatchObject([{ output: 'known after all' }]));
   await report(begun[0]!, 1, failed);
   await ask({ type: 'do' });
-  expect(told()).toHaveLength(1);
+  expect(received()).toHaveLength(1);
 });

@@ -65,7 +65,7 @@ describe('a shard that applies 1,000 entries a second', () => {
 
 const TO = address('a', 'actor', 'k');
 
-function door(limits: Partial<AdmissionLimits>, isOwned = () => true) {
+function openAdmission(limits: Partial<AdmissionLimits>, isOwned = () => true) {
   const clock = new VirtualClock();
   const admission = new Admission({ clock, isOwned, limits });
   const tickets: Ticket[] = [];
@@ -80,7 +80,7 @@ function door(limits: Partial<AdmissionLimits>, isOwned = () => true) {
 
 describe('the window', () => {
   it('counts entries in flight, and admits waiting ones when a floor has passed them', async () => {
-    const { admission, tickets, admit } = door({ windowEntries: 2 });
+    const { admission, tickets, admit } = openAdmission({ windowEntries: 2 });
     for (let n = 0; n < 4; n++) void admit();
     await settled();
     expect([tickets.length, admission.load(0, 'data')]).toEqual([2, { waiting: 2, inFlight: 2 }]);
@@ -95,7 +95,7 @@ describe('the window', () => {
   });
 
   it('does not count an entry that is applied before the log has answered', async () => {
-    const { admission, tickets, admit } = door({ windowEntries: 1 });
+    const { admission, tickets, admit } = openAdmission({ windowEntries: 1 });
     void admit();
     await settled();
     admission.floors(0, { mailFloor: 5, lag: 0 });
@@ -104,7 +104,7 @@ describe('the window', () => {
   });
 
   it('is right when the answers come in another order than the positions', async () => {
-    const { admission, tickets, admit } = door({});
+    const { admission, tickets, admit } = openAdmission({});
     for (let n = 0; n < 5; n++) void admit();
     await settled();
     for (const [n, position] of [30, 10, 50, 20, 40].entries()) tickets[n]!.appended(position);
@@ -116,7 +116,7 @@ describe('the window', () => {
   });
 
   it('counts a ticket once, even if it is settled several times', async () => {
-    const { admission, tickets, admit } = door({});
+    const { admission, tickets, admit } = openAdmission({});
     void admit();
     void admit();
     await settled();
@@ -127,7 +127,7 @@ describe('the window', () => {
   });
 
   it('limits bytes too, and admits an entry above the limit alone', async () => {
-    const { tickets, admit } = door({ windowBytes: 1_000 });
+    const { tickets, admit } = openAdmission({ windowBytes: 1_000 });
     void admit({ bytes: 5_000 });
     void admit({ bytes: 1 });
     await settled();
@@ -141,7 +141,7 @@ describe('the window', () => {
 
 describe('who waits', () => {
   it('is refused above the bound of its tenant, with queue length, limit and retry delay', async () => {
-    const { refused, admit } = door({ windowEntries: 1, tenantEntries: 3 });
+    const { refused, admit } = openAdmission({ windowEntries: 1, tenantEntries: 3 });
     for (let n = 0; n < 5; n++) void admit();
     void admit({ to: address('b', 'actor', 'k') });
     await settled();
@@ -155,7 +155,7 @@ describe('who waits', () => {
   });
 
   it('is refused past the bytes of its tenant', async () => {
-    const { refused, admit } = door({ windowEntries: 1, tenantBytes: 10_000 });
+    const { refused, admit } = openAdmission({ windowEntries: 1, tenantBytes: 10_000 });
     for (let n = 0; n < 3; n++) void admit({ bytes: 5_000 });
     await settled();
     expect(refused).toMatchObject([{ code: 'RATE_LIMIT_EXCEEDED' }]);
@@ -174,7 +174,7 @@ describe('who waits', () => {
   });
 
   it('is refused after its time, or its message’s, when the shard has no owner', async () => {
-    const { clock, tickets, refused, admit } = door({ windowEntries: 2 }, () => false);
+    const { clock, tickets, refused, admit } = openAdmission({ windowEntries: 2 }, () => false);
     void admit().then(() => tickets[0]!.appended(1));
     void admit().then(() => tickets[1]!.appended(2));
     void admit();
@@ -204,7 +204,7 @@ describe('who waits', () => {
   });
 
   it('keeps waiting while the owner reports no progress', async () => {
-    const { clock, admission, tickets, refused, admit } = door({ windowEntries: 1 });
+    const { clock, admission, tickets, refused, admit } = openAdmission({ windowEntries: 1 });
     void admit().then(() => tickets[0]!.appended(1));
     void admit();
     const tell = () => {
@@ -217,7 +217,7 @@ describe('who waits', () => {
   });
 
   it('may leave, and those behind it go on', async () => {
-    const { tickets, refused, admit } = door({ windowBytes: 1_000 });
+    const { tickets, refused, admit } = openAdmission({ windowBytes: 1_000 });
     const abort = new AbortController();
     void admit({ bytes: 600 });
     void admit({ bytes: 900, signal: abort.signal });
@@ -230,7 +230,7 @@ describe('who waits', () => {
   });
 
   it('is refused when the entry point closes, as are later messages', async () => {
-    const { clock, admission, refused, admit } = door({ windowEntries: 1 });
+    const { clock, admission, refused, admit } = openAdmission({ windowEntries: 1 });
     void admit();
     void admit();
     admission.close();
@@ -243,7 +243,7 @@ describe('who waits', () => {
 });
 
 it('the control lane never waits behind data, and has separate bounds', async () => {
-  const { admission, tickets, refused, admit } = door({
+  const { admission, tickets, refused, admit } = openAdmission({
     windowEntries: 1,
     tenantEntries: 1,
     controlEntries: 2,
@@ -260,7 +260,7 @@ it('the control lane never waits behind data, and has separate bounds', async ()
 });
 
 it('a mailbox that others have filled refuses data at once, until it is shorter or unheard of', async () => {
-  const { clock, admission, tickets, refused, admit } = door({});
+  const { clock, admission, tickets, refused, admit } = openAdmission({});
   const full = { mailFloor: 1, lag: ADMISSION_LIMITS.lagMax + 1 };
   admission.floors(0, full);
   void admit();
@@ -280,7 +280,7 @@ it('a mailbox that others have filled refuses data at once, until it is shorter 
 });
 
 it('no timer runs while the queue is empty', async () => {
-  const { clock, admission, tickets, admit } = door({});
+  const { clock, admission, tickets, admit } = openAdmission({});
   for (let n = 0; n < 500; n++) void admit();
   await settled();
   tickets.forEach((ticket, n) => ticket.appended(n + 1));

@@ -28,14 +28,14 @@ const lampMachine = setup({
     input: {} as ActorInput,
   },
   actors: { heat: effect<string, null>() },
-  actions: { ...hostActions, hear: assign({ rings: ({ context }) => context.rings + 1 }) },
+  actions: { ...hostActions, countRing: assign({ rings: ({ context }) => context.rings + 1 }) },
   delays: { while: 20 },
 }).createMachine({
   id: 'lamp',
   context: { rings: 0 },
   initial: 'off',
   states: {
-    off: { on: { press: 'warming', ring: { actions: 'hear' } } },
+    off: { on: { press: 'warming', ring: { actions: 'countRing' } } },
     warming: {
       meta: { defer: ['ring'] },
       invoke: { id: 'heat', src: 'heat', input: () => null, onDone: 'lit' },
@@ -47,7 +47,7 @@ const lampMachine = setup({
           actions: { type: 'tell', params: { to: bell, event: { type: 'ring' } } },
         },
       },
-      on: { ring: { actions: 'hear' } },
+      on: { ring: { actions: 'countRing' } },
     },
   },
 });

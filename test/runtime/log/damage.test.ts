@@ -12,7 +12,7 @@ import { removeFolder, temporaryFolder } from './store.ts';
 
 let path: string;
 let data: string;
-const marker = Buffer.from('a text that stands in the file only here');
+const marker = Buffer.from('a text that occurs only once in the file');
 
 beforeEach(async () => {
   path = await temporaryFolder();
@@ -22,7 +22,7 @@ beforeEach(async () => {
     Array.from({ length: 200 }, (_, i) => store.log.append('s', Buffer.alloc(1500, i))),
   );
   const puts = [
-    { shard: 0, table: 'actor', key: 'k', value: Buffer.from('a row that stands only here') },
+    { shard: 0, table: 'actor', key: 'k', value: Buffer.from('a row that occurs only once') },
   ];
   await store.log.append('s', marker, { alongside: { entries: [], puts } });
   await store.close();
@@ -139,7 +139,7 @@ it('answers a damaged entry with its subject and position, and the entries befor
 });
 
 it('answers a damaged row with its table and key', async () => {
-  const at = (await readFile(data)).indexOf('a row that stands only here');
+  const at = (await readFile(data)).indexOf('a row that occurs only once');
   await overwrite(at, Buffer.from('A'));
   const store = await openLmdbStore({ path, durability: 'process' });
   expect(() => store.state.get(0, 'actor', 'k')).toThrow(

@@ -71,7 +71,7 @@ describeOnNats('NatsPubsub', ({ path }) => {
 
   it('delivers bytes, headers by lower-case name, and a reply to the requester', async () => {
     const seen: PublicMessage[] = [];
-    one.serve(`${prefix}.*`, 'doors', {
+    one.serve(`${prefix}.*`, 'entry-points', {
       outstanding: plenty,
       onOverflow: refuse,
       onMessage: async (message) => {
@@ -92,7 +92,7 @@ describeOnNats('NatsPubsub', ({ path }) => {
       subject: `${prefix}.a`,
       headers: { authorization: 'first' },
     });
-    outside.publish(`${prefix}.a`, 'nobody asks');
+    outside.publish(`${prefix}.a`, 'no responder');
     await eventually(() => expect(seen).toHaveLength(2));
     expect(seen[1]!.respond).toBeUndefined();
   });
@@ -100,7 +100,7 @@ describeOnNats('NatsPubsub', ({ path }) => {
   it('delivers each message to one subscriber of a queue', async () => {
     const counts = [0, 0];
     for (const [index, pubsub] of [one, two].entries())
-      pubsub.serve(`${prefix}.*`, 'doors', {
+      pubsub.serve(`${prefix}.*`, 'entry-points', {
         outstanding: plenty,
         onOverflow: refuse,
         onMessage: async ({ respond }) => {
@@ -125,7 +125,7 @@ describeOnNats('NatsPubsub', ({ path }) => {
       const held: PublicMessage[] = [];
       let release = (): void => {};
       const released = new Promise<void>((resolve) => (release = resolve));
-      one.serve(`${prefix}.*`, 'doors', {
+      one.serve(`${prefix}.*`, 'entry-points', {
         outstanding,
         onOverflow: refuse,
         onMessage: async (message) => {
@@ -149,7 +149,7 @@ describeOnNats('NatsPubsub', ({ path }) => {
     let release = (): void => {};
     let taken = 0;
     const released = new Promise<void>((resolve) => (release = resolve));
-    const end = one.serve(`${prefix}.*`, 'doors', {
+    const end = one.serve(`${prefix}.*`, 'entry-points', {
       outstanding: plenty,
       onOverflow: refuse,
       onMessage: async (message) => {

@@ -4,7 +4,7 @@ import type { Blobs } from '../../../runtime/blobs/blobs.ts';
 import { MemoryBlobs } from '../../../runtime/blobs/memory.ts';
 import { joinCellKeys, type KeyPlace } from '../../../runtime/secrets/cell-keys.ts';
 
-const SECRET = 'four words that nobody guesses';
+const SECRET = 'four words that are hard to guess';
 const NAMES = ['sealing', 'files'];
 type Folder = Map<string, string>;
 

@@ -1,4 +1,7 @@
-/** The door refuses what a shard could not take in time, before anything is accepted (J2). */
+/**
+ * The client refuses messages that a shard could not process in time, before they are accepted
+ * (J2).
+ */
 import { afterEach, expect, it } from 'vitest';
 import { address } from '../../../protocols/address.ts';
 import { mailboxSubject } from '../../../protocols/subjects.ts';
@@ -17,7 +20,7 @@ import { settled, VirtualClock } from '../../sim/virtual-clock.ts';
 
 const ENV = 'test';
 const CELL = 'cell';
-/** What stands in the record that is on its way counts as taken. */
+/** Messages in the record that is being committed count as processed. */
 const GROUP = DEFAULT_LIMITS.groupTurnsMax;
 const ACTOR = address('t', 'plain', 'k');
 const registry = createRegistry(simActors);
@@ -26,7 +29,7 @@ const principal = { sub: 'c', roles: [] };
 const closing: (() => void)[] = [];
 afterEach(() => closing.splice(0).forEach((close) => close()));
 
-/** A store whose journal can be stopped: appends to it wait until it goes on. */
+/** A store whose journal can be paused: appends to it wait until it continues. */
 class StoppableLog extends MemoryLog {
   stopped = false;
   #waiting: (() => void)[] = [];
@@ -70,23 +73,23 @@ async function openShard() {
   await owner.start();
   const bus = new SimBus(clock, new Random(1));
   const options = { log, bus, clock, env: ENV, shards: 1, cell: CELL, worker: 'w', registry };
-  const door = new MessageClient({ ...options, statusOf: () => owner.status() });
+  const client = new MessageClient({ ...options, statusOf: () => owner.status() });
   closing.push(
-    () => door.close(),
+    () => client.close(),
     () => owner.abandon(),
   );
-  return { log, owner, door };
+  return { log, owner, client };
 }
 
 it('a mailbox with too much unread refuses the next message with a time to wait, and stores nothing', async () => {
-  const { log, owner, door } = await openShard();
+  const { log, owner, client } = await openShard();
   log.stopped = true;
   const mail = mailboxSubject(ENV, 0, 'data');
   for (let i = 0; i < ADMISSION_LIMITS.lagMax + GROUP; i++)
     log.appendNow(mail, Buffer.from('unreadable'));
   const before = await log.last(mail);
-  door.floors(0, owner.status());
-  const refused = await door.tell(ACTOR, { type: 'hard' }, { principal });
+  client.floors(0, owner.status());
+  const refused = await client.tell(ACTOR, { type: 'hard' }, { principal });
   expect(refused).toMatchObject({
     kind: 'refused',
     error: { code: 'RATE_LIMIT_EXCEEDED', retryAfterMs: expect.any(Number) },
@@ -95,19 +98,19 @@ it('a mailbox with too much unread refuses the next message with a time to wait,
 
   log.goOn();
   while (owner.status().mailFloor < before) await settled();
-  door.floors(0, owner.status());
-  expect(await door.tell(ACTOR, { type: 'hard' }, { principal })).toMatchObject({
+  client.floors(0, owner.status());
+  expect(await client.tell(ACTOR, { type: 'hard' }, { principal })).toMatchObject({
     kind: 'accepted',
   });
 });
 
 it('a quarantined shard refuses with its reason', async () => {
-  const { log, owner, door } = await openShard();
+  const { log, owner, client } = await openShard();
   log.appendNow(`jrn.${ENV}.0`, Buffer.from('damage'));
-  await door.tell(ACTOR, { type: 'hard' }, { principal });
+  await client.tell(ACTOR, { type: 'hard' }, { principal });
   while (owner.status().state === 'owned') await settled();
   expect(owner.status()).toMatchObject({ state: 'quarantined' });
-  expect(await door.tell(ACTOR, { type: 'hard' }, { principal })).toMatchObject({
+  expect(await client.tell(ACTOR, { type: 'hard' }, { principal })).toMatchObject({
     kind: 'refused',
     error: { code: 'UNAVAILABLE', message: expect.stringContaining('quarantined') },
   });

@@ -20,7 +20,7 @@ const pass = (ms: number): void => {
   server.shift(ms);
   worker.shift(ms);
 };
-/** Resolves when the owner has measured the log's clock again, which takes a record. */
+/** Resolves when the owner has measured the log's clock again, which needs a record. */
 const measured = async (jump: () => void): Promise<void> => {
   const before = (await shard.journal()).length;
   jump();

@@ -42,7 +42,7 @@ export class ClusterShard {
   ended: string | undefined;
   readonly #settings: Settings;
   readonly #bus = new InProcessBus();
-  readonly #door: MessageClient;
+  readonly #client: MessageClient;
   #owner: ShardOwner | undefined;
   #cache: StateCache | undefined;
 
@@ -58,21 +58,21 @@ export class ClusterShard {
     this.blobs = blobs;
     this.#settings = settings;
     const { log } = this;
-    const at = { log, bus: this.#bus, clock, env: ENV, shards: 1, cell: CELL, worker: 'door' };
-    this.#door = new MessageClient({ ...at, registry, statusOf: () => this.#owner?.status() });
+    const at = { log, bus: this.#bus, clock, env: ENV, shards: 1, cell: CELL, worker: 'client' };
+    this.#client = new MessageClient({ ...at, registry, statusOf: () => this.#owner?.status() });
   }
 
   get owner(): ShardOwner {
-    if (!this.#owner) throw new Error('nobody owns the shard');
+    if (!this.#owner) throw new Error('the shard has no owner');
     return this.#owner;
   }
 
   get cache(): StateCache {
-    if (!this.#cache) throw new Error('nobody owns the shard');
+    if (!this.#cache) throw new Error('the shard has no owner');
     return this.#cache;
   }
 
-  /** A process takes the shard; answers its state: owned, lost or quarantined. */
+  /** A process takes over the shard; returns its state: owned, lost or quarantined. */
   async take(process: string, ports: Partial<OwnerOptions> = {}): Promise<string> {
     this.ended = undefined;
     this.#cache = await openStateCache({ path: join(this.path, process), cell: CELL });
@@ -93,7 +93,7 @@ export class ClusterShard {
     return this.#owner.status().state;
   }
 
-  /** The process lets go in order, or dies. */
+  /** The process hands the shard over, or dies. */
   async leave(how: 'hands over' | 'dies' = 'hands over'): Promise<void> {
     if (how === 'hands over') await this.#owner?.handOff();
     else this.#owner?.abandon();
@@ -106,7 +106,7 @@ export class ClusterShard {
   async ask(key: string, event: Partial<Command> = {}): Promise<number> {
     const to = address('t', 'plain', key);
     const options = { principal: { sub: 'c', roles: [] }, timeoutMs: 20_000 };
-    const answer = await this.#door.ask(to, { type: 'hard', ...event }, options);
+    const answer = await this.#client.ask(to, { type: 'hard', ...event }, options);
     if (answer.kind !== 'answered') throw new Error(`no answer: ${JSON.stringify(answer)}`);
     return (answer.result as Answer).n;
   }
@@ -136,7 +136,7 @@ export class ClusterShard {
 
   async close(): Promise<void> {
     await this.leave('dies');
-    this.#door.close();
+    this.#client.close();
     // What writes there yet ends by itself.
     await rm(this.path, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
   }

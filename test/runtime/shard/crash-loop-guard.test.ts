@@ -37,9 +37,9 @@ async function run(crashWindowMs: number, atomic: boolean) {
     const until = clock.monotonicMs() + LIMIT_MS;
     await clock.run(until, () => cluster.ownerOf(0) !== undefined);
     const uid = `message ${++messages}`;
-    auditor.request({ uid, client: uid, seq: 1, to, keyed: false, told: 'accepted' });
-    const { door } = cluster.workers[0]!;
-    void door.tell(to, { ...event, uid }, { principal: { sub: 'c', roles: [] } });
+    auditor.request({ uid, client: uid, seq: 1, to, keyed: false, outcome: 'accepted' });
+    const { entryPoint } = cluster.workers[0]!;
+    void entryPoint.tell(to, { ...event, uid }, { principal: { sub: 'c', roles: [] } });
   };
   const deadly: Command = { type: 'hard', kills: true };
   await tell(SENDER, { type: 'hard', tells: [{ to: KILLED, event: deadly }] });

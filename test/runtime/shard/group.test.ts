@@ -1,6 +1,4 @@
-/**
- * Numbers that a group gives while its turns are made: they must be those that the fold will have.
- */
+/** Numbers that a group assigns while its turns run: they must equal those of the later fold. */
 import { describe, expect, it } from 'vitest';
 import { address } from '../../../protocols/address.ts';
 import { Fold } from '../../../runtime/shard/commit/fold.ts';

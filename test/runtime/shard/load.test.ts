@@ -29,7 +29,7 @@ beforeEach(() => {
   blobs = new SimBlobs(clock, new Random(1));
 });
 
-/** Waits for work that takes virtual time. */
+/** Waits for work that needs virtual time. */
 const inTime = async <T>(work: Promise<T>): Promise<T> => {
   let over = false;
   const done = work.finally(() => (over = true));

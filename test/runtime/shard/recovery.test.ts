@@ -1,5 +1,5 @@
 /**
- * What is damaged, missing or old when a process takes a shard, through real owners (A2, T2, T6).
+ * Damaged, missing or old data when a process takes over a shard, with real owners (A2, T2, T6).
  */
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
@@ -12,7 +12,7 @@ import { type ClusterShard, JOURNAL, openClusterShard } from './cluster-shard.ts
 
 let asked = 0;
 
-/** A shard that `a` has been asked so often, with two snapshots and a tail, that nobody owns. */
+/** A shard without an owner, with two snapshots and a tail, after that many asks of `a`. */
 const written = async (): Promise<ClusterShard> => {
   const shard = await openClusterShard({ snapshotEvery: 10 });
   await shard.take('w1');

@@ -1,4 +1,7 @@
-/** Snapshots of a shard whose log is not atomic: when they are made, and what goes then (I). */
+/**
+ * Snapshots of a shard whose log is not atomic: when they are created, and what is trimmed then
+ * (I).
+ */
 import { expect, it } from 'vitest';
 import { systemClock } from '../../../runtime/clock/clock.ts';
 import { TroupeError } from '../../../protocols/errors.ts';

@@ -26,7 +26,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ do: fc.constant('restart' as const) }) },
 );
 
-/** A shard that does nothing but arm, cancel and fire timers, each in a record of its own. */
+/** A shard that only arms, cancels and fires timers, each in a separate record. */
 class Shard {
   readonly clock = new VirtualClock();
   readonly #state = new MemoryState();

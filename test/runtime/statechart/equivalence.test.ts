@@ -160,7 +160,7 @@ function choose(machine: AnyStateMachine, row: MachineRow, world: World, pick: n
 
 let steps = 0;
 
-/** Runs both sides side by side over the picks; a machine that ends is born again. */
+/** Runs both sides side by side over the picks; a machine that ends is created again. */
 function sideBySide(machine: AnyStateMachine, picks: readonly number[]): void {
   let world = new World();
   let open = nothing();

@@ -215,17 +215,17 @@ describe('the Mermaid export', () => {
 
   it('names a state only in its own block, since Mermaid would move it', () => {
     for (const [, machine] of charts) {
-      const stands = new Map<string, number>();
+      const depths = new Map<string, number>();
       const named: [string, number][] = [];
       for (const line of exportMermaid(machine).split('\n')) {
         const depth = line.search(/\S/);
         const state = /^ *state ".*" as (\w+)/.exec(line)?.[1];
-        if (state) stands.set(state, depth);
+        if (state) depths.set(state, depth);
         const [, from, to] = /^ *(\S+) --> (\S+)/.exec(line) ?? [];
         for (const end of [from, to]) if (end && end !== '[*]') named.push([end, depth]);
       }
       for (const [state, depth] of named)
-        expect([state, stands.get(state)]).toEqual([state, depth]);
+        expect([state, depths.get(state)]).toEqual([state, depth]);
     }
   });
 

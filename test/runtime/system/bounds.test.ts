@@ -66,13 +66,13 @@ describe('a machine with invalid requests crashes, and its shard continues:', ()
   const event = { type: 'do', n: 'in vain' };
   const nonsense: [string, object][] = [
     ['a tell to no address', { tells: [{ to: 'nowhere', event }] }],
-    ['a tell to nobody', { tells: [{ event }] }],
+    ['a tell without a receiver', { tells: [{ event }] }],
     ['a tell without a message', { tells: [{ to: b }] }],
     ['a tell of null', { tells: [{ to: b, event: null }] }],
     ['a tell without a type', { tells: [{ to: b, event: { n: 1 } }] }],
     ['a tell of an inner type', { tells: [{ to: b, event: { type: 'xstate.init' } }] }],
     ['a tell of an endless type', { tells: [{ to: b, event: { type: 'x'.repeat(5_000) } }] }],
-    ['a tell on a lane that nobody reads', { tells: [{ to: b, event, lane: 'fast' }] }],
+    ['a tell on an unknown lane', { tells: [{ to: b, event, lane: 'fast' }] }],
     ['a tell with a time to live of minus one', { tells: [{ to: b, event, ttlMs: -1 }] }],
     ['a row with an endless key', { projects: { index: 'i', key: 'x'.repeat(5_000), value: 1 } }],
     ['a row of an endless index', { projects: { index: 'i'.repeat(500), key: 'k', value: 1 } }],
@@ -151,7 +151,7 @@ describe('the limit of hops', () => {
     const balls = () => [echo('1'), echo('2')].map((key) => state(world, key).balls);
     await eventually(() => {
       expect(balls().reduce((sum, n) => sum + n)).toBe(hopsMax + 1);
-      expect(state(world, echo('1')).told).toMatchObject([
+      expect(state(world, echo('1')).received).toMatchObject([
         { type: 'refused', error: { code: 'CONFLICT' } },
       ]);
     });
@@ -163,7 +163,7 @@ describe('the limit of hops', () => {
     await world.ask(echo('3'), { type: 'ball', route: ring });
     await eventually(() => {
       expect(ring.reduce((sum, key) => sum + state(world, key).balls, 0)).toBe(hopsMax + 1);
-      expect(ring.flatMap((key) => state(world, key).told)).toHaveLength(1);
+      expect(ring.flatMap((key) => state(world, key).received)).toHaveLength(1);
     });
   });
 
@@ -171,14 +171,14 @@ describe('the limit of hops', () => {
     const world = await openWorld({ limits: { hopsMax }, actors: [echoType()] });
     await world.ask(echo('1'), { type: 'talk', to: echo('2') });
     await eventually(() =>
-      expect(state(world, echo('1')).told).toContainEqual(
+      expect(state(world, echo('1')).received).toContainEqual(
         expect.objectContaining({ error: expect.objectContaining({ code: 'CONFLICT' }) }),
       ),
     );
     await world.letters(1);
-    const asked = state(world, echo('1')).told.length;
+    const asked = state(world, echo('1')).received.length;
     expect(asked).toBeLessThan(hopsMax);
     await world.restart();
-    expect(state(world, echo('1')).told).toHaveLength(asked);
+    expect(state(world, echo('1')).received).toHaveLength(asked);
   });
 });

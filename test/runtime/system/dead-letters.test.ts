@@ -167,7 +167,7 @@ it('a refusal that its receiver does not handle is a dead letter, and no echo', 
   const gone = puppet('gone');
   await world.ask(gone, { type: 'end' });
   await world.ask(a, { type: 'do', n: 1, tells: [{ to: gone, event: { type: 'do' } }] });
-  await eventually(() => expect(world.known(a).told).toHaveLength(1));
+  await eventually(() => expect(world.known(a).received).toHaveLength(1));
   await world.ask(a, {
     type: 'do',
     tells: [
@@ -178,7 +178,7 @@ it('a refusal that its receiver does not handle is a dead letter, and no echo', 
   await world.ask(a, { type: 'end' });
   const letters = await eventually(async () => {
     const all = await list(world);
-    expect(all.length + world.known(a).told.length).toBe(3);
+    expect(all.length + world.known(a).received.length).toBe(3);
     return all;
   });
   for (const letter of letters) expect(letter).toMatchObject({ to: a, event: { type: 'refused' } });

@@ -57,13 +57,13 @@ describe('a message', () => {
     const handed = { type: 'do', hands: [d], answer: 'never' };
     await world.tell(c, { type: 'do', tells: [{ to: a, event: handed, ask: true }] });
     await eventually(() =>
-      expect(world.known(c).told).toMatchObject([{ type: 'reply', result: ['do:handed'] }]),
+      expect(world.known(c).received).toMatchObject([{ type: 'reply', result: ['do:handed'] }]),
     );
   });
 
   it('that its actor does not accept is refused', async () => {
     const world = await openWorld();
-    expect(await world.ask(a, { type: 'unheardOf' })).toMatchObject({
+    expect(await world.ask(a, { type: 'unknown' })).toMatchObject({
       kind: 'refused',
       error: { code: 'CONFLICT' },
     });
@@ -107,16 +107,16 @@ describe('a message', () => {
     const world = await openWorld();
     await world.ask(a, { type: 'do', tells: [{ to: b, event: { type: 'do', n: 1 }, ask: true }] });
     await eventually(() =>
-      expect(world.known(a).told).toMatchObject([{ type: 'reply', result: ['do:1'] }]),
+      expect(world.known(a).received).toMatchObject([{ type: 'reply', result: ['do:1'] }]),
     );
   });
 
   it('from an actor to a type that is not registered comes back as refused', async () => {
     const world = await openWorld();
-    const to = address('t', 'nobody', 'x');
+    const to = address('t', 'unknown', 'x');
     await world.ask(a, { type: 'do', tells: [{ to, event: { type: 'do' } }] });
     await eventually(() =>
-      expect(world.known(a).told).toMatchObject([
+      expect(world.known(a).received).toMatchObject([
         { type: 'refused', message: 'do', error: { code: 'NOT_FOUND' } },
       ]),
     );
@@ -165,7 +165,9 @@ describe('time to live', () => {
     await passed(PASSED_MS);
     await world.ask(b, { type: 'open' });
     await eventually(() =>
-      expect(world.known(a).told).toMatchObject([{ type: 'refused', error: { code: 'EXPIRED' } }]),
+      expect(world.known(a).received).toMatchObject([
+        { type: 'refused', error: { code: 'EXPIRED' } },
+      ]),
     );
   });
 });
@@ -173,7 +175,7 @@ describe('time to live', () => {
 describe('the entry point refuses, and nothing is accepted', () => {
   it('a type that is not registered, and names those that are', async () => {
     const world = await openWorld();
-    const answer = await world.tell(address('t', 'nobody', 'x'), { type: 'do' });
+    const answer = await world.tell(address('t', 'unknown', 'x'), { type: 'do' });
     expect(answer).toMatchObject({
       error: { code: 'NOT_FOUND', message: expect.stringContaining('puppet') },
     });

@@ -11,7 +11,7 @@ import { type ActorDefinition, defineActor } from '../../../runtime/index.ts';
 
 export type Echo = {
   readonly balls: number;
-  readonly told: readonly Message[];
+  readonly received: readonly Message[];
   readonly to: Address | null;
 };
 
@@ -30,13 +30,16 @@ const machine = setup({
     ...hostActions,
     count: assign({ balls: ({ context }) => context.balls + 1 }),
     keepPartner: assign({ to: (_, params: { to: Address }) => params.to }),
-    hear: assign({
-      told: ({ context, event: { meta: _, ...event } }) => [...context.told, event as Message],
+    receive: assign({
+      received: ({ context, event: { meta: _, ...event } }) => [
+        ...context.received,
+        event as Message,
+      ],
     }),
   },
 }).createMachine({
   id: 'echo',
-  context: { balls: 0, told: [], to: null },
+  context: { balls: 0, received: [], to: null },
   on: {
     ball: {
       actions: [
@@ -66,14 +69,14 @@ const machine = setup({
     },
     reply: {
       actions: [
-        'hear',
+        'receive',
         {
           type: 'tell',
           params: ({ context }) => ({ to: context.to!, event: { type: 'question' }, ask: true }),
         },
       ],
     },
-    refused: { actions: 'hear' },
+    refused: { actions: 'receive' },
   },
 });
 

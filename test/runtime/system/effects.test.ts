@@ -11,10 +11,10 @@ import { openWorld, puppet, type World } from './world.ts';
 
 const a = puppet('a');
 /** The events that the puppet received, as soon as there are `count`. */
-const told = (world: World, count: number) =>
+const received = (world: World, count: number) =>
   eventually(() => {
-    const all = world.known(a).told;
-    if (all.length < count) throw new Error(`it was told ${all.length} things, not ${count}`);
+    const all = world.known(a).received;
+    if (all.length < count) throw new Error(`${all.length} events received, not ${count}`);
     return all;
   });
 const work = (cls: string, n = 1) => ({ type: 'work', cls, n, input: { n } });
@@ -33,21 +33,21 @@ describe.each(['repeatable', 'keyed', 'once'])('an effect that is %s', (cls) => 
     const [run] = stage.runs;
     expect(run).toMatchObject({ input: { n: 1 }, context: { attempt: 1, actor: a } });
     run!.done({ sum: 3 });
-    expect(await told(world, 1)).toMatchObject([{ type: 'done', output: { sum: 3 } }]);
+    expect(await received(world, 1)).toMatchObject([{ type: 'done', output: { sum: 3 } }]);
     await world.restart();
     await world.ask(a, { type: 'do' });
     expect(stage.runs).toHaveLength(1);
-    expect(world.known(a).told).toHaveLength(1);
+    expect(world.known(a).received).toHaveLength(1);
   });
 
   it('that throws is delivered as an error with its code', async () => {
     const { world, stage } = await working(cls);
     stage.runs[0]!.failed(new TroupeError('FORBIDDEN', 'not you', { details: { who: 'you' } }));
     const error = { code: 'FORBIDDEN', message: 'not you', details: { who: 'you' } };
-    expect(await told(world, 1)).toMatchObject([{ type: 'failed', error }]);
+    expect(await received(world, 1)).toMatchObject([{ type: 'failed', error }]);
     await world.tell(a, work(cls, 2));
     (await stage.began(2)).failed(new Error('broken'));
-    expect(await told(world, 2)).toMatchObject([
+    expect(await received(world, 2)).toMatchObject([
       { error },
       { error: { code: 'INTERNAL', message: 'broken' } },
     ]);
@@ -60,11 +60,11 @@ describe.each(['repeatable', 'keyed', 'once'])('an effect that is %s', (cls) => 
     await eventually(() => expect(run!.context.signal.aborted).toBe(true));
     run!.done('late');
     await world.ask(a, { type: 'do' });
-    expect(world.known(a).told).toEqual([]);
+    expect(world.known(a).received).toEqual([]);
     expect(world.system.unknownEffects()).toEqual([]);
     await world.tell(a, work(cls, 2));
     (await stage.began(2)).done('in time');
-    expect(await told(world, 1)).toMatchObject([{ output: 'in time' }]);
+    expect(await received(world, 1)).toMatchObject([{ output: 'in time' }]);
   });
 
   it('is aborted when its actor is stopped by a directive', async () => {
@@ -83,7 +83,7 @@ describe.each(['repeatable', 'keyed', 'once'])('an effect that is %s', (cls) => 
     const second = await stage.began(2);
     stage.runs[0]!.done('of the old life');
     second.done('of the new life');
-    expect(await told(world, 1)).toMatchObject([{ output: 'of the new life' }]);
+    expect(await received(world, 1)).toMatchObject([{ output: 'of the new life' }]);
   });
 });
 
@@ -96,7 +96,7 @@ describe.each(['repeatable', 'keyed'])('after a restart an effect that is %s', (
     expect(again.input).toEqual({ n: 1 });
     expect(stage.runs[0]!.context.signal.aborted).toBe(true);
     again.done('again');
-    expect(await told(world, 1)).toMatchObject([{ output: 'again' }]);
+    expect(await received(world, 1)).toMatchObject([{ output: 'again' }]);
   });
 });
 
@@ -105,7 +105,7 @@ describe('a result', () => {
     const { world, stage } = await working('repeatable');
     stage.runs[0]!.done('x'.repeat(OUTCOME_BYTES_MAX));
     const message = expect.stringContaining(String(OUTCOME_BYTES_MAX));
-    expect(await told(world, 1)).toMatchObject([
+    expect(await received(world, 1)).toMatchObject([
       { type: 'failed', error: { code: 'PAYLOAD_TOO_LARGE', message } },
     ]);
   });
@@ -113,7 +113,9 @@ describe('a result', () => {
   it.each(ODD)('that cannot be stored is a failure: %s', async (what) => {
     const { world, stage } = await working('repeatable');
     stage.runs[0]!.done(oddOf(what));
-    expect(await told(world, 1)).toMatchObject([{ type: 'failed', error: { code: 'INTERNAL' } }]);
+    expect(await received(world, 1)).toMatchObject([
+      { type: 'failed', error: { code: 'INTERNAL' } },
+    ]);
     expect(await world.system.deadLetters.list()).toEqual([]);
   });
 
@@ -123,7 +125,7 @@ describe('a result', () => {
       const { world, stage } = await working('repeatable');
       const details = { what: oddOf(what) };
       stage.runs[0]!.failed(new TroupeError('NOT_FOUND', 'nothing there', { details }));
-      expect(await told(world, 1)).toMatchObject([
+      expect(await received(world, 1)).toMatchObject([
         { type: 'failed', error: { code: 'NOT_FOUND', message: 'nothing there' } },
       ]);
     },
@@ -132,13 +134,15 @@ describe('a result', () => {
   it('that is an error of endless length is cut', async () => {
     const { world, stage } = await working('repeatable');
     stage.runs[0]!.failed(new TroupeError('NOT_FOUND', 'x'.repeat(2 * OUTCOME_BYTES_MAX)));
-    expect(await told(world, 1)).toMatchObject([{ type: 'failed', error: { code: 'NOT_FOUND' } }]);
+    expect(await received(world, 1)).toMatchObject([
+      { type: 'failed', error: { code: 'NOT_FOUND' } },
+    ]);
   });
 });
 
 it('an effect that takes too long is aborted and fails with DEADLINE_EXCEEDED', async () => {
   const { world, stage } = await working('keyed');
-  expect(await told(world, 1)).toMatchObject([
+  expect(await received(world, 1)).toMatchObject([
     { type: 'failed', error: { code: 'DEADLINE_EXCEEDED' } },
   ]);
   expect(stage.runs[0]!.context.signal.aborted).toBe(true);
@@ -159,10 +163,10 @@ it('at most 1,024 effects run at once in a process, and the others wait', {
   for (let n = 0; n < 6; n++) stage.runs[n]!.done(n);
   await stage.began(1_030);
   const waiting = all.filter((actor) => world.system.inspect(actor)?.value === 'repeatable');
-  for (const actor of waiting) expect(world.known(actor).told).toEqual([]);
+  for (const actor of waiting) expect(world.known(actor).received).toEqual([]);
   for (const run of stage.runs) run.done('all');
   await eventually(() => {
-    for (const actor of all) expect(world.known(actor).told).toHaveLength(1);
+    for (const actor of all) expect(world.known(actor).received).toHaveLength(1);
   });
 });
 
@@ -175,11 +179,11 @@ it('an effect sees services, the transcript of its actor and the index', async (
   expect(context.services).toBe(stage);
   expect(await context.transcript().read()).toMatchObject([{ entry: appends[0] }]);
   expect((await context.index()).get('things', 't', 'k')).toEqual({ n: 2 });
-  const heard: unknown[] = [];
-  world.system.bus.subscribe('topic.x', ({ payload }) => heard.push(payload));
+  const received: unknown[] = [];
+  world.system.bus.subscribe('topic.x', ({ payload }) => received.push(payload));
   // A subscription is in force on other nodes a moment later.
   await eventually(() => {
     context.publish('topic.x', { type: 'delta', n: 3 });
-    expect(heard[0]).toEqual({ type: 'delta', n: 3 });
+    expect(received[0]).toEqual({ type: 'delta', n: 3 });
   });
 });

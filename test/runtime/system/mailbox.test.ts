@@ -33,7 +33,7 @@ describe('a full mailbox', () => {
     expect(await world.ask(a, soft(4))).toMatchObject(full);
     await world.ask(b, { type: 'do', tells: [{ to: a, event: soft(5) }] });
     await eventually(() =>
-      expect(world.known(b).told).toMatchObject([
+      expect(world.known(b).received).toMatchObject([
         { type: 'refused', error: { code: 'RATE_LIMIT_EXCEEDED' } },
       ]),
     );

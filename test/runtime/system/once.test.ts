@@ -6,10 +6,10 @@ import { openWorld, puppet, type World } from './world.ts';
 
 const a = puppet('a');
 /** The events that the puppet received, as soon as there are `count`. */
-const told = (world: World, count: number) =>
+const received = (world: World, count: number) =>
   eventually(() => {
-    const all = world.known(a).told;
-    if (all.length < count) throw new Error(`it was told ${all.length} things, not ${count}`);
+    const all = world.known(a).received;
+    if (all.length < count) throw new Error(`${all.length} events received, not ${count}`);
     return all;
   });
 
@@ -43,7 +43,7 @@ describe('an effect whose outcome is lost, without a reconcile hook,', () => {
     await world.restart();
     await unknown(world);
     expect(stage.runs).toHaveLength(1);
-    expect(world.known(a).told).toEqual([]);
+    expect(world.known(a).received).toEqual([]);
   });
 
   it('runs again, as the next attempt under the same id, when a person says so', async () => {
@@ -53,7 +53,7 @@ describe('an effect whose outcome is lost, without a reconcile hook,', () => {
     const again = await stage.began(2);
     expect(again.context).toMatchObject({ attempt: 2, id: stage.runs[0]!.context.id });
     again.done('second');
-    expect(await told(world, 1)).toMatchObject([{ output: 'second' }]);
+    expect(await received(world, 1)).toMatchObject([{ output: 'second' }]);
     expect(world.system.unknownEffects()).toEqual([]);
   });
 
@@ -70,7 +70,7 @@ describe('an effect whose outcome is lost, without a reconcile hook,', () => {
     const { world, stage } = await lost('once');
     const { id } = await unknown(world);
     await world.system.decide(id, decision);
-    expect(await told(world, 1)).toMatchObject([notice]);
+    expect(await received(world, 1)).toMatchObject([notice]);
     expect(stage.runs).toHaveLength(1);
     expect(await world.system.decide(id, { kind: 'again' })).toMatchObject({
       kind: 'refused',
@@ -83,7 +83,7 @@ describe('an effect whose outcome is lost, without a reconcile hook,', () => {
     const { id } = await unknown(world);
     await Promise.all([1, 2, 3].map(() => world.system.decide(id, { kind: 'again' })));
     (await stage.began(2)).done('second');
-    expect(await told(world, 1)).toMatchObject([{ output: 'second' }]);
+    expect(await received(world, 1)).toMatchObject([{ output: 'second' }]);
     await world.ask(a, { type: 'do' });
     expect(stage.runs).toHaveLength(2);
   });
@@ -108,7 +108,7 @@ describe('an effect whose outcome is lost, without a reconcile hook,', () => {
 describe('a reconcile hook', () => {
   it('that returns the outcome settles the effect', async () => {
     const { world, stage } = await lost('asking', () => ({ outcome: 'it happened' }));
-    expect(await told(world, 1)).toMatchObject([{ type: 'done', output: 'it happened' }]);
+    expect(await received(world, 1)).toMatchObject([{ type: 'done', output: 'it happened' }]);
     expect(stage.runs).toHaveLength(1);
     expect(stage.reconciled[0]).toMatchObject({ attempt: 1, id: stage.runs[0]!.context.id });
   });
@@ -118,7 +118,7 @@ describe('a reconcile hook', () => {
     const again = await stage.began(2);
     expect(again.context.attempt).toBe(2);
     again.done('second');
-    expect(await told(world, 1)).toMatchObject([{ output: 'second' }]);
+    expect(await received(world, 1)).toMatchObject([{ output: 'second' }]);
   });
 
   it('that returns `ask` leaves it to an operator, and is called again after the next start', async () => {
@@ -127,7 +127,7 @@ describe('a reconcile hook', () => {
     await unknown(world);
     stage.answer = () => ({ outcome: 'now I know' });
     await world.restart();
-    expect(await told(world, 1)).toMatchObject([{ output: 'now I know' }]);
+    expect(await received(world, 1)).toMatchObject([{ output: 'now I know' }]);
   });
 
   it('that throws leaves it to an operator, who is notified', async () => {
@@ -136,7 +136,7 @@ describe('a reconcile hook', () => {
     });
     await eventually(() => expect(world.alarms.join()).toContain('the other side is away'));
     await world.system.decide((await unknown(world)).id, { kind: 'done', output: 1 });
-    expect(await told(world, 1)).toMatchObject([{ output: 1 }]);
+    expect(await received(world, 1)).toMatchObject([{ output: 1 }]);
   });
 
   it('whose outcome cannot be stored leaves it to an operator, who is notified', async () => {
@@ -154,7 +154,7 @@ it('a decision that cannot be stored is refused', async () => {
     error: { code: 'INVALID_ARGUMENT' },
   });
   await world.system.decide(id, { kind: 'done', output: 1 });
-  expect(await told(world, 1)).toMatchObject([{ output: 1 }]);
+  expect(await received(world, 1)).toMatchObject([{ output: 1 }]);
 });
 
 it('an effect that a stop kept from starting is not unknown: it runs after the next start', async () => {

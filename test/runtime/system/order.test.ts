@@ -59,10 +59,10 @@ describe('order', () => {
   it('holds when there are more waiting messages than a record can contain', async () => {
     const world = await openWorld({ limits: { groupTurnsMax: 3 } });
     await world.ask(a, { type: 'close' });
-    const told = numbers(20).map((n) => world.tell(a, { type: 'soft', n }));
+    const sent = numbers(20).map((n) => world.tell(a, { type: 'soft', n }));
     const opened = world.tell(a, { type: 'open' });
     const after = numbers(20, 20).map((n) => world.tell(a, { type: 'soft', n }));
-    await Promise.all([...told, opened, ...after]);
+    await Promise.all([...sent, opened, ...after]);
     await eventually(() =>
       expect(world.seen(a)).toEqual(['close', 'open', ...labels('soft', numbers(40))]),
     );
@@ -117,9 +117,9 @@ describe('order', () => {
 describe('control messages', () => {
   it('overtake data that waits in the mailbox', async () => {
     const world = await openWorld({ shards: 1, limits: { groupTurnsMax: 4 } });
-    const told = numbers(400).map((n) => world.tell(a, { type: 'do', n }));
+    const sent = numbers(400).map((n) => world.tell(a, { type: 'do', n }));
     const control = world.tell(a, { type: 'do', n: 'control' }, { lane: 'control' });
-    await Promise.all([...told, control]);
+    await Promise.all([...sent, control]);
     await eventually(() => expect(world.seen(a)).toHaveLength(401));
     const seen = world.seen(a);
     expect(seen.indexOf('do:control')).toBeLessThan(399);

@@ -47,7 +47,7 @@ it('an actor with a long idle time does not keep others in memory', async () => 
 it('what waits, what is armed and what is suspended survives it', async () => {
   const clock = new ShiftedClock();
   const options = { clock, actors: [puppetType({ idleMs: 1_000 })], shards: 1 };
-  const world = await openWorld({ ...options, supervisor: puppet('nobody') });
+  const world = await openWorld({ ...options, supervisor: puppet('absent') });
   const [waits, armed, hurt] = ['w', 'a', 'h'].map(puppet);
   await world.ask(waits!, { type: 'close' });
   await world.tell(waits!, { type: 'soft', n: 1 });
@@ -88,6 +88,6 @@ it('an actor with a limit of one resident can tell, ask and wait as any other', 
     ],
   });
   await world.ask(b, { type: 'open' });
-  await eventually(() => expect(world.known(a).told).toMatchObject([{ type: 'reply' }]));
+  await eventually(() => expect(world.known(a).received).toMatchObject([{ type: 'reply' }]));
   expect(world.seen(a)).toEqual(['do', 'soft:1']);
 });

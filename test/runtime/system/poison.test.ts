@@ -36,15 +36,15 @@ describe('a message that kills the process', TIMEOUT, () => {
         error: { message: expect.stringContaining('3 times') },
       },
     ]);
-    const told = await fragile.ask(bad, die, { key: 'k' });
-    expect(told).toMatchObject({ kind: 'refused', error: { code: 'INTERNAL' } });
+    const reply = await fragile.ask(bad, die, { key: 'k' });
+    expect(reply).toMatchObject({ kind: 'refused', error: { code: 'INTERNAL' } });
     expect(await fragile.ask(bad, { type: 'do', n: 2 })).toMatchObject({
       result: ['do:1', 'do:2'],
     });
     expect(await fragile.ask(neighbour, { type: 'do', n: 1 })).toMatchObject({ result: ['do:1'] });
     await fragile.kill();
     await fragile.start();
-    expect(await fragile.ask(bad, die, { key: 'k' })).toEqual(told);
+    expect(await fragile.ask(bad, die, { key: 'k' })).toEqual(reply);
     expect(await fragile.letters()).toHaveLength(1);
   });
 
@@ -52,7 +52,7 @@ describe('a message that kills the process', TIMEOUT, () => {
     const fragile = await Fragile.open();
     await fragile.tell(boss, { type: 'hire', child: bad });
     await eventually(async () =>
-      expect(await fragile.known(bad)).toMatchObject({ seen: ['hear:hired'] }),
+      expect(await fragile.known(bad)).toMatchObject({ seen: ['notify:hired'] }),
     );
     await fragile.ask(bad, { type: 'do', n: 1 });
     const tells = [{ to: bad, event: { type: 'do', kills: true } }];
@@ -61,15 +61,15 @@ describe('a message that kills the process', TIMEOUT, () => {
     await fragile.survive();
     await eventually(async () => {
       expect(await fragile.known<Known>(neighbour)).toMatchObject({
-        told: [{ type: 'refused', error: { code: 'INTERNAL' } }],
+        received: [{ type: 'refused', error: { code: 'INTERNAL' } }],
       });
       expect(await fragile.known(boss)).toMatchObject({
-        told: [{ type: 'supervision.down', child: bad, poison: true }],
+        received: [{ type: 'supervision.down', child: bad, poison: true }],
       });
     });
     await fragile.tell(boss, { type: 'order', child: bad, directive: 'sys.resume' });
     expect(await fragile.ask(bad, { type: 'do', n: 2 })).toMatchObject({
-      result: ['hear:hired', 'do:1', 'do:2'],
+      result: ['notify:hired', 'do:1', 'do:2'],
     });
   });
 
@@ -137,7 +137,7 @@ describe('an effect that kills the process', TIMEOUT, () => {
     await fragile.call('decide', again.id, { kind: 'again' });
     await eventually(async () =>
       expect(await fragile.known(bad)).toMatchObject({
-        told: [{ type: 'done', output: { attempt: 3 } }],
+        received: [{ type: 'done', output: { attempt: 3 } }],
       }),
     );
   });

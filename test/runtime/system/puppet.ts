@@ -52,7 +52,7 @@ export type Known = {
   /** `type:n` of every message it applied */
   readonly seen: readonly string[];
   /** notices of the host, as they came */
-  readonly told: readonly Message[];
+  readonly received: readonly Message[];
   readonly ms: number;
   readonly firedAt: number;
   readonly armedAt: number;
@@ -85,7 +85,7 @@ const setupPuppet = setup({
     note: assign(({ context, event }): Partial<Known> => {
       const { throws, kills, odd, keeps = context.keeps, ms = context.ms, meta } = doing(event);
       if (kills) process.kill(process.pid, 'SIGKILL');
-      if (throws === 'assign') throw new Error('told to throw');
+      if (throws === 'assign') throw new Error('asked to throw');
       if (throws === 'odd error')
         throw new TroupeError('CONFLICT', 'x'.repeat(10_000), {
           details: { odd: oddOf('circle') },
@@ -98,8 +98,12 @@ const setupPuppet = setup({
         keeps: odd?.where === 'context' ? oddOf(odd.what) : keeps,
       };
     }),
-    hear: assign({ told: ({ context, event }) => [...context.told, bare(doing(event))] }),
-    hearOutcome: assign({ told: ({ context, event }) => [...context.told, outcomeOf(event)] }),
+    receive: assign({
+      received: ({ context, event }) => [...context.received, bare(doing(event))],
+    }),
+    receiveOutcome: assign({
+      received: ({ context, event }) => [...context.received, outcomeOf(event)],
+    }),
     fire: assign(({ context, event }): Partial<Known> => {
       const { meta } = doing(event);
       return { seen: [...context.seen, 'fired'], firedAt: meta.now };
@@ -107,7 +111,7 @@ const setupPuppet = setup({
     obey: enqueueActions(({ context, event, enqueue }) => {
       const { tells = [], appends, publishes, projects, throws, odd, meta } = doing(event);
       const { abandons = [], hands = [], replyTo } = doing(event);
-      if (throws === 'params') throw new Error('told to throw in params');
+      if (throws === 'params') throw new Error('asked to throw in params');
       for (const params of tells) enqueue({ type: 'tell', params: params as never });
       if (appends) enqueue({ type: 'append', params: { entries: appends } });
       if (publishes) enqueue({ type: 'publish', params: publishes as never });
@@ -133,7 +137,7 @@ const setupPuppet = setup({
   },
   guards: {
     throwing: ({ event }) => {
-      if (doing(event).throws === 'guard') throw new Error('told to throw in a guard');
+      if (doing(event).throws === 'guard') throw new Error('asked to throw in a guard');
       return false;
     },
     keyed: ({ event }) => doing(event)['cls'] === 'keyed',
@@ -148,7 +152,7 @@ type Enqueue = (action: { type: string; params: unknown }) => void;
 /** Asks with a value in it that cannot be stored. */
 function doOdd(enqueue: Enqueue, self: Address, { what, where }: NonNullable<Do['odd']>): void {
   const value = oddOf(what);
-  const event = { type: 'hear', value };
+  const event = { type: 'notify', value };
   if (where === 'tell') enqueue({ type: 'tell', params: { to: self, event } });
   if (where === 'append') enqueue({ type: 'append', params: { entries: [event] } });
   if (where === 'project')
@@ -160,8 +164,8 @@ const invoke = (src: 'repeatable' | 'keyed' | 'once' | 'asking') =>
     id: src,
     src,
     input: ({ context }: { context: Known }) => context.input,
-    onDone: { target: 'open', actions: 'hearOutcome' },
-    onError: { target: 'open', actions: 'hearOutcome' },
+    onDone: { target: 'open', actions: 'receiveOutcome' },
+    onError: { target: 'open', actions: 'receiveOutcome' },
   }) as const;
 
 export const puppetMachine = setupPuppet.createMachine({
@@ -169,7 +173,7 @@ export const puppetMachine = setupPuppet.createMachine({
   context: ({ input }) => ({
     self: input.self,
     seen: [],
-    told: [],
+    received: [],
     ms: 0,
     firedAt: 0,
     armedAt: 0,
@@ -182,9 +186,9 @@ export const puppetMachine = setupPuppet.createMachine({
     do: [{ guard: 'throwing' }, { actions: ['note', 'obey'] }],
     soft: { actions: ['note', 'obey'] },
     mild: { actions: ['note', 'obey'] },
-    hear: { actions: 'note' },
-    reply: { actions: 'hear' },
-    refused: { actions: 'hear' },
+    notify: { actions: 'note' },
+    reply: { actions: 'receive' },
+    refused: { actions: 'receive' },
     settle: { actions: ['note', 'settle'] },
     open: { target: '.open', actions: ['note', 'obey'] },
     close: { target: '.closed', actions: ['note', 'obey'] },
@@ -266,19 +270,19 @@ export const puppetType = (changes: Changes = {}): ActorDefinition =>
  */
 const bossMachine = setup({
   types: {
-    context: {} as { told: readonly Message[]; policy: string | null },
+    context: {} as { received: readonly Message[]; policy: string | null },
     events: {} as Event,
     input: {} as ActorInput,
   },
   actions: {
     ...hostActions,
-    hear: assign({ told: ({ context, event }) => [...context.told, bare(event)] }),
+    receive: assign({ received: ({ context, event }) => [...context.received, bare(event)] }),
     keepPolicy: assign({ policy: ({ event }) => (event['policy'] as string) ?? null }),
   },
   guards: { hasPolicy: ({ context }) => context.policy !== null },
 }).createMachine({
   id: 'boss',
-  context: { told: [], policy: null },
+  context: { received: [], policy: null },
   on: {
     hire: {
       actions: [
@@ -287,7 +291,7 @@ const bossMachine = setup({
           type: 'tell',
           params: ({ event }) => ({
             to: event['child'] as Address,
-            event: (event['first'] ?? { type: 'hear', n: 'hired' }) as Message,
+            event: (event['first'] ?? { type: 'notify', n: 'hired' }) as Message,
             supervise: true,
           }),
         },
@@ -303,13 +307,13 @@ const bossMachine = setup({
         }),
       },
     },
-    reply: { actions: 'hear' },
-    refused: { actions: 'hear' },
+    reply: { actions: 'receive' },
+    refused: { actions: 'receive' },
     'supervision.down': [
       {
         guard: 'hasPolicy',
         actions: [
-          'hear',
+          'receive',
           {
             type: 'tell',
             params: ({ context, event }) => ({
@@ -320,7 +324,7 @@ const bossMachine = setup({
           },
         ],
       },
-      { actions: 'hear' },
+      { actions: 'receive' },
     ],
   },
 });

@@ -212,10 +212,10 @@ describe('an actor that is inspected', () => {
 
 it('what an actor publishes reaches watchers after its commit, and not when it was rolled back', async () => {
   const world = await openWorld();
-  const heard: unknown[] = [];
+  const received: unknown[] = [];
   world.system.bus.subscribe('news.*', ({ subject, payload }) => {
     const shown = world.statusOf(a) === undefined ? 0 : world.seen(a).length;
-    heard.push([subject, payload, shown]);
+    received.push([subject, payload, shown]);
   });
   const publishes = { topic: 'news.a', event: { type: 'delta', n: 1 } };
   await world.ask(a, { type: 'do', publishes });
@@ -223,5 +223,5 @@ it('what an actor publishes reaches watchers after its commit, and not when it w
   await world.ask(a, { type: 'do' });
   // A gateway's copy of the rows may come later than the news.
   const shown: unknown = chosenBackbone() ? expect.any(Number) : 1;
-  await eventually(() => expect(heard).toEqual([['news.a', publishes.event, shown]]));
+  await eventually(() => expect(received).toEqual([['news.a', publishes.event, shown]]));
 });

@@ -61,12 +61,12 @@ it('a key that was forgotten after a refusal and used again is kept as long as a
 it('a system whose logs were trimmed continues from its state', async () => {
   const world = await openWorld({ shards: 1, journalTail: 5, limits: { groupTurnsMax: 1 } });
   await world.ask(a, { type: 'arm', ms: 3 * HOUR_MS });
-  const told = Array.from({ length: 1_500 }, (_, n) => world.tell(a, { type: 'hear', n }));
-  await Promise.all(told);
+  const sent = Array.from({ length: 1_500 }, (_, n) => world.tell(a, { type: 'notify', n }));
+  await Promise.all(sent);
   await eventually(() => expect(world.seen(a)).toHaveLength(1_501));
   await world.restart();
   const seen = world.seen(a);
-  expect(seen.slice(1)).toEqual(told.map((_, n) => `hear:${n}`));
+  expect(seen.slice(1)).toEqual(sent.map((_, n) => `notify:${n}`));
   expect(await world.ask(a, { type: 'do', n: 1 })).toMatchObject({ kind: 'answered' });
 });
 

@@ -26,6 +26,6 @@ it('an effect that waits for an answer, or sends, while the process stops runs a
   expect(second.context.id).toBe(first.context.id);
   second.done('sent');
   await eventually(() =>
-    expect(world.known(a).told).toMatchObject([{ type: 'done', output: 'sent' }]),
+    expect(world.known(a).received).toMatchObject([{ type: 'done', output: 'sent' }]),
   );
 });

@@ -7,13 +7,13 @@ import { boss, openWorld, operator, puppet, type World } from './world.ts';
 
 const a = puppet('a');
 const b = puppet('b');
-const told = (world: World) =>
-  world.system.inspect(boss)?.context as { told: object[] } | undefined;
+const contextOf = (world: World) =>
+  world.system.inspect(boss)?.context as { received: object[] } | undefined;
 
 /** The boss hires a, with an answer to every crash where one is named. */
 async function hired(world: World, policy?: string): Promise<void> {
   await world.tell(boss, { type: 'hire', child: a, ...(policy ? { policy } : {}) });
-  await eventually(() => expect(world.seen(a)).toEqual(['hear:hired']));
+  await eventually(() => expect(world.seen(a)).toEqual(['notify:hired']));
 }
 const order = (world: World, directive: string) =>
   world.tell(boss, { type: 'order', child: a, directive });
@@ -28,7 +28,7 @@ describe('a turn that throws', () => {
       const bad = { type: 'do', n: 2, keeps: 'half', tells, throws };
       expect(await world.ask(a, bad)).toMatchObject({
         kind: 'refused',
-        error: { code: 'INTERNAL', message: expect.stringContaining('told to throw') },
+        error: { code: 'INTERNAL', message: expect.stringContaining('asked to throw') },
       });
       expect(await world.ask(a, { type: 'do', n: 3 })).toMatchObject({ kind: 'answered' });
       expect(world.seen(a)).toEqual(['do:1', 'do:3']);
@@ -51,7 +51,7 @@ describe('a turn that throws', () => {
       ],
     });
     await eventually(() =>
-      expect(world.known(b).told).toMatchObject([
+      expect(world.known(b).received).toMatchObject([
         { type: 'refused', message: 'do', error: { code: 'INTERNAL' } },
         { type: 'reply', error: { code: 'INTERNAL' } },
       ]),
@@ -73,7 +73,7 @@ describe('a turn that throws', () => {
     }
     expect(world.statusOf(a)).toBe('quarantined');
     expect(await world.ask(a, { type: 'do', n: 1 })).toMatchObject({
-      error: { code: 'UNAVAILABLE', message: expect.stringContaining('told to throw') },
+      error: { code: 'UNAVAILABLE', message: expect.stringContaining('asked to throw') },
     });
     await world.restart();
     expect(world.statusOf(a)).toBe('quarantined');
@@ -118,7 +118,7 @@ describe('a supervisor', () => {
     await world.ask(a, { type: 'do', throws: 'assign' });
     expect(world.statusOf(a)).toBe('suspended');
     await eventually(() =>
-      expect(told(world)?.told).toMatchObject([
+      expect(contextOf(world)?.received).toMatchObject([
         {
           type: 'supervision.down',
           child: a,
@@ -132,7 +132,7 @@ describe('a supervisor', () => {
     await world.restart();
     const last = world.ask(a, { type: 'do', n: 4 });
     await order(world, 'sys.resume');
-    expect(await last).toMatchObject({ result: ['hear:hired', 'do:1', 'do:2', 'do:3', 'do:4'] });
+    expect(await last).toMatchObject({ result: ['notify:hired', 'do:1', 'do:2', 'do:3', 'do:4'] });
   });
 
   it('recreates its actor by sys.restart; the mail stays', async () => {
@@ -181,7 +181,7 @@ describe('a supervisor', () => {
   it('of a system is notified of actors without a supervisor', async () => {
     const world = await openWorld({ supervisor: boss });
     await world.ask(a, { type: 'do', throws: 'assign' });
-    await eventually(() => expect(told(world)?.told).toMatchObject([{ child: a }]));
+    await eventually(() => expect(contextOf(world)?.received).toMatchObject([{ child: a }]));
     expect(world.statusOf(a)).toBe('suspended');
     await order(world, 'sys.resume');
     expect(await world.ask(a, { type: 'do', n: 1 })).toMatchObject({ result: ['do:1'] });
@@ -197,10 +197,10 @@ describe('directives', () => {
       expect(await world.ask(a, { type })).toMatchObject({ error: { code: 'FORBIDDEN' } });
       await world.ask(b, { type: 'do', tells: [{ to: a, event: { type } }] });
       await eventually(() =>
-        expect(world.known(b).told).toMatchObject([{ error: { code: 'FORBIDDEN' } }]),
+        expect(world.known(b).received).toMatchObject([{ error: { code: 'FORBIDDEN' } }]),
       );
       expect(world.statusOf(a)).toBe('active');
-      expect(world.seen(a)).toEqual(['hear:hired']);
+      expect(world.seen(a)).toEqual(['notify:hired']);
     },
   );
 
@@ -209,7 +209,7 @@ describe('directives', () => {
     await hired(world);
     const tells = [{ to: a, event: { type: 'sys.stop' } }];
     await world.ask(b, { type: 'do', tells }, { principal: operator });
-    await eventually(() => expect(world.known(b).told).toHaveLength(1));
+    await eventually(() => expect(world.known(b).received).toHaveLength(1));
     expect(world.statusOf(a)).toBe('active');
   });
 
@@ -236,10 +236,10 @@ describe('directives', () => {
     const turns = () => world.system.status().reduce((sum, { turnNo }) => sum + turnNo, 0);
     await eventually(() => expect(turns()).toBe(6)); // two of each, an outcome and a timer
     await world.restart();
-    expect(world.known(a).told).toEqual([]);
+    expect(world.known(a).received).toEqual([]);
     for (const actor of [a, b]) await world.order(actor, 'sys.resume');
     await eventually(() => {
-      expect(world.known(a).told).toMatchObject([{ type: 'done', output: 'meanwhile' }]);
+      expect(world.known(a).received).toMatchObject([{ type: 'done', output: 'meanwhile' }]);
       expect(world.seen(b)).toContain('fired');
     });
     expect(stage.runs).toHaveLength(1);

@@ -22,7 +22,7 @@ const count = (world: World, actor = a) =>
   world.seen(actor).filter((label) => label === 'fired').length;
 
 /** Armed from its first state on, before its first message is applied. */
-const bornArmed = defineActor({
+const armedAtStart = defineActor({
   type: 'alarm',
   version: 1,
   machine: setup({
@@ -35,7 +35,7 @@ const bornArmed = defineActor({
       ...hostActions,
       fail: assign({
         bad: () => {
-          throw new Error('told to throw');
+          throw new Error('asked to throw');
         },
       }),
     },
@@ -224,7 +224,7 @@ describe('a timer', () => {
 
   it('waits while its actor is suspended, and fires after it was resumed', async () => {
     const clock = new ShiftedClock();
-    const world = await openWorld({ clock, supervisor: puppet('nobody'), shards: 1 });
+    const world = await openWorld({ clock, supervisor: puppet('absent'), shards: 1 });
     await world.ask(a, { type: 'arm', ms: MINUTE });
     await world.ask(a, { type: 'do', throws: 'assign' });
     expect(world.statusOf(a)).toBe('suspended');
@@ -237,7 +237,7 @@ describe('a timer', () => {
   });
 
   it('of an earlier life does not fire after a restart of its actor', async () => {
-    const world = await openWorld({ supervisor: puppet('nobody') });
+    const world = await openWorld({ supervisor: puppet('absent') });
     await world.ask(a, { type: 'arm', n: 1, ms: 20 });
     await world.ask(a, { type: 'do', throws: 'assign' });
     const due = world.known(a).armedAt + 20;
@@ -272,25 +272,25 @@ describe('an actor that is armed from its first state on', () => {
   const alarm = address('t', 'alarm', 'a');
   const state = (world: World) => world.system.inspect(alarm)?.value;
 
-  it.each(['odd', 'later', 'unheardOf'])(
+  it.each(['odd', 'later', 'unknown'])(
     'is armed also when its first message, %s, is not applied',
     async (type) => {
-      const world = await openWorld({ actors: [bornArmed] });
+      const world = await openWorld({ actors: [armedAtStart] });
       await world.tell(alarm, { type });
       await eventually(() => expect(state(world)).toBe('rang'));
     },
   );
 
   it('refuses a first message that it does not accept', async () => {
-    const world = await openWorld({ actors: [bornArmed] });
-    expect(await world.ask(alarm, { type: 'unheardOf' })).toMatchObject({
+    const world = await openWorld({ actors: [armedAtStart] });
+    expect(await world.ask(alarm, { type: 'unknown' })).toMatchObject({
       error: { code: 'CONFLICT' },
     });
     await eventually(() => expect(state(world)).toBe('rang'));
   });
 
   it('rings when it was suspended by its first message and resumed', async () => {
-    const world = await openWorld({ actors: [bornArmed, puppetType()], supervisor: a });
+    const world = await openWorld({ actors: [armedAtStart, puppetType()], supervisor: a });
     await world.ask(alarm, { type: 'odd' });
     await world.ask(alarm, { type: 'sys.resume' }, { principal: operator });
     await eventually(() => expect(state(world)).toBe('rang'));

@@ -52,7 +52,7 @@ export class World {
   }
 
   get system(): System {
-    if (!this.#running) throw new Error('the world stands still');
+    if (!this.#running) throw new Error('the world is stopped');
     return this.#running.system;
   }
 

@@ -54,18 +54,18 @@ type Sent = readonly [to: Address, event: Message, options?: Partial<SendOptions
 /** Accepts messages that are not processed: the process died directly after it accepted them. */
 export function acceptOnly(path: string, shards: number, sent: readonly Sent[]): Promise<void> {
   return withStore(path, async ({ store, bus }) => {
-    const door = new MessageClient({
+    const client = new MessageClient({
       ...store,
       bus,
       clock: systemClock,
       env: 'local',
       shards,
-      worker: 'door',
+      worker: 'client',
       registry: createRegistry([puppetType(), bossType()]),
       statusOf: () => undefined,
     });
     for (const [to, event, options] of sent) {
-      const answer = await door.tell(to, event, { principal: user, ...options });
+      const answer = await client.tell(to, event, { principal: user, ...options });
       if (answer.kind !== 'accepted')
         throw new Error(`it was not accepted: ${answer.error.message}`);
     }

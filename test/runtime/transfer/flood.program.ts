@@ -20,7 +20,7 @@ const system = await createSystem({
   ...(await openEmbedded({ path: path! })),
 });
 const tells = (n: number) =>
-  RECEIVERS.map((key) => ({ to: puppet(key), event: { type: 'hear', n } }));
+  RECEIVERS.map((key) => ({ to: puppet(key), event: { type: 'notify', n } }));
 for (let n = 0; n < MESSAGES; n++) {
   const sender = SENDERS[n % SENDERS.length]!;
   const event = { type: 'do', n, tells: tells(n), appends: [{ type: 'said', n }], answer: 'never' };

@@ -311,7 +311,7 @@ describe('an export', () => {
     const b = puppet('b');
     for (const actor of [a, b]) await world.ask(actor, { type: 'do', n: 1 });
     await world.stop();
-    const nobody = address('t', 'puppet', 'nobody');
+    const absent = address('t', 'puppet', 'absent');
     const { signal } = new AbortController();
     const fill = async (actor: Address, fillFolder: (path: string) => Promise<void>) => {
       const from = folderWorkspaces({ root, cell, create: true });
@@ -334,7 +334,7 @@ describe('an export', () => {
       await writeFile(join(path, 'kept'), 'x');
       await symlink('/etc/passwd', join(path, 'out'));
     });
-    await fill(nobody, (path) => writeFile(join(path, 'file'), 'x'));
+    await fill(absent, (path) => writeFile(join(path, 'file'), 'x'));
     const { place } = await moved(memoryPlaces.make, await exporting(world.path, root));
     const { blobs } = place.target;
     const there = syncedWorkspaces({ blobs, cell, cacheFolder });

@@ -59,8 +59,8 @@ describe.each(allPlaces())('killed in a flood and moved to $name', ({ make }) =>
       const said = await there.system.transcripts.read(puppet(key), { limit: 100_000 });
       expect(said.map(({ entry }) => entry['n'])).toEqual(mine);
       for (const receiver of RECEIVERS) {
-        const heard = numbersIn(there.known(puppet(receiver)).seen);
-        expect(heard.filter((n) => n % SENDERS.length === s)).toEqual(mine);
+        const received = numbersIn(there.known(puppet(receiver)).seen);
+        expect(received.filter((n) => n % SENDERS.length === s)).toEqual(mine);
       }
     }
 

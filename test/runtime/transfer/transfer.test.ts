@@ -112,7 +112,9 @@ describe.each(allPlaces())('moved to $name, an installation', ({ make }) => {
     const stageThere = new Stage();
     const there = await carried(file, { services: stageThere });
     (await stageThere.began(1)).done('done there');
-    await eventually(() => expect(there.known(a).told).toMatchObject([{ output: 'done there' }]));
+    await eventually(() =>
+      expect(there.known(a).received).toMatchObject([{ output: 'done there' }]),
+    );
     const [unknown] = await eventually(() => {
       const found = there.system.unknownEffects();
       expect(found).toHaveLength(1);
@@ -121,7 +123,7 @@ describe.each(allPlaces())('moved to $name, an installation', ({ make }) => {
     expect(unknown).toMatchObject({ actor: b, input: 'once', attempt: 1 });
     expect(stageThere.runs.map(({ input }) => input)).toEqual(['again']);
     await there.system.decide(unknown!.id, { kind: 'done', output: 5 });
-    await eventually(() => expect(there.known(b).told).toMatchObject([{ output: 5 }]));
+    await eventually(() => expect(there.known(b).received).toMatchObject([{ output: 5 }]));
   });
 
   it('applies the stashed messages of actors', async () => {
@@ -139,15 +141,15 @@ describe.each(allPlaces())('moved to $name, an installation', ({ make }) => {
 
   it('continues the numbers of its links', async () => {
     const world = await openThree();
-    const tells = (n: number) => [b, c].map((to) => ({ to, event: { type: 'hear', n } }));
+    const tells = (n: number) => [b, c].map((to) => ({ to, event: { type: 'notify', n } }));
     for (const n of [1, 2, 3]) await world.ask(a, { type: 'do', n, tells: tells(n) });
     await eventually(() => expect(world.known(c).seen).toHaveLength(3));
     const { file } = await stopped(world);
     const there = await carried(file);
     for (const n of [4, 5]) await there.ask(a, { type: 'do', n, tells: tells(n) });
-    const heard = [1, 2, 3, 4, 5].map((n) => `hear:${n}`);
-    await eventually(() => expect(there.known(b).seen).toEqual(heard));
-    await eventually(() => expect(there.known(c).seen).toEqual(heard));
+    const received = [1, 2, 3, 4, 5].map((n) => `notify:${n}`);
+    await eventually(() => expect(there.known(b).seen).toEqual(received));
+    await eventually(() => expect(there.known(c).seen).toEqual(received));
   });
 
   it('keeps transcripts whole and adds to them', async () => {
