@@ -56,7 +56,9 @@ const refuseUnknown = (
   response: ServerResponse,
 ): void => {
   const isBuilt = path !== '/' || page.size > 0;
-  const message = isBuilt ? 'nothing is here' : 'the page is not built: run npm run build';
+  const message = isBuilt
+    ? 'there is no resource at this path'
+    : 'the page is not built: run npm run build';
   refuse(request, response, 404, 'NOT_FOUND', message);
 };
 
@@ -70,7 +72,7 @@ const directnessFault = (request: IncomingMessage, proxies: AddressList): string
   const { origin, host } = request.headers;
   return originAllowed({ origin, host, remoteAddress: remote.address, mode: 'none' })
     ? undefined
-    : 'pages of other hosts get nothing here';
+    : 'pages of other hosts have no access';
 };
 
 const refuseGuess = (

@@ -141,7 +141,7 @@ class EntryPoint {
       const { code, message } = errorData(error);
       if (code !== 'PAYLOAD_TOO_LARGE' || answer.kind !== 'task') throw error;
       const details = { task_id: answer.view.task_id, state: answer.view.state };
-      const text = `the task is there, but its answer is not: ${message}. Read it over HTTP`;
+      const text = `the task exists, but its answer is too large for NATS: ${message}. Read it over HTTP`;
       send(respond, { kind: 'refused', error: { code, message: text, details } });
     }
   }

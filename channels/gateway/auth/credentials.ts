@@ -169,7 +169,7 @@ const proxyIdentity = (
   if (allowUsers === undefined || allowUsers.includes(user)) {
     return verifiedIdentity(rules, 'trusted-proxy', `proxy:${user}`);
   }
-  const message = 'unauthorized: gateway.auth.trustedProxy.allowUsers does not name this person';
+  const message = 'unauthorized: gateway.auth.trustedProxy.allowUsers does not contain this user';
   return { ok: false, code: 'AUTH_VERIFIED_USER_REQUIRED', message, hint: review };
 };
 

@@ -99,7 +99,7 @@ export class DeviceGuard {
       if (client?.deviceId === undefined || !isPaired(client)) continue;
       devices++;
       const row = system.index.get<DeviceRow>(DEVICES_INDEX, tenant, client.deviceId);
-      if (!mayStay(client, row)) connection.close(CLOSE.policy, 'device no longer let in');
+      if (!mayStay(client, row)) connection.close(CLOSE.policy, 'device no longer approved');
     }
     if (devices > 0) this.#checkLater();
   }
