@@ -9,7 +9,6 @@ import { TroupeError } from '../../protocols/errors.ts';
 import {
   BUILT_IN_PROVIDER_IDS,
   BUILT_IN_PROVIDERS,
-  type BuiltInProviderId,
   isBuiltInProvider,
   OFFLINE_PROVIDER,
 } from '../../protocols/model-providers.ts';

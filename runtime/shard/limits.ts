@@ -20,7 +20,10 @@ export type Limits = {
    * (F5)
    */
   readonly keysMax: number;
-  /** how long a key is remembered (F4) */
+  /**
+   * How long a key is stored (F4). At least 27 h: clients may retry for 24 h, and clocks and the
+   * answer of an append may be off by 1 h each. Afterwards a repeat is a new message.
+   */
   readonly keyRetentionMs: number;
   /** actors kept in memory per shard; the least recently used is passivated */
   readonly residentsMax: number;

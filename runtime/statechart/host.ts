@@ -21,9 +21,9 @@ import {
 } from 'xstate';
 import { type ErrorData, errorData, TroupeError } from '../../protocols/errors.ts';
 import type { ActorInput, Meta } from '../../protocols/statechart.ts';
-import { type Action, type Draft, expire, fold, NOTHING, settle, stub } from './asks.ts';
+import { type Action, type Draft, expire, fold, NOTHING, settle, stub } from './requests.ts';
 import { factsOf, nodeById } from './facts.ts';
-import type { Ask, Cause, Live, MachineRow, Saved, Step } from './live.ts';
+import type { StepRequest, Cause, Live, MachineRow, Saved, Step } from './live.ts';
 import { unfitChange, unfitValue } from './values.ts';
 
 export type * from './live.ts';
@@ -37,7 +37,7 @@ export function initialState(
   machine: AnyStateMachine,
   input: ActorInput,
   meta: Meta,
-): { live: Live; asks: Ask[] } {
+): { live: Live; requests: StepRequest[] } {
   collected = [];
   const snapshot = machine.getInitialSnapshot(scope, input) as AnyMachineSnapshot;
   const actions = collected;
@@ -63,10 +63,10 @@ export function initialState(
     jobs: {},
     timers: {},
     before: NOTHING,
-    asks: [],
+    requests: [],
   };
   fold(machine, draft, actions);
-  return { live: liveOf(draft), asks: draft.asks };
+  return { live: liveOf(draft), requests: draft.requests };
 }
 
 /** One event into the machine. Never throws; `now` is shard time, from which timers count. */
@@ -81,7 +81,7 @@ export function step(machine: AnyStateMachine, live: Live, cause: Cause, now: nu
     if (next.status === 'error') return failure(live, cause, next.error);
     assertStorable(next, snapshot.context);
     if (next === snapshot && actions.length === 0 && !cause.job && !cause.timer) {
-      return { live, asks: [], outcome: snapshot.can(cause.event) ? 'unchanged' : 'ignored' };
+      return { live, requests: [], outcome: snapshot.can(cause.event) ? 'unchanged' : 'ignored' };
     }
     const draft: Draft = {
       seq: live.seq + 1,
@@ -90,14 +90,14 @@ export function step(machine: AnyStateMachine, live: Live, cause: Cause, now: nu
       jobs: live.jobs,
       timers: live.timers,
       before: live,
-      asks: [],
+      requests: [],
     };
     if (cause.job) settle(draft, cause.job.id);
     if (cause.timer) expire(draft, cause.timer.id);
     fold(machine, draft, actions);
     return {
       live: liveOf(draft),
-      asks: draft.asks,
+      requests: draft.requests,
       outcome: next === snapshot ? 'unchanged' : 'moved',
     };
   } catch (thrown) {
@@ -247,25 +247,25 @@ function refusal(live: Live, { event, job, timer }: Cause): Step | undefined {
     const open = live.jobs[job.id];
     return open?.key === job.key && !open.settled
       ? undefined
-      : { live, asks: [], outcome: 'stale' };
+      : { live, requests: [], outcome: 'stale' };
   }
   if (timer) {
     const armed = live.timers[timer.id];
     return armed?.key === timer.key && !armed.fired
       ? undefined
-      : { live, asks: [], outcome: 'stale' };
+      : { live, requests: [], outcome: 'stale' };
   }
-  if (live.snapshot.status !== 'active') return { live, asks: [], outcome: 'ignored' };
+  if (live.snapshot.status !== 'active') return { live, requests: [], outcome: 'ignored' };
   const { type } = event;
   if (typeof type === 'string' && type !== '' && type !== '*' && !type.startsWith('xstate.'))
     return undefined;
   const message = `an event needs a type that is neither empty nor '*' and does not begin with 'xstate.', not ${JSON.stringify(type)}`;
-  return { live, asks: [], outcome: 'ignored', error: { code: 'INVALID_ARGUMENT', message } };
+  return { live, requests: [], outcome: 'ignored', error: { code: 'INVALID_ARGUMENT', message } };
 }
 
 function failure(live: Live, { event }: Cause, thrown: unknown): Step {
   const { snapshot } = live;
   const data = errorData(thrown);
   const message = `${snapshot.machine.id} in ${JSON.stringify(snapshot.value)} on ${event.type}: ${data.message}`;
-  return { live, asks: [], outcome: 'failed', error: { ...data, message }, thrown };
+  return { live, requests: [], outcome: 'failed', error: { ...data, message }, thrown };
 }

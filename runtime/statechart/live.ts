@@ -57,7 +57,7 @@ export type Live = {
 /**
  * What a step requests from the host, in the machine's order. Keys are unique in a machine's life.
  */
-export type Ask =
+export type StepRequest =
   | { kind: 'start'; id: string; src: string; key: string; input: unknown }
   | { kind: 'stop'; id: string; key: string }
   | { kind: 'timer'; id: string; key: string; due: number }
@@ -77,15 +77,16 @@ export type Cause = {
 /**
  * How a step ended:
  *  - `moved`: another snapshot; `unchanged`: the same snapshot, but something was requested or
- *    settled, or a transition without changes was taken. Both: commit `live` and execute `asks`;
+ *    settled, or a transition without changes was taken. Both: commit `live` and execute
+ *    `requests`;
  *  - `ignored`: the machine accepts no such event now (with `error`: it may never be sent);
  *  - `stale`: the job or the timer is no longer open;
  *  - `failed`: the machine threw or reached status `error`.
- * After the last three, `live` is unchanged and `asks` is empty.
+ * After the last three, `live` is unchanged and `requests` is empty.
  */
 export type Step = {
   readonly live: Live;
-  readonly asks: Ask[];
+  readonly requests: StepRequest[];
   readonly outcome: 'moved' | 'unchanged' | 'ignored' | 'stale' | 'failed';
   readonly error?: ErrorData;
   /** what was thrown, with its stack, for logs of this process only */

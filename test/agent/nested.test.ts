@@ -25,8 +25,8 @@ function agentWith(more?: Partial<AgentSettings>) {
     const about = { id: `m${++now}`, now, self, from };
     const made = step(agentMachine, live, { event: { ...event, meta: about } }, now);
     live = made.live;
-    for (const { value } of said<Project>(made.asks, 'project')) row = value as AgentRow;
-    return said<Tell>(made.asks, 'tell').map(({ event: told }) => told);
+    for (const { value } of said<Project>(made.requests, 'project')) row = value as AgentRow;
+    return said<Tell>(made.requests, 'tell').map(({ event: told }) => told);
   };
   const settings: AgentSettings = {
     agentId: 'main',

@@ -8,7 +8,7 @@
  * to the next timer when one fires; timers fire in the order of their due times.
  *
  * Boundary: depends on machines and the host only. The contract of a machine is a ledger: an
- * account of all asks along a path, with checks that throw.
+ * account of all requests along a path, with checks that throw.
  */
 import fc from 'fast-check';
 import { chai, expect } from 'vitest';
@@ -27,7 +27,7 @@ import type { Message, Meta } from '../../protocols/statechart.ts';
 import { checkRow } from '../../runtime/statechart/check.ts';
 import { nodesOf, timerName } from '../../runtime/statechart/facts.ts';
 import {
-  type Ask,
+  type StepRequest,
   initialState,
   type Cause,
   failed,
@@ -162,12 +162,12 @@ export function follow(options: Exploration, script: readonly string[], probe?: 
 function birth({ machine, self, ledger }: Exploration, probe?: Probe): Place {
   const { tenant, key } = parseAddress(self);
   const input = { self, tenant, key, now: BORN_AT };
-  const { live, asks } = initialState(machine, input, { id: 'm0', now: BORN_AT, self });
+  const { live, requests } = initialState(machine, input, { id: 'm0', now: BORN_AT, self });
   probe?.enter(live.snapshot);
   const first = ledger();
   const meta = { id: 'm0', now: BORN_AT, self };
   const cause = { event: { type: 'xstate.init' } };
-  first.take({ name: 'birth', cause, meta, step: { live, asks, outcome: 'moved' } });
+  first.take({ name: 'birth', cause, meta, step: { live, requests, outcome: 'moved' } });
   return { live, now: BORN_AT, depth: 0, ledger: first, path: [] };
 }
 
@@ -263,8 +263,8 @@ function advance(
 const PATH_SHOWN = 12;
 const pathTo = ({ path }: Place, { name }: Deed): string => [...path, name].join(', ');
 
-const textOf = ({ outcome, asks, live }: Step): string =>
-  JSON.stringify({ outcome, asks, row: save(live) });
+const textOf = ({ outcome, requests, live }: Step): string =>
+  JSON.stringify({ outcome, requests, row: save(live) });
 
 /**
  * `expect` for ledgers, which run within a test but are defined outside. It counts no assertions:
@@ -272,9 +272,11 @@ const textOf = ({ outcome, asks, live }: Step): string =>
  */
 export const demand = chai.expect as unknown as typeof expect;
 
-/** The params of all asks of one host action, in order. */
-export const said = <Params>(asks: readonly Ask[], type: string): Params[] =>
-  asks.flatMap((ask) => (ask.kind === 'action' && ask.type === type ? [ask.params as Params] : []));
+/** The params of all requests of one host action, in order. */
+export const said = <Params>(requests: readonly StepRequest[], type: string): Params[] =>
+  requests.flatMap((ask) =>
+    ask.kind === 'action' && ask.type === type ? [ask.params as Params] : [],
+  );
 
 /**
  * Notes every state and every transition that a step passes through, by XState's own inspection.

@@ -132,7 +132,7 @@ export const mutants: readonly Mutant[] = [
     changes: [
       {
         file: `${SHARD}/turn/requests.ts`,
-        find: 'return t.draft.put(TABLE.timer, timerId(ask.due, address, actor.life, ask.key), null);',
+        find: 'return t.draft.put(TABLE.timer, timerId(request.due, address, actor.life, request.key), null);',
         replace: 'return;',
       },
       {

@@ -8,7 +8,7 @@ import { errorData, TroupeError } from '../../../protocols/errors.ts';
 import type { ActorDefinition } from '../../actor/define-actor.ts';
 import type { Registry } from '../../actor/registry.ts';
 import { checkRow } from '../../statechart/check.ts';
-import { type Ask, type Live, initialState, load, save } from '../../statechart/host.ts';
+import { type StepRequest, type Live, initialState, load, save } from '../../statechart/host.ts';
 import { type ActorRow, decodeActorRow, encodeActorRow } from './actor-row.ts';
 import { type Fold, TABLE } from '../commit/fold.ts';
 import type { Keys } from './keys.ts';
@@ -79,7 +79,7 @@ export class ActivatedActors implements ActivatedActorStore {
    * made
    */
   create(t: TurnContext, item: OutItem, definition: ActorDefinition): ActivatedActor {
-    const { live, asks } = initialStateOf(t, item, definition);
+    const { live, requests } = initialStateOf(t, item, definition);
     const supervisor = item.supervise ? item.from : undefined;
     return this.#keep({
       address: item.to,
@@ -94,7 +94,7 @@ export class ActivatedActors implements ActivatedActorStore {
         ...(supervisor ? { supervisor } : {}),
       },
       live,
-      initialRequests: asks,
+      initialRequests: requests,
       unsaved: true,
       usedAt: this.#now(),
     });
@@ -212,7 +212,7 @@ export function initialStateOf(
   t: TurnContext,
   item: OutItem,
   definition: ActorDefinition,
-): { live: Live; asks: Ask[] } {
+): { live: Live; requests: StepRequest[] } {
   const { tenant, key } = parseAddress(item.to);
   return initialState(
     definition.machine,

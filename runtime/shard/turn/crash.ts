@@ -166,10 +166,10 @@ function execute(t: TurnContext, resident: ActivatedActor, item: OutItem): void 
 function restart(t: TurnContext, resident: ActivatedActor, item: OutItem): void {
   dropPending(t, resident);
   const { why: _, ...actor } = resident.actor;
-  const { live, asks } = initialStateOf(t, item, resident.definition);
+  const { live, requests } = initialStateOf(t, item, resident.definition);
   resident.actor = { ...actor, status: 'active', life: t.turnNo };
   resident.live = live;
-  executeRequests(t, resident, asks, undefined);
+  executeRequests(t, resident, requests, undefined);
   t.residents.save(t, resident);
 }
 

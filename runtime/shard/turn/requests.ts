@@ -16,7 +16,7 @@ import type {
   Tell,
 } from '../../../protocols/statechart.ts';
 import { checkAddress } from '../../state/row.ts';
-import type { Ask } from '../../statechart/host.ts';
+import type { StepRequest } from '../../statechart/host.ts';
 import { sortable } from './actor-row.ts';
 import { expiryOf } from './expiry.ts';
 import { TABLE } from '../commit/fold.ts';
@@ -61,66 +61,67 @@ export const timerId = (due: number, actor: Address, life: number, key: string) 
 export function executeRequests(
   t: TurnContext,
   resident: ActivatedActor,
-  asks: readonly Ask[],
+  requests: readonly StepRequest[],
   origin: Origin | undefined,
 ): void {
-  const all = resident.initialRequests.length > 0 ? [...resident.initialRequests, ...asks] : asks;
+  const all =
+    resident.initialRequests.length > 0 ? [...resident.initialRequests, ...requests] : requests;
   resident.initialRequests = [];
-  for (const ask of all) executeRequest(t, resident, ask, origin);
+  for (const request of all) executeRequest(t, resident, request, origin);
   checkPending(t, resident);
 }
 
 function executeRequest(
   t: TurnContext,
   resident: ActivatedActor,
-  ask: Ask,
+  request: StepRequest,
   origin: Origin | undefined,
 ): void {
   const { address, actor } = resident;
-  switch (ask.kind) {
+  switch (request.kind) {
     case 'start':
-      return openIntent(t, resident, ask, origin);
+      return openIntent(t, resident, request, origin);
     case 'stop':
-      return closeIntent(t, intentId(address, actor.life, ask.key));
+      return closeIntent(t, intentId(address, actor.life, request.key));
     case 'timer': {
-      const id = timerId(ask.due, address, actor.life, ask.key);
-      t.draft.put(TABLE.timer, id, Buffer.from(ask.id));
-      t.draft.after.push({ kind: 'arm', due: ask.due, timer: id });
+      const id = timerId(request.due, address, actor.life, request.key);
+      t.draft.put(TABLE.timer, id, Buffer.from(request.id));
+      t.draft.after.push({ kind: 'arm', due: request.due, timer: id });
       return;
     }
     case 'cancel':
-      return t.draft.put(TABLE.timer, timerId(ask.due, address, actor.life, ask.key), null);
+      return t.draft.put(TABLE.timer, timerId(request.due, address, actor.life, request.key), null);
     case 'action':
-      return act(t, resident, ask, origin);
+      return act(t, resident, request, origin);
   }
 }
 
 function openIntent(
   t: TurnContext,
   resident: ActivatedActor,
-  ask: Extract<Ask, { kind: 'start' }>,
+  request: Extract<StepRequest, { kind: 'start' }>,
   origin: Origin | undefined,
 ): void {
-  const effect = resident.definition.effects[ask.src];
+  const effect = resident.definition.effects[request.src];
   if (!effect)
     throw new TroupeError(
       'INTERNAL',
-      `${resident.actor.machine} asks for the effect '${ask.src}', which it does not define`,
+      `${resident.actor.machine} requests the effect '${request.src}', which it does not define`,
     );
-  checkValue(ask.input, `the input of '${ask.src}'`);
-  const id = intentId(resident.address, resident.actor.life, ask.key);
+  checkValue(request.input, `the input of '${request.src}'`);
+  const id = intentId(resident.address, resident.actor.life, request.key);
   const row = encodeIntent({
     actor: resident.address,
     machine: resident.actor.machine,
-    job: ask.id,
-    key: ask.key,
-    src: ask.src,
+    job: request.id,
+    key: request.key,
+    src: request.src,
     cls: effect.class,
     state: 'open',
     attempt: 1,
     epoch: 0,
     at: t.group.now,
-    input: ask.input,
+    input: request.input,
     ...(origin?.traceId ? { traceId: origin.traceId } : {}),
   });
   t.draft.put(TABLE.intent, id, row);
@@ -136,18 +137,18 @@ function closeIntent(t: TurnContext, id: string): void {
 function act(
   t: TurnContext,
   resident: ActivatedActor,
-  ask: Extract<Ask, { kind: 'action' }>,
+  request: Extract<StepRequest, { kind: 'action' }>,
   origin: Origin | undefined,
 ): void {
-  switch (ask.type) {
+  switch (request.type) {
     case 'tell':
-      return tell(t, resident, ask.params as Tell, origin);
+      return tell(t, resident, request.params as Tell, origin);
     case 'reply':
-      return answer(t, resident, ask.params as Reply);
+      return answer(t, resident, request.params as Reply);
     case 'append':
-      return append(t, resident, ask.params as Append);
+      return append(t, resident, request.params as Append);
     case 'publish': {
-      const { topic, event } = ask.params as Publish;
+      const { topic, event } = request.params as Publish;
       if (typeof topic !== 'string' || topic === '')
         throw invalid(
           `${resident.address} publishes to ${JSON.stringify(topic)}, which is no topic`,
@@ -157,9 +158,9 @@ function act(
       return;
     }
     case 'project':
-      return project(t, resident, ask.params as Project);
+      return project(t, resident, request.params as Project);
     case 'deadLetter':
-      return abandon(t, resident, ask.params as DeadLetterAsk, origin);
+      return abandon(t, resident, request.params as DeadLetterAsk, origin);
   }
 }
 

@@ -8,7 +8,7 @@ import { ERRORS, isErrorData, type ErrorCode, type ErrorData } from '../../../pr
 import type { Message, Meta, ReplyRef } from '../../../protocols/statechart.ts';
 import type { ActorDefinition } from '../../actor/define-actor.ts';
 import type { Registry } from '../../actor/registry.ts';
-import type { Ask, Cause, Live } from '../../statechart/host.ts';
+import type { StepRequest, Cause, Live } from '../../statechart/host.ts';
 import type { ActorRow } from './actor-row.ts';
 import { encode } from '../../../protocols/codec.ts';
 import { type Fold, TABLE } from '../commit/fold.ts';
@@ -33,7 +33,7 @@ export type ActivatedActor = {
   actor: Omit<ActorRow, 'row'>;
   live: Live;
   /** requests of its initial state, until the turn that created it executes them */
-  initialRequests: readonly Ask[];
+  initialRequests: readonly StepRequest[];
   /** created by a turn that has not ended yet */
   unsaved: boolean;
   /** shard time of its last use */

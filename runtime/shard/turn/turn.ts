@@ -130,7 +130,7 @@ export function applyCause(
   const undo = { puts: [...t.draft.puts.values()], actor: resident.actor };
   try {
     resident.live = made.live;
-    executeRequests(t, resident, made.asks, item ?? originOf(cause));
+    executeRequests(t, resident, made.requests, item ?? originOf(cause));
     keepActor(t, resident);
     checkSize(t);
   } catch (error) {

@@ -44,7 +44,7 @@ class Agent {
 
   allow(pattern: string, about: Partial<Meta> = { from: own }): Reply {
     const made = this.take({ type: 'agent.allow', pattern, by: 'bo' }, about);
-    return said<Reply>(made.asks, 'reply')[0]!;
+    return said<Reply>(made.requests, 'reply')[0]!;
   }
 
   get context(): AgentContext {
@@ -62,7 +62,7 @@ describe('commands that operators allowed', () => {
   it('are kept with who allowed them, and shown in the row', () => {
     const agent = configured();
     const made = agent.take({ type: 'agent.allow', pattern: 'ls', by: 'bo' }, { from: own });
-    const [row] = said<Project>(made.asks, 'project').map(({ value }) => value as AgentRow);
+    const [row] = said<Project>(made.requests, 'project').map(({ value }) => value as AgentRow);
     expect(row?.allowed).toMatchObject([{ pattern: 'ls', by: 'bo' }]);
     agent.allow('git status', { principal: operator });
     expect(agent.context.allowed).toMatchObject([
@@ -122,10 +122,10 @@ describe('money of a day', () => {
     release();
     release(0.75);
     expect(agent.context).toMatchObject({ tokensToday: 22, costToday: 0.75 });
-    const row = said<Project>(release(0.25).asks, 'project')[0]!.value as AgentRow;
+    const row = said<Project>(release(0.25).requests, 'project')[0]!.value as AgentRow;
     expect(row).toMatchObject({ costTodayUsd: 1 });
-    const { asks } = agent.take({ type: 'agent.admit', runId: 'r1' }, { from: own });
-    expect(JSON.stringify(asks)).toContain('costPerDayUsd');
+    const { requests } = agent.take({ type: 'agent.admit', runId: 'r1' }, { from: own });
+    expect(JSON.stringify(requests)).toContain('costPerDayUsd');
     expect(agent.context.leases).toEqual([]);
   });
 });

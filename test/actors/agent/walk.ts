@@ -68,7 +68,7 @@ class Slots {
   take({ cause, meta, step }: Happened): void {
     const event = cause.event as Message & { runId: string };
     const context = contextOf(step.live);
-    const all = said<Tell>(step.asks, 'tell');
+    const all = said<Tell>(step.requests, 'tell');
     const tells = all.filter(({ to }) => to !== budget);
     for (const told of all) if (told.to === budget) this.#account(told.event as BudgetEvent);
     if (event.type === 'budget.refused') this.places.delete(event.runId);
@@ -106,7 +106,7 @@ class Slots {
     if (/open|crowded/.test(state))
       demand([...this.open].filter((id) => this.nested.has(id))).toEqual([]);
     this.#checkRow(step, meta.now);
-    const asked = said<Reply>(step.asks, 'reply').filter(({ to }) => to?.id === meta.id);
+    const asked = said<Reply>(step.requests, 'reply').filter(({ to }) => to?.id === meta.id);
     const wantsReply =
       event.type === 'agent.configure' ||
       (event.type === 'agent.allow' && meta.reply !== undefined) ||
@@ -135,8 +135,8 @@ class Slots {
     if (event.type === 'budget.configure' && !event.ceilings.runsMax) this.places.clear();
   }
 
-  #checkRow({ live, asks }: Happened['step'], now: number): void {
-    for (const { value } of said<Project>(asks, 'project')) this.row = value as AgentRow;
+  #checkRow({ live, requests }: Happened['step'], now: number): void {
+    for (const { value } of said<Project>(requests, 'project')) this.row = value as AgentRow;
     if (!this.row) return;
     const { waiting } = contextOf(live);
     const running = held(contextOf(live), now);

@@ -24,8 +24,9 @@ class Decided {
 
   take({ cause, meta, step }: Happened): void {
     const event = cause.event;
-    for (const { value } of said<Project>(step.asks, 'project')) this.row = value as ApprovalRow;
-    const replies = said<Reply>(step.asks, 'reply').filter(({ to }) => to);
+    for (const { value } of said<Project>(step.requests, 'project'))
+      this.row = value as ApprovalRow;
+    const replies = said<Reply>(step.requests, 'reply').filter(({ to }) => to);
     const isPerson = meta.from === undefined && meta.principal === operator;
     if (event.type === 'approval.answer' && !isPerson && step.outcome !== 'ignored')
       demand(replies, 'only a person with the role decides').toMatchObject([{ error: {} }]);
@@ -43,7 +44,7 @@ class Decided {
       });
     }
     if (event.type === 'approval.withdraw' && meta.from !== asker)
-      demand(said<Project>(step.asks, 'project'), 'only who asked takes it back').toEqual([]);
+      demand(said<Project>(step.requests, 'project'), 'only who asked takes it back').toEqual([]);
     if (this.row && this.row.state !== 'asked') demand(this.decision).toBeDefined();
   }
 }

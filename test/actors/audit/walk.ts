@@ -26,8 +26,8 @@ class Day {
   take({ cause, step }: Happened): void {
     if (cause.event.type !== 'audit.note') return;
     const { records } = cause.event as unknown as { records: AuditRecord[] };
-    const [reply] = said<Reply>(step.asks, 'reply');
-    const kept = said<Append>(step.asks, 'append').flatMap(({ entries }) => entries);
+    const [reply] = said<Reply>(step.requests, 'reply');
+    const kept = said<Append>(step.requests, 'append').flatMap(({ entries }) => entries);
     if (reply?.error !== undefined) {
       demand(reply.error.code).toBe('INVALID_ARGUMENT');
       demand(kept).toEqual([]);
@@ -36,7 +36,7 @@ class Day {
     this.noted.push(...records);
     demand(kept).toEqual(records.map((one) => ({ type: 'audit.record', ...one })));
     demand(reply?.result).toEqual({ noted: records.length });
-    const [row] = said<Project>(step.asks, 'project');
+    const [row] = said<Project>(step.requests, 'project');
     demand((row?.value as AuditContext | undefined)?.records).toBe(this.noted.length);
   }
 }

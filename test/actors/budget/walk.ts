@@ -38,12 +38,12 @@ class Account {
     const event = cause.event as Message & { runId: string };
     const isFromAgent = meta.from?.startsWith('default/agent/') === true;
     if (event.type.startsWith('budget.') && !isFromAgent) {
-      demand(said<Reply>(step.asks, 'reply')).toMatchObject([{ error: { code: 'FORBIDDEN' } }]);
+      demand(said<Reply>(step.requests, 'reply')).toMatchObject([{ error: { code: 'FORBIDDEN' } }]);
       return;
     }
     const isAgain = this.waits.has(event.runId) || this.#holds(event.runId, meta.now);
     this.#hear(event, isAgain);
-    const tells = said<Tell>(step.asks, 'tell');
+    const tells = said<Tell>(step.requests, 'tell');
     demand(tells.length).toBeLessThanOrEqual(ANSWERS_PER_TURN);
     for (const told of tells) this.#told(told, meta.now, event);
     this.#check(happened);
@@ -91,7 +91,7 @@ class Account {
       const believed = this.believes.get(one) ?? 'budget.opened';
       demand(believed, `what ${one} believes`).toBe(spent ? 'budget.spent' : 'budget.opened');
     }
-    for (const { value } of said<Project>(step.asks, 'project')) {
+    for (const { value } of said<Project>(step.requests, 'project')) {
       const row = value as BudgetRow;
       demand(row.status).toBe(spent ? 'spent' : 'open');
       demand(row.day).toBe(new Date(meta.now).toISOString().slice(0, 10));

@@ -12,7 +12,7 @@ import type { ErrorData } from '../../../protocols/errors.ts';
 import type { RunEnded, SessionReceive } from '../../../protocols/session.ts';
 import type { Message, Meta, Project, Tell } from '../../../protocols/statechart.ts';
 import {
-  type Ask,
+  type StepRequest,
   initialState,
   fired,
   type Live,
@@ -27,14 +27,14 @@ const BORN_AT = 1_000;
 
 export class Driven {
   now = BORN_AT;
-  readonly asks: Ask[] = [];
+  readonly requests: StepRequest[] = [];
   #live: Live;
 
   constructor(more: Partial<ConversationBegin> = {}) {
     const input = { self: SELF, tenant: 'default', key: 'c1', now: BORN_AT };
-    const { live, asks } = initialState(conversationMachine, input, this.#meta());
+    const { live, requests } = initialState(conversationMachine, input, this.#meta());
     this.#live = live;
-    this.asks.push(...asks);
+    this.requests.push(...requests);
     this.send(begin(more));
   }
 
@@ -53,7 +53,7 @@ export class Driven {
     const made = step(conversationMachine, this.#live, cause, this.now);
     if (made.error) throw new Error(made.error.message);
     this.#live = made.live;
-    this.asks.push(...made.asks);
+    this.requests.push(...made.requests);
     return this;
   }
 
@@ -95,8 +95,8 @@ export class Driven {
     return this.#told().filter(({ type }) => type === 'session.receive') as never;
   }
   get row(): ConversationRow {
-    return said<Project>(this.asks, 'project').at(-1)!.value as ConversationRow;
+    return said<Project>(this.requests, 'project').at(-1)!.value as ConversationRow;
   }
 
-  #told = (): Message[] => said<Tell>(this.asks, 'tell').map(({ event }) => event);
+  #told = (): Message[] => said<Tell>(this.requests, 'tell').map(({ event }) => event);
 }

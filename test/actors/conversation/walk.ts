@@ -82,11 +82,11 @@ class Account {
     if (event.type === 'run.ended') this.taken.add((event as unknown as RunEnded).runId);
     if (event.type === 'reply' && event['result'])
       this.taken.add((event['result'] as { runId: string }).runId);
-    for (const tell of said<Tell>(step.asks, 'tell')) this.#told(tell);
-    for (const { value } of said<Project>(step.asks, 'project'))
+    for (const tell of said<Tell>(step.requests, 'tell')) this.#told(tell);
+    for (const { value } of said<Project>(step.requests, 'project'))
       this.row = value as ConversationRow | null;
     if (event.type === 'run.ended' && (event as unknown as RunEnded).runId !== before)
-      demand(step.asks, 'the end of a run that is not awaited changes nothing').toEqual([]);
+      demand(step.requests, 'the end of a run that is not awaited changes nothing').toEqual([]);
     if (step.outcome !== 'ignored') this.#check(happened);
   }
 

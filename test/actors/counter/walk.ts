@@ -13,7 +13,7 @@ class Calls {
   }
 
   take({ cause, step }: Happened): void {
-    const replies = said<Reply>(step.asks, 'reply');
+    const replies = said<Reply>(step.requests, 'reply');
     if (cause.event.type !== 'conformance.count_call') {
       demand(replies).toHaveLength(0);
       return;

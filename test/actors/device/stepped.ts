@@ -76,7 +76,7 @@ export class Stepped {
     this.now = until;
   }
 
-  #take({ live, asks: asked, outcome, error }: ReturnType<typeof step>): void {
+  #take({ live, requests: asked, outcome, error }: ReturnType<typeof step>): void {
     if (outcome === 'failed') throw new Error(error?.message);
     this.#live = live;
     for (const { to, result, error: why } of said<Reply>(asked, 'reply'))

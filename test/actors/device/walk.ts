@@ -80,15 +80,15 @@ class Promised {
   take({ cause, meta, step }: Happened): void {
     const { event } = cause;
     const context = step.live.snapshot.context as DeviceContext;
-    const replies = said<Reply>(step.asks, 'reply');
+    const replies = said<Reply>(step.requests, 'reply');
     this.#invoked(event, meta.id, replies);
     const pending = context.invocations.flatMap(({ askers }) => askers.map(({ id }) => id));
     const isDone = step.live.snapshot.status === 'done';
     if (!isDone) this.#trust(event, meta, context);
-    for (const { value } of said<Project>(step.asks, 'project')) this.row = value as DeviceRow;
+    for (const { value } of said<Project>(step.requests, 'project')) this.row = value as DeviceRow;
     if (!isDone) demand([...this.owed.keys()].toSorted()).toEqual(pending.toSorted());
     else demand(this.owed.size, 'whoever asked was answered before it went').toBe(0);
-    this.#notices(said<Publish>(step.asks, 'publish'), context);
+    this.#notices(said<Publish>(step.requests, 'publish'), context);
     this.#bounds(context);
   }
 

@@ -26,7 +26,7 @@ class Contents {
   take({ cause, step }: Happened): void {
     const event = cause.event as Message & { task_id?: string };
     const context = step.live.snapshot.context as DocumentContext;
-    for (const { value } of said<Project>(step.asks, 'project')) {
+    for (const { value } of said<Project>(step.requests, 'project')) {
       const { version, content, content_hash } = value as DocumentRow;
       demand(version, 'no version number twice').toBe(this.contents.length);
       demand(content_hash).toBe(content === null ? null : contentHashOf(content));
@@ -38,11 +38,14 @@ class Contents {
     demand(step.live.snapshot.value).toBe(context.now.content === null ? 'absent' : 'present');
     demand(context.history.length).toBeLessThanOrEqual(HISTORY_MAX);
     demand(context.settled.length).toBeLessThanOrEqual(SETTLED_MAX);
-    if (event.type.startsWith('agent_data.')) this.#answer(event, step.asks);
+    if (event.type.startsWith('agent_data.')) this.#answer(event, step.requests);
   }
 
-  #answer({ type, task_id }: Message & { task_id?: string }, asks: Happened['step']['asks']): void {
-    const replies = said<Reply>(asks, 'reply');
+  #answer(
+    { type, task_id }: Message & { task_id?: string },
+    requests: Happened['step']['requests'],
+  ): void {
+    const replies = said<Reply>(requests, 'reply');
     demand(replies).toHaveLength(1);
     const { result, error } = replies[0]!;
     if (error || type === 'agent_data.read_document') return;

@@ -26,7 +26,7 @@ const fresh = () =>
 /** The reply of the keyring, and the keyring afterwards. */
 const ask = (live: Live, event: Message, now = NOW) => {
   const made = step(keyringMachine, live, { event: { ...event, meta: meta(now) } }, now);
-  return { live: made.live, ...said<Reply>(made.asks, 'reply')[0]! };
+  return { live: made.live, ...said<Reply>(made.requests, 'reply')[0]! };
 };
 const keysOf = (live: Live) => (live.snapshot.context as KeyringContext).keys;
 const add = (sub: string, publicJwk = newKey()) => ({ type: 'keyring.add', sub, publicJwk });

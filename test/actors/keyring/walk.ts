@@ -57,7 +57,7 @@ class Books implements Ledger {
   }
 
   take({ cause, meta, step }: Happened): void {
-    for (const { key, value } of said<Project>(step.asks, 'project')) {
+    for (const { key, value } of said<Project>(step.requests, 'project')) {
       const row = value as KeyRow | null;
       const before = this.rows.get(key);
       if (row === null) this.rows.delete(key);
@@ -73,7 +73,9 @@ class Books implements Ledger {
     demand(Object.fromEntries(this.rows)).toEqual(keys);
     demand(this.rows.size).toBeLessThanOrEqual(KEYS_MAX);
     const asked = cause.event.type.startsWith('keyring.');
-    demand(said<Reply>(step.asks, 'reply').map(({ to }) => to?.id)).toEqual(asked ? [meta.id] : []);
+    demand(said<Reply>(step.requests, 'reply').map(({ to }) => to?.id)).toEqual(
+      asked ? [meta.id] : [],
+    );
     const good = [...this.rows.values()].filter(({ status }) => /active|retiring/.test(status));
     demand(step.live.snapshot.value).toBe(good.length > 0 ? 'keeping' : 'resting');
     if (good.length > 0) {

@@ -52,7 +52,7 @@ class Listing {
     return made;
   }
 }
-const codeOf = (made: Step) => said<Reply>(made.asks, 'reply')[0]?.error?.code;
+const codeOf = (made: Step) => said<Reply>(made.requests, 'reply')[0]?.error?.code;
 const url = 'https://smith.example';
 
 describe('the listing statechart', () => {
@@ -80,11 +80,11 @@ describe('a listing', () => {
     listing.register(0);
     const beat = { type: 'registry.send_heartbeat' };
     for (const made of [listing.tell(FRESH_MS - 1, beat), listing.register(FRESH_MS - 1)]) {
-      expect(said<Project>(made.asks, 'project')).toEqual([]);
-      expect(said<Reply>(made.asks, 'reply')[0]?.result).toMatchObject({ agent_id: 'smith' });
+      expect(said<Project>(made.requests, 'project')).toEqual([]);
+      expect(said<Reply>(made.requests, 'reply')[0]?.result).toMatchObject({ agent_id: 'smith' });
     }
     const later = listing.tell(FRESH_MS, beat);
-    expect(said<Project>(later.asks, 'project')).toMatchObject([
+    expect(said<Project>(later.requests, 'project')).toMatchObject([
       { value: { last_seen_at: new Date(FRESH_MS).toISOString(), status: 'live' } },
     ]);
   });
@@ -106,7 +106,7 @@ describe('a listing', () => {
     outside.register(0, ada, { url });
     const made = outside.register(1, admin);
     expect(codeOf(made)).toBeUndefined();
-    expect(said<Project>(made.asks, 'project').at(-1)?.value).not.toHaveProperty('url');
+    expect(said<Project>(made.requests, 'project').at(-1)?.value).not.toHaveProperty('url');
   });
 
   it('drops no version that an agent outside offers, before the end that it announced', () => {
@@ -114,7 +114,7 @@ describe('a listing', () => {
     const [first, second] = [spec('metal.forge_nail'), spec('metal.forge_nail', '2.0.0')];
     listing.register(0, ada, { url, actions: [first] });
     const next = { url, actions: [second] };
-    const refused = said<Reply>(listing.register(1, ada, next).asks, 'reply')[0]?.error;
+    const refused = said<Reply>(listing.register(1, ada, next).requests, 'reply')[0]?.error;
     expect(refused?.code).toBe('INVALID_ARGUMENT');
     expect(refused?.message).toMatch(/version 1 of metal.forge_nail .*deprecate_action/);
     expect(codeOf(listing.register(2, ada, { url, actions: [first, second] }))).toBeUndefined();
@@ -138,7 +138,7 @@ describe('a listing', () => {
   it('stays its owner’s when an operator registers it, which approves its actions', () => {
     const listing = new Listing();
     listing.register(0, ada, { url });
-    const rowIn = (made: Step) => said<Project>(made.asks, 'project').at(-1)?.value as AgentRow;
+    const rowIn = (made: Step) => said<Project>(made.requests, 'project').at(-1)?.value as AgentRow;
     expect(rowIn(listing.register(1, admin, { url })).claims).toEqual({
       owner: 'ada',
       since: { 'metal.forge_nail': new Date(0).toISOString() },

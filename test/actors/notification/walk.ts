@@ -16,11 +16,11 @@ class Seen {
   }
 
   take({ step }: Happened): void {
-    for (const { value } of said<Project>(step.asks, 'project'))
+    for (const { value } of said<Project>(step.requests, 'project'))
       this.row = value as NotificationRow | null;
-    this.told += said<Publish>(step.asks, 'publish').length;
+    this.told += said<Publish>(step.requests, 'publish').length;
     demand(this.told, 'watchers are told once').toBeLessThanOrEqual(1);
-    for (const { to, result, error } of said<Reply>(step.asks, 'reply')) {
+    for (const { to, result, error } of said<Reply>(step.requests, 'reply')) {
       if (!to) continue;
       demand(this.row?.state).toBe(error ? 'failed' : 'sent');
       if (error) continue;

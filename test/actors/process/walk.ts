@@ -73,7 +73,7 @@ class WorkRecord {
   take(happened: Happened): void {
     const { cause, meta, step } = happened;
     const before = this.lastTask;
-    for (const { to, event, ask } of said<Tell>(step.asks, 'tell')) {
+    for (const { to, event, ask } of said<Tell>(step.requests, 'tell')) {
       if (event.type === 'task.cancel') {
         demand(to, 'only what runs is cancelled').toBe(before);
         continue;
@@ -86,9 +86,9 @@ class WorkRecord {
       this.lastTask = to;
       if (event.type === 'approval.ask') this.questioned = outline[contextOf(step.live).at]!.name;
     }
-    for (const { value } of said<Project>(step.asks, 'project')) this.row = value as ProcessRow;
+    for (const { value } of said<Project>(step.requests, 'project')) this.row = value as ProcessRow;
     this.#deed(cause.event, meta.from, before);
-    for (const reply of said<Reply>(step.asks, 'reply'))
+    for (const reply of said<Reply>(step.requests, 'reply'))
       this.#lastWord(reply, contextOf(step.live));
   }
 

@@ -61,7 +61,8 @@ class Hand {
   say(event: Message): Reply | undefined {
     const meta = { ...this.#meta(), reply: { id: `a${this.#ids}` } };
     return said<Reply>(
-      this.#take(step(scheduleMachine, this.live, { event: { ...event, meta } }, this.now)).asks,
+      this.#take(step(scheduleMachine, this.live, { event: { ...event, meta } }, this.now))
+        .requests,
       'reply',
     )[0];
   }
@@ -107,7 +108,7 @@ class Hand {
   #take(made: Step): Step {
     if (made.outcome === 'failed') throw new Error(made.error?.message);
     this.live = made.live;
-    for (const { event } of said<Tell>(made.asks, 'tell')) this.sent.push(event);
+    for (const { event } of said<Tell>(made.requests, 'tell')) this.sent.push(event);
     return made;
   }
 }

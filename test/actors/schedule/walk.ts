@@ -23,7 +23,7 @@ class Seen {
 
   take({ meta, step }: Happened): void {
     const { firing, runs } = step.live.snapshot.context as ScheduleContext;
-    for (const { event } of said<Tell>(step.asks, 'tell')) {
+    for (const { event } of said<Tell>(step.requests, 'tell')) {
       if (event.type === 'session.reset') continue;
       const { runId } = event as unknown as { runId: string };
       demand(this.runIds, 'no time is fired for twice').not.toContain(runId);
@@ -32,11 +32,11 @@ class Seen {
       demand(firedAt).toBe(meta.now);
       if (dueAt !== undefined) demand(dueAt, 'never early').toBeLessThanOrEqual(firedAt);
     }
-    for (const { index, value } of said<Project>(step.asks, 'project')) {
+    for (const { index, value } of said<Project>(step.requests, 'project')) {
       if (index !== SCHEDULES_INDEX) continue;
       this.row = value as ScheduleRow | null;
     }
-    for (const { to, error } of said<Reply>(step.asks, 'reply')) {
+    for (const { to, error } of said<Reply>(step.requests, 'reply')) {
       if (to && !error) continue;
       if (error) demand(error.message).toMatch(/job/);
     }
@@ -44,7 +44,7 @@ class Seen {
       demand(this.row.state === 'running', 'the row says what is').toBe(firing !== null);
     if (this.row?.state === 'waiting') demand(this.row.nextAt).toBeGreaterThan(0);
     demand(runs.every(({ status }) => status !== 'running')).toBe(true);
-    for (const { event } of said<Publish>(step.asks, 'publish'))
+    for (const { event } of said<Publish>(step.requests, 'publish'))
       demand((event as ScheduleChange).row.jobId).toBe('mail');
   }
 }

@@ -29,8 +29,8 @@ class Numbers implements Ledger {
     return new Numbers(this);
   }
 
-  take({ cause, meta, step: { asks, live } }: Happened): void {
-    const tells = said<Tell>(asks, 'tell');
+  take({ cause, meta, step: { requests, live } }: Happened): void {
+    const tells = said<Tell>(requests, 'tell');
     if (cause.event.type !== 'sequence.pass') return demand(tells).toEqual([]);
     const { seq } = cause.event as unknown as SequencePass;
     const [{ to: task, event } = {}] = tells;

@@ -66,7 +66,7 @@ export class Account implements Ledger {
   }
 
   take({ cause, meta, step }: Happened): void {
-    const { asks, live } = step;
+    const { requests: asks, live } = step;
     if (cause.event.type === 'reply' && meta.from) this.asked.delete(meta.from);
     if (cause.event.type === 'agent.admitted') this.leases.add(cause.event['lease'] as number);
     for (const { entries } of said<Append>(asks, 'append'))

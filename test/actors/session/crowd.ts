@@ -241,10 +241,11 @@ export class Crowd {
     if (made.outcome === 'failed') throw new Error(made.error?.message);
     if (isDone(made.live)) this.actors.delete(at);
     else this.actors.set(at, made.live);
-    for (const { entries } of said<Append>(made.asks, 'append'))
+    for (const { entries } of said<Append>(made.requests, 'append'))
       for (const entry of entries as SessionEntry[]) this.entries.push({ key, entry });
-    for (const { to, event, ask } of said<Tell>(made.asks, 'tell')) this.#post(at, to, event, ask);
-    for (const one of said<Reply>(made.asks, 'reply')) this.#reply(at, one);
+    for (const { to, event, ask } of said<Tell>(made.requests, 'tell'))
+      this.#post(at, to, event, ask);
+    for (const one of said<Reply>(made.requests, 'reply')) this.#reply(at, one);
   }
 
   #reply(from: Address, { to, result, error }: Reply): void {

@@ -17,7 +17,7 @@ import type {
   Tell,
 } from '../../../protocols/statechart.ts';
 import {
-  type Ask,
+  type StepRequest,
   initialState,
   type Cause,
   failed,
@@ -141,18 +141,18 @@ export class Driven {
     const made = step(sessionMachine, this.#live, cause, this.#now);
     if (made.error) throw new Error(made.error.message);
     this.#live = made.live;
-    const heard = new Said(made.asks);
+    const heard = new Said(made.requests);
     for (const { key, value } of heard.rows('runs')) this.rows.set(key, value as RunRow);
     this.entries.push(...heard.entries);
-    for (const ask of made.asks) if (ask.kind === 'start') this.started.set(ask.id, ask.input);
+    for (const ask of made.requests) if (ask.kind === 'start') this.started.set(ask.id, ask.input);
     return heard;
   }
 }
 
 /** What one step requested of the host. */
 export class Said {
-  readonly #asks: readonly Ask[];
-  constructor(asks: readonly Ask[]) {
+  readonly #asks: readonly StepRequest[];
+  constructor(asks: readonly StepRequest[]) {
     this.#asks = asks;
   }
   get entries(): SessionEntry[] {

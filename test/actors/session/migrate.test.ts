@@ -103,7 +103,7 @@ describe('a session that version 1 stored', () => {
     );
     expect(made.error).toBeUndefined();
     expect(made.live.snapshot.value).toEqual({ running: { working: 'thinking' } });
-    const [tools] = said<Append>(made.asks, 'append');
+    const [tools] = said<Append>(made.requests, 'append');
     expect(tools!.entries).toMatchObject([{ type: 'tool', callId: 'c0', runId: 'r1' }]);
     const context = made.live.snapshot.context as SessionContext;
     expect(context.run).toMatchObject({ entries: 3, planned: [], isAssembled: true });
@@ -155,7 +155,7 @@ describe('a session that was stored before agents could talk', () => {
       const made = step(sessionMachine, live, cause, now);
       expect(made.error).toBeUndefined();
       live = made.live;
-      return said<Tell>(made.asks, 'tell').map(({ event }) => event.type);
+      return said<Tell>(made.requests, 'tell').map(({ event }) => event.type);
     };
     const say = (event: object) => take({ event: { ...event, meta: metaOf() } as never });
     const done = (id: string, output: unknown) =>

@@ -5,7 +5,7 @@ import type { RunEnded, RunEvent, SessionReceive } from '../../../protocols/sess
 import type { Message, Project, Publish, Tell } from '../../../protocols/statechart.ts';
 import type { SubagentEnded, SubagentRow } from '../../../protocols/subagent.ts';
 import {
-  type Ask,
+  type StepRequest,
   initialState,
   type Cause,
   fired,
@@ -20,7 +20,7 @@ class Driven {
   #live: Live;
   #now = 1_000;
   #turn = 0;
-  asks: readonly Ask[] = [];
+  requests: readonly StepRequest[] = [];
 
   constructor() {
     const input = { self, tenant: 'default', key: ID, now: this.#now };
@@ -46,7 +46,7 @@ class Driven {
     const made = step(subagentMachine, this.#live, cause, this.#now);
     demand(made.outcome, `outcome of ${cause.event.type}`).toBe('moved');
     this.#live = made.live;
-    this.asks = made.asks;
+    this.requests = made.requests;
     return this;
   }
 
@@ -55,10 +55,10 @@ class Driven {
   }
 
   get row(): SubagentRow {
-    return said<Project>(this.asks, 'project').at(-1)!.value as SubagentRow;
+    return said<Project>(this.requests, 'project').at(-1)!.value as SubagentRow;
   }
   get tells(): readonly Tell[] {
-    return said<Tell>(this.asks, 'tell');
+    return said<Tell>(this.requests, 'tell');
   }
   get end(): SubagentEnded {
     return this.tells.map(({ event }) => event)[0] as unknown as SubagentEnded;
@@ -165,15 +165,15 @@ describe('the end', () => {
 
   it('is sent to the session that has adopted the subagent, and shown there', () => {
     const subagent = running().take({ type: 'subagent.move', parent: OTHER }, PARENT);
-    expect(said<Project>(subagent.asks, 'project').map(({ key, value }) => [key, !!value])).toEqual(
-      [
-        [`${PARENT}|${ID}`, false],
-        [`${OTHER}|${ID}`, true],
-      ],
-    );
+    expect(
+      said<Project>(subagent.requests, 'project').map(({ key, value }) => [key, !!value]),
+    ).toEqual([
+      [`${PARENT}|${ID}`, false],
+      [`${OTHER}|${ID}`, true],
+    ]);
     subagent.take(ended({}), CHILD);
     expect(subagent.tells.map(({ to }) => to)).toEqual([sessionOf(OTHER)]);
-    const [{ event }] = said<Publish>(subagent.asks, 'publish') as [Publish];
+    const [{ event }] = said<Publish>(subagent.requests, 'publish') as [Publish];
     expect(event as unknown as RunEvent).toMatchObject({ sessionKey: OTHER, phase: 'end' });
   });
 

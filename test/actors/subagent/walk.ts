@@ -14,7 +14,13 @@ import {
   type SubagentTerms,
 } from '../../../protocols/subagent.ts';
 import { timerName } from '../../../runtime/statechart/facts.ts';
-import { type Ask, fired, isDone, type Live, step } from '../../../runtime/statechart/host.ts';
+import {
+  type StepRequest,
+  fired,
+  isDone,
+  type Live,
+  step,
+} from '../../../runtime/statechart/host.ts';
 import { demand, type Exploration, type Happened, type Move, said } from '../../charts/coverage.ts';
 
 export const ID = 's1';
@@ -53,11 +59,11 @@ class World {
     return Object.assign(new World(), this);
   }
 
-  take({ name, cause, meta, step: { asks, live, outcome } }: Happened): void {
+  take({ name, cause, meta, step: { requests, live, outcome } }: Happened): void {
     const { event } = cause;
-    this.hear(asks);
+    this.hear(requests);
     if (isGivenBack(name)) this.ends = this.ends.slice(0, -1);
-    const replies = said<Reply>(asks, 'reply').filter(({ to }) => to?.id === meta.id);
+    const replies = said<Reply>(requests, 'reply').filter(({ to }) => to?.id === meta.id);
     demand(replies.length).toBeLessThanOrEqual(1);
     const isAsked = event.type === 'subagent.kill' || event.type === 'subagent.steer';
     if (isAsked && outcome !== 'ignored')
@@ -66,10 +72,10 @@ class World {
     comesToItsReport(live, meta.now, this);
   }
 
-  hear(asks: readonly Ask[]): void {
-    for (const { to, event } of said<Tell>(asks, 'tell')) this.told(to, event);
-    for (const { event } of said<Publish>(asks, 'publish')) this.published(event as never);
-    for (const { key, value } of said<Project>(asks, 'project')) {
+  hear(requests: readonly StepRequest[]): void {
+    for (const { to, event } of said<Tell>(requests, 'tell')) this.told(to, event);
+    for (const { event } of said<Publish>(requests, 'publish')) this.published(event as never);
+    for (const { key, value } of said<Project>(requests, 'project')) {
       const rows = new Map(this.rows);
       if (value === null) rows.delete(key);
       else rows.set(key, value as SubagentRow);
@@ -142,7 +148,7 @@ function comesToItsReport(from: Live, at: number, world: World): void {
     const timer = timerName(subagentMachine, id);
     demand(next.outcome, timer).not.toBe('failed');
     passed.add(String(timer));
-    seen.hear(next.asks);
+    seen.hear(next.requests);
     live = next.live;
     if (live.snapshot.matches('reported')) passed.add('reported');
   }

@@ -71,7 +71,7 @@ class Care implements Ledger {
     const { outbox, waiting, plan, children } = contextOf(step.live);
     if (event.type === 'supervision.down' && step.outcome !== 'ignored')
       this.failed.add(event.child);
-    const tells = said<Tell>(step.asks, 'tell');
+    const tells = said<Tell>(step.requests, 'tell');
     demand(tells.length).toBeLessThanOrEqual(BATCH + 1);
     for (const { to, event: order, lane, supervise } of tells) {
       if (/^(sys|supervisor)\./.test(order.type)) {
@@ -91,13 +91,16 @@ class Care implements Ledger {
     const gaveUp = halted && !this.halted && event.type === 'supervision.down';
     demand(told.map(({ to }) => to)).toEqual(gaveUp ? [plan.parent] : []);
     this.halted = halted;
-    for (const { value } of said<Project>(step.asks, 'project')) this.row = value as SupervisorRow;
+    for (const { value } of said<Project>(step.requests, 'project'))
+      this.row = value as SupervisorRow;
     const status = halted ? 'halted' : state.includes('unconfigured') ? undefined : 'supervising';
     demand(this.row?.status).toBe(status);
     if (status)
       demand(this.row).toMatchObject({ children: children.length, strategy: plan.strategy });
     const asked = /^supervisor\.(start|add|remove)$/.test(event.type) && step.outcome !== 'ignored';
-    demand(said<Reply>(step.asks, 'reply').map(({ to }) => to?.id)).toEqual(asked ? [meta.id] : []);
+    demand(said<Reply>(step.requests, 'reply').map(({ to }) => to?.id)).toEqual(
+      asked ? [meta.id] : [],
+    );
   }
 }
 
@@ -183,8 +186,8 @@ export function conversation(...events: Message[]): { told: string[]; replies: R
   const ledger: Ledger = {
     copy: () => ledger,
     take: ({ step }) => {
-      replies.push(...said<Reply>(step.asks, 'reply'));
-      for (const { to, event } of said<Tell>(step.asks, 'tell'))
+      replies.push(...said<Reply>(step.requests, 'reply'));
+      for (const { to, event } of said<Tell>(step.requests, 'tell'))
         told.push(`${event.type} ${to.split('/').at(-1)}`);
     },
   };

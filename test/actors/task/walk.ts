@@ -44,27 +44,27 @@ class Account implements Ledger {
     return new Account(this);
   }
 
-  take({ cause, meta, step: { asks, live, outcome } }: Happened): void {
+  take({ cause, meta, step: { requests, live, outcome } }: Happened): void {
     const { view } = contextOf(live);
-    this.#hear(said<Publish>(asks, 'publish'), view);
+    this.#hear(said<Publish>(requests, 'publish'), view);
     const before = this.row;
-    for (const { index, key, value } of said<Project>(asks, 'project')) {
+    for (const { index, key, value } of said<Project>(requests, 'project')) {
       if (index === 'tasks') this.row = value as TaskRow | null;
       else demand(key).toBe('job-1|1');
     }
     this.#checkRow(before, live);
     if (meta.reply && outcome !== 'ignored') this.owed.add(meta.reply.id);
-    for (const reply of said<Reply>(asks, 'reply')) this.#settle(reply, view);
+    for (const reply of said<Reply>(requests, 'reply')) this.#settle(reply, view);
     if (live.snapshot.status === 'done' || (view && isFinal(view.state))) {
       demand([...this.owed], 'who asked and was not answered').toEqual([]);
       demand(contextOf(live).work).toBeNull();
     }
-    for (const { to, event, principal } of said<Tell>(asks, 'tell')) {
+    for (const { to, event, principal } of said<Tell>(requests, 'tell')) {
       demand(to).toBe(performer);
       demand(principal).toEqual(envelopeOf().principal);
       demand(event['task_id']).toBe('1');
     }
-    if (cause.event.type === 'xstate.init') demand(asks).toEqual([]);
+    if (cause.event.type === 'xstate.init') demand(requests).toEqual([]);
   }
 
   /** The newest event of each turn that has some; they are numbered from 1 without gaps. */

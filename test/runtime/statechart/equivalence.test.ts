@@ -14,7 +14,7 @@ import {
 } from 'xstate';
 import type { Message } from '../../../protocols/statechart.ts';
 import {
-  type Ask,
+  type StepRequest,
   initialState,
   type Cause,
   failed,
@@ -97,7 +97,7 @@ function follow(
 }
 
 /** Catches a stop or cancel of something that was never started. */
-function assertOpen(was: boolean, ask: Ask): void {
+function assertOpen(was: boolean, ask: StepRequest): void {
   if (!was) throw new Error(`nothing is open for ${JSON.stringify(ask)}`);
 }
 
@@ -107,7 +107,7 @@ class World {
   readonly timers = new Map<string, { id: string; due: number }>();
   actions: string[] = [];
 
-  carry(asks: readonly Ask[]): void {
+  carry(asks: readonly StepRequest[]): void {
     this.actions = [];
     for (const ask of asks) {
       if (ask.kind === 'start')
@@ -173,7 +173,7 @@ function sideBySide(machine: AnyStateMachine, picks: readonly number[]): void {
       const first = initialState(machine, input, { ...meta, now });
       const [snapshot, actions] = initialTransition(machine, input);
       official = snapshot as AnyMachineSnapshot;
-      world.carry(first.asks);
+      world.carry(first.requests);
       open = follow(nothing(), actions, official, now);
       row = compare(first.live, world, official, open);
       continue;
@@ -200,7 +200,7 @@ function sideBySide(machine: AnyStateMachine, picks: readonly number[]): void {
     if (cause.job) delete open.jobs[cause.job.id];
     if (cause.timer) delete open.timers[cause.timer.id];
     official = expected[0];
-    world.carry(answer.asks);
+    world.carry(answer.requests);
     open = follow(open, expected[1], official, now);
     row = compare(answer.live, world, official, open);
   }

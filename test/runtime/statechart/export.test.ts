@@ -129,13 +129,13 @@ describe('the TypeScript export', () => {
       const { live } = initialState(machine, input, meta);
       const {
         outcome,
-        asks,
+        requests,
         live: next,
       } = step(machine, live, { event: { type: 'order.pay', total, meta } }, 1000);
       return {
         outcome,
         context: next.snapshot.context as unknown,
-        starts: asks.filter((ask) => ask.kind === 'start').length,
+        starts: requests.filter((ask) => ask.kind === 'start').length,
       };
     };
     expect(pay(order, 7)).toMatchObject({ outcome: 'moved' });

@@ -23,8 +23,8 @@ describe('a timer', () => {
     [Number.POSITIVE_INFINITY, Number.MAX_SAFE_INTEGER],
     [2 ** 60, Number.MAX_SAFE_INTEGER],
   ])('of %d ms is due at %d', (delay, due) => {
-    const { live, asks } = initialState(withDelay(delay), input, meta);
-    expect(asks).toEqual([{ kind: 'timer', id: 'xstate.after.soon.m.a', key: '0.0', due }]);
+    const { live, requests } = initialState(withDelay(delay), input, meta);
+    expect(requests).toEqual([{ kind: 'timer', id: 'xstate.after.soon.m.a', key: '0.0', due }]);
     expect(live.snapshot.value).toBe('a');
   });
 
@@ -61,7 +61,7 @@ describe('a timer', () => {
     });
     const once = after(machine, begin(machine), { type: 'again' });
     const twice = send(machine, once, { type: 'again' }, 1003);
-    expect(twice.asks).toEqual([
+    expect(twice.requests).toEqual([
       { kind: 'cancel', id: 'bell', key: '1.0', due: 1005 },
       { kind: 'timer', id: 'bell', key: '2.0', due: 1008 },
     ]);

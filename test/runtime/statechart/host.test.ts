@@ -28,9 +28,9 @@ function freeze<T>(value: T): T {
 
 describe('a step', () => {
   it('answers the asks of a transition in the order of the chart', () => {
-    const { outcome, asks, live } = charging();
+    const { outcome, requests, live } = charging();
     expect(outcome).toBe('moved');
-    expect(asks).toEqual([
+    expect(requests).toEqual([
       { kind: 'action', type: 'reply', params: { to: { id: 'm1' }, result: { total: 5 } } },
       { kind: 'timer', id: 'xstate.after.patience.order.charging', key: '1.1', due: 31_000 },
       { kind: 'start', id: 'charge', src: 'charge', key: '1.2', input: { total: 5, attempt: 1 } },
@@ -70,13 +70,13 @@ describe('a step', () => {
 
   it('cancels the timer and keeps no job of the state it leaves by an outcome', () => {
     const { live } = charging();
-    const { asks, live: next } = step(
+    const { requests, live: next } = step(
       order,
       live,
       settled('charge', job(live, 'charge'), { receipt: 'r' }, meta),
       2000,
     );
-    expect(asks).toEqual([
+    expect(requests).toEqual([
       { kind: 'cancel', id: 'xstate.after.patience.order.charging', key: '1.1', due: 31_000 },
       { kind: 'start', id: 'pack', src: 'pack', key: '2.2', input: { receipt: 'r' } },
     ]);
@@ -85,8 +85,8 @@ describe('a step', () => {
   });
 
   it('stops the job of a state that is left while it runs', () => {
-    const { asks, live } = send(order, charging().live, { type: 'order.cancel' });
-    expect(asks.map(({ kind }) => kind)).toEqual(['cancel', 'stop']);
+    const { requests, live } = send(order, charging().live, { type: 'order.cancel' });
+    expect(requests.map(({ kind }) => kind)).toEqual(['cancel', 'stop']);
     expect(isDone(live)).toBe(true);
     expect(outputOf(live)).toEqual({ receipt: null });
   });
@@ -95,15 +95,15 @@ describe('a step', () => {
     const begun = after(player, begin(player), { type: 'power' }, { type: 'play' });
     const shown = step(player, begun, settled('fetch', job(begun, 'fetch'), 1, meta), 1000).live;
     expect(shown.jobs).toEqual({ fetch: { src: 'fetch', key: '2.0', settled: true } });
-    const { asks, live } = send(player, shown, { type: 'stop' });
-    expect(asks.map(({ kind }) => kind)).toEqual(['cancel']);
+    const { requests, live } = send(player, shown, { type: 'stop' });
+    expect(requests.map(({ kind }) => kind)).toEqual(['cancel']);
     expect(live.jobs).toEqual({});
   });
 
   it('starts a reentered job under a new key and drops the outcome of the old one', () => {
     const first = after(player, begin(player), { type: 'power' }, { type: 'play' });
     const again = send(player, first, { type: 'play' });
-    expect(again.asks).toEqual([
+    expect(again.requests).toEqual([
       { kind: 'stop', id: 'fetch', key: '2.0' },
       { kind: 'start', id: 'fetch', src: 'fetch', key: '3.1', input: { plays: 1 } },
     ]);
@@ -131,9 +131,9 @@ describe('a step', () => {
 
   it('asks nothing for a job and a timer that are begun and ended in one step', () => {
     const tired = after(maze, begin(maze), { type: 'walk', far: 1 });
-    const { asks, live } = send(maze, tired, { type: 'walk', far: 1 });
+    const { requests, live } = send(maze, tired, { type: 'walk', far: 1 });
     expect(live.snapshot.value).toBe('porch');
-    expect(asks).toMatchObject([
+    expect(requests).toMatchObject([
       { type: 'publish' },
       { kind: 'timer', id: 'xstate.after.nap.maze.porch', due: 1003 },
     ]);
@@ -152,7 +152,7 @@ describe('a step', () => {
     const moving = after(player, begin(player), { type: 'power' }, { type: 'play' });
     const ticked = send(player, moving, { type: 'tick' });
     expect(ticked.outcome).toBe('unchanged');
-    expect(ticked.asks).toHaveLength(1);
+    expect(ticked.requests).toHaveLength(1);
     expect(ticked.live.seq).toBe(moving.seq + 1);
   });
 
@@ -186,13 +186,13 @@ describe('a step', () => {
       after: { soon: {} },
       states: { a: { on: { end: 'b' } }, b: { type: 'final' } },
     });
-    const { live, asks } = initialState(machine, input, meta);
-    expect(asks.map((ask) => ask.kind === 'timer' && ask.id)).toEqual([
+    const { live, requests } = initialState(machine, input, meta);
+    expect(requests.map((ask) => ask.kind === 'timer' && ask.id)).toEqual([
       'raise.0.0',
       'xstate.after.soon.m',
     ]);
     const ended = send(machine, live, { type: 'end' });
-    expect(ended.asks.map((ask) => ask.kind === 'cancel' && ask.id).sort()).toEqual([
+    expect(ended.requests.map((ask) => ask.kind === 'cancel' && ask.id).sort()).toEqual([
       'raise.0.0',
       'xstate.after.soon.m',
     ]);
@@ -248,8 +248,8 @@ describe('a stored machine', () => {
       on: { sound: { audible: 'loud' }, film: { moving: 'loading' } },
     });
     expect(live.snapshot.hasTag('noisy')).toBe(true);
-    const { asks } = send(player, live, { type: 'power' });
-    expect(asks.map((ask) => ask.kind).sort()).toEqual(['cancel', 'stop']);
+    const { requests } = send(player, live, { type: 'power' });
+    expect(requests.map((ask) => ask.kind).sort()).toEqual(['cancel', 'stop']);
   });
 
   it('that no machine can have is refused', () => {

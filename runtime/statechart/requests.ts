@@ -9,7 +9,7 @@ import type { AnyMachineSnapshot, AnyStateMachine, EventObject } from 'xstate';
 import { TroupeError } from '../../protocols/errors.ts';
 import { type HostActionName, hostActions } from '../../protocols/statechart.ts';
 import { factsOf } from './facts.ts';
-import type { ArmedTimer, Ask, Job, Live } from './live.ts';
+import type { ArmedTimer, StepRequest, Job, Live } from './live.ts';
 
 /** What XState hands out instead of doing it. */
 export type Action = { readonly type: string; readonly params: unknown };
@@ -21,7 +21,7 @@ export type Draft = {
   jobs: Readonly<Record<string, Job>>;
   timers: Readonly<Record<string, ArmedTimer>>;
   readonly before: Pick<Live, 'jobs' | 'timers'>;
-  readonly asks: Ask[];
+  readonly requests: StepRequest[];
 };
 export const NOTHING: Draft['before'] = { jobs: {}, timers: {} };
 
@@ -62,7 +62,7 @@ export function fold(machine: AnyStateMachine, draft: Draft, actions: readonly A
         break;
       default:
         if (!Object.hasOwn(hostActions, type)) throw foreignAction(type);
-        draft.asks.push({ kind: 'action', type: type as HostActionName, params });
+        draft.requests.push({ kind: 'action', type: type as HostActionName, params });
     }
   }
   if (draft.snapshot.status !== 'active') sweep(draft);
@@ -85,7 +85,7 @@ function openJob(
   }
   if (draft.jobs[id]) closeJob(draft, id);
   draft.jobs = { ...draft.jobs, [id]: { src, key } };
-  draft.asks.push({ kind: 'start', id, src, key, input });
+  draft.requests.push({ kind: 'start', id, src, key, input });
   // The snapshot keeps a stand-in with two fields for XState's actor, which would hold the input in
   // memory.
   if (draft.snapshot.children[id] === actorRef) draft.snapshot.children[id] = stub(id, src);
@@ -116,7 +116,7 @@ function closeJob(draft: Draft, id: string): void {
   if (!job) return;
   draft.jobs = without(draft.jobs, id);
   if (job.settled) return;
-  if (job === draft.before.jobs[id]) draft.asks.push({ kind: 'stop', id, key: job.key });
+  if (job === draft.before.jobs[id]) draft.requests.push({ kind: 'stop', id, key: job.key });
   else annul(draft, job.key);
 }
 
@@ -134,7 +134,7 @@ function armTimer(draft: Draft, key: string, { event, id = `raise.${key}`, delay
   cancelTimer(draft, id);
   const due = dueAt(draft.now, delay);
   draft.timers = { ...draft.timers, [id]: { due, at: draft.now, key, event } };
-  draft.asks.push({ kind: 'timer', id, key, due });
+  draft.requests.push({ kind: 'timer', id, key, due });
 }
 
 /**
@@ -150,14 +150,16 @@ function cancelTimer(draft: Draft, id: string): void {
   draft.timers = without(draft.timers, id);
   if (timer.fired) return;
   if (timer === draft.before.timers[id])
-    draft.asks.push({ kind: 'cancel', id, key: timer.key, due: timer.due });
+    draft.requests.push({ kind: 'cancel', id, key: timer.key, due: timer.due });
   else annul(draft, timer.key);
 }
 
 /** Requested and cancelled within one step: the host does not see it. */
-function annul({ asks }: Draft, key: string): void {
-  asks.splice(
-    asks.findIndex((ask) => (ask.kind === 'start' || ask.kind === 'timer') && ask.key === key),
+function annul({ requests }: Draft, key: string): void {
+  requests.splice(
+    requests.findIndex(
+      (request) => (request.kind === 'start' || request.kind === 'timer') && request.key === key,
+    ),
     1,
   );
 }
