@@ -66,16 +66,16 @@ export class Account implements Ledger {
   }
 
   take({ cause, meta, step }: Happened): void {
-    const { requests: asks, live } = step;
+    const { requests, live } = step;
     if (cause.event.type === 'reply' && meta.from) this.asked.delete(meta.from);
     if (cause.event.type === 'agent.admitted') this.leases.add(cause.event['lease'] as number);
-    for (const { entries } of said<Append>(asks, 'append'))
+    for (const { entries } of said<Append>(requests, 'append'))
       for (const entry of entries as SessionEntry[]) this.#write(entry, cause.event);
-    for (const { event } of said<Publish>(asks, 'publish'))
+    for (const { event } of said<Publish>(requests, 'publish'))
       this.#hear(event as unknown as RunEvent);
-    for (const tell of said<Tell>(asks, 'tell')) this.#tell(tell);
-    for (const project of said<Project>(asks, 'project')) this.#show(project);
-    this.#checkReplies(cause.event, said<Reply>(asks, 'reply'), meta.id);
+    for (const tell of said<Tell>(requests, 'tell')) this.#tell(tell);
+    for (const project of said<Project>(requests, 'project')) this.#show(project);
+    this.#checkReplies(cause.event, said<Reply>(requests, 'reply'), meta.id);
     this.#checkContext(contextOf(live));
     this.#checkOwed(contextOf(live));
   }

@@ -101,7 +101,7 @@ function assertOpen(was: boolean, ask: StepRequest): void {
   if (!was) throw new Error(`nothing is open for ${JSON.stringify(ask)}`);
 }
 
-/** Carries out what the host asks, by id and key as a shard does. */
+/** Carries out what the host requests, by id and key as a shard does. */
 class World {
   readonly jobs = new Map<string, { id: string; input: string }>();
   readonly timers = new Map<string, { id: string; due: number }>();
@@ -184,13 +184,13 @@ function sideBySide(machine: AnyStateMachine, picks: readonly number[]): void {
     steps++;
     const key = cause.job?.key ?? cause.timer?.key;
     if (key?.startsWith('x')) {
-      expect(answer).toMatchObject({ asks: [], outcome: 'stale' });
+      expect(answer).toMatchObject({ requests: [], outcome: 'stale' });
       expect(answer.live).toBe(live);
       continue;
     }
     const expected = publicStep(machine, official, cause.event);
     if (!expected) {
-      expect(answer).toMatchObject({ asks: [], outcome: 'failed' });
+      expect(answer).toMatchObject({ requests: [], outcome: 'failed' });
       expect(answer.live).toBe(live);
       continue;
     }

@@ -46,7 +46,7 @@ describe('a timer', () => {
     const live = begin(machine);
     const cause = fired(live, 'xstate.after.soon.m.a', '0.0', meta);
     const first = step(machine, live, cause, 1005);
-    expect(first).toMatchObject({ outcome: 'unchanged', asks: [] });
+    expect(first).toMatchObject({ outcome: 'unchanged', requests: [] });
     expect(first.live.timers['xstate.after.soon.m.a']).toMatchObject({ fired: true });
     expect(step(machine, first.live, cause, 1005).outcome).toBe('stale');
   });
@@ -78,7 +78,7 @@ describe('a machine that fails', () => {
   it('leaves the step with the state before and says where, on what and why', () => {
     const live = begin(maze);
     const answer = send(maze, live, { type: 'fail' });
-    expect(answer).toMatchObject({ outcome: 'failed', asks: [], error: { code: 'INTERNAL' } });
+    expect(answer).toMatchObject({ outcome: 'failed', requests: [], error: { code: 'INTERNAL' } });
     expect(answer.live).toBe(live);
     expect(answer.error?.message).toBe('maze in "hall" on fail: the wall is hard');
     expect(answer.thrown).toBeInstanceOf(Error);
@@ -145,7 +145,7 @@ describe('a machine that fails', () => {
       expect(send(impure, live, { type })).toMatchObject({
         outcome: 'failed',
         live,
-        asks: [],
+        requests: [],
         error: { code: 'INTERNAL' },
       });
     },
@@ -154,6 +154,10 @@ describe('a machine that fails', () => {
   it('meets no trace of a failed step in the next one', () => {
     const live = begin(impure);
     send(impure, live, { type: 'own' });
-    expect(send(impure, live, { type: 'nothing' })).toEqual({ live, asks: [], outcome: 'ignored' });
+    expect(send(impure, live, { type: 'nothing' })).toEqual({
+      live,
+      requests: [],
+      outcome: 'ignored',
+    });
   });
 });

@@ -27,7 +27,7 @@ function freeze<T>(value: T): T {
 }
 
 describe('a step', () => {
-  it('answers the asks of a transition in the order of the chart', () => {
+  it('answers the requests of a transition in the order of the chart', () => {
     const { outcome, requests, live } = charging();
     expect(outcome).toBe('moved');
     expect(requests).toEqual([
@@ -108,7 +108,7 @@ describe('a step', () => {
       { kind: 'start', id: 'fetch', src: 'fetch', key: '3.1', input: { plays: 1 } },
     ]);
     const late = step(player, again.live, settled('fetch', '2.0', 1, meta), 1000);
-    expect(late).toEqual({ live: again.live, asks: [], outcome: 'stale' });
+    expect(late).toEqual({ live: again.live, requests: [], outcome: 'stale' });
   });
 
   it('accepts an outcome once', () => {
@@ -125,11 +125,11 @@ describe('a step', () => {
       failed('charge', '0.9', error, meta),
       failed('nobody', '1.2', error, meta),
     ]) {
-      expect(step(order, live, cause, 1000)).toEqual({ live, asks: [], outcome: 'stale' });
+      expect(step(order, live, cause, 1000)).toEqual({ live, requests: [], outcome: 'stale' });
     }
   });
 
-  it('asks nothing for a job and a timer that are begun and ended in one step', () => {
+  it('requests nothing for a job and a timer that are begun and ended in one step', () => {
     const tired = after(maze, begin(maze), { type: 'walk', far: 1 });
     const { requests, live } = send(maze, tired, { type: 'walk', far: 1 });
     expect(live.snapshot.value).toBe('porch');
@@ -144,7 +144,7 @@ describe('a step', () => {
     const waiting = begin(order);
     expect(send(order, waiting, { type: 'order.cancel' })).toEqual({
       live: waiting,
-      asks: [],
+      requests: [],
       outcome: 'ignored',
     });
     expect(send(order, waiting, { type: 'order.poke' }).outcome).toBe('ignored');
@@ -169,7 +169,7 @@ describe('a step', () => {
     const answer = step(order, live, { event: { type: type as string } }, 1000);
     expect(answer).toMatchObject({
       live,
-      asks: [],
+      requests: [],
       outcome: 'ignored',
       error: { code: 'INVALID_ARGUMENT' },
     });

@@ -179,11 +179,11 @@ it('an effect sees services, the transcript of its actor and the index', async (
   expect(context.services).toBe(stage);
   expect(await context.transcript().read()).toMatchObject([{ entry: appends[0] }]);
   expect((await context.index()).get('things', 't', 'k')).toEqual({ n: 2 });
-  const received: unknown[] = [];
-  world.system.bus.subscribe('topic.x', ({ payload }) => received.push(payload));
+  const published: unknown[] = [];
+  world.system.bus.subscribe('topic.x', ({ payload }) => published.push(payload));
   // A subscription is in force on other nodes a moment later.
   await eventually(() => {
     context.publish('topic.x', { type: 'delta', n: 3 });
-    expect(received[0]).toEqual({ type: 'delta', n: 3 });
+    expect(published[0]).toEqual({ type: 'delta', n: 3 });
   });
 });
