@@ -1,4 +1,4 @@
-/** Public door of channels. */
+/** Public interface of channels. */
 export type { OnCommand } from './gateway/tenant/chat-commands.ts';
 export type { OnMessage } from './gateway/sessions/message-hook.ts';
 export type { GatewayAuth } from './gateway/auth/access.ts';

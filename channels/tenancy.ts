@@ -1,9 +1,9 @@
 /**
- * Tenancy: which tenant a principal, a token or an account of a channel belongs to, by one table.
- * Every door asks it; whoever it does not name is of the tenant `default`.
+ * Tenancy: one table that maps principals, tokens and channel accounts to tenants. Every entry
+ * point uses it; whatever it does not list belongs to the tenant `default`.
  *
- * Invariants: one name is of one tenant; a token is known by its SHA-256 only, so that comparing
- * takes the same time whatever is given.
+ * Invariants: one name belongs to one tenant. Tokens are stored as SHA-256 only, so a comparison
+ * takes the same time for any token.
  */
 import { createHash } from 'node:crypto';
 import { DEFAULT_TENANT } from '../protocols/address.ts';
@@ -14,7 +14,7 @@ export type TenantEntry = {
   readonly tenant: string;
   /** who shows one of these is an operator of the tenant, and of no other */
   readonly tokens: readonly string[];
-  /** as doors authenticate them: `tailscale:ann@example.com`, `proxy:ann`, `device:<id>` */
+  /** as entry points authenticate them: `tailscale:ann@example.com`, `proxy:ann`, `device:<id>` */
   readonly principals: readonly string[];
   /** `telegram:acct`: what comes through that account */
   readonly channelAccounts: readonly string[];

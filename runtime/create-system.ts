@@ -79,14 +79,16 @@ export type SystemOptions = {
   readonly workspaces?: Workspaces;
   /** of this process: effects that require others run elsewhere, or wait; default none */
   readonly labels?: Labels;
-  /** this process is a node of a cluster; left out, it holds every shard by itself */
+  /** this process is a node of a cluster; default: it owns every shard */
   readonly cluster?: ClusterOptions;
 };
 
-/** For an answer that the bus does not take; the turn counts, and the same key gets the same. */
+/**
+ * For an answer that is too large for the bus. The turn counts; the same key gets the same answer.
+ */
 const UNTOLD = {
   code: 'PAYLOAD_TOO_LARGE',
-  message: 'the message was applied, but its answer cannot be told: it is too large',
+  message: 'the message was applied, but its answer cannot be sent: it is too large',
 } as const;
 
 /** How long running effects may finish when a node of a cluster stops. */
@@ -103,7 +105,7 @@ const nodeName = (name?: string): string =>
 export async function createSystem(options: SystemOptions): Promise<System> {
   const { cluster, shards } = options;
   if (cluster && shards === undefined)
-    throw new TroupeError('INVALID_ARGUMENT', 'a node of a cluster is told how many shards it has');
+    throw new TroupeError('INVALID_ARGUMENT', 'a node of a cluster needs the number of shards');
   const system = new RunningSystem(options, cluster ? shards! : await openCell(options));
   try {
     await system.start();
@@ -151,7 +153,7 @@ class RunningSystem implements System {
   readonly #hosting: Hosting;
   readonly #effects: EffectRunner;
   readonly #dispatch: Dispatch;
-  readonly #door: MessageClient;
+  readonly #client: MessageClient;
   /** unique per process */
   readonly #worker: string;
   readonly #clockWatch: ClockWatch;
@@ -175,7 +177,7 @@ class RunningSystem implements System {
     });
     this.index = createIndex(this.#reads, shards);
     this.transcripts = new LogTranscripts(store.log, env);
-    this.#door = new MessageClient({
+    this.#client = new MessageClient({
       log: store.log,
       bus,
       clock,
@@ -197,7 +199,7 @@ class RunningSystem implements System {
       log: store.log,
       env,
       clock,
-      door: this.#door,
+      client: this.#client,
       domains,
     });
     this.#effects = this.#runnerOf(options);
@@ -220,7 +222,7 @@ class RunningSystem implements System {
       now: (actor) => this.#logClockMs(actor),
       publish: (topic, event) => bus.publish(topic, event),
       report: (actor, intent, attempt, outcome) =>
-        this.#door.report(actor, intent, attempt, outcome),
+        this.#client.report(actor, intent, attempt, outcome),
       services: options.services,
       tenantWeights: options.tenantWeights,
       tenantRunningMax: options.tenantRunningMax,
@@ -233,8 +235,8 @@ class RunningSystem implements System {
     return this.#hosting.start();
   }
 
-  readonly tell: System['tell'] = (to, event, options) => this.#door.tell(to, event, options);
-  readonly ask: System['ask'] = (to, event, options) => this.#door.ask(to, event, options);
+  readonly tell: System['tell'] = (to, event, options) => this.#client.tell(to, event, options);
+  readonly ask: System['ask'] = (to, event, options) => this.#client.ask(to, event, options);
   readonly inspect: System['inspect'] = (actor) => inspectActor(this.#reads, this.#o.shards, actor);
   readonly caughtUp: System['caughtUp'] = (actor) =>
     this.#hosting.catchesUp(shardOf(actor, this.#o.shards));
@@ -254,7 +256,7 @@ class RunningSystem implements System {
       const bytes = this.#reads.get(shard, TABLE.intent, id);
       const intent = bytes && decodeIntent(bytes);
       if (intent?.state !== 'unknown') continue;
-      await this.#door.report(intent.actor, id, intent.attempt, decision);
+      await this.#client.report(intent.actor, id, intent.attempt, decision);
       return { kind: 'accepted', id };
     }
     return {
@@ -294,7 +296,7 @@ class RunningSystem implements System {
   #endEffects(): void {
     this.#dispatch.close();
     this.#effects.stop();
-    this.#door.close();
+    this.#client.close();
   }
 
   #dispatchOn(clock: Clock, shards: number): Dispatch {
@@ -307,7 +309,7 @@ class RunningSystem implements System {
       workspaces,
       workerWith: (wanted, { actor }) => this.#hosting.workerWith(wanted, shardOf(actor, shards)),
       handTo: (node, id, intent) => this.#hosting.handTo(node, id, intent),
-      report: (id, { actor, attempt }, outcome) => this.#door.report(actor, id, attempt, outcome),
+      report: (id, { actor, attempt }, outcome) => this.#client.report(actor, id, attempt, outcome),
       alarm: this.#alarm,
     });
   }
@@ -318,14 +320,14 @@ class RunningSystem implements System {
     const registry = this.#registry;
     const outside = this.#outside;
     const ports = { ...this.#o, ...store, clock, env, shards, node, registry, outside };
-    const onFloors = (shard: number, floors: Floors) => this.#door.floors(shard, floors);
+    const onFloors = (shard: number, floors: Floors) => this.#client.floors(shard, floors);
     if (!cluster) return new EmbeddedHosting(ports, onFloors);
     return new ClusterNode({
       ...ports,
       ...cluster,
       onFloors,
-      onOwnersChanged: () => this.#door.ownersChanged(),
-      onReconnected: () => this.#door.repliesMayBeLost(),
+      onOwnersChanged: () => this.#client.ownersChanged(),
+      onReconnected: () => this.#client.repliesMayBeLost(),
       effects: this.#effects,
       labels: this.#o.labels ?? {},
       mayRun: (intent) => this.#dispatch.mayRun(intent),
@@ -333,7 +335,7 @@ class RunningSystem implements System {
     });
   }
 
-  /** The log's clock, as the owner of the actor's shard knows it. */
+  /** The log's clock, as measured by the owner of the actor's shard. */
   #logClockMs(actor: Address): number {
     const { clock, shards } = this.#o;
     const status = this.#hosting.statusOf(shardOf(actor, shards));
@@ -370,7 +372,7 @@ class RunningSystem implements System {
       this.bus.publish(subject, payload);
       return true;
     } catch (error) {
-      this.#alarm(`${subject} could not be told: ${errorData(error).message}`);
+      this.#alarm(`${subject} could not be notified: ${errorData(error).message}`);
       return false;
     }
   }

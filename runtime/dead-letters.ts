@@ -47,7 +47,7 @@ export type DeadLetterOptions = {
   readonly log: Log;
   readonly env: string;
   readonly clock: Clock;
-  readonly door: Pick<MessageClient, 'tell'>;
+  readonly client: Pick<MessageClient, 'tell'>;
   /** those that machines named; the runtime's own is not among them */
   readonly domains: () => Promise<Iterable<string>>;
 };
@@ -118,7 +118,7 @@ export class DeadLetterLog implements DeadLetters {
     const already = last?.action === 'redrive' ? last : undefined;
     if (!already) await this.#record(letter, 'redrive', audit);
     else if (this.#o.clock.wallMs() - already.at > KEY_KEPT_MS) return alreadySent(already);
-    const answer = await this.#o.door.tell(letter.to as Address, letter.event, {
+    const answer = await this.#o.client.tell(letter.to as Address, letter.event, {
       principal: { ...OPERATOR, sub: audit.who },
       // Not by position: letters get others when a cell moves to another log.
       key: `redrive-${letter.id}`,

@@ -14,7 +14,7 @@ import type { TroupeError } from '../protocols/errors.ts';
 import type { NodeStatus, ShardStatus } from './system.ts';
 
 export interface Hosting extends DamageReports {
-  /** Resolves when this process takes part: what is its own is held, what it reads can be read. */
+  /** Resolves when this process takes part: it owns its shards and its reads are current. */
   start(): Promise<void>;
   /** Status of a shard at its owner; undefined without an owner. */
   statusOf(shard: number): ShardStatus | undefined;
@@ -29,23 +29,23 @@ export interface Hosting extends DamageReports {
   workerWith(labels: Labels, shard: number): string | undefined;
   /** Hands an effect to that worker. */
   handTo(node: string, id: string, intent: Intent): Promise<HandedOver>;
-  /** Nobody wants the outcome of an effect that does not run here. */
+  /** The outcome of an effect that does not run here is no longer needed. */
   abortElsewhere(id: string): void;
   /** Resolves when readers here see a record; undefined where they always do. */
   seen(shard: number, position: Position): Promise<void> | undefined;
   /**
-   * Resolves when the rows of every shard can be read in this process, now and from now on.
+   * Resolves when this process can read the rows of every shard, now and from now on.
    * @throws TroupeError UNAVAILABLE when that takes too long
    */
   readsAll(): Promise<void>;
   /**
-   * Resolves when the rows of a shard, as they are read here, are as new as this call.
+   * Resolves when reads of a shard in this process are as new as this call.
    * @throws TroupeError UNAVAILABLE when that takes too long
    */
   catchesUp(shard: number): Promise<void>;
   /** Hands over every shard in order, and accepts none any more. */
   release(): Promise<void>;
-  /** The last thing: nothing of it is heard of any more. */
+  /** The last call: afterwards the process sends nothing more. */
   close(): Promise<void>;
 }
 
@@ -81,7 +81,7 @@ export class EmbeddedHosting implements Hosting {
     return [];
   }
 
-  /** Nobody else runs anything; what runs here is known to the runner. */
+  /** No other process runs anything; the runner knows what runs here. */
   adopt(ids: readonly string[], orphaned: (id: string) => void): () => void {
     ids.forEach(orphaned);
     return () => {};

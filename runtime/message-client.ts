@@ -296,7 +296,7 @@ export class MessageClient {
     if (status?.state === 'quarantined')
       throw refusal('UNAVAILABLE', `shard ${shard} is quarantined: ${status.why}`);
     if (status?.state === 'owned' && status.why)
-      throw new TroupeError('UNAVAILABLE', `the store takes nothing at present: ${status.why}`, {
+      throw new TroupeError('UNAVAILABLE', `the store accepts nothing at present: ${status.why}`, {
         retryAfterMs: 5_000,
       });
   }

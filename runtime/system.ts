@@ -178,7 +178,7 @@ export type ShardStatus = {
   readonly residents: number;
   /** the node that holds it; absent where there is one process only */
   readonly node?: string;
-  /** why it is not owned, or why its store takes nothing at present */
+  /** why it is not owned, or why its store accepts nothing at present */
   readonly why?: string;
 };
 

@@ -58,8 +58,7 @@ export const forbidden = (at: ActionArgs): ActionResult =>
   refuse(
     at,
     'FORBIDDEN',
-    `what becomes of device ${at.context.deviceId} is decided by a principal with the role ` +
-      APPROVER_ROLE,
+    `only a principal with this role decides about device ${at.context.deviceId}: ` + APPROVER_ROLE,
   );
 
 export const changed = (

@@ -191,9 +191,9 @@ export const isTooEarly = (args: Args): boolean =>
   args.context.isNewHere &&
   isByParent(args);
 export const waitForAdoption = (): Partial<SubagentContext> => ({ isNewHere: false });
-export const hear = ({ event }: Args): Partial<SubagentContext> =>
+export const noteReport = ({ event }: Args): Partial<SubagentContext> =>
   event.type === 'subagent.heard' ? { reportedBy: event.how } : {};
-export const noteUnheard = (): Partial<SubagentContext> => ({ reportedBy: 'unknown' });
+export const noteUnreported = (): Partial<SubagentContext> => ({ reportedBy: 'unknown' });
 
 export const endIsRefused = ({ event }: Args): boolean =>
   event.type === 'refused' && event.message === 'subagent.ended';

@@ -233,7 +233,7 @@ export const subagentMachine = subagentSetup.createMachine({
         { type: 'publish', params: messages.endEvent },
         { type: 'project', params: messages.row },
       ],
-      after: { hearingPatience: { target: 'reported', actions: 'noteUnheard' } },
+      after: { hearingPatience: { target: 'reported', actions: 'noteUnreported' } },
       on: {
         'subagent.kill': { actions: { type: 'reply', params: messages.killedNothing } },
         'subagent.move': {
@@ -253,7 +253,7 @@ export const subagentMachine = subagentSetup.createMachine({
           description: 'Checks whether there is a parent to notify.',
           always: [
             { guard: 'hasParent', target: 'telling' },
-            { target: '#subagent.reported', actions: 'noteUnheard' },
+            { target: '#subagent.reported', actions: 'noteUnreported' },
           ],
         },
         telling: {
@@ -262,7 +262,7 @@ export const subagentMachine = subagentSetup.createMachine({
           on: {
             'subagent.heard': [
               { guard: 'isTooEarly', target: 'pausing', actions: 'waitForAdoption' },
-              { guard: 'isByParent', target: '#subagent.reported', actions: 'hear' },
+              { guard: 'isByParent', target: '#subagent.reported', actions: 'noteReport' },
             ],
             'subagent.report': {
               guard: 'isByParent',
@@ -273,7 +273,7 @@ export const subagentMachine = subagentSetup.createMachine({
               {
                 guard: 'endIsRefused',
                 target: '#subagent.reported',
-                actions: 'noteUnheard',
+                actions: 'noteUnreported',
               },
             ],
           },
@@ -291,7 +291,7 @@ export const subagentMachine = subagentSetup.createMachine({
       on: {
         'subagent.heard': {
           guard: 'isByParent',
-          actions: ['hear', { type: 'project', params: messages.row }],
+          actions: ['noteReport', { type: 'project', params: messages.row }],
         },
         'subagent.report': {
           guard: 'isByParent',

@@ -24,9 +24,9 @@ export const subagentSetup = setup({
     noteRefused: assign(life.noteRefused),
     conclude: assign(life.conclude),
     move: assign(life.move),
-    hear: assign(life.hear),
+    noteReport: assign(life.noteReport),
     waitForAdoption: assign(life.waitForAdoption),
-    noteUnheard: assign(life.noteUnheard),
+    noteUnreported: assign(life.noteUnreported),
   },
   guards: {
     holds: life.holds,

@@ -142,6 +142,6 @@ const tooLong = (tokens: number, window: number, reserveTokens: number): TroupeE
   new TroupeError(
     'INVALID_ARGUMENT',
     `the conversation is about ${tokens} tokens; the model takes ${window}, of which ${reserveTokens} ` +
-      'are kept for the answer: compact it (/compact), begin anew (/new), or use a model with a larger window',
+      'are kept for the answer: compact it (/compact), start a new one (/new), or use a model with a larger window',
     { details: { reason: 'context_length', tokens, window } },
   );

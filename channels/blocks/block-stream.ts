@@ -1,9 +1,9 @@
 /**
- * BlockStream: one text that grows, as blocks to tell: cut, then joined to what a channel bears.
- * Pure: the time is given.
+ * BlockStream: splits one growing text into blocks to publish: it is cut, then joined to the sizes
+ * that a channel accepts. Pure: the time is a parameter.
  *
- * Invariants: what was told is not told again by a text that is written again with the same words;
- * with other words blocks begin anew, and the first of them says `replace`.
+ * Invariants: published text is not published again when the model rewrites it with the same words.
+ * When the words differ, blocks restart, and the first of them says `replace`.
  */
 import { type Block, BlockChunker, type BlockOptions } from './chunker.ts';
 import { Coalescer, type CoalesceOptions } from './coalescer.ts';
@@ -37,22 +37,22 @@ export class BlockStream {
     return this.#coalescer.dueAt;
   }
 
-  /** The text as it is now. Returns the blocks to tell. */
+  /** The text as it is now. Returns the blocks to publish. */
   follow(text: string, nowMs: number): readonly PublishedBlock[] {
-    return this.#told(this.#coalescer.add(this.#take(text), nowMs));
+    return this.#published(this.#coalescer.add(this.#take(text), nowMs));
   }
 
   due(nowMs: number): readonly PublishedBlock[] {
-    return this.#told(this.#coalescer.due(nowMs));
+    return this.#published(this.#coalescer.due(nowMs));
   }
 
   /** All of the text so far; more of it may come. */
   flush(): readonly PublishedBlock[] {
     const rest = this.#coalescer.add(this.#chunker.end(), 0);
-    return this.#told([...rest, ...this.#coalescer.end()]);
+    return this.#published([...rest, ...this.#coalescer.end()]);
   }
 
-  /** All of the text; the next begins anew. */
+  /** The complete text; the next text starts a new sequence. */
   end(): readonly PublishedBlock[] {
     const last = this.flush();
     this.#startAnew();
@@ -61,13 +61,13 @@ export class BlockStream {
 
   /** The blocks that are complete by the text as it is now. */
   #take(text: string): readonly Block[] {
-    const { told } = this.#chunker;
+    const { published } = this.#chunker;
     if (!text.startsWith(this.#fed)) {
       // A call that is made again has to come as far as it was.
       if (this.#fed.startsWith(text)) return [];
-      if (text.slice(0, told) === this.#fed.slice(0, told)) {
+      if (text.slice(0, published) === this.#fed.slice(0, published)) {
         this.#chunker.forgetRest();
-        this.#fed = text.slice(0, told);
+        this.#fed = text.slice(0, published);
       } else {
         this.#startAnew();
         this.#replaces = true;
@@ -83,7 +83,7 @@ export class BlockStream {
     this.#fed = '';
   }
 
-  #told(blocks: readonly Block[]): readonly PublishedBlock[] {
+  #published(blocks: readonly Block[]): readonly PublishedBlock[] {
     if (blocks.length === 0 || !this.#replaces) return blocks;
     this.#replaces = false;
     return blocks.map((block, at) => (at === 0 ? { ...block, replace: true } : block));

@@ -15,8 +15,8 @@ import { afterLine, type Fence, looksLikeFence } from './fences.ts';
 
 export type BlockOptions = {
   /**
-   * when blocks are told: `text_end` while the text is written and at its end, `message_end` all
-   * when the model has said everything of this call
+   * When blocks are published: `text_end` while the text is written and at its end, `message_end`
+   * all of them when the model call has ended.
    */
   readonly breakAt: 'text_end' | 'message_end';
   readonly charactersMin: number;
@@ -33,7 +33,7 @@ export const BLOCK_DEFAULTS: BlockOptions = {
 };
 
 export type Block = {
-  /** markdown that stands by itself */
+  /** markdown that is valid on its own */
   readonly text: string;
   /** characters of the answer that it holds */
   readonly from: number;
@@ -45,7 +45,7 @@ type Kind = 'paragraph' | 'newline' | 'sentence' | 'space' | 'any';
 type Cut = { readonly at: number; readonly fence: Fence | undefined };
 
 const ORDER: readonly Kind[] = ['paragraph', 'newline', 'sentence', 'space', 'any'];
-/** Characters after a cut that must be known: a fence's marks are three. */
+/** Characters after a cut that must be known: the marks of a fence are three. */
 const LOOK_AHEAD = 3;
 /** Longest that a line of fence marks is waited for, in `charactersMax`. */
 const PATIENCE = 4;
@@ -65,7 +65,7 @@ export class BlockChunker {
   }
 
   /** Characters that are in blocks. */
-  get told(): number {
+  get published(): number {
     return this.#from;
   }
 
@@ -82,7 +82,7 @@ export class BlockChunker {
     return [...blocks, this.#take({ at: this.#rest.length, fence: this.#fenceAtEnd() })];
   }
 
-  /** Forgets what is in no block yet: the text goes on otherwise from `told`. */
+  /** Forgets text that is in no block yet: the text continues differently from `published`. */
   forgetRest(): void {
     this.#rest = '';
   }
@@ -155,7 +155,7 @@ const firstAfter = (cuts: readonly Place[], max: number): Place | undefined =>
 
 /**
  * Every place from `min` on where the text may be cut, in order. Single characters count only from
- * where a block is full, and as far behind it as it takes to find one.
+ * where a block is full, and only as far as needed to find one.
  */
 const placesOf = (
   text: string,
@@ -213,7 +213,7 @@ const withinLine = (
   const looked = line.slice(0, Math.max(0, max - start) + BEHIND_MAX);
   for (const { index } of graphemes.segment(looked)) {
     const at = start + index;
-    // where the look ends, half a character may stand
+    // the search may end in the middle of a character
     if (at > known || (looked.length < line.length && index > looked.length - 2)) break;
     if (index === 0 || at < min || beginsFence(line, index)) continue;
     const before = line.slice(Math.max(0, index - 8), index);
@@ -224,7 +224,7 @@ const withinLine = (
   return places;
 };
 
-/** Whether what follows would be taken for a fence if it stood at the beginning of a line. */
+/** Whether the following text would be a fence at the beginning of a line. */
 const beginsFence = (line: string, at: number): boolean => {
   const first = line[at];
   if (first === '`' || first === '~') return looksLikeFence(line.slice(at, at + LOOK_AHEAD));

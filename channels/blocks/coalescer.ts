@@ -1,17 +1,18 @@
 /**
- * Coalescer: joins small blocks into larger messages, so that a channel is not flooded: it holds
- * what it got until that is long enough, or nothing came for a while. Pure: the time is given.
+ * Coalescer: joins small blocks into larger messages, so that a channel is not flooded. It holds
+ * blocks until they are long enough, or until no block has arrived for a while. Pure: the time is a
+ * parameter.
  *
- * Invariants: blocks keep their order and none is lost; nothing longer than `charactersMax` is put
- * together, though a block that is longer by itself passes.
+ * Invariants: blocks keep their order and none is lost. Joined blocks are at most `charactersMax`
+ * long; a single block that is longer passes unchanged.
  */
 import type { Block } from './chunker.ts';
 
 export type CoalesceOptions = {
-  /** from here on it is told at once */
+  /** from this length on, blocks are published at once */
   readonly charactersMin: number;
   readonly charactersMax: number;
-  /** quiet after which what is held is told, milliseconds; 0: nothing is held */
+  /** pause after which held blocks are published, milliseconds; 0: blocks are not held */
   readonly idleMs: number;
 };
 
@@ -35,21 +36,21 @@ export class Coalescer {
     return this.#held === undefined ? undefined : this.#dueAt;
   }
 
-  /** Takes blocks that were complete at `nowMs`. Returns those to tell now. */
+  /** Adds blocks that were complete at `nowMs`. Returns the blocks to publish now. */
   add(blocks: readonly Block[], nowMs: number): readonly Block[] {
     if (this.#options.idleMs === 0) return blocks;
-    const told: Block[] = [];
+    const published: Block[] = [];
     for (const block of blocks) {
       const held = this.#held;
       const joined = held === undefined ? block : join(held, block);
       if (held !== undefined && joined.text.length > this.#options.charactersMax) {
-        told.push(held);
+        published.push(held);
         this.#held = block;
       } else this.#held = joined;
       this.#dueAt = nowMs + this.#options.idleMs;
-      if (this.#held.text.length >= this.#options.charactersMin) told.push(...this.end());
+      if (this.#held.text.length >= this.#options.charactersMin) published.push(...this.end());
     }
-    return told;
+    return published;
   }
 
   /** What is due at `nowMs`. */

@@ -2,13 +2,16 @@
  * Fenced code in markdown (CommonMark 4.5), as far as cutting needs it: which lines open and close
  * a fence. Pure.
  *
- * Any indentation is taken for a fence's, not up to three spaces only: in lists they stand deeper.
+ * Any indentation is accepted before a fence, not only up to three spaces, because fences in lists
+ * are indented further.
  */
 
 /** An open fence: its opening line, and the line that closes it. */
 export type Fence = { readonly opening: string; readonly closing: string };
 
-/** Begins like a fence: cutting inside of such a line, or right before its marks, makes another. */
+/**
+ * Begins like a fence: a cut inside such a line, or right before its marks, makes another fence.
+ */
 const MARK = /^[ \t]*(`{3,}|~{3,})/;
 
 export const looksLikeFence = (line: string): boolean => MARK.test(line);

@@ -1,13 +1,13 @@
 /**
- * Carries a person's command out: the message it becomes for the session, and the words it is
- * answered with. The same for every channel.
+ * Executes a user's command: it becomes a message for the session, and the user receives a reply.
+ * All channels use it.
  *
- * Boundary: reaches the session by `System.ask` and reads committed rows; who may give commands is
- * the channel's to say.
+ * Boundary: it reaches the session by `System.ask` and reads committed rows. The channel decides
+ * who may give commands.
  *
- * Invariants: what changes something travels under the command's key, so that the same command sent
- * again changes nothing and is answered as before, also after a restart; a session that nobody has
- * written to is not made by asking about it.
+ * Invariants: a command that changes something uses its idempotency key, so a repeat changes
+ * nothing and receives the same reply, also after a restart. A question about a session that does
+ * not exist yet does not create it.
  */
 import { address } from '../../protocols/address.ts';
 import { defined } from '../../protocols/defined.ts';

@@ -1,11 +1,10 @@
 /**
- * Commands in messages: what a person writes after a `/`, read into a value. Pure, and the same for
- * every channel.
+ * Parses commands in messages: the text after a `/`. Pure; all channels use it.
  *
- * Boundary: only what people write through a door is read here; what a model says never is.
+ * Boundary: only messages of users are parsed, never the output of a model.
  *
- * Invariants: a text that is not one of these commands goes to the model as it is, unless it is so
- * close to one that it must be a slip of the pen: then it is answered, and nothing is done.
+ * Invariants: a text that is no command goes to the model unchanged. A text that is almost a
+ * command is taken for a typing error: the user receives a hint, and nothing is executed.
  */
 import type { QueueMode, Verbosity } from '../../protocols/session.ts';
 
@@ -13,10 +12,10 @@ const QUEUE_MODES = ['steer', 'followup', 'collect', 'interrupt'] as const;
 const VERBOSITIES = ['off', 'on', 'full'] as const;
 const THINKING_LEVELS = ['off', 'minimal', 'low', 'medium', 'high', 'xhigh'] as const;
 const SWITCH = ['on', 'off'] as const;
-/** Takes a setting of the session back to the agent's. */
+/** Resets a setting of the session to that of the agent. */
 const DEFAULT = 'default';
 
-/** A setting's new value; null: as the agent has it; undefined: only asked for. */
+/** A setting's new value; null: that of the agent; undefined: only show it. */
 type Setting<Value> = Value | null | undefined;
 
 export type Command =
@@ -34,7 +33,7 @@ export type ReadCommand =
   /** no command: a message for the model */
   | { readonly kind: 'text' }
   | { readonly kind: 'command'; readonly command: Command; readonly args: string }
-  /** it was meant as a command and is none: what to tell the person */
+  /** a failed attempt at a command: the text for the user */
   | { readonly kind: 'wrong'; readonly text: string };
 
 type Entry = {
@@ -55,7 +54,7 @@ export const COMMANDS: readonly Entry[] = [
   {
     name: 'queue',
     args: '[steer|followup|collect|interrupt]',
-    does: 'what becomes of messages while an answer runs',
+    does: 'how messages are handled while an answer runs',
   },
   { name: 'model', args: '[provider/name]', does: 'the model of this session' },
   { name: 'think', args: '[off|minimal|low|medium|high|…]', does: 'how long the model thinks' },
@@ -96,7 +95,7 @@ const unknownCommand = (word: string): ReadCommand => {
   };
 };
 
-/** The command, or what is wrong with what stands after its name. */
+/** The command, or what is wrong with the text after its name. */
 const commandOf = (name: CommandName, args: string): Command | string => {
   switch (name) {
     case 'compact':

@@ -29,7 +29,7 @@ export type MailboxPolicy = {
 export type OnThrow = 'supervisor' | 'resume' | 'quarantine';
 
 /**
- * What becomes of a timer that came due while no worker ran its shard: `late` (default) fires
+ * How a timer is handled that came due while no worker ran its shard: `late` (default) fires
  * it now, `skip` drops it, `once` fires it now and only once, however many of its periods were
  * missed.
  */

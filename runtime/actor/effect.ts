@@ -93,10 +93,10 @@ export type EffectDefinition<Input = unknown, Output = unknown> = {
   /** one attempt, milliseconds; default 600,000, 1 to 86,400,000 */
   readonly timeoutMs?: number;
   /**
-   * What becomes of the workspaces it opened when an attempt ends well: `save` (default) saves them
-   * before the outcome is reported, and a save that fails makes the outcome `failed` with its
-   * error; `discard` is for effects that only read. An attempt that fails or is aborted never
-   * saves, and neither does `reconcile`; what was saved by the effect itself stays saved.
+   * How the workspaces that it opened are handled after a successful attempt: `save` (default)
+   * saves them before the outcome is reported, and a save that fails makes the outcome `failed`
+   * with its error; `discard` is for effects that only read. An attempt that fails or is aborted
+   * never saves, and neither does `reconcile`; what was saved by the effect itself stays saved.
    */
   readonly workspace?: 'save' | 'discard';
   /** Which workers may run it, by its input; left out: any. Pure. */

@@ -45,7 +45,7 @@ export async function enterCell(log: Log, options: EnterOptions): Promise<CellRe
   if (!Number.isInteger(shards) || shards < 1 || shards > SHARDS_MAX)
     throw new TroupeError('INVALID_ARGUMENT', `${shards} shards: 1 to ${SHARDS_MAX} are possible`);
   const fresh = { cell: randomBytes(16).toString('hex'), shards, createdAt: Date.now() };
-  let told: string | undefined;
+  let reported: string | undefined;
   for (let delayMs = RETRY_MS.first; ; delayMs = Math.min(delayMs * 2, RETRY_MS.max)) {
     const found = await writeOrRead(log, cellSubject(env), create ? fresh : undefined);
     if (found === undefined) throw noCluster(env);
@@ -56,8 +56,8 @@ export async function enterCell(log: Log, options: EnterOptions): Promise<CellRe
         );
       return found;
     }
-    if (found !== told) onAlarm(`waiting for the cell ${env}: ${found}`);
-    told = found;
+    if (found !== reported) onAlarm(`waiting for the cell ${env}: ${found}`);
+    reported = found;
     await pause(delayMs, signal);
   }
 }

@@ -91,9 +91,7 @@ function toolsOf({ tools, agents }: Config, entry: AgentConfig): ResolvedTools {
   };
 }
 
-/**
- * The agent that gets what nobody else claims: `agents.routing.default`, else the default agent.
- */
+/** The agent for messages that no rule routes: `agents.routing.default`, else the default agent. */
 export function defaultAgent(config: Config): ResolvedAgent {
   const agents = resolveAgents(config);
   const routed = config.agents.routing.default?.agent;

@@ -11,7 +11,7 @@ import { childPointer, parentPointer, parsePointer } from './pointer.ts';
 import { redacted, type Secret } from './secret.ts';
 import { nearest } from './suggest.ts';
 
-/** A problem that still has its pointer, so that the loader can tell where the value came from. */
+/** A problem that still has its pointer, so that the loader can name the source of the value. */
 export type Finding = {
   readonly pointer: string;
   readonly message: string;
@@ -107,7 +107,7 @@ export function allowed(schema: TSchema): string {
   if (schema.type === 'number') return `a number${range(schema)}`;
   if (schema.type === 'array') return `a list, each ${allowed(schema.items as TSchema)}`;
   if (schema.type === 'object') return objectForm(schema);
-  return schema.minLength ? 'a text that is not empty' : 'a text';
+  return schema.minLength ? 'a non-empty text' : 'a text';
 }
 
 const words = (literals: readonly TSchema[]) =>
@@ -123,9 +123,7 @@ function objectForm(schema: TSchema): string {
   return keys.length === 0 ? 'an object' : `an object with ${keys.join(', ')}`;
 }
 
-/**
- * Calls `visit` for each secret that the value has; what it returns takes the reference's place.
- */
+/** Calls `visit` for each secret in the value and replaces the reference with its result. */
 export function replaceSecrets(
   schema: TSchema,
   value: unknown,

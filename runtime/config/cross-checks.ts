@@ -68,7 +68,7 @@ export const crossChecks: readonly Rule[] = [
   blocksFit,
 ];
 
-/** No block could be as long as the least. */
+/** No block could have the minimum length. */
 function blocksFit({ agents: { defaults } }: Config): Finding[] {
   return (['blockStreamingChunk', 'blockStreamingCoalesce'] as const).flatMap((key) => {
     const { minChars, maxChars } = defaults[key];
@@ -285,7 +285,7 @@ function gatewayIsGuarded({ gateway }: Config): Finding[] {
       value: '"none"',
       message:
         `gateway.bind is ${JSON.stringify(gateway.bind)}: others could reach the gateway, ` +
-        'and without a token or a password they would all be let in',
+        'and without a token or a password they would all be accepted',
       allowed: '"token", "password", or gateway.bind: "loopback"',
     });
   }
@@ -321,7 +321,7 @@ function noForwarderWithoutAuth({ auth }: Config['gateway']): Finding[] {
   ];
 }
 
-/** A proxy that nobody named would be everybody. */
+/** Without a named proxy, every client would count as one. */
 function proxyStands({ auth }: Config['gateway']): Finding[] {
   const allowed = 'IP addresses or CIDR ranges, as "10.0.0.7" or "10.0.0.0/24"';
   const pointer = '/gateway/auth/trustedProxy/proxies';

@@ -1,11 +1,11 @@
 /**
- * The kinds of field that the configuration's schema is made of, on TypeBox.
+ * The kinds of field in the configuration's schema, on TypeBox.
  *
- * One schema describes the configuration after loading: a field with a default is always there. The
- * published form (`inputForm`) is what a person may write: such a field may be left out.
- * Extra keywords, visible in the published schema: `x-secret` (never print the value), `x-allowed`
- * (what is allowed, in words), `x-not-yet-used` (accepted for a later version, has no effect),
- * `x-same-as` (the section whose keys it has).
+ * One schema describes the configuration after loading, when every field with a default is present.
+ * In the published form (`inputForm`), which describes the file, such a field is optional. Extra
+ * keywords, visible in the published schema: `x-secret` (never print the value), `x-allowed`
+ * (allowed values as text), `x-not-yet-used` (accepted for a later version, has no effect),
+ * `x-same-as` (the section with the same keys).
  */
 import {
   type Static,
@@ -17,11 +17,11 @@ import {
 } from '@sinclair/typebox';
 import type { Secret } from './secret.ts';
 
-/** An object of known keys, there even when the file leaves it out. Unknown keys are refused. */
+/** An object of known keys, present also when the file omits it. Unknown keys are refused. */
 export const section = <P extends TProperties>(description: string, properties: P) =>
   Type.Object(properties, { description, default: {}, additionalProperties: false });
 
-/** An object of known keys that must be written where it is wanted. Unknown keys are refused. */
+/** An optional object of known keys. Unknown keys are refused. */
 export const record = <P extends TProperties>(description: string, properties: P) =>
   Type.Object(properties, { description, additionalProperties: false });
 
@@ -78,7 +78,7 @@ export const sameAs = <S extends TSchema>(name: string, schema: S): S => ({
 export const isSecret = (schema: TSchema): boolean => schema['x-secret'] === true;
 export const isNotYetUsed = (schema: TSchema): boolean => schema['x-not-yet-used'] === true;
 
-/** Whether a secret may stand anywhere at or under this schema. */
+/** Whether a secret may be at or below this schema. */
 export const holdsSecret = (schema: TSchema): boolean =>
   isSecret(schema) || childSchemas(schema).some(([, child]) => holdsSecret(child));
 
@@ -94,7 +94,7 @@ export function childSchemas(schema: TSchema): [key: string, schema: TSchema][] 
   return children;
 }
 
-/** The schema for one child of a value, undefined when the key is not known. */
+/** The schema for one child of a value; undefined for an unknown key. */
 export function childSchema(schema: TSchema, key: string): TSchema | undefined {
   const children = new Map(childSchemas(schema));
   return children.get(key) ?? children.get('*') ?? children.get('[]');

@@ -1,11 +1,13 @@
 /**
- * Loads the configuration: flags over environment over file over defaults, checked as a whole.
+ * Loads the configuration: flags override the environment, which overrides the file, which
+ * overrides the defaults. The result is checked as a whole.
  *
- * Boundary: reads the file, the environment it is given, the token file and what secrets refer to;
- * writes nothing. Synchronous: it runs once, before anything else does.
+ * Boundary: reads the file, the given environment, the token file and referenced secrets; writes
+ * nothing. Synchronous: it runs once, before anything else.
+ *
  * Invariants:
- *  1. what it returns has passed every check, has every default, and cannot be changed;
- *  2. every problem is in one report, with its place, and no report holds a secret.
+ *  1. the result has passed every check, contains every default, and is immutable;
+ *  2. one report contains every problem with its place, and never a secret.
  */
 import { readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
@@ -159,7 +161,7 @@ function parse(text: string, file: string): Document {
 }
 type SyntaxPlace = { lineNumber: number; columnNumber: number };
 
-/** The API of a provider that is known by its name need not be written. */
+/** Built-in providers need no configured API. */
 function nameApis(layers: Layers): void {
   const tenants = valueAt(layers.raw, '/tenants');
   const owners = isObject(tenants) ? Object.keys(tenants) : [];

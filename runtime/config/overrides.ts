@@ -22,9 +22,9 @@ type Override = {
   readonly pointer: string;
   readonly variable?: string;
   readonly flag?: Exclude<keyof ConfigFlags, 'data'>;
-  /** what stands after the flag, for the reference */
+  /** placeholder after the flag, for the reference */
   readonly takes?: string;
-  /** what is taken when nobody says */
+  /** the value without a flag or variable */
   readonly note?: string;
   /** what the text means; default the text itself */
   readonly read?: (text: string | number) => unknown;

@@ -18,8 +18,8 @@ export const bindsLoopback = (config: Pick<Config, 'gateway'>): boolean =>
   /^(127\.\d+\.\d+\.\d+|::1|localhost)$/.test(bindHost(config));
 
 /**
- * What this process is called in a cluster: as configured, or by machine and data folder, which are
- * the same after a restart and, together, nobody else's.
+ * The name of this process in a cluster: as configured, or from machine and data folder. Both stay
+ * the same after a restart, and no other process has the same pair.
  */
 export function nodeName({ home, cluster }: Pick<Config, 'home' | 'cluster'>): string {
   if (cluster.name !== undefined) return cluster.name;

@@ -28,7 +28,7 @@ export function showPointer(pointer: string): string {
   }, '');
 }
 
-/** Whether a pointer is the other one or lies under it. */
+/** Whether a pointer equals the other one or is below it. */
 export const isWithin = (pointer: string, outer: string): boolean =>
   pointer === outer || pointer.startsWith(`${outer}/`);
 

@@ -1,8 +1,9 @@
 /**
- * Where each key and list element of a JSON5 document stands, so that a problem can name its line.
- * json5 gives positions for syntax errors only; this walks a text that it has already accepted.
+ * The positions of all keys and list elements in a JSON5 document, so that a problem can name its
+ * line. The package json5 reports positions of syntax errors only; this walks a text that it has
+ * accepted.
  *
- * Boundary: text in, positions out. What is not valid JSON5 must not come here.
+ * Boundary: text in, positions out. The text must be valid JSON5.
  */
 import JSON5 from 'json5';
 import { childPointer } from './pointer.ts';
@@ -11,11 +12,9 @@ import { childPointer } from './pointer.ts';
 export type Position = { readonly line: number; readonly column: number };
 
 export type Positions = {
-  /** by JSON Pointer; a member stands where its key begins */
+  /** by JSON Pointer; a member's position is that of its key */
   readonly at: ReadonlyMap<string, Position>;
-  /**
-   * members that an earlier one of the same object already named: JSON5 silently lets the last win
-   */
+  /** duplicate members of one object: JSON5 silently uses the last one */
   readonly repeated: readonly string[];
 };
 

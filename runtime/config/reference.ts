@@ -1,6 +1,6 @@
 /**
- * docs/config.md, made from the schema: every key, what it takes, its default, what it means.
- * `troupe config reference` prints it; a test keeps the file up to date.
+ * Generates docs/config.md from the schema: every key with its type, default and meaning. `troupe
+ * config reference` prints it; a test checks that the file is current.
  */
 import type { TProperties, TSchema } from '@sinclair/typebox';
 import {

@@ -1,9 +1,9 @@
 /**
  * Repairs a configuration with mistakes into one whose types are correct, so that rules between
- * fields can look at it too and one report names every problem.
+ * fields can check it, too, and one report names every problem.
  *
- * Boundary: nobody runs this configuration; its faulty fields are in the report already. List
- * indices stay as they are, since findings name them. Pure.
+ * Boundary: the repaired configuration is never used by a process; its faulty fields are in the
+ * report already. List indices stay unchanged, because findings name them. Pure.
  */
 import type { TSchema } from '@sinclair/typebox';
 import { Value } from '@sinclair/typebox/value';
@@ -51,7 +51,7 @@ function childOf(
 ): unknown {
   const at = childPointer(pointer, key);
   const inner = childSchema(schema, key);
-  // A key that the schema does not know.
+  // A key that the schema does not contain.
   if (inner === undefined) return faulty.has(at) ? undefined : child;
   const place = { faulty, pointer: at, isRequired };
   const isMissing = child === undefined && isRequired;

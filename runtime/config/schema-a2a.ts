@@ -1,6 +1,6 @@
 /**
- * The configuration's section for the door that other programs use: who may come, how much, and
- * where their files are.
+ * The configuration of the entry point for other programs: who may connect, with which limits, and
+ * where files are stored.
  */
 import { Type } from '@sinclair/typebox';
 import { oneOf, record, secret, section } from './fields.ts';
@@ -20,7 +20,7 @@ const issuer = record('one issuer of tokens (JWT)', {
       Type.Union([plain, Type.Array(plain, { minItems: 1, maxItems: 64 })], {
         'x-allowed': 'a text, or a list of texts',
         description:
-          'the `aud` that a token must name (RFC 8707), or several of which it must name one. Left out: `a2a.resource`',
+          'the `aud` that a token must name (RFC 8707), or several of which it must name one. Default: `a2a.resource`',
       }),
     ),
   ),
@@ -33,14 +33,14 @@ const issuer = record('one issuer of tokens (JWT)', {
   ),
   tenantClaim: Type.Optional(
     text(
-      'claim with the tenant; a path when it has dots (`org.id`) and no claim has the whole name. Left out: `tenant`',
+      'claim with the tenant; a path when it has dots (`org.id`) and no claim has the whole name. Default: `tenant`',
     ),
   ),
   tenantMap: Type.Optional(
     Type.Record(plain, Type.String({ pattern: tenantPattern, description: 'a tenant' }), {
       minProperties: 1,
       description:
-        'tenant for each value of `tenantClaim`; a token with another value is refused. Left out: the value is the name of the tenant',
+        'tenant for each value of `tenantClaim`; a token with another value is refused. Default: the value is the name of the tenant',
     }),
   ),
   roles: Type.Optional(
@@ -51,14 +51,14 @@ const issuer = record('one issuer of tokens (JWT)', {
   ),
   rolesClaim: Type.Optional(
     text(
-      'claim with a list of roles, or one text of them with spaces between; a path like `tenantClaim`. Left out: `roles`',
+      'claim with a list of roles, or one text of them with spaces between; a path like `tenantClaim`. Default: `roles`',
     ),
   ),
   rolesMap: Type.Optional(
     Type.Record(plain, Type.Array(role, { maxItems: 64, description: 'roles' }), {
       minProperties: 1,
       description:
-        'roles for each value of `rolesClaim`; other values grant none. Left out: the values are the roles',
+        'roles for each value of `rolesClaim`; other values grant none. Default: the values are the roles',
     }),
   ),
   profile: oneOf(['A2A-Basic', 'A2A-External'], {
@@ -145,16 +145,16 @@ const s3 = record('an S3-compatible store', {
 const artifacts = section('files that are too large for an envelope, and evidence', {
   path: Type.Optional(
     text(
-      'folder of the files, or a shared volume. Left out: `artifacts` in the data folder; in a cluster the blobs of the cluster',
+      'folder of the files, or a shared volume. Default: `artifacts` in the data folder; in a cluster the blobs of the cluster',
     ),
   ),
   encryptionKey: Type.Optional(
     secret(
-      'seals the files at rest: 32 bytes as 64 hex digits or base64. Left out: not sealed in a folder; sealed with the cluster’s key in a cluster',
+      'seals the files at rest: 32 bytes as 64 hex digits or base64. Default: not sealed in a folder; sealed with the cluster’s key in a cluster',
     ),
   ),
   s3: Type.Optional(s3),
-  locality: Type.Optional(text('where the files are kept. Left out: `a2a.locality`')),
+  locality: Type.Optional(text('where the files are kept. Default: `a2a.locality`')),
   bytesMax: Type.Integer({
     minimum: 1_048_576,
     maximum: 1_125_899_906_842_624,
@@ -201,7 +201,7 @@ export const a2aSection = section(
       Type.String({
         pattern: '^https?://[^\\s/]+(/[^\\s]*)?$',
         'x-allowed': 'an http:// or https:// URL',
-        description: 'where others reach this gateway. Left out: where it listens',
+        description: 'where others reach this gateway. Default: where it listens',
       }),
     ),
     issuers: Type.Array(issuer, {
@@ -224,12 +224,12 @@ export const a2aSection = section(
     artifacts,
     sealingKeyFile: Type.Optional(
       text(
-        'private key (JWK) that sensitive payloads are sealed to. Left out: one in the data folder, the cluster’s in a cluster',
+        'private key (JWK) that sensitive payloads are sealed to. Default: one in the data folder, the cluster’s in a cluster',
       ),
     ),
     signingKeyFile: Type.Optional(
       text(
-        'private key (JWK, Ed25519) that envelopes to agents outside are signed with. Left out: one in the data folder, the cluster’s in a cluster',
+        'private key (JWK, Ed25519) that envelopes to agents outside are signed with. Default: one in the data folder, the cluster’s in a cluster',
       ),
     ),
     agentsOutside: Type.Array(agentOutside, {

@@ -15,7 +15,7 @@ import {
 import { sandboxDefaults, sandboxOverride } from './schema-sandbox.ts';
 import { a2a, spawnDefaults, subagents } from './schema-talk.ts';
 
-/** Agent ids stand inside session keys and actor addresses: no colon, no slash. */
+/** Agent ids are part of session keys and actor addresses: no colon, no slash. */
 export const agentIdPattern = '^[a-z0-9][a-z0-9_-]{0,62}$';
 
 export const agentId = (description: string) =>
@@ -38,8 +38,7 @@ const thinkingLevels = ['off', 'minimal', 'low', 'medium', 'high', 'xhigh'] as c
 const defaults = section('what every agent has unless its own entry says otherwise', {
   model: Type.Optional(
     modelName(
-      'model as `provider/model`. Left out: the first own provider’s first model, else one of Anthropic ' +
-        'or OpenAI when there is a key, else the offline model',
+      'model as `provider/model`. Default: the first model of the first configured provider, else a model of a built-in provider with a key, else the offline model',
     ),
   ),
   workspace: Type.Optional(
@@ -55,16 +54,16 @@ const defaults = section('what every agent has unless its own entry says otherwi
     minimum: 1,
     maximum: 172_800,
     default: 600,
-    description: 'longest a run may take, seconds; a smaller limit of the request wins',
+    description: 'maximum duration of a run, seconds; a request may set a smaller one',
   }),
   thinkingLevel: oneOf(thinkingLevels, {
-    description: 'how much a model that can think first does so',
+    description: 'how much a reasoning model thinks before it answers',
     default: 'off',
   }),
   sandbox: sandboxDefaults,
   fallbacks: Type.Array(modelName('a model'), {
     default: [],
-    description: 'models to go on with, in this order, when the one before cannot answer',
+    description: 'models that are tried in this order when the previous one cannot answer',
   }),
   limits: Type.Optional(limits('ceilings of a run and a session; reaching one ends the run')),
   queue: Type.Optional(queueOverride('messages.queue')),
@@ -78,7 +77,7 @@ const defaults = section('what every agent has unless its own entry says otherwi
     minimum: 0,
     maximum: 1_000_000,
     default: 16_384,
-    description: 'tokens of the model’s window that are kept free for the answer',
+    description: 'tokens of the model’s context window that are reserved for the answer',
   }),
   ...ceilings,
   runsMax: Type.Integer({
@@ -86,19 +85,18 @@ const defaults = section('what every agent has unless its own entry says otherwi
     maximum: 1_000,
     default: 1_000,
     description:
-      'runs of one agent at once, over all its sessions; more wait in order. Those that another agent’s ' +
-      'run led to are not counted',
+      'runs of one agent at once, over all its sessions; more wait in order. Runs that another agent caused are not counted',
   }),
 });
 
 const agent = record('one agent', {
   id: agentId('its name, part of its session keys `agent:<id>:…`'),
   default: Type.Optional(
-    Type.Boolean({ description: 'gets what no routing rule claims; at most one' }),
+    Type.Boolean({
+      description: 'receives messages that no routing rule assigns; at most one agent',
+    }),
   ),
-  purpose: Type.Optional(
-    Type.String({ description: 'what it is for, in words; part of its system prompt' }),
-  ),
+  purpose: Type.Optional(Type.String({ description: 'what it is for; part of its system prompt' })),
   identity: Type.Optional(
     record('display settings; none of them reaches a model', {
       name: Type.Optional(Type.String({ minLength: 1, description: 'instead of its id' })),
@@ -227,7 +225,7 @@ export const agentsSection = section('the agents', {
     default: 0,
     description:
       'runs of all agents together at once, counted as `agents.defaults.runsMax`; more wait in order. ' +
-      '0: as many as there are',
+      '0: unlimited',
   }),
   routing,
   spawnDefaults,

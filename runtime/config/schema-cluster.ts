@@ -10,7 +10,7 @@ const serverUrl = Type.String({ pattern: '^(nats|tls)://[^\\s/,]+/?$' });
 
 const tls = record('encrypt the connection; `{}` checks the server by the certificates of Node', {
   caFile: Type.Optional(
-    Type.String({ minLength: 1, description: 'certificates that the server is checked by, PEM' }),
+    Type.String({ minLength: 1, description: 'CA certificates that verify the server, PEM' }),
   ),
   certFile: Type.Optional(
     Type.String({ minLength: 1, description: 'certificate of this client, PEM' }),
@@ -27,21 +27,21 @@ export const natsSection = section('the NATS servers of a cluster', {
       }),
     ),
   ),
-  user: Type.Optional(Type.String({ minLength: 1, description: 'name to sign in with' })),
+  user: Type.Optional(Type.String({ minLength: 1, description: 'user name' })),
   password: Type.Optional(secret('the password of `nats.user`')),
-  token: Type.Optional(secret('token to sign in with, instead of a user')),
+  token: Type.Optional(secret('token, instead of a user')),
   credentialsFile: Type.Optional(
-    Type.String({ minLength: 1, description: 'file to sign in with, as `nsc` makes it (.creds)' }),
+    Type.String({ minLength: 1, description: 'credentials file of `nsc` (.creds)' }),
   ),
   nkeySeedFile: Type.Optional(
-    Type.String({ minLength: 1, description: 'file with the seed of an NKey to sign in with' }),
+    Type.String({ minLength: 1, description: 'file with the seed of an NKey' }),
   ),
   tls: Type.Optional(tls),
   replicas: Type.Unsafe<1 | 3 | 5>(
     Type.Union([Type.Literal(1), Type.Literal(3), Type.Literal(5)], {
       default: 1,
       description:
-        'servers that keep each message; more than 1 needs as many servers of version 2.11 or newer',
+        'number of servers that store each message; more than 1 requires as many servers of version 2.11 or newer',
     }),
   ),
   env: Type.String({
@@ -65,7 +65,7 @@ export const clusterSection = section('this process among the others of a cluste
       'x-allowed': 'small letters, digits, _ and -, at most 63',
       description:
         'name of this process, the same after a restart and different from every other’s. ' +
-        'Left out: the host name and a mark of the data folder; a second one there adds -2 and so on',
+        'Default: the host name and a mark of the data folder; a second one there adds -2 and so on',
     }),
   ),
   secret: Type.Optional(

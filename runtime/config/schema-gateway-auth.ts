@@ -11,16 +11,16 @@ const texts = (description: string, default_?: readonly string[]) =>
 
 const trustedProxy = record('a reverse proxy in front of the gateway', {
   proxies: texts(
-    'its IP addresses and CIDR ranges. From these `X-Forwarded-For` counts, in every mode',
+    'its IP addresses and CIDR ranges. `X-Forwarded-For` is accepted from them, in every mode',
   ),
   userHeader: Type.String({
     minLength: 1,
     default: 'x-forwarded-user',
-    description: 'header in which the proxy names the person, of mode `trusted-proxy`',
+    description: 'header in which the proxy names the user, in mode `trusted-proxy`',
   }),
-  requiredHeaders: texts('headers that must be there as well', []),
+  requiredHeaders: texts('headers that must be present, too', []),
   allowUsers: Type.Optional(
-    texts('users who may connect. Left out: every user that the proxy names'),
+    texts('users who may connect. Default: every user that the proxy names'),
   ),
 });
 
@@ -30,8 +30,7 @@ const rateLimit = section('wrong secrets', {
     maximum: 10_000,
     default: 10,
     description:
-      'number of wrong secrets of one account (an address, or an approved device) within `windowMs` that lock it: ' +
-      'its attempts are judged one at a time then; a right secret is still admitted',
+      'number of wrong secrets of one account (an address, or an approved device) within `windowMs` that lock it: then its attempts are checked one at a time; a correct secret is still accepted',
   }),
   windowMs: Type.Integer({
     minimum: 1_000,
@@ -54,35 +53,33 @@ const rateLimit = section('wrong secrets', {
 export const gatewayAuthSection = section('who may connect', {
   mode: oneOf(['token', 'password', 'none', 'trusted-proxy'], {
     description:
-      'what a client must show that is no paired device; `none`: nothing, but only direct ' +
-      'connections from this machine are admitted; `trusted-proxy`: a proxy has found out who it is',
+      'how a client authenticates that is not a paired device; `none`: not at all, and only direct connections from this machine are accepted; `trusted-proxy`: a proxy authenticates users',
     default: 'token',
   }),
   token: Type.Optional(
     secret(
-      'the token of mode `token`. Left out: a random one is made at the first start and kept in the ' +
-        'file `token` of the data folder',
+      'the token of mode `token`. Default: a random one, created at the first start and stored in the file `token` of the data folder',
     ),
   ),
   password: Type.Optional(
     secret(
-      'the password of mode `password`; in mode `trusted-proxy` a way in from this machine alone',
+      'the password of mode `password`; in mode `trusted-proxy` it is accepted from this machine only',
     ),
   ),
   allowTailscale: Type.Boolean({
     default: false,
     description:
-      'let in whom Tailscale Serve names, if the Tailscale daemon of this machine says the same',
+      'accept users that Tailscale Serve names, if the Tailscale daemon of this machine confirms them',
   }),
   allowLocal: Type.Boolean({
     default: true,
     description:
-      'approve a new device by itself when it connects from this machine with the right token or password',
+      'approve a new device automatically when it connects from this machine with the correct token or password',
   }),
   deviceIdentity: oneOf(['optional', 'remote', 'always'], {
     description:
-      'who must be a paired device: nobody who has the secret, who is not on this machine, everybody. ' +
-      "A node always must; troupe's own command line and page become devices by themselves",
+      'which clients must be paired devices: none that have the secret, those on other machines, or all. ' +
+      "Nodes always must; troupe's own command line and page become devices automatically",
     default: 'optional',
   }),
   trustedProxy: Type.Optional(trustedProxy),

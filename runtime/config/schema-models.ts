@@ -1,4 +1,4 @@
-/** Section `models`: providers, their keys, and what is known of their models. */
+/** Section `models`: providers, their keys, and facts about their models. */
 import { Type } from '@sinclair/typebox';
 import { MODEL_APIS } from '../../protocols/model-providers.ts';
 import { oneOf, record, secret, section } from './fields.ts';
@@ -10,10 +10,10 @@ const tokenPrices = {
   input: dollars('tokens of input'),
   output: dollars('tokens of output, reasoning included'),
   cachedInput: Type.Optional(
-    dollars('tokens that were read from the provider’s cache. Left out: as `input`'),
+    dollars('tokens that were read from the provider’s cache. Default: as `input`'),
   ),
   cacheWrite: Type.Optional(
-    dollars('tokens that were put into the provider’s cache. Left out: as `input`'),
+    dollars('tokens that were written to the provider’s cache. Default: as `input`'),
   ),
 };
 
@@ -31,22 +31,23 @@ const price = record('what it costs; left out: the list price where it is known,
 });
 
 const model = record('one model', {
-  id: Type.String({ minLength: 1, description: 'name that the provider gives it' }),
+  id: Type.String({ minLength: 1, description: 'the provider’s name of the model' }),
   contextWindow: Type.Optional(
-    Type.Integer({ minimum: 1, description: 'tokens that fit in one request' }),
+    Type.Integer({ minimum: 1, description: 'context window in tokens' }),
   ),
-  maxTokens: Type.Optional(Type.Integer({ minimum: 1, description: 'most tokens of one answer' })),
+  maxTokens: Type.Optional(
+    Type.Integer({ minimum: 1, description: 'maximum number of tokens of one answer' }),
+  ),
   price: Type.Optional(price),
   images: Type.Optional(
     Type.Boolean({
-      description: 'whether it takes images; one that does not reads a line instead. Left out: yes',
+      description: 'whether it accepts images; if not, a line of text replaces them. Default true',
     }),
   ),
   thinking: Type.Optional(
     Type.Boolean({
       description:
-        'whether it takes its API’s parameters for reasoning. Left out: what is known of its ' +
-        'family, and no for a model that is not known',
+        'whether it accepts its API’s parameters for reasoning. Default: as known for its family, false for an unknown model',
     }),
   ),
 });
@@ -55,7 +56,7 @@ const profile = record('one more key of the provider', {
   id: Type.String({
     pattern: '^[a-z0-9][a-z0-9_-]{0,62}$',
     'x-allowed': 'small letters, digits, _ and -, at most 63',
-    description: 'what logs and errors call it; `default` is `apiKey`',
+    description: 'its name in logs and errors; `default` is `apiKey`',
   }),
   apiKey: secret('the key'),
 });
@@ -66,7 +67,7 @@ const provider = section('one provider of models', {
     Type.String({
       pattern: '^https?://[^\\s/]+',
       'x-allowed': 'an http:// or https:// URL',
-      description: 'where its API is; `anthropic`, `openai` and `google` have their own',
+      description: 'URL of its API; `anthropic`, `openai` and `google` have their own',
     }),
   ),
   apiKey: Type.Optional(
@@ -77,7 +78,7 @@ const provider = section('one provider of models', {
   ),
   profiles: Type.Array(profile, {
     default: [],
-    description: 'more keys, asked in order when the one before them cannot answer',
+    description: 'further keys, tried in order when the previous one fails',
   }),
   api: oneOf(MODEL_APIS, {
     description: 'which protocol it speaks; known for `anthropic`, `openai` and `google`',
@@ -94,12 +95,11 @@ const provider = section('one provider of models', {
   streamOptions: Type.Boolean({
     default: true,
     description:
-      '`openai-completions` only: send `stream_options`, which asks for a count of tokens; ' +
-      'false for a server that refuses it: then they are estimated',
+      '`openai-completions` only: send `stream_options`, which requests token counts; false for a server that refuses it: then tokens are estimated',
   }),
   models: Type.Array(model, {
     default: [],
-    description: 'its models, the first one its standard; any other may be named as well',
+    description: 'its models, the first one is its default; other models can be used by name, too',
   }),
 });
 

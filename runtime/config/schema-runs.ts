@@ -12,14 +12,13 @@ const queueModes = ['steer', 'followup', 'collect', 'interrupt'] as const;
 const overflows = ['summarize', 'old', 'refuse'] as const;
 
 const modeText =
-  'what becomes of a message that comes while a run is going: it joins the run, waits for its own, ' +
-  'is taken together with others, or ends the run';
+  'how a message is handled that arrives during a run: it joins the run, waits for a run of its own, is collected with others for the next run, or ends the run';
 const byChannelText = 'by channel (`webchat`, …), instead of `mode`';
-const debounceText = 'quiet before what was collected begins, milliseconds';
+const debounceText =
+  'pause without a new message before the collected messages start a run, milliseconds';
 const capText = 'messages that may wait in one session';
 const overflowText =
-  'past `cap`: fold the oldest into a line of the next run, the same without their words, or refuse ' +
-  'the newest';
+  'beyond `cap`: summarize the oldest messages in a line of the next run, drop the oldest with a notice, or refuse the newest';
 
 const byChannel = { 'x-allowed': 'a queue mode by name of a channel' };
 const channelModes = () =>
@@ -75,25 +74,25 @@ export const blockStreaming = {
     }),
   }),
   blockStreamingCoalesce: section('how blocks are joined before they are sent', {
-    minChars: characters(0, 1_500, 'from here on they are sent at once'),
-    maxChars: characters(1, 4_000, 'they are not joined to more'),
+    minChars: characters(0, 1_500, 'blocks of this length are sent at once'),
+    maxChars: characters(1, 4_000, 'maximum length of joined blocks'),
     idleMs: Type.Integer({
       minimum: 0,
       maximum: 60_000,
       default: 1_000,
-      description: 'quiet after which they are sent, milliseconds; 0: nothing is joined',
+      description: 'pause after which blocks are sent, milliseconds; 0: blocks are not joined',
     }),
   }),
 };
 
 const tokens = (description: string) =>
-  Type.Optional(Type.Integer({ minimum: 1, description: `${description}. Left out: no ceiling` }));
+  Type.Optional(Type.Integer({ minimum: 1, description: `${description}. Default: no limit` }));
 const money = (description: string) =>
   Type.Optional(
     Type.Number({
       exclusiveMinimum: 0,
       'x-allowed': 'a number above 0',
-      description: `${description}, US dollars; calls of models without a price count nothing. Left out: no ceiling`,
+      description: `${description}, US dollars; calls of models without a price count nothing. Default: no limit`,
     }),
   );
 
@@ -103,7 +102,7 @@ export const limits = (description: string) =>
       Type.Integer({
         minimum: 1,
         maximum: 10_000,
-        description: 'model calls of one run. Left out: 64',
+        description: 'model calls of one run. Default 64',
       }),
     ),
     tokensPerRun: tokens('input and output tokens of one run'),
@@ -115,7 +114,7 @@ export const limits = (description: string) =>
         minimum: 2,
         maximum: 100,
         description:
-          'identical tool calls in a row after which the model receives a warning; twice as many end the run. Left out: 4',
+          'identical tool calls in a row after which the model receives a warning; twice as many end the run. Default 4',
       }),
     ),
   });
@@ -126,13 +125,13 @@ export const ceilings = {
     minimum: 0,
     default: 0,
     description:
-      'input and output tokens per UTC day, after which no run begins; those that are going end. 0: unlimited',
+      'input and output tokens per UTC day, after which no run starts and running ones end. 0: unlimited',
   }),
   costPerDayUsd: Type.Number({
     minimum: 0,
     default: 0,
     description:
-      'cost per UTC day in US dollars, after which no run begins; models without a price count nothing. 0: unlimited',
+      'cost per UTC day in US dollars, after which no run starts; models without a price count nothing. 0: unlimited',
   }),
 };
 
@@ -147,8 +146,8 @@ const askModes = ['off', 'on-miss', 'always'] as const;
 const askText =
   'whether a command on the host requires approval: never, when no pattern allows it, ' +
   'always. Sandboxed commands are never asked about';
-const allowText = 'patterns of commands that run on the host without a question';
-const askForText = 'time to decide, minutes; then it is denied';
+const allowText = 'patterns of commands that run on the host without approval';
+const askForText = 'time for a decision, minutes; afterwards the command is denied';
 const ASK_FOR = { minimum: 1, maximum: 43_200 } as const;
 const patterns = { maxItems: 500 } as const;
 const pattern = Type.String({ minLength: 1, maxLength: 8_192 });
@@ -164,10 +163,10 @@ export const toolsOverride = (description: string) =>
   record(description, {
     allow: Type.Optional(
       names(
-        'tools and `group:` names that it may call. Empty or left out: all that `tools` allows',
+        'tools and `group:` names that it may call. Default, and if empty: all that `tools` allows',
       ),
     ),
-    deny: Type.Optional(names('tools and groups that it may not; wins over `allow`')),
+    deny: Type.Optional(names('tools and groups that it must not call; overrides `allow`')),
     exec: Type.Optional(
       record('key by key instead of `tools.exec`', {
         ask: Type.Optional(oneOf(askModes, { description: askText })),

@@ -1,7 +1,4 @@
-/**
- * What a sandbox is made of, in the words of the configuration: for every agent, for one of them,
- * for those that an agent starts.
- */
+/** The configuration of sandboxes: for all agents, for one agent, and for subagents. */
 import { Type } from '@sinclair/typebox';
 import { oneOf, section } from './fields.ts';
 
@@ -28,7 +25,7 @@ export const sandboxDefaults = section('sandbox of every agent that does not say
     'write',
     'edit',
   ]),
-  denylist: toolList('tools and groups that it may not; wins over the allowlist', [
+  denylist: toolList('tools and groups that it must not call; overrides the allowlist', [
     'browser',
     'canvas',
     'nodes',
@@ -36,8 +33,7 @@ export const sandboxDefaults = section('sandbox of every agent that does not say
   ]),
   sessionToolsVisibility: oneOf(['spawned', 'all'], {
     description:
-      'which sessions a sandboxed one may find, read and write to: itself and those that it ' +
-      'started, or what its agent may',
+      'which sessions a sandboxed session may find, read and write to: itself and those that it started, or those that its agent may',
     default: 'spawned',
   }),
 });
@@ -55,8 +51,8 @@ export const sandboxOverride = Type.Object(overrides('the defaults'), {
   additionalProperties: false,
 });
 
-const tokensText = 'input and output tokens of one of them, from its task to its end';
-const timeoutText = 'longest that one may take from its start to its end, milliseconds';
+const tokensText = 'input and output tokens of one subagent, from its task to its end';
+const timeoutText = 'maximum duration of one subagent from start to end, milliseconds';
 /** A grant of less is refused as none (protocols/subagent.ts, GRANT_TOKENS_MIN). */
 const TOKENS = { minimum: 1_000 } as const;
 const TIMEOUT = { minimum: 1_000, maximum: 172_800_000 } as const;
@@ -64,8 +60,8 @@ const TIMEOUT = { minimum: 1_000, maximum: 172_800_000 } as const;
 export const spawnSandbox = section('its sandbox, and how much one of them may use', {
   mode: oneOf(modes, { description: 'as in `agents.defaults.sandbox`', default: 'always' }),
   workspaceAccess: oneOf(accesses, { description: accessText, default: 'ro' }),
-  allowlist: toolList('tools it may call', ['read', 'web_search']),
-  denylist: toolList('tools it may not; wins over the allowlist', [
+  allowlist: toolList('tools that it may call', ['read', 'web_search']),
+  denylist: toolList('tools that it must not call; overrides the allowlist', [
     'bash',
     'write',
     'canvas',

@@ -1,9 +1,9 @@
 /**
- * What agents may do with each other, in the words of the configuration: who may find, read, write
- * to and start whom, and the ceilings of all that follows from one message.
+ * The configuration of communication between agents: which sessions an agent may find, read,
+ * message and start, and the limits of everything that follows from one message.
  *
- * Boundary: shape only. What the keys mean together is decided in agent/policy/talk.ts, and
- * told in docs/agent-talk.md.
+ * Boundary: shape only. agent/policy/talk.ts decides what the keys mean together;
+ * docs/agent-talk.md explains it.
  */
 import { Type } from '@sinclair/typebox';
 import { oneOf, record, section } from './fields.ts';
@@ -14,14 +14,14 @@ const agentList = (description: string) =>
 
 /** `tools.agentToAgent` */
 export const agentToAgentAccess = section('access of one agent to the sessions of another', {
-  enabled: Type.Boolean({ default: false, description: 'whether there is any' }),
+  enabled: Type.Boolean({ default: false, description: 'whether agents may communicate' }),
   allow: Type.Optional(
     Type.Array(
       record('one permitted direction', {
         from: Type.String({ minLength: 1, description: 'id of the acting agent, `*` for any' }),
         to: Type.String({ minLength: 1, description: 'id of the other agent, `*` for any' }),
       }),
-      { description: 'permitted pairs. Left out: all, as far as each agent’s `a2a` lets them' },
+      { description: 'permitted pairs. Default: all that each agent’s `a2a` permits' },
     ),
   ),
 });
@@ -32,7 +32,7 @@ export const agentToAgentExchange = section('agents that write to each other', {
     minimum: 0,
     maximum: 5,
     default: 5,
-    description: 'replies that go back and forth after the first one; 5 is the hard limit',
+    description: 'replies between two agents after the first one; 5 is the hard limit',
   }),
   maxHops: Type.Integer({
     minimum: 1,
@@ -55,14 +55,12 @@ export const a2a = Type.Object(
   {
     allowIncoming: Type.Optional(
       agentList(
-        'ids of agents that may find this one’s sessions, read them and send to them, `*` for any. ' +
-          'Left out: any; empty: none',
+        'ids of agents that may find this one’s sessions, read them and send to them, `*` for any. Default: any; if empty: none',
       ),
     ),
     allowOutgoing: Type.Optional(
       agentList(
-        'ids of agents whose sessions this one may find, read and send to, `*` for any. ' +
-          'Left out: any; empty: none',
+        'ids of agents whose sessions this one may find, read and send to, `*` for any. Default: any; if empty: none',
       ),
     ),
     historyAccess: Type.Optional(
@@ -73,7 +71,7 @@ export const a2a = Type.Object(
         }),
         {
           description:
-            'by reading agent, `*` for any other: none, summary or full. Left out: none for all',
+            'by reading agent, `*` for any other: none, summary or full. Default: none for all',
         },
       ),
     ),
@@ -84,7 +82,7 @@ export const a2a = Type.Object(
 /** `agents.agents[].subagents` */
 export const subagents = record('agents that it may start, and itself as one that is started', {
   allowAgents: Type.Optional(
-    agentList('ids of agents that it may start, `*` for any. Left out: only itself; empty: none'),
+    agentList('ids of agents that it may start, `*` for any. Default: only itself; if empty: none'),
   ),
   sandbox: Type.Optional(spawnSandboxOverride),
 });
@@ -103,28 +101,27 @@ export const spawnDefaults = section('agents that other agents start', {
     minimum: 1,
     maximum: 10_000,
     default: 20,
-    description: 'model calls of a run of one of them',
+    description: 'model calls of one run of a subagent',
   }),
-  maxCostUsd: dollars('cost of one of them; 0: as much as its tree has'),
+  maxCostUsd: dollars('cost of one subagent; 0: as much as its tree has'),
   maxSpawnDepth: Type.Integer({
     minimum: 1,
     maximum: 5,
     default: 2,
     description:
-      'agents in a chain of starts, the first one counted: 2 means that children start none, 1 that ' +
-      'none is started',
+      'length of a chain of agents that start each other, the first one included: with 2, subagents start none; with 1, no subagent is started',
   }),
   maxConcurrentSpawns: Type.Integer({
     minimum: 1,
     maximum: 100,
     default: 3,
-    description: 'children of one session that run at once; up to 20 more wait',
+    description: 'subagents of one session that run at once; up to 20 more wait',
   }),
   maxSpawnsPerSession: Type.Integer({
     minimum: 1,
     maximum: 1_000_000,
     default: 1_000,
-    description: 'children that one session may start until it is reset',
+    description: 'subagents that one session may start until it is reset',
   }),
   maxSpawnsPerTree: Type.Integer({
     minimum: 1,
@@ -143,13 +140,11 @@ export const spawnDefaults = section('agents that other agents start', {
     minimum: 1,
     maximum: 525_600,
     default: 1_440,
-    description: 'how long the session of one that has ended can be read, minutes',
+    description: 'how long the session of an ended subagent can be read, minutes',
   }),
   onParentReset: oneOf(['cascade', 'adopt', 'detach'], {
     description:
-      'what becomes of the children of a session that is reset or deleted: they are ended, their ' +
-      'results go to the session that begins anew (of a deleted one: to its agent’s main session), or ' +
-      'they end by themselves without a report',
+      'subagents of a session that is reset or deleted: end them, send their results to the new session (after a deletion, to the agent’s main session), or let them end without a report',
     default: 'cascade',
   }),
 });

@@ -58,7 +58,7 @@ const tenant = section('one tenant: its sessions, files, devices, jobs and budge
   ),
 });
 
-/** `default` is there always: whoever is named nowhere is of it. */
+/** The tenant `default` always exists: it has every name that no tenant lists. */
 export const tenantsSection = Type.Record(
   Type.String({ pattern: '^(?!default$)[a-z0-9][a-z0-9_-]{0,62}$' }),
   tenant,

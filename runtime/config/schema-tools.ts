@@ -14,7 +14,7 @@ const exec = section('commands', {
   boundary: oneOf(['auto', 'bubblewrap', 'docker'], {
     default: 'auto',
     description:
-      'what keeps sandboxed commands apart; `auto`: bubblewrap where it works, else Docker. Without ' +
+      'the isolation of sandboxed commands; `auto`: bubblewrap where it works, else Docker. Without ' +
       'either they are refused, never run on the host',
   }),
   image: Type.String({
@@ -30,13 +30,13 @@ const exec = section('commands', {
     minimum: 1,
     maximum: 86_400,
     default: 120,
-    description: 'longest a command may take unless the call says less or more, seconds',
+    description: 'maximum duration of a command if the call sets none, seconds',
   }),
   memoryMb: Type.Integer({
     minimum: 16,
     maximum: 1_048_576,
     default: 1_024,
-    description: 'memory of a sandboxed command with all it starts, MiB',
+    description: 'memory of a sandboxed command and its child processes, MiB',
   }),
   ...execPolicyDefaults,
 });
@@ -45,7 +45,7 @@ const web = section('the web', {
   search: section('the tool web_search', {
     provider: Type.Optional(
       oneOf(['brave', 'searxng', 'tavily'], {
-        description: 'who searches. Left out: the tool is not there',
+        description: 'the search service. Default: agents have no search tool',
       }),
     ),
     apiKey: Type.Optional(secret('key of the provider; searxng needs none')),
@@ -53,14 +53,14 @@ const web = section('the web', {
       Type.String({
         pattern: '^https?://[^\\s/]+',
         'x-allowed': 'an http:// or https:// URL',
-        description: 'where the provider is; needed for searxng, the others have their own',
+        description: 'URL of the provider; required for searxng, the others have their own',
       }),
     ),
   }),
   allowPrivate: Type.Array(Type.String({ minLength: 1, pattern: '^\\S+$' }), {
     default: [],
     description:
-      'hosts that web_fetch and browser may open although their address is private: names or IP addresses',
+      'hosts that web_fetch and browser may open despite a private address: names or IP addresses',
   }),
   maxBytes: Type.Integer({
     minimum: 1_024,
@@ -72,7 +72,10 @@ const web = section('the web', {
 
 const browser = section('the tool browser', {
   executable: Type.Optional(
-    Type.String({ minLength: 1, description: 'the Chromium to start. Left out: the one found' }),
+    Type.String({
+      minLength: 1,
+      description: 'the Chromium to start. Default: the one that is found',
+    }),
   ),
   headless: Type.Boolean({ default: true, description: 'without a window' }),
   evaluate: Type.Boolean({
@@ -83,7 +86,7 @@ const browser = section('the tool browser', {
 
 export const toolsSection = section('tools of all agents', {
   allow: toolNames('tools and `group:` names that may be called; empty: all'),
-  deny: toolNames('tools and groups that may not; wins over every `allow`'),
+  deny: toolNames('tools and groups that must not be called; overrides every `allow`'),
   exec,
   web,
   browser,
@@ -94,7 +97,7 @@ export const hooksSection = section('code of the installation that looks at runs
   folder: Type.Optional(
     Type.String({
       minLength: 1,
-      description: 'where its files are. Left out: `hooks` in the data folder',
+      description: 'folder with its files. Default: `hooks` in the data folder',
     }),
   ),
   disabled: Type.Array(Type.String({ minLength: 1 }), {
@@ -111,7 +114,7 @@ export const skillsSection = section('what agents can read up on', {
   folder: Type.Optional(
     Type.String({
       minLength: 1,
-      description: 'folders with a SKILL.md, for all agents. Left out: `skills` in the data folder',
+      description: 'folders with a SKILL.md, for all agents. Default: `skills` in the data folder',
     }),
   ),
   env: Type.Record(Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_]*$' }), secret('its value'), {

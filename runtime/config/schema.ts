@@ -22,7 +22,7 @@ const gateway = section('the entry point for clients: WebSocket and HTTP on one 
     minimum: 0,
     maximum: 65_535,
     default: 18_789,
-    description: 'TCP port; 0 takes any free one',
+    description: 'TCP port; 0: any free port',
   }),
   bind: oneOf(['loopback', 'lan', 'custom'], {
     description:
@@ -41,12 +41,12 @@ const gateway = section('the entry point for clients: WebSocket and HTTP on one 
     }),
     resetOnExit: Type.Boolean({
       default: false,
-      description: 'take the publication back when troupe stops',
+      description: 'end the publication when troupe stops',
     }),
     binary: Type.String({
       minLength: 1,
       default: 'tailscale',
-      description: 'the program that publishes, and that says who a visitor is',
+      description: 'the Tailscale program, which publishes the gateway and identifies users',
     }),
   }),
 });
@@ -72,28 +72,28 @@ const runtime = section('the actor runtime', {
     minimum: 1,
     maximum: 1_024,
     default: 8,
-    description: 'parts that the actors are spread over; fixed when the data folder is made',
+    description: 'number of partitions of all actors; fixed when the data folder is created',
   }),
   durability: oneOf(['process', 'power'], {
     description:
-      'what an accepted message survives: the death of the process, or a power failure too (slower)',
+      'what an accepted message survives: the end of the process, or also a power failure (slower)',
     default: 'process',
   }),
   groupTurnsMax: Type.Integer({
     minimum: 1,
     maximum: 4_096,
     default: 256,
-    description: 'turns that are committed together at most',
+    description: 'maximum number of turns in one commit',
   }),
   residentsMax: Type.Integer({
     minimum: 1,
     maximum: 1_000_000,
     default: 1_000,
-    description: 'actors of one shard kept in memory; the longest unused one leaves first',
+    description: 'actors of one shard kept in memory; the least recently used one is evicted first',
   }),
   tenantWeights: Type.Record(
     Type.String({ minLength: 1 }),
-    Type.Number({ minimum: 0.1, maximum: 100, description: 'its share against the others’' }),
+    Type.Number({ minimum: 0.1, maximum: 100, description: 'its share relative to the others' }),
     {
       default: {},
       additionalProperties: false,
@@ -105,7 +105,7 @@ const runtime = section('the actor runtime', {
       oneOf(['folder', 'synced', 'pinned'], {
         description:
           'a folder of this machine or a shared volume, copies that every worker can fetch, or a ' +
-          'folder of the workers with certain labels. Left out: `folder`, in a cluster `synced`',
+          'folder of the workers with certain labels. Default `folder`, in a cluster `synced`',
       }),
     ),
     labels: labelsOf('of `pinned`: labels of the workers that have the folders of all agents'),
@@ -117,7 +117,7 @@ const runtime = section('the actor runtime', {
     path: Type.Optional(
       Type.String({
         minLength: 1,
-        description: 'the folder, or that of the copies. Left out: `workspaces` in the data folder',
+        description: 'the folder, or that of the copies. Default: `workspaces` in the data folder',
       }),
     ),
   }),
@@ -157,9 +157,7 @@ export const configSchema: TSchema = {
   ...withTolerance(inputForm(loadedSchema)),
 };
 
-/**
- * Fields that the loader fills by rules of its own are not required either; `$schema` may be named.
- */
+/** Fields that the loader fills by its own rules are optional, too; `$schema` is allowed. */
 function withTolerance(schema: TSchema): TSchema {
   const sections = schema.properties as Record<string, TSchema>;
   const [tenant] = Object.values<TSchema>(sections['tenants']?.patternProperties ?? {});

@@ -30,7 +30,7 @@ export class Secret {
     return this.#value;
   }
 
-  /** Whether `text` is the value; takes the same time wherever the two differ. */
+  /** Whether `text` is the value; takes the same time wherever they differ. */
   matches(text: string): boolean {
     const digest = (input: string) => createHash('sha256').update(input).digest();
     return timingSafeEqual(digest(this.#value), digest(text));

@@ -1,8 +1,6 @@
-/**
- * "Did you mean": the known word nearest to a misspelled one.
- */
+/** "Did you mean": the known word nearest to a misspelled one. */
 
-/** The nearest of `known`, when few enough letters differ: one in three, at least one. */
+/** The nearest of `known` if at most one letter in three differs, but at least one. */
 export function nearest(word: string, known: readonly string[]): string | undefined {
   const ranked = known
     .map((candidate) => ({ candidate, distance: editDistance(plain(word), plain(candidate)) }))

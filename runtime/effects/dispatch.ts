@@ -146,7 +146,7 @@ export class Dispatch {
       if ((await handTo(node, id, intent)) !== 'refused') return;
     }
     if (intent.state === 'unknown')
-      return alarm(`${unmet(intent, labels)}, which could find out what became of it (${id})`);
+      return alarm(`${unmet(intent, labels)}, which could determine its outcome (${id})`);
     await this.#reported(id, intent, { kind: 'notStarted' });
   }
 

@@ -102,7 +102,7 @@ export class Window {
 class HeldTicket implements Ticket {
   readonly bytes: number;
   readonly #window: Window;
-  #told = false;
+  #notified = false;
   position: Position = 0;
 
   constructor(window: Window, bytes: number) {
@@ -111,15 +111,15 @@ class HeldTicket implements Ticket {
   }
 
   appended(position: Position): void {
-    if (this.#told) return;
-    this.#told = true;
+    if (this.#notified) return;
+    this.#notified = true;
     this.position = position;
     this.#window.store(this);
   }
 
   failed(): void {
-    if (this.#told) return;
-    this.#told = true;
+    if (this.#notified) return;
+    this.#notified = true;
     this.#window.drop(this);
   }
 }

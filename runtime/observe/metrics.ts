@@ -252,7 +252,7 @@ function watch(
   add('troupe_shards_owned', 'shards that this process holds', () => {
     return own().filter(({ state }) => state === 'owned').length;
   });
-  add('troupe_shards_quarantined', 'shards of this process that stand still', () => {
+  add('troupe_shards_quarantined', 'shards of this process that process nothing', () => {
     return own().filter(({ state }) => state === 'quarantined').length;
   });
   add('troupe_clock_ahead_seconds', 'stored times are ahead of a clock that was set back', () => {

@@ -1,14 +1,13 @@
 /**
- * Appender: writes a subject that nobody else may write meanwhile, each entry exactly once,
- * whatever becomes of answers. Every append expects the one before it, as a journal's does (C3): so
- * an entry whose answer was lost is found by reading and never stored twice, and a second writer is
- * noticed by the first.
+ * Appender: writes a subject that has no other writer, each entry exactly once, even when answers
+ * are lost. Every append expects the one before it, as a journal's does (C3). So an entry whose
+ * answer was lost is found by reading and never stored twice, and a second writer is detected.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { errorData, TroupeError } from '../../protocols/errors.ts';
 import { AppendUnknown, type Log, type Position } from '../log/log.ts';
 
-/** A store that does not answer is asked again for so long. */
+/** How long a store that does not answer is retried. */
 const PATIENCE_MS = 60_000;
 const RETRY_MS = { first: 50, max: 2_000 };
 

@@ -29,7 +29,7 @@ const FRAME_BYTES_MAX = 256 * 2 ** 20;
 export type WrittenFile = { readonly bytes: number; readonly sha256: string };
 
 /**
- * Writes the frames, flushes, and gives the file its name only then.
+ * Writes the frames and flushes them; only then the file receives its name.
  * @param force replace a file of this name
  * @throws TroupeError CONFLICT when there is one and `force` is not given
  */
@@ -143,7 +143,7 @@ async function* framed(frames: AsyncIterable<Frame>): AsyncGenerator<Buffer> {
   }
 }
 
-/** Cuts the stream at the lengths that stand in it. */
+/** Cuts the stream into frames by the lengths in it. */
 async function* pieces(stream: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let parts: Buffer[] = [];
   let size = 0;

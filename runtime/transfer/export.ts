@@ -1,10 +1,10 @@
 /**
- * Export: everything of an embedded store that another log must have to go on from there, as
- * one file: per shard the fold and the mail that has no turn yet; transcripts, dead letters and
- * what was done about them; blobs; files of artifacts, and keys if they are given. Journals stay
- * behind: the fold is what they come to.
+ * Export: everything of an embedded store that another log needs to continue from there, as one
+ * file: for each shard the fold and the mail without a turn; transcripts, dead letters and the
+ * decisions about them; blobs; files of artifacts, and keys if they are passed. Journals are left
+ * out, because the fold is their result.
  *
- * The store is used by nobody else meanwhile (the folder's lock), and is not changed.
+ * The lock of the folder keeps other processes out. The store is not changed.
  */
 import type { Address } from '../../protocols/address.ts';
 import { decode, encode } from '../../protocols/codec.ts';
@@ -77,8 +77,7 @@ const OVERHEAD_BYTES = 64;
 
 /**
  * @throws TroupeError NOT_FOUND when the store holds no cell; CONFLICT when the file exists;
- * INTERNAL when what is stored is damaged, or holds what an export does not know: then there is no
- * file
+ * INTERNAL when stored data is damaged or of an unknown kind: then no file is written
  */
 export async function exportCell(options: ExportOptions): Promise<TransferSummary> {
   const { env = 'local', workspaces } = options;

@@ -78,7 +78,7 @@ export type TransferSummary = TransferCounts & {
   readonly sha256: string;
 };
 
-/** Counts what goes by, on both sides alike. */
+/** Counts the frames, on both sides alike. */
 export class Counter {
   #counts = { actors: 0, entries: 0, transcripts: 0, letters: 0, blobs: 0, artifacts: 0 };
   #shards = 0;

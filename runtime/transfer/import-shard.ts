@@ -77,7 +77,7 @@ class LaneImport {
   readonly #log: Log;
   readonly #subject: string;
   readonly #appender: Appender;
-  /** inputs whose positions will be asked for, by the position in them */
+  /** inputs whose positions will be needed, by their own position */
   readonly #tried: ReadonlySet<Position>;
   readonly #places = new Map<Position, Position>();
   #first: Position | undefined;

@@ -1,10 +1,10 @@
 /**
- * Import: an exported installation into a cell that is new. All or nothing as others see it:
- * the cell's record says `importing` from before the first entry until after the last one, and
- * nobody enters a cell while it does.
+ * Import: writes an exported installation into a new cell. For other processes it is all or
+ * nothing: from before the first entry until after the last one, the cell's record says
+ * `importing`, and no process enters such a cell.
  *
- * The cell keeps its name, which its actors' keys, calls and mail hold: so there must never be two
- * of it, and the store that was exported must not run again.
+ * The cell keeps its name, which is part of its actors' keys, calls and mail. So there must never
+ * be two cells of that name, and the exported store must not run again.
  */
 import { randomBytes } from 'node:crypto';
 import { decode, encode } from '../../protocols/codec.ts';
@@ -42,7 +42,7 @@ export type ImportOptions = {
   /** first token of the new subjects */
   readonly env: string;
   readonly file: string;
-  /** begin anew where an import was interrupted; default false */
+  /** restart an interrupted import; default false */
   readonly again?: boolean;
   /**
    * Called once, when the file is found whole and before anything is written: with the encrypted
@@ -73,10 +73,10 @@ type Importing = {
 };
 
 /**
- * @throws TroupeError INVALID_ARGUMENT for a file that is not whole; CONFLICT (details.reason) when
- * there is a cell (EXISTS), when an import was interrupted or is under way (IMPORTING), or when the
- * new place is not empty (NOT_EMPTY); UNAVAILABLE when it does not answer for a minute. After an
- * error the cell stays closed: `again` begins anew
+ * @throws TroupeError INVALID_ARGUMENT for an incomplete file; CONFLICT (details.reason) when there
+ * is a cell (EXISTS), when an import was interrupted or is running (IMPORTING), or when the target
+ * is not empty (NOT_EMPTY); UNAVAILABLE when it does not answer for a minute. After an error the
+ * cell stays closed: `again` restarts the import
  */
 export async function importCell(options: ImportOptions): Promise<TransferSummary> {
   const { file, onProgress, signal } = options;
@@ -87,7 +87,7 @@ export async function importCell(options: ImportOptions): Promise<TransferSummar
   const record = await claim(options, header);
   await takeKeys?.();
   const counts = await new CellImport(options, header).run(readExportFile(file), signal);
-  // Another import that began anew meanwhile has written its record, so this one is refused.
+  // Another import restarted in the meantime and has written its record, so this one is refused.
   await record.append(encode({ cell, shards, createdAt }));
   return { cell, ...counts, bytes, sha256 };
 }
@@ -101,7 +101,9 @@ async function keysIn(file: string): Promise<Uint8Array | undefined> {
   return undefined;
 }
 
-/** Writes the record that keeps everybody out; answers who writes the one that lets them in. */
+/**
+ * Writes the record that closes the cell; returns the function that writes the one that opens it.
+ */
 async function claim(
   { target, env, again = false }: ImportOptions,
   { cell, shards }: ExportHeader,
@@ -169,7 +171,7 @@ class CellImport {
     try {
       for await (const frame of frames) {
         if (signal?.aborted)
-          throw new TroupeError('CANCELLED', 'the import was ended: give --again to begin anew');
+          throw new TroupeError('CANCELLED', 'the import was ended: give --again to restart it');
         counter.count(frame);
         this.#o.onFrame?.(frame);
         if (frame[0] !== end?.[0] || frame[0] === 'shard') this.#tell(frame);

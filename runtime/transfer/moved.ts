@@ -1,6 +1,6 @@
 /**
- * Moved: what of a shard changes when it goes to another log, and how. Positions are of one log and
- * mean nothing in another; times, numbers of turns and links, keys and ids stay as they are.
+ * What changes when a shard moves to another log. Positions belong to one log and mean nothing in
+ * another. Times, numbers of turns and links, keys and ids stay unchanged.
  */
 import { decode, encode } from '../../protocols/codec.ts';
 import { TroupeError } from '../../protocols/errors.ts';

@@ -1,6 +1,6 @@
 /**
- * The place of an import on NATS: the cell's streams before anybody is let in. What `openNats` is
- * for a node, without entering the cell.
+ * The target of an import on NATS: the cell's streams before any process may enter. It does what
+ * `openNats` does for a node, without entering the cell.
  */
 import {
   JetStreamApiCodes,
@@ -18,7 +18,7 @@ import type { ImportTarget } from './import.ts';
 
 export type NatsTargetOptions = NatsOptions & StreamsOptions;
 
-/** Removing a stream of many blobs takes the server a while. */
+/** The server needs a while to remove a stream with many blobs. */
 const CLEAR_TIMEOUT_MS = 60_000;
 
 /**
@@ -46,9 +46,9 @@ export async function openNatsTarget(
 }
 
 /**
- * Streams that the cell's record is not in are made anew, and not purged: what is purged may come
- * back when the server is killed. The stream of the record is never without it, since a process
- * that waits for the cell would make another one.
+ * Streams without the cell's record are deleted and created again, not purged: purged entries may
+ * return when the server is killed. The stream of the record always exists, because a process that
+ * waits for the cell would create another one.
  */
 async function clear(
   nc: NatsConnection,

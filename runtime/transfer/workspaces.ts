@@ -1,7 +1,7 @@
 /**
- * Workspaces of an export: the files that actors have in a folder of their machine, as the blobs by
- * which synced workspaces keep them: an actor that moves must not find an empty folder. Each
- * becomes version 1, made of the files as they are.
+ * Workspaces of an export: files that actors have in a folder of their machine become the blobs in
+ * which synced workspaces are stored, so that a moved actor never finds an empty folder. Each
+ * becomes version 1 with the present files.
  */
 import { randomBytes } from 'node:crypto';
 import { readdir } from 'node:fs/promises';
@@ -89,7 +89,7 @@ async function* versionOf(
   yield* sink.take();
 }
 
-/** Blobs that are on their way into a file: their names stay known, their bytes are taken out. */
+/** Blobs on their way into a file: their names stay known, their bytes are released. */
 class Sink implements Blobs {
   readonly #names: string[] = [];
   #put: Blob[] = [];

@@ -97,9 +97,9 @@ export async function removeTree(path: string | Buffer): Promise<void> {
 const DEEP_BYTES = 2_048;
 
 /**
- * Makes folders writable, and moves those that lie too deep right below the root: their paths are
- * shorter then, for the next try. Answers how many were moved. Meanwhile folders may vanish: a call
- * of `rm` that failed still removes some.
+ * Makes folders writable, and moves those that are too deep directly below the root, where their
+ * paths are shorter for the next try. Returns how many were moved. Folders may vanish in the
+ * meantime: a failed call of `rm` still removes some.
  */
 async function makeRemovable(root: Buffer): Promise<number> {
   let moved = 0;

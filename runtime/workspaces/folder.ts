@@ -97,7 +97,7 @@ class FolderWorkspaces implements Workspaces {
     });
   }
 
-  /** False where the volume may be made, and nobody has opened anything yet: then it is empty. */
+  /** False if the volume may be created and nothing was opened yet: then it is empty. */
   async #isThere(): Promise<boolean> {
     const marker = join(this.#root, MARKER);
     if (await exists(marker)) return true;
@@ -108,7 +108,7 @@ class FolderWorkspaces implements Workspaces {
   async #openAt(actor: Address, place: Place): Promise<Workspace> {
     const path = join(place.folder, 'files');
     makeFolder(path);
-    // Asked again: had the volume gone in between, the folder just made is in the empty mount
+    // Checked again: if the volume was unmounted in between, the new folder is in the empty mount
     // point.
     await this.#checkMounted();
     const counter = join(place.folder, 'version');

@@ -1,8 +1,8 @@
 /**
  * KeptCopies: bounds how many copies of workspaces stay on a worker's disk between their openings.
- * The one used longest ago goes first; of those found at the start the order is not known. An
- * actor's empty place with its lock file stays: removing a lock that another process waits for
- * would let two in.
+ * The least recently used one is removed first; the order of those found at the start is not known.
+ * An actor's empty folder with its lock file stays: without the lock that another process waits
+ * for, two could open it.
  */
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';

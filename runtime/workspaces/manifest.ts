@@ -26,15 +26,15 @@ export type Manifest = {
   readonly opener: string;
   /** `opener` of the version before; empty for version 1 */
   readonly parent: string;
-  /** a folder stands before what it holds */
+  /** a folder comes before its contents */
   readonly entries: readonly SavedEntry[];
 };
 
 type Link = Extract<SavedEntry, { kind: 'link' }>;
 
 /**
- * Links to paths of the sandbox are stored beside the entries: a worker of an older version takes a
- * manifest with such an entry for damaged. It ignores this field, and copies it unread into the
+ * Links to paths of the sandbox are stored beside the entries: a worker of an older version treats
+ * a manifest with such an entry as damaged. It ignores this field, and copies it unread into the
  * version that it saves next.
  */
 type Stored = Manifest & { readonly sandboxLinks?: readonly Link[] };

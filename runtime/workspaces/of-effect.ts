@@ -40,7 +40,7 @@ export class WorkspacesOfEffect {
     await this.close();
   }
 
-  /** Closes all of them, also those that are still being opened. May be repeated. */
+  /** Closes all of them, including those that are still being opened. May be repeated. */
   close(): Promise<void> {
     return this.#close(false);
   }

@@ -1,8 +1,9 @@
 /**
- * PeekSaved: a look at the last saved version of synced workspaces, straight from the store: only
- * the files that are asked for, and those only when they changed.
+ * PeekSaved: reads files of the last saved version of synced workspaces directly from the store:
+ * only the requested files, and those only when they changed.
  *
- * Freshness: what this process saved is seen at once; what another worker saved, within HEAD_MS.
+ * Freshness: versions saved by this process are visible at once; those of other workers within
+ * HEAD_MS.
  */
 import { posix } from 'node:path';
 import type { Address } from '../../protocols/address.ts';

@@ -1,11 +1,10 @@
 /**
- * Peek: a look at some files of a workspace without opening it: what a prompt is made of is read
- * before every run, and must neither wait for a tool that works in the folder nor cost a copy of
- * it.
+ * Peek: reads some files of a workspace without opening it. The files for a prompt are read before
+ * every run, and must neither wait for a tool that works in the folder nor cost a copy of it.
  *
- * Invariant: nothing outside of the workspace is read, whatever links stand in it and whoever
- * changes them meanwhile: the path is resolved, opened without following a link, and where the
- * kernel tells (Linux) the file that was opened is compared with the path again.
+ * Invariant: nothing outside the workspace is read, even when it contains links that change in the
+ * meantime. The path is resolved and opened without following a link; on Linux the opened file is
+ * compared with the path again.
  */
 import { constants } from 'node:fs';
 import { type FileHandle, open, readdir, readlink, realpath, stat } from 'node:fs/promises';
@@ -20,16 +19,16 @@ export type PeekedFile = {
   readonly left?: 'too large' | 'leads out' | 'unreadable';
 };
 
-/** What was seen. Given back at the next look, the same object is answered if nothing changed. */
+/** The result. Pass it to the next call: the same object is returned if nothing changed. */
 export type Peeked = {
   readonly signature: string;
-  /** those that are there, in the order of the paths that were asked for, then of their names */
+  /** existing files, in the order of the requested paths, then by name */
   readonly files: readonly PeekedFile[];
 };
 
 /** Of one file. */
 export const PEEK_BYTES_MAX = 1024 * 1024;
-/** Folders that `*` stands for, in order of their names; more are not looked at. */
+/** Maximum number of folders that `*` matches, in the order of their names. */
 export const PEEK_FOLDERS_MAX = 200;
 /** A file that was just written may be written again without a change of its times. */
 const UNSETTLED_MS = 50;
@@ -37,7 +36,7 @@ const UNSETTLED = ' unsettled';
 
 export const NOTHING: Peeked = { signature: '', files: [] };
 
-/** What differs between files by what the file system tells about them; undefined: not there. */
+/** What distinguishes versions of a file in the file system; undefined: it does not exist. */
 type Sign = { readonly path: string; readonly sign: string; readonly changedMs: number };
 
 /**
@@ -64,7 +63,7 @@ export async function peekFolder(
   return { signature: settled ? signature : signature + UNSETTLED, files };
 }
 
-/** The paths that one with `*` stands for. */
+/** The paths that a path with `*` matches. */
 async function expanded(root: string, path: string): Promise<string[]> {
   const steps = path.split('/');
   const star = steps.indexOf('*');

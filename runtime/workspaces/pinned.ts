@@ -1,11 +1,11 @@
 /**
- * pinnedWorkspaces: an actor's workspace is a folder on the workers that have the labels which the
- * configuration names for it; its effects run there (effects/dispatch.ts).
+ * pinnedWorkspaces: an actor's workspace is a folder on the workers with the labels that the
+ * configuration requires for it; its effects run there (effects/dispatch.ts).
  *
- * One set of labels names one volume, for the life of the cell: a local disk of one machine, or a
+ * One set of labels names one volume for the life of the cell: a local disk of one machine, or a
  * volume that several workers mount. The first opening gives the volume an id and binds the labels
- * to it in the cell's blobs. A worker whose volume has another id, or has lost it, answers
- * UNAVAILABLE; it never opens an empty folder in place of the files.
+ * to it in the cell's blobs. A worker whose volume has another id, or none, answers UNAVAILABLE; it
+ * never opens an empty folder in place of the files.
  */
 import { randomUUID } from 'node:crypto';
 import { mkdir, readFile } from 'node:fs/promises';

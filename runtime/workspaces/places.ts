@@ -13,7 +13,7 @@ import { type FolderLock, lockFolder } from '../log/folder-lock.ts';
 
 export type Place = {
   readonly folder: string;
-  /** Lets the next one in. May be repeated. */
+  /** Admits the next one. May be repeated. */
   leave(): Promise<void>;
 };
 
@@ -21,7 +21,7 @@ const POLL_MS = { first: 20, max: 500 };
 
 export class Places {
   readonly #clock: Clock;
-  /** resolves when the last one of this process that asked for the name has left */
+  /** resolves when the last holder of the name in this process has released it */
   readonly #last = new Map<string, Promise<void>>();
 
   constructor(clock: Clock) {

@@ -1,12 +1,11 @@
 /**
- * syncedWorkspaces: workspaces kept in Blobs as immutable versions and copied to the worker that
- * opens them. What is in Blobs is the truth (`versions.ts`); the folder is a copy that is made to
- * equal the newest version at every opening, so nothing unsaved ever comes back and nothing is
- * mixed.
+ * syncedWorkspaces: workspaces stored in Blobs as immutable versions and copied to the worker that
+ * opens them. Blobs are the truth (`versions.ts`). Every opening makes the folder equal to the
+ * newest version, so unsaved changes never return and versions never mix.
  *
- * Cost: every opening and every saving reads and hashes all files (about 1 s per GB); only what
- * differs is copied. Not told from here: whether the store lost everything of an actor or the actor
- * never saved; a store that is not there rejects, and its cell's name is in every blob's name.
+ * Cost: every opening and every save reads and hashes all files (about 1 s per GB); only
+ * differences are copied. It cannot distinguish an actor whose versions were all lost from one that
+ * never saved. A missing store rejects, and the name of every blob contains that of its cell.
  */
 import { randomBytes } from 'node:crypto';
 import { mkdir, readdir, rename } from 'node:fs/promises';
@@ -50,7 +49,7 @@ export type SyncedWorkspacesOptions = {
 };
 
 const FILES_AT_ONCE = 8;
-/** An opening is overtaken by so many versions at most before it gives up. */
+/** Maximum number of newer versions that an opening meets before it gives up. */
 const OPENINGS_MAX = 5;
 
 /** Touches nothing until the first workspace is opened. */
@@ -120,8 +119,8 @@ class SyncedWorkspaces implements Workspaces {
   }
 
   /**
-   * A fresh name for every opening: work of an earlier one that is still running, though it was
-   * given up, has its own folder, which is gone.
+   * A new name for every opening: abandoned work of an earlier opening that is still running has
+   * its own folder, which is gone.
    */
   async #copy(actor: Address, { folder }: Place, signal: AbortSignal): Promise<Copy> {
     const opener = randomBytes(8).toString('hex');
@@ -217,7 +216,7 @@ class SyncedWorkspaces implements Workspaces {
     return { entries, leftOut };
   }
 
-  /** The version counts. What a sweep that failed leaves, the next one takes. */
+  /** The version counts. What a failed sweep leaves is removed by the next one. */
   async #saved({ actor, base, versions }: Copy): Promise<number> {
     this.#peek.saved(actor, base);
     if (base.version % this.#versionsKept === 0)
@@ -233,7 +232,7 @@ const lost = (actor: Address, version: number, head: number): TroupeError =>
     { details: { reason: 'MISSING' } },
   );
 
-/** A program that was given up may have its working folder in the copy, also under another name. */
+/** An abandoned program may have its working folder in the copy, also under another name. */
 const close = async (path: string, place: Place, abandoned: boolean): Promise<void> => {
   try {
     if (abandoned) await removeTree(path);

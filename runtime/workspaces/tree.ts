@@ -1,18 +1,18 @@
 /**
- * Tree: what is in a workspace's folder, read without following any link. What cannot be saved is
- * left out by name, and costs nothing else: a link that escapes, a socket, a pipe, a device, a name
- * that is not UTF-8, what this process may not read.
+ * Tree: the contents of a workspace's folder, read without following links. What cannot be saved is
+ * left out and reported by name: a link that escapes, a socket, a pipe, a device, a name that is
+ * not UTF-8, a file that this process may not read.
  *
  * Two kinds of links are saved:
- *  - A relative link inside the workspace. Its `..` stand at the beginning of the target only and
- *    do not climb over the workspace's root. The folder that holds the link is a real one, so those
- *    `..` mean what they say; the rest goes down, through folders or through other saved links. So
- *    by induction no relative link leads to a place that no link below names. (Resolving the text
- *    alone would not do: `a/../b` leaves the folder when `a` is a link to a place higher up.)
+ *  - A relative link inside the workspace. It has `..` only at the beginning of its target, and
+ *    they do not climb above the workspace's root. The folder that holds the link is a real one, so
+ *    those `..` are exact; the rest goes down, through folders or through other saved links. So by
+ *    induction no relative link leads to a place that no link below names. (Resolving the text
+ *    alone would be wrong: `a/../b` leaves the folder when `a` is a link to a place higher up.)
  *  - A link to a path of the sandbox: absolute, without `..`, below the folders of programs or the
- *    mount point of the workspace (`protocols/sandbox-paths.ts`). It has a meaning only inside of
- *    a sandbox. On a worker it names a file of that machine, so code that reads or writes a
- *    workspace from outside never follows a link that leaves the folder.
+ *    mount point of the workspace (`protocols/sandbox-paths.ts`). It has a meaning only inside a
+ *    sandbox. On a worker it names a file of that machine, so code that reads or writes a workspace
+ *    from outside never follows a link that leaves the folder.
  */
 import { constants, type Stats } from 'node:fs';
 import { access, chmod, type FileHandle, lstat, open, readdir, readlink } from 'node:fs/promises';
@@ -28,9 +28,7 @@ export type TreeEntry =
   | { readonly kind: 'file'; readonly path: string; readonly mode: number; readonly bytes: number };
 
 export type Tree = {
-  /**
-   * a folder stands right before what it holds; names of one folder are in order of UTF-16 units
-   */
+  /** a folder comes right before its contents; names in one folder are in order of UTF-16 units */
   readonly entries: TreeEntry[];
   /** `place`: its path on this machine, in bytes, for a name that is not UTF-8 */
   readonly leftOut: (LeftOut & { readonly place: Buffer })[];
@@ -172,7 +170,7 @@ export async function* chunksOf(file: string): AsyncGenerator<Buffer> {
   }
 }
 
-/** @param expected bytes that are left of the file; one more is asked for, to see its end */
+/** @param expected bytes that are left of the file; one more is read, to find its end */
 async function readChunk(handle: FileHandle, expected: number): Promise<Buffer> {
   let chunk = Buffer.allocUnsafe(Math.min(Math.max(expected, 0) + 1, CHUNK_BYTES));
   for (let filled = 0; ; ) {

@@ -85,8 +85,8 @@ export class Versions {
   }
 
   /**
-   * Stores the version after its parent. Answers the manifest that is stored: another one than was
-   * given when an earlier try of the same opener, whose answer was lost, had been stored after all.
+   * Stores the version after its parent. Returns the stored manifest: not the given one when an
+   * earlier try of the same opener, whose answer was lost, had been stored after all.
    *
    * @throws TroupeError CONFLICT when another opener has that version
    */

@@ -50,19 +50,20 @@ export interface Workspace {
   /** the version that was opened or saved last; 0 when nothing was saved yet */
   readonly version: number;
   /**
-   * Makes what is in the folder the next version, durably; without a change, where the provider can
-   * tell, it stays the version it is. Nothing may write to the folder meanwhile. May be repeated,
-   * also after UNAVAILABLE, which leaves open whether this version counts.
+   * Saves the contents of the folder as the next version, durably. Without a change it stays the
+   * same version where the provider can detect that. The folder must not be written in the
+   * meantime. May be repeated, also after UNAVAILABLE, which leaves open whether this version
+   * counts.
    *
-   * @returns what could not be saved; empty when all was
+   * @returns what could not be saved; empty when everything was
    * @throws TroupeError CONFLICT when another opener saved since this one opened: nothing is
    * changed; PAYLOAD_TOO_LARGE past a limit; UNAVAILABLE
    */
   save(): Promise<readonly LeftOut[]>;
   /**
-   * Lets the next opener in; what was not saved is given up. After a running `save`. Repeatable.
-   * `abandoned`: work that was given up may still be writing; where the folder is a copy, it is not
-   * used again.
+   * Admits the next opener and discards unsaved changes. Waits for a running `save`. Repeatable.
+   * `abandoned`: abandoned work may still be writing; where the folder is a copy, it is not used
+   * again.
    */
   close(options?: { readonly abandoned?: boolean }): Promise<void>;
 }

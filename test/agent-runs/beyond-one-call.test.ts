@@ -200,6 +200,6 @@ describe.each(APIS)('a conversation that is too long on %s', (api) => {
     server.otherwise(TOO_LONG[api]);
     const { row } = await troupe.run(SESSION, 'a message that is a book');
     expect(row).toMatchObject({ status: 'error', error: { code: 'INVALID_ARGUMENT' } });
-    expect(row.error?.message).toMatch(/send a shorter message, or begin anew/);
+    expect(row.error?.message).toMatch(/send a shorter message, or start a new conversation/);
   });
 });

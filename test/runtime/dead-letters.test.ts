@@ -15,18 +15,18 @@ async function empty() {
   const clock = new VirtualClock();
   const { log } = createMemoryStore({ clock });
   const domains = async () => ['orders'];
-  const door = {
+  const client = {
     refuses: false,
     /** what others do while a message is on its way */
     during: async () => {},
     tell: async () => {
-      await door.during();
+      await client.during();
       const error = { code: 'UNAVAILABLE', message: 'closed' } as const;
-      if (door.refuses) return { kind: 'refused', error } as const;
+      if (client.refuses) return { kind: 'refused', error } as const;
       return { kind: 'accepted', id: 'new' } as const;
     },
   };
-  const open = () => new DeadLetterLog({ log, env: 'e', clock, door, domains });
+  const open = () => new DeadLetterLog({ log, env: 'e', clock, client, domains });
   const put = async (...numbers: number[]) => {
     for (const n of numbers) {
       const error = {
@@ -48,7 +48,7 @@ async function empty() {
     }
   };
   const pass = (ms: number) => clock.run(clock.monotonicMs() + ms);
-  return { letters: open(), log, open, put, door, pass };
+  return { letters: open(), log, open, put, client, pass };
 }
 
 /** Letters 1 and 2, and each again behind them. */
@@ -140,11 +140,11 @@ it('another process sees at once what was dealt with', async () => {
 });
 
 it('a letter whose redrive was refused is listed again by a reader that had passed it', async () => {
-  const { letters, put, door } = await empty();
+  const { letters, put, client } = await empty();
   await put(1, 2);
-  door.refuses = true;
+  client.refuses = true;
   const ids = async () => (await letters.list()).map(({ id }) => id);
-  door.during = async () => expect(await ids()).toEqual(['id-2']);
+  client.during = async () => expect(await ids()).toEqual(['id-2']);
   expect((await letters.redrive(1, audit, 'orders')).kind).toBe('refused');
   expect(await ids()).toEqual(['id-1', 'id-2']);
 });

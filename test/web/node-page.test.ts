@@ -236,7 +236,7 @@ test('without automatic pairing the page waits, and the devices panel approves i
   await page.goto(`${gateway.url}#token=${TOKEN}`);
   await page.getByRole('button', { name: 'Devices: 1 request' }).click();
   const panel = page.getByRole('dialog', { name: 'Devices' });
-  await panel.getByText(/^May .+ come in\?$/).waitFor();
+  await panel.getByText(/^Approve .+\?$/).waitFor();
   await panel.getByRole('button', { name: 'Approve' }).click();
   await here(first);
   await first.close();

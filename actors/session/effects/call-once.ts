@@ -29,7 +29,7 @@ export const callOnce: EffectDefinition<CallToolsInput, readonly ToolResult[]> =
 
 function unknown(input: CallToolsInput, call: PlannedCall, context: EffectContext): ToolResult {
   const result =
-    `Unknown: the worker that ran ${call.name} died before it could say what came of it. It may ` +
+    `Unknown: the worker that ran ${call.name} died before it reported the outcome. It may ` +
     'have had its effect, in whole, in part or not at all. It was not run again. Look what is ' +
     'there before you try it again.';
   teller(input, call, context)({ phase: 'end', result, isError: true });

@@ -115,7 +115,7 @@ export function shorten({ context, event: outcome }: ActionArgs): ActionResult {
 const CAN_NOT: ErrorData = {
   code: 'INVALID_ARGUMENT',
   message:
-    'the conversation is too long for the model and cannot be shortened: send a shorter message, or begin anew with /new',
+    'the conversation is too long for the model and cannot be shortened: send a shorter message, or start a new conversation with /new',
   details: { reason: 'context_length' },
 };
 

@@ -114,7 +114,7 @@ async function reconciled(
     return await outcomeOf({ ...input, value: found.result }, definition, services);
   } catch (error) {
     if (context.signal.aborted) throw error;
-    return { kind: 'lost', why: `${why}, and asking what became of it failed` };
+    return { kind: 'lost', why: `${why}, and the request for its outcome failed` };
   }
 }
 

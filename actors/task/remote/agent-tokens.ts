@@ -26,9 +26,9 @@ export const tokenOf =
 
 /** Path by path, so that no longer name of a host or a folder has the same beginning. */
 function isUnder(url: string, prefix: string): boolean {
-  const [door, base] = [new URL(url), new URL(prefix)];
+  const [target, base] = [new URL(url), new URL(prefix)];
   const folder = base.pathname.replace(/\/*$/, '/');
-  return door.origin === base.origin && `${door.pathname}/`.startsWith(folder);
+  return target.origin === base.origin && `${target.pathname}/`.startsWith(folder);
 }
 
 /**

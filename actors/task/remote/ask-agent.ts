@@ -48,14 +48,14 @@ type Answer = Awaited<ReturnType<TaskServices['askAgent']>>;
 export const createAskAgent =
   (options: AskAgentOptions): TaskServices['askAgent'] =>
   async (agent, envelope, signal) => {
-    const door = await RemoteTask.open(agent, envelope, options);
+    const task = await RemoteTask.open(agent, envelope, options);
     try {
-      const view = await door.submit(envelope, signal);
-      const end = await door.untilEnd(view, signal);
+      const view = await task.submit(envelope, signal);
+      const end = await task.untilEnd(view, signal);
       return isCancel(envelope) ? undoneOf(end, agent) : resultOf(end, agent);
     } catch (error) {
       if (isUndone(envelope, error)) return { result: null };
-      if (signal.aborted && isUnwanted(signal) && !isCancel(envelope)) await door.giveUp(envelope);
+      if (signal.aborted && isUnwanted(signal) && !isCancel(envelope)) await task.giveUp(envelope);
       throw error;
     }
   };

@@ -148,7 +148,7 @@ const oneOf = (rows: readonly DeviceRow[], given: string | undefined): DeviceRow
 };
 
 const listed = (rows: readonly DeviceRow[]): string => {
-  if (rows.length === 0) return 'No device is let in as a node.';
+  if (rows.length === 0) return 'No device is approved as a node.';
   const lines = rows.slice(0, NODES_SHOWN_MAX).map((row) => {
     const { deviceId, face, node } = row;
     const state = node?.link === undefined ? 'away' : 'connected';
@@ -196,7 +196,7 @@ const invoke = async (
     { key: idempotencyKey, timeoutMs: timeoutMs + GRACE_MS },
   );
   if (answer.kind === 'timeout')
-    return failure(`${nameOf(row)} has not answered ${command}: what became of it is unknown`);
+    return failure(`${nameOf(row)} has not answered ${command}: its outcome is unknown`);
   if (answer.kind === 'refused') {
     const { message, details } = answer.error;
     const outcome = details?.['outcome'] === 'unknown' ? ' What it did is unknown.' : '';

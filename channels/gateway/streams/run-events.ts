@@ -82,8 +82,8 @@ export class RunEvents implements RunListener {
     this.#agent(live, 'message', { id, text });
     const { sessionKey } = live;
     const about = { runId: id, sessionKey, agentId: agentOf(sessionKey), seq: 1 };
-    const told = message(text, this.#clock.wallMs());
-    const chat: ChatEvent = { ...about, state: 'final', message: told, stopReason: 'message' };
+    const reply = message(text, this.#clock.wallMs());
+    const chat: ChatEvent = { ...about, state: 'final', message: reply, stopReason: 'message' };
     const head = eventHead('chat', chat);
     for (const connection of this.#connections) connection.event(head);
   }
@@ -166,8 +166,8 @@ export class RunEvents implements RunListener {
       this.#answer(live);
     for (const [toolCallId, { name, delta }] of live.updates) {
       const data = { phase: 'update', name, toolCallId };
-      const told = showsResults(live) ? { ...data, partialResult: delta } : data;
-      this.#agent(live, 'tool', told, (each) => wantsTools(each) && !each.lagging);
+      const shown = showsResults(live) ? { ...data, partialResult: delta } : data;
+      this.#agent(live, 'tool', shown, (each) => wantsTools(each) && !each.lagging);
     }
     live.updates.clear();
   }

@@ -248,9 +248,9 @@ function abandon(
     hops: 0,
     ...(origin?.traceId ? { traceId: origin.traceId } : {}),
   };
-  const told = storableError(error);
-  deadLetter(t, letter, reason, told, domain);
-  t.draft.after.push({ kind: 'abandoned', letter: { domain, reason, error: told, to, event } });
+  const storable = storableError(error);
+  deadLetter(t, letter, reason, storable, domain);
+  t.draft.after.push({ kind: 'abandoned', letter: { domain, reason, error: storable, to, event } });
 }
 
 function checkRoom({ draft, world }: TurnContext): void {

@@ -3,7 +3,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import type { PageOfBytes } from './reader.ts';
 import { readableOf } from './readable.ts';
 
-function told({ bytes, contentType }: PageOfBytes): unknown {
+function readPage({ bytes, contentType }: PageOfBytes): unknown {
   try {
     return { readable: readableOf(bytes, contentType) };
   } catch (error) {
@@ -12,4 +12,4 @@ function told({ bytes, contentType }: PageOfBytes): unknown {
 }
 
 // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a port, not a window
-parentPort?.postMessage(told(workerData as PageOfBytes));
+parentPort?.postMessage(readPage(workerData as PageOfBytes));

@@ -65,7 +65,7 @@ function threadOfProgram(): URL | undefined {
   return file.protocol === 'file:' && existsSync(fileURLToPath(file)) ? file : undefined;
 }
 
-type Told = { readonly readable?: Readable; readonly failed?: string };
+type PageResult = { readonly readable?: Readable; readonly failed?: string };
 
 /** Terminates the thread after each page, whatever the outcome. */
 async function inThread(
@@ -81,7 +81,7 @@ async function inThread(
   });
   const within = AbortSignal.any([signal, AbortSignal.timeout(READ_MS)]);
   try {
-    const { readable, failed } = await new Promise<Told>((resolve, reject) => {
+    const { readable, failed } = await new Promise<PageResult>((resolve, reject) => {
       worker.on('message', resolve);
       worker.on('error', reject);
       worker.on('exit', () => reject(new Error('the thread ended')));

@@ -14,7 +14,7 @@ import { type AgentNames, mainSessionKey } from '../../sessions/session-key.ts';
 export const clientJob = (names: AgentNames, row: ScheduleRow): CronJob => {
   const job = jobOf(row);
   const { deleteAfterRun, description, displayName, declarationKey } = job;
-  const { state, ...told } = stateOf(row);
+  const { state, ...shown } = stateOf(row);
   return {
     id: row.jobId,
     agentId: row.agentId,
@@ -29,7 +29,7 @@ export const clientJob = (names: AgentNames, row: ScheduleRow): CronJob => {
     payload: payloadOf(job),
     delivery: job.announce ? { mode: 'announce', channel: 'last' } : { mode: 'none' },
     state,
-    ...told,
+    ...shown,
     ...defined({ deleteAfterRun, description, displayName, declarationKey }),
   };
 };
