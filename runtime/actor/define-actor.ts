@@ -60,7 +60,7 @@ const machineProblems = (machine: unknown, effects: readonly string[]): string[]
 /** The default of EffectDefinition.timeoutMs: ten minutes. */
 export const EFFECT_TIMEOUT_MS = 600_000;
 
-// Calls the effect as it was given, so that one written as a class keeps its fields.
+// Calls the effect as a method of its object, so that one written as a class keeps its fields.
 const withTimeout = (effect: EffectDefinition): EffectDefinition => ({
   class: effect.class,
   timeoutMs: effect.timeoutMs ?? EFFECT_TIMEOUT_MS,

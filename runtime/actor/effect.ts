@@ -28,7 +28,7 @@ export type EffectContext = {
   readonly traceId?: string;
   /** aborted when the outcome is not wanted any more, the time is up or the worker stops */
   readonly signal: AbortSignal;
-  /** Tells watchers on the Bus at once; ephemeral, not part of any turn. */
+  /** Notifies watchers on the Bus at once; ephemeral, not part of any turn. */
   publish(topic: string, event: Message): void;
   /** wall time, epoch milliseconds */
   now(): number;

@@ -1,7 +1,4 @@
-/**
- * Options: the checks of what `defineActor` is given. Every message says path, value and what is
- * allowed.
- */
+/** Checks the options of `defineActor`. Every message contains path, value and what is allowed. */
 import { type AnyStateMachine, StateMachine } from 'xstate';
 import { delayNames } from '../statechart/facts.ts';
 import type { ActorOptions } from './definition.ts';

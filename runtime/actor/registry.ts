@@ -14,7 +14,7 @@ export type Registry = {
   all(): readonly ActorDefinition[];
 };
 
-/** @throws TroupeError CONFLICT when a type@version is given twice */
+/** @throws TroupeError CONFLICT when a type@version is registered twice */
 export function createRegistry(definitions: readonly ActorDefinition[]): Registry {
   const exact = new Map<string, ActorDefinition>();
   const latest = new Map<string, ActorDefinition>();

@@ -7,7 +7,7 @@
  * set) and `s3.ts` (any S3-compatible store). Contract: test/runtime/artifacts/contract.ts.
  */
 
-/** A signed URL is good for so long at most. */
+/** Maximum lifetime of a signed URL. */
 export const ARTIFACT_URL_MS_MAX = 900_000;
 export const ARTIFACT_BYTES_MAX = 100 * 2 ** 20;
 

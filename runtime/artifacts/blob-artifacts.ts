@@ -25,7 +25,7 @@ export type BlobArtifactsOptions = {
   readonly sealingKey: SealingKey;
   /** what URLs are signed with */
   readonly urlKey: Buffer;
-  /** where URLs point to, without a slash at its end; asked anew for every URL */
+  /** base of URLs, without a trailing slash; read again for every URL */
   readonly publicUrl: () => string;
   /** types that are accepted; `image/*` is all of a kind */
   readonly mimeTypes: readonly string[];

@@ -1,7 +1,7 @@
 /**
- * BlobUses: when each file of a bucket in blobs was last stored or signed, how much room a tenant's
- * files have, and the sweep of those that were not used for long. blob-artifacts.ts says what it
- * keeps where and why.
+ * BlobUses: when each file of a bucket in blobs was last stored or signed, how many bytes a
+ * tenant's files have, and the removal of files that were not used for long. blob-artifacts.ts
+ * explains what is stored where and why.
  */
 import type { Blobs } from '../blobs/blobs.ts';
 import type { Clock } from '../clock/clock.ts';

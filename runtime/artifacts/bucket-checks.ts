@@ -1,7 +1,8 @@
 /**
- * What an S3-compatible bucket must have where other machines use the installation: a key of the
- * customer's, access by policy alone (no ACLs), nothing public, and no listing. Each point is asked
- * of the store itself. One small probe object is written, once per key, and stays.
+ * Requirements for an S3-compatible bucket of an installation that other machines use: encryption
+ * with a customer's key, access by policy only (no ACLs), nothing public, and no listing. Each
+ * point is verified with requests to the store. One small probe object per key is written and
+ * stays.
  */
 import { createHash } from 'node:crypto';
 import { errorData } from '../../protocols/errors.ts';

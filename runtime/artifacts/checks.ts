@@ -1,6 +1,6 @@
 /**
- * What every bucket asks of a file before it takes it, and of a name before it looks for it. No
- * I/O.
+ * Checks that every bucket makes: of a file before it is accepted, and of a name before it is
+ * looked up. No I/O.
  */
 import { createHash } from 'node:crypto';
 import { setImmediate as turn } from 'node:timers/promises';

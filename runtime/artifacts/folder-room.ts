@@ -1,10 +1,10 @@
 /**
- * FolderRoom: how much of a folder of artifacts a tenant may take up, and what leaves it: files
- * that nobody has stored or signed for a while. A file's time of change is when that was last.
+ * FolderRoom: bounds the bytes of a tenant in a folder of artifacts, and removes files that were
+ * not stored or signed for a while. The modification time of a file is the time of its last use.
  *
- * Invariants: what is stored or signed while the sweep runs stays: the sweep takes a file away
- * first, and puts it back when it was touched until then. One that was taken by a process that died
- * is settled by the next sweep.
+ * Invariants: a file that is stored or signed during a sweep stays. The sweep moves a file away
+ * first, and moves it back if it was used in the meantime. If the process ends in between, the next
+ * sweep finishes.
  */
 import { randomBytes } from 'node:crypto';
 import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
@@ -72,7 +72,7 @@ export class FolderRoom {
     return removed;
   }
 
-  /** Of a file that was taken away: it goes, or back to its place. */
+  /** Of a file that was moved away: deletes it, or moves it back. */
   async #settle(name: string, dueMs: number): Promise<number> {
     const { path, aside } = this.#o;
     const taken = join(aside, name);
@@ -114,7 +114,7 @@ async function bytesOf(path: string, aside: string, tenant: string): Promise<num
   return bytes;
 }
 
-/** Files of all tenants, or of one; those that go meanwhile are left out. */
+/** Files of all tenants, or of one; those that vanish in the meantime are left out. */
 export async function* filesOf(path: string, aside: string, only?: string): AsyncGenerator<Found> {
   for (const tenant of only === undefined ? await foldersIn(path) : [only]) {
     if (join(path, tenant) === aside) continue;

@@ -1,11 +1,11 @@
 /**
  * FolderArtifacts: a bucket as a folder of this machine or of a shared volume, for any number of
- * processes. A file is `{tenant}/{first two digits}/{hash}`, as of sealed-file.ts; `incoming` holds
- * what is being written.
+ * processes. A file is `{tenant}/{first two digits}/{hash}` in the format of sealed-file.ts;
+ * `incoming` holds files that are being written.
  *
  * Invariants:
- *  1. A file stands under its name only when it is whole and durable.
- *  2. A URL lets nothing be written or listed (signed-urls.ts).
+ *  1. A file has its name only when it is complete and durable.
+ *  2. URLs permit no writing and no listing (signed-urls.ts).
  */
 import { open, readdir, readFile, rm, stat, utimes } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -29,7 +29,7 @@ import { makeFolder } from '../make-folder.ts';
 
 export type FolderArtifactsOptions = {
   readonly path: string;
-  /** where URLs point to, without a slash at its end; asked anew for every URL */
+  /** base of URLs, without a trailing slash; read again for every URL */
   readonly publicUrl: () => string;
   /** types that are taken; `image/*` is all of a kind */
   readonly mimeTypes: readonly string[];
@@ -37,7 +37,7 @@ export type FolderArtifactsOptions = {
   readonly encryptionKey?: string;
   /** bytes of one tenant's files; default 10 GiB */
   readonly bytesMax?: number;
-  /** days after which a file leaves that nobody stored or signed; default 0: never */
+  /** days without use after which a file is removed; default 0: never */
   readonly keepDays?: number;
   readonly clock?: Clock;
 };

@@ -1,8 +1,9 @@
 /**
- * Requests to an S3-compatible store: signed (AWS Signature Version 4), bounded in time, tried
- * again where that may help, answered by errors of the taxonomy.
+ * Requests to an S3-compatible store: signed (AWS Signature Version 4), bounded in time, retried
+ * where that may help. Failures are errors of the taxonomy.
  *
- * Objects are addressed by path (`{endpoint}/{bucket}/{key}`), which every compatible store knows.
+ * Objects are addressed by path (`{endpoint}/{bucket}/{key}`), which every compatible store
+ * supports.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { AwsV4Signer } from 'aws4fetch';
@@ -22,7 +23,7 @@ export type S3Place = {
 
 export type S3RequestsOptions = S3Place & {
   readonly clock: Clock;
-  /** how long one attempt may take before its answer begins and again until it has ended */
+  /** maximum time of one attempt until its response begins, and again until it has ended */
   readonly timeoutMs: number;
 };
 

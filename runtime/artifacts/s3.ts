@@ -1,11 +1,11 @@
 /**
- * S3Artifacts: a bucket in any S3-compatible store. The object `{tenant}/{hash}`, sealed by the
- * store with a key of the customer's (`aws:kms`) or of its own (`AES256`). Nothing is ever listed.
+ * S3Artifacts: a bucket in any S3-compatible store. The object `{tenant}/{hash}` is encrypted by
+ * the store with a customer's key (`aws:kms`) or its own (`AES256`). Nothing is ever listed.
  *
  * Invariants:
- *  1. The store checks what arrives against the hash (its signature and its checksum cover it), and
- *     what comes back is checked here.
- *  2. A URL is good only when signing it again gives the same text: nothing in it can be changed,
+ *  1. The store verifies the hash of what it receives (signature and checksum cover it), and
+ *     responses are verified here.
+ *  2. A URL is valid only if signing it again gives the same text: nothing in it can be changed,
  *     left out or added.
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
@@ -46,7 +46,7 @@ export type S3ArtifactsOptions = S3Place &
 
 const TIMEOUT_MS = 30_000;
 
-/** Asks nothing of the store: what is wrong with it, the first file tells. */
+/** Sends no request to the store: the first file shows what is wrong with it. */
 export const openS3Artifacts = (options: S3ArtifactsOptions): Artifacts => new S3Artifacts(options);
 
 class S3Artifacts implements Artifacts {
@@ -163,7 +163,7 @@ function undefinedIfDamaged(error: unknown): undefined {
 const keyOf = (tenant: string, hash: string) => `${tenant}/${hash}`;
 
 function artifactOf(hash: string, headers: Headers, bytes: number): Artifact {
-  // Only what was put here: another program's object under such a name is none of ours.
+  // Only objects that were stored here: those of other programs under such a name do not count.
   if (headers.get('x-amz-meta-sha256') !== hash) throw damaged(hash);
   return { hash, bytes, contentType: headers.get('content-type') ?? 'application/octet-stream' };
 }

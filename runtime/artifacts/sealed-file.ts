@@ -1,6 +1,6 @@
 /**
- * Sealed file: how one artifact lies in a folder. A header in clear, then the contents as they are,
- * or under AES-256-GCM (NIST SP 800-38D) with the tag at the end.
+ * Sealed file: the format of one artifact in a folder. A header in clear, then the contents, either
+ * plain or encrypted by AES-256-GCM (NIST SP 800-38D) with the tag at the end.
  *
  * ```
  * 'TRPA' | version 1 | header length, u32 | header, JSON | contents | tag, 16 bytes, if sealed
@@ -24,7 +24,7 @@ const KEY_BYTES = 32;
 export const HEADER_BYTES_MAX = 1_024;
 
 export type SealingKey = {
-  /** tells keys apart without telling them: the start of a digest */
+  /** distinguishes keys without revealing them: the beginning of a digest */
   readonly id: string;
   readonly bytes: Buffer;
 };

@@ -12,7 +12,7 @@ import { expired, foreign, urlMs } from './checks.ts';
 
 export type SignedUrlsOptions = {
   readonly key: Buffer;
-  /** where URLs point to, without a slash at its end; asked anew for every URL */
+  /** base of URLs, without a trailing slash; read again for every URL */
   readonly publicUrl: () => string;
   readonly clock: Clock;
 };

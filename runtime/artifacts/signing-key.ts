@@ -1,6 +1,7 @@
 /**
- * The key that signs the URLs of a folder of artifacts: made once at random and kept in the folder,
- * so that every process on the folder, and the same one after a restart, knows the others' URLs.
+ * The key that signs the URLs of a folder of artifacts. It is created at random once and stored in
+ * the folder, so that every process on the folder accepts the URLs of the others, also after a
+ * restart.
  */
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';

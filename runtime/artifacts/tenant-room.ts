@@ -57,7 +57,7 @@ export class TenantRoom {
     }
   }
 
-  /** Counts anew from now on, because files were removed. */
+  /** Counts again from now on, because files were removed. */
   recount(): void {
     this.#counts.clear();
   }

@@ -39,7 +39,7 @@ export const writeFileDurably = async (
   await syncFolder(folder);
 };
 
-/** Makes names in the folder durable. Windows has no such call and does it by itself. */
+/** Makes names in the folder durable. Windows has no such call and does it automatically. */
 export const syncFolder = async (folder: string): Promise<void> => {
   if (process.platform === 'win32') return;
   const handle = await open(folder, 'r');

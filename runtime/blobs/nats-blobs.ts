@@ -37,7 +37,7 @@ export type NatsBlobsOptions = {
 const ABANDONED_MS = 3_600_000;
 /** A put ends long before its chunks may count as abandoned. */
 const PUT_MS_MAX = 1_800_000;
-/** A purge goes through all blocks of a stream. */
+/** A purge visits all blocks of a stream. */
 const PURGE_MS = 60_000;
 const HEADER = 'Troupe-Blob';
 

@@ -16,13 +16,13 @@ const CHUNK_BYTES = 256 * 1024;
 /** What subject and headers of a message need below the server's limit. */
 const HEADER_BYTES = 2_048;
 const IN_FLIGHT = 8;
-/** Messages of one pull: 8 MB, far below what makes a server take a client for a slow one. */
+/** Messages of one pull: 8 MB, far below the limit at which a server disconnects a slow client. */
 const PULL_MESSAGES = 32;
 /** A pull without messages for this time has lost its server or its consumer. */
 const PULL_MS = 1_000;
 /** Fewer are read one by one: a consumer costs more. */
 const PULL_FROM = 4;
-/** A consumer that is not deleted, since its process died, goes by itself. */
+/** The server removes the consumer of a process that has died after this time. */
 const CONSUMER_MS = 30_000;
 
 export class NatsChunks {
@@ -106,7 +106,7 @@ export class NatsChunks {
         if (left === before) return;
       }
     } finally {
-      // not waited for: it goes by itself as well
+      // not awaited: the server also removes it after a while
       this.#manager.consumers.delete(this.#stream, name).catch(() => {});
     }
   }

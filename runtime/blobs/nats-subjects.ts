@@ -32,12 +32,12 @@ export class BlobSubjects {
     return `${this.#root}.c.${tokensOf(name)}.*.*`;
   }
 
-  /** Takes every name that starts with the prefix, and maybe others. */
+  /** Matches every name that starts with the prefix, and possibly others. */
   namedBelow(prefix: string): string {
     return `${this.#root}.m.${folderOf(prefix)}>`;
   }
 
-  /** Takes the chunks of every name that starts with the prefix, and maybe others. */
+  /** Matches the chunks of every name that starts with the prefix, and possibly others. */
   chunksBelow(prefix: string): string {
     return `${this.#root}.c.${folderOf(prefix)}>`;
   }

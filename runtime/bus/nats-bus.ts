@@ -82,7 +82,7 @@ export class NatsBus implements Bus {
     this.#assertOpen();
     checkPattern(pattern);
     const topic = this.#topics.get(pattern) ?? this.#openTopic(pattern);
-    // a handler of its own each time: one function may subscribe twice
+    // a new handler each time, because one function may subscribe twice
     const handler = (message: BusMessage) => onMessage(message);
     topic.handlers.add(handler);
     return () => {

@@ -69,7 +69,7 @@ export class Assemblies {
     return Buffer.concat(assembly.parts);
   }
 
-  /** Gives up what has waited too long. */
+  /** Discards what has waited too long. */
   drop(nowMs: number): void {
     for (const [key, assembly] of this.#open) {
       if (assembly.untilMs > nowMs) return;

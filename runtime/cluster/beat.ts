@@ -16,7 +16,7 @@ export type Beat = {
   readonly seq: number;
   readonly startedAtMs: number;
   readonly version: string;
-  /** weight for shards relative to other workers; 0 takes none */
+  /** weight for shards relative to other workers; 0: owns none */
   readonly weight: number;
   /** hands its shards over and accepts no more */
   readonly draining: boolean;
@@ -33,13 +33,13 @@ export type Beat = {
 
 export const BEAT_SUBJECT = 'cluster.beat';
 
-/** Where a node listens. Nobody listens there once its process has ended. */
+/** A node's own subject. After its process has ended, it has no subscriber. */
 export const nodeSubject = (node: string): string => `cluster.node.${escapeToken(node)}`;
 
 export type NodeRequest =
   /** answered by anybody who lives, with `true` */
   | { readonly kind: 'alive' }
-  /** load what a take will need; answered with a `Prepared` */
+  /** load what a take-over will need; answered with a `Prepared` */
   | { readonly kind: 'prepare'; readonly shard: number }
   /** the sender let go of a shard that it owned with this epoch; no answer */
   | { readonly kind: 'yours'; readonly shard: number; readonly epoch: number };

@@ -81,7 +81,7 @@ export class ClusterNode implements Hosting {
   readonly #taking = new Set<number>();
   /** of the shards held here: the last record whose rows can be read */
   readonly #readable = new Map<number, Position>();
-  /** copies that were made for a hand-over: how not to give them up */
+  /** copies that were made for a hand-over, with the function that keeps them */
   readonly #prepared = new Map<number, () => void>();
   #readsAll: boolean;
   #draining = false;

@@ -40,7 +40,7 @@ export type HandOversOptions = {
 export class HandOvers {
   readonly #o: HandOversOptions;
   readonly #running = new Map<number, Promise<boolean>>();
-  /** nodes that were asked to prepare, and how to end the wait for their answers */
+  /** nodes that were asked to prepare, and the functions that end the wait for their answers */
   readonly #asked = new Set<{ readonly node: string; readonly fail: (why: TroupeError) => void }>();
 
   constructor(options: HandOversOptions) {

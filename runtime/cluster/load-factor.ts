@@ -29,8 +29,8 @@ export class LoadFactor {
   }
 
   /**
-   * Takes the present loads in and answers the factor: 0.5 to 1 in steps of 0.1, at most one step
-   * per 30 s.
+   * Adds the present loads and returns the factor: 0.5 to 1 in steps of 0.1, at most one step per
+   * 30 s.
    *
    * @param own share of time that this worker's event loop is busy, 0 to 1
    * @param others the same of the other workers

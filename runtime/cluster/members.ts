@@ -4,9 +4,9 @@
  * cut off).
  *
  * Boundary: this determines liveness, not who may write; the journal fences a node that is wrongly
- * considered dead (I1, I6). To be wrong rarely, a node judges no other while it cannot hear: when
- * the bus is down or does not return its own heartbeats, when the process itself stood still, and
- * until it has listened for a full period again.
+ * considered dead (I1, I6). To be wrong rarely, a node judges no other while it cannot receive:
+ * when the bus is down or does not return its own heartbeats, when the process itself was frozen,
+ * and until it has listened for a full period again.
  */
 import { TroupeError } from '../../protocols/errors.ts';
 import type { Bus, BusMessage } from '../bus/bus.ts';
@@ -51,7 +51,7 @@ type Known = {
   beat: Beat;
   readonly joinedAtMs: number;
   heardAtMs: number;
-  /** heard since listening began; until then the node has the full time */
+  /** received since listening began; until then the node has the full time */
   heard: boolean;
   probing: boolean;
 };
@@ -66,7 +66,7 @@ const TICKS_PER_BEAT = 4;
 const PROBE_MS = 500;
 /** Changes within this time are sent in one heartbeat. */
 const COALESCE_MS = 20;
-/** Ended nodes whose late beats are known as such. */
+/** Ended nodes whose late heartbeats are recognized. */
 const ENDED_MAX = 1_000;
 
 export class Members {
@@ -84,7 +84,7 @@ export class Members {
   #self: Beat | undefined;
   #seq = 0;
   #startedAtMs = 0;
-  /** undefined while this node cannot hear */
+  /** undefined while this node receives nothing */
   #listeningSinceMs: number | undefined;
   /** when its own beat last came back to it */
   #echoedAtMs = 0;
@@ -196,13 +196,15 @@ export class Members {
     if (this.#settled) for (const known of this.#known.values()) this.#judge(known);
   }
 
-  /** A node that does not hear itself is cut off, whatever the connection reports. */
+  /**
+   * A node that does not receive its own heartbeats is cut off, whatever the connection reports.
+   */
   #isDeaf(nowMs: number): boolean {
     const heardMs = Math.max(this.#echoedAtMs, this.#listeningSinceMs ?? -Infinity);
     return nowMs - heardMs >= DEAF_SHARE * this.#timings.deadAfterMs;
   }
 
-  /** The delay of its own timer shows how long this process stood still. */
+  /** The delay of its own timer shows how long this process was frozen. */
   get #lateMs(): number {
     return this.#running ? this.#o.clock.monotonicMs() - this.#tickDueMs : 0;
   }
@@ -298,7 +300,7 @@ export class Members {
     for (const call of this.#onBeat) call(beat);
   }
 
-  /** Whoever joins should know everybody at once. */
+  /** A node that joins should know all others at once. */
   #joined(beat: Beat): void {
     this.#emit({ kind: 'joined', beat });
     this.beatSoon();

@@ -42,9 +42,7 @@ export type NatsOptions = {
     readonly certFile?: string;
     readonly keyFile?: string;
   };
-  /**
-   * subjects that answers come to; default of the client. A tenant may have inboxes of its own only
-   */
+  /** subjects of replies; default of the client. A tenant may be limited to inboxes of its own */
   readonly inboxPrefix?: string;
   /**
    * receives the state of the connection in plain words; waits are reported at most once in ten
@@ -139,7 +137,7 @@ async function readable(path: string): Promise<Buffer> {
   }
 }
 
-/** As the client wants it. Never repeats what it was given: a URL may hold a password. */
+/** In the form of the client. Never repeats its input: a URL may hold a password. */
 function checkedServer(server: string): string {
   if (server.includes('@'))
     throw refused('a NATS URL must hold no user and no password: they have options of their own');
@@ -151,7 +149,7 @@ function checkedServer(server: string): string {
   );
 }
 
-/** One attempt. One that is abandoned ends its connection by itself. */
+/** One attempt. An abandoned attempt closes its own connection. */
 async function dial(settings: ConnectionOptions, signal?: AbortSignal): Promise<NatsConnection> {
   if (signal === undefined) return connect(settings);
   if (signal.aborted) throw ended();

@@ -9,7 +9,7 @@ const OLDEST_REPLICATED = [2, 11] as const;
 
 /** @throws TroupeError INVALID_ARGUMENT when the server is too old for so many replicas */
 export function checkServer(nc: NatsConnection, replicas: number): void {
-  // Between two connections the client knows no server.
+  // Between two connections the client has no facts about a server.
   if (!nc.info) throw new Error('the connection is down');
   const { version } = nc.info;
   if (isBefore(version, OLDEST))

@@ -39,7 +39,7 @@ export interface ShardHost {
   take(shard: number): Promise<void>;
   /** Commits open turns and releases the shard. @param toNode '': to any node */
   handOff(shard: number, toNode: string): Promise<void>;
-  /** Loads what a take will need, without owning. */
+  /** Loads what a take-over will need, without owning. */
   prepare(shard: number): Promise<void>;
 }
 
@@ -110,7 +110,7 @@ export class Placement {
 
   /**
    * Resolves when every shard has an owner and those of this worker are ready, or after
-   * `timeoutMs`; placement continues by itself.
+   * `timeoutMs`; placement continues.
    */
   async start(timeoutMs: number): Promise<void> {
     this.#state = 'running';
@@ -150,7 +150,7 @@ export class Placement {
     this.close();
   }
 
-  /** Takes and moves nothing any more; holds what it holds. May be repeated. */
+  /** Takes over and moves nothing any more; keeps its shards. May be repeated. */
   close(): void {
     this.#state = 'closed';
     this.#onPlaced?.();
@@ -250,7 +250,7 @@ export class Placement {
     if (request.kind === 'prepare') void this.#prepare(request.shard).then(respond);
     if (request.kind !== 'yours' || this.#state !== 'running') return;
     const { shard, epoch } = request;
-    // Who was given it and has passed it on since is not given it again by a late copy.
+    // A late copy of the message does not give the shard again to a worker that has passed it on.
     if (this.#o.directory.epochOf(shard) <= epoch) this.#takes.give(shard);
   }
 

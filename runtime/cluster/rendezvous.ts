@@ -1,11 +1,11 @@
 /**
- * Rendezvous hashing, weighted: every worker computes by itself which of the workers should hold a
- * shard, and all that see the same workers agree, without a coordinator.
+ * Rendezvous hashing, weighted: every worker computes which worker should own a shard. Workers with
+ * the same view agree without a coordinator.
  *
  * Each worker and shard draw a number u in (0, 1) by hash, and the worker with the highest score
- * -weight / ln(u) gets the shard. So a worker's share follows its weight, and one that comes, goes
- * or changes its weight moves its own share only (Thaler and Ravishankar 1998; the weights after
- * Schindelhauer and Schomaker 2005).
+ * -weight / ln(u) gets the shard. So a worker's share follows its weight, and a worker that joins,
+ * leaves or changes its weight moves its own share only (Thaler and Ravishankar 1998; the weights
+ * after Schindelhauer and Schomaker 2005).
  *
  * Boundary: pure. The hash is frozen: workers of two versions must agree.
  */
@@ -79,7 +79,7 @@ function fnv1a(text: string, seed: number): number {
   return hash;
 }
 
-/** The finalizer of MurmurHash3: every bit of the result depends on every bit given. */
+/** The finalizer of MurmurHash3: every bit of the result depends on every bit of the input. */
 function mix(seed: number): number {
   let hash = seed ^ (seed >>> 16);
   hash = Math.imul(hash, 0x85ebca6b);

@@ -1,7 +1,7 @@
 /**
- * Replica: one shard's rows on a process that does not own it, kept up with its journal: for lists
- * and pages, and for a worker that is about to take the shard over. It folds what counts, as
- * an owner does when it loads, and writes nothing but its own State.
+ * Replica: the rows of one shard on a process that does not own it, kept current with its journal:
+ * for lists and pages, and for a worker that is about to take the shard over. It folds records that
+ * count, as an owner does when it loads, and writes only its own State.
  *
  * Invariants: State holds exactly the fold at `position`; it never goes back while a reader waits.
  */

@@ -1,6 +1,6 @@
 /**
- * Replicas: of which shards this process keeps a copy of the rows. A gateway reads all that others
- * own; a worker copies a shard that it is about to take over.
+ * Replicas: the shards whose rows this process copies. A gateway copies all shards; a worker copies
+ * a shard that it is about to take over.
  */
 import { errorData, TroupeError } from '../../protocols/errors.ts';
 import type { Position } from '../log/log.ts';

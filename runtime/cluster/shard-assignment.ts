@@ -81,7 +81,7 @@ export function successor(
 export const isWorking = ({ role, weight, draining, leaving }: Beat): boolean =>
   role === 'worker' && weight > 0 && !draining && !leaving;
 
-/** A node does not know how often others saw it die: of itself it thinks well. */
+/** A node does not know how often others saw it die, so it assumes that it is reliable. */
 const isProven = (members: Members, { beat, knownMs }: Member): boolean =>
   beat.node === members.self.node || knownMs >= members.probationMs(beat.name);
 

@@ -7,7 +7,7 @@ import type { Clock } from '../clock/clock.ts';
 import type { ShardStatus } from '../system.ts';
 
 export type TakeoverEvent =
-  /** `given`: by its holder, else it was found with none */
+  /** `given`: by its owner, else it had no owner */
   | {
       readonly kind: 'took';
       readonly shard: number;
@@ -21,7 +21,7 @@ export type ShardTakeoversOptions = {
   readonly take: (shard: number) => Promise<void>;
   readonly statusOf: (shard: number) => ShardStatus | undefined;
   readonly onEvent: (event: TakeoverEvent) => void;
-  /** a take has ended, well or not */
+  /** a take-over has ended, successfully or not */
   readonly onEnd: () => void;
 };
 
@@ -38,14 +38,14 @@ export class ShardTakeovers {
     this.#o = options;
   }
 
-  /** Takes a shard that its holder gave to this node, as soon as there is room. */
+  /** Takes over a shard that its owner gave to this node, as soon as there is capacity. */
   give(shard: number): void {
     if (this.#running.has(shard)) return;
     this.#given.add(shard);
     this.#next();
   }
 
-  /** Takes a shard without an owner; does nothing while there is no room, or too early. */
+  /** Takes over a shard without an owner; does nothing without capacity, or too early. */
   tryTake(shard: number): void {
     const { atMs } = this.#again.get(shard) ?? { atMs: 0 };
     if (this.#running.size >= AT_ONCE || this.#running.has(shard)) return;

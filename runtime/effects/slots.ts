@@ -65,7 +65,7 @@ export class Slots {
     return slot;
   }
 
-  /** Gives up waiting. What has begun keeps its slot until it leaves. */
+  /** Stops waiting. An effect that has begun keeps its slot until it ends. */
   withdraw(slot: Slot): void {
     const { state, tenant, place } = slot;
     if (state !== 'held' && state !== 'waiting') return;
@@ -78,7 +78,7 @@ export class Slots {
     }
   }
 
-  /** Gives back the slot of what has begun and ended. */
+  /** Releases the slot of an effect that has ended. */
   leave(slot: Slot): void {
     if (slot.state !== 'begun') return;
     slot.state = 'gone';

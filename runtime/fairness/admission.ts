@@ -58,7 +58,7 @@ export type AdmissionOptions = {
   readonly clock: Clock;
   /** shares of tenants against each other, 0.01 to 100; who is not named has 1 */
   readonly tenantWeights?: Readonly<Record<string, number>> | undefined;
-  /** whether somebody holds the shard, as far as is known; default always */
+  /** whether the shard has an owner, as far as is known; default always */
   readonly isOwned?: (shard: number) => boolean;
   readonly limits?: Partial<AdmissionLimits>;
 };

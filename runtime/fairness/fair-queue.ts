@@ -19,7 +19,7 @@ export type FairQueueOptions = {
   /** share of a tenant against the others'; positive; default 1 for each */
   readonly weightOf?: (tenant: string) => number;
   /**
-   * cost that a tenant of weight 1 may take in one round, and an actor in its tenant's; default 1.
+   * cost that a tenant of weight 1 may use in one round, and an actor in its tenant's; default 1.
    * Small is smooth; an item that costs n times as much needs n rounds.
    */
   readonly quantum?: number;
@@ -113,7 +113,7 @@ export class FairQueue<T> {
     return place.item;
   }
 
-  /** Takes an item out of its turn; false when it has left already. Costs its tenant nothing. */
+  /** Removes an item out of order; false when it has left already. Costs its tenant nothing. */
   remove(place: Place<T>): boolean {
     const entry = place as Entry<T>;
     if (entry.actor === undefined) return false;
@@ -121,7 +121,7 @@ export class FairQueue<T> {
     return true;
   }
 
-  /** Takes all out, in the order they would have been served. */
+  /** Removes all items, in the order in which they would have been served. */
   drain(): T[] {
     const all: T[] = [];
     while (this.size > 0) all.push(this.shift()!);
