@@ -32,8 +32,9 @@ export const operationGroup =
   async (program: Command, finish: Finish): Promise<void> => {
     if (!args.includes(name)) {
       const command = program.command(name).description(description);
-      // As `--help` shows the command itself.
+      // As `--help` prints the command itself.
       if (name === 'slo' || name === 'trace' || name === 'usage') withJson(withClient(command));
+      if (name === 'trace') command.argument('<run>');
       return;
     }
     const { addResourceCommands } = await import('./operation-commands.ts');

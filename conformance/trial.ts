@@ -85,7 +85,8 @@ export class Trial {
   }
 
   /**
-   * A valid envelope; `change` alters it. It has a subject of its own, in the payload if possible.
+   * A valid envelope; `change` alters it. It has a subject of its own, in the payload if possible,
+   * unless the payload has one.
    * When the payload is about a task and has no such field, the subject is in the context.
    */
   envelope(

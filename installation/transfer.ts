@@ -52,7 +52,7 @@ export async function leftBehind(config: Config): Promise<readonly string[]> {
   });
   const { s3 } = a2a.artifacts;
   return s3
-    ? [...known, `files in the bucket ${s3.bucket}are not moved; configure the same bucket`]
+    ? [...known, `files in the bucket ${s3.bucket} are not moved; configure the same bucket`]
     : known;
 }
 

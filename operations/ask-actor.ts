@@ -17,11 +17,15 @@ export type AskOptions = {
   readonly roles?: readonly string[];
   /** idempotency key of the message */
   readonly key?: string | undefined;
+  /** default 20,000 */
+  readonly timeoutMs?: number | undefined;
+  /** text of DEADLINE_EXCEEDED; default `NAME did not answer; look at the list` */
+  readonly timedOut?: string | undefined;
 };
 
 /**
  * Sends a message on behalf of the caller and returns the actor's answer.
- * @throws TroupeError with which the actor refuses; DEADLINE_EXCEEDED after 20 s
+ * @throws TroupeError with which the actor refuses; DEADLINE_EXCEEDED after the timeout
  */
 export async function askActor<T>(
   {
@@ -32,13 +36,13 @@ export async function askActor<T>(
   },
   to: Address,
   message: Message,
-  { name, roles = OPERATOR_ROLES, key }: AskOptions,
+  { name, roles = OPERATOR_ROLES, key, timeoutMs = ANSWER_MS, timedOut }: AskOptions,
 ): Promise<T> {
   const { askOrThrow } = await import('../runtime/index.ts');
   return askOrThrow<T>(system, to, message, {
     principal: { sub: caller.sub, roles: [...roles] },
-    timeoutMs: ANSWER_MS,
-    timedOut: `${name} did not answer; look at the list`,
+    timeoutMs,
+    timedOut: timedOut ?? `${name} did not answer; look at the list`,
     ...defined({ key }),
   });
 }

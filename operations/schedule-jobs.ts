@@ -12,7 +12,7 @@ import {
   type ScheduleRuns,
   SCHEDULES_INDEX,
 } from '../protocols/schedule.ts';
-import { askActor } from './ask-actor.ts';
+import { askActor, type AskOptions } from './ask-actor.ts';
 import type { OperationContext } from './operation.ts';
 
 type Jobs = Pick<OperationContext, 'tenant'> & {
@@ -35,7 +35,7 @@ export function checkJobLimit(jobs: Jobs, jobId: string): void {
 export type ScheduleCaller = Pick<OperationContext, 'tenant' | 'idempotencyKey'> & {
   readonly system: Pick<OperationContext['system'], 'ask'>;
   readonly principal: { readonly sub: string; readonly roles: readonly string[] };
-};
+} & Pick<AskOptions, 'timeoutMs'>;
 
 /**
  * Sends a message to the actor of a job and returns its answer. A repeat of the message with the
@@ -44,7 +44,7 @@ export type ScheduleCaller = Pick<OperationContext, 'tenant' | 'idempotencyKey'>
  *   message; the actor's refusal; DEADLINE_EXCEEDED
  */
 export function askSchedule<T>(
-  { system, tenant, principal, idempotencyKey }: ScheduleCaller,
+  { system, tenant, principal, idempotencyKey, timeoutMs }: ScheduleCaller,
   jobId: string,
   message: ToSchedule,
 ): Promise<T> {
@@ -56,5 +56,7 @@ export function askSchedule<T>(
     name: `job ${jobId}`,
     roles,
     key,
+    timeoutMs,
+    timedOut: `job ${jobId} has stored the request, but has not answered yet: read its state again`,
   });
 }

@@ -39,7 +39,11 @@ const show = defineOperation({
           description: 'Id of the run; `troupe agent --json` and `troupe sessions --json` show it',
         }),
         mermaid: Type.Optional(Type.Boolean({ description: 'A sequence diagram, for Markdown' })),
-        depth,
+        depth: Type.Optional(
+          Type.Integer({
+            description: `Maximum distance of followed messages and spawns, 1 to ${TRACE_DEPTH_MAX}; default ${TRACE_DEPTH_MAX}`,
+          }),
+        ),
       }),
       toParams: ({ run, mermaid: _, ...given }) => ({ run_id: String(run), ...given }),
     },

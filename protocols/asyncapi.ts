@@ -133,7 +133,7 @@ const ANSWER_HEADERS: Schema = {
   properties: {
     status: text('The HTTP status of the equivalent response'),
     'x-ratelimit-limit': text('Envelopes per minute'),
-    'x-ratelimit-remaining': text('Envelopes left in this minute'),
+    'x-ratelimit-remaining': text('Envelopes that may be sent now'),
     'retry-after': text('Seconds'),
   },
 };

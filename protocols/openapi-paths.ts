@@ -20,7 +20,7 @@ const taskId = pathParameter('task_id', 'Id of the task, from the response to it
 const RATE = {
   'X-RateLimit-Limit': { description: 'Envelopes per minute', schema: { type: 'integer' } },
   'X-RateLimit-Remaining': {
-    description: 'Envelopes left in this minute',
+    description: 'Envelopes that may be sent now',
     schema: { type: 'integer' },
   },
 };

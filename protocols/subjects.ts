@@ -118,7 +118,7 @@ export const parseSubject = (text: string): Subject => {
   const [root, ...rest] = text.split('.');
   const subject =
     root === 'a2a'
-      ? parseDoor(rest)
+      ? parseEntryPoint(rest)
       : root === 'mbx' || root === 'jrn' || root === 'trn'
         ? parseInternal(root, rest)
         : undefined;
@@ -154,7 +154,7 @@ const parseInternal = (
   return { kind: 'mailbox', ...place, lane: third };
 };
 
-const parseDoor = (tokens: readonly string[]): Subject | undefined => {
+const parseEntryPoint = (tokens: readonly string[]): Subject | undefined => {
   const [domain, env, place, tenant] = tokens;
   if (domain === undefined || env === undefined || place === undefined) return undefined;
   const names = { domain: unescapeToken(domain), env: unescapeToken(env) };

@@ -33,7 +33,7 @@ OpenClaw 2026.9.6 from npm, unmodified, on its Node 24.21.0, by \`npm run test:o
 \`openclaw sessions\`, \`agents list\`, \`models status\`, \`config get\`, \`approvals get\` and \`gateway status\` read files of their
 own machine and contact no gateway: they work, but show nothing of troupe. \`openclaw nodes invoke\` itself refuses
 \`system.run\`; agents and other clients can invoke it. The Control UI calls some methods without a look at \`features.methods\`.
-\`openclaw.approval.list\` and \`exec.approvals.get\` return empty lists. These are not served, and its pages work without them: \`progressCard.get\`,
+\`openclaw.approval.list\` and \`exec.approvals.get\` return empty results. These are not served, and its pages work without them: \`progressCard.get\`,
 \`sessions.companion.state\`, \`sessions.observer.visibility\`, \`talk.catalog\`, \`update.status\`, \`plugins.list\`,
 \`skills.library.list\`, \`skills.search\`, \`themes.list\`.`;
 

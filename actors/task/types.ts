@@ -46,7 +46,7 @@ export type Work = {
   readonly outcome?: Outcome;
   /** agents outside that were chosen, each once, the one of this attempt last */
   readonly agents?: readonly RemoteAgent[];
-  /** an actor was requested and has not answered */
+  /** a request was sent to an actor, which has not answered */
   readonly asked?: true;
   /** a result that came by message and is to be checked; also when it is null */
   readonly reported?: { readonly result: unknown };

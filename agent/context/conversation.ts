@@ -38,8 +38,7 @@ export type Conversation = {
 
 /**
  * @param entries in order of position; gaps are allowed. They must include the last `prompt` entry,
- *   even if it is older than
- * the other entries.
+ *   even if it is older than the other entries.
  * @throws TroupeError INVALID_ARGUMENT, details.reason `context_length`, when it cannot fit
  */
 export function conversationFrom(

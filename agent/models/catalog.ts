@@ -158,7 +158,7 @@ const createProvider = (
     return createOfflineProvider({ id, clock, tokensPerSecond: offlineTokensPerSecond });
   }
   const { apiKey, headers, streamOptions } = entry;
-  // Without it, a provider would use the address of the API's inventor.
+  // Else a provider would send its key to the company that invented the API.
   const baseUrl = entry.baseUrl ?? (isBuiltInProvider(id) ? BUILT_IN_PROVIDERS[id].url : undefined);
   const models = modelsOf(id, entry);
   const connection: Connection = {

@@ -50,8 +50,8 @@ export type OpenConnection = {
 
 /**
  * @throws TroupeError INVALID_ARGUMENT when the key or a header value contains a character that is
- *   invalid in an HTTP header,
- * such as a line break. The HTTP client would put the whole value into its error.
+ *   invalid in an HTTP header, such as a line break. The HTTP client would put the whole value into
+ *   its error.
  */
 export const openConnection = (connection: Connection, officialUrl: string): OpenConnection => {
   const { clock } = connection;

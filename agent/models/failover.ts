@@ -55,8 +55,7 @@ type Candidate = {
 /**
  * Streams the answer of the first of `names` that can answer. An unknown name fails immediately.
  * @throws TroupeError as listed in model.ts. With several attempts, `details.attempts` contains
- *   each of them, and the code is
- * that of an attempt that can be retried, if there is one.
+ *   each of them, and the code is that of an attempt that can be retried, if there is one.
  */
 export async function* streamWithFailover(
   catalog: ModelCatalog,

@@ -3,8 +3,9 @@
  * deleting old ones.
  *
  * Rows are counted in slices between other work. Tasks that this process added since the start of a
- * count are added to it. Between counts the number misses tasks that expired or that other gateways
- * added. A tenant is counted every ten minutes, and every minute above half of the cap.
+ * count are added to it. Between counts the number still includes tasks that have expired, and
+ * misses tasks that other gateways added. A tenant is counted every ten minutes, and every minute
+ * above half of the cap.
  */
 import { defined } from '../../protocols/defined.ts';
 import { TASKS_INDEX } from '../../protocols/task.ts';

@@ -70,7 +70,7 @@ function onePage(text: string, rows: number): string {
 
 async function check(config: Config, name: string): Promise<number> {
   const isAlive = await sendsHeartbeat(config, name);
-  process.stdout.write(`${name} ${isAlive ? 'responds' : 'does not respond'}\n`);
+  process.stdout.write(isAlive ? `${name} sends heartbeats\n` : `no heartbeat from ${name}\n`);
   return isAlive ? exitCodes.ok : exitCodes.failure;
 }
 

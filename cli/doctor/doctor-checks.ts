@@ -227,7 +227,7 @@ export async function clock(config: Config, now: number): Promise<Finding> {
   const minutes = Math.ceil(behindMs / 60_000);
   return warn(
     'clock',
-    `${new Date(now).toISOString()} is at least ${minutes} min slow`,
+    `${new Date(now).toISOString()} is about ${minutes} min slow`,
     'set the clock; timers would fire late',
   );
 }

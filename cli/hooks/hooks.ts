@@ -41,8 +41,8 @@ export async function list(options: TenantOptions): Promise<number> {
 
 /**
  * Exit code 1 when a hook failed.
- * @throws TroupeError NOT_FOUND when no hook handles the event; INVALID_ARGUMENT for an unknown
- *   event
+ * @throws TroupeError NOT_FOUND when no hook handles the event; INVALID_ARGUMENT when
+ *   `--event` is not a JSON object
  */
 export async function test(hook: string, options: HooksTestOptions): Promise<number> {
   const name = hook as HookName;

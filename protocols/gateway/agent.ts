@@ -75,7 +75,7 @@ export const AgentParams = Type.Object(
     ]),
     bootstrapContextRunKind: Unsupported(
       oneOf(['default', 'heartbeat', 'cron']),
-      'every run is a default run',
+      'a message always starts a default run',
       ['default'],
     ),
     cwd: Unsupported(NonEmpty, 'an agent works in its own workspace'),

@@ -98,7 +98,10 @@ export const ChatSendParams = Type.Object(
 );
 export type ChatSendParams = Static<typeof ChatSendParams>;
 
-/** `in_flight`: the run of this idempotency key has already started. */
+/**
+ * `in_flight`: the request with this idempotency key was accepted before, and its run has not
+ * ended.
+ */
 export const ChatSendResult = Type.Object({
   runId: NonEmpty,
   status: oneOf(['started', 'in_flight', 'ok']),

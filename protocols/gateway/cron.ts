@@ -35,7 +35,7 @@ export const CRON_PAGE_MAX = 200;
 
 const PageSize = Type.Integer({ minimum: 1, maximum: CRON_PAGE_MAX });
 
-// ---- requests: the schemas contain every published field; methods/cron.ts refuses unsupported
+// ---- requests: the schemas contain every published field; methods/cron/ refuses unsupported
 // ones
 
 /** Of unsupported kinds: their fields are not validated. */

@@ -73,7 +73,7 @@ export class ClusterNode implements Hosting {
   readonly #replicas: Replicas;
   readonly #members: Members;
   readonly #directory: Directory;
-  readonly #runners: RunningEffects;
+  readonly #runningEffects: RunningEffects;
   readonly #credits: Credits;
   readonly #placement: Placement | undefined;
   readonly #load: LoadMeter;
@@ -109,7 +109,7 @@ export class ClusterNode implements Hosting {
     this.#members.onEvent(({ kind }) => {
       if (kind === 'settled') options.onReconnected();
     });
-    this.#runners = new RunningEffects({
+    this.#runningEffects = new RunningEffects({
       bus,
       clock,
       node,
@@ -177,11 +177,11 @@ export class ClusterNode implements Hosting {
   }
 
   adopt(ids: readonly string[], orphaned: (id: string) => void): () => void {
-    return this.#runners.adopt(ids, orphaned);
+    return this.#runningEffects.adopt(ids, orphaned);
   }
 
   abortElsewhere(id: string): void {
-    this.#runners.abortElsewhere(id);
+    this.#runningEffects.abortElsewhere(id);
   }
 
   workerWith(labels: Labels, shard: number): string | undefined {
@@ -193,7 +193,7 @@ export class ClusterNode implements Hosting {
   }
 
   handTo(node: string, id: string, intent: Intent): Promise<HandedOver> {
-    return this.#runners.handTo(node, id, intent);
+    return this.#runningEffects.handTo(node, id, intent);
   }
 
   /** Another node owns the shard; the outcome is reported to the mailbox. */
@@ -250,7 +250,7 @@ export class ClusterNode implements Hosting {
 
   async close(): Promise<void> {
     this.#members.leave();
-    this.#runners.close();
+    this.#runningEffects.close();
     this.#credits.close();
     for (const cancel of this.#prepared.values()) cancel();
     await this.#replicas.close();

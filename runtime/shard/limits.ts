@@ -29,9 +29,9 @@ export type Limits = {
   readonly residentsMax: number;
   /** due timers taken per record (H4) */
   readonly timersPerGroup: number;
-  /** two unclean starts within it switch careful mode on (K1) */
+  /** two unclean starts within it switch the crash-loop guard on (K1) */
   readonly crashWindowMs: number;
-  /** committed turns after which careful mode ends */
+  /** committed turns after which the crash-loop guard ends */
   readonly carefulTurns: number;
   /** TRY records of one input after which it is poison (K2) */
   readonly triesMax: number;

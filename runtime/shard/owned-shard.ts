@@ -275,9 +275,9 @@ export class OwnedShard {
   /** Stores one record and, when it counts, does what it promises. Never rejects. */
   async #commit(record: JournalRecord, after: readonly AfterCommit[]): Promise<void> {
     try {
-      const stored = await this.#writer.write(record);
+      const onCounts = (position: Position) => this.#onCommitted(record, after, position);
+      const stored = await this.#writer.write(record, onCounts);
       if (stored.kind === 'lost') this.#events.onLost(stored.why);
-      else this.#onCommitted(record, after, stored.position);
     } catch (error) {
       this.#events.onFailed(error);
     }

@@ -6,6 +6,7 @@
  */
 import { errorData } from '../../protocols/errors.ts';
 import { journalSubject } from '../../protocols/subjects.ts';
+import type { Position } from '../log/log.ts';
 import type { ShardStatus } from '../system.ts';
 import { isDamagedRow } from '../state/checked-reads.ts';
 import { Journal } from './commit/journal.ts';
@@ -26,7 +27,6 @@ type Life =
   | { readonly state: 'lost' | 'quarantined'; readonly why: string };
 
 const NOTHING_OWNED = {
-  epoch: 0,
   position: 0,
   turnNo: 0,
   mailFloor: 0,
@@ -40,6 +40,8 @@ export class ShardOwner {
   readonly shard: number;
   readonly #o: OwnerOptions;
   #life: Life = { state: 'loading' };
+  /** position of the EPOCH record of this owner; kept after the shard has ended */
+  #epoch: Position = 0;
 
   constructor(options: OwnerOptions) {
     this.#o = options;
@@ -80,7 +82,8 @@ export class ShardOwner {
     const { shard } = this;
     if (life.state === 'owned') return { shard, state: 'owned', ...life.owned.status() };
     const state = life.state === 'handingOff' ? 'stopped' : life.state;
-    return { shard, state, ...NOTHING_OWNED, ...('why' in life ? { why: life.why } : {}) };
+    const why = 'why' in life ? { why: life.why } : {};
+    return { shard, state, ...NOTHING_OWNED, epoch: this.#epoch, ...why };
   }
 
   /**
@@ -117,6 +120,7 @@ export class ShardOwner {
     // What is stored may be old, and a new journal tells no time at all.
     if (!log.atomic) await journal.measureTime();
     if (!this.#isLoading()) return;
+    this.#epoch = epoch.position;
     writer.epoch = epoch.position;
     time.began();
     const loaded = { fold, journal, time, writer };

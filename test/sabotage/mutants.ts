@@ -53,9 +53,9 @@ export const mutants: readonly Mutant[] = [
     changes: [
       {
         file: `${SHARD}/owned-shard.ts`,
-        find: 'const stored = await this.#writer.write(record);',
+        find: 'const stored = await this.#writer.write(record, onCounts);',
         replace:
-          "if (record.t === 'TURNS') this.#after.run(after, 0);\n      const stored = await this.#writer.write(record);",
+          "if (record.t === 'TURNS') this.#after.run(after, 0);\n      const stored = await this.#writer.write(record, onCounts);",
       },
     ],
   },

@@ -296,7 +296,7 @@ export class TenantDevices {
 
   /**
    * Sends the event to the device actor and returns its result. Returns undefined when the actor
-   * refuses, and NO_ANSWER when it does not answer; both are logged. Never rejects.
+   * refuses, and NO_ANSWER when it did not answer. Refusals and errors are logged. Never rejects.
    */
   async #sendToDevice(deviceId: string, { principal }: Client, event: Message): Promise<unknown> {
     const { system, tenant, log } = this.#parts;

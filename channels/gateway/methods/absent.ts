@@ -1,5 +1,5 @@
 /**
- * Methods that return empty lists for features that troupe does not have.
+ * Methods that return empty results for features that troupe does not have.
  * protocols/gateway/absent.ts explains why each of them is served.
  */
 import { type MethodTable, published } from './method.ts';

@@ -43,9 +43,11 @@ export class RecordWriter {
   /**
    * Stores a record that was built on the last one. `lost`: another owner wrote to the journal, or
    * the writer was closed.
+   * @param onCounts called as soon as the record counts, before any other work
    * @throws TroupeError of a port; the record may be stored
    */
-  async write(record: JournalRecord): Promise<Committed> {
+  async write(record: JournalRecord, onCounts?: (position: Position) => void): Promise<Committed> {
+    if (this.#closed) return { kind: 'lost', why: 'closed' };
     const { log, state, env, fold, journal } = this.#o;
     const bytes = encodeRecord(record);
     fold.applyScalars(record, bytes.length);
@@ -57,6 +59,7 @@ export class RecordWriter {
     if (answer.kind === 'lost') return answer;
     if (!log.atomic) await state.write(sealed.puts);
     fold.settle(sealed.record, sealed.puts);
+    onCounts?.(answer.position);
     return answer;
   }
 

@@ -89,7 +89,10 @@ export type RowPut = readonly [table: string, key: string, value: Uint8Array | n
 
 export type Turn = {
   readonly turnNo: number;
-  /** what was taken in: `m12.3` mail position and item, `c5` control, `t…` timer, `s…` stash */
+  /**
+   * `m12.3`: position and item of the mailbox, `c5.0`: of its control lane, `t…`: timer, `s…`:
+   * stash
+   */
   readonly input: string;
   readonly actor: string;
   /** name@version */

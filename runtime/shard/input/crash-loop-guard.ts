@@ -34,7 +34,7 @@ export class CrashLoopGuard {
     return this.#fold.scalars.tries[ref] ?? 0;
   }
 
-  /** Ends careful mode after enough committed turns. */
+  /** Ends the crash-loop guard after enough committed turns. */
   count(turns: number): void {
     this.#turns += turns;
     if (this.#turns >= this.#limits.carefulTurns) this.on = false;

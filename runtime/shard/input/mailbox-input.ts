@@ -45,7 +45,7 @@ export class MailboxInput {
   readonly #o: MailboxInputOptions;
   readonly #data: MailReader;
   readonly #control: MailReader;
-  /** a due timer that careful mode has announced */
+  /** a due timer that the crash-loop guard has announced */
   #dueTimer: string | undefined;
 
   constructor(options: MailboxInputOptions) {
@@ -68,7 +68,7 @@ export class MailboxInput {
       if (!this.#takeMail(group, this.#control)) break;
     const { timersPerGroup } = this.#o.parts.world.limits;
     const due = this.timers.takeDue(timersPerGroup, group.now);
-    // Careful mode may have ended between the announcement of a timer and its turn.
+    // The crash-loop guard may have ended between the announcement of a timer and its turn.
     if (this.#dueTimer !== undefined) due.unshift(this.#dueTimer);
     this.#dueTimer = undefined;
     for (const id of due) this.#runTimer(group, id, byMachine);

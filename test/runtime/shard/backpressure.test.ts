@@ -9,6 +9,7 @@ import { createRegistry } from '../../../runtime/actor/define-actor.ts';
 import { MessageClient } from '../../../runtime/message-client.ts';
 import { ADMISSION_LIMITS } from '../../../runtime/fairness/admission.ts';
 import { MemoryLog } from '../../../runtime/log/memory.ts';
+import { decodeRecord } from '../../../runtime/shard/commit/records.ts';
 import { ShardOwner } from '../../../runtime/shard/owner.ts';
 import { DEFAULT_LIMITS } from '../../../runtime/shard/limits.ts';
 import { MemoryState } from '../../../runtime/state/memory.ts';
@@ -106,12 +107,24 @@ it('a mailbox with too much unread refuses the next message with a time to wait,
 
 it('a quarantined shard refuses with its reason', async () => {
   const { log, owner, client } = await openShard();
+  const { epoch } = owner.status();
+  expect(epoch).toBeGreaterThan(0);
   log.appendNow(`jrn.${ENV}.0`, Buffer.from('damage'));
   await client.tell(ACTOR, { type: 'hard' }, { principal });
   while (owner.status().state === 'owned') await settled();
-  expect(owner.status()).toMatchObject({ state: 'quarantined' });
+  // Other processes compare its claim with those of other owners.
+  expect(owner.status()).toMatchObject({ state: 'quarantined', epoch });
   expect(await client.tell(ACTOR, { type: 'hard' }, { principal })).toMatchObject({
     kind: 'refused',
     error: { code: 'UNAVAILABLE', message: expect.stringContaining('quarantined') },
   });
+});
+
+it('an unreadable mailbox entry has one turn, under the name by which a crash loop blames it', async () => {
+  const { log, owner } = await openShard();
+  log.appendNow(mailboxSubject(ENV, 0, 'data'), Buffer.from('unreadable'));
+  while (owner.status().mailFloor < 1) await settled();
+  const records = (await log.read(`jrn.${ENV}.0`, 1)).map(({ bytes }) => decodeRecord(bytes));
+  const turns = records.flatMap((record) => (record.t === 'TURNS' ? record.turns : []));
+  expect(turns.map(({ input, result }) => [input, result])).toEqual([['m1.0', 'dropped']]);
 });

@@ -28,8 +28,8 @@ export type FetchedPage = {
 export type PageFetcher = {
   /**
    * @throws TroupeError INVALID_ARGUMENT (invalid URL), FORBIDDEN (an address that is not public),
-   *   PAYLOAD_TOO_LARGE,
-   * DEADLINE_EXCEEDED, UNAVAILABLE (unreachable, cut, too many redirects), CANCELLED
+   *   PAYLOAD_TOO_LARGE, DEADLINE_EXCEEDED, UNAVAILABLE (unreachable, cut, too many redirects),
+   *   CANCELLED
    */
   fetch(url: string, signal: AbortSignal): Promise<FetchedPage>;
 };

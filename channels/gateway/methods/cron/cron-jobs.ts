@@ -37,6 +37,7 @@ import {
   runStatus,
   snapshotOf,
 } from './cron-results.ts';
+import { ACCEPT_TIMEOUT_MS } from '../../limits.ts';
 import { modelNow } from '../../sessions/session-model.ts';
 import { type MethodTable, published } from '../method.ts';
 import { principalOf, type Request } from '../request.ts';
@@ -57,6 +58,7 @@ export const askJob = async <Result>(
     system,
     tenant,
     principal: principalOf(request),
+    timeoutMs: ACCEPT_TIMEOUT_MS,
     ...defined({ idempotencyKey }),
   };
   try {
