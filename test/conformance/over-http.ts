@@ -1,4 +1,4 @@
-/** Checks that need HTTP, whichever transport carries the envelopes. */
+/** Checks that use HTTP, also when the envelopes travel over NATS. */
 export const OVER_HTTP: readonly string[] = [
   'security.foreign-task',
   'security.opened',

@@ -61,7 +61,9 @@ export class ActivatedActors implements ActivatedActorStore {
 
   readonly shardOf = (actor: Address): number => shardOf(actor, this.#shards);
 
-  /** The actor from memory or from its row; undefined when it does not exist. @throws UnfitRow */
+  /**
+   * The actor from memory or from its row; undefined if it does not exist. @throws UnreadableRow
+   */
   find(actor: Address): ActivatedActor | undefined {
     const cached = this.#cache.get(actor);
     if (cached) {

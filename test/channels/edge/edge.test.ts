@@ -254,7 +254,7 @@ describe('a repeat', () => {
     expect(error).toMatchObject({ code: 'CONFLICT', details: { task_id: view.task_id } });
   });
 
-  it('is refused without the role of its action, whichever caller sent the first', async () => {
+  it('is refused without the role of its action, even if another caller sent the key first', async () => {
     const guarded = envelope({
       action: 'test.guard_door',
       principal: { sub: 'clerk', roles: ['clerk'] },
