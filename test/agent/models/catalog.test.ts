@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import { build } from 'esbuild';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createModelCatalog, type ModelSettings } from '../../../agent/models/catalog.ts';
 import { systemClock as clock } from '../../../runtime/clock/clock.ts';
 import { TroupeError } from '../../../protocols/errors.ts';
@@ -115,6 +115,21 @@ describe('resolving a model’s name', () => {
       expect(error.message).toContain('offline/troupe-offline');
     },
   );
+});
+
+it('a built-in provider with the API of another one still receives its key at its own address', async () => {
+  const hosts: string[] = [];
+  // The real hosts cannot be reached from a test.
+  const fetch = vi.spyOn(globalThis, 'fetch').mockImplementation((url) => {
+    hosts.push(new URL(url instanceof Request ? url.url : url).host);
+    return Promise.resolve(new Response('{}', { status: 401 }));
+  });
+  onTestFinished(() => fetch.mockRestore());
+  const google = { api: 'openai-completions', apiKey: 'gem-key' } as const;
+  const catalog = createModelCatalog({ providers: { google } }, { clock });
+  const { provider, model } = catalog.resolve('google/gemini-3.8-flash');
+  await hearAll(provider.stream(request({ model: model.id }), patient()));
+  expect(new Set(hosts)).toEqual(new Set(['generativelanguage.googleapis.com']));
 });
 
 describe('secrets of the catalog', () => {
