@@ -6,7 +6,7 @@
 import { randomUUID } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { GatewayClient } from '../cli/client/gateway-client.ts';
+import type { GatewayClient } from '../client/gateway-client.ts';
 import { startModelServer } from '../test/servers/model-server.ts';
 import { memoryOf } from './harness/computer.ts';
 import { startProgram } from './harness/program.ts';

@@ -12,7 +12,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { GatewayClient } from '../cli/client/gateway-client.ts';
+import type { GatewayClient } from '../client/gateway-client.ts';
 import { processorTimeOf } from './harness/computer.ts';
 import { startProgram } from './harness/program.ts';
 import { rawEcho } from './harness/echo.ts';

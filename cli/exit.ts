@@ -1,6 +1,6 @@
 /** Exit codes of commands, and how failures are printed. */
 import { TroupeError } from '../protocols/errors.ts';
-import { connectionFailure } from './client/gateway-errors.ts';
+import { connectionFailure } from '../client/gateway-errors.ts';
 
 /** Documented in docs/cli.md; scripts rely on them. */
 export const exitCodes = {

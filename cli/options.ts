@@ -1,6 +1,7 @@
 /** Options that commands share, and the configuration and connection that they determine. */
 import { defined } from '../protocols/defined.ts';
-import type { GatewayClient, GatewayClientOptions } from './client/gateway-client.ts';
+import type { GatewayClient } from '../client/gateway-client.ts';
+import type { OperatorOptions } from '../client/operator-client.ts';
 import type { Config, ConfigRule, LoadedConfig } from '../runtime/config/index.ts';
 import { version } from './version.ts';
 
@@ -86,11 +87,11 @@ export async function addressOf(config: Config): Promise<string> {
  * sent only to its own gateway. Another gateway (`--url`) receives only a token that was passed for
  * it (`--token`, `TROUPE_TOKEN`).
  */
-export async function gatewayOf(options: ClientOptions): Promise<GatewayClientOptions> {
+export async function gatewayOf(options: ClientOptions): Promise<OperatorOptions> {
   return reach((await loadFrom(options)).config, options);
 }
 
-async function reach(config: Config, options: ClientOptions): Promise<GatewayClientOptions> {
+async function reach(config: Config, options: ClientOptions): Promise<OperatorOptions> {
   const { mode, token, password } = config.gateway.auth;
   const own = `ws://${await addressOf(config)}`;
   const { url = own } = options;
@@ -110,7 +111,7 @@ async function reach(config: Config, options: ClientOptions): Promise<GatewayCli
 
 /**
  * A connection after its handshake, as a device of this data folder if the gateway requires one.
- * @throws TroupeError as GatewayClient.connect does
+ * @throws TroupeError as connectOperator does
  */
 export async function connect(options: ClientOptions): Promise<GatewayClient> {
   const [{ config }, { connectAsRequired }] = await Promise.all([

@@ -1,7 +1,7 @@
 /** The state of the connection, and the form for a token after a refusal. */
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import type { ConnectionState } from './gateway-client.ts';
+import type { ConnectionState } from './gateway.ts';
 import { strings } from './strings.ts';
 import { keepTheme, keptTheme, nextTheme } from './theme.ts';
 

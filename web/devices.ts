@@ -83,7 +83,7 @@ export const rolesOf = ({ roles, role }: Partial<DeviceRequest>): string =>
 
 type Request = (method: string, params: object) => Promise<unknown>;
 
-/** Reads the lists that the gateway offers. @throws GatewayError */
+/** Reads the lists that the gateway offers. @throws TroupeError */
 export const readDevices = async (
   request: Request,
   offers: (method: string) => boolean,

@@ -2,17 +2,8 @@
  * An Ed25519 key of this browser: one for the chat page and one for the page that is a node. The
  * private key is not extractable: no script can read it, and it stays in this browser.
  */
-import type { Challenge } from './gateway-client.ts';
+import type { DeviceKey } from '../client/device-proof.ts';
 import type { Store } from './store.ts';
-
-export type Identity = {
-  /** hex SHA-256 of the raw public key */
-  readonly deviceId: string;
-  /** base64url */
-  readonly publicKey: string;
-  /** base64url */
-  sign(text: string): Promise<string>;
-};
 
 /** Why this browser cannot be a device. */
 export type Unable = 'insecure' | 'no-ed25519' | 'no-storage';
@@ -32,7 +23,7 @@ export type KeyName = 'device' | 'page';
  * Returns the same identity at every visit, also to two tabs that create it at once.
  * @throws UnableError
  */
-export const openIdentity = async (store: Store, name: KeyName): Promise<Identity> => {
+export const openIdentity = async (store: Store, name: KeyName): Promise<DeviceKey> => {
   if (!isSecureContext || crypto.subtle === undefined) throw new UnableError('insecure');
   const kept = await store.get<CryptoKeyPair | null>('keys', name);
   // A stored value that is not our key cannot sign and cannot be repaired, so it is replaced.
@@ -48,32 +39,6 @@ export const openIdentity = async (store: Store, name: KeyName): Promise<Identit
       return base64url(await crypto.subtle.sign('Ed25519', pair.privateKey, bytes));
     },
   };
-};
-
-/** The client and role of a connection. */
-export type Introduced = {
-  readonly client: {
-    readonly id: string;
-    readonly mode: string;
-    readonly platform: string;
-    readonly deviceFamily?: string;
-  };
-  readonly role: string;
-  readonly scopes: readonly string[];
-};
-
-/** `device` of a connect request: a signature over the parameters and secret of one connection. */
-export const proofOf = async (
-  identity: Identity,
-  { client, role, scopes }: Introduced,
-  secret: string,
-  { nonce, ts: signedAt }: Challenge,
-): Promise<object> => {
-  const { deviceId: id, publicKey } = identity;
-  const machine = [client.platform.toLowerCase(), (client.deviceFamily ?? '').toLowerCase()];
-  const who = ['v3', id, client.id, client.mode, role, scopes.join(','), signedAt, secret, nonce];
-  const signature = await identity.sign([...who, ...machine].join('|'));
-  return { id, publicKey, signature, signedAt, nonce };
 };
 
 const isOwn = (pair: CryptoKeyPair | null | undefined): pair is CryptoKeyPair =>

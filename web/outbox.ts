@@ -9,9 +9,9 @@
  *  3. Each one is stored under its own name, so that pages of one browser do not overwrite each
  *     other.
  */
+import { connectionFailure } from '../client/gateway-errors.ts';
 import type { Keep } from './kept.ts';
 import type { Sent } from './conversation.ts';
-import type { GatewayError } from './gateway-client.ts';
 import { strings } from './strings.ts';
 
 /** The gateway's response to a message. */
@@ -91,9 +91,9 @@ export class Outbox {
       const command = taken.command ? { command: true } : {};
       this.#settle(entry, { ...entry.sent, state: 'accepted', ...command }, taken);
     } catch (error) {
-      const failure = error as GatewayError;
-      if (failure.code === 'DISCONNECTED') return;
-      this.#settle(entry!, { ...entry!.sent, state: 'failed', error: failure.message }, undefined);
+      if (connectionFailure(error) !== undefined) return;
+      const { message } = error as Error;
+      this.#settle(entry!, { ...entry!.sent, state: 'failed', error: message }, undefined);
     } finally {
       this.#underway.delete(runId);
     }

@@ -3,14 +3,16 @@
  * key of this browser if the gateway requires one (`gateway.auth.deviceIdentity`). The browser
  * stores that the device was approved, and its device token.
  */
-import type { Challenge, ConnectionState } from './gateway-client.ts';
-import { type Identity, openIdentity, proofOf, type Unable, UnableError } from './identity.ts';
+import { type DeviceKey, deviceProof } from '../client/device-proof.ts';
+import type { ConnectChallenge, ConnectParams } from '../protocols/gateway/index.ts';
+import { type ConnectionState, sharedParams } from './gateway.ts';
+import { openIdentity, type Unable, UnableError } from './identity.ts';
 import type { Keep } from './kept.ts';
 import { Store } from './store.ts';
 import { strings } from './strings.ts';
 
 /** An operator's client with all scopes of its secret. */
-const INTRODUCED = {
+const OPERATOR = {
   client: {
     id: 'webchat-ui',
     displayName: 'troupe page',
@@ -26,8 +28,8 @@ const INTRODUCED = {
     'operator.pairing',
     'operator.admin',
   ],
-};
-const CAPS = ['tool-events'];
+  caps: ['tool-events'],
+} satisfies Partial<ConnectParams>;
 
 /**
  * The stored device token; empty if it has none; missing if the page was never approved as a
@@ -44,26 +46,28 @@ export type Reaction = { readonly againMs?: number; readonly show?: Refused };
 
 export class PageIdentity {
   readonly #secret: string;
+  readonly #locale: string;
   readonly #keep: Keep;
-  #identity: Identity | undefined;
+  #identity: DeviceKey | undefined;
   /** whether the next handshake uses the secret alone; undefined: not tried yet */
   #isPlain: boolean | undefined;
 
-  constructor(secret: string, keep: Keep) {
-    this.#secret = secret;
+  constructor({ token, locale, keep }: { token: string; locale: string; keep: Keep }) {
+    this.#secret = token;
+    this.#locale = locale;
     this.#keep = keep;
   }
 
-  /** The credentials of one connection. */
-  async introduce(challenge: Challenge): Promise<object> {
-    const said = { ...INTRODUCED, caps: CAPS };
+  /** The parameters of one connection. */
+  async introduce(challenge: ConnectChallenge): Promise<ConnectParams> {
+    const plain = { ...sharedParams(this.#locale, this.#secret), ...OPERATOR };
     const kept = this.#keep.getItem(DEVICE_NAME);
     // Without its key the page connects without a device, and the gateway refuses it.
     if (kept !== null) await this.#open();
-    if (this.#identity === undefined || this.#isPlain) return said;
+    if (this.#identity === undefined || this.#isPlain) return plain;
     const own = this.#secret === '' ? kept || undefined : undefined;
-    const device = await proofOf(this.#identity, INTRODUCED, own ?? this.#secret, challenge);
-    return { ...said, device, ...(own === undefined ? {} : { auth: { deviceToken: own } }) };
+    const params = own === undefined ? plain : { ...plain, auth: { deviceToken: own } };
+    return { ...params, device: await deviceProof(this.#identity, params, challenge) };
   }
 
   /** The gateway accepted the page. */

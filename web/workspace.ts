@@ -7,6 +7,9 @@
  *     conversation is open.
  *  2. After every connect, and whenever events were lost, everything that is shown is read again.
  */
+import type { GatewayClient } from '../client/gateway-client.ts';
+import { connectionFailure } from '../client/gateway-errors.ts';
+import type { GatewayMethodName } from '../protocols/gateway/index.ts';
 import { Chat } from './chat.ts';
 import {
   type Approval,
@@ -16,10 +19,11 @@ import {
   withoutApproval,
 } from './conversation.ts';
 import { type Devices, DEVICES_METHOD, noDevices, readDevices } from './devices.ts';
-import { type ConnectionState, GatewayClient, type GatewayError } from './gateway-client.ts';
+import { type ConnectionState, gatewayClient } from './gateway.ts';
 import type { Keep } from './kept.ts';
 import { newId, Outbox, type Taken } from './outbox.ts';
 import { PageIdentity } from './page-identity.ts';
+import { strings } from './strings.ts';
 import {
   type Agent,
   newSessionKey,
@@ -52,7 +56,6 @@ export type WorkspaceOptions = {
   /** default: the main session of the default agent */
   readonly sessionKey?: string | undefined;
   readonly keep: Keep;
-  readonly openSocket?: (url: string) => WebSocket;
   onChange(view: View): void;
 };
 
@@ -97,18 +100,17 @@ export class Workspace {
     this.#options = options;
     const kept = readKept(options.keep);
     this.#view = { ...firstView, sessions: { ...noSessions, ...kept } };
-    this.#identity = new PageIdentity(options.token, options.keep);
-    this.#client = new GatewayClient({
-      ...options,
-      introduce: (challenge) => this.#identity.introduce(challenge),
-      onState: (connection) => this.#connection(connection),
-      onEvent: (event, payload) => this.#event(event, payload),
-      onGap: () => this.#readAll(),
-    });
+    this.#identity = new PageIdentity(options);
+    this.#client = gatewayClient(
+      { url: options.url, introduce: (challenge) => this.#identity.introduce(challenge) },
+      (connection) => this.#connection(connection),
+    );
+    this.#client.onEvent(({ event, payload }) => this.#event(event, payload));
+    this.#client.onGap(() => this.#readAll());
     this.#outbox = new Outbox({
       keep: options.keep,
-      online: () => this.#client.online,
-      request: (method, params) => this.#client.request<Taken>(method, params),
+      online: () => this.#online,
+      request: (method, params) => this.#request<Taken>(method, params),
       onSettled: (sessionKey, sent, taken) => {
         if (this.#chat?.sessionKey === sessionKey) this.#chat.settled(sent, taken);
       },
@@ -122,13 +124,13 @@ export class Workspace {
   }
 
   start(): void {
-    this.#client.start();
+    this.#client.connect();
   }
 
   stop(): void {
     for (const timer of this.#timers.values()) clearTimeout(timer);
     this.#chat?.close();
-    this.#client.stop();
+    this.#client.close();
   }
 
   /** Opens a conversation; undefined: the main one. */
@@ -139,14 +141,14 @@ export class Workspace {
     const chat = new Chat({
       sessionKey: key,
       outbox: this.#outbox,
-      request: (method, params) => this.#client.request(method, params),
+      request: (method, params) => this.#request(method, params),
       onChange: (conversation) => this.#show({ conversation }),
     });
     this.#chat = chat;
     this.#show({ sessionKey: key, conversation: chat.conversation });
     chat.setApprovals(this.#view.asking);
     this.#read(key);
-    if (this.#client.online) void chat.catchUp();
+    if (this.#online) void chat.catchUp();
   }
 
   /** The key of a conversation that starts with its first message. */
@@ -186,14 +188,24 @@ export class Workspace {
     this.#listSoon('devices');
   }
 
+  get #online(): boolean {
+    return this.#client.state.kind === 'open';
+  }
+
+  /** The page declares of a result what it shows. @throws TroupeError */
+  async #request<Result>(method: string, params: object): Promise<Result> {
+    return (await this.#client.request(method as GatewayMethodName, params)) as Result;
+  }
+
   /** @returns whether it succeeded; if not, `trouble` has the reason */
   async #act(method: string, params: object): Promise<boolean> {
     this.#show({ trouble: undefined });
     try {
-      await this.#client.request(method, params);
+      await this.#request(method, params);
       return true;
     } catch (error) {
-      this.#show({ trouble: (error as GatewayError).message });
+      const lost = connectionFailure(error) !== undefined;
+      this.#show({ trouble: lost ? strings.connectionLost : (error as Error).message });
       return false;
     }
   }
@@ -221,14 +233,14 @@ export class Workspace {
     clearTimeout(this.#timers.get(AGAIN));
     this.#timers.set(
       AGAIN,
-      setTimeout(() => this.#client.again(), againMs),
+      setTimeout(() => this.#client.connect(), againMs),
     );
   }
 
   /** First reads the committed state, then sends what this page could not send before. */
   async #catchUp(): Promise<void> {
     if (this.#view.offers.has('sessions.subscribe'))
-      this.#client.request('sessions.subscribe', {}).catch(() => {});
+      this.#request('sessions.subscribe', {}).catch(() => {});
     this.#readAll();
     await this.#chat?.catchUp();
     this.#outbox.deliverAll();
@@ -272,7 +284,7 @@ export class Workspace {
     else if (list === 'asking') await this.#listAsking();
     else if (this.#view.offers.has(DEVICES_METHOD)) {
       const devices = await readDevices(
-        (method, params) => this.#client.request(method, params),
+        (method, params) => this.#request(method, params),
         (method) => this.#view.offers.has(method),
       );
       this.#show({ devices });
@@ -281,7 +293,7 @@ export class Workspace {
 
   async #listSessions(): Promise<void> {
     const { search } = this.#view.sessions;
-    const answer = await this.#client.request<SessionsList>('sessions.list', {
+    const answer = await this.#request<SessionsList>('sessions.list', {
       limit: SESSIONS_LIMIT,
       includeLastMessage: true,
       includeDerivedTitles: true,
@@ -292,7 +304,7 @@ export class Workspace {
   }
 
   async #listAgents(): Promise<void> {
-    const { defaultId, agents } = await this.#client.request<AgentsList>('agents.list', {});
+    const { defaultId, agents } = await this.#request<AgentsList>('agents.list', {});
     const named: readonly Agent[] = agents.map(({ id, name }) => ({ id, name: name ?? id }));
     this.#show({
       sessions: { ...this.#view.sessions, agents: named, defaultAgentId: defaultId },
@@ -300,7 +312,7 @@ export class Workspace {
   }
 
   async #listAsking(): Promise<void> {
-    this.#setApprovals(await this.#client.request<readonly Approval[]>('exec.approval.list', {}));
+    this.#setApprovals(await this.#request<readonly Approval[]>('exec.approval.list', {}));
   }
 
   #setApprovals(asking: readonly Approval[]): void {

@@ -9,7 +9,8 @@ import { closeSync, mkdirSync, openSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { GatewayClient } from '../../cli/client/gateway-client.ts';
+import type { GatewayClient } from '../../client/gateway-client.ts';
+import { connectOperator } from '../../client/operator-client.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import { freePort } from '../../test/kill/program.ts';
 import { natsServers, startNats } from '../../test/servers/nats.ts';
@@ -211,7 +212,7 @@ class People {
     if (this.#client?.state.kind === 'open') return this.#client;
     await this.#cluster.ready();
     const { url } = this.#cluster;
-    this.#client = await GatewayClient.connect({ url, token: TOKEN, reconnect: false });
+    this.#client = await connectOperator({ url, token: TOKEN, reconnect: false });
     return this.#client;
   }
 

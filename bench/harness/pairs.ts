@@ -6,7 +6,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { GatewayClient } from '../../cli/client/gateway-client.ts';
+import type { GatewayClient } from '../../client/gateway-client.ts';
 import { type ConversationRow, PING_PONG_TURNS_MAX } from '../../protocols/conversation.ts';
 import { sessionKey as keys } from '../../protocols/session-key.ts';
 import { type Program, PROGRAM_TOKEN } from './program.ts';

@@ -9,7 +9,8 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { GatewayClient } from '../../cli/client/gateway-client.ts';
+import type { GatewayClient } from '../../client/gateway-client.ts';
+import { connectOperator } from '../../client/operator-client.ts';
 
 /** The repository is two folders above bench/harness/ and above the bundle in dist/run/. */
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -82,7 +83,7 @@ async function startGatewayProcess(folder: string, role: readonly string[]): Pro
   const args = [bundle, ...role, ...options];
   const program = await startServer(args, port, '/readyz', environmentOf(folder));
   const url = `ws://127.0.0.1:${port}`;
-  return { ...program, port, connect: () => GatewayClient.connect({ url, token: PROGRAM_TOKEN }) };
+  return { ...program, port, connect: () => connectOperator({ url, token: PROGRAM_TOKEN }) };
 }
 
 /** A bare Node process that answers HTTP: the minimum for any program of this kind. */

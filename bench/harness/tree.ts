@@ -8,7 +8,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { randomUUID } from 'node:crypto';
-import type { GatewayClient } from '../../cli/client/gateway-client.ts';
+import type { GatewayClient } from '../../client/gateway-client.ts';
 import type { SubagentRow } from '../../protocols/subagent.ts';
 import { type Program, PROGRAM_TOKEN } from './program.ts';
 

@@ -4,7 +4,7 @@
  * waits and how to decide it from another terminal, so that the wait does not look like a hang.
  */
 import type { ExecApproval } from '../../protocols/gateway/index.ts';
-import type { GatewayClient } from '../client/gateway-client.ts';
+import type { GatewayClient } from '../../client/gateway-client.ts';
 
 /** Call the result when the session's key is known. Nothing is printed before. */
 export function reportApprovals(

@@ -4,7 +4,7 @@
  */
 import type { TroupeError } from '../../protocols/errors.ts';
 import type { ExecApproval, ExecDecision } from '../../protocols/gateway/index.ts';
-import type { GatewayClient } from '../client/gateway-client.ts';
+import type { GatewayClient } from '../../client/gateway-client.ts';
 
 const answers: Readonly<Record<string, ExecDecision | undefined>> = {
   y: 'allow-once',

@@ -15,7 +15,7 @@ import { AnswerPrinter } from './answer-printer.ts';
 import { ChatApprovals } from './chat-approvals.ts';
 import { onUnrequestedReply } from './unrequested-replies.ts';
 import { exitCodes } from '../exit.ts';
-import type { GatewayClient } from '../client/gateway-client.ts';
+import type { GatewayClient } from '../../client/gateway-client.ts';
 import { type ClientOptions, connect } from '../options.ts';
 import { type RunOutcome, runAgent } from './run-agent.ts';
 
@@ -84,7 +84,7 @@ class Chat {
 
   async run(): Promise<number> {
     this.#client.watch((state) => {
-      if (state.kind === 'lost') this.#note('connection lost; reconnecting');
+      if (state.kind === 'waiting' && state.lost) this.#note('connection lost; reconnecting');
       if (state.kind === 'open') {
         this.#note('connected again');
         void this.#approvals.listAgain();

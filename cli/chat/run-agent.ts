@@ -8,8 +8,8 @@ import { randomUUID } from 'node:crypto';
 import { defined } from '../../protocols/defined.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import type { AgentFinal, AgentParams } from '../../protocols/gateway/index.ts';
-import type { GatewayClient } from '../client/gateway-client.ts';
-import { connectionFailure } from '../client/gateway-errors.ts';
+import type { GatewayClient } from '../../client/gateway-client.ts';
+import { connectionFailure } from '../../client/gateway-errors.ts';
 
 export type RunAgentOptions = {
   /** called with the whole text so far; a restarted answer may be shorter than before */

@@ -8,7 +8,7 @@
  */
 import type { ChatEvent } from '../../protocols/gateway/index.ts';
 import type { MessageOrigin } from '../../protocols/session.ts';
-import type { GatewayClient } from '../client/gateway-client.ts';
+import type { GatewayClient } from '../../client/gateway-client.ts';
 
 /** A text that no user requested, and why the session sent it. */
 export type UnrequestedReply = { readonly why: string; readonly text: string };

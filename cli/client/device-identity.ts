@@ -17,14 +17,14 @@ import {
 } from 'node:crypto';
 import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import type { DeviceKey } from '../../client/device-proof.ts';
 import { TroupeError } from '../../protocols/errors.ts';
-import type { ConnectChallenge, ConnectParams } from '../../protocols/gateway/index.ts';
 import { makeFolder } from '../../runtime/config/index.ts';
 
 /** `tokens` is in files of earlier versions, which stored all tokens in this file. */
 type Kept = { readonly privateKey: string; readonly tokens: Readonly<Record<string, string>> };
 
-export class Identity {
+export class Identity implements DeviceKey {
   readonly deviceId: string;
   readonly publicKey: string;
   readonly #key: KeyObject;
@@ -84,27 +84,9 @@ export class Identity {
     if (this.#record(url) !== (token ?? '')) replaceFile(this.#tokenFile(url), `${token ?? ''}\n`);
   }
 
-  /** The signature for one connection, over the parameters of its `connect` request. */
-  proof(
-    { client, role = 'operator', scopes = [], auth }: ConnectParams,
-    { nonce, ts }: ConnectChallenge,
-  ): NonNullable<ConnectParams['device']> {
-    const said = [
-      'v3',
-      this.deviceId,
-      client.id,
-      client.mode,
-      role,
-      scopes.join(','),
-      ts,
-      auth?.token ?? auth?.deviceToken ?? '',
-      nonce,
-      client.platform.toLowerCase(),
-      (client.deviceFamily ?? '').toLowerCase(),
-    ];
-    const signature = sign(null, Buffer.from(said.join('|')), this.#key).toString('base64url');
-    return { id: this.deviceId, publicKey: this.publicKey, signature, signedAt: ts, nonce };
-  }
+  /** base64url */
+  readonly sign = (text: string): string =>
+    sign(null, Buffer.from(text), this.#key).toString('base64url');
 
   /** The stored token, empty if it was removed; undefined for an unknown gateway. */
   #record(url: string): string | undefined {

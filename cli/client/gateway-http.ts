@@ -4,7 +4,7 @@
  */
 import { isErrorCode, TroupeError } from '../../protocols/errors.ts';
 import { type ClientOptions, gatewayOf } from '../options.ts';
-import { connectionError } from './gateway-errors.ts';
+import { connectionError } from '../../client/gateway-errors.ts';
 
 export type HttpRequest = {
   readonly method: 'GET' | 'POST' | 'DELETE';

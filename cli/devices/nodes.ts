@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { TroupeError } from '../../protocols/errors.ts';
 import type { NodeEntry } from '../../protocols/gateway/index.ts';
 import { exitCodes } from '../exit.ts';
-import type { GatewayClient } from '../client/gateway-client.ts';
+import type { GatewayClient } from '../../client/gateway-client.ts';
 import { type ClientOptions, withGateway } from '../options.ts';
 import { ago, table } from '../../operations/text.ts';
 import { printJson } from '../output.ts';

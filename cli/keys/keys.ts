@@ -13,7 +13,7 @@ import { TroupeError } from '../../protocols/errors.ts';
 import type { KeyRow } from '../../protocols/keyring.ts';
 import { ed25519Jwk, kidOf } from '../../protocols/signature.ts';
 import { exitCodes } from '../exit.ts';
-import { connectionFailure } from '../client/gateway-errors.ts';
+import { connectionFailure } from '../../client/gateway-errors.ts';
 import { type GatewayHttp, gatewayHttp } from '../client/gateway-http.ts';
 import type { TenantClientOptions } from '../options.ts';
 import { printJson } from '../output.ts';

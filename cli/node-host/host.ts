@@ -8,10 +8,12 @@
  *  3. An answer that could not be sent is sent when the gateway delivers the command again.
  */
 import { arch, hostname, platform } from 'node:os';
+import { deviceProof } from '../../client/device-proof.ts';
+import { openSocket } from '../../client/operator-client.ts';
 import { defined } from '../../protocols/defined.ts';
 import { errorData, TroupeError } from '../../protocols/errors.ts';
 import type { ConnectParams, NodeInvokeRequestEvent } from '../../protocols/gateway/index.ts';
-import { GatewayClient } from '../client/gateway-client.ts';
+import { GatewayClient } from '../../client/gateway-client.ts';
 import { version } from '../version.ts';
 import type { Answer, Answers } from './answers.ts';
 import type { CommandContext, HostCommand } from './command.ts';
@@ -68,11 +70,14 @@ export class NodeHost {
   /** Runs one client, from its first attempt until it is refused or the signal is aborted. */
   async #serve(signal: AbortSignal): Promise<void> {
     const { url, identity } = this.#o;
-    const client = GatewayClient.start({
+    const client = new GatewayClient({
       url,
       persistent: true,
-      identity,
-      hello: () => this.#hello(),
+      openSocket,
+      introduce: async (challenge) => {
+        const params = this.#hello();
+        return { ...params, device: await deviceProof(identity, params, challenge) };
+      },
     });
     this.#client = client;
     const stop = () => client.close();
@@ -80,7 +85,8 @@ export class NodeHost {
     client.on('node.invoke.request', (event) => void this.#invoked(event));
     client.on('node.invoke.cancel', ({ invokeId }) => this.#running.get(invokeId)?.abort());
     client.watch((state) => {
-      if (state.kind === 'lost') this.#say(`connection to ${url} lost: reconnecting`);
+      if (state.kind === 'waiting' && state.lost)
+        this.#say(`connection to ${url} lost: reconnecting`);
       if (state.kind === 'open') {
         identity.keepToken(url, state.hello.auth.deviceToken ?? identity.tokenFor(url));
         this.#say(`connected to ${url} as ${identity.deviceId}`);
@@ -94,7 +100,7 @@ export class NodeHost {
           reject(state.why ?? new TroupeError('CANCELLED', 'the node was stopped'));
         };
         client.watch(end);
-        end();
+        client.connect();
       });
     } finally {
       signal.removeEventListener('abort', stop);

@@ -5,7 +5,8 @@
 import { type AddressInfo, createServer } from 'node:net';
 import { onTestFinished } from 'vitest';
 import type { Gateway } from '../../channels/index.ts';
-import { GatewayClient, type GatewayClientOptions } from '../../cli/client/gateway-client.ts';
+import type { GatewayClient } from '../../client/gateway-client.ts';
+import { connectOperator, type OperatorOptions } from '../../client/operator-client.ts';
 import { gatewayOn, TOKEN } from '../channels/gateway/client.ts';
 import { FakeCell, FakeSessionSystem } from '../channels/gateway/fake-session-system.ts';
 
@@ -32,9 +33,9 @@ export async function runGateway(
 /** A client with short delays between retries. */
 export async function clientOf(
   url: string,
-  options: Partial<GatewayClientOptions> = {},
+  options: Partial<OperatorOptions> = {},
 ): Promise<GatewayClient> {
-  const client = await GatewayClient.connect({
+  const client = await connectOperator({
     url,
     token: TOKEN,
     backoffMs: { first: 5, most: 20 },

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { TroupeError } from '../../protocols/errors.ts';
 import { AnswerPrinter, replacedNote } from '../../cli/chat/answer-printer.ts';
 import { exitCodeOf, exitCodes, takenPort } from '../../cli/exit.ts';
-import { connectionError } from '../../cli/client/gateway-errors.ts';
+import { connectionError } from '../../client/gateway-errors.ts';
 import { ago, table } from '../../operations/text.ts';
 import { bytes } from '../../cli/output.ts';
 import { addressOf } from '../../cli/options.ts';

@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { sessionAddress } from '../../actors/index.ts';
-import type { GatewayClient } from '../../cli/client/gateway-client.ts';
+import type { GatewayClient } from '../../client/gateway-client.ts';
 import { gatewayHttp } from '../../cli/client/gateway-http.ts';
 import { type Address, shardOf } from '../../protocols/address.ts';
 import { scheduleAddress, type ScheduleFire, type ScheduleRow } from '../../protocols/schedule.ts';

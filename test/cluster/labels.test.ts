@@ -18,7 +18,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { sessionAddress } from '../../actors/index.ts';
-import type { GatewayClient } from '../../cli/client/gateway-client.ts';
+import type { GatewayClient } from '../../client/gateway-client.ts';
 import { address, shardOf } from '../../protocols/address.ts';
 import { defined } from '../../protocols/defined.ts';
 import type { TaskView } from '../../protocols/task.ts';

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { probeBubblewrap } from '../../agent/sandbox/bubblewrap.ts';
 import { sessionAddress } from '../../actors/index.ts';
-import type { GatewayClient } from '../../cli/client/gateway-client.ts';
+import type { GatewayClient } from '../../client/gateway-client.ts';
 import { shardOf } from '../../protocols/address.ts';
 import { connectTo } from '../kill/conversations.ts';
 import { freePort, kill, type Program, startGateway, startWorker } from '../kill/program.ts';

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { sessionAddress } from '../../actors/index.ts';
-import type { GatewayClient } from '../../cli/client/gateway-client.ts';
+import type { GatewayClient } from '../../client/gateway-client.ts';
 import { gatewayHttp } from '../../cli/client/gateway-http.ts';
 import { shardOf } from '../../protocols/address.ts';
 import type { ConversationRow } from '../../protocols/conversation.ts';

@@ -7,7 +7,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { GatewayClient } from '../../cli/client/gateway-client.ts';
+import type { GatewayClient } from '../../client/gateway-client.ts';
+import { connectOperator } from '../../client/operator-client.ts';
 import { freePort, kill, type Program, startGateway, startWorker, TOKEN } from '../kill/program.ts';
 import { type NatsServer, natsServers, startNats } from '../servers/nats.ts';
 import { startOpenAiServer } from '../servers/openai-server.ts';
@@ -65,8 +66,8 @@ const dataOf = (name: string): string => {
 
 const connect = async (): Promise<void> => {
   const { url } = gateway;
-  own = await GatewayClient.connect({ url, token: TOKEN, reconnect: false });
-  acme = await GatewayClient.connect({ url, token: OF_ACME, reconnect: false });
+  own = await connectOperator({ url, token: TOKEN, reconnect: false });
+  acme = await connectOperator({ url, token: OF_ACME, reconnect: false });
 };
 
 const start = async (): Promise<void> => {

@@ -35,6 +35,12 @@ describe('the import law', () => {
     ['main.ts', `import './test/a.ts';`],
     ['web/a.tsx', `import { x } from '../protocols/frames.ts';`],
     ['web/a.tsx', `import type { X } from '../runtime/index.ts';`],
+    ['web/a.tsx', `import { x } from '../client/operator-client.ts';`],
+    ['web/a.tsx', `import { x } from 'node:crypto';`],
+    ['client/a.ts', `import { x } from '../runtime/index.ts';`],
+    ['client/a.ts', `import { WebSocket } from 'ws';`],
+    ['client/a.ts', `import type { X } from '../cli/options.ts';`],
+    ['runtime/a.ts', `import { x } from '../client/gateway-client.ts';`],
     ['stray/a.ts', `import { x } from '../protocols/errors.ts';`],
   ])('refuses, planted in %s: %s', (path, text) => {
     expect(refused(path, text)).toEqual([1]);
@@ -47,6 +53,8 @@ describe('the import law', () => {
     ['actors/agent/machine.ts', `import { x } from '../supervisor/strategy.ts';`],
     ['actors/agent/machine.ts', `import { setup } from 'xstate';`],
     ['web/a.tsx', `import type { X } from '../protocols/frames.ts';`],
+    ['web/a.tsx', `import { GatewayClient } from '../client/gateway-client.ts';`],
+    ['client/operator-client.ts', `import { WebSocket } from 'ws';`],
     ['protocols/a.ts', `export const parts = (text: string) => text.split('../runtime/a.ts');`],
     ['test/a.test.ts', `import { x } from '../runtime/shard/turn/turn.ts';`],
   ])('allows, in %s: %s', (path, text) => {

@@ -38,6 +38,7 @@ const outsideProduct = any(inFolder('test'), inFolder('bench'), inFolder('web'))
 /** By folder, the files of this repository that it may import beside its own. */
 const mayImport: Readonly<Record<string, (target: string) => boolean>> = {
   protocols: () => false,
+  client: protocols,
   memory: protocols,
   runtime: protocols,
   agent: any(protocols, runtimeEntry, memoryEntry),
@@ -51,7 +52,7 @@ const mayImport: Readonly<Record<string, (target: string) => boolean>> = {
   ),
   operations: any(protocols, runtimeEntry),
   channels: any(protocols, runtimeEntry, inFolder('operations')),
-  web: protocols,
+  web: any(protocols, inFolder('client')),
   // As users do: the public entry points to define actions and processes and to start an
   // installation.
   examples: any(protocols, runtimeEntry, memoryEntry, oneOf('actors/index.ts', 'main.ts')),
@@ -64,6 +65,9 @@ const mayImport: Readonly<Record<string, (target: string) => boolean>> = {
   test: () => true,
   bench: () => true,
 };
+
+/** The only file of `client` that does not run in a browser. */
+const NODE_CLIENT = 'client/operator-client.ts';
 
 const adapter = /^(runtime|memory)\/.*(lmdb|nats)[^/]*\.ts$/;
 const store = /^package:(lmdb$|@nats-io\/)/;
@@ -89,8 +93,12 @@ function refusal(path: string, { target, typeOnly }: Import): string | undefined
   if (store.test(target) && home !== 'test' && home !== 'bench')
     return adapter.test(path) ? undefined : 'only an adapter imports a store: use the port';
   if (home === 'protocols' && inputOutput.test(target)) return 'protocols does no I/O';
+  const inBrowser = home === 'web' || (home === 'client' && path !== NODE_CLIENT);
+  if (inBrowser && /^package:(node:|ws$)/.test(target)) return 'this file runs in browsers';
+  if (home === 'web' && target === NODE_CLIENT) return 'this file runs in Node only';
   if (!ours(target) || target.startsWith(`${home}/`)) return undefined;
-  if (home === 'web' && !typeOnly) return 'web takes types only: write `import type`';
+  if (home === 'web' && protocols(target) && !typeOnly)
+    return 'web takes types only from protocols: write `import type`';
   const allowed = mayImport[home];
   if (!allowed) return `${home} has no import law yet: add it to test/house/imports.ts`;
   return allowed(target)

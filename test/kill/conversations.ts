@@ -3,7 +3,8 @@
  * killed, and a check of each of them afterwards: each accepted message was answered exactly once.
  */
 import { expect } from 'vitest';
-import { GatewayClient } from '../../cli/client/gateway-client.ts';
+import type { GatewayClient } from '../../client/gateway-client.ts';
+import { connectOperator } from '../../client/operator-client.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import { TOKEN } from './program.ts';
 
@@ -21,7 +22,7 @@ export const OWN_RUNS = `messages: { queue: { mode: 'followup', cap: 100, overfl
 export type Sent = { readonly session: string; readonly runId: string; accepted: boolean };
 
 export const connectTo = (url: string): Promise<GatewayClient> =>
-  GatewayClient.connect({ url, token: TOKEN, reconnect: false });
+  connectOperator({ url, token: TOKEN, reconnect: false });
 
 /** Mulberry32: a small random number generator with the same sequence on every machine. */
 export function randomOf(seed: number): () => number {

@@ -4,7 +4,8 @@
  * continues the run at the other gateway.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { GatewayClient } from '../../cli/client/gateway-client.ts';
+import type { GatewayClient } from '../../client/gateway-client.ts';
+import { connectOperator } from '../../client/operator-client.ts';
 import { eventually } from '../runtime/eventually.ts';
 import { type Address, ReceivedText, oneAddress } from './gateways.ts';
 import { TOKEN } from './program.ts';
@@ -19,7 +20,7 @@ const clients: GatewayClient[] = [];
 let address: Address;
 
 const connectClient = async (url: string): Promise<GatewayClient> => {
-  const client = await GatewayClient.connect({
+  const client = await connectOperator({
     url,
     token: TOKEN,
     backoffMs: { first: 50, most: 500 },

@@ -4,7 +4,7 @@
  */
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
-import type { GatewayClient } from '../../cli/client/gateway-client.ts';
+import type { GatewayClient } from '../../client/gateway-client.ts';
 import type { GatewayEventPayload } from '../../protocols/gateway/index.ts';
 
 export type Address = {

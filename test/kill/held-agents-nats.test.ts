@@ -5,7 +5,7 @@
  * for a worker that does not respond.
  */
 import { afterAll, expect, test } from 'vitest';
-import type { GatewayClient } from '../../cli/client/gateway-client.ts';
+import type { GatewayClient } from '../../client/gateway-client.ts';
 import { eventually } from '../runtime/eventually.ts';
 import { checkAll } from './agent-checks.ts';
 import { connectTo } from './conversations.ts';

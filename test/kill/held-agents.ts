@@ -7,7 +7,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { sessionAddress } from '../../actors/index.ts';
-import type { GatewayClient } from '../../cli/client/gateway-client.ts';
+import type { GatewayClient } from '../../client/gateway-client.ts';
 import type { Address } from '../../protocols/address.ts';
 import { type ConversationRow, conversationAddress } from '../../protocols/conversation.ts';
 import type { SubagentCensus } from '../../protocols/subagent-census.ts';

@@ -5,7 +5,7 @@
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
-import type { GatewayClient } from '../../cli/client/gateway-client.ts';
+import type { GatewayClient } from '../../client/gateway-client.ts';
 import { eventually } from '../runtime/eventually.ts';
 import { checkIdle, checkRows, textsAbout } from './agent-checks.ts';
 import { addressOf, HeldAgents, rest, type Rows, rowsOf } from './held-agents.ts';

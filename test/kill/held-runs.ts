@@ -6,7 +6,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
-import type { GatewayClient } from '../../cli/client/gateway-client.ts';
+import type { GatewayClient } from '../../client/gateway-client.ts';
 import { sessionAddress } from '../../actors/index.ts';
 import type { Address } from '../../protocols/address.ts';
 import type { SessionEntry } from '../../protocols/session.ts';

@@ -5,7 +5,7 @@
 import { appendFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import type { GatewayClient } from '../../cli/client/gateway-client.ts';
+import type { GatewayClient } from '../../client/gateway-client.ts';
 import { runAgent } from '../../cli/chat/run-agent.ts';
 import { eventually } from '../runtime/eventually.ts';
 import { linesOf } from './bundled-program.ts';

@@ -3,7 +3,7 @@
  * its own reply, also when the process is killed after both were accepted.
  */
 import { afterEach, expect, test } from 'vitest';
-import type { GatewayClient } from '../../cli/client/gateway-client.ts';
+import type { GatewayClient } from '../../client/gateway-client.ts';
 import { runAgent } from '../../cli/chat/run-agent.ts';
 import { TestProgram } from './test-program.ts';
 

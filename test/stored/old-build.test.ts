@@ -6,7 +6,7 @@
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { GatewayClient } from '../../cli/client/gateway-client.ts';
+import { connectOperator } from '../../client/operator-client.ts';
 import { freePort } from '../cli/gateway.ts';
 import { runProgram, startProgram } from '../cli/program.ts';
 import { eventually } from '../runtime/eventually.ts';
@@ -63,7 +63,7 @@ it('reads sessions, files, jobs and the audit of an older build, and ends its ru
   const audit = await troupe('audit', '--day', '2026-11-23');
   expect(audit).toContain('POST /v1/schedules/pulse/run');
 
-  const client = await GatewayClient.connect({ url, token: TOKEN, client: { version: '0' } });
+  const client = await connectOperator({ url, token: TOKEN, client: { version: '0' } });
   const history = async (sessionKey: string) =>
     (await client.request('chat.history', { sessionKey, limit: 100 })).messages;
   const main = JSON.stringify(await history(MAIN));

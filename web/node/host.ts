@@ -8,11 +8,13 @@
  *     and refused here as well.
  *  3. Whenever permissions change, they are sent again with a new connection.
  */
-import { type Challenge, type ConnectionState, GatewayClient } from '../gateway-client.ts';
+import { type DeviceKey, deviceProof } from '../../client/device-proof.ts';
+import type { GatewayClient } from '../../client/gateway-client.ts';
+import type { ConnectChallenge, ConnectParams } from '../../protocols/gateway/index.ts';
+import { type ConnectionState, gatewayClient, sharedParams } from '../gateway.ts';
 import type { Answer, Book } from './book.ts';
 import { type Canvas, type Capability, CommandError, type Doing, failureOf } from './capability.ts';
 import type { CapabilityName, Permission } from './capability.ts';
-import { type Identity, proofOf } from '../identity.ts';
 import { deviceName, deviceToken, keepDeviceToken, switchedOff } from './switches.ts';
 
 export type Question = { readonly id: string; readonly command: string };
@@ -38,7 +40,7 @@ export type NodeHostOptions = {
   readonly url: string;
   readonly token: string;
   readonly locale: string;
-  readonly identity: Identity;
+  readonly identity: DeviceKey;
   readonly book: Book;
   readonly capabilities: readonly Capability[];
   onChange(view: NodeView): void;
@@ -59,7 +61,7 @@ const CLIENT = {
   platform: 'web',
   deviceFamily: 'Browser',
   mode: 'node',
-};
+} as const;
 /** While the pairing is pending, it retries at this interval. */
 const ASK_AGAIN_MS = 3_000;
 const LOG_MAX = 50;
@@ -84,23 +86,21 @@ export class NodeHost {
 
   constructor(options: NodeHostOptions) {
     this.#options = options;
-    this.#client = new GatewayClient({
-      ...options,
-      introduce: (challenge) => this.#introduce(challenge),
-      onState: (connection) => this.#connection(connection),
-      onEvent: (event, payload) => this.#event(event, payload),
-      onGap: () => {},
-    });
+    this.#client = gatewayClient(
+      { url: options.url, introduce: (challenge) => this.#introduce(challenge) },
+      (connection) => this.#connection(connection),
+    );
+    this.#client.onEvent(({ event, payload }) => this.#event(event, payload));
   }
 
   async start(): Promise<void> {
     await this.#readPermissions();
-    this.#client.start();
+    this.#client.connect();
   }
 
   stop(): void {
     clearTimeout(this.#again);
-    this.#client.stop();
+    this.#client.close();
   }
 
   /** The user answers a question. */
@@ -112,24 +112,25 @@ export class NodeHost {
   async look(): Promise<void> {
     const before = JSON.stringify(this.#view.permissions);
     await this.#readPermissions();
-    if (JSON.stringify(this.#view.permissions) !== before) this.#client.renew();
+    if (JSON.stringify(this.#view.permissions) !== before) this.#client.reconnect();
   }
 
   /** The name is sent at the next handshake. */
   renamed(): void {
-    this.#client.renew();
+    this.#client.reconnect();
   }
 
-  async #introduce(challenge: Challenge): Promise<object> {
-    const { identity, capabilities, token: secret } = this.#options;
-    const own = secret === '' ? deviceToken() : undefined;
-    const said = { client: CLIENT, role: 'node', scopes: [] };
-    const device = await proofOf(identity, said, own ?? secret, challenge);
+  async #introduce(challenge: ConnectChallenge): Promise<ConnectParams> {
+    const { identity, capabilities, token, locale } = this.#options;
+    const own = token === '' ? deviceToken() : undefined;
     const { permissions } = this.#view;
     const decided = Object.entries(permissions).filter(([, state]) => state !== 'undetermined');
-    return {
-      ...said,
+    const connect = {
+      ...sharedParams(locale, token),
+      ...(own === undefined ? {} : { auth: { deviceToken: own } }),
       client: { ...CLIENT, displayName: deviceName() },
+      role: 'node',
+      scopes: [],
       caps: capabilities.map(({ name }) => name),
       commands: capabilities.map(({ command }) => command),
       permissions: Object.fromEntries(decided.map(([name, state]) => [name, state === 'granted'])),
@@ -143,9 +144,8 @@ export class NodeHost {
         permissions,
         replays: true,
       },
-      device,
-      ...(own === undefined ? {} : { auth: { deviceToken: own } }),
     };
+    return { ...connect, device: await deviceProof(identity, connect, challenge) };
   }
 
   #connection(connection: ConnectionState): void {
@@ -155,7 +155,7 @@ export class NodeHost {
       if (given !== undefined) keepDeviceToken(given);
     }
     if (connection.kind === 'refused' && connection.code === 'PAIRING_REQUIRED')
-      this.#again = setTimeout(() => this.#client.start(), ASK_AGAIN_MS);
+      this.#again = setTimeout(() => this.#client.connect(), ASK_AGAIN_MS);
     this.#show({ connection });
   }
 

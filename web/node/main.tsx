@@ -8,7 +8,8 @@ import { camera } from './camera.ts';
 import { canvas } from './canvas.ts';
 import type { Capability } from './capability.ts';
 import { firstNodeView, NodeHost, type NodeView } from './host.ts';
-import { type Identity, openIdentity, type Unable, UnableError } from '../identity.ts';
+import type { DeviceKey } from '../../client/device-proof.ts';
+import { openIdentity, type Unable, UnableError } from '../identity.ts';
 import { locationCapability } from './location.ts';
 import { notifications } from './notifications.ts';
 import { screenCapability } from './screen.ts';
@@ -27,7 +28,7 @@ const ALL: readonly Capability[] = [
 /** Some browsers report a changed permission only when it is queried. */
 const LOOK_MS = 2_000;
 
-type Device = { readonly identity: Identity; readonly book: Book };
+type Device = { readonly identity: DeviceKey; readonly book: Book };
 
 /** @throws UnableError */
 const openDevice = async (): Promise<Device> => {

@@ -71,6 +71,10 @@ export const complaintAbout = (frame: Frame, method = ''): string | undefined =>
   return payloadComplaint(method, 'Result', frame.payload);
 };
 
+/**
+ * Records and validates every frame of one connection, and sends any frame: also those that
+ * `client/gateway-client.ts` never sends.
+ */
 export class Client {
   readonly frames: Frame[] = [];
   readonly complaints: string[] = [];

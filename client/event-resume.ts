@@ -5,13 +5,13 @@
  * Invariants: each event is passed on once. Events that are held back are passed on in the end,
  * also if the gateway cannot return the missed ones.
  */
-import { defined } from '../../protocols/defined.ts';
+import { defined } from '../protocols/defined.ts';
 import type {
   EventFrame,
   EventsResumeParams,
   EventsResumeResult,
   HelloOk,
-} from '../../protocols/gateway/index.ts';
+} from '../protocols/gateway/index.ts';
 
 export class EventResume {
   /** the present or last connection and its last event */
@@ -32,6 +32,16 @@ export class EventResume {
     this.#missing = undefined;
     if (!features.methods.includes('events.resume')) this.#lost = undefined;
     return this.#lost;
+  }
+
+  /** Missed events are still to be passed on. */
+  get isPending(): boolean {
+    return this.#lost !== undefined;
+  }
+
+  /** Whether events of this connection are missing before this one. Call before `onEvent`. */
+  isGap({ seq }: EventFrame): boolean {
+    return seq !== undefined && seq !== (this.#at?.seq ?? 0) + 1;
   }
 
   /** An event arrived. Returns the events to pass on now. */

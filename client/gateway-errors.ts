@@ -1,7 +1,7 @@
 /** Maps errors of the gateway and of the socket to our error taxonomy. */
-import { defined } from '../../protocols/defined.ts';
-import type { GatewayErrorShape, ResponseFrame } from '../../protocols/gateway/index.ts';
-import { type ErrorCode, TroupeError, isErrorCode } from '../../protocols/errors.ts';
+import { defined } from '../protocols/defined.ts';
+import type { GatewayErrorShape, ResponseFrame } from '../protocols/gateway/index.ts';
+import { type ErrorCode, TroupeError, isErrorCode } from '../protocols/errors.ts';
 
 /**
  * `unreachable` before the first handshake, `lost` after it, `closed` by the client or permanently.
@@ -63,3 +63,12 @@ function codeOf({ code, details }: GatewayErrorShape): ErrorCode {
   if (code === 'AGENT_TIMEOUT') return 'DEADLINE_EXCEEDED';
   return code === 'INVALID_REQUEST' ? 'INVALID_ARGUMENT' : 'UNAVAILABLE';
 }
+
+export const timedOut = (method: string, timeoutMs: number): TroupeError =>
+  new TroupeError(
+    'DEADLINE_EXCEEDED',
+    `the gateway did not respond to ${method} within ${timeoutMs} ms`,
+  );
+
+export const cancelled = (signal: AbortSignal | undefined): TroupeError =>
+  new TroupeError('CANCELLED', 'the caller cancelled the request', { cause: signal?.reason });

@@ -1,9 +1,11 @@
-/** The default parameters of an operator client's `connect` request. */
-import { hostname, platform } from 'node:os';
-import type { ConnectParams, PROTOCOL_VERSION } from '../../protocols/gateway/index.ts';
+/** The parameters of an operator client's `connect` request. */
+import type { ConnectParams, PROTOCOL_VERSION } from '../protocols/gateway/index.ts';
 
 /** Only the compiler compares them: importing the value would load every schema. */
 const protocolVersion: typeof PROTOCOL_VERSION = 4;
+
+/** The first fields of every `connect` request of this client. */
+export const PROTOCOL = { minProtocol: protocolVersion, maxProtocol: protocolVersion } as const;
 
 /** The identity and the secret of a client. */
 export type Introduction = {
@@ -20,16 +22,8 @@ export type Introduction = {
 export function connectParams(options: Introduction): ConnectParams {
   const { client, caps, token, password, deviceToken } = options;
   return {
-    minProtocol: protocolVersion,
-    maxProtocol: protocolVersion,
-    client: {
-      id: 'cli',
-      version: '0.0.0',
-      platform: platform(),
-      mode: 'cli',
-      displayName: hostname(),
-      ...client,
-    },
+    ...PROTOCOL,
+    client: { id: 'cli', version: '0.0.0', platform: 'unknown', mode: 'cli', ...client },
     role: 'operator',
     caps: [...(caps ?? ['tool-events'])],
     auth: {

@@ -1,10 +1,10 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { EventResume } from '../../cli/client/event-resume.ts';
+import { EventResume } from '../../client/event-resume.ts';
 import type { EventFrame, HelloOk } from '../../protocols/gateway/index.ts';
 import { MAIN } from '../channels/gateway/client.ts';
 import { oneAddress } from '../kill/gateways.ts';
 import { eventually } from '../runtime/eventually.ts';
-import { clientOf, runGateway } from './gateway.ts';
+import { clientOf, runGateway } from '../cli/gateway.ts';
 
 const hello = (connId: string, methods = ['events.resume']) =>
   ({ server: { connId, bootId: 'boot' }, features: { methods, events: [] } }) as unknown as HelloOk;
@@ -81,7 +81,7 @@ describe('a client', () => {
     system.say(MAIN, 'one ');
     await eventually(() => expect(text).toBe('one '));
     const lost = new Promise<void>((resolve) => {
-      client.watch(({ kind }) => kind === 'lost' && resolve());
+      client.watch(({ kind }) => kind === 'waiting' && resolve());
     });
     address.cut();
     await lost;
