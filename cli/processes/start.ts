@@ -4,27 +4,34 @@
  * The first SIGINT or SIGTERM stops it in order: it accepts no new messages, commits running work
  * and closes the stores. The second one exits at once, which loses nothing that was accepted.
  */
-import { type Config, ensureToken } from '../../runtime/config/index.ts';
+import type { Config } from '../../runtime/config/index.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import { exitCodes, takenPort, takenReasons } from '../exit.ts';
 import { checkOpenFiles } from './open-files.ts';
 import { addressOf, type CommonOptions, loadToStart } from '../options.ts';
 import { aborted, untilSignal } from './signals.ts';
+import { startSmall } from './startup-memory.ts';
 import { version } from '../version.ts';
 
 export async function start(options: CommonOptions): Promise<number> {
   checkOpenFiles();
-  const { config: loaded, notYetUsed, file } = await loadToStart(options);
-  const config = ensureToken(loaded);
-  const { startTroupe } = await import('../../main.ts');
-  const troupe = await startTroupe(config, {}, { file }).catch((error: unknown) =>
-    explainPort(error, config),
-  );
+  const { config, notYetUsed, troupe } = await startSmall(() => open(options));
   const stop = untilSignal();
   announce(withSecret(troupe.url, config), notYetUsed, options);
   await aborted(stop);
   await troupe.stop();
   return exitCodes.ok;
+}
+
+async function open(options: CommonOptions) {
+  const { config: loaded, notYetUsed, file } = await loadToStart(options);
+  const { ensureToken } = await import('../../runtime/config/index.ts');
+  const config = ensureToken(loaded);
+  const { startTroupe } = await import('../../main.ts');
+  const troupe = await startTroupe(config, {}, { file }).catch((error: unknown) =>
+    explainPort(error, config),
+  );
+  return { config, notYetUsed, troupe };
 }
 
 /**
