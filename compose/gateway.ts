@@ -31,14 +31,14 @@ export async function openGateway(
 ): Promise<Gateway> {
   processServices.metrics.watch(system, cluster?.node);
   const open = async (routes: readonly Route[]): Promise<Gateway> => {
-    let heard = await listen(config, system, processServices, routes, payloadFiles(tasks));
+    let gateway = await listen(config, system, processServices, routes, payloadFiles(tasks));
     for (const [tenant, { services }] of [
       [DEFAULT_TENANT, processServices] as const,
       ...processServices.tenants,
     ])
       if (tenant === DEFAULT_TENANT || services.hooks !== processServices.services.hooks)
-        heard = await withGatewayHooks(services.hooks, tenant, heard);
-    return publishedBy(config.gateway.tailscale, heard, processServices.log);
+        gateway = await withGatewayHooks(services.hooks, tenant, gateway);
+    return publishedBy(config.gateway.tailscale, gateway, processServices.log);
   };
   if (!config.a2a.enabled) return open([]);
   const transports = cluster ? TRANSPORTS : (['http'] as const);

@@ -72,11 +72,11 @@ const notLoaded = (faults: readonly HookFault[]): TroupeError =>
       'Correct it, name it in hooks.disabled, or set hooks.required to false',
   );
 
-const factsOf = ({ module, hook, about, untold }: HookFailure) => ({
+const factsOf = ({ module, hook, about, unreported }: HookFailure) => ({
   module,
   hook,
   session: about.sessionKey,
-  ...(untold === 0 ? {} : { untold }),
+  ...(unreported === 0 ? {} : { unreported }),
 });
 
 /** The hooks that a gateway calls while it is open. */

@@ -86,7 +86,7 @@ export type SystemOptions = {
 /**
  * For an answer that is too large for the bus. The turn counts; the same key gets the same answer.
  */
-const UNTOLD = {
+const TOO_LARGE_TO_SEND = {
   code: 'PAYLOAD_TOO_LARGE',
   message: 'the message was applied, but its answer cannot be sent: it is too large',
 } as const;
@@ -349,7 +349,7 @@ class RunningSystem implements System {
       respond: (inbox, answer) => {
         const { id, at } = answer;
         if (!this.#publish(inbox, answer))
-          this.#publish(inbox, { id, at, error: UNTOLD } satisfies ClientAnswer);
+          this.#publish(inbox, { id, at, error: TOO_LARGE_TO_SEND } satisfies ClientAnswer);
       },
       publish: (topic, event) => void this.#publish(topic, event),
       run: (id, intent) => this.#effects.run(id, intent),

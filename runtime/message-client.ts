@@ -164,7 +164,7 @@ export class MessageClient {
     );
   }
 
-  /** How far the owner of a shard has come, whenever that is heard of. */
+  /** How far the owner of a shard has come, as far as it is known. */
   floors(shard: number, floors: Floors): void {
     this.#admission.floors(shard, floors);
   }
@@ -301,7 +301,7 @@ export class MessageClient {
       });
   }
 
-  /** Whoever asked reads its own write afterwards, also where reads lag behind. */
+  /** A caller reads its own write afterwards, also where reads lag behind. */
   #answered({ id, error, result, at }: ClientAnswer): void {
     if (!this.#pending.has(id)) return;
     const settle = () =>

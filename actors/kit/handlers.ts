@@ -5,7 +5,7 @@
  * handler needs no cast. It throws when a chart calls the handler for another event;
  * test/charts/handlers.test.ts proves that no chart does. `action` turns a function that returns an
  * `ActionResult` into an action for `setup({ actions })`. A handler that only changes context can
- * also stand in XState's own `assign`, and one that returns a message in the `params` of a host
+ * also be used in XState's own `assign`, and one that returns a message in the `params` of a host
  * action.
  */
 import { enqueueActions, type EventObject, type MachineContext } from 'xstate';

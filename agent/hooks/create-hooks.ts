@@ -38,7 +38,7 @@ export type HookFailure = {
   /** the error message, for users */
   readonly why: string;
   /** failures of this hook since its last report that were not reported */
-  readonly untold: number;
+  readonly unreported: number;
 };
 
 export type HooksOptions = {
@@ -73,7 +73,7 @@ type Registered = {
   /** monotonic time until which it is suspended */
   asideUntil: number;
   reportedAt: number | undefined;
-  untold: number;
+  unreported: number;
 };
 
 class LateError extends Error {}
@@ -174,10 +174,10 @@ class HookCaller {
     const why = errorData(error).message;
     this.#options.onFailure?.();
     if (one.reportedAt === undefined || now - one.reportedAt >= REPORT_MS) {
-      this.#options.report?.({ module, hook, about, why, untold: one.untold });
+      this.#options.report?.({ module, hook, about, why, unreported: one.unreported });
       one.reportedAt = now;
-      one.untold = 0;
-    } else one.untold++;
+      one.unreported = 0;
+    } else one.unreported++;
     if (HOOKS[hook].onFailure === 'closed') {
       throw new TroupeError('FORBIDDEN', `the hook ${hook} of ${module} failed: ${why}`, {
         details: { reason: 'HOOK_FAILED', hook, module },
@@ -196,7 +196,7 @@ const registeredOf = ({ name, hooks }: HookModule): Registered[] =>
     late: 0,
     asideUntil: -Infinity,
     reportedAt: undefined,
-    untold: 0,
+    unreported: 0,
   }));
 
 /** Rejects with the signal's reason when the signal is aborted. */

@@ -210,16 +210,16 @@ type Kept = { blocks: Map<number, Record<string, unknown>>; thought: boolean };
 const readEvent = (event: Event, answer: Answer, kept: Kept, origin: Origin): void => {
   switch (event.type) {
     case 'message_start':
-      hearUsage(event.message.usage, answer);
+      readUsage(event.message.usage, answer);
       break;
     case 'content_block_start':
-      hearBlock(event, answer, kept);
+      readBlock(event, answer, kept);
       break;
     case 'content_block_delta':
-      hearDelta(event, answer, kept);
+      readDelta(event, answer, kept);
       break;
     case 'message_delta':
-      hearUsage(event.usage, answer);
+      readUsage(event.usage, answer);
       if (event.delta.stop_reason) answer.stop(stops[event.delta.stop_reason] ?? 'end');
       break;
     case 'message_stop':
@@ -237,7 +237,7 @@ const stops: Readonly<Record<string, ModelStop>> = {
   refusal: 'refusal',
 };
 
-const hearUsage = (
+const readUsage = (
   usage: Anthropic.Usage | Anthropic.MessageDeltaUsage | undefined,
   answer: Answer,
 ): void => {
@@ -258,7 +258,7 @@ const hearUsage = (
   });
 };
 
-const hearBlock = (
+const readBlock = (
   { index, content_block: block }: Anthropic.RawContentBlockStartEvent,
   answer: Answer,
   kept: Kept,
@@ -274,7 +274,7 @@ const hearBlock = (
   }
 };
 
-const hearDelta = (
+const readDelta = (
   { index, delta }: Anthropic.RawContentBlockDeltaEvent,
   answer: Answer,
   kept: Kept,

@@ -251,11 +251,11 @@ const readEvent = (
   received: Received,
   origin: Origin,
 ): void => {
-  hearUsage(event.usageMetadata, answer);
+  readUsage(event.usageMetadata, answer);
   const [candidate] = event.candidates ?? [];
   for (const part of candidate?.content?.parts ?? []) readPart(part, answer, received);
   const reason = candidate?.finishReason;
-  if (reason) hearEnd(reason, answer);
+  if (reason) readEnd(reason, answer);
   else if (event.promptFeedback?.blockReason) {
     answer.stop('refusal');
     answer.end();
@@ -265,7 +265,7 @@ const readEvent = (
   }
 };
 
-const hearUsage = (usage: GenerateContentResponse['usageMetadata'], answer: Answer): void => {
+const readUsage = (usage: GenerateContentResponse['usageMetadata'], answer: Answer): void => {
   if (!usage) return;
   const { promptTokenCount: prompt, candidatesTokenCount: said } = usage;
   answer.usage({
@@ -306,7 +306,7 @@ const keep = (part: Part, parts: Part[]): void => {
 };
 
 /** A result that is neither an answer nor a refusal, such as a malformed call, may be retried. */
-const hearEnd = (reason: string, answer: Answer): void => {
+const readEnd = (reason: string, answer: Answer): void => {
   const stop = stops[reason];
   if (stop === undefined) {
     throw new ReportedError(reason.toLowerCase(), `the answer ended with ${reason}`);

@@ -59,16 +59,16 @@ export class ChunkReader {
 
   /** `finish_reason` ends the answer; a last chunk without choices may contain the usage. */
   read(chunk: ChatCompletionChunk, answer: Answer): void {
-    this.#hearUsage(chunk.usage, answer);
+    this.#readUsage(chunk.usage, answer);
     const choices: unknown = chunk.choices ?? [];
     if (!Array.isArray(choices)) throw new MalformedEvent('choices is no list');
     const choice = chunk.choices?.[0];
     if (choice === undefined) return;
-    this.#hearDelta(choice.delta ?? {}, answer);
-    if (choice.finish_reason) this.#hearEnd(choice.finish_reason, answer);
+    this.#readDelta(choice.delta ?? {}, answer);
+    if (choice.finish_reason) this.#readEnd(choice.finish_reason, answer);
   }
 
-  #hearUsage(usage: Usage | null | undefined, answer: Answer): void {
+  #readUsage(usage: Usage | null | undefined, answer: Answer): void {
     if (!usage) return;
     this.#counted ||= typeof usage.prompt_tokens === 'number' && usage.prompt_tokens > 0;
     answer.usage({
@@ -79,7 +79,7 @@ export class ChunkReader {
     });
   }
 
-  #hearDelta(delta: Delta, answer: Answer): void {
+  #readDelta(delta: Delta, answer: Answer): void {
     const field = delta.reasoning_content ? 'reasoning_content' : 'reasoning';
     const reasoning = delta[field];
     if (reasoning) {
@@ -94,10 +94,10 @@ export class ChunkReader {
       this.#characters += text.length;
     }
     if (delta.refusal) answer.stop('refusal');
-    for (const call of (delta.tool_calls ?? []) as CallDelta[]) this.#hearCall(call);
+    for (const call of (delta.tool_calls ?? []) as CallDelta[]) this.#readCall(call);
   }
 
-  #hearCall(delta: CallDelta): void {
+  #readCall(delta: CallDelta): void {
     const call = this.#callFor(delta);
     if (delta.id) call.id = delta.id;
     if (delta.function?.name) call.name = expectText(delta.function.name, 'tool name');
@@ -115,7 +115,7 @@ export class ChunkReader {
     return call;
   }
 
-  #hearEnd(reason: string, answer: Answer): void {
+  #readEnd(reason: string, answer: Answer): void {
     if (failures.has(reason)) throw new ReportedError(reason, 'the server ended with an error');
     for (const [at, { id, name, json }] of this.#calls.entries()) {
       if (name === '') throw new MalformedEvent('a tool call without a name');

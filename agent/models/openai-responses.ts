@@ -139,7 +139,7 @@ const readEvent = (event: Event, answer: Answer, origin: Origin): void => {
       break;
     case 'response.completed':
     case 'response.incomplete':
-      hearEnd(event.response, answer, origin);
+      readEnd(event.response, answer, origin);
       break;
     case 'response.failed': {
       const error = event.response.error;
@@ -154,7 +154,7 @@ const readEvent = (event: Event, answer: Answer, origin: Origin): void => {
   }
 };
 
-const hearEnd = (response: Responses.Response, answer: Answer, origin: Origin): void => {
+const readEnd = (response: Responses.Response, answer: Answer, origin: Origin): void => {
   answer.usage({
     inputTokens: response.usage?.input_tokens,
     outputTokens: response.usage?.output_tokens,

@@ -149,7 +149,7 @@ export const envelopeChecks: readonly Check[] = checksOf('envelope', {
   'envelope.ids-echoed': [
     'a refusal contains the request_id and trace_id of the refused envelope',
     async (t) => {
-      const envelope = t.envelope('nobody.offers_this');
+      const envelope = t.envelope('conformance.no_such_action');
       const reply = await t.send(envelope);
       t.expect(reply.status >= 400, 'an unknown action is refused', reply);
       const { request_id, trace_id } = reply.body as WireRefusal;

@@ -10,7 +10,7 @@ export const errorChecks: readonly Check[] = checksOf('errors', {
   'errors.unknown-action': [
     'an action that no agent offers is NOT_FOUND',
     async (t) => {
-      await t.refused(t.envelope('nobody.offers_this'), 'NOT_FOUND', 'an unknown action');
+      await t.refused(t.envelope('conformance.no_such_action'), 'NOT_FOUND', 'an unknown action');
     },
   ],
   'errors.unknown-task': [

@@ -63,7 +63,7 @@ try {
     await until(() => sold().join() === after[strategy]);
     console.log(`${strategy}: the second till jams; sold since their start: ${sold().join(', ')}`);
   }
-  const parent = address('default', 'till', 'nobody');
+  const parent = address('default', 'till', 'owner');
   const { supervisor, tills } = await openShop('hopeless', { intensity: 0, parent });
   await system.tell(tills[0]!, { type: 'till.jam' }, { principal });
   const row = () => system.index.get<SupervisorRow>('supervisors', 'default', 'hopeless');

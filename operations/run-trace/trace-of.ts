@@ -33,7 +33,7 @@ export async function traceOf(
   const gathered = await gather(reader, runId, Math.min(depth, TRACE_DEPTH_MAX));
   const cast = new TraceParticipants(reader, gathered);
   const lists = [...gathered.sessions.keys()].map((key) => sessionSteps(gathered, cast, key));
-  const steps = inOrder([...lists, ...unheard(gathered, cast), ...results(gathered, cast)]);
+  const steps = inOrder([...lists, ...unread(gathered, cast), ...results(gathered, cast)]);
   const { run, deeper, cut } = gathered;
   const shown = steps.slice(0, TRACE_STEPS_MAX);
   return {
@@ -77,27 +77,27 @@ const usageOf = ({ usage, startedAt, endedAt }: SubagentRow) => ({
 });
 
 /** Messages and tasks that are not in a transcript yet, or were refused. */
-function unheard(gathered: TraceData, cast: TraceParticipants): readonly (readonly Ordered[])[] {
+function unread(gathered: TraceData, cast: TraceParticipants): readonly (readonly Ordered[])[] {
   const { conversations, subagents } = gathered;
-  const heard = new Set<string>();
+  const read = new Set<string>();
   for (const entries of gathered.sessions.values()) {
     for (const entry of entries) {
       if (entry.type !== 'user' || entry.origin === undefined) continue;
       // A report names an ended subagent; if it was killed early, its task is in no transcript.
       if (entry.origin.kind === 'subagents') continue;
-      for (const id of entry.origin.ids) heard.add(id);
+      for (const id of entry.origin.ids) read.add(id);
     }
   }
   const messages = [...conversations.values()]
-    .filter(({ id }) => !heard.has(id))
-    .map((row) => [unheardMessage(row, cast)]);
+    .filter(({ id }) => !read.has(id))
+    .map((row) => [unreadMessage(row, cast)]);
   const tasks = [...subagents.values()]
-    .filter(({ id, status }) => !heard.has(id) && status !== 'refused')
-    .map((row) => [unheardTask(row, cast)]);
+    .filter(({ id, status }) => !read.has(id) && status !== 'refused')
+    .map((row) => [unreadTask(row, cast)]);
   return [...messages, ...tasks];
 }
 
-const unheardMessage = (row: ConversationRow, cast: TraceParticipants): Ordered => {
+const unreadMessage = (row: ConversationRow, cast: TraceParticipants): Ordered => {
   const { requester, requesterRunId, target, createdAt: at, reason = '' } = row;
   const text = firstWords(row.text);
   const needs = [`call:${requesterRunId}`];
@@ -110,7 +110,7 @@ const unheardMessage = (row: ConversationRow, cast: TraceParticipants): Ordered 
   return { step: { kind: 'message', at, runId, from, to, text, origin: 'agent' }, needs };
 };
 
-const unheardTask = (row: SubagentRow, cast: TraceParticipants): Ordered => {
+const unreadTask = (row: SubagentRow, cast: TraceParticipants): Ordered => {
   const { parent, parentRunId, sessionKey, runId, createdAt: at, label } = row;
   const step: TraceStep = {
     kind: 'message',

@@ -28,7 +28,7 @@ export class Directory {
     this.#members = members;
     this.#self = self;
     this.#held = held;
-    members.onBeat((beat) => this.#heard(beat));
+    members.onBeat((beat) => this.#onBeat(beat));
     members.onEvent((event) => {
       if (event.kind === 'died' || event.kind === 'left') this.#forget(event.beat.node);
     });
@@ -66,7 +66,7 @@ export class Directory {
     return () => void this.#onChange.delete(call);
   }
 
-  #heard({ node, shards }: Beat): void {
+  #onBeat({ node, shards }: Beat): void {
     for (const status of shards) this.#learn(status);
     if (node === this.#self) return;
     const before = this.#claims.get(node) ?? [];

@@ -50,9 +50,9 @@ export type MembersOptions = {
 type Known = {
   beat: Beat;
   readonly joinedAtMs: number;
-  heardAtMs: number;
+  receivedAtMs: number;
   /** received since listening began; until then the node has the full time */
-  heard: boolean;
+  received: boolean;
   probing: boolean;
 };
 
@@ -110,7 +110,7 @@ export class Members {
     this.#startedAtMs = this.#tickDueMs = this.#echoedAtMs = clock.monotonicMs();
     this.#self = this.#compose(false);
     this.#unsubscribe = [
-      bus.subscribe(BEAT_SUBJECT, ({ payload }) => this.#heard(payload as Beat)),
+      bus.subscribe(BEAT_SUBJECT, ({ payload }) => this.#receive(payload as Beat)),
       bus.subscribe(nodeSubject(this.#self.node), (message) => this.#asked(message)),
     ];
     this.#tick();
@@ -136,8 +136,8 @@ export class Members {
   alive(): readonly Member[] {
     const nowMs = this.#o.clock.monotonicMs();
     const all: Member[] = [{ beat: this.self, ageMs: 0, knownMs: nowMs - this.#startedAtMs }];
-    for (const { beat, heardAtMs, joinedAtMs } of this.#known.values())
-      all.push({ beat, ageMs: nowMs - heardAtMs, knownMs: nowMs - joinedAtMs });
+    for (const { beat, receivedAtMs, joinedAtMs } of this.#known.values())
+      all.push({ beat, ageMs: nowMs - receivedAtMs, knownMs: nowMs - joinedAtMs });
     return all;
   }
 
@@ -200,8 +200,8 @@ export class Members {
    * A node that does not receive its own heartbeats is cut off, whatever the connection reports.
    */
   #isDeaf(nowMs: number): boolean {
-    const heardMs = Math.max(this.#echoedAtMs, this.#listeningSinceMs ?? -Infinity);
-    return nowMs - heardMs >= DEAF_SHARE * this.#timings.deadAfterMs;
+    const echoedMs = Math.max(this.#echoedAtMs, this.#listeningSinceMs ?? -Infinity);
+    return nowMs - echoedMs >= DEAF_SHARE * this.#timings.deadAfterMs;
   }
 
   /** The delay of its own timer shows how long this process was frozen. */
@@ -229,7 +229,7 @@ export class Members {
     this.#settled = false;
     this.#listening++;
     for (const known of this.#known.values())
-      Object.assign(known, { heardAtMs: nowMs, heard: false, probing: false });
+      Object.assign(known, { receivedAtMs: nowMs, received: false, probing: false });
   }
 
   #settle(): void {
@@ -241,10 +241,10 @@ export class Members {
   }
 
   #judge(known: Known): void {
-    const silentMs = this.#o.clock.monotonicMs() - known.heardAtMs;
+    const silentMs = this.#o.clock.monotonicMs() - known.receivedAtMs;
     if (silentMs >= this.#timings.deadAfterMs)
       return this.#end(known, 'died', `silent for ${Math.round(silentMs)} ms`);
-    if (known.heard && !known.probing && silentMs >= SILENT_BEATS * this.#timings.beatMs)
+    if (known.received && !known.probing && silentMs >= SILENT_BEATS * this.#timings.beatMs)
       void this.#probe(known);
   }
 
@@ -252,7 +252,7 @@ export class Members {
     const { bus, clock } = this.#o;
     const { node } = known.beat;
     const listening = this.#listening;
-    const heardAtMs = known.heardAtMs;
+    const receivedAtMs = known.receivedAtMs;
     known.probing = true;
     let isGone = false;
     try {
@@ -267,12 +267,12 @@ export class Members {
     }
     this.#checkStall();
     if (listening !== this.#listening || this.#known.get(node) !== known) return;
-    if (!isGone) known.heardAtMs = clock.monotonicMs();
-    else if (bus.connected && known.heardAtMs === heardAtMs)
+    if (!isGone) known.receivedAtMs = clock.monotonicMs();
+    else if (bus.connected && known.receivedAtMs === receivedAtMs)
       this.#end(known, 'died', 'no process listens at its subject');
   }
 
-  #heard(beat: Beat): void {
+  #receive(beat: Beat): void {
     this.#checkStall();
     const { node, seq, leaving } = beat;
     if (!this.#running) return;
@@ -281,15 +281,15 @@ export class Members {
     const known = this.#known.get(node);
     if (known && seq <= known.beat.seq) return;
     if (!known && leaving) return this.#remember(node, Infinity);
-    const heardAtMs = this.#o.clock.monotonicMs();
+    const receivedAtMs = this.#o.clock.monotonicMs();
     const before = known?.beat;
-    if (known) Object.assign(known, { beat, heardAtMs, heard: true });
+    if (known) Object.assign(known, { beat, receivedAtMs, received: true });
     else
       this.#known.set(node, {
         beat,
-        heardAtMs,
-        joinedAtMs: heardAtMs,
-        heard: true,
+        receivedAtMs,
+        joinedAtMs: receivedAtMs,
+        received: true,
         probing: false,
       });
     if (known && leaving) return this.#end(known, 'left');

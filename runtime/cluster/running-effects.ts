@@ -72,7 +72,7 @@ export class RunningEffects {
     const { bus, node, abort, run } = options;
     this.#unsubscribe = [
       bus.subscribe('runners.ask', ({ payload }) => this.#answer(payload as Question)),
-      bus.subscribe(`runners.answer.${node}`, ({ payload }) => this.#heard(payload as Answer)),
+      bus.subscribe(`runners.answer.${node}`, ({ payload }) => this.#onAnswer(payload as Answer)),
       bus.subscribe('runners.abort', ({ payload }) => abort(payload as string)),
       bus.subscribe(runSubject(node), ({ payload, respond }) => {
         const { id, intent } = payload as Handed;
@@ -124,7 +124,7 @@ export class RunningEffects {
     bus.publish(`runners.answer.${from}`, { node, ids, running: ids.filter(isRunning) });
   }
 
-  #heard({ node, ids, running }: Answer): void {
+  #onAnswer({ node, ids, running }: Answer): void {
     const runs = new Set(running);
     const nowMs = this.#o.clock.monotonicMs();
     for (const id of ids) {

@@ -25,7 +25,7 @@ class ReadingFollow implements Follow {
   readonly #unwatch: () => void;
   #next: Position;
   /** appends were reported since the last read began */
-  #heard = false;
+  #appended = false;
   #closed = false;
   #wake: (() => void) | undefined;
 
@@ -34,7 +34,7 @@ class ReadingFollow implements Follow {
     this.#subject = subject;
     this.#next = from;
     this.#unwatch = source.watch(subject, () => {
-      this.#heard = true;
+      this.#appended = true;
       this.#wake?.();
     });
   }
@@ -47,7 +47,7 @@ class ReadingFollow implements Follow {
     if (this.#wake)
       throw new TroupeError('INTERNAL', `two readers of one follow of ${this.#subject}`);
     while (!this.#closed) {
-      this.#heard = false;
+      this.#appended = false;
       const entries = await this.#source.read(this.#subject, this.#next, { limit: READ_ENTRIES });
       if (this.#closed) break;
       const last = entries.at(-1);
@@ -55,7 +55,7 @@ class ReadingFollow implements Follow {
         this.#next = last.position + 1;
         return entries;
       }
-      if (!this.#heard) await this.#somethingHappens();
+      if (!this.#appended) await this.#somethingHappens();
     }
     return [];
   }

@@ -53,7 +53,7 @@ export class NatsConsumer {
   #pulls = 0;
   /** entries the open pull may still bring; 0: none is open */
   #left = 0;
-  #heardAtMs = performance.now();
+  #receivedAtMs = performance.now();
   #ended = false;
 
   constructor(options: NatsConsumerOptions) {
@@ -63,7 +63,7 @@ export class NatsConsumer {
     this.#subscription = nc.subscribe(`${this.#inbox}.*`, {
       callback: (error, message) => {
         if (error) this.#anomaly(error.message);
-        else this.#heard(message);
+        else this.#onMessage(message);
       },
     });
     this.#unwatch = options.link.watch(() => this.#anomaly('the connection was lost'));
@@ -79,8 +79,9 @@ export class NatsConsumer {
   pull(entriesMax: number, bytesMax: number): void {
     if (this.#ended) return;
     const now = performance.now();
-    if (now - this.#heardAtMs > INACTIVE_MS / 2) return this.#anomaly('not pulled from for long');
-    this.#heardAtMs = now;
+    if (now - this.#receivedAtMs > INACTIVE_MS / 2)
+      return this.#anomaly('not pulled from for long');
+    this.#receivedAtMs = now;
     this.#left = entriesMax;
     this.#pulls += 1;
     const { link, stream, consumer } = this.#o;
@@ -107,9 +108,9 @@ export class NatsConsumer {
     this.#subscription.unsubscribe();
   }
 
-  #heard(message: Msg): void {
+  #onMessage(message: Msg): void {
     if (this.#ended) return;
-    this.#heardAtMs = performance.now();
+    this.#receivedAtMs = performance.now();
     const delivery = message.reply === undefined ? undefined : parseDelivery(message.reply);
     if (delivery === undefined) return this.#status(message);
     if (delivery.number !== this.#delivered + 1)
@@ -142,7 +143,7 @@ export class NatsConsumer {
   }
 
   #listen(): void {
-    if (this.pulling && performance.now() - this.#heardAtMs > SILENCE_MS)
+    if (this.pulling && performance.now() - this.#receivedAtMs > SILENCE_MS)
       this.#anomaly('no heartbeat came');
   }
 

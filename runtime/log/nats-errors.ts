@@ -60,7 +60,9 @@ export const readFailure = (what: string, cause: unknown): TroupeError =>
     ? cause
     : new TroupeError('UNAVAILABLE', `${what}: ${textOf(cause)}`, { cause });
 
-/** Nobody listens where JetStream should: it is off, or its server is still starting. */
+/**
+ * No process subscribes to the subjects of JetStream: it is off, or its server is still starting.
+ */
 export const isNoResponders = (error: unknown): boolean =>
   ['JetStreamNotEnabled', 'NoRespondersError'].includes(nameOf(error)) &&
   !((error as Error).cause instanceof JetStreamApiError);

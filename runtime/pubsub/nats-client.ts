@@ -44,8 +44,8 @@ export class NatsClient {
       const entries = names.map((name) => [name.toLowerCase(), reply.headers?.get(name) ?? '']);
       return { bytes: reply.data, headers: Object.fromEntries(entries) as Headers };
     } catch (cause) {
-      const nobody = cause instanceof Error && cause.name === 'NoRespondersError';
-      if (nobody)
+      const noResponders = cause instanceof Error && cause.name === 'NoRespondersError';
+      if (noResponders)
         throw new TroupeError('UNAVAILABLE', `no subscriber listens on ${subject}`, { cause });
       const message = `no answer on ${subject} within ${timeoutMs} ms`;
       throw new TroupeError('DEADLINE_EXCEEDED', message, { cause });

@@ -44,10 +44,10 @@ const english = {
 };
 
 const vietnamese: typeof english = {
-  title: 'Trình duyệt này là thiết bị',
+  title: 'Dùng trình duyệt này làm thiết bị',
   about:
-    'Trợ lý được dùng những gì bạn bật ở đây, khi trang này đang mở. Một người cho thiết bị vào và đồng ý các lệnh của nó.',
-  back: 'Tới các cuộc trò chuyện',
+    'Trợ lý được dùng những gì bạn bật ở đây trong khi trang này đang mở. Người vận hành phải duyệt thiết bị này và các lệnh của nó.',
+  back: 'Đến các cuộc trò chuyện',
   name: 'Tên thiết bị này',
   save: 'Lưu',
   deviceId: 'Thiết bị',
@@ -60,23 +60,23 @@ const vietnamese: typeof english = {
   refused: (why) => `Gateway từ chối: ${why}`,
   offers: 'Những gì trợ lý được dùng',
   capabilities: {
-    canvas: 'Hiện nội dung trên trang này',
+    canvas: 'Hiển thị nội dung trên trang này',
     camera: 'Chụp ảnh bằng máy ảnh',
-    screen: 'Quay màn hình, mỗi lần đều hỏi bạn',
-    location: 'Biết thiết bị ở đâu',
-    notifications: 'Hiện thông báo',
+    screen: 'Quay màn hình, nếu bạn đồng ý mỗi lần',
+    location: 'Đọc vị trí của thiết bị này',
+    notifications: 'Hiển thị thông báo',
   },
   permissions: { granted: 'được phép', denied: 'bị từ chối', undetermined: 'sẽ hỏi bạn' },
-  notHere: 'trình duyệt này không có',
+  notHere: 'trình duyệt này không hỗ trợ',
   deniedByBrowser: 'bị từ chối trong cài đặt của trình duyệt',
   allowNow: 'Cho phép ngay',
-  mayIt: (what) => `Một trợ lý hỏi: ${what}?`,
+  mayIt: (what) => `Một trợ lý yêu cầu: ${what}. Cho phép?`,
   allow: 'Cho phép',
   refuse: 'Từ chối',
-  canvas: 'Trợ lý cho xem',
-  log: 'Những gì đã được yêu cầu',
+  canvas: 'Nội dung do trợ lý hiển thị',
+  log: 'Các lệnh của thiết bị này',
   noCommands: 'Chưa có gì.',
-  working: 'đang thực hiện',
+  working: 'đang chạy',
   done: 'xong',
 };
 

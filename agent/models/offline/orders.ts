@@ -16,7 +16,7 @@ export type Wanted = { readonly name: string; readonly args: unknown };
 
 const ID = '([a-z0-9][a-z0-9_-]{0,62})';
 /** Not agent ids: "ask me to …". */
-const NOBODY = new Set('me you him her us them it someone anyone everyone'.split(' '));
+const NOT_AGENTS = new Set('me you him her us them it someone anyone everyone'.split(' '));
 
 const SEND = new RegExp(
   `^(?:(?:please )?ask (?:the )?(?:agent )?${ID}(?: to:?\\s|:)` +
@@ -49,7 +49,7 @@ const orderIn = (line: string, has: (tool: string) => boolean): Order | undefine
   const send = has('sessions_send') ? SEND.exec(line) : null;
   const found = spawn ?? send;
   const agentId = found?.slice(1).find(Boolean)?.toLowerCase();
-  if (!found || agentId === undefined || NOBODY.has(agentId)) return undefined;
+  if (!found || agentId === undefined || NOT_AGENTS.has(agentId)) return undefined;
   const callOf = (content: string): Wanted =>
     spawn
       ? { name: 'sessions_spawn', args: { agentId, task: content } }

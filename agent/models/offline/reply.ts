@@ -249,7 +249,7 @@ const answerTo = (question: string, earlier: readonly string[], say: Words): str
     if (match) return answer(match, earlier, say);
   }
   const shown = question.length > 200 ? `${question.slice(0, 200)}…` : question;
-  return say.heard(shown, wordsIn(question));
+  return say.received(shown, wordsIn(question));
 };
 
 const vocabulary = (

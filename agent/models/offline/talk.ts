@@ -95,7 +95,7 @@ export const describedResult = (name: string, text: string, say: Words): string 
   if ((status === 'ok' || status === 'completed') && answer !== undefined)
     return say.agentSaid(agent, withoutDirectives(answer));
   if (status === 'accepted')
-    return name === 'sessions_spawn' ? say.subagentBegan(agent) : say.agentTold(agent);
+    return name === 'sessions_spawn' ? say.subagentBegan(agent) : say.messageSent(agent);
   if (status === 'timeout') return say.agentWorks(agent);
   return say.agentNot(agent, error ?? reason ?? status);
 };

@@ -32,11 +32,11 @@ export type Words = {
   toolSaid(name: string, result: string): string;
   toolFailed(name: string, result: string): string;
   noTool(name: string, tools: readonly string[]): string;
-  heard(text: string, words: number): string;
+  received(text: string, words: number): string;
   thinking(words: number): string;
   /** results of messages to other agents, and of subagents */
   agentSaid(agent: string, reply: string): string;
-  agentTold(agent: string): string;
+  messageSent(agent: string): string;
   agentWorks(agent: string): string;
   agentNot(agent: string, why: string): string;
   subagentBegan(agent: string): string;
@@ -73,13 +73,13 @@ const en: Words = {
   toolFailed: (name, result) => `The tool ${name} failed: ${result}`,
   noTool: (name, tools) =>
     `I have no tool named ${name} here. ${tools.length ? `I have: ${tools.join(', ')}.` : 'I have none.'}`,
-  heard: (text, words) =>
+  received: (text, words) =>
     `I read ${words} ${words === 1 ? 'word' : 'words'}: "${text}". I am the offline model of troupe and ` +
     'cannot think about them. Set ANTHROPIC_API_KEY or OPENAI_API_KEY for real answers, or say "help".',
   thinking: (words) =>
     `The message has ${words} words. I look for a rule that fits and answer by it.`,
   agentSaid: (agent, reply) => `${agent} answered: ${reply}`,
-  agentTold: (agent) => `${agent} will get my message.`,
+  messageSent: (agent) => `${agent} will get my message.`,
   agentWorks: (agent) => `${agent} has my message and still works on it.`,
   agentNot: (agent, why) => `${agent} gave no answer: ${why}`,
   subagentBegan: (agent) => `A subagent (${agent}) works on it and will report.`,
@@ -113,12 +113,12 @@ const vi: Words = {
   toolFailed: (name, result) => `Công cụ ${name} gặp lỗi: ${result}`,
   noTool: (name, tools) =>
     `Ở đây tôi không có công cụ tên ${name}. ${tools.length ? `Tôi có: ${tools.join(', ')}.` : 'Tôi không có công cụ nào.'}`,
-  heard: (text, words) =>
+  received: (text, words) =>
     `Tôi đã đọc ${words} từ: "${text}". Tôi là mô hình ngoại tuyến của troupe và không thể suy nghĩ về ` +
     'chúng. Hãy đặt ANTHROPIC_API_KEY hoặc OPENAI_API_KEY để có câu trả lời thật, hoặc nói "trợ giúp".',
   thinking: (words) => `Tin nhắn có ${words} từ. Tôi tìm một quy tắc phù hợp và trả lời theo đó.`,
   agentSaid: (agent, reply) => `${agent} trả lời: ${reply}`,
-  agentTold: (agent) => `${agent} sẽ nhận được tin nhắn của tôi.`,
+  messageSent: (agent) => `${agent} sẽ nhận được tin nhắn của tôi.`,
   agentWorks: (agent) => `${agent} đã nhận tin nhắn và vẫn đang xử lý.`,
   agentNot: (agent, why) => `${agent} không trả lời: ${why}`,
   subagentBegan: (agent) => `Một agent con (${agent}) đang làm việc này và sẽ báo cáo.`,
@@ -148,12 +148,12 @@ const zh: Words = {
   toolFailed: (name, result) => `工具 ${name} 出错：${result}`,
   noTool: (name, tools) =>
     `这里没有名为 ${name} 的工具。${tools.length ? `现有工具：${tools.join('、')}。` : '现在没有任何工具。'}`,
-  heard: (text, words) =>
+  received: (text, words) =>
     `我读到了 ${words} 个词：“${text}”。我是 troupe 的离线模型，无法思考它们。` +
     '请设置 ANTHROPIC_API_KEY 或 OPENAI_API_KEY 以获得真正的回答，或者说“帮助”。',
   thinking: (words) => `这条消息有 ${words} 个词。我找一条合适的规则来回答。`,
   agentSaid: (agent, reply) => `${agent} 回答：${reply}`,
-  agentTold: (agent) => `${agent} 会收到我的消息。`,
+  messageSent: (agent) => `${agent} 会收到我的消息。`,
   agentWorks: (agent) => `${agent} 已收到消息，仍在处理。`,
   agentNot: (agent, why) => `${agent} 没有回答：${why}`,
   subagentBegan: (agent) => `一个子代理（${agent}）正在处理，完成后会报告。`,

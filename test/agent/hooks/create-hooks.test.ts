@@ -159,7 +159,7 @@ describe('a hook that fails', () => {
     expect(await hooks.run('message_received', event, about)).toEqual({ text: 'x!' });
     expect(failures()).toBe(1);
     expect(told).toEqual([
-      { module: 'a', hook: 'message_received', about, why: 'broken', untold: 0 },
+      { module: 'a', hook: 'message_received', about, why: 'broken', unreported: 0 },
     ]);
   });
 
@@ -207,7 +207,7 @@ describe('a hook that fails', () => {
     clock.pass(REPORT_MS);
     await hooks.run('message_sent', { text: '' }, about);
     expect(failures()).toBe(7);
-    expect(told.map(({ hook, untold }) => [hook, untold])).toEqual([
+    expect(told.map(({ hook, unreported }) => [hook, unreported])).toEqual([
       ['message_sent', 0],
       ['session_start', 0],
       ['message_sent', 4],

@@ -58,7 +58,7 @@ function decoderOf(label: string): TextDecoder {
   try {
     return new TextDecoder(label);
   } catch {
-    return new TextDecoder(); // a charset that nobody knows
+    return new TextDecoder(); // an unknown charset
   }
 }
 
