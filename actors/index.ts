@@ -106,9 +106,10 @@ const conversationActors = (): ActorDefinition[] => [
   }),
   defineActor({
     type: 'session',
-    version: 2,
+    version: 3,
     machine: sessionMachine,
-    migrate: { 1: withAgentLoop },
+    // version 2 is fit: its runs built their prompts apart from their first model call
+    migrate: { 1: withAgentLoop, 2: (row) => row },
     effects: { assemble, callModel, callTools, callKeyed, callOnce, compact, reply, endSession },
     idleMs: 60_000,
     workTimers: ['runTimeout'],

@@ -25,6 +25,7 @@ export {
 } from './observe/metrics.ts';
 export { chatSpan, inSpan, recordServed, toolSpan, usageAttributes } from './observe/spans.ts';
 export { askOrThrow } from './ask-or-throw.ts';
+export { storableError } from './shard/turn/validate-message.ts';
 export { LruMap } from './lru-map.ts';
 export { schemaCheck, type SchemaCheck, schemaComplaint } from './json-schema/outside-schemas.ts';
 export type { PlacementEvent } from './cluster/placement.ts';

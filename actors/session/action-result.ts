@@ -3,9 +3,10 @@
  * `setup.ts` converts it to actions of the host.
  */
 import { type RunEvent, type SessionEntry, runEventsTopic } from '../../protocols/session.ts';
+import type { ErrorData } from '../../protocols/errors.ts';
 import type { Project, Publish, Reply, Tell } from '../../protocols/statechart.ts';
 import * as kit from '../kit/handlers.ts';
-import type { Run, SessionContext, SessionEvent } from './types.ts';
+import type { CallModelFailure, Run, SessionContext, SessionEvent } from './types.ts';
 
 export type ActionArgs = kit.ActionArgs<SessionContext, SessionEvent>;
 /** The arguments of a handler of these events. */
@@ -14,7 +15,17 @@ export type ArgsOf<T extends SessionEvent['type']> = kit.ActionArgs<
   Extract<SessionEvent, { type: T }>
 >;
 export const { on } = kit.handlersOf<SessionContext, SessionEvent>();
-export { errorOf, metaOf, nowOf, outputOf } from '../kit/handlers.ts';
+export { metaOf, nowOf, outputOf } from '../kit/handlers.ts';
+
+/** The error of a failed effect, also of a model call that failed after it built the prompt. */
+export const errorOf = (event: object): ErrorData =>
+  callFailureOf(event)?.failure ?? kit.errorOf(event);
+
+export function callFailureOf(event: object): CallModelFailure | undefined {
+  const output: unknown = 'output' in event ? event.output : undefined;
+  const isFailure = typeof output === 'object' && output !== null && 'failure' in output;
+  return isFailure ? (output as CallModelFailure) : undefined;
+}
 
 export type ActionResult = {
   readonly change?: Partial<SessionContext>;

@@ -18,7 +18,8 @@
 import { toolsInput } from './run/batch.ts';
 import { endSessionInput } from './run/abort.ts';
 import { compactInput } from './run/compaction.ts';
-import { assembleInput, initialContext, modelInput, replyInput } from './run/run.ts';
+import { assembleInput } from './run/prompt.ts';
+import { initialContext, modelInput, replyInput } from './run/run.ts';
 import { sessionSetup } from './setup.ts';
 
 export const sessionMachine = sessionSetup.createMachine({
@@ -139,10 +140,11 @@ export const sessionMachine = sessionSetup.createMachine({
           description:
             'The agent loop: the model answers and tools run, until there is a final answer or the time is up.',
           after: { runTimeout: { target: '.over', actions: 'endLate' } },
-          initial: 'assembling',
+          initial: 'deciding',
           states: {
             assembling: {
-              description: 'Builds the prompt from files, skills and hooks.',
+              description:
+                'Builds the prompt apart from a model call: for a run that a limit ends before its first call, and after a failure to build it.',
               invoke: {
                 id: 'prompt',
                 src: 'assemble',
@@ -158,27 +160,35 @@ export const sessionMachine = sessionSetup.createMachine({
               description:
                 'Before each model call: checks the limits, and adds messages and reports that have arrived.',
               always: [
+                { guard: 'endsUnassembled', target: 'assembling' },
                 { guard: 'isAtCeiling', target: 'over', actions: 'endAtCeiling' },
                 { guard: 'hasSteeringOrReports', target: 'thinking', actions: 'steer' },
                 { target: 'thinking' },
               ],
             },
             thinking: {
-              description: 'Calls the model with the visible part of the transcript.',
+              description:
+                'Calls the model with the visible part of the transcript. The first call builds the prompt from files, skills and hooks.',
+              entry: 'beginCall',
               invoke: {
                 id: 'model',
                 src: 'callModel',
                 input: modelInput,
                 onDone: [
-                  { guard: 'wantsTools', target: 'acting', actions: 'onModelAnswer' },
-                  { target: 'over', actions: ['onModelAnswer', 'endOk'] },
+                  { guard: 'callFailed', target: 'failed', actions: 'onPrompt' },
+                  { guard: 'wantsTools', target: 'acting', actions: ['onPrompt', 'onModelAnswer'] },
+                  { target: 'over', actions: ['onPrompt', 'onModelAnswer', 'endOk'] },
                 ],
-                onError: [
-                  { guard: 'isTooLong', target: 'compacting' },
-                  { guard: 'mayPass', target: 'backingOff', actions: 'countAttempt' },
-                  { target: 'over', actions: 'endFailed' },
-                ],
+                onError: { target: 'failed' },
               },
+            },
+            failed: {
+              description: 'The model call failed: shortens the conversation, retries, or ends.',
+              always: [
+                { guard: 'isTooLong', target: 'compacting' },
+                { guard: 'mayPass', target: 'backingOff', actions: 'countAttempt' },
+                { target: 'over', actions: 'endFailed' },
+              ],
             },
             backingOff: {
               description:

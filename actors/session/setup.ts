@@ -1,30 +1,33 @@
 /**
  * Setup: the names that the session's chart uses: types, effects, actions, guards and delays. Each
- * action is implemented in one file: of the run and its queue (run.ts, queue.ts, batch.ts,
- * compaction.ts, abort.ts, own-settings.ts), or of related sessions (spawn.ts, children.ts,
- * orphans.ts, conversation-waits.ts).
+ * action is implemented in one file: of the run and its queue (run.ts, admission.ts, prompt.ts,
+ * queue.ts, batch.ts, compaction.ts, abort.ts, own-settings.ts), or of related sessions (spawn.ts,
+ * children.ts, orphans.ts, conversation-waits.ts).
  */
 import { setup } from 'xstate';
 import { type ActorInput, effect, hostActions } from '../../protocols/statechart.ts';
 import { action, type HostAction } from '../kit/handlers.ts';
 import * as abort from './run/abort.ts';
+import * as admission from './run/admission.ts';
 import * as accept from './queue/accept.ts';
 import * as batch from './run/batch.ts';
 import * as children from './subagents/children.ts';
 import * as compaction from './run/compaction.ts';
-import { type ActionArgs, type ActionResult, nowOf, published } from './action-result.ts';
+import { type ActionArgs, type ActionResult, nowOf, published, runOf } from './action-result.ts';
 import * as limits from './run/limits.ts';
 import { adopt } from './subagents/orphans.ts';
 import * as own from './own-settings.ts';
 import * as queue from './queue/queue.ts';
 import { onRefusal } from './subagents/refused-starts.ts';
 import * as reports from './subagents/reports.ts';
+import * as prompt from './run/prompt.ts';
 import * as run from './run/run.ts';
 import { spawn } from './subagents/spawn.ts';
 import { hurriesRun, mayAccept } from './subagents/subagent-limits.ts';
 import type {
   AssembleInput,
   AssembleOutput,
+  CallModelFailure,
   CallModelInput,
   CallModelOutput,
   CallToolsInput,
@@ -73,7 +76,7 @@ export const sessionSetup = setup({
   },
   actors: {
     assemble: effect<AssembleOutput, AssembleInput>(),
-    callModel: effect<CallModelOutput, CallModelInput>(),
+    callModel: effect<CallModelOutput | CallModelFailure, CallModelInput>(),
     callTools: effect<readonly ToolResult[], CallToolsInput>(),
     callKeyed: effect<readonly ToolResult[], CallToolsInput>(),
     callOnce: effect<readonly ToolResult[], CallToolsInput>(),
@@ -89,10 +92,11 @@ export const sessionSetup = setup({
     refuseMessage: does(accept.refuse),
     begin: does(queue.begin),
     steer: does(queue.steer),
-    askAdmission: does(run.askAdmission),
-    admit: does(run.admit),
-    returnSlot: does(run.returnSlot),
-    onPrompt: does(run.onPrompt),
+    askAdmission: does(admission.askAdmission),
+    admit: does(admission.admit),
+    returnSlot: does(admission.returnSlot),
+    beginCall: does(run.beginCall),
+    onPrompt: does(prompt.onPrompt),
     onModelAnswer: does(run.onModelAnswer),
     countAttempt: does(run.countAttempt),
     onReply: does(run.onReply),
@@ -157,10 +161,12 @@ export const sessionSetup = setup({
     resetAsked: abort.resetAsked,
     closeAsked: abort.closeAsked,
     isOver: abort.isOver,
-    isOurRun: run.isOurRun,
-    admissionRefused: run.admissionRefused,
+    isOurRun: admission.isOurRun,
+    admissionRefused: admission.admissionRefused,
     isAssembled: ({ context }) => context.run?.isAssembled ?? false,
     isAtCeiling: limits.isAtCeiling,
+    endsUnassembled: (at) => limits.isAtCeiling(at) && !runOf(at.context).isAssembled,
+    callFailed: run.callFailed,
     isRepeatingCalls: limits.isRepeatingCalls,
     wantsTools: run.wantsTools,
     isTooLong: compaction.isTooLong,

@@ -24,7 +24,8 @@ export const STATES: Readonly<Record<string, unknown>> = {
   thinking: working('thinking'),
   // It has sent a message and waits for the model again.
   sent: working('thinking'),
-  assembling: working('assembling'),
+  // The first model call builds the prompt.
+  assembling: working('thinking'),
   compacting: working('compacting'),
   // caused by /compact
   shortening: 'compacting',

@@ -1,6 +1,7 @@
 /**
  * assemble: builds the prompt of a run once, and calls the hooks that may change it. `repeatable`:
- * it changes nothing; hooks may be called again.
+ * it changes nothing; hooks may be called again. The first model call of a run does this itself
+ * (call-model.ts); the effect is for runs that have to do it apart.
  *
  * It precedes every run, so it is cheap: an unchanged workspace costs a few `stat` calls, and its
  * last prompt is used again.
@@ -19,8 +20,10 @@ import {
 import { composePrompt, type Prompt, replaced } from '../../../agent/prompt/compose.ts';
 import type { FoundFile, PromptFacts } from '../../../agent/prompt/sources.ts';
 import { type AgentServices, servicesOf } from '../../../agent/services.ts';
+import { firstOf } from '../../kit/text.ts';
 import type { AssembleInput, AssembleOutput } from '../types.ts';
 
+const PREPEND_CHARACTERS_MAX = 32_768;
 /** What looks at the end of a run: the effect `reply` runs them. */
 const replyNames = ['agent_end', 'message_sending', 'message_sent'] as const;
 
@@ -28,25 +31,31 @@ export const assemble: EffectDefinition<AssembleInput, AssembleOutput> = {
   class: 'repeatable',
   workspace: 'discard',
   placement: ({ tenant, agentId }) => ({ workspacesOf: [address(tenant, 'agent', agentId)] }),
-  async run(input, context) {
-    const { hooks } = servicesOf(context);
-    const { tenant, agentId, sessionKey, runId } = input;
-    const about: HookAbout = { tenant, agentId, sessionKey, runId };
-    if (input.ended && hooks.has('session_end')) await hooks.run('session_end', input.ended, about);
-    if (input.isFirst && hooks.has('session_start'))
-      await hooks.run('session_start', { sessionId: input.sessionId }, about);
-    const made = await promptFor(input, context, about);
-    const { prompt, prepend } = await begun(made, input, hooks, about);
-    const { system, report, digest } = prompt;
-    return {
-      digest,
-      ...(digest === input.digest ? {} : { prompt: { system, report } }),
-      ...(prepend === undefined ? {} : { prepend }),
-      replyHooks: replyNames.some((name) => hooks.has(name)),
-      ...(hooks.has('session_end') ? { endHooks: true } : {}),
-    };
-  },
+  run: assembled,
 };
+
+/** The prompt of a run, and what its hooks said. */
+export async function assembled(
+  input: AssembleInput,
+  context: EffectContext,
+): Promise<AssembleOutput> {
+  const { hooks } = servicesOf(context);
+  const { tenant, agentId, sessionKey, runId } = input;
+  const about: HookAbout = { tenant, agentId, sessionKey, runId };
+  if (input.ended && hooks.has('session_end')) await hooks.run('session_end', input.ended, about);
+  if (input.isFirst && hooks.has('session_start'))
+    await hooks.run('session_start', { sessionId: input.sessionId }, about);
+  const made = await promptFor(input, context, about);
+  const { prompt, prepend } = await begun(made, input, hooks, about);
+  const { system, report, digest } = prompt;
+  return {
+    digest,
+    ...(digest === input.digest ? {} : { prompt: { system, report } }),
+    ...(prepend === undefined ? {} : { prepend }),
+    replyHooks: replyNames.some((name) => hooks.has(name)),
+    ...(hooks.has('session_end') ? { endHooks: true } : {}),
+  };
+}
 
 /** What the prompt of a session would be now, and what it is made of. */
 export async function promptFor(
@@ -147,7 +156,7 @@ async function begun(
   const { system, prependContext } = (await hooks.run('before_agent_start', event, about)) ?? {};
   return {
     prompt: system === undefined || system === prompt.system ? prompt : replaced(prompt, system),
-    ...(prependContext ? { prepend: prependContext } : {}),
+    ...(prependContext ? { prepend: firstOf(prependContext, PREPEND_CHARACTERS_MAX) } : {}),
   };
 }
 

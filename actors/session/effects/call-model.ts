@@ -1,18 +1,20 @@
 /**
  * callModel: one request to a language model about the session's transcript, and the plan of the
- * calls in its answer. `repeatable`: it changes nothing outside except the bill. After a crash it
+ * calls in its answer. The first call of a run builds the prompt before that, so that no turn is
+ * needed between them. `repeatable`: it changes nothing outside except the bill. After a crash it
  * runs again under the same run id, and its deltas restart at offset 0, so clients replace the
  * earlier ones.
  */
 import { address } from '../../../protocols/address.ts';
 import type { AgentRow } from '../../../protocols/agent.ts';
-import { TroupeError } from '../../../protocols/errors.ts';
+import { errorData, TroupeError } from '../../../protocols/errors.ts';
 import { type RunEvent, runEventsTopic, type ToolCall } from '../../../protocols/session.ts';
 import {
   chatSpan,
   type EffectContext,
   type EffectDefinition,
   inSpan,
+  storableError,
   usageAttributes,
 } from '../../../runtime/index.ts';
 import { conversationFrom } from '../../../agent/context/conversation.ts';
@@ -23,7 +25,8 @@ import { offeredTools, planCalls } from '../../../agent/policy/plan.ts';
 import { servicesOf } from '../../../agent/services.ts';
 import { modelCallOf } from '../version-1.ts';
 import type { PlannedCall } from '../../../agent/policy/planned-call.ts';
-import type { CallModelInput, CallModelOutput } from '../types.ts';
+import type { CallModelFailure, CallModelInput, CallModelOutput } from '../types.ts';
+import { assembled } from './assemble.ts';
 import { readConversation } from './transcript.ts';
 
 /** Silence of a model after which the request fails. */
@@ -31,44 +34,66 @@ const IDLE_TIMEOUT_MS = 120_000;
 /** Tokens of the window that are kept free for the answer (AgentSettings.reserveTokens). */
 const RESERVE_TOKENS = 16_384;
 
-type Answer = Omit<CallModelOutput, 'planned' | 'from' | 'node' | 'notices'>;
+type Answer = Omit<CallModelOutput, 'assembled' | 'planned' | 'from' | 'node' | 'notices'>;
 
-export const callModel: EffectDefinition<CallModelInput, CallModelOutput> = {
+export const callModel: EffectDefinition<CallModelInput, CallModelOutput | CallModelFailure> = {
   class: 'repeatable',
+  workspace: 'discard',
+  placement: ({ assemble, tenant, agentId }) =>
+    assemble ? { workspacesOf: [address(tenant, 'agent', agentId)] } : {},
   async run(recorded, context) {
-    const input = modelCallOf(recorded);
-    const { catalog, node } = servicesOf(context);
-    const { names, thinking, notices } = chosenFor(catalog, input);
-    const first = catalog.resolve(names[0]);
-    const { entries, from } = await readConversation(input, context);
-    const request = requestOf(input, context, {
-      window: first.model.contextWindow,
-      entries,
-      thinking,
-    });
-    const answer = await inSpan(
-      chatSpan({ provider: first.provider.id, model: first.model.id }),
-      async (span) => {
-        const { answer: response, cachedInputTokens } = await ask(names, request, input, context);
-        span.setAttributes(
-          usageAttributes({
-            ...response.usage,
-            ...(cachedInputTokens ? { cachedInputTokens } : {}),
-          }),
-        );
-        return response;
-      },
-    );
-    const planned = await planOf(answer.calls, input, context);
-    return {
-      ...answer,
-      planned,
-      ...(from === input.from ? {} : { from }),
-      ...(node === undefined ? {} : { node }),
-      ...(notices.length === 0 ? {} : { notices }),
-    };
+    const { assemble, ...input } = modelCallOf(recorded);
+    if (!assemble) return answerTo(input, context);
+    const made = await assembled({ ...input, ...assemble }, context);
+    const { prepend } = made;
+    try {
+      const call = prepend === undefined ? input : { ...input, prepend };
+      return { assembled: made, ...(await answerTo(call, context, made.prompt?.system)) };
+    } catch (error) {
+      // one that is aborted has no outcome
+      if (context.signal.aborted) throw error;
+      return { assembled: made, failure: storableError(errorData(error)) };
+    }
   },
 };
+
+/** @param system the prompt, if the transcript does not hold it yet */
+async function answerTo(
+  input: CallModelInput,
+  context: EffectContext,
+  system?: string,
+): Promise<CallModelOutput> {
+  const { catalog, node } = servicesOf(context);
+  const { names, thinking, notices } = chosenFor(catalog, input);
+  const first = catalog.resolve(names[0]);
+  const { entries, from } = await readConversation(input, context, system);
+  const request = requestOf(input, context, {
+    window: first.model.contextWindow,
+    entries,
+    thinking,
+  });
+  const answer = await inSpan(
+    chatSpan({ provider: first.provider.id, model: first.model.id }),
+    async (span) => {
+      const { answer: response, cachedInputTokens } = await ask(names, request, input, context);
+      span.setAttributes(
+        usageAttributes({
+          ...response.usage,
+          ...(cachedInputTokens ? { cachedInputTokens } : {}),
+        }),
+      );
+      return response;
+    },
+  );
+  const planned = await planOf(answer.calls, input, context);
+  return {
+    ...answer,
+    planned,
+    ...(from === input.from ? {} : { from }),
+    ...(node === undefined ? {} : { node }),
+    ...(notices.length === 0 ? {} : { notices }),
+  };
+}
 
 function requestOf(
   { settings, sessionKey, runId, prepend }: CallModelInput,

@@ -23,12 +23,24 @@ type Wanted = Pick<CallModelInput, 'runId' | 'from' | 'entries' | 'isCompacted'>
 
 export const entryOf = ({ entry }: TranscriptEntry): SessionEntry => entry as SessionEntry;
 
-/** @throws TroupeError UNAVAILABLE when the transcript does not hold what the turn knew in time */
-export async function readConversation(wanted: Wanted, context: EffectContext): Promise<Seen> {
+/**
+ * @param system a prompt that follows what the transcript holds
+ * @throws TroupeError UNAVAILABLE when the transcript does not hold what the turn knew in time
+ */
+export async function readConversation(
+  wanted: Wanted,
+  context: EffectContext,
+  system?: string,
+): Promise<Seen> {
   const read = await readUpTo(wanted, context);
   const reset = read.findLast((found) => entryOf(found).type === 'reset');
   const from = Math.max(wanted.from, reset?.position ?? 0);
   const entries = read.filter(({ position }) => position >= from);
+  if (system !== undefined) {
+    const { position, at } = read.at(-1)!;
+    const prompt = { position: position + 1, at, entry: { type: 'prompt', system } };
+    return { entries: [...entries, prompt], from };
+  }
   if (reset || entries.some((found) => entryOf(found).type === 'prompt')) return { entries, from };
   const prompt = await promptBefore(from, context);
   return { entries: prompt ? [prompt, ...entries] : entries, from };

@@ -1,6 +1,6 @@
 /**
- * Run: one run from its admission to its end: requests to the agent, the prompt, the model and
- * hooks, and the effects of their outcomes. Pure; the chart decides when.
+ * Run: one run from its first model call to its end: the model and hooks, and the effects of their
+ * outcomes. Pure; the chart decides when.
  */
 import { ERRORS, type ErrorData } from '../../../protocols/errors.ts';
 import type { RunStatus, SessionEntry } from '../../../protocols/session.ts';
@@ -10,10 +10,10 @@ import { takenOf, withdrawal } from './batch.ts';
 import {
   type ActionArgs,
   type ActionResult,
+  callFailureOf,
   defined,
   errorOf,
   nowOf,
-  on,
   outputOf,
   runOf,
   withRun,
@@ -25,12 +25,10 @@ import { endEvents, runEnds } from '../conversations/end-notices.ts';
 import { ceilingOf, repeatingError } from './limits.ts';
 import { planOf } from '../version-1.ts';
 import { shapeReply, spoken, withoutSent } from './reply.ts';
-import { settled } from '../queue/accept.ts';
 import * as rows from '../rows.ts';
-import { admissionOf, admitterOf, underTerms } from '../subagents/subagent-limits.ts';
+import { admitterOf } from '../subagents/subagent-limits.ts';
+import { modelOf, promptWanted } from './prompt.ts';
 import type {
-  AssembleInput,
-  AssembleOutput,
   CallModelInput,
   CallModelOutput,
   ReplyInput,
@@ -38,12 +36,10 @@ import type {
   Run,
   SessionContext,
 } from '../types.ts';
-import { unjoined } from '../queue/waiting-messages.ts';
 
 const RUN_TIMEOUT_MS = 600_000;
 const RETRY_MS = { first: 1_000, max: 30_000 };
 const PREVIEW_CHARACTERS = 120;
-const PREPEND_CHARACTERS_MAX = 32_768;
 /** Attempts of one model call. */
 export const ATTEMPTS_MAX = 5;
 
@@ -81,45 +77,6 @@ function agentOf(sessionKey: string): string {
   }
 }
 
-// ---- admission
-
-export const isOurRun = on(
-  ['agent.admitted', 'agent.refused'],
-  ({ context, event }): boolean => event.runId === runOf(context).runId,
-);
-
-export const admissionRefused = on(
-  'refused',
-  ({ event }): boolean => event.message === 'agent.admit',
-);
-
-export const askAdmission = ({ context }: ActionArgs): ActionResult => ({
-  tells: [admissionOf(context)],
-});
-
-/** The agent's current settings apply to the complete run. */
-export const admit = on('agent.admitted', ({ context, event }): ActionResult => {
-  const { settings: given, lease } = event;
-  const { startedAt, origin } = runOf(context);
-  const { terms } = context;
-  const settings = terms ? underTerms(given, terms) : given;
-  const about = defined({ origin, spawnedBy: terms?.parent });
-  return {
-    change: {
-      settings,
-      queue: settled({ ...context, settings }),
-      ...withRun(context, { lease }),
-    },
-    events: [{ stream: 'lifecycle', phase: 'start', startedAt, ...about }],
-  };
-});
-
-/** A second admission, or one after the run's end: its slot is released. */
-export const returnSlot = on('agent.admitted', ({ context, event }): ActionResult => {
-  const { runId, lease } = event;
-  return { tells: [{ to: admitterOf(context), event: { type: 'agent.return', runId, lease } }] };
-});
-
 /** The smallest enclosing limit wins. */
 export const runTimeoutMs = (context: SessionContext): number =>
   Math.min(
@@ -127,62 +84,12 @@ export const runTimeoutMs = (context: SessionContext): number =>
     context.settings?.timeoutMs ?? RUN_TIMEOUT_MS,
   );
 
-// ---- the prompt
-
-const modelOf = ({ run, own, settings }: SessionContext): string | undefined =>
-  run?.model ?? own.model ?? settings?.model;
-
-export const assembleInput = ({ context }: { context: SessionContext }): AssembleInput => {
-  const { tenant, agentId, sessionKey, sessionId, settings, digest, isFresh, terms } = context;
-  const { runId, text, extraSystemPrompt } = runOf(context);
-  return {
-    tenant,
-    agentId,
-    sessionKey,
-    sessionId,
-    runId,
-    text,
-    settings: settings!,
-    isFirst: isFresh,
-    ...(terms ? { isSubagent: true, parent: terms.parent } : {}),
-    ...defined({ model: modelOf(context), extraSystemPrompt, digest, ended: context.ended }),
-  };
-};
-
-export function onPrompt({ context, event }: ActionArgs): ActionResult {
-  const { digest, prompt, prepend, replyHooks, endHooks } = outputOf<AssembleOutput>(event);
-  const now = nowOf(event);
-  const added = prompt ? 1 : 0;
-  const { runId, entries } = runOf(context);
-  const change = {
-    digest,
-    queue: unjoined(context),
-    isFresh: false,
-    ...(context.ended ? { ended: null } : {}),
-    ...defined({ endHooks }),
-    length: context.length + added,
-    ...withRun(context, {
-      text: '',
-      isAssembled: true,
-      attempt: 0,
-      replyHooks,
-      entries: entries + added,
-      ...(prepend ? { prepend: firstOf(prepend, PREPEND_CHARACTERS_MAX) } : {}),
-    }),
-  };
-  if (!prompt) return { change };
-  return {
-    change,
-    entries: [{ type: 'prompt', runId, digest, ...prompt, at: now }],
-    rows: [rows.sessionRow({ ...context, ...change })],
-  };
-}
-
 // ---- the model
 
 export function modelInput({ context }: { context: SessionContext }): CallModelInput {
   const { sessionKey, tenant, agentId, contextFrom, own, settings } = context;
-  const { runId, entries, calls, compactions, prepend, thinking, attempt } = runOf(context);
+  const run = runOf(context);
+  const { runId, entries, calls, compactions, prepend, thinking, attempt, isAssembled } = run;
   return {
     sessionKey,
     tenant,
@@ -193,6 +100,7 @@ export function modelInput({ context }: { context: SessionContext }): CallModelI
     isCompacted: compactions > 0,
     call: calls,
     settings: settings!,
+    ...(isAssembled ? {} : { assemble: promptWanted(context) }),
     ...(attempt > 0 ? { isRepeat: true } : {}),
     ...defined({
       model: modelOf(context),
@@ -201,6 +109,12 @@ export function modelInput({ context }: { context: SessionContext }): CallModelI
     }),
   };
 }
+
+/** From here on hooks may have run, whether or not the call succeeds. */
+export const beginCall = ({ context }: ActionArgs): ActionResult =>
+  runOf(context).isAssembled ? {} : { change: withRun(context, { hasCalled: true }) };
+
+export const callFailed = ({ event }: ActionArgs): boolean => callFailureOf(event) !== undefined;
 
 export const wantsTools = ({ event }: ActionArgs): boolean =>
   planOf(outputOf<CallModelOutput>(event)).length > 0;
@@ -305,7 +219,8 @@ export function ended(
   error?: ErrorData,
 ): Partial<SessionContext> {
   const { error: _, ...rest } = runOf(context);
-  const run: Run = { ...rest, status, ...(error ? { error } : {}) };
+  const known = presumed(context);
+  const run: Run = { ...rest, ...known.run, status, ...(error ? { error } : {}) };
   const { answer: text = '', stop, reasoningText, verbose, tools, sent, notices } = run;
   const { text: reply } = shapeReply({
     status,
@@ -317,7 +232,17 @@ export function ended(
     mayDecline: run.origin?.kind === 'agent' || run.origin?.kind === 'announce',
     ...defined({ stop, reasoning: reasoningText, error, notices }),
   });
-  return { run: { ...run, reply } };
+  return { ...known.context, run: { ...run, reply } };
+}
+
+/** Where the first call has no outcome yet, hooks may have run: they see the end, too. */
+function presumed(context: SessionContext) {
+  const { hasCalled, isAssembled } = runOf(context);
+  if (!hasCalled || isAssembled) return {};
+  return {
+    run: { replyHooks: true },
+    context: { isFresh: false, endHooks: true, ...(context.ended ? { ended: null } : {}) },
+  };
 }
 
 export const endOk = ({ context }: ActionArgs): ActionResult => ({ change: ended(context, 'ok') });

@@ -34,7 +34,7 @@ import {
   step,
 } from '../../../runtime/statechart/host.ts';
 import { said } from '../../charts/coverage.ts';
-import { answer, call, settings } from './driven.ts';
+import { answer, ASSEMBLED, call, settings } from './driven.ts';
 
 type Letter = {
   readonly to: Address;
@@ -127,10 +127,13 @@ export class Crowd {
       if (isSettled) return [];
       const end = (output: () => unknown) => () =>
         this.#apply(at, this.#meta(at), (meta) => settled(job, key, output(), meta));
-      if (job === 'prompt')
-        return [{ name: 'prompt', go: end(() => ({ digest: 'd', replyHooks: false })) }];
-      if (job === 'model')
-        return [{ name: 'model', go: end(() => this.#thought(thinks(context))) }];
+      if (job === 'model') {
+        const assembled = context.run!.isAssembled ? {} : { assembled: ASSEMBLED };
+        const thought = () => ({ ...assembled, ...this.#thought(thinks(context)) });
+        return [{ name: 'model', go: end(thought) }];
+      }
+      if (job === 'farewell' || job === 'reply')
+        return [{ name: job, go: end(() => (job === 'reply' ? { text: '' } : null)) }];
       return this.#calls(context, wish, end);
     });
   }

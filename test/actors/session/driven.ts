@@ -3,7 +3,12 @@
  */
 import { sessionMachine } from '../../../actors/session/machine.ts';
 import type { PlannedCall } from '../../../agent/policy/planned-call.ts';
-import type { CallModelOutput, SessionContext, ToolResult } from '../../../actors/session/types.ts';
+import type {
+  AssembleOutput,
+  CallModelOutput,
+  SessionContext,
+  ToolResult,
+} from '../../../actors/session/types.ts';
 import { address, type Address } from '../../../protocols/address.ts';
 import type { AgentSettings } from '../../../protocols/agent.ts';
 import type { ErrorData } from '../../../protocols/errors.ts';
@@ -67,6 +72,9 @@ export const resultOf = (callId: string, result = 'done'): ToolResult => ({
   isError: false,
 });
 
+/** The prompt is as the transcript has it. */
+export const ASSEMBLED: AssembleOutput = { digest: 'd', replyHooks: false };
+
 export class Driven {
   #now = 1_000;
   readonly self: Address;
@@ -96,18 +104,12 @@ export class Driven {
     return this.send({ type: 'session.receive', runId, text: `text of ${runId}`, ...more }, from);
   }
 
-  /** A first run that is admitted, has its prompt, and waits for its model. */
+  /** A first run that is admitted and waits for its model. */
   begin(runId: string, given: Partial<AgentSettings> = {}): void {
     this.receive(runId);
     this.admit(runId, given);
   }
   admit(runId: string, given: Partial<AgentSettings> = {}): Said {
-    this.admitted(runId, given);
-    return this.done('prompt', { digest: 'd', replyHooks: false });
-  }
-
-  /** an admitted run without its prompt */
-  admitted(runId: string, given: Partial<AgentSettings> = {}): Said {
     const admitted = { type: 'agent.admitted', runId, settings: { ...settings, ...given } };
     return this.send(admitted, agent);
   }
@@ -116,8 +118,11 @@ export class Driven {
     const meta = { ...this.#meta(), ...(from ? { from } : { reply: { id: 'q' } }) };
     return this.#step({ event: { ...event, meta } });
   }
+  /** The first model call of a run also says which prompt it built. */
   done(job: string, output: unknown): Said {
-    return this.#step(settled(job, this.#live.jobs[job]!.key, output, this.#meta()));
+    const isFirst = job === 'model' && this.context.run?.isAssembled === false;
+    const full = isFirst ? { assembled: ASSEMBLED, ...(output as object) } : output;
+    return this.#step(settled(job, this.#live.jobs[job]!.key, full, this.#meta()));
   }
   fail(job: string, error: ErrorData): Said {
     return this.#step(failed(job, this.#live.jobs[job]!.key, error, this.#meta()));

@@ -170,8 +170,7 @@ describe('a session that was stored before agents could talk', () => {
     expect(done('model', answer)).toEqual(['agent.release', 'agent.admit']);
     expect(context().run?.runId).toBe('r2');
     say({ type: 'agent.admitted', runId: 'r2', settings, lease: 300_000 });
-    done('prompt', { digest: 'd', replyHooks: false });
-    done('model', answer);
+    done('model', { ...answer, assembled: { digest: 'd', replyHooks: false } });
     expect(live.snapshot.value).toBe('idle');
     expect(context()).toMatchObject({ reset: null, queue: [], run: null });
     say({ type: 'session.close' });

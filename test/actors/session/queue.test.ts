@@ -173,6 +173,9 @@ describe('a reset', () => {
     expect(sessionId).not.toBe(before);
     expect(entries.map(({ type }) => type)).toEqual(['run.end', 'reset']);
     expect(session.context).toMatchObject({ sessionId, own: {}, digest: null, queue: [] });
+    // The first call may have run the hooks for the session's start.
+    expect(session.state).toBe('parting');
+    session.done('farewell', null);
     expect(session.state).toBe('idle');
   });
 });

@@ -32,7 +32,7 @@ describe('a message of an agent', () => {
     expect(begun.entries).toMatchObject([{ type: 'user', runId: 'm1', origin }]);
     expect(begun.tells).toMatchObject([{ event: { type: 'agent.admit', nested: true } }]);
     expect(session.context.run).toMatchObject({ origin, lineage, notify: conversation });
-    expect(session.admitted('m1').events).toMatchObject([{ phase: 'start', origin }]);
+    expect(session.admit('m1').events).toMatchObject([{ phase: 'start', origin }]);
   });
 
   it('does not join the run of a user, whatever the queue mode of the session', () => {
@@ -248,10 +248,9 @@ describe("a subagent's session", () => {
     const { session, said } = begun({ admitBy: 'main', model: 'offline/b', turnsMax: 7 });
     const main = address('default', 'agent', 'main');
     expect(said.tells).toMatchObject([{ to: main, event: { type: 'agent.admit' } }]);
-    expect(session.admitted('t1').events).toMatchObject([{ spawnedBy: 'agent:main:main' }]);
+    expect(session.admit('t1').events).toMatchObject([{ spawnedBy: 'agent:main:main' }]);
     expect(session.context.settings).toMatchObject({ model: 'offline/b', limits: { turnsMax: 7 } });
-    expect(session.started.get('prompt')).toMatchObject({ isSubagent: true });
-    session.done('prompt', { digest: 'd', replyHooks: false });
+    expect(session.started.get('model')).toMatchObject({ assemble: { isSubagent: true } });
     session.done('model', answer([call('a')]));
     expect(session.started.get('tools')).toMatchObject({ workspace: subagent });
     session.done('tools', [resultOf('a')]);

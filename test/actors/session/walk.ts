@@ -4,7 +4,12 @@ import { COMPACTIONS_MAX } from '../../../actors/session/run/compaction.ts';
 import { sessionMachine } from '../../../actors/session/machine.ts';
 import { ATTEMPTS_MAX } from '../../../actors/session/run/run.ts';
 import type { PlannedCall } from '../../../agent/policy/planned-call.ts';
-import type { CallModelOutput, CompactOutput, ToolResult } from '../../../actors/session/types.ts';
+import type {
+  AssembleOutput,
+  CallModelOutput,
+  CompactOutput,
+  ToolResult,
+} from '../../../actors/session/types.ts';
 import { address } from '../../../protocols/address.ts';
 import type { AgentSettings } from '../../../protocols/agent.ts';
 import { approvalAddress } from '../../../protocols/approval.ts';
@@ -79,21 +84,57 @@ const resultsFor = (live: Live, more: Partial<ToolResult> = {}): ToolResult[] =>
   }));
 };
 
-const jobs = (live: Live): Move[] => [
-  { name: 'prompt', job: 'prompt', output: { digest: 'd1', replyHooks: false } },
+const assembled: AssembleOutput = { digest: 'd1', replyHooks: false };
+const assembledWithHooks: AssembleOutput = {
+  digest: 'd2',
+  prompt: { system: 'Be.', report: { sources: [], tokens: 1, tools: [], skills: [] } },
+  prepend: 'Remember.',
+  replyHooks: true,
+  endHooks: true,
+};
+
+/** The first model call of a run builds its prompt, also when it fails after that. */
+const firstCalls = (): Move[] => [
+  { name: 'answer', job: 'model', output: { ...answer([]), assembled } },
+  { name: 'answer, hooks', job: 'model', output: { ...answer([]), assembled: assembledWithHooks } },
   {
-    name: 'prompt with hooks',
-    job: 'prompt',
+    name: 'tools, please',
+    job: 'model',
+    output: { ...answer([call('a'), call('b')]), assembled },
+  },
+  {
+    name: 'the same, please',
+    job: 'model',
+    output: { ...answer([call('s', { args: {} })], 3), assembled },
+  },
+  {
+    name: 'prompt, then try later',
+    job: 'model',
+    output: { assembled: assembledWithHooks, failure: failure('UNAVAILABLE') },
+  },
+  {
+    name: 'prompt, then too long',
+    job: 'model',
     output: {
-      digest: 'd2',
-      prompt: { system: 'Be.', report: { sources: [], tokens: 1, tools: [], skills: [] } },
-      prepend: 'Remember.',
-      replyHooks: true,
-      endHooks: true,
+      assembled,
+      failure: failure('INVALID_ARGUMENT', { details: { reason: 'context_length' } }),
     },
   },
-  { name: 'no prompt yet', job: 'prompt', error: failure('UNAVAILABLE') },
-  { name: 'no prompt', job: 'prompt', error: failure('INTERNAL') },
+  {
+    name: 'prompt, then never',
+    job: 'model',
+    output: { assembled: assembledWithHooks, failure: failure('INVALID_ARGUMENT') },
+  },
+  { name: 'no prompt yet', job: 'model', error: failure('UNAVAILABLE') },
+  { name: 'no prompt', job: 'model', error: failure('INTERNAL') },
+];
+
+const jobs = (live: Live): Move[] => [
+  ...(contextOf(live).run?.isAssembled === false ? firstCalls() : laterCalls),
+  ...work(live),
+];
+
+const laterCalls: readonly Move[] = [
   { name: 'answer', job: 'model', output: answer([]) },
   { name: 'tools, please', job: 'model', output: answer([call('a'), call('b')]) },
   { name: 'the same, please', job: 'model', output: answer([call('s', { args: {} })], 3) },
@@ -111,6 +152,13 @@ const jobs = (live: Live): Move[] => [
     job: 'model',
     error: failure('INVALID_ARGUMENT', { details: { reason: 'context_length' } }),
   },
+];
+
+const work = (live: Live): Move[] => [
+  { name: 'prompt', job: 'prompt', output: assembled },
+  { name: 'prompt with hooks', job: 'prompt', output: assembledWithHooks },
+  { name: 'no prompt yet, apart', job: 'prompt', error: failure('UNAVAILABLE') },
+  { name: 'no prompt, apart', job: 'prompt', error: failure('INTERNAL') },
   ...['tools', 'keyed', 'once'].flatMap((job): Move[] => [
     { name: `${job} ran`, job, output: resultsFor(live) },
     { name: `${job} failed`, job, error: failure('INTERNAL') },
@@ -143,7 +191,7 @@ const settings = (overflow: 'summarize' | 'old' | 'refuse'): AgentSettings => ({
   queue: { cap: CAP, overflow, byChannel: { irc: 'collect' } },
 });
 
-const told = (name: string, event: Message, from = agent): Move => ({
+const toSession = (name: string, event: Message, from = agent): Move => ({
   name,
   event,
   from,
@@ -153,7 +201,7 @@ const told = (name: string, event: Message, from = agent): Move => ({
 const decided = (live: Live, name: string, result: unknown, error?: ErrorData): Move => {
   const asked = contextOf(live).run?.asked ?? 'none';
   const event = { type: 'reply', to: 'm1', ...(error ? { error } : { result }) };
-  return told(name, event, approvalAddress('default', asked));
+  return toSession(name, event, approvalAddress('default', asked));
 };
 const decision = (state: string, name?: string) => ({
   state,
@@ -232,30 +280,49 @@ const others = (live: Live): Move[] => {
     error: failure('UNAVAILABLE'),
   });
   return [
-    told('admitted', { type: 'agent.admitted', runId, lease, settings: settings('summarize') }),
-    told('admitted, old', { type: 'agent.admitted', runId, lease, settings: settings('old') }),
-    told('admitted, refuse', {
+    toSession('admitted', {
+      type: 'agent.admitted',
+      runId,
+      lease,
+      settings: settings('summarize'),
+    }),
+    toSession('admitted, old', { type: 'agent.admitted', runId, lease, settings: settings('old') }),
+    toSession('admitted, refuse', {
       type: 'agent.admitted',
       runId,
       lease,
       settings: settings('refuse'),
     }),
-    told('admitted too late', {
+    toSession('admitted, spent', {
+      type: 'agent.admitted',
+      runId,
+      lease,
+      settings: { ...settings('summarize'), limits: { tokensPerSession: 0 } },
+    }),
+    toSession('admitted too late', {
       type: 'agent.admitted',
       runId: 'gone',
       lease,
       settings: settings('refuse'),
     }),
-    told('refused by the agent', { type: 'agent.refused', runId, error: failure('FORBIDDEN') }),
-    told('refused too late', { type: 'agent.refused', runId: 'gone', error: failure('FORBIDDEN') }),
-    told('no agent', refused('agent.admit')),
-    told('release is refused', refused('agent.release')),
+    toSession('refused by the agent', {
+      type: 'agent.refused',
+      runId,
+      error: failure('FORBIDDEN'),
+    }),
+    toSession('refused too late', {
+      type: 'agent.refused',
+      runId: 'gone',
+      error: failure('FORBIDDEN'),
+    }),
+    toSession('no agent', refused('agent.admit')),
+    toSession('release is refused', refused('agent.release')),
     decided(live, 'allow once', decision('allowed', 'allow-once')),
     decided(live, 'allow always', decision('allowed', 'allow-always')),
     decided(live, 'deny', decision('denied', 'deny')),
     decided(live, 'expired', decision('expired')),
     decided(live, 'nobody can be asked', undefined, failure('UNAVAILABLE')),
-    told('another answer', { type: 'reply', to: 'm1', result: decision('allowed') }),
+    toSession('another answer', { type: 'reply', to: 'm1', result: decision('allowed') }),
   ];
 };
 
@@ -292,26 +359,30 @@ export const exploration: Exploration = {
     ];
   },
   scripts: [
-    ['steer', 'admitted', 'prompt with hooks', 'answer', 'hooks saw it', 'reset'],
-    ['steer', 'admitted', 'prompt with hooks', 'answer', 'hooks saw it', 'close'],
+    ['steer', 'admitted', 'answer, hooks', 'hooks saw it', 'reset'],
+    ['steer', 'admitted', 'answer, hooks', 'hooks saw it', 'close'],
     [
       'steer',
       'admitted',
-      'prompt',
       ...Array.from({ length: TURNS - 1 }, () => ['tools, please', 'tools ran']).flat(),
     ],
-    ['steer', 'admitted', 'prompt', 'the same, please', 'tools ran', 'the same, please'],
+    ['steer', 'admitted', 'the same, please', 'tools ran', 'the same, please'],
     [
       'steer',
       'admitted',
-      'prompt',
-      ...Array.from({ length: ATTEMPTS_MAX - 1 }, () => ['try later', 'timer:retryBackoff']).flat(),
+      'prompt, then try later',
+      'timer:retryBackoff',
+      ...Array.from({ length: ATTEMPTS_MAX - 2 }, () => ['try later', 'timer:retryBackoff']).flat(),
     ],
     [
       'steer',
       'admitted',
-      'prompt',
-      ...Array.from({ length: COMPACTIONS_MAX }, () => ['too long', 'shortening: shorter']).flat(),
+      'prompt, then too long',
+      'shortening: shorter',
+      ...Array.from({ length: COMPACTIONS_MAX - 1 }, () => [
+        'too long',
+        'shortening: shorter',
+      ]).flat(),
     ],
   ],
 };
