@@ -7,7 +7,7 @@
  * Decoding returns plain objects, and integers as numbers. A key `__proto__` is decoded as
  * `__proto_`, so bytes cannot modify a prototype.
  */
-import { Packr } from 'msgpackr';
+import { Packr, RESERVE_START_SPACE } from 'msgpackr';
 import { TroupeError } from './errors.ts';
 
 const packr = new Packr({
@@ -23,9 +23,18 @@ const packr = new Packr({
  * Encodes the value as MessagePack. The caller owns the bytes.
  * @throws TroupeError INVALID_ARGUMENT for a cyclic value, or one nested too deeply for the stack
  */
-export const encode = (value: unknown): Buffer => {
+export const encode = (value: unknown): Buffer => pack(value);
+
+/**
+ * As `encode`, behind a number of bytes that the caller must write. They have any content.
+ * @param before 1 to 255
+ */
+export const encodeBehind = (before: number, value: unknown): Buffer =>
+  pack(value, RESERVE_START_SPACE | before);
+
+const pack = (value: unknown, options?: number): Buffer => {
   try {
-    return packr.pack(value);
+    return packr.pack(value, options);
   } catch (cause) {
     throw new TroupeError('INVALID_ARGUMENT', `the value cannot be encoded: ${messageOf(cause)}`, {
       cause,
@@ -34,13 +43,13 @@ export const encode = (value: unknown): Buffer => {
 };
 
 /**
- * Decodes exactly one message. The value shares no memory with `bytes`. `T` is not checked:
- * validate external bytes against a schema afterwards.
+ * Decodes exactly one message, which begins at `start`. The value shares no memory with `bytes`.
+ * `T` is not checked: validate external bytes against a schema afterwards.
  * @throws TroupeError INTERNAL when the bytes are truncated, damaged or followed by others
  */
-export const decode = <T>(bytes: Uint8Array): T => {
+export const decode = <T>(bytes: Uint8Array, start = 0): T => {
   try {
-    return packr.unpack(bytes) as T;
+    return packr.unpack(bytes, start === 0 ? undefined : { start }) as T;
   } catch (cause) {
     throw new TroupeError(
       'INTERNAL',

@@ -247,7 +247,7 @@ function headOf({ event, ...letter }: DeadLetter): DeadLetterHead {
 }
 
 function letterOf({ position, bytes }: LogEntry): DeadLetter {
-  const kept = decodeKept(bytes);
+  const kept = decodeKept(bytes, position);
   const { to, from, event } = kept;
   const {
     reason,

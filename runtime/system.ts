@@ -180,6 +180,8 @@ export type ShardStatus = {
   readonly node?: string;
   /** why it is not owned, or why its store accepts nothing at present */
   readonly why?: string;
+  /** quarantined until a program that knows this format of records owns it */
+  readonly formatNeeded?: number;
 };
 
 /** One process of a cluster, as it reported `ageMs` ago. */

@@ -89,7 +89,7 @@ export class LogTranscripts implements Transcripts {
 
 /** Adds one entry unless its id is known: relays may store one twice (D6). Answers its bytes. */
 function append(cached: Cached, { position, bytes }: LogEntry): number {
-  const { id, event } = decodeKept(bytes);
+  const { id, event } = decodeKept(bytes, position);
   cached.next = position + 1;
   if (cached.ids.has(id)) return 0;
   cached.ids.add(id);

@@ -10,7 +10,8 @@ import { errorData } from '../../protocols/errors.ts';
 import type { Clock } from '../clock/clock.ts';
 import type { Follow, LogEntry, Position } from '../log/log.ts';
 import { catchUp, loadShard, type LoadFrom, type Loaded } from '../shard/recovery/load.ts';
-import { CorruptRecord, decodeRecord } from '../shard/commit/records.ts';
+import { CorruptRecord } from '../shard/commit/record-format.ts';
+import { decodeRecord } from '../shard/commit/records.ts';
 
 export type ReplicaOptions = Omit<LoadFrom, 'journal'> & {
   readonly env: string;
@@ -27,6 +28,8 @@ export class Replica {
   readonly #o: ReplicaOptions & LoadFrom;
   readonly #done: Promise<void>;
   #position: Position | undefined;
+  /** why the journal could not be read the last time */
+  #trouble: string | undefined;
   #waiting: { readonly position: Position; readonly resolve: () => void }[] = [];
   #follow: Follow | undefined;
   #closed = false;
@@ -40,6 +43,11 @@ export class Replica {
   /** What State holds at least; undefined while nothing was read. */
   get position(): Position | undefined {
     return this.#position;
+  }
+
+  /** Why State does not follow the journal at present. */
+  get trouble(): string | undefined {
+    return this.#trouble;
   }
 
   /** Resolves when State holds the record at `position`, or the replica is closed. */
@@ -70,10 +78,8 @@ export class Replica {
         await this.#keepUp(loaded);
       } catch (error) {
         if (this.#closed) return;
-        if (!(error instanceof Gap) && backoffMs >= RETRY_MS.max)
-          this.#o.onAlarm(
-            `shard ${this.#o.shard} cannot be read here: ${errorData(error).message}`,
-          );
+        this.#trouble = `shard ${this.#o.shard} cannot be read here: ${errorData(error).message}`;
+        if (!(error instanceof Gap) && backoffMs >= RETRY_MS.max) this.#o.onAlarm(this.#trouble);
         await this.#pause(backoffMs);
         backoffMs = Math.min(backoffMs * 2, RETRY_MS.max);
       }
@@ -102,7 +108,7 @@ export class Replica {
 
   /** Folds a record if it counts (C4). */
   #replay({ fold }: Loaded, before: Position, { bytes, position }: LogEntry): void {
-    const record = decodeRecord(bytes);
+    const record = decodeRecord(bytes, position);
     if (record.cell !== this.#o.cell)
       throw new CorruptRecord(`journal record ${position} is of cell ${record.cell}`);
     if (record.prev > before) throw new Gap(`records ${before + 1} to ${record.prev} are missing`);
@@ -111,6 +117,7 @@ export class Replica {
 
   #moved(position: Position): void {
     this.#position = position;
+    this.#trouble = undefined;
     const reached = this.#waiting.filter((waiting) => waiting.position <= position);
     this.#waiting = this.#waiting.filter((waiting) => waiting.position > position);
     for (const { resolve } of reached) resolve();

@@ -69,7 +69,7 @@ export async function* turnsOf(
       const entries = await follow.next();
       if (entries.length === 0) return;
       for (const { position, bytes } of entries) {
-        const record = decodeRecord(bytes);
+        const record = decodeRecord(bytes, position);
         const counts = record.prev === before;
         before = position;
         if (counts) yield* reader.read(record);
@@ -138,7 +138,7 @@ class TurnReader {
     const [entry] = await store.log.read(subject, position, { limit: 1 });
     // The owner trims its mailbox behind itself, so the entry may no longer exist.
     if (entry?.position !== position) return { input: `mail ${ref}` };
-    const mail = decodeMail(entry.bytes);
+    const mail = decodeMail(entry.bytes, position);
     if (mail.kind === 'outcome') {
       const row = this.#row(TABLE.intent, mail.intent);
       const effect = row ? decodeIntent(row).src : mail.intent;

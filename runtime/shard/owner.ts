@@ -4,12 +4,14 @@
  * sign of another owner it drops everything (A4, I1). An owner is used once; another attempt needs
  * a new one.
  */
+import { defined } from '../../protocols/defined.ts';
 import { errorData } from '../../protocols/errors.ts';
 import { journalSubject } from '../../protocols/subjects.ts';
 import type { Position } from '../log/log.ts';
 import type { ShardStatus } from '../system.ts';
 import { isDamagedRow } from '../state/checked-reads.ts';
 import { Journal } from './commit/journal.ts';
+import { formatNeeded } from './commit/record-format.ts';
 import { loadShard } from './recovery/load.ts';
 import { OwnedShard } from './owned-shard.ts';
 import type { OwnerOptions } from './owner-options.ts';
@@ -24,7 +26,9 @@ type Life =
   /** commits what is built, and accepts nothing */
   | { readonly state: 'handingOff'; readonly owned: OwnedShard }
   | { readonly state: 'stopped' }
-  | { readonly state: 'lost' | 'quarantined'; readonly why: string };
+  | ({ readonly state: 'lost' | 'quarantined' } & Reason);
+
+type Reason = Pick<ShardStatus, 'formatNeeded'> & { readonly why: string };
 
 const NOTHING_OWNED = {
   position: 0,
@@ -82,19 +86,25 @@ export class ShardOwner {
     const { shard } = this;
     if (life.state === 'owned') return { shard, state: 'owned', ...life.owned.status() };
     const state = life.state === 'handingOff' ? 'stopped' : life.state;
-    const why = 'why' in life ? { why: life.why } : {};
-    return { shard, state, ...NOTHING_OWNED, epoch: this.#epoch, ...why };
+    const reason = 'why' in life ? defined({ why: life.why, formatNeeded: life.formatNeeded }) : {};
+    return { shard, state, ...NOTHING_OWNED, epoch: this.#epoch, ...reason };
   }
 
   /**
    * A store that does not answer may answer the next owner, and a damaged cache of rows is folded
-   * again (T6). Everything else needs an operator.
+   * again (T6). Everything else needs an operator, or a newer program (E6).
    */
   fail(error: unknown): void {
     const { code, message } = errorData(error);
     const cacheIsDamaged = !this.#o.log.atomic && isDamagedRow(error);
     if (cacheIsDamaged) void this.#clearCache();
-    this.#end(cacheIsDamaged || code === 'UNAVAILABLE' ? 'lost' : 'quarantined', message);
+    if (cacheIsDamaged || code === 'UNAVAILABLE') this.#end('lost', { why: message });
+    else this.#quarantine(error);
+  }
+
+  #quarantine(error: unknown): void {
+    const { message: why } = errorData(error);
+    this.#end('quarantined', { why, ...defined({ formatNeeded: formatNeeded(error) }) });
   }
 
   /** One attempt; another owner may write its EPOCH record first. */
@@ -125,8 +135,8 @@ export class ShardOwner {
     time.began();
     const loaded = { fold, journal, time, writer };
     const owned = new OwnedShard(this.#o, loaded, {
-      onLost: (why) => this.#end('lost', why),
-      onCorrupt: (error) => this.#end('quarantined', errorData(error).message),
+      onLost: (why) => this.#end('lost', { why }),
+      onCorrupt: (error) => this.#quarantine(error),
       onFailed: (error) => this.fail(error),
     });
     this.#life = { state: 'owned', owned };
@@ -170,11 +180,11 @@ export class ShardOwner {
   }
 
   /** Against the will of this process, unless it was handing the shard off. */
-  #end(state: 'lost' | 'quarantined', why: string): void {
+  #end(state: 'lost' | 'quarantined', reason: Reason): void {
     if (this.#hasEnded()) return;
     const handingOff = this.#life.state === 'handingOff';
-    this.#enter({ state, why });
-    if (!handingOff) this.#o.onEnd(state, why);
+    this.#enter({ state, ...reason });
+    if (!handingOff) this.#o.onEnd(state, reason.why);
   }
 
   #enter(next: Life): void {

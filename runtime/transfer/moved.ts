@@ -10,7 +10,8 @@ import type { Position } from '../log/log.ts';
 import { type Scalars, TABLE } from '../shard/commit/fold.ts';
 import { decodeIntent, encodeIntent } from '../shard/turn/intents.ts';
 import { DEAD_LETTER_DOMAIN } from '../shard/commit/relay.ts';
-import { CorruptRecord, decodeMail, encodeMail, type MailEntry } from '../shard/commit/records.ts';
+import { CorruptRecord } from '../shard/commit/record-format.ts';
+import { decodeMail, encodeMail, type MailEntry } from '../shard/commit/records.ts';
 import type { TableRow } from '../state/state.ts';
 
 /** Where the entries of a shard's mailboxes came to lie. */

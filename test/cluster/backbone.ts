@@ -66,9 +66,10 @@ export class OnNats implements Backbone {
       state: (cell) => openStateCache({ path: join(path, name), cell, mapSizeBytes: 2 ** 24 }),
       onAlarm,
     });
+    const { aroundLog = (log) => log } = options;
     const ahead = this.#aheadOf(path, options);
-    if (!ahead) return ports;
-    return { ...ports, store: { ...ports.store, log: new ShiftedLog(ports.store.log, ahead) } };
+    const log = aroundLog(ahead ? new ShiftedLog(ports.store.log, ahead) : ports.store.log);
+    return { ...ports, store: { ...ports.store, log } };
   }
 
   #aheadOf(path: string, { clock }: Options): Ahead | undefined {

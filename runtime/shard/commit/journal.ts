@@ -11,6 +11,7 @@ import {
   type Position,
 } from '../../log/log.ts';
 import type { Clock } from '../../clock/clock.ts';
+import { formatNeeded } from './record-format.ts';
 import { decodeRecord } from './records.ts';
 
 export type Committed =
@@ -138,8 +139,19 @@ export class Journal {
       return { kind: 'absent' };
     }
     if (!entry || entry.position === this.last) return { kind: 'absent' };
-    if (decodeRecord(entry.bytes).recId === recId) return this.#committed(entry.position);
+    if (isRecord(entry, recId)) return this.#committed(entry.position);
     return { kind: 'lost', why: `another owner wrote record ${entry.position}` };
+  }
+}
+
+/** @throws CorruptRecord */
+function isRecord({ bytes, position }: LogEntry, recId: string): boolean {
+  try {
+    return decodeRecord(bytes, position).recId === recId;
+  } catch (error) {
+    // What only a newer program can read is not of this process.
+    if (formatNeeded(error) === undefined) throw error;
+    return false;
   }
 }
 

@@ -4,8 +4,9 @@
  * change as row puts, so folding runs no user code (K4): commit, take-over and caches use the same
  * fold.
  *
- * Bytes: msgpack of a positional array, because field names cost bytes on the hottest path. Journal
- * records end with a CRC-32 of all preceding bytes.
+ * Bytes: the header of record-format.ts, then msgpack of a positional array, because field names
+ * cost bytes on the hottest path. The last element of a journal record's array is a u32, the CRC-32
+ * of all bytes before its four. Before there was a header, the CRC-32 followed the array.
  */
 import { crc32 } from 'node:zlib';
 import { type Address, isAddress } from '../../../protocols/address.ts';
@@ -14,6 +15,7 @@ import type { ErrorData } from '../../../protocols/errors.ts';
 import type { Lane, Message, ReplyRef } from '../../../protocols/statechart.ts';
 import type { Principal } from '../../system.ts';
 import type { Position } from '../../log/log.ts';
+import { bodyStart, CorruptRecord, encodeEntry } from './record-format.ts';
 
 /** Where a link ends: a shard's mailbox, or a log without an owner (D6). */
 export type LinkTarget = number | 'dlq' | 'transcript';
@@ -144,10 +146,6 @@ export type JournalRecord = RecordHead &
     | { readonly t: 'HANDOFF'; readonly to: string }
   );
 
-export class CorruptRecord extends Error {
-  override readonly name = 'CorruptRecord';
-}
-
 /**
  * A decoded array whose positions are known by its first element, or by who wrote it. Checksums and
  * the cell guard it; a type cannot.
@@ -191,9 +189,9 @@ function unpackItem(a: Packed): OutItem {
 export function encodeMail(e: MailEntry): Buffer {
   switch (e.kind) {
     case 'links':
-      return encode(['l', e.cell, e.src, e.lane, e.n, e.items.map(packItem)]);
+      return encodeEntry(['l', e.cell, e.src, e.lane, e.n, e.items.map(packItem)]);
     case 'client':
-      return encode([
+      return encodeEntry([
         'c',
         e.cell,
         packItem(e.item),
@@ -204,17 +202,19 @@ export function encodeMail(e: MailEntry): Buffer {
         ...(e.acceptedAt === undefined ? [] : [e.acceptedAt]),
       ]);
     case 'outcome':
-      return encode(['o', e.cell, e.intent, e.attempt, e.outcome]);
+      return encodeEntry(['o', e.cell, e.intent, e.attempt, e.outcome]);
   }
 }
 
 /**
  * @throws CorruptRecord when the bytes are no mail entry: many write here, so every field is looked
- * at (E5: the caller dead-letters it with its position)
+ * at (E5: the caller dead-letters it with its position); TroupeError NEWER_FORMAT (E6: the caller
+ * stops there)
  */
-export function decodeMail(bytes: Uint8Array): MailEntry {
+export function decodeMail(bytes: Uint8Array, position?: Position): MailEntry {
+  const start = bodyStart(bytes, 'a mailbox entry', position);
   try {
-    const a = decode<Packed>(bytes);
+    const a = decode<Packed>(bytes, start);
     const unpack = Array.isArray(a) ? UNPACK_MAIL.get(a[0]) : undefined;
     if (!unpack) throw new CorruptRecord('a mailbox entry of no known kind');
     return unpack(a);
@@ -303,24 +303,28 @@ function bodyOf(r: JournalRecord): unknown[] {
 }
 
 export function encodeRecord(r: JournalRecord): Buffer {
-  const body = encode([r.t, r.cell, r.recId, r.epoch, r.prev, r.now, ...bodyOf(r)]);
-  const bytes = Buffer.allocUnsafe(body.length + 4);
-  body.copy(bytes);
-  bytes.writeUInt32BE(crc32(body) >>> 0, body.length);
+  const head = [r.t, r.cell, r.recId, r.epoch, r.prev, r.now];
+  const bytes = encodeEntry([...head, ...bodyOf(r), CHECKSUM_SPACE]);
+  const at = bytes.length - CHECKSUM_BYTES;
+  bytes.writeUInt32BE(crc32(bytes.subarray(0, at)) >>> 0, at);
   return bytes;
 }
 
+const CHECKSUM_BYTES = 4;
+/** Encoded as a u32, whose four bytes the checksum replaces. */
+const CHECKSUM_SPACE = 0xffff_ffff;
+
 /**
  * @throws CorruptRecord when the checksum or the shape is wrong: the shard is quarantined, nothing
- * is skipped
+ * is skipped; TroupeError NEWER_FORMAT (E6), likewise
  */
-export function decodeRecord(bytes: Uint8Array): JournalRecord {
-  const at = bytes.length - 4;
+export function decodeRecord(bytes: Uint8Array, position?: Position): JournalRecord {
+  const at = bytes.length - CHECKSUM_BYTES;
   const view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  if (at < 0 || view.readUInt32BE(at) !== crc32(view.subarray(0, at)) >>> 0) {
-    throw new CorruptRecord('journal record: checksum is wrong');
-  }
-  const a = decode<Packed>(view.subarray(0, at));
+  if (at < 0 || view.readUInt32BE(at) !== crc32(view.subarray(0, at)) >>> 0)
+    throw new CorruptRecord(`${RECORD}: checksum is wrong${placeOf(position)}`);
+  const start = bodyStart(view, RECORD, position);
+  const a = start === 0 ? decode<Packed>(view.subarray(0, at)) : decode<Packed>(view, start);
   const head = { cell: a[1], recId: a[2], epoch: a[3], prev: a[4], now: a[5] };
   switch (a[0]) {
     case 'EPOCH':
@@ -344,16 +348,22 @@ export function decodeRecord(bytes: Uint8Array): JournalRecord {
     case 'HANDOFF':
       return { ...head, t: 'HANDOFF', to: a[6] };
     default:
-      throw new CorruptRecord(`journal record of unknown type ${String(a[0])}`);
+      throw new CorruptRecord(`${RECORD} of unknown type ${String(a[0])}${placeOf(position)}`);
   }
 }
+
+const RECORD = 'a journal record';
+const placeOf = (position?: Position): string =>
+  position === undefined ? '' : ` at position ${position}`;
 
 /**
  * An item stored in a log without an owner (transcript, dead letters); readers drop a repeated `id`
  * (D6).
  */
-export const encodeKept = (item: OutItem): Buffer => encode(packItem(item));
-export const decodeKept = (bytes: Uint8Array): OutItem => unpackItem(decode<Packed>(bytes));
+export const encodeKept = (item: OutItem): Buffer => encodeEntry(packItem(item));
+/** @throws CorruptRecord; TroupeError NEWER_FORMAT (E6): the caller skips neither */
+export const decodeKept = (bytes: Uint8Array, position?: Position): OutItem =>
+  unpackItem(decode<Packed>(bytes, bodyStart(bytes, 'a stored message', position)));
 
 /** An outbox row of the fold. */
 export const encodeOut = (target: LinkTarget, lane: Lane, n: number, item: OutItem): Buffer =>

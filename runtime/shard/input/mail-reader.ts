@@ -5,7 +5,8 @@
 import { TroupeError } from '../../../protocols/errors.ts';
 import type { Clock } from '../../clock/clock.ts';
 import type { Follow, Log, LogEntry, Position } from '../../log/log.ts';
-import { CorruptRecord, type MailEntry, type OutItem, decodeMail } from '../commit/records.ts';
+import { CorruptRecord } from '../commit/record-format.ts';
+import { type MailEntry, type OutItem, decodeMail } from '../commit/records.ts';
 
 type Links = Extract<MailEntry, { kind: 'links' }>;
 export type MailBody =
@@ -39,8 +40,6 @@ export class MailReader {
   #at = 0;
   #asking = false;
   #closed = false;
-  /** entries of another cell, dropped (E5) */
-  foreign = 0;
 
   constructor(options: {
     log: Log;
@@ -50,7 +49,7 @@ export class MailReader {
     lane: 'm' | 'c';
     from: Position;
     onInputs: () => void;
-    /** an entry cannot be read permanently: nothing may be skipped */
+    /** an entry cannot be read by this program, ever: nothing may be skipped */
     onCorrupt: (error: unknown) => void;
   }) {
     this.#clock = options.clock;
@@ -101,7 +100,11 @@ export class MailReader {
   #took(entries: readonly LogEntry[]): void {
     this.#asking = false;
     if (this.#closed) return;
-    for (const entry of entries) this.#split(entry);
+    try {
+      for (const entry of entries) this.#split(entry);
+    } catch (error) {
+      return this.#onCorrupt(error);
+    }
     this.#onInputs();
     this.#ask();
   }
@@ -114,6 +117,7 @@ export class MailReader {
     });
   }
 
+  /** @throws TroupeError NEWER_FORMAT: the entry is accepted work that this program cannot read */
   #split({ position, bytes, logTimeMs }: LogEntry): void {
     const push = (index: number, last: boolean, body: MailBody) =>
       this.#queue.push({
@@ -125,13 +129,12 @@ export class MailReader {
       });
     let entry: MailEntry;
     try {
-      entry = decodeMail(bytes);
+      entry = decodeMail(bytes, position);
     } catch (error) {
       if (!(error instanceof CorruptRecord)) throw error;
       return void push(0, true, { kind: 'unreadable', why: error.message });
     }
     if (entry.cell !== this.#cell) {
-      this.foreign++;
       return void push(0, true, {
         kind: 'unreadable',
         why: `written by another installation (cell ${entry.cell})`,

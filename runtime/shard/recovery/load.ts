@@ -14,7 +14,8 @@ import type { Log, Position } from '../../log/log.ts';
 import type { Put, State } from '../../state/state.ts';
 import { isDamagedRow } from '../../state/checked-reads.ts';
 import { Fold } from '../commit/fold.ts';
-import { CorruptRecord, type JournalRecord, decodeRecord } from '../commit/records.ts';
+import { CorruptRecord } from '../commit/record-format.ts';
+import { type JournalRecord, decodeRecord } from '../commit/records.ts';
 import { isKnownLayout, nextTurn, restoreRows, sha256InTurns } from './snapshot.ts';
 
 export type LoadFrom = {
@@ -59,8 +60,8 @@ const SLICE_BYTES = 512 * 1024;
 class Hole extends Error {}
 
 /**
- * @throws TroupeError INTERNAL with details.reason CORRUPT when the shard must be quarantined;
- * UNAVAILABLE when a port does not answer, or `isWanted` returns false
+ * @throws TroupeError INTERNAL with details.reason CORRUPT or NEWER_FORMAT when the shard must be
+ * quarantined; UNAVAILABLE when a port does not answer, or `isWanted` returns false
  */
 export async function loadShard(from: LoadFrom): Promise<Loaded> {
   for (let attempt = 1; ; attempt++) {
@@ -131,7 +132,12 @@ async function readJournal({ log, journal }: LoadFrom, first: Position): Promise
   for (let next = first; ; ) {
     const entries = await log.read(journal, next, { limit: 1_000 });
     for (const { position, logTimeMs, bytes } of entries) {
-      stored.push({ position, logTimeMs, bytes: bytes.length, record: recordAt(position, bytes) });
+      stored.push({
+        position,
+        logTimeMs,
+        bytes: bytes.length,
+        record: decodeRecord(bytes, position),
+      });
       slice += bytes.length;
       if (slice < SLICE_BYTES) continue;
       slice = 0;
@@ -140,15 +146,6 @@ async function readJournal({ log, journal }: LoadFrom, first: Position): Promise
     const last = entries.at(-1);
     if (!last) return stored;
     next = last.position + 1;
-  }
-}
-
-function recordAt(position: Position, bytes: Uint8Array): JournalRecord {
-  try {
-    return decodeRecord(bytes);
-  } catch (cause) {
-    if (!(cause instanceof CorruptRecord)) throw cause;
-    throw new CorruptRecord(`${cause.message} at position ${position}`, { cause });
   }
 }
 

@@ -2,6 +2,7 @@
  * Damaged, missing or old data when a process takes over a shard, with real owners (A2, T2, T6).
  */
 import { join } from 'node:path';
+import { crc32 } from 'node:zlib';
 import { expect, it } from 'vitest';
 import { TroupeError } from '../../../protocols/errors.ts';
 import type { ReadOptions } from '../../../runtime/log/log.ts';
@@ -148,4 +149,22 @@ const plain = (blobs: ClusterShard['blobs']): ClusterShard['blobs'] => ({
   get: (name) => blobs.get(name),
   delete: (name) => blobs.delete(name),
   list: (prefix) => blobs.list(prefix),
+});
+
+it('an owner that a newer program replaced is lost, and one that tries to follow it is quarantined', async () => {
+  const shard = await openClusterShard();
+  await shard.take('w1');
+  await shard.ask('a');
+  const newer = (await shard.log.readLast(JOURNAL))!;
+  // Format 2 for readers of format 2, with the checksum over that.
+  const bytes = Buffer.concat([Buffer.from([0xc1, 2, 2, 0, 0, 0, 0]), newer.bytes.subarray(7, -4)]);
+  const checksum = Buffer.alloc(4);
+  checksum.writeUInt32BE(crc32(bytes) >>> 0);
+  await shard.log.append(JOURNAL, Buffer.concat([bytes, checksum]));
+  void shard.ask('a').catch(() => {});
+  await eventually(() => expect(shard.ended).toMatch(/^lost: another owner wrote record/));
+  await shard.leave('dies');
+  expect(await shard.take('w2')).toBe('quarantined');
+  expect(shard.ended).toContain(`(position ${newer.position + 1}) has format 2`);
+  expect(await shard.log.last(JOURNAL)).toBe(newer.position + 1);
 });

@@ -3,6 +3,12 @@
  * another before its suites were read (`test/cluster/`).
  */
 import type { Ports, System, SystemOptions } from '../../../runtime/index.ts';
+import type { Log } from '../../../runtime/log/log.ts';
+
+export type RunOptions = Omit<SystemOptions, keyof Ports> & {
+  /** the log as the processes of the world see it; default: as it is */
+  readonly aroundLog?: (log: Log) => Log;
+};
 
 export type Running = {
   /** what a test talks to */
@@ -13,7 +19,7 @@ export type Running = {
 
 export type Backbone = {
   /** Starts the world that is kept at `path`: a folder which outlives it. */
-  start(path: string, options: Omit<SystemOptions, keyof Ports>): Promise<Running>;
+  start(path: string, options: RunOptions): Promise<Running>;
   /** URL of the NATS server that a separate process should use; undefined: embedded */
   readonly url?: string;
 };

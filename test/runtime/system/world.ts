@@ -20,12 +20,11 @@ import {
   type Ports,
   type SendOptions,
   type System,
-  type SystemOptions,
   type TellAnswer,
 } from '../../../runtime/index.ts';
 import { openLmdbStore } from '../../../runtime/log/lmdb.ts';
 import { eventually } from '../eventually.ts';
-import { type Backbone, chosenBackbone, type Running } from './backbone.ts';
+import { type Backbone, chosenBackbone, type RunOptions, type Running } from './backbone.ts';
 import { bossType, type Known, puppetType } from './puppet.ts';
 
 export const user = { sub: 'ada', roles: ['user'] };
@@ -34,7 +33,7 @@ export const operator = { sub: 'otto', roles: ['operator'] };
 export const puppet = (key: string): Address => address('t', 'puppet', key);
 export const boss = address('t', 'boss', 'b');
 
-export type WorldOptions = Partial<Omit<SystemOptions, 'store' | 'bus' | 'blobs' | 'onAlarm'>>;
+export type WorldOptions = Partial<Omit<RunOptions, 'onAlarm'>>;
 type Sending = Partial<SendOptions>;
 
 const ANSWER_WITHIN_MS = 15_000;
@@ -120,9 +119,11 @@ export class World {
 
 const embedded: Backbone = {
   start: async (path, options) => {
-    const ports = await openPorts(path, options.clock);
+    const { aroundLog = (log) => log, clock } = options;
+    const ports = await openPorts(path, clock);
+    const store = { ...ports.store, log: aroundLog(ports.store.log) };
     try {
-      const system = await createSystem({ ...options, ...ports });
+      const system = await createSystem({ ...options, ...ports, store });
       return { system, stop: () => system.stop() };
     } catch (error) {
       await ports.store.close();
