@@ -76,6 +76,11 @@ export class Shards {
     this.#owners.get(shard)?.fail(error);
   }
 
+  /** A quarantined shard has an owner elsewhere: this process has nothing to say about it now. */
+  forget(shard: number): void {
+    if (this.statusOf(shard)?.state === 'quarantined') this.#owners.delete(shard);
+  }
+
   statusOf(shard: number): ShardStatus | undefined {
     return this.#owners.get(shard)?.status();
   }

@@ -24,12 +24,16 @@ export type Beat = {
   readonly leaving: boolean;
   /** `type@version` of what it can run (M1) */
   readonly types: readonly string[];
+  /** the newest format of records that it knows; absent from nodes of before formats */
+  readonly format?: number;
   /** absent from nodes of older versions */
   readonly labels?: Labels;
   readonly load: NodeLoad;
   /** what it holds */
   readonly shards: readonly ShardStatus[];
 };
+
+export const formatOf = ({ format = 0 }: Beat): number => format;
 
 export const BEAT_SUBJECT = 'cluster.beat';
 

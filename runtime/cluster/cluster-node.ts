@@ -15,6 +15,7 @@ import type { Floors } from '../fairness/admission.ts';
 import type { Hosting } from '../hosting.ts';
 import { type Labels, meets } from '../labels.ts';
 import type { Position } from '../log/log.ts';
+import { FORMAT } from '../shard/commit/record-format.ts';
 import type { Intent } from '../shard/turn/intents.ts';
 import { Shards, type ShardsOptions } from '../shards.ts';
 import type { NodeStatus, ShardStatus } from '../system.ts';
@@ -105,7 +106,10 @@ export class ClusterNode implements Hosting {
     this.#replicas = new Replicas(options);
     this.#members = new Members({ bus, clock, timings, self: () => this.#beat() });
     this.#directory = new Directory(this.#members, node, () => this.#held());
-    this.#directory.onChange(options.onOwnersChanged);
+    this.#directory.onChange(() => {
+      this.#forgetQuarantined();
+      options.onOwnersChanged();
+    });
     this.#members.onEvent(({ kind }) => {
       if (kind === 'settled') options.onReconnected();
     });
@@ -308,6 +312,16 @@ export class ClusterNode implements Hosting {
     return true;
   }
 
+  /** Shards that this process could not read, and that another one owns. */
+  #forgetQuarantined(): void {
+    for (const { shard, state } of this.#shards.status()) {
+      if (state !== 'quarantined' || this.#directory.holderOf(shard)?.status.state !== 'owned')
+        continue;
+      this.#shards.forget(shard);
+      this.#letGo(shard);
+    }
+  }
+
   /** Somebody else owns it from now on. */
   #letGo(shard: number): void {
     if (this.#readsAll) this.#keep(shard);
@@ -345,6 +359,7 @@ export class ClusterNode implements Hosting {
       startedAtMs: this.#startedAtMs,
       draining: this.#draining,
       leaving: false,
+      format: FORMAT,
       types: registry.all().map(({ type, version: of }) => `${type}@${of}`),
       load: this.#load.read(),
       shards: this.#held(),

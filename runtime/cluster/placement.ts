@@ -6,6 +6,8 @@
  *    while by the next best;
  *  - a shard of this worker that another should own is handed over, when both have been members for
  *    long enough;
+ *  - a shard that its holder cannot read, because only a newer program can, is taken by a worker
+ *    that can;
  *  - a worker that stops hands over everything.
  *
  * Boundary: decides who tries and when. Two workers with different views may both try; the journal
@@ -16,7 +18,13 @@ import { errorData } from '../../protocols/errors.ts';
 import type { Bus, BusMessage } from '../bus/bus.ts';
 import type { Clock } from '../clock/clock.ts';
 import type { ShardStatus } from '../system.ts';
-import { DEFAULT_TIMINGS, type NodeRequest, type Prepared, type Timings } from './beat.ts';
+import {
+  DEFAULT_TIMINGS,
+  formatOf,
+  type NodeRequest,
+  type Prepared,
+  type Timings,
+} from './beat.ts';
 import {
   ShardAssignment,
   isWorking,
@@ -183,13 +191,20 @@ export class Placement {
     const holders = directory.holders();
     let isPlaced = true;
     for (let shard = 0; shard < host.shards; shard++) {
-      const holder = holders[shard];
+      const holder = this.#isForUs(holders[shard]) ? undefined : holders[shard];
       if (holder?.node !== self) this.#heldSinceMs.delete(shard);
       if (!holder) this.#unheld(shard, nowMs);
       else this.#held(shard, holder, nowMs);
       if (!holder || (holder.node === self && holder.status.state === 'loading')) isPlaced = false;
     }
     if (isPlaced) this.#onPlaced?.();
+  }
+
+  /** Whether the holder waits for a program that knows a newer format, such as this one. */
+  #isForUs(holder: Holder | undefined): boolean {
+    const { state, formatNeeded } = holder?.status ?? {};
+    if (state !== 'quarantined' || formatNeeded === undefined) return false;
+    return formatNeeded <= formatOf(this.#o.members.self);
   }
 
   /**

@@ -87,7 +87,7 @@ export class Replicas {
     let cancel: (() => void) | undefined;
     const late = new Promise<never>((_, reject) => {
       cancel = this.#o.clock.after(timeoutMs, () =>
-        reject(new TroupeError('UNAVAILABLE', 'the journals could not be read in time')),
+        reject(new TroupeError('UNAVAILABLE', this.#lateness())),
       );
     });
     try {
@@ -98,6 +98,11 @@ export class Replicas {
     } finally {
       cancel?.();
     }
+  }
+
+  #lateness(): string {
+    const troubles = [...this.#replicas.values()].flatMap(({ trouble }) => trouble ?? []);
+    return ['the journals could not be read in time', ...troubles.slice(0, 1)].join(': ');
   }
 
   async close(): Promise<void> {

@@ -3,7 +3,7 @@
  * questions, from the strictest to the most permissive: where to move a shard that has an owner,
  * who takes over a shard without an owner, and who receives the shards of a node that shuts down.
  */
-import type { Beat, Timings } from './beat.ts';
+import { type Beat, formatOf, type Timings } from './beat.ts';
 import type { Member, Members } from './members.ts';
 import { type Candidate, placeAll, placeOne, rankOf } from './rendezvous.ts';
 
@@ -50,15 +50,15 @@ export function takeoverCandidates(members: Members): readonly Candidate[] {
 
 /** Candidates for moving shards of this node, including this node (M1). */
 export function moveCandidates(members: Members, { joinSettleMs }: Timings): readonly Candidate[] {
-  const { node, types } = members.self;
+  const { self } = members;
   return members
     .alive()
     .filter(
       (member) =>
         isWorking(member.beat) &&
         isProven(members, member) &&
-        (member.beat.node === node || member.knownMs >= joinSettleMs) &&
-        knowsAll(member.beat, types),
+        (member.beat.node === self.node || member.knownMs >= joinSettleMs) &&
+        knowsAll(member.beat, self),
     )
     .map(toCandidate);
 }
@@ -85,8 +85,9 @@ export const isWorking = ({ role, weight, draining, leaving }: Beat): boolean =>
 const isProven = (members: Members, { beat, knownMs }: Member): boolean =>
   beat.node === members.self.node || knownMs >= members.probationMs(beat.name);
 
-const knowsAll = ({ types }: Beat, wanted: readonly string[]): boolean =>
-  wanted.every((type) => types.includes(type));
+/** Whether a node can go on with what another one has written: its actors and its records (E6). */
+const knowsAll = (beat: Beat, other: Beat): boolean =>
+  formatOf(beat) >= formatOf(other) && other.types.every((type) => beat.types.includes(type));
 
 export const toCandidate = ({ beat: { node, name, weight } }: Member): Candidate => ({
   node,

@@ -58,7 +58,7 @@ class HeldLog {
 it('a reader that asks for rows of now waits until they are here, and no longer', async () => {
   const held = new HeldLog();
   const worker = await world.worker('a');
-  const gateway = await world.gateway('g', { around: held.around });
+  const gateway = await world.gateway('g', { aroundLog: held.around });
   const p = puppet('p');
   await ask(worker, p, { type: 'do', keeps: 'first' });
   await eventually(() => expect(known(gateway, p).keeps).toBe('first'));
@@ -83,7 +83,7 @@ it('a reader that asks for rows of now waits until they are here, and no longer'
 it('reports an error when the log cannot return its last position', async () => {
   const held = new HeldLog();
   await world.worker('a');
-  const gateway = await world.gateway('g', { around: held.around });
+  const gateway = await world.gateway('g', { aroundLog: held.around });
   held.broken = true;
   await expect(gateway.caughtUp(puppet('p'))).rejects.toMatchObject({ code: 'UNAVAILABLE' });
 });

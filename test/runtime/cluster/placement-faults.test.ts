@@ -185,6 +185,24 @@ describe('a shard that cannot be taken', () => {
     expect(nodes.every(({ process, hasStarted }) => hasStarted || !process.alive)).toBe(true);
   });
 
+  it('because only a newer program can read it waits for such a worker', async () => {
+    const cluster = new SimCluster(64);
+    for (let shard = 0; shard < 64; shard += 2) cluster.journals.formats.set(shard, 2);
+    const nodes = cluster.startAll(3);
+    const triesOf = (shard: number) => nodes.flatMap((node) => node.takesOf(shard));
+    await cluster.run(20_000);
+    expect(triesOf(8)).toHaveLength(1);
+    const newer = cluster.start('newer');
+    newer.host.format = 2;
+    await cluster.run(20_000);
+    for (let shard = 0; shard < 64; shard += 2) expect(newer.host.owns(shard)).toBe(true);
+    // An older worker does not try again, although the shard should be one of its own.
+    expect(triesOf(8)).toHaveLength(1);
+    const { takes } = cluster.journals;
+    await cluster.run(20_000);
+    expect(cluster.journals.takes).toBe(takes);
+  });
+
   it('by the one that should is taken by the next', async () => {
     const { cluster, nodes } = await steadyCluster(3);
     const sick = nodes[1]!;

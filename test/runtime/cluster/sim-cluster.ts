@@ -91,6 +91,7 @@ export class SimNode {
       draining: this.isDraining,
       leaving: false,
       types: this.types,
+      format: this.host.format,
       load: LOAD,
       shards: this.host.status(),
     };

@@ -16,6 +16,8 @@ export class SimJournals {
   takes = 0;
   /** shards that cannot be read */
   readonly corrupt = new Set<number>();
+  /** shards whose records need a program that knows this format */
+  readonly formats = new Map<number, number>();
 
   epochOf(shard: number): number {
     return this.#epochs[shard] ?? 0;
@@ -32,6 +34,8 @@ const LOOK_MS = 1_000;
 
 export class SimHost implements ShardHost {
   readonly shards: number;
+  /** the newest format of records that it knows */
+  format = 1;
   /** loading time of a shard */
   loadMs = { from: 10, to: 60 };
   takesAtOnceMax = 0;
@@ -76,7 +80,10 @@ export class SimHost implements ShardHost {
     const readFrom = this.#journals.epochOf(shard);
     await this.#store(this.#random.whole(this.loadMs.from, this.loadMs.to));
     this.#loading--;
-    if (this.#journals.corrupt.has(shard)) this.#set(shard, 'quarantined', 0);
+    const { corrupt, formats } = this.#journals;
+    const formatNeeded = formats.get(shard) ?? 1;
+    if (corrupt.has(shard)) this.#set(shard, 'quarantined', 0);
+    else if (formatNeeded > this.format) this.#set(shard, 'quarantined', 0, { formatNeeded });
     else if (this.#journals.epochOf(shard) !== readFrom) this.#set(shard, 'lost', 0);
     else this.#set(shard, 'owned', this.#journals.take(shard));
   }
@@ -115,7 +122,12 @@ export class SimHost implements ShardHost {
     while (!this.#link.reaches);
   }
 
-  #set(shard: number, state: ShardStatus['state'], epoch: number): void {
+  #set(
+    shard: number,
+    state: ShardStatus['state'],
+    epoch: number,
+    more: Partial<ShardStatus> = {},
+  ): void {
     const zero = {
       position: 0,
       turnNo: 0,
@@ -125,6 +137,6 @@ export class SimHost implements ShardHost {
       now: 0,
       residents: 0,
     };
-    this.#statuses.set(shard, { shard, state, epoch, ...zero });
+    this.#statuses.set(shard, { shard, state, epoch, ...zero, ...more });
   }
 }

@@ -25,7 +25,9 @@ export const puppet = (key: string): Address => address('t', 'puppet', key);
 
 type Options = Partial<Omit<SystemOptions, 'store' | 'bus' | 'blobs'>> & {
   /** the log as this node sees it */
-  readonly around?: (log: Log) => Log;
+  readonly aroundLog?: (log: Log) => Log;
+  /** the bus as this node sees it */
+  readonly aroundBus?: (bus: Bus) => Bus;
 };
 
 export class ClusterWorld {
@@ -58,19 +60,19 @@ export class ClusterWorld {
   }
 
   async #open(name: string, role: 'worker' | 'gateway', options: Options): Promise<System> {
-    const { around = (log) => log } = options;
+    const { aroundLog = (log) => log, aroundBus = (bus) => bus } = options;
     const system = await createSystem({
       actors: [puppetType(), bossType()],
       shards: 8,
       ...this.#options,
       ...options,
       store: {
-        log: around(this.store.log),
+        log: aroundLog(this.store.log),
         state: new MemoryState(),
         cell: this.store.cell,
         close,
       },
-      bus: ownEnd(this.bus),
+      bus: aroundBus(ownEnd(this.bus)),
       blobs: this.blobs,
       onAlarm: (what) => this.alarms.push(`${name}: ${what}`),
       cluster: { role, name, version: '0', drainMs: 5_000 },
