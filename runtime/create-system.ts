@@ -4,7 +4,6 @@
  */
 import { randomBytes } from 'node:crypto';
 import { type Address, shardOf } from '../protocols/address.ts';
-import { decode, encode } from '../protocols/codec.ts';
 import { errorData, TroupeError } from '../protocols/errors.ts';
 import type { DeadLetterAsk } from '../protocols/statechart.ts';
 import { cellSubject } from '../protocols/subjects.ts';
@@ -22,6 +21,7 @@ import { EffectRunner } from './effects/runner.ts';
 import type { Floors } from './fairness/admission.ts';
 import { EmbeddedHosting, type Hosting } from './hosting.ts';
 import type { Labels } from './labels.ts';
+import { decodeCell, encodeCell, renewCell } from './cell-record.ts';
 import type { Log } from './log/log.ts';
 import { createIndex, inspectActor, listDomains, listUnknown } from './reads.ts';
 import { LogTranscripts } from './transcripts.ts';
@@ -124,15 +124,18 @@ async function openCell({
   onAlarm,
 }: SystemOptions): Promise<number> {
   const subject = cellSubject(env);
-  await store.log.append(subject, encode({ shards, createdAt: Date.now() }), { expectedLast: 0 });
+  await store.log.append(subject, encodeCell({ shards, createdAt: Date.now() }), {
+    expectedLast: 0,
+  });
   const last = await store.log.readLast(subject);
   if (!last)
     throw new TroupeError('INTERNAL', `the cell's own record (${subject}) is not readable`);
-  const record = decode<{ shards: number; cell?: string; importing?: boolean }>(last.bytes);
+  const record = decodeCell<{ shards: number; cell?: string; importing?: boolean }>(last);
   if (record.importing)
     throw new TroupeError('UNAVAILABLE', `an import into ${env} is under way, or was interrupted`);
   if (record.cell !== undefined && record.cell !== store.cell)
     throw new TroupeError('INTERNAL', `${subject} names another cell, ${record.cell}`);
+  await renewCell(store.log, subject, last);
   const { shards: stored } = record;
   if (stored !== shards) {
     onAlarm?.(

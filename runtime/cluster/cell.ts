@@ -4,9 +4,9 @@
  * second opens the cell.
  */
 import { randomBytes } from 'node:crypto';
-import { decode, encode } from '../../protocols/codec.ts';
 import { TroupeError, errorData } from '../../protocols/errors.ts';
 import { cellSubject } from '../../protocols/subjects.ts';
+import { decodeCell, encodeCell } from '../cell-record.ts';
 import { AppendUnknown, type Log } from '../log/log.ts';
 import { noCluster } from './nats-streams.ts';
 import { pause } from './pause.ts';
@@ -71,10 +71,10 @@ async function writeOrRead(
   try {
     const before = await log.readLast(subject);
     if (!before && !fresh) return undefined;
-    if (!before) await log.append(subject, encode(fresh), { expectedLast: 0 });
+    if (!before && fresh) await log.append(subject, encodeCell(fresh), { expectedLast: 0 });
     const last = before ?? (await log.readLast(subject));
     if (!last) return 'its record cannot be read back';
-    const record = decode<CellRecord>(last.bytes);
+    const record = decodeCell<CellRecord>(last);
     if (record.importing === true) return 'an import is under way';
     if (typeof record.cell === 'string' && Number.isInteger(record.shards)) return record;
   } catch (error) {

@@ -3,7 +3,7 @@
  * journals of a running cluster. It writes nothing.
  */
 import { type Address, shardOf } from '../../protocols/address.ts';
-import { decode } from '../../protocols/codec.ts';
+import { decodeCell } from '../cell-record.ts';
 import { defined } from '../../protocols/defined.ts';
 import { journalSubject } from '../../protocols/subjects.ts';
 import type { Blobs } from '../blobs/blobs.ts';
@@ -73,7 +73,7 @@ export async function actorsInFolder(options: {
   const record = await store.log.readLast('cell.local');
   return storedActors({
     store,
-    shards: record ? decode<{ shards: number }>(record.bytes).shards : 0,
+    shards: record ? decodeCell<{ shards: number }>(record).shards : 0,
     load: async () => {},
     unload: async () => {},
   });

@@ -7,7 +7,7 @@
  * The lock of the folder keeps other processes out. The store is not changed.
  */
 import type { Address } from '../../protocols/address.ts';
-import { decode, encode } from '../../protocols/codec.ts';
+import { encode } from '../../protocols/codec.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import type { Lane } from '../../protocols/statechart.ts';
 import {
@@ -17,6 +17,7 @@ import {
   mailboxSubject,
   parseSubject,
 } from '../../protocols/subjects.ts';
+import { decodeCell } from '../cell-record.ts';
 import { auditSubject } from '../dead-letters.ts';
 import type { Blobs } from '../blobs/blobs.ts';
 import type { LmdbStore } from '../log/lmdb.ts';
@@ -98,7 +99,7 @@ async function headerOf({ store, env, program, sealingKids = [] }: Source): Prom
       'NOT_FOUND',
       'there is nothing to export: troupe never ran on this store',
     );
-  const { shards, createdAt } = decode<{ shards: number; createdAt: number }>(record.bytes);
+  const { shards, createdAt } = decodeCell<{ shards: number; createdAt: number }>(record);
   const { cell } = store;
   const exportedAt = Date.now();
   return { format: FORMAT, cell, env, shards, createdAt, exportedAt, program, sealingKids };

@@ -7,10 +7,10 @@
  * be two cells of that name, and the exported store must not run again.
  */
 import { randomBytes } from 'node:crypto';
-import { decode, encode } from '../../protocols/codec.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import { cellSubject, deadLetterSubject, transcriptSubject } from '../../protocols/subjects.ts';
 import type { Blobs } from '../blobs/blobs.ts';
+import { decodeCell, encodeCell } from '../cell-record.ts';
 import { auditSubject } from '../dead-letters.ts';
 import type { Artifacts } from '../artifacts/artifacts.ts';
 import type { Log, Position } from '../log/log.ts';
@@ -88,7 +88,7 @@ export async function importCell(options: ImportOptions): Promise<TransferSummar
   await takeKeys?.();
   const counts = await new CellImport(options, header).run(readExportFile(file), signal);
   // Another import restarted in the meantime and has written its record, so this one is refused.
-  await record.append(encode({ cell, shards, createdAt }));
+  await record.append(encodeCell({ cell, shards, createdAt }));
   return { cell, ...counts, bytes, sha256 };
 }
 
@@ -110,12 +110,12 @@ async function claim(
 ): Promise<Appender> {
   const { log } = target;
   const last = await patiently(() => log.readLast(cellSubject(env)));
-  if (last) refuseCell(env, decode<Partial<Importing>>(last.bytes), again);
+  if (last) refuseCell(env, decodeCell<Partial<Importing>>(last), again);
   const record = new Appender(log, cellSubject(env), last?.position);
   const attempt = randomBytes(12).toString('hex');
   const startedAt = Date.now();
   const importing: Importing = { importing: true, cell, shards, startedAt, attempt };
-  await record.append(encode(importing));
+  await record.append(encodeCell(importing));
   if (last) await target.clear();
   return record;
 }

@@ -32,7 +32,7 @@ export class CorruptRecord extends Error {
 }
 
 /** An entry: the header, and the body as MessagePack. One allocation. */
-export function encodeEntry(body: readonly unknown[]): Buffer {
+export function encodeEntry(body: object): Buffer {
   const bytes = encodeBehind(HEADER_BYTES, body);
   bytes[0] = MARK;
   bytes[1] = FORMAT;

@@ -6,7 +6,7 @@ import { chmod, mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { type Address, address } from '../../../protocols/address.ts';
-import { decode } from '../../../protocols/codec.ts';
+import { decodeCell } from '../../../runtime/cell-record.ts';
 import { cellSubject, journalSubject, mailboxSubject } from '../../../protocols/subjects.ts';
 import { createSystem } from '../../../runtime/index.ts';
 import { AppendUnknown, type Log } from '../../../runtime/log/log.ts';
@@ -43,7 +43,7 @@ async function someFile(): Promise<string> {
 }
 
 const recordOf = async ({ log }: ImportTarget, env: string) =>
-  decode<Record<string, unknown>>((await log.readLast(cellSubject(env)))!.bytes);
+  decodeCell<Record<string, unknown>>((await log.readLast(cellSubject(env)))!);
 
 /** The log with another way to append. */
 const passing = (log: Log, append: Log['append']): Log => ({

@@ -2,7 +2,7 @@
  * Where an installation is moved to in tests: a log in memory that is not atomic, and real NATS.
  */
 import { afterAll } from 'vitest';
-import { decode } from '../../../protocols/codec.ts';
+import { decodeCell } from '../../../runtime/cell-record.ts';
 import { cellSubject } from '../../../protocols/subjects.ts';
 import { MemoryBlobs } from '../../../runtime/blobs/memory.ts';
 import { InProcessBus } from '../../../runtime/bus/in-process.ts';
@@ -45,7 +45,7 @@ export class MemoryPlace implements Place {
     const { log, blobs } = this.target;
     const record = await log.readLast(cellSubject(this.env));
     if (!record) throw new Error('there is no cell');
-    const { cell } = decode<{ cell: string }>(record.bytes);
+    const { cell } = decodeCell<{ cell: string }>(record);
     const state = new MemoryState();
     const store = { log, state, cell, close: () => state.close() };
     return { store, bus: new InProcessBus(), blobs };
