@@ -12,7 +12,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { issueToken } from '../channels/edge/identity/local-issuer.ts';
 import { type Envelope, readEnvelope } from '../protocols/envelope.ts';
-import { type Ed25519PrivateJwk, signEnvelope } from '../protocols/signature.ts';
+import { type Ed25519PrivateJwk, signEnvelope } from '../protocols/security/signature.ts';
 import { processorTimeOf } from './harness/computer.ts';
 import { type Answer, HttpLoad, requestOf } from './harness/http-load.ts';
 import { PROGRAM_TOKEN, type Program, startBareServer, startProgram } from './harness/program.ts';

@@ -31,7 +31,7 @@ import type { Route } from '../channels/http/route.ts';
 import { taskRoutes } from '../channels/http/tasks.ts';
 import type { Transport } from '../protocols/action.ts';
 import { defined } from '../protocols/defined.ts';
-import { type KeyRow, KEYS_INDEX } from '../protocols/keyring.ts';
+import { type KeyRow, KEYS_INDEX } from '../protocols/security/keyring.ts';
 import type { Config } from '../runtime/config/index.ts';
 import { type System, systemClock } from '../runtime/index.ts';
 import { shippedSpecs } from './actions.ts';

@@ -1,5 +1,5 @@
 /** All of troupe in one process, on its embedded store. */
-import { SYSTEM_PRINCIPAL } from '../protocols/principals.ts';
+import { SYSTEM_PRINCIPAL } from '../protocols/security/principals.ts';
 import { DEFAULT_TENANT } from '../protocols/address.ts';
 import { rootAddress } from '../actors/index.ts';
 import { errorData } from '../protocols/errors.ts';

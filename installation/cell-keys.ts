@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { jwksIn, sealingKeyFile, signingKeyFile } from '../channels/edge/identity/key-file.ts';
 import { newSigningKey } from '../channels/edge/identity/local-issuer.ts';
 import { TroupeError } from '../protocols/errors.ts';
-import { newSealingKey } from '../protocols/sealed.ts';
+import { newSealingKey } from '../protocols/security/sealed.ts';
 import { sealingKey } from '../runtime/artifacts/sealed-file.ts';
 import { newUrlKey, urlKeyFile } from '../runtime/artifacts/signing-key.ts';
 import { type Config, natsServers } from '../runtime/config/index.ts';

@@ -10,7 +10,12 @@ import type {
   ConfigSchemaLookup,
   ConfigSchemaResponse,
 } from '../protocols/gateway/index.ts';
-import { childSchema, childSchemas, isNotYetUsed, isSecret } from '../runtime/config/fields.ts';
+import {
+  childSchema,
+  childSchemas,
+  isNotYetUsed,
+  isSecret,
+} from '../runtime/config/schema/fields.ts';
 import { configSchema } from '../runtime/config/index.ts';
 
 /**

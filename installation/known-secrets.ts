@@ -2,7 +2,7 @@
  * The secret values that a process knows: those of the configuration and of all tenants, passwords
  * in addresses, and keys of model providers from the environment.
  */
-import { BUILT_IN_PROVIDERS } from '../protocols/model-providers.ts';
+import { BUILT_IN_PROVIDERS } from '../protocols/models/model-providers.ts';
 import { type Config, Secret } from '../runtime/config/index.ts';
 
 export function knownSecrets(config: Config, env: NodeJS.ProcessEnv): readonly string[] {

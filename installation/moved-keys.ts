@@ -9,7 +9,7 @@ import {
   signingKeyFile,
 } from '../channels/edge/identity/key-file.ts';
 import { TroupeError } from '../protocols/errors.ts';
-import { sealingJwk, sealingKidOf } from '../protocols/sealed.ts';
+import { sealingJwk, sealingKidOf } from '../protocols/security/sealed.ts';
 import { urlKeyFile } from '../runtime/artifacts/signing-key.ts';
 import type { Config } from '../runtime/config/index.ts';
 import { openWithPassphrase, sealWithPassphrase } from '../runtime/secrets/passphrase.ts';

@@ -9,7 +9,7 @@ import { shippedActors } from '../actors/index.ts';
 import { DEFAULT_TENANT } from '../protocols/address.ts';
 import type { AgentSettings } from '../protocols/agent.ts';
 import { errorData, TroupeError } from '../protocols/errors.ts';
-import { SYSTEM_PRINCIPAL } from '../protocols/principals.ts';
+import { SYSTEM_PRINCIPAL } from '../protocols/security/principals.ts';
 import { rootAddress, type RootStarted } from '../protocols/supervision.ts';
 import { createRegistry } from '../runtime/actor/registry.ts';
 import {

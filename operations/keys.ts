@@ -13,7 +13,7 @@ import {
   keyringAddress,
   KEYS_INDEX,
   KEYS_MAX,
-} from '../protocols/keyring.ts';
+} from '../protocols/security/keyring.ts';
 import { askActor } from './ask-actor.ts';
 import { defineOperation, ObjectOf, type OperationContext, type Resource } from './operation.ts';
 import { table } from './text.ts';

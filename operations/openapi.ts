@@ -1,6 +1,6 @@
 /** The paths of the OpenAPI document that are derived from operations. */
 import { type TSchema, Type } from '@sinclair/typebox';
-import type { Schema } from '../protocols/documents.ts';
+import type { Schema } from '../protocols/openapi/documents.ts';
 import {
   answered,
   headerParameter,
@@ -9,7 +9,7 @@ import {
   pathParameter,
   queryParameter,
   tenant,
-} from '../protocols/openapi-operation.ts';
+} from '../protocols/openapi/operation.ts';
 import { type Operation, pathNames, type Resource } from './operation.ts';
 
 export function operationPaths(resources: readonly Resource[]): Schema {

@@ -11,7 +11,7 @@
  */
 import { type Static, type TObject, type TSchema, Type } from '@sinclair/typebox';
 import type { ErrorCode } from '../protocols/errors.ts';
-import type { ModelRules } from '../protocols/model-choice.ts';
+import type { ModelRules } from '../protocols/models/model-choice.ts';
 import type { Metrics, System } from '../runtime/index.ts';
 
 /** What operations use of the process that serves them. */

@@ -7,7 +7,7 @@ import { Type } from '@sinclair/typebox';
 import type { AgentRow } from '../protocols/agent.ts';
 import { defined } from '../protocols/defined.ts';
 import { TroupeError } from '../protocols/errors.ts';
-import { checkModelChoice } from '../protocols/model-choice.ts';
+import { checkModelChoice } from '../protocols/models/model-choice.ts';
 import {
   JOB_ID,
   keyedJobId,

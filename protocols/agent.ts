@@ -4,7 +4,7 @@
  * and its budgets in one place.
  */
 import type { ErrorData } from './errors.ts';
-import type { SandboxPolicy } from './sandbox-policy.ts';
+import type { SandboxPolicy } from './sandbox/sandbox-policy.ts';
 import type { QueueMode, Usage, Verbosity } from './session.ts';
 
 /**

@@ -8,8 +8,8 @@ import type { Priority } from './conversation.ts';
 import type { ErrorData } from './errors.ts';
 import type { Lineage } from './lineage.ts';
 import type { OrphanPolicy, SubagentTerms } from './subagent.ts';
-import type { Usage } from './model-usage.ts';
-import type { PromptReport, PromptSource } from './prompt-report.ts';
+import type { Usage } from './models/model-usage.ts';
+import type { PromptReport, PromptSource } from './models/prompt-report.ts';
 
 /**
  * What happens to a message that arrives during a run:

@@ -17,8 +17,8 @@
 import { type Address, address } from './address.ts';
 import type { ErrorData } from './errors.ts';
 import type { Lineage } from './lineage.ts';
-import type { Usage } from './model-usage.ts';
-import type { SandboxPolicy } from './sandbox-policy.ts';
+import type { Usage } from './models/model-usage.ts';
+import type { SandboxPolicy } from './sandbox/sandbox-policy.ts';
 
 /** Maximum number of spawns that wait for a slot of their parent; more are refused. */
 export const SPAWNS_WAITING_MAX = 20;

@@ -8,11 +8,11 @@ import { RESOURCES } from '../operations/index.ts';
 import { operationPaths } from '../operations/openapi.ts';
 import packageJson from '../package.json' with { type: 'json' };
 import { type ActionSpec, schemaPath } from '../protocols/action.ts';
-import { asyncApi } from '../protocols/asyncapi.ts';
-import { schemaTable, toJson, withRefs } from '../protocols/documents.ts';
+import { asyncApi } from '../protocols/openapi/asyncapi.ts';
+import { schemaTable, toJson, withRefs } from '../protocols/openapi/documents.ts';
 import { EnvelopeSchema } from '../protocols/envelope.ts';
 import * as gateway from '../protocols/gateway/index.ts';
-import { openApi } from '../protocols/openapi.ts';
+import { openApi } from '../protocols/openapi/openapi.ts';
 import { jsonText } from './json-text.ts';
 
 const DIALECT = 'https://json-schema.org/draft/2020-12/schema';

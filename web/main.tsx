@@ -2,13 +2,13 @@
 import { render } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { keepToken, keptToken, sessionInAddress, takeToken } from './address.ts';
-import { Composer } from './composer.tsx';
-import { Header, RefusedView } from './connection.tsx';
-import { activeRun } from './conversation.ts';
+import { Composer } from './chat/composer.tsx';
+import { Header, RefusedView } from './connection/connection.tsx';
+import { activeRun } from './chat/conversation.ts';
 import { DEVICES_METHOD, questionsOf } from './devices.ts';
 import { DevicesPanel } from './devices-view.tsx';
 import { kept } from './kept.ts';
-import { Lines } from './lines.tsx';
+import { Lines } from './chat/lines.tsx';
 import { focusOn, useMoves } from './moves.ts';
 import { SessionsPanel } from './sessions-view.tsx';
 import { ShortcutsList, useShortcuts } from './shortcuts.tsx';

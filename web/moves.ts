@@ -1,6 +1,6 @@
 /** Switches between conversations: by the list, the keyboard and the address. */
 import { useEffect, useMemo, useState } from 'preact/hooks';
-import { linkTo } from './agents-talk.ts';
+import { linkTo } from './chat/agents-talk.ts';
 import { itemsOf, neighbourOf } from './sessions.ts';
 import { strings } from './strings.ts';
 import type { View, Workspace } from './workspace.ts';

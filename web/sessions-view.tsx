@@ -1,6 +1,6 @@
 /** The side panel: search, open, create, rename and delete conversations. */
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { linkTo } from './agents-talk.ts';
+import { linkTo } from './chat/agents-talk.ts';
 import type { SessionItem, Sessions } from './sessions.ts';
 import { strings } from './strings.ts';
 import { timeAgo } from './times.ts';

@@ -1,5 +1,5 @@
 /** The list of conversations as one value, and the pure functions that change it. */
-import { shortKey } from './agents-talk.ts';
+import { shortKey } from './chat/agents-talk.ts';
 
 /** The fields of a row of `sessions.list` that the page uses. */
 export type SessionRow = {

@@ -2,7 +2,7 @@
  * All texts of the page, in its languages. The browser's language selects one; the default is
  * English.
  */
-import type { Unable } from './identity.ts';
+import type { Unable } from './connection/identity.ts';
 
 const english = {
   title: 'troupe',

@@ -10,19 +10,19 @@
 import type { GatewayClient } from '../client/gateway-client.ts';
 import { connectionFailure } from '../client/gateway-errors.ts';
 import type { GatewayMethodName } from '../protocols/gateway/index.ts';
-import { Chat } from './chat.ts';
+import { Chat } from './chat/chat.ts';
 import {
   type Approval,
   type Conversation,
   emptyConversation,
   withApproval,
   withoutApproval,
-} from './conversation.ts';
+} from './chat/conversation.ts';
 import { type Devices, DEVICES_METHOD, noDevices, readDevices } from './devices.ts';
-import { type ConnectionState, gatewayClient } from './gateway.ts';
+import { type ConnectionState, gatewayClient } from './connection/gateway.ts';
 import type { Keep } from './kept.ts';
-import { newId, Outbox, type Taken } from './outbox.ts';
-import { PageIdentity } from './page-identity.ts';
+import { newId, Outbox, type Taken } from './chat/outbox.ts';
+import { PageIdentity } from './connection/page-identity.ts';
 import { strings } from './strings.ts';
 import {
   type Agent,

@@ -14,8 +14,8 @@ import {
   KEYS_MAX,
   KEYS_PER_SUB_MAX,
   isGoodKey,
-} from '../../protocols/keyring.ts';
-import { ed25519Jwk, kidOf } from '../../protocols/signature.ts';
+} from '../../protocols/security/keyring.ts';
+import { ed25519Jwk, kidOf } from '../../protocols/security/signature.ts';
 import type { Project, Reply } from '../../protocols/statechart.ts';
 import { type Args, type KeyringContext, on } from './types.ts';
 

@@ -1,5 +1,10 @@
 /** What a keyring keeps between turns. */
-import type { KeyringAdd, KeyringRevoke, KeyringRotate, KeyRow } from '../../protocols/keyring.ts';
+import type {
+  KeyringAdd,
+  KeyringRevoke,
+  KeyringRotate,
+  KeyRow,
+} from '../../protocols/security/keyring.ts';
 import type { Delivered } from '../../protocols/statechart.ts';
 import { type ActionArgs, handlersOf } from '../kit/handlers.ts';
 

@@ -7,7 +7,7 @@
  */
 import { type ActionSpec, HEARTBEAT_MS, type RegistryRegister } from '../../protocols/action.ts';
 import { type ErrorData, errorData } from '../../protocols/errors.ts';
-import { SYSTEM_PRINCIPAL } from '../../protocols/principals.ts';
+import { SYSTEM_PRINCIPAL } from '../../protocols/security/principals.ts';
 import type { Message } from '../../protocols/statechart.ts';
 import { type Clock, type System, systemClock } from '../../runtime/index.ts';
 import { specOf } from '../task/action.ts';

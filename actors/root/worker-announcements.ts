@@ -8,7 +8,7 @@
  * it: shards are placed by heartbeats alone.
  */
 import { DEFAULT_TENANT, shardOf } from '../../protocols/address.ts';
-import { SYSTEM_PRINCIPAL } from '../../protocols/principals.ts';
+import { SYSTEM_PRINCIPAL } from '../../protocols/security/principals.ts';
 import { rootAddress, type WorkerRow } from '../../protocols/supervision.ts';
 import type { NodeStatus, PlacementEvent, System } from '../../runtime/index.ts';
 

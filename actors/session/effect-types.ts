@@ -4,7 +4,7 @@ import type { Address } from '../../protocols/address.ts';
 import type { AgentSettings } from '../../protocols/agent.ts';
 import type { ImagePart } from '../../protocols/content.ts';
 import type { ErrorData } from '../../protocols/errors.ts';
-import type { SandboxPolicy } from '../../protocols/sandbox-policy.ts';
+import type { SandboxPolicy } from '../../protocols/sandbox/sandbox-policy.ts';
 import type {
   PromptReport,
   RunStatus,

@@ -1,6 +1,6 @@
 /** What the effects of tasks need of the application. */
 import type { Envelope } from '../../protocols/envelope.ts';
-import type { OpenResult, SealedResult } from '../../protocols/sealed-result.ts';
+import type { OpenResult, SealedResult } from '../../protocols/security/sealed-result.ts';
 import type { Artifacts } from '../../runtime/index.ts';
 import type { ActionCatalog } from './catalog.ts';
 import type { RemoteAgent } from './types.ts';

@@ -6,7 +6,7 @@
  */
 import type { ErrorData, TroupeErrorOptions } from '../../protocols/errors.ts';
 import type { EventSuffix } from '../../protocols/envelope.ts';
-import { withoutSealedResult } from '../../protocols/sealed-result.ts';
+import { withoutSealedResult } from '../../protocols/security/sealed-result.ts';
 import type { Delivered, Project, Publish, Reply, ReplyRef } from '../../protocols/statechart.ts';
 import {
   type Decision,

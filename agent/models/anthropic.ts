@@ -10,7 +10,7 @@
  */
 import type Anthropic from '@anthropic-ai/sdk';
 import type { ImagePart } from '../../protocols/content.ts';
-import { BUILT_IN_PROVIDERS } from '../../protocols/model-providers.ts';
+import { BUILT_IN_PROVIDERS } from '../../protocols/models/model-providers.ts';
 import type { Answer } from './answer.ts';
 import {
   authentication,

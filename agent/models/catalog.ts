@@ -11,7 +11,7 @@ import {
   BUILT_IN_PROVIDERS,
   isBuiltInProvider,
   OFFLINE_PROVIDER,
-} from '../../protocols/model-providers.ts';
+} from '../../protocols/models/model-providers.ts';
 import { createAnthropicProvider } from './anthropic.ts';
 import type { Connection, SecretText } from './connection.ts';
 import { CoolDowns } from './cool-down.ts';

@@ -20,7 +20,7 @@ import type {
   ThinkingLevel,
 } from '@google/genai';
 import { defined } from '../../protocols/defined.ts';
-import { BUILT_IN_PROVIDERS } from '../../protocols/model-providers.ts';
+import { BUILT_IN_PROVIDERS } from '../../protocols/models/model-providers.ts';
 import type { Answer } from './answer.ts';
 import {
   authentication,

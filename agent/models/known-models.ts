@@ -8,7 +8,7 @@
  * Anthropic's `cacheWrite` is the price of the five-minute cache, which we use.
  */
 import { defined } from '../../protocols/defined.ts';
-import type { BuiltInProviderId } from '../../protocols/model-providers.ts';
+import type { BuiltInProviderId } from '../../protocols/models/model-providers.ts';
 import type { ModelInfo, ModelPrice } from './model.ts';
 
 const info = (

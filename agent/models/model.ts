@@ -25,7 +25,7 @@
  * `details.provider` is always set, `details.status` after an HTTP response.
  */
 import type { ImagePart } from '../../protocols/content.ts';
-import type { MODEL_APIS, OFFLINE_PROVIDER } from '../../protocols/model-providers.ts';
+import type { MODEL_APIS, OFFLINE_PROVIDER } from '../../protocols/models/model-providers.ts';
 import type { ToolCall } from '../../protocols/session.ts';
 
 export type { ToolCall };

@@ -12,7 +12,7 @@ import type {
 } from 'openai/resources/chat/completions';
 import type { ChatCompletionCreateParamsStreaming as Params } from 'openai/resources/chat/completions';
 import type { ImagePart } from '../../protocols/content.ts';
-import { BUILT_IN_PROVIDERS } from '../../protocols/model-providers.ts';
+import { BUILT_IN_PROVIDERS } from '../../protocols/models/model-providers.ts';
 import { type Connection, modelOf, type OpenConnection, openConnection } from './connection.ts';
 import { blocksFor, mendConversation, type Origin } from './conversation.ts';
 import { dataUrl, imagesFor } from './images.ts';

@@ -10,7 +10,7 @@
  */
 import type { Responses } from 'openai/resources/responses/responses';
 import type { ImagePart } from '../../protocols/content.ts';
-import { BUILT_IN_PROVIDERS } from '../../protocols/model-providers.ts';
+import { BUILT_IN_PROVIDERS } from '../../protocols/models/model-providers.ts';
 import type { Answer } from './answer.ts';
 import { type Connection, modelOf, type OpenConnection, openConnection } from './connection.ts';
 import { blocksFor, mendConversation, type Origin, portableId } from './conversation.ts';

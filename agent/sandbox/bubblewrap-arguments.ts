@@ -5,7 +5,7 @@
 import { lstatSync, readlinkSync } from 'node:fs';
 import { posix } from 'node:path';
 import { TroupeError } from '../../protocols/errors.ts';
-import { TOP_FOLDERS, WORKSPACE } from '../../protocols/sandbox-paths.ts';
+import { TOP_FOLDERS, WORKSPACE } from '../../protocols/sandbox/sandbox-paths.ts';
 import type { SandboxedCommand } from './boundary.ts';
 
 export const SANDBOX_HOME = '/home/agent';

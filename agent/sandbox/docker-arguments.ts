@@ -1,5 +1,5 @@
 /** The arguments by which Docker runs a command behind the boundary. Pure. */
-import { WORKSPACE } from '../../protocols/sandbox-paths.ts';
+import { WORKSPACE } from '../../protocols/sandbox/sandbox-paths.ts';
 import type { SandboxedCommand } from './boundary.ts';
 import {
   SANDBOX_HOME,

@@ -22,7 +22,7 @@ import type {
 } from '../../protocols/session.ts';
 import type { SessionSet } from '../../protocols/session-settings.ts';
 import { askOrThrow, type Principal, type System } from '../../runtime/index.ts';
-import { modelChoiceProblem, type ModelRules } from '../../protocols/model-choice.ts';
+import { modelChoiceProblem, type ModelRules } from '../../protocols/models/model-choice.ts';
 import { type Command, helpText } from './parse.ts';
 
 export type CommandContext = {

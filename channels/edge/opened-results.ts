@@ -5,7 +5,7 @@
  * Boundary: the Edge below has already authorized the reader.
  */
 import type { TaskView } from '../../protocols/task.ts';
-import { withoutSealedResult } from '../../protocols/sealed-result.ts';
+import { withoutSealedResult } from '../../protocols/security/sealed-result.ts';
 import type { Edge } from './edge.ts';
 
 /** @param open opens a sealed result; a view whose result it cannot open is returned unchanged */

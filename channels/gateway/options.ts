@@ -2,7 +2,7 @@
 import type { Clock, System } from '../../runtime/index.ts';
 import type { Route } from '../http/route.ts';
 import type { GatewayAuth } from './auth/access.ts';
-import type { ModelRules } from '../../protocols/model-choice.ts';
+import type { ModelRules } from '../../protocols/models/model-choice.ts';
 import type { OnCommand } from './tenant/chat-commands.ts';
 import type { Payloads } from './devices/node-payloads.ts';
 import type { OnMessage } from './sessions/message-hook.ts';

@@ -5,9 +5,9 @@
  */
 import { RESOURCES } from '../../operations/index.ts';
 import { operationPaths } from '../../operations/openapi.ts';
-import { asyncApi } from '../../protocols/asyncapi.ts';
+import { asyncApi } from '../../protocols/openapi/asyncapi.ts';
 import type { ActionSpec } from '../../protocols/action.ts';
-import { openApi } from '../../protocols/openapi.ts';
+import { openApi } from '../../protocols/openapi/openapi.ts';
 import type { Identity } from '../edge/edge.ts';
 import type { Offers } from '../../protocols/offers.ts';
 import { credentialsOf } from './envelopes.ts';

@@ -19,7 +19,7 @@ import {
   functionOf,
   type ToolMessage,
   toolMessageOf,
-} from '../../protocols/function-call.ts';
+} from '../../protocols/models/function-call.ts';
 import { isFinal, type TaskView, type WireRefusal } from '../../protocols/task.ts';
 import type { Credentials, Edge, Identity } from '../edge/edge.ts';
 import type { Offers } from '../../protocols/offers.ts';

@@ -27,7 +27,7 @@ import {
   taskTopic,
   type TaskView,
 } from '../../protocols/task.ts';
-import { isSealedResult, withoutSealedResult } from '../../protocols/sealed-result.ts';
+import { isSealedResult, withoutSealedResult } from '../../protocols/security/sealed-result.ts';
 import { parseAction } from '../../protocols/envelope.ts';
 import { errorData } from '../../protocols/errors.ts';
 import type { Clock, Pubsub, System } from '../../runtime/index.ts';

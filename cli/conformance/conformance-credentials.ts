@@ -10,7 +10,7 @@ import {
   type Ed25519PrivateJwk,
   kidOf,
   signEnvelope,
-} from '../../protocols/signature.ts';
+} from '../../protocols/security/signature.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import { issueToken, newSigningKey } from '../../channels/edge/identity/local-issuer.ts';
 import type { Config } from '../../runtime/config/index.ts';

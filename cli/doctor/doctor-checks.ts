@@ -24,7 +24,7 @@ import {
   tenantsWithOwn,
 } from '../../runtime/config/index.ts';
 import { TroupeError } from '../../protocols/errors.ts';
-import { BUILT_IN_PROVIDERS, isBuiltInProvider } from '../../protocols/model-providers.ts';
+import { BUILT_IN_PROVIDERS, isBuiltInProvider } from '../../protocols/models/model-providers.ts';
 import { fail, type Finding, ok, warn } from './doctor-finding.ts';
 import { addressOf } from '../options.ts';
 import { bytes } from '../output.ts';

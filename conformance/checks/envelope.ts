@@ -1,7 +1,7 @@
 /** Envelope validation. */
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
-import { schemaTable } from '../../protocols/documents.ts';
+import { schemaTable } from '../../protocols/openapi/documents.ts';
 import type { Envelope } from '../../protocols/envelope.ts';
 import type { WireRefusal } from '../../protocols/task.ts';
 import { type Check, checksOf } from '../check.ts';

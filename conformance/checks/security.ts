@@ -1,7 +1,7 @@
 /** Authentication, authorization, signatures and encryption. */
 import { createHmac, randomUUID } from 'node:crypto';
 import type { Envelope } from '../../protocols/envelope.ts';
-import { sealPayload } from '../../protocols/sealed.ts';
+import { sealPayload } from '../../protocols/security/sealed.ts';
 import { type Check, checksOf } from '../check.ts';
 import type { Signer, Trial } from '../trial.ts';
 

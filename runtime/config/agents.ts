@@ -3,8 +3,8 @@
  * `agents.defaults`.
  */
 import { join } from 'node:path';
-import type { AgentConfig, Config, SandboxConfig } from './schema.ts';
-import { bothAllow } from './tool-names.ts';
+import type { AgentConfig, Config, SandboxConfig } from './schema/schema.ts';
+import { bothAllow } from './schema/tool-names.ts';
 
 /** Id of the agent that there is when the configuration names none. */
 export const soleAgentId = 'main';

@@ -7,8 +7,8 @@ export {
   resolveAgents,
   soleAgentId,
 } from './agents.ts';
-export type { Finding as ConfigFinding } from './check.ts';
-export { findingsOf, type Rule as ConfigRule } from './cross-checks.ts';
+export type { Finding as ConfigFinding } from './checks/check.ts';
+export { findingsOf, type Rule as ConfigRule } from './checks/cross-checks.ts';
 export {
   type LoadedConfig,
   type LoadInput,
@@ -17,14 +17,14 @@ export {
 } from './load.ts';
 export { natsOptions, natsServers } from './nats.ts';
 export type { ConfigFlags } from './overrides.ts';
-export { ConfigError, type Problem } from './problems.ts';
+export { ConfigError, type Problem } from './checks/problems.ts';
 export {
   type AgentConfig,
   type Config,
   type ProviderConfig,
   type SandboxConfig,
   configSchema,
-} from './schema.ts';
+} from './schema/schema.ts';
 export { Secret, redacted } from './secret.ts';
 export { ownSections, tenantConfig, tenantsWithOwn } from './tenants.ts';
 export { ensureToken, tokenFile } from './token.ts';

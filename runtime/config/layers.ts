@@ -3,11 +3,11 @@
  *
  * Boundary: keeps values as they were written; checks nothing but the document as such.
  */
-import type { Finding } from './check.ts';
+import type { Finding } from './checks/check.ts';
 import { isWithin, leaves, parentPointer, setAt, showPointer } from './pointer.ts';
 import type { Positions } from './positions.ts';
-import type { Problem } from './problems.ts';
-import type { Config } from './schema.ts';
+import type { Problem } from './checks/problems.ts';
+import type { Config } from './schema/schema.ts';
 
 /** A file as it was read; `raw` is whatever JSON5 it holds. */
 export type Document = {

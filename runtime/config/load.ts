@@ -14,23 +14,23 @@ import { homedir } from 'node:os';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { Value } from '@sinclair/typebox/value';
 import JSON5 from 'json5';
-import { BUILT_IN_PROVIDERS } from '../../protocols/model-providers.ts';
+import { BUILT_IN_PROVIDERS } from '../../protocols/models/model-providers.ts';
 import {
   type Finding,
   checkShape,
   misplacedLists,
   notYetUsedKeys,
   replaceSecrets,
-} from './check.ts';
-import { crossChecks, findingsOf, type Rule } from './cross-checks.ts';
+} from './checks/check.ts';
+import { crossChecks, findingsOf, type Rule } from './checks/cross-checks.ts';
 import { type Document, Layers, isObject } from './layers.ts';
 import { type ConfigFlags, layOver } from './overrides.ts';
 import { childPointer, isWithin, showPointer, valueAt } from './pointer.ts';
 import { positionsOf } from './positions.ts';
-import { ConfigError } from './problems.ts';
-import { type AgentConfig, type Config, loadedSchema } from './schema.ts';
+import { ConfigError } from './checks/problems.ts';
+import { type AgentConfig, type Config, loadedSchema } from './schema/schema.ts';
 import { type SecretContext, type SecretReference, resolveSecret } from './secret.ts';
-import { repairedValue } from './repair.ts';
+import { repairedValue } from './checks/repair.ts';
 import { readToken, tokenFile } from './token.ts';
 
 export type LoadInput = {

@@ -1,8 +1,8 @@
 /** The section `nats`: what its keys must agree on, and what a connection is made with. */
 import { defined } from '../../protocols/defined.ts';
 import type { NatsOptions } from '../cluster/nats-connection.ts';
-import type { Finding } from './check.ts';
-import type { Config } from './schema.ts';
+import type { Finding } from './checks/check.ts';
+import type { Config } from './schema/schema.ts';
 
 type Nats = Config['nats'];
 

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import type { Config } from './schema.ts';
+import type { Config } from './schema/schema.ts';
 
 /** The folder of the embedded store inside the data folder. */
 export const storeFolder = ({ home }: Pick<Config, 'home'>): string => join(home, 'store');

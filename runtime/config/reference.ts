@@ -7,13 +7,13 @@ import {
   BUILT_IN_PROVIDER_IDS,
   BUILT_IN_PROVIDERS,
   OFFLINE_PROVIDER,
-} from '../../protocols/model-providers.ts';
-import { allowed } from './check.ts';
-import { childSchema, childSchemas, isNotYetUsed } from './fields.ts';
+} from '../../protocols/models/model-providers.ts';
+import { allowed } from './checks/check.ts';
+import { childSchema, childSchemas, isNotYetUsed } from './schema/fields.ts';
 import { overrides } from './overrides.ts';
 import { parsePointer, showPointer } from './pointer.ts';
-import { loadedSchema } from './schema.ts';
-import { toolAliases, toolGroups } from './tool-names.ts';
+import { loadedSchema } from './schema/schema.ts';
+import { toolAliases, toolGroups } from './schema/tool-names.ts';
 
 type Row = {
   readonly path: string;

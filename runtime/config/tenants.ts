@@ -7,7 +7,7 @@
  */
 import { join } from 'node:path';
 import { defined } from '../../protocols/defined.ts';
-import type { Config } from './schema.ts';
+import type { Config } from './schema/schema.ts';
 
 /** Sections that a tenant may have for itself under the same name. */
 export const tenantSections = [

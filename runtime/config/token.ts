@@ -7,7 +7,7 @@ import { chmodSync, linkSync, readFileSync, rmSync, writeFileSync } from 'node:f
 import { join } from 'node:path';
 import { TroupeError } from '../../protocols/errors.ts';
 import { makeFolder } from '../make-folder.ts';
-import type { Config } from './schema.ts';
+import type { Config } from './schema/schema.ts';
 import { Secret } from './secret.ts';
 
 /** Bytes of randomness in a token that is made here. */

@@ -10,15 +10,15 @@
  *    induction no relative link leads to a place that no link below names. (Resolving the text
  *    alone would be wrong: `a/../b` leaves the folder when `a` is a link to a place higher up.)
  *  - A link to a path of the sandbox: absolute, without `..`, below the folders of programs or the
- *    mount point of the workspace (`protocols/sandbox-paths.ts`). It has a meaning only inside a
- *    sandbox. On a worker it names a file of that machine, so code that reads or writes a workspace
- *    from outside never follows a link that leaves the folder.
+ *    mount point of the workspace (`protocols/sandbox/sandbox-paths.ts`). It has a meaning only
+ *    inside a sandbox. On a worker it names a file of that machine, so code that reads or writes a
+ *    workspace from outside never follows a link that leaves the folder.
  */
 import { constants, type Stats } from 'node:fs';
 import { access, chmod, type FileHandle, lstat, open, readdir, readlink } from 'node:fs/promises';
 import { posix } from 'node:path';
 import { TroupeError } from '../../protocols/errors.ts';
-import { PROGRAM_FOLDERS, WORKSPACE } from '../../protocols/sandbox-paths.ts';
+import { PROGRAM_FOLDERS, WORKSPACE } from '../../protocols/sandbox/sandbox-paths.ts';
 import type { LeftOut, WorkspaceLimits } from './workspaces.ts';
 
 export type TreeEntry =

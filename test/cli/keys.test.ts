@@ -2,8 +2,8 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { KeyRow } from '../../protocols/keyring.ts';
-import { type Ed25519PrivateJwk, signEnvelope } from '../../protocols/signature.ts';
+import type { KeyRow } from '../../protocols/security/keyring.ts';
+import { type Ed25519PrivateJwk, signEnvelope } from '../../protocols/security/signature.ts';
 import { GATEWAY_TOKEN, type KeyServer, openKeyServer } from '../channels/http/key-server.ts';
 import { envelope } from '../protocols/signed-envelope.ts';
 import { scratchFolder } from '../runtime/config/folder.ts';

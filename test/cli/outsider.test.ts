@@ -10,7 +10,7 @@ import {
   type Ed25519PrivateJwk,
   SIGNATURE_HEADER,
   signEnvelope,
-} from '../../protocols/signature.ts';
+} from '../../protocols/security/signature.ts';
 import { envelope } from '../protocols/signed-envelope.ts';
 import { eventually } from '../runtime/eventually.ts';
 import { scratchFolder } from '../runtime/config/folder.ts';

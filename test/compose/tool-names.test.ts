@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import { createProcessServices } from '../../compose/process-services.ts';
 import { loadConfig } from '../../runtime/config/index.ts';
-import { toolAliases, toolGroups } from '../../runtime/config/tool-names.ts';
+import { toolAliases, toolGroups } from '../../runtime/config/schema/tool-names.ts';
 import { scratchFolder } from '../runtime/config/folder.ts';
 
 const toolsOf = () => {

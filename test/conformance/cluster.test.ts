@@ -11,7 +11,7 @@ import { NatsEndpoint } from '../../conformance/nats-endpoint.ts';
 import { CONFORMANCE_TENANT } from '../../conformance/agent/actions.ts';
 import { CHECKS, type Finding, runSuite } from '../../conformance/suite.ts';
 import type { TrialOptions } from '../../conformance/trial.ts';
-import { newSealingKey } from '../../protocols/sealed.ts';
+import { newSealingKey } from '../../protocols/security/sealed.ts';
 import { NatsClient } from '../../runtime/pubsub/nats-client.ts';
 import { shippedConfig } from '../deploy/shipped-config.ts';
 import { runProgram } from '../cli/program.ts';

@@ -1,6 +1,7 @@
 /**
- * A program of this folder (`NAME.program.ts`), bundled and run as a process that a test kills. It
- * reports to the test by lines that it appends to files of its data folder.
+ * A program of this folder (`NAME.program.ts`, NAME with its subfolder), bundled and run as a
+ * process that a test kills. It reports to the test by lines that it appends to files of its data
+ * folder.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -17,7 +18,7 @@ export class BundledProgram {
   #child: ChildProcess | undefined;
 
   constructor(name: string) {
-    this.#file = join(root, 'dist', 'run', `test-${name}-program.mjs`);
+    this.#file = join(root, 'dist', 'run', `test-${name.replaceAll('/', '-')}-program.mjs`);
     beforeAll(async () => {
       await esbuild.build({
         ...nodeBundle,

@@ -8,7 +8,7 @@ import { afterAll, expect, test } from 'vitest';
 import { shardOf } from '../../protocols/address.ts';
 import { deviceAddress } from '../../protocols/device.ts';
 import { Client, connected, type Frame } from '../channels/gateway/client.ts';
-import { helloAs, newDevice } from '../channels/gateway/device-identity.ts';
+import { helloAs, newDevice } from '../channels/gateway/devices/device-identity.ts';
 import { eventually } from '../runtime/eventually.ts';
 import { TOKEN } from './program.ts';
 import { describeWithNats, TestCluster } from './test-cluster.ts';

@@ -7,7 +7,7 @@ import { Parser } from '@asyncapi/parser';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
 import { describe, expect, it } from 'vitest';
-import { schemaTable } from '../../protocols/documents.ts';
+import { schemaTable } from '../../protocols/openapi/documents.ts';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 const published = (path: string) => join(root, 'protocols', 'schemas', path);

@@ -10,7 +10,7 @@ import {
   functionNameOf,
   functionOf,
   toolMessageOf,
-} from '../../protocols/function-call.ts';
+} from '../../protocols/models/function-call.ts';
 import type { TaskView } from '../../protocols/task.ts';
 import { spec } from '../actors/listing/walk.ts';
 

@@ -9,7 +9,7 @@ import {
   sealingKidOf,
   type SealingPrivateJwk,
   sealPayload,
-} from '../../protocols/sealed.ts';
+} from '../../protocols/security/sealed.ts';
 import { envelope } from './signed-envelope.ts';
 
 const p256 = () =>

@@ -11,7 +11,7 @@ import {
   signEnvelope,
   verifyKeyOf,
   verifySignature,
-} from '../../protocols/signature.ts';
+} from '../../protocols/security/signature.ts';
 import { envelope } from './signed-envelope.ts';
 
 const pair = () =>

@@ -5,8 +5,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest
 import type { Gateway } from '../../channels/index.ts';
 import { runEventsTopic, type SessionRow } from '../../protocols/session.ts';
 import type { SubagentRow } from '../../protocols/subagent.ts';
-import { emptyConversation, withHistory } from '../../web/conversation.ts';
-import { linesOf } from '../../web/reading-order.ts';
+import { emptyConversation, withHistory } from '../../web/chat/conversation.ts';
+import { linesOf } from '../../web/chat/reading-order.ts';
 import { gatewayOn, MAIN, TOKEN } from '../channels/gateway/client.ts';
 import { FakeSessionSystem } from '../channels/gateway/fake-session-system.ts';
 import { CHILD, subagentRow } from '../operations/run-trace/traced.ts';

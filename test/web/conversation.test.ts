@@ -9,8 +9,8 @@ import {
   withChatEvent,
   withHistory,
   withSent,
-} from '../../web/conversation.ts';
-import { linesOf } from '../../web/reading-order.ts';
+} from '../../web/chat/conversation.ts';
+import { linesOf } from '../../web/chat/reading-order.ts';
 
 const user = (runId: string, text: string): HistoryMessage => ({
   role: 'user',

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { parseInline, parseMarkdown } from '../../web/markdown.ts';
+import { parseInline, parseMarkdown } from '../../web/chat/markdown.ts';
 
 const paragraph = (text: string) => ({ type: 'paragraph', lines: [[{ type: 'text', text }]] });
 

@@ -11,7 +11,7 @@
 import { type DeviceKey, deviceProof } from '../../client/device-proof.ts';
 import type { GatewayClient } from '../../client/gateway-client.ts';
 import type { ConnectChallenge, ConnectParams } from '../../protocols/gateway/index.ts';
-import { type ConnectionState, gatewayClient, sharedParams } from '../gateway.ts';
+import { type ConnectionState, gatewayClient, sharedParams } from '../connection/gateway.ts';
 import type { Answer, Book } from './book.ts';
 import { type Canvas, type Capability, CommandError, type Doing, failureOf } from './capability.ts';
 import type { CapabilityName, Permission } from './capability.ts';

@@ -9,7 +9,7 @@ import { canvas } from './canvas.ts';
 import type { Capability } from './capability.ts';
 import { firstNodeView, NodeHost, type NodeView } from './host.ts';
 import type { DeviceKey } from '../../client/device-proof.ts';
-import { openIdentity, type Unable, UnableError } from '../identity.ts';
+import { openIdentity, type Unable, UnableError } from '../connection/identity.ts';
 import { locationCapability } from './location.ts';
 import { notifications } from './notifications.ts';
 import { screenCapability } from './screen.ts';

@@ -1,6 +1,6 @@
 /** The components of the node page. */
 import { useState } from 'preact/hooks';
-import type { ConnectionState } from '../gateway.ts';
+import type { ConnectionState } from '../connection/gateway.ts';
 import { timeAgo } from '../times.ts';
 import type { Canvas, Capability, CapabilityName, Permission } from './capability.ts';
 import type { LogEntry, Question } from './host.ts';

@@ -16,7 +16,7 @@
 import { constants } from 'node:fs';
 import { type FileHandle, mkdir, open, readlink, realpath, stat } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join, normalize, relative, resolve, sep } from 'node:path';
-import { WORKSPACE } from '../../../protocols/sandbox-paths.ts';
+import { WORKSPACE } from '../../../protocols/sandbox/sandbox-paths.ts';
 
 /** The path cannot be used; the message is for the model. */
 export class PathRefused extends Error {

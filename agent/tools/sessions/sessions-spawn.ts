@@ -14,7 +14,7 @@ import type { AgentRow } from '../../../protocols/agent.ts';
 import { defined } from '../../../protocols/defined.ts';
 import { errorData } from '../../../protocols/errors.ts';
 import { parseSessionKey } from '../../../protocols/session-key.ts';
-import type { SandboxPolicy } from '../../../protocols/sandbox-policy.ts';
+import type { SandboxPolicy } from '../../../protocols/sandbox/sandbox-policy.ts';
 import type { SessionRow } from '../../../protocols/session.ts';
 import type { SessionSpawn, SpawnResult, SpawnTerms } from '../../../protocols/subagent.ts';
 import type { Index } from '../../../runtime/index.ts';

@@ -17,13 +17,13 @@ import type { KeyObject } from 'node:crypto';
 import { epochMsOf } from '../../../protocols/check.ts';
 import type { Envelope } from '../../../protocols/envelope.ts';
 import { TroupeError } from '../../../protocols/errors.ts';
-import { isGoodKey, type KeyRow, KEYS_MAX } from '../../../protocols/keyring.ts';
+import { isGoodKey, type KeyRow, KEYS_MAX } from '../../../protocols/security/keyring.ts';
 import {
   type Ed25519Jwk,
   SIGNATURE_HEADER,
   verifyKeyOf,
   verifySignature,
-} from '../../../protocols/signature.ts';
+} from '../../../protocols/security/signature.ts';
 import { LruMap } from '../../../runtime/index.ts';
 import type { Caller } from '../edge.ts';
 

@@ -6,7 +6,11 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { importJWK, SignJWT } from 'jose';
 import { TroupeError } from '../../../protocols/errors.ts';
-import { ed25519Jwk, type Ed25519PrivateJwk, kidOf } from '../../../protocols/signature.ts';
+import {
+  ed25519Jwk,
+  type Ed25519PrivateJwk,
+  kidOf,
+} from '../../../protocols/security/signature.ts';
 import { type AnyJwk, issuerKeyFile, keepKeyFile, readKeyFile } from './key-file.ts';
 import { publicPartOf } from './key-source.ts';
 import type { PublishedJwk } from './sealer.ts';

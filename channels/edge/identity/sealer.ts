@@ -17,13 +17,13 @@ import {
   sealingKidOf,
   type SealingPrivateJwk,
   sealPayload,
-} from '../../../protocols/sealed.ts';
+} from '../../../protocols/security/sealed.ts';
 import {
   type OpenResult,
   openResult,
   type SealedResult,
   sealResult,
-} from '../../../protocols/sealed-result.ts';
+} from '../../../protocols/security/sealed-result.ts';
 import type { TaskView } from '../../../protocols/task.ts';
 import { type AnyJwk, keepKeyFile } from './key-file.ts';
 

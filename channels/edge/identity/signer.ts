@@ -11,7 +11,7 @@ import {
   type Ed25519PrivateJwk,
   kidOf,
   signEnvelope,
-} from '../../../protocols/signature.ts';
+} from '../../../protocols/security/signature.ts';
 import { keepKeyFile } from './key-file.ts';
 import { newSigningKey } from './local-issuer.ts';
 import type { PublishedJwk } from './sealer.ts';

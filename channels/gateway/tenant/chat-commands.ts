@@ -14,7 +14,7 @@ import { errorData, TroupeError } from '../../../protocols/errors.ts';
 import { type Clock, LruMap, type Principal, type System } from '../../../runtime/index.ts';
 import { executeCommand } from '../../commands/execute.ts';
 import { type Command, readCommand } from '../../commands/parse.ts';
-import type { ModelRules } from '../../../protocols/model-choice.ts';
+import type { ModelRules } from '../../../protocols/models/model-choice.ts';
 import type { Connection } from '../transport/connection.ts';
 import { COMMANDS_STORED_MAX } from '../limits.ts';
 import type { Logger } from '../log.ts';

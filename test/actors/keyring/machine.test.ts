@@ -10,8 +10,8 @@ import {
   keyringAddress,
   KEYS_MAX,
   KEYS_PER_SUB_MAX,
-} from '../../../protocols/keyring.ts';
-import { kidOf } from '../../../protocols/signature.ts';
+} from '../../../protocols/security/keyring.ts';
+import { kidOf } from '../../../protocols/security/signature.ts';
 import type { Message, Meta, Reply } from '../../../protocols/statechart.ts';
 import { initialState, fired, type Live, step } from '../../../runtime/statechart/host.ts';
 import { explore, said, stroll } from '../../charts/coverage.ts';

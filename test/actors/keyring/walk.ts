@@ -11,8 +11,8 @@ import {
   type KeyRow,
   keyringAddress,
   KEYS_MAX,
-} from '../../../protocols/keyring.ts';
-import { type Ed25519Jwk, kidOf } from '../../../protocols/signature.ts';
+} from '../../../protocols/security/keyring.ts';
+import { type Ed25519Jwk, kidOf } from '../../../protocols/security/signature.ts';
 import type { Message, Project, Reply } from '../../../protocols/statechart.ts';
 import type { Live } from '../../../runtime/statechart/host.ts';
 import {

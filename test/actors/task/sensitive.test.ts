@@ -2,8 +2,8 @@
 import { Type } from '@sinclair/typebox';
 import { describe, expect, it } from 'vitest';
 import { defineAction, inputRequired, withLinks } from '../../../actors/task/action.ts';
-import { newSealingKey } from '../../../protocols/sealed.ts';
-import { openResult } from '../../../protocols/sealed-result.ts';
+import { newSealingKey } from '../../../protocols/security/sealed.ts';
+import { openResult } from '../../../protocols/security/sealed-result.ts';
 import { TroupeError } from '../../../protocols/errors.ts';
 import { type TaskEvent, taskTopic } from '../../../protocols/task.ts';
 import { eventually } from '../../runtime/eventually.ts';

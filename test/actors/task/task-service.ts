@@ -17,8 +17,8 @@ import { AGENTS_INDEX, type AgentRow } from '../../../protocols/action.ts';
 import { defined } from '../../../protocols/defined.ts';
 import type { Envelope, Payload } from '../../../protocols/envelope.ts';
 import { TroupeError } from '../../../protocols/errors.ts';
-import { newSealingKey, type SealingPrivateJwk } from '../../../protocols/sealed.ts';
-import { sealResult } from '../../../protocols/sealed-result.ts';
+import { newSealingKey, type SealingPrivateJwk } from '../../../protocols/security/sealed.ts';
+import { sealResult } from '../../../protocols/security/sealed-result.ts';
 import type { ReplyRef } from '../../../protocols/statechart.ts';
 import {
   sequenceAddress,

@@ -9,7 +9,7 @@ import type { Capabilities } from '../../../channels/http/capabilities.ts';
 import type { ListedAgent } from '../../../channels/http/registry.ts';
 import { startTroupe, type Troupe } from '../../../compose/embedded.ts';
 import { type ActionSpec, AGENTS_INDEX, type AgentRow } from '../../../protocols/action.ts';
-import type { FunctionDefinition, ToolMessage } from '../../../protocols/function-call.ts';
+import type { FunctionDefinition, ToolMessage } from '../../../protocols/models/function-call.ts';
 import { loadConfig } from '../../../runtime/config/index.ts';
 import { runProgram } from '../../cli/program.ts';
 import { eventually } from '../../runtime/eventually.ts';

@@ -6,7 +6,7 @@ import {
   newSigningKey,
   type TokenRequest,
 } from '../../../channels/edge/identity/local-issuer.ts';
-import { ed25519Jwk, kidOf, signEnvelope } from '../../../protocols/signature.ts';
+import { ed25519Jwk, kidOf, signEnvelope } from '../../../protocols/security/signature.ts';
 import { envelope } from '../../protocols/signed-envelope.ts';
 import { RESOURCE } from '../edge/identity/issuer.ts';
 import { GATEWAY_TOKEN, type KeyServer, openKeyServer } from './key-server.ts';

@@ -16,7 +16,7 @@ import { createSealer, type Sealer } from '../../../channels/edge/identity/seale
 import { TokenQuota } from '../../../channels/edge/quota.ts';
 import { createOffers } from '../../../actors/task/tenant-offers.ts';
 import type { Envelope } from '../../../protocols/envelope.ts';
-import { sealPayload, sealingJwk } from '../../../protocols/sealed.ts';
+import { sealPayload, sealingJwk } from '../../../protocols/security/sealed.ts';
 import {
   type Evidence,
   EVIDENCE_INDEX,

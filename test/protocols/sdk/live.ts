@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { issueToken, newSigningKey } from '../../../channels/edge/identity/local-issuer.ts';
 import { startTroupe } from '../../../main.ts';
-import { type Ed25519PrivateJwk, kidOf } from '../../../protocols/signature.ts';
+import { type Ed25519PrivateJwk, kidOf } from '../../../protocols/security/signature.ts';
 import { ensureToken, loadConfig } from '../../../runtime/config/index.ts';
 
 export type Live = {

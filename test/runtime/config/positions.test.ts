@@ -3,7 +3,7 @@ import JSON5 from 'json5';
 import { expect, it } from 'vitest';
 import { leaves, showPointer, valueAt } from '../../../runtime/config/pointer.ts';
 import { positionsOf } from '../../../runtime/config/positions.ts';
-import { editDistance, nearest } from '../../../runtime/config/suggest.ts';
+import { editDistance, nearest } from '../../../runtime/config/checks/suggest.ts';
 
 it('finds keys through comments, quotes, escapes, trailing commas and odd line ends', () => {
   const text = [

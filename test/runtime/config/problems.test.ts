@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ConfigError, loadConfig } from '../../../runtime/config/index.ts';
-import { report } from '../../../runtime/config/problems.ts';
+import { report } from '../../../runtime/config/checks/problems.ts';
 import { problemsOf, scratchFolder } from './folder.ts';
 
 const paths = (text: string) => problemsOf(text).map(({ path }) => path);

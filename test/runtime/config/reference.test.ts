@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { TSchema } from '@sinclair/typebox';
 import { describe, expect, it } from 'vitest';
 import { configSchema } from '../../../runtime/config/index.ts';
-import { childSchemas } from '../../../runtime/config/fields.ts';
+import { childSchemas } from '../../../runtime/config/schema/fields.ts';
 import { configReference } from '../../../runtime/config/reference.ts';
 import { load } from './folder.ts';
 

@@ -17,7 +17,7 @@ import type {
   SessionRow,
   Verbosity,
 } from '../../../../protocols/session.ts';
-import { checkModelChoice, type ModelRules } from '../../../../protocols/model-choice.ts';
+import { checkModelChoice, type ModelRules } from '../../../../protocols/models/model-choice.ts';
 import { readCommand } from '../../../commands/parse.ts';
 import { imagesOf } from '../../sessions/attachments.ts';
 import type { ChatCommands, AcceptedCommand, CommandMessage } from '../../tenant/chat-commands.ts';

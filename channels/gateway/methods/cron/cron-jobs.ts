@@ -25,7 +25,7 @@ import {
   SCHEDULES_INDEX,
 } from '../../../../protocols/schedule.ts';
 import { sessionKey as keys } from '../../../../protocols/session-key.ts';
-import { checkModelChoice, type ModelRules } from '../../../../protocols/model-choice.ts';
+import { checkModelChoice, type ModelRules } from '../../../../protocols/models/model-choice.ts';
 import { askSchedule, checkJobLimit, scheduleRows } from '../../../../operations/schedule-jobs.ts';
 import { jobFrom } from './cron-params.ts';
 import {

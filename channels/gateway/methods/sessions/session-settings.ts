@@ -24,7 +24,7 @@ import {
   CHOICE_PATHS,
   checkModelChoice,
   type ModelRules,
-} from '../../../../protocols/model-choice.ts';
+} from '../../../../protocols/models/model-choice.ts';
 import { ACCEPT_TIMEOUT_MS, COMPACT_TIMEOUT_MS } from '../../limits.ts';
 import { modelNow } from '../../sessions/session-model.ts';
 import { fullSessionKey } from '../../sessions/session-key.ts';

@@ -18,7 +18,7 @@ import type {
 import type { SessionReceive } from '../../../../protocols/session.ts';
 import { sessionKey as keys } from '../../../../protocols/session-key.ts';
 import type { SessionSet } from '../../../../protocols/session-settings.ts';
-import { CHOICE_PATHS, checkModelChoice } from '../../../../protocols/model-choice.ts';
+import { CHOICE_PATHS, checkModelChoice } from '../../../../protocols/models/model-choice.ts';
 import { mayDecide, type PendingApprovals } from '../../tenant/pending-approvals.ts';
 import { modelNow } from '../../sessions/session-model.ts';
 import { endOfRow } from '../../streams/live-runs.ts';

@@ -11,7 +11,7 @@ import {
   type KeyringAdd,
   type KeyringRevoke,
   type KeyringRotate,
-} from '../../../../protocols/keyring.ts';
+} from '../../../../protocols/security/keyring.ts';
 import { createSystem, openEmbedded, type System } from '../../../../runtime/index.ts';
 
 export async function openCell(): Promise<System> {

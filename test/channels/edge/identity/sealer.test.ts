@@ -9,7 +9,7 @@ import {
   writeKeyFile,
 } from '../../../../channels/edge/identity/key-file.ts';
 import { createSealer } from '../../../../channels/edge/identity/sealer.ts';
-import { newSealingKey, sealPayload } from '../../../../protocols/sealed.ts';
+import { newSealingKey, sealPayload } from '../../../../protocols/security/sealed.ts';
 import { envelope } from '../../../protocols/signed-envelope.ts';
 import { scratchFolder, write } from '../../../runtime/config/folder.ts';
 

@@ -2,7 +2,7 @@ import { connect } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
 import { TroupeError } from '../../../../protocols/errors.ts';
 import { connectParams, eventually } from '../client.ts';
-import { helloAs, newDevice } from '../device-identity.ts';
+import { helloAs, newDevice } from '../devices/device-identity.ts';
 import { FakeSessionSystem } from '../fake-session-system.ts';
 import { closeAll, openClient, openGateway, openChallenged } from '../opened.ts';
 

@@ -4,7 +4,7 @@ import { afterEach, expect, test } from 'vitest';
 import { METHOD_NAMES } from '../../../../channels/gateway/methods/index.ts';
 import { HANDSHAKE_FRAME_BYTES_MAX } from '../../../../protocols/gateway/index.ts';
 import { connectParams, eventually, type Frame, TOKEN } from '../client.ts';
-import { challengeOf, newDevice, signed } from '../device-identity.ts';
+import { challengeOf, newDevice, signed } from '../devices/device-identity.ts';
 import { FakeSessionSystem } from '../fake-session-system.ts';
 import { closeAll, openClient, openGateway, openChallenged } from '../opened.ts';
 import { StillClock } from '../still-clock.ts';

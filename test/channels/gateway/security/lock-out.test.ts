@@ -15,7 +15,7 @@ import { isUnguessable } from '../../../../channels/unguessable.ts';
 import { gatewayAuth } from '../../../../compose/gateway-auth.ts';
 import { loadConfig } from '../../../../runtime/config/index.ts';
 import { connectParams, eventually, TOKEN } from '../client.ts';
-import { helloAs, newDevice, type TestDevice } from '../device-identity.ts';
+import { helloAs, newDevice, type TestDevice } from '../devices/device-identity.ts';
 import { closeAll, openGateway, openChallenged } from '../opened.ts';
 import { dataFolder, openRealSystem } from '../real-system.ts';
 import { StillClock } from '../still-clock.ts';

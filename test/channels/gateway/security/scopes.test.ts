@@ -3,7 +3,7 @@ import { METHOD_NAMES } from '../../../../channels/gateway/methods/index.ts';
 import { GatewayMethods, SCOPES, type Scope } from '../../../../protocols/gateway/index.ts';
 import { document } from '../../../protocols/gateway/published.ts';
 import { type Client, connectParams } from '../client.ts';
-import { helloAs, newDevice } from '../device-identity.ts';
+import { helloAs, newDevice } from '../devices/device-identity.ts';
 import { closeAll, openClient, openGateway, openChallenged } from '../opened.ts';
 import { dataFolder, openRealSystem } from '../real-system.ts';
 import type { System } from '../../../../runtime/index.ts';

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { deviceFault } from '../../../../channels/gateway/auth/device-auth.ts';
 import type { ConnectParams } from '../../../../protocols/gateway/index.ts';
 import { connectParams } from '../client.ts';
-import { challengeOf, newDevice, signed } from '../device-identity.ts';
+import { challengeOf, newDevice, signed } from '../devices/device-identity.ts';
 import { closeAll, openGateway, openChallenged } from '../opened.ts';
 import { StillClock } from '../still-clock.ts';
 

@@ -1,0 +1,179 @@
+/**
+ * The configuration: every key, its type, bounds, default and meaning. The reference in
+ * docs/config.md and the published JSON Schema are made from these descriptions.
+ *
+ * Boundary: shape only. What several keys must agree on is in ../checks/cross-checks.ts; where
+ * values come from is in ../load.ts.
+ */
+import { type TSchema, Type } from '@sinclair/typebox';
+import { type Loaded, inputForm, labelsOf, notYetUsed, oneOf, section } from './fields.ts';
+import { a2aSection } from './a2a.ts';
+import { agentsSection } from './agents.ts';
+import { clusterSection, natsSection } from './cluster.ts';
+import { gatewayAuthSection } from './gateway-auth.ts';
+import { modelsSection } from './models.ts';
+import { budgetSection, messagesSection } from './runs.ts';
+import { agentToAgentExchange } from './talk.ts';
+import { tenantsSection } from './tenants.ts';
+import { hooksSection, skillsSection, toolsSection } from './tools.ts';
+
+const gateway = section('the entry point for clients: WebSocket and HTTP on one port', {
+  port: Type.Integer({
+    minimum: 0,
+    maximum: 65_535,
+    default: 18_789,
+    description: 'TCP port; 0: any free port',
+  }),
+  bind: oneOf(['loopback', 'lan', 'custom'], {
+    description:
+      'addresses to listen on: this machine only, all (`0.0.0.0`), or the one in `gateway.customBindHost`',
+    default: 'loopback',
+  }),
+  customBindHost: Type.Optional(
+    Type.String({ minLength: 1, description: 'IP address to listen on when `bind` is `custom`' }),
+  ),
+  auth: gatewayAuthSection,
+  tailscale: section('publish the gateway by Tailscale', {
+    mode: oneOf(['off', 'serve', 'funnel'], {
+      description:
+        'not at all, inside the tailnet, or to the internet; both need `bind: "loopback"`',
+      default: 'off',
+    }),
+    resetOnExit: Type.Boolean({
+      default: false,
+      description: 'end the publication when troupe stops',
+    }),
+    binary: Type.String({
+      minLength: 1,
+      default: 'tailscale',
+      description: 'the Tailscale program, which publishes the gateway and identifies users',
+    }),
+  }),
+});
+
+const session = section('sessions', {
+  mainKey: Type.String({
+    pattern: '^[a-z0-9][a-z0-9_-]{0,62}$',
+    'x-allowed': 'small letters, digits, _ and -, at most 63',
+    default: 'main',
+    description: 'last part of the key of an agent’s main session, `agent:<id>:<mainKey>`',
+  }),
+  dmScope: notYetUsed(
+    oneOf(['main', 'per-peer', 'per-channel-peer', 'per-account-channel-peer'], {
+      description: 'which session a direct message goes to',
+      default: 'main',
+    }),
+  ),
+  agentToAgent: agentToAgentExchange,
+});
+
+const runtime = section('the actor runtime', {
+  shards: Type.Integer({
+    minimum: 1,
+    maximum: 1_024,
+    default: 8,
+    description: 'number of partitions of all actors; fixed when the data folder is created',
+  }),
+  durability: oneOf(['process', 'power'], {
+    description:
+      'what an accepted message survives: the end of the process, or also a power failure (slower)',
+    default: 'process',
+  }),
+  groupTurnsMax: Type.Integer({
+    minimum: 1,
+    maximum: 4_096,
+    default: 256,
+    description: 'maximum number of turns in one commit',
+  }),
+  residentsMax: Type.Integer({
+    minimum: 1,
+    maximum: 1_000_000,
+    default: 1_000,
+    description: 'actors of one shard kept in memory; the least recently used one is evicted first',
+  }),
+  tenantWeights: Type.Record(
+    Type.String({ minLength: 1 }),
+    Type.Number({ minimum: 0.1, maximum: 100, description: 'its share relative to the others' }),
+    {
+      default: {},
+      additionalProperties: false,
+      description: 'by tenant, who is served how much when all wait; 1 for one that is not named',
+    },
+  ),
+  workspaces: section('where the files of agents are kept', {
+    provider: Type.Optional(
+      oneOf(['folder', 'synced', 'pinned'], {
+        description:
+          'a folder of this machine or a shared volume, copies that every worker can fetch, or a ' +
+          'folder of the workers with certain labels. Default `folder`, in a cluster `synced`',
+      }),
+    ),
+    labels: labelsOf('of `pinned`: labels of the workers that have the folders of all agents'),
+    agents: Type.Record(Type.String({ minLength: 1 }), labelsOf('labels for one agent'), {
+      default: {},
+      additionalProperties: false,
+      description: 'of `pinned`: labels by agent id, in place of `runtime.workspaces.labels`',
+    }),
+    path: Type.Optional(
+      Type.String({
+        minLength: 1,
+        description: 'the folder, or that of the copies. Default: `workspaces` in the data folder',
+      }),
+    ),
+  }),
+});
+
+const log = section('what troupe writes about itself', {
+  level: oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], {
+    description: 'least important kind of line that is written',
+    default: 'info',
+  }),
+});
+
+/** The configuration as the program has it: checked, every default filled in. */
+export const loadedSchema = section('configuration of troupe', {
+  agents: agentsSection,
+  gateway,
+  session,
+  messages: messagesSection,
+  tools: toolsSection,
+  hooks: hooksSection,
+  skills: skillsSection,
+  budget: budgetSection,
+  models: modelsSection,
+  runtime,
+  nats: natsSection,
+  cluster: clusterSection,
+  a2a: a2aSection,
+  tenants: tenantsSection,
+  log,
+});
+
+/** JSON Schema of the file, as published: what has a default may be left out. */
+export const configSchema: TSchema = {
+  $schema: 'https://json-schema.org/draft/2020-12/schema',
+  $id: 'troupe/config.json',
+  title: 'troupe.json5',
+  ...withTolerance(inputForm(loadedSchema)),
+};
+
+/** Fields that the loader fills by its own rules are optional, too; `$schema` is allowed. */
+function withTolerance(schema: TSchema): TSchema {
+  const sections = schema.properties as Record<string, TSchema>;
+  const [tenant] = Object.values<TSchema>(sections['tenants']?.patternProperties ?? {});
+  for (const { agents, models } of [sections, (tenant?.properties ?? {}) as typeof sections]) {
+    delete agents?.properties.defaults.required;
+    const [provider] = Object.values<TSchema>(models?.properties.providers.patternProperties ?? {});
+    delete provider?.required;
+  }
+  schema.properties.$schema = { type: 'string' };
+  return schema;
+}
+
+/**
+ * `home` is the data folder, absolute: it is chosen by TROUPE_HOME or --data, never by the file.
+ */
+export type Config = Loaded<typeof loadedSchema> & { readonly home: string };
+export type AgentConfig = Config['agents']['agents'][number];
+export type ProviderConfig = Config['models']['providers'][string];
+export type SandboxConfig = Config['agents']['defaults']['sandbox'];

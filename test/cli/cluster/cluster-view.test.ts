@@ -1,0 +1,83 @@
+/** The view of `troupe cluster`, built from heartbeats. */
+import { describe, expect, it } from 'vitest';
+import { render, viewOf } from '../../../cli/cluster/cluster-view.ts';
+import type { Beat } from '../../../runtime/cluster/beat.ts';
+import type { ShardStatus } from '../../../runtime/index.ts';
+
+const shard = (number: number, more: Partial<ShardStatus> = {}): ShardStatus => ({
+  shard: number,
+  state: 'owned',
+  epoch: 1,
+  position: 10,
+  turnNo: 5,
+  mailFloor: 3,
+  ctlFloor: 0,
+  lag: 0,
+  now: 1_000,
+  residents: 2,
+  ...more,
+});
+
+const beat = (name: string, more: Partial<Beat> = {}): Beat => ({
+  node: `${name}-1`,
+  name,
+  role: 'worker',
+  seq: 1,
+  startedAtMs: 0,
+  version: '0.1.0',
+  weight: 1,
+  draining: false,
+  leaving: false,
+  types: ['session@1'],
+  load: { cpu: 0.5, eventLoop: 0.25, effects: 3, rssBytes: 140e6, turnsPerSecond: 12.4 },
+  shards: [],
+  ...more,
+});
+
+const cell = { env: 'main', cell: 'c0ffee', shards: 3 };
+const heard = (...beats: Beat[]) => beats.map((one) => ({ beat: one, ageMs: 100 }));
+
+describe('the view of a cluster', () => {
+  it('shows the later owner of a shard that two claim, and shards without an owner', () => {
+    const view = viewOf(
+      cell,
+      heard(
+        beat('b', { shards: [shard(0, { epoch: 7 }), shard(1)] }),
+        beat('a', { shards: [shard(0, { epoch: 6 })] }),
+      ),
+    );
+    expect(view.shards.map(({ owner, state, epoch }) => [owner, state, epoch])).toEqual([
+      ['b', 'owned', 7],
+      ['b', 'owned', 1],
+      [undefined, 'unowned', undefined],
+    ]);
+    expect(view.nodes.map(({ name, shards }) => [name, shards])).toEqual([
+      ['a', 1],
+      ['b', 2],
+    ]);
+  });
+
+  it('shows workers, gateways and every shard, with pending messages and the reason of a quarantine', () => {
+    const view = viewOf(
+      cell,
+      heard(
+        beat('g1', { role: 'gateway' }),
+        beat('w1', { shards: [shard(0, { lag: 4 }), shard(1, { lag: 2 })], draining: true }),
+        beat('w2', { shards: [shard(2, { state: 'quarantined', why: 'a damaged record' })] }),
+      ),
+    );
+    const text = render(view, 65_000);
+    expect(text).toContain('cluster main: 2 workers, 1 gateway, 3 shards (cell c0ffee)');
+    expect(text).toContain('shards: 2 owned, 1 quarantined; pending messages: 6');
+    expect(text).toMatch(/^w1 +draining +2 +1 +0\.50 +25 % +3 +12 +140 MB +1 min +0\.1\.0$/m);
+    expect(text).toMatch(/^g1 +0\.50 +25 % +140 MB +1 min +0\.1\.0$/m);
+    expect(text).toMatch(/^0 +owned +w1 +1 +10 +5 +4 +2$/m);
+    expect(text).toMatch(/^2 +quarantined +w2 .* a damaged record$/m);
+  });
+
+  it('shows a cluster without processes', () => {
+    const text = render(viewOf(cell, []), 0);
+    expect(text).toContain('0 workers, 0 gateways, 3 shards');
+    expect(text).toContain('shards: 3 unowned');
+  });
+});

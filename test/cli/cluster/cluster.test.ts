@@ -1,0 +1,221 @@
+/** A cluster as processes on a real NATS server: any order of start, its view, its stop. */
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { natsServers, startNats } from '../../servers/nats.ts';
+import { scratchFolder, write } from '../../runtime/config/folder.ts';
+import { eventually } from '../../runtime/eventually.ts';
+import { freePort } from '../gateway.ts';
+import { runProgram, type Started, startProgram } from '../program.ts';
+
+const server = natsServers().at(-1);
+const leftOut = server ? '' : ' (left out: there is no nats-server here)';
+
+type Ready = { readonly url?: string; readonly node: string; readonly name: string };
+
+/** What a process prints when it is ready. */
+async function ready(program: Started): Promise<Ready> {
+  const line = await eventually(() => {
+    const [first] = program.stdout.split('\n');
+    if (!program.stdout.includes('\n')) throw new Error(`it is not ready: ${program.stderr}`);
+    return first ?? '';
+  });
+  return JSON.parse(line) as Ready;
+}
+
+const quick = { TROUPE_OFFLINE_TOKENS_PER_SECOND: '0' };
+
+/** A temporary installation whose cluster has few shards, and how its processes are started. */
+async function openCluster(port?: number) {
+  const home = scratchFolder();
+  write(home, 'troupe.json5', '{ cluster: { shards: 4 } }');
+  const natsPort = port ?? (await freePort());
+  const gatewayPort = String(await freePort());
+  const env = {
+    ...quick,
+    TROUPE_HOME: home,
+    TROUPE_NATS_URL: `nats://127.0.0.1:${natsPort}`,
+    TROUPE_PORT: gatewayPort,
+  };
+  return {
+    home,
+    natsPort,
+    startNats: () => {
+      const folder = scratchFolder();
+      return startNats({ path: server!.path, port: natsPort, folder });
+    },
+    start: (...args: string[]) => startProgram([...args, '--json'], { home, env }),
+    run: (...args: string[]) => runProgram(args, { home, env }),
+  };
+}
+
+async function openRunning() {
+  const cluster = await openCluster();
+  const nats = await cluster.startNats();
+  onTestFinished(() => nats.stop());
+  return { ...cluster, nats };
+}
+
+describe.skipIf(!server)(`a cluster as processes${leftOut}`, { timeout: 120_000 }, () => {
+  it('starts in any order, NATS last, and answers; health and view agree', async () => {
+    const cluster = await openCluster();
+    const gateway = cluster.start('gateway', '--name', 'g1');
+    const worker = cluster.start('worker', '--name', 'one');
+    for (const waiting of [gateway, worker])
+      await eventually(() => expect(waiting.stderr).toContain('waiting for NATS at nats://'));
+    expect(await cluster.run('health')).toMatchObject({ code: 1 });
+    const nats = await cluster.startNats();
+    onTestFinished(() => nats.stop());
+    expect(await ready(worker)).toMatchObject({ name: 'one', node: expect.stringMatching(/^one/) });
+    const { url } = await ready(gateway);
+    expect(url).toMatch(/#token=/);
+    expect(gateway.stderr.match(/waiting for NATS/g)).toHaveLength(1);
+
+    const answer = await cluster.run('agent', '-m', 'hello', '--run-id', 'r1', '--json');
+    expect(JSON.parse(answer.stdout)).toMatchObject({ runId: 'r1', status: 'ok' });
+    expect(await cluster.run('health')).toMatchObject({ code: 0, stdout: 'ready\n' });
+    expect(await cluster.run('health', '--worker', '--name', 'one')).toMatchObject({ code: 0 });
+    expect(await cluster.run('cluster', '--check', 'nobody')).toMatchObject({ code: 1 });
+    const view = JSON.parse((await cluster.run('cluster', '--json')).stdout) as {
+      nodes: { name: string; role: string; shards: number }[];
+      shards: { state: string; owner: string; epoch: number }[];
+    };
+    expect(view.nodes.map(({ name, role, shards }) => [name, role, shards])).toEqual([
+      ['g1', 'gateway', 0],
+      ['one', 'worker', 4],
+    ]);
+    expect(view.shards.map(({ state, owner }) => [state, owner])).toEqual(
+      Array.from({ length: 4 }, () => ['owned', 'one']),
+    );
+    for (const { child, ended } of [worker, gateway]) {
+      child.kill('SIGTERM');
+      expect(await ended).toMatchObject({ code: 0 });
+    }
+  });
+
+  it('uses the next free name for a second worker of one name and data folder', async () => {
+    const cluster = await openRunning();
+    const first = await ready(cluster.start('worker', '--name', 'twin'));
+    const second = await ready(cluster.start('worker', '--name', 'twin'));
+    expect([first.name, second.name]).toEqual(['twin', 'twin-2']);
+  });
+
+  it('shows an actor, and watches its turns', async () => {
+    const cluster = await openRunning();
+    await ready(cluster.start('worker'));
+    await ready(cluster.start('gateway'));
+    const main = 'default/session/agent:main:main';
+    await cluster.run('agent', '-m', 'one');
+    const listed = await cluster.run('actors', 'list', '--type', 'session', '--json');
+    expect(JSON.parse(listed.stdout)).toMatchObject([{ actor: main, status: 'active' }]);
+    const shown = await cluster.run('actors', 'show', main);
+    expect(JSON.parse(shown.stdout)).toMatchObject({
+      actor: main,
+      machine: expect.stringMatching(/^session@\d+$/) as string,
+    });
+    const watch = cluster.start('actors', 'watch', main, '--turns', '12');
+    // Messages before the watch has started are not printed.
+    await eventually(async () => {
+      await cluster.run('agent', '-m', 'two');
+      expect(watch.stdout.split('\n').length).toBeGreaterThan(12);
+    });
+    expect(await watch.ended).toMatchObject({ code: 0 });
+    expect(watch.stdout).toContain('"input":"session.receive"');
+  });
+
+  it('keeps its agents despite a gateway with another file, until that file is applied', async () => {
+    const cluster = await openRunning();
+    await ready(cluster.start('worker'));
+    await ready(cluster.start('gateway', '--name', 'first', '--port', '0'));
+    const file = write(
+      cluster.home,
+      'other.json5',
+      "{ cluster: { shards: 4 }, agents: { agents: [{ id: 'main' }, { id: 'writer' }] } }",
+    );
+    const second = cluster.start('gateway', '--name', 'second', '--port', '0', '--config', file);
+    await ready(second);
+    await eventually(() => expect(second.stderr).toContain('troupe config apply'));
+    const root = async () =>
+      JSON.parse((await cluster.run('actors', 'show', 'default/root/cluster')).stdout) as {
+        context: { agents: { agentId: string }[] };
+        value: { placement: string };
+      };
+    expect((await root()).context.agents.map(({ agentId }) => agentId)).toEqual(['main']);
+    const applied = await cluster.run('config', 'apply', '--config', file);
+    expect(applied).toMatchObject({ code: 0, stdout: 'the cluster main has 2 agents now\n' });
+    expect((await root()).context.agents.map(({ agentId }) => agentId)).toEqual(['main', 'writer']);
+  });
+
+  it('shows in the root actor which workers are active, draining and lost', async () => {
+    const cluster = await openRunning();
+    const workers = ['one', 'two', 'three'].map((name) => cluster.start('worker', '--name', name));
+    for (const worker of workers) await ready(worker);
+    const root = async () => {
+      const shown = await cluster.run('actors', 'show', 'default/root/cluster');
+      const { value, context } = JSON.parse(shown.stdout) as {
+        value: { placement: string };
+        context: { workers: { name: string; state: string }[] };
+      };
+      const states = context.workers.map(({ name, state }) => `${name} ${state}`).toSorted();
+      return [value.placement, ...states];
+    };
+    await eventually(async () =>
+      expect(await root()).toEqual(['settling', 'one active', 'three active', 'two active']),
+    );
+    workers[1]?.child.kill('SIGKILL');
+    await eventually(async () =>
+      expect(await root()).toEqual(['settling', 'one active', 'three active', 'two lost']),
+    );
+    workers[2]?.child.kill('SIGTERM');
+    await eventually(async () =>
+      expect(await root()).toEqual(['settling', 'one active', 'two lost']),
+    );
+    await eventually(async () => expect(await root()).toEqual(['steady', 'one active']));
+  });
+
+  it('reading commands do not create a cluster', async () => {
+    const cluster = await openRunning();
+    for (const command of [['cluster'], ['actors', 'list'], ['config', 'apply']]) {
+      const ended = await cluster.run(...command);
+      expect(ended).toMatchObject({ code: 2, stdout: '' });
+      expect(ended.stderr).toContain('there is no cluster main');
+    }
+  });
+});
+
+describe('a process of a cluster', () => {
+  it('requires the address of NATS', async () => {
+    for (const role of ['gateway', 'worker', 'cluster']) {
+      const ended = await runProgram([role]);
+      expect(ended).toMatchObject({ code: 2, stdout: '' });
+      expect(ended.stderr).toContain('use --nats nats://host:port');
+    }
+  });
+
+  it('can be stopped while it waits for NATS', async () => {
+    const port = await freePort();
+    const worker = startProgram(['worker', '--nats', `nats://127.0.0.1:${port}`]);
+    await eventually(() => expect(worker.stderr).toContain('waiting for NATS'));
+    worker.child.kill('SIGTERM');
+    expect(await worker.ended).toMatchObject({ code: 0, stdout: '' });
+  });
+
+  it('can be stopped, and then its actors can be read, but not watched', async () => {
+    const home = scratchFolder();
+    const env = { ...quick, TROUPE_HOME: home, TROUPE_PORT: '0' };
+    const running = startProgram(['start', '--json'], { home, env });
+    await ready(running);
+    const locked = await runProgram(['actors', 'list'], { home, env });
+    expect(locked).toMatchObject({ code: 6 });
+    running.child.kill('SIGTERM');
+    await running.ended;
+    const listed = await runProgram(['actors', 'list', '--json'], { home, env });
+    expect(JSON.parse(listed.stdout)).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({ actor: 'default/agent/main', status: 'active' }),
+        expect.objectContaining({ actor: 'default/root/cluster' }),
+      ]),
+    );
+    const watched = await runProgram(['actors', 'watch', 'default/root/cluster'], { home, env });
+    expect(watched).toMatchObject({ code: 2 });
+    expect(watched.stderr).toContain('add --nats');
+  });
+});

@@ -1,0 +1,184 @@
+/**
+ * The message field: Enter sends, Shift+Enter inserts a new line. Images can be pasted, dropped or
+ * picked, and a running answer can be stopped. An unsent draft stays with its conversation.
+ */
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import type { SentImage } from './conversation.ts';
+import { type Draft, draftOf, keepDraft } from './drafts.ts';
+import { IMAGE_TYPES, imageLimits, withFiles } from './images.ts';
+import { strings } from '../strings.ts';
+
+export const Composer = (props: {
+  sessionKey: string;
+  busy: boolean;
+  online: boolean;
+  onSend: (text: string, images: readonly SentImage[]) => void;
+  onStop: () => void;
+}) => {
+  const { busy, online, onStop } = props;
+  const { draft, change, refused, add, clear } = useDraft(props.sessionKey);
+  const { text, images } = draft;
+  const field = useRef<HTMLTextAreaElement>(null);
+  useGrow(field, text);
+  const dropping = useDrop(add);
+  const send = (event?: Event) => {
+    event?.preventDefault();
+    if (text.trim() === '') return;
+    props.onSend(text.trim(), images);
+    clear();
+    field.current?.focus();
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    // In an input method (Vietnamese, Japanese, …) Enter chooses a word.
+    if (event.key === 'Enter' && !event.shiftKey && !event.isComposing) send(event);
+  };
+  return (
+    <form class="composer" onSubmit={send}>
+      <Images images={images} onChange={(left) => change({ images: left })} />
+      <Refusals refused={refused} />
+      {dropping && <p class="drop">{strings.dropHere}</p>}
+      <div class="field">
+        <ImagePicker onFiles={add} />
+        <textarea
+          ref={field}
+          id="message"
+          rows={1}
+          value={text}
+          placeholder={strings.placeholder}
+          aria-label={strings.placeholder}
+          aria-describedby="hint"
+          autoFocus
+          onInput={(event) => change({ text: event.currentTarget.value })}
+          onKeyDown={onKeyDown}
+          onPaste={({ clipboardData }) => add(clipboardData?.files ?? [])}
+        />
+        {busy && <StopButton online={online} onStop={onStop} />}
+        <button type="submit" class="send" disabled={text.trim() === ''}>
+          {strings.send}
+        </button>
+      </div>
+      <p id="hint">{strings.hint}</p>
+    </form>
+  );
+};
+
+const StopButton = ({ online, onStop }: { online: boolean; onStop: () => void }) => (
+  <button type="button" class="stop" aria-keyshortcuts="Escape" onClick={onStop} disabled={!online}>
+    {strings.stop}
+  </button>
+);
+
+/** The draft, stored at every change, and the reason why files were refused. */
+const useDraft = (sessionKey: string) => {
+  const [draft, setDraft] = useState<Draft>(() => draftOf(sessionKey));
+  const [refused, setRefused] = useState<readonly string[]>([]);
+  const latest = useRef(draft);
+  const change = (part: Partial<Draft>) => {
+    latest.current = { ...latest.current, ...part };
+    keepDraft(sessionKey, latest.current);
+    setDraft(latest.current);
+  };
+  const add = async (files: Iterable<File>) => {
+    const added = await withFiles(latest.current.images, files);
+    change({ images: added.images });
+    setRefused(added.refused);
+  };
+  const clear = () => {
+    change({ text: '', images: [] });
+    setRefused([]);
+  };
+  return { draft, change, refused, add: (files: Iterable<File>) => void add(files), clear };
+};
+
+/** The attached images, which can be removed one by one, and their limit. */
+const Images = (props: {
+  images: readonly SentImage[];
+  onChange: (images: readonly SentImage[]) => void;
+}) => {
+  const { images, onChange } = props;
+  if (images.length === 0) return null;
+  return (
+    <>
+      <ul class="images">
+        {images.map((image, at) => (
+          <li key={at}>
+            <img src={`data:${image.mimeType};base64,${image.content}`} alt={image.fileName} />
+            <button
+              type="button"
+              aria-label={strings.removeImage(image.fileName)}
+              onClick={() => onChange(images.filter((each) => each !== image))}
+            >
+              ×
+            </button>
+          </li>
+        ))}
+      </ul>
+      <p class="muted">{imageLimits()}</p>
+    </>
+  );
+};
+
+const Refusals = ({ refused }: { refused: readonly string[] }) =>
+  refused.length === 0 ? null : (
+    <ul class="refused failed" role="alert">
+      {refused.map((why) => (
+        <li key={why}>{why}</li>
+      ))}
+    </ul>
+  );
+
+const ImagePicker = ({ onFiles }: { onFiles: (files: Iterable<File>) => void }) => (
+  <label class="add-images" title={`${strings.addImages}. ${imageLimits()}`}>
+    <span aria-hidden="true">+</span>
+    <input
+      type="file"
+      multiple
+      accept={IMAGE_TYPES}
+      aria-label={strings.addImages}
+      onChange={({ currentTarget }) => {
+        onFiles([...(currentTarget.files ?? [])]);
+        currentTarget.value = '';
+      }}
+    />
+  </label>
+);
+
+/** Files may be dropped anywhere on the page. True while they are dragged over it. */
+const useDrop = (onFiles: (files: Iterable<File>) => void): boolean => {
+  const [over, setOver] = useState(false);
+  const latest = useRef(onFiles);
+  latest.current = onFiles;
+  useEffect(() => {
+    const hasFiles = ({ dataTransfer }: DragEvent) => dataTransfer?.types.includes('Files');
+    const onOver = (event: DragEvent) => {
+      if (!hasFiles(event)) return;
+      event.preventDefault();
+      setOver(true);
+    };
+    const onLeave = ({ relatedTarget }: DragEvent) => relatedTarget === null && setOver(false);
+    const onDrop = (event: DragEvent) => {
+      if (!hasFiles(event)) return;
+      event.preventDefault();
+      setOver(false);
+      latest.current([...(event.dataTransfer?.files ?? [])]);
+    };
+    const listeners = { dragover: onOver, dragleave: onLeave, drop: onDrop } as const;
+    for (const [name, call] of Object.entries(listeners))
+      addEventListener(name, call as EventListener);
+    return () => {
+      for (const [name, call] of Object.entries(listeners))
+        removeEventListener(name, call as EventListener);
+    };
+  }, []);
+  return over;
+};
+
+/** The field grows with its text; the style sheet limits its height. */
+const useGrow = (field: { current: HTMLTextAreaElement | null }, text: string) => {
+  useLayoutEffect(() => {
+    const element = field.current;
+    if (!element) return;
+    element.style.height = 'auto';
+    element.style.height = `${element.scrollHeight}px`;
+  }, [text]);
+};

@@ -1,0 +1,259 @@
+/**
+ * The conversation as a log, oldest first. It stays scrolled to its end unless the user scrolls up.
+ */
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import {
+  activeRun,
+  type Approval,
+  type Conversation,
+  type Ending,
+  type HistoryItem,
+  type Sent,
+} from './conversation.ts';
+import { AgentMessage, ParentLink, SubagentCard } from './agents-talk-view.tsx';
+import { ApprovalCard } from './approval-card.tsx';
+import { ToolCard } from './tool-card.tsx';
+import { type Line, linesOf } from './reading-order.ts';
+import { RichText } from './rich-text.tsx';
+import { strings } from '../strings.ts';
+import type { ToolStep } from './tool-steps.ts';
+
+export type LineActions = {
+  tryAgain(sent: Sent): void;
+  discard(sent: Sent): void;
+  decide(approval: Approval, decision: string): void;
+  /** Sends the text of a failed run again, as a new message. */
+  askAgain(text: string): void;
+};
+
+/** Within this distance the log counts as scrolled to its end. */
+const AT_END_PX = 80;
+
+export const Lines = (props: {
+  conversation: Conversation;
+  online: boolean;
+  actions: LineActions;
+}) => {
+  const { conversation, online, actions } = props;
+  const lines = linesOf(conversation);
+  const { box, atEnd, toEnd } = useStayAtEnd(lines, conversation.outbox.at(-1)?.runId);
+  const mine = conversation.outbox.filter(({ state }) => state === 'accepted').length;
+  const others = Math.max(0, conversation.pending - mine);
+  return (
+    <main ref={box}>
+      <ol class="log" role="log" aria-label={strings.conversation} aria-live="polite">
+        {conversation.parent !== undefined && <ParentLink parent={conversation.parent} />}
+        {conversation.hasMore && <li class="note">{strings.earlier}</li>}
+        {conversation.loaded && lines.length === 0 && <li class="note empty">{strings.empty}</li>}
+        {lines.map((line) => (
+          <LineView
+            key={line.key}
+            line={line}
+            conversation={conversation}
+            online={online}
+            actions={actions}
+          />
+        ))}
+        {conversation.approvals.map((approval) => (
+          <ApprovalCard
+            key={approval.id}
+            approval={approval}
+            online={online}
+            onDecide={(decision) => actions.decide(approval, decision)}
+          />
+        ))}
+        {others > 0 && <li class="note">{strings.othersWaiting(others)}</li>}
+      </ol>
+      {!atEnd && (
+        <button type="button" class="to-end" onClick={toEnd} aria-label={strings.newest}>
+          ↓
+        </button>
+      )}
+    </main>
+  );
+};
+
+/**
+ * The user's message of a run. Undefined if no user sent one, or if it had images, which are not
+ * stored.
+ */
+const messageIn = (now: Conversation, runId: string | undefined): string | undefined => {
+  const said = now.history.find((item) => item.runId === runId && item.role === 'user');
+  if (said === undefined) return now.outbox.find((sent) => sent.runId === runId)?.text;
+  return said.origin || said.images ? undefined : said.text;
+};
+
+const stepOf = (item: HistoryItem, key: string): ToolStep => {
+  const { name = '', failed = false, about = '', args = '', text, startedAt, endedAt } = item;
+  return {
+    callId: key,
+    name,
+    state: failed ? 'failed' : 'done',
+    about,
+    args,
+    result: text,
+    ...(startedAt === undefined ? {} : { startedAt }),
+    ...(endedAt === undefined ? {} : { endedAt }),
+  };
+};
+
+const lastRunOf = ({ history, live }: Conversation): string | undefined =>
+  live.findLast(({ torso }) => !torso)?.runId ?? history.at(-1)?.runId;
+
+const LineView = (props: {
+  line: Line;
+  conversation: Conversation;
+  online: boolean;
+  actions: LineActions;
+}) => {
+  const { line, conversation, online, actions } = props;
+  /** Only for the last one: later messages may depend on it. */
+  const askAgain = (runId: string | undefined) => {
+    const text = runId === lastRunOf(conversation) ? messageIn(conversation, runId) : undefined;
+    return text === undefined || activeRun(conversation) ? undefined : () => actions.askAgain(text);
+  };
+  switch (line.kind) {
+    case 'history': {
+      const { role, text, images, end, origin } = line.item;
+      if (origin) return <AgentMessage origin={origin} text={text} />;
+      if (role === 'user') return <Message from="user" text={text} images={images ?? 0} />;
+      if (role === 'marker') return <li class="note marker">{text}</li>;
+      if (role === 'tool') {
+        return <ToolCard step={stepOf(line.item, line.key)} />;
+      }
+      if (end) return <End end={end} onAskAgain={askAgain(line.item.runId)} />;
+      return text === '' ? null : <Message from="agent" text={text} />;
+    }
+    case 'subagent':
+      return <SubagentCard subagent={line.subagent} />;
+    case 'sent':
+      return <SentView sent={line.sent} queued={line.queued} online={online} actions={actions} />;
+    case 'aside': {
+      const { text, answer, failed } = line.aside;
+      return (
+        <>
+          <Message from="user" text={text} />
+          <li class={`note aside ${failed ? 'failed' : ''}`}>{answer}</li>
+        </>
+      );
+    }
+    case 'live': {
+      const { text, tools, done, end } = line.run;
+      const silent = text === '' && !done;
+      return (
+        <>
+          {tools.map((step) => (
+            <ToolCard key={step.callId} step={step} />
+          ))}
+          {(text !== '' || silent) && <Message from="agent" text={text} busy={!done} />}
+          {end && <End end={end} onAskAgain={askAgain(line.run.runId)} />}
+        </>
+      );
+    }
+  }
+};
+
+const Message = (props: {
+  from: 'user' | 'agent';
+  text: string;
+  busy?: boolean;
+  images?: number;
+}) => {
+  const { from, text, busy = false, images = 0 } = props;
+  return (
+    // A screen reader reads it when it is complete, not while it grows.
+    <li class={`message ${from}`} aria-busy={busy} aria-live={busy ? 'off' : undefined}>
+      <span class="hidden">{from === 'user' ? strings.you : strings.agent}: </span>
+      {from === 'user' ? <div class="plain">{text}</div> : <RichText text={text} />}
+      {images > 0 && <small>{strings.images(images)}</small>}
+      {busy && (
+        <span class={text === '' ? 'dots' : 'caret'} role="img" aria-label={strings.thinking}>
+          <i />
+          <i />
+          <i />
+        </span>
+      )}
+    </li>
+  );
+};
+
+const SentView = (props: {
+  sent: Sent;
+  queued: boolean;
+  online: boolean;
+  actions: LineActions;
+}) => {
+  const { sent, queued, online, actions } = props;
+  const status =
+    sent.state === 'sending'
+      ? online
+        ? strings.sending
+        : strings.waitingToSend
+      : queued
+        ? strings.queued
+        : undefined;
+  return (
+    <>
+      <Message from="user" text={sent.text} images={sent.images?.length ?? 0} />
+      {status && <li class="note of-user">{status}</li>}
+      {sent.state === 'failed' && (
+        <li class="note of-user failed">
+          <span role="alert">
+            {strings.notSent}: {sent.error}
+          </span>
+          <button type="button" onClick={() => actions.tryAgain(sent)}>
+            {strings.tryAgain}
+          </button>
+          <button type="button" onClick={() => actions.discard(sent)}>
+            {strings.discard}
+          </button>
+        </li>
+      )}
+    </>
+  );
+};
+
+const End = ({ end, onAskAgain }: { end: Ending; onAskAgain?: (() => void) | undefined }) => {
+  const what = end.how === 'timeout' ? strings.timedOut : strings.failed;
+  return (
+    <li class={`note ${end.how === 'aborted' ? '' : 'failed'}`}>
+      {end.how === 'aborted' ? (
+        strings.stopped
+      ) : (
+        <span role="alert">
+          {what}: {end.message || strings.unknownError}
+        </span>
+      )}
+      {onAskAgain && (
+        <button type="button" class="quiet" onClick={onAskAgain}>
+          {strings.askAgain}
+        </button>
+      )}
+    </li>
+  );
+};
+
+/**
+ * Scrolls to the end after a change, unless the user has scrolled up. Always scrolls after the
+ * user's own message, which `written` identifies.
+ */
+const useStayAtEnd = (changed: unknown, written: string | undefined) => {
+  const box = useRef<HTMLElement>(null);
+  const [atEnd, setAtEnd] = useState(true);
+  const toEnd = () => box.current?.scrollTo({ top: box.current.scrollHeight });
+  useEffect(() => {
+    const element = box.current;
+    if (!element) return;
+    const look = () =>
+      setAtEnd(element.scrollHeight - element.scrollTop - element.clientHeight < AT_END_PX);
+    element.addEventListener('scroll', look, { passive: true });
+    return () => element.removeEventListener('scroll', look);
+  }, []);
+  useLayoutEffect(() => {
+    if (atEnd) toEnd();
+  }, [changed, atEnd]);
+  useLayoutEffect(() => {
+    if (written !== undefined) toEnd();
+  }, [written]);
+  return { box, atEnd, toEnd };
+};
