@@ -14,6 +14,7 @@ import { type Database, open } from 'lmdb';
 import { type AnyActorScope, createEmptyActor, transition } from 'xstate';
 import { decode, encode } from '../../protocols/codec.ts';
 import type { Meta } from '../../protocols/statechart.ts';
+import { HEADER_BYTES } from '../../runtime/shard/commit/record-format.ts';
 import { encodeMail } from '../../runtime/shard/commit/records.ts';
 import { initialState, save } from '../../runtime/statechart/host.ts';
 import { counterMachine } from './counter.ts';
@@ -58,7 +59,7 @@ export async function rawCosts(folder: string, { milliseconds }: RawTime): Promi
   const bytes = { message: mail.length, journal: row + TURN_BYTES, row };
   const cost = (call: () => unknown) => costOf(call, milliseconds);
   return {
-    decodeUs: cost(() => decode(mail)),
+    decodeUs: cost(() => decode(mail, HEADER_BYTES)),
     transitionUs: cost(() => counterMachine.transition(snapshot as never, event, scope as never)),
     publicTransitionUs: cost(() => transition(counterMachine, snapshot as never, event)),
     encodeUs: cost(() => encode(save(live))),

@@ -4,11 +4,11 @@
  */
 import { join } from 'node:path';
 import { type Address, shardOf } from '../../protocols/address.ts';
-import { decode } from '../../protocols/codec.ts';
 import { Listener } from '../../cli/cluster/cluster-link.ts';
 import { viewOf } from '../../cli/cluster/cluster-view.ts';
 import type { SessionEntry } from '../../protocols/session.ts';
 import { journalSubject } from '../../protocols/subjects.ts';
+import { decodeCell } from '../../runtime/cell-record.ts';
 import { openNats, type Store } from '../../runtime/index.ts';
 import { openLmdbStore } from '../../runtime/log/lmdb.ts';
 import { inspectActor } from '../../runtime/reads.ts';
@@ -39,7 +39,7 @@ const entriesIn =
 export async function openDead(data: string): Promise<Stored> {
   const store = await openLmdbStore({ path: join(data, 'store'), durability: 'process' });
   const cell = await store.log.readLast('cell.local');
-  const { shards } = decode<{ shards: number }>(cell!.bytes);
+  const { shards } = decodeCell<{ shards: number }>(cell!);
   return {
     stateOf: async (actor) => inspectActor(store.state, shards, actor)?.value,
     contextOf: async (actor) => inspectActor(store.state, shards, actor)?.context,
