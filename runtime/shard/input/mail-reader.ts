@@ -36,7 +36,8 @@ export class MailReader {
   readonly #onInputs: () => void;
   readonly #onCorrupt: (error: unknown) => void;
   readonly #follow: Follow;
-  #queue: MailInput[] = [];
+  /** inputs before `#at` are taken, and no longer referenced */
+  #queue: (MailInput | undefined)[] = [];
   #at = 0;
   #asking = false;
   #closed = false;
@@ -69,8 +70,8 @@ export class MailReader {
   take(): MailInput | undefined {
     const input = this.#queue[this.#at];
     if (input === undefined) return undefined;
-    this.#at++;
-    if (this.#at >= 1024) {
+    this.#queue[this.#at++] = undefined;
+    if (this.#at === this.#queue.length || this.#at >= 1024) {
       this.#queue = this.#queue.slice(this.#at);
       this.#at = 0;
     }
