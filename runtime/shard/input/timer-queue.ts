@@ -20,6 +20,8 @@ type Entry = { readonly due: number; readonly id: string };
 export const HORIZON_MS = 600_000;
 /** Rows loaded at once; more of one horizon are loaded when these have fired. */
 const LOADED_MAX = 10_000;
+/** Cancelled timers are looked for when the heap has this size, and whenever it has doubled. */
+const SWEEP_MIN = 512;
 
 export class TimerQueue {
   readonly #fold: Fold;
@@ -27,6 +29,7 @@ export class TimerQueue {
   readonly #now: () => number;
   readonly #onDue: () => void;
   #heap: Entry[] = [];
+  #sweepAt = SWEEP_MIN;
   /** rows with a later due time are not in the heap */
   #horizon = 0;
   #cancel: (() => void) | undefined;
@@ -59,7 +62,13 @@ export class TimerQueue {
   arm(due: number, id: string): void {
     if (due > this.#horizon) return;
     this.#push({ due, id });
+    if (this.#heap.length >= this.#sweepAt) this.#sweep();
     this.#schedule();
+  }
+
+  /** Timers in memory, cancelled ones included. */
+  get size(): number {
+    return this.#heap.length;
   }
 
   /** Ids of timers that are due at `now`, the time of the group, oldest first, at most `max`. */
@@ -98,6 +107,17 @@ export class TimerQueue {
       // taken.
       this.#schedule();
     });
+  }
+
+  /**
+   * Removes timers without a row. Most timers of a busy shard are time limits that are cancelled
+   * long before they are due.
+   */
+  #sweep(): void {
+    const rest = this.#heap.filter(({ id }) => this.#fold.get(TABLE.timer, id) !== undefined);
+    // A sorted list is a heap.
+    this.#heap = rest.sort((a, b) => (before(a, b) ? -1 : 1));
+    this.#sweepAt = Math.max(SWEEP_MIN, 2 * rest.length);
   }
 
   #push(entry: Entry): void {
