@@ -10,8 +10,10 @@ import { decodeKept } from './shard/commit/records.ts';
 import type { TranscriptEntry, Transcripts } from './system.ts';
 
 const READ_MAX = 1_000;
-/** Encoded bytes of the entries that are kept decoded, all transcripts together. */
+/** Size of the entries that are kept decoded, all transcripts together. */
 const CACHE_BYTES_MAX = 16 * 2 ** 20;
+/** Counted per entry in addition to its encoded bytes: its objects, its keys, its id in the set. */
+const ENTRY_OVERHEAD_BYTES = 600;
 
 /** The beginning of one transcript, without a gap. */
 type Cached = {
@@ -87,15 +89,16 @@ export class LogTranscripts implements Transcripts {
   }
 }
 
-/** Adds one entry unless its id is known: relays may store one twice (D6). Answers its bytes. */
+/** Adds one entry unless its id is known: relays may store one twice (D6). Answers its size. */
 function append(cached: Cached, { position, bytes }: LogEntry): number {
   const { id, event } = decodeKept(bytes, position);
   cached.next = position + 1;
   if (cached.ids.has(id)) return 0;
   cached.ids.add(id);
   cached.entries.push({ position, at: event['at'] as number, entry: event['entry'] as Message });
-  cached.bytes += bytes.length;
-  return bytes.length;
+  const size = bytes.length + ENTRY_OVERHEAD_BYTES;
+  cached.bytes += size;
+  return size;
 }
 
 /** Index of the first entry at or behind a position. */
