@@ -1,6 +1,6 @@
 /**
- * Agents that write to each other and hand work on, in a whole troupe with the offline model: what
- * the calling model reads, what the others did, and what people are told.
+ * Conversations and subagents between agents in a whole installation with the offline model: what
+ * the calling model reads, what the other agents did, and which messages users receive.
  */
 import { expect, it } from 'vitest';
 import type { ConversationRow } from '../../protocols/conversation.ts';
@@ -20,7 +20,7 @@ const crew = (main: object = {}, more: object = {}) => ({
 });
 
 type Said = Record<string, unknown>;
-/** What the tools of a run answered, in order. */
+/** The results of a run's tool calls, in order. */
 async function results(troupe: Installation, key: string, runId?: string): Promise<Said[]> {
   const entries = await troupe.transcript(key);
   return entries
@@ -34,7 +34,7 @@ async function results(troupe: Installation, key: string, runId?: string): Promi
 const rowsOf = <Row>({ system }: Installation, index: string): Row[] =>
   system.index.list<Row>(index, 'default').map(({ value }) => value);
 
-/** Waits until no subagent and no conversation goes on. */
+/** Waits until no subagent and no conversation is active. */
 const settled = (troupe: Installation) =>
   eventually(() => {
     const conversations = rowsOf<ConversationRow>(troupe, CONVERSATIONS_INDEX);
@@ -60,7 +60,7 @@ it('agents reply to each other for the requested number of turns', async () => {
   await troupe.run(MAIN, 'ask coder: what do you think of tea? [[turns:3]]');
   const { conversations } = await settled(troupe);
   const [{ turns } = { turns: [] }] = conversations;
-  // the fourth says that it wants no more
+  // the fourth reply ends the conversation
   expect(turns.map(({ turn, skipped = false }) => [turn, skipped])).toEqual([
     [0, false],
     [1, false],
@@ -128,13 +128,13 @@ it('subagents work concurrently, and one summary contains their results', async 
   await troupe.run(MAIN, labels.map(call).join(' and '));
   const { subagents } = await settled(troupe);
   expect(subagents.map(({ status }) => status)).toEqual(labels.map(() => 'completed'));
-  const told = await eventually(async () => {
+  const ended = await eventually(async () => {
     const entries = await troupe.transcript(MAIN);
     const texts = entries.flatMap((one) => (one.type === 'assistant' ? [one.text] : [])).join('\n');
     for (const label of labels) expect(texts).toContain(`- ${label}: ${label} is done`);
     return texts;
   });
-  for (const label of labels) expect(told.split(`- ${label}:`)).toHaveLength(2);
+  for (const label of labels) expect(ended.split(`- ${label}:`)).toHaveLength(2);
 });
 
 it('an agent without configuration can be started where the configuration allows any agent', async () => {

@@ -1,7 +1,7 @@
 /**
- * What a run does when one model, or one request, does not suffice, by each provider's real SDK:
- * the next model of the chain answers, a conversation that is too long is shortened and the call
- * made again, and a ceiling really stops.
+ * A run for which one model or one request does not suffice, over each provider's real SDK: it
+ * fails over to the next model, compacts a conversation that is too long and repeats the call, and
+ * stops at a limit.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -49,15 +49,15 @@ describe.each(APIS)('a chain of models that begins on %s', (api) => {
       });
       first.script(FIRST_FAILS[what]!);
       second.otherwise(shapes.text);
-      const told = await troupe.run(SESSION, 'what is it?');
+      const ended = await troupe.run(SESSION, 'what is it?');
       const model = `second/${MODELS[next]}`;
-      expect(told.row).toMatchObject({ status: 'ok', text: TEXT, model });
-      expect(told.answers).toMatchObject([{ text: TEXT, model }]);
-      // what the first had told is taken back
-      expect(told.watched).toEqual([TEXT]);
+      expect(ended.row).toMatchObject({ status: 'ok', text: TEXT, model });
+      expect(ended.answers).toMatchObject([{ text: TEXT, model }]);
+      // the text of the first model is withdrawn
+      expect(ended.watched).toEqual([TEXT]);
       expect(first.requests).toHaveLength(1);
       expect(second.requests).toHaveLength(1);
-      expect(told.row.usage).toMatchObject({ inputTokens: 11, outputTokens: 7 });
+      expect(ended.row.usage).toMatchObject({ inputTokens: 11, outputTokens: 7 });
     },
   );
 });
@@ -98,13 +98,13 @@ it('a chain whose models are all overloaded is retried, and the first available 
     server.script(shapes.overload);
     server.otherwise(shapes.text);
   }
-  const told = await troupe.run(SESSION, 'what is it?');
-  expect(told.row).toMatchObject({ status: 'ok', text: TEXT });
-  expect(told.answers).toHaveLength(1);
+  const ended = await troupe.run(SESSION, 'what is it?');
+  expect(ended.row).toMatchObject({ status: 'ok', text: TEXT });
+  expect(ended.answers).toHaveLength(1);
   expect(first.requests.length + second.requests.length).toBe(3);
 });
 
-/** How each provider says that a request is too long: status, kind, words. */
+/** How each provider reports that a request is too long: status, type, message. */
 const TOO_LONG: Readonly<Record<ServedApi, Plan>> = {
   'anthropic-messages': {
     kind: 'refuse',
@@ -153,29 +153,30 @@ describe.each(APIS)('a conversation that is too long on %s', (api) => {
     });
     for (const n of [1, 2, 3]) await troupe.run(SESSION, `Ann: tea number ${n}, please`);
     const before = troupe.sessionRow(SESSION)!.usage;
-    const told = await troupe.run(SESSION, 'the last straw');
+    const ended = await troupe.run(SESSION, 'the last straw');
 
-    expect(told.row).toMatchObject({ status: 'ok', text: TEXT });
-    const types = told.entries.map(({ type }) => type);
+    expect(ended.row).toMatchObject({ status: 'ok', text: TEXT });
+    const types = ended.entries.map(({ type }) => type);
     expect(types).toEqual(['user', 'compaction', 'assistant', 'run.end']);
-    const summary = told.entries.find(({ type }) => type === 'compaction');
+    const summary = ended.entries.find(({ type }) => type === 'compaction');
     expect(summary).toMatchObject({ summary: expect.stringContaining('spoke of tea') as string });
-    const phases = told.events.flatMap((one) => (one.stream === 'compaction' ? [one] : []));
+    const phases = ended.events.flatMap((one) => (one.stream === 'compaction' ? [one] : []));
     expect(phases).toMatchObject([
       { phase: 'start', call: 0, willRetry: true },
       { phase: 'end', call: 0, willRetry: true },
     ]);
 
-    // the model that answered saw the summary, the message, and nothing of what it stands for
+    // the model that answered read the summary and the message, but not the messages that the
+    // summary replaces
     const answered = bodyOf(server.requests.at(-1)!);
     expect(answered).toContain('They spoke of tea.');
     expect(answered).toContain('the last straw');
     expect(answered).not.toContain('tea number 1');
     expect(answered).toContain('rule-4711');
 
-    // two calls of the compaction and one that answered; the one that was refused costs nothing
+    // two calls of the compaction and one that answered; the refused call costs nothing
     const cost = (3 * (11 * PRICE.input + 7 * PRICE.output)) / 1e6;
-    expect(told.row.usage).toEqual({
+    expect(ended.row.usage).toEqual({
       inputTokens: 33,
       outputTokens: 21,
       costUsd: expect.closeTo(cost, 12) as number,

@@ -1,4 +1,4 @@
-/** Blocks by the configuration, as a client of the gateway receives them from an agent at work. */
+/** Blocks as configured, as a client of the gateway receives them while an agent answers. */
 import { expect, it, onTestFinished } from 'vitest';
 import { connected, MAIN } from '../channels/gateway/client.ts';
 import { problemsOf } from '../runtime/config/folder.ts';

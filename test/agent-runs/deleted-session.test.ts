@@ -1,4 +1,7 @@
-/** A session that is deleted in a whole troupe: its list, its rows, and who writes to it later. */
+/**
+ * A deleted session in a whole installation: the list of sessions, its rows, and messages to it
+ * afterwards.
+ */
 import { expect, it, onTestFinished } from 'vitest';
 import { sessionAddress } from '../../actors/index.ts';
 import { eventually } from '../runtime/eventually.ts';
@@ -31,8 +34,8 @@ it('leaves the list; a later message starts a new session without its history', 
   await troupe.run(MAIN, 'my colour is vermilion');
   const before = troupe.sessionRow(MAIN)!;
   await deleted(troupe);
-  const told = await troupe.run(MAIN, 'what is my colour?');
-  expect(told.row).toMatchObject({ status: 'ok', text: 'Which one?' });
+  const ended = await troupe.run(MAIN, 'what is my colour?');
+  expect(ended.row).toMatchObject({ status: 'ok', text: 'Which one?' });
   const body = JSON.stringify(server.requests[1]?.body);
   expect(body).toContain('what is my colour?');
   expect(body).not.toContain('vermilion');
@@ -40,7 +43,7 @@ it('leaves the list; a later message starts a new session without its history', 
   const after = troupe.sessionRow(MAIN)!;
   expect(after.sessionId).not.toBe(before.sessionId);
   expect(after.usage).toEqual(before.usage);
-  // the transcript stays for people
+  // the transcript stays readable for users
   expect(JSON.stringify(await troupe.transcript(MAIN))).toContain('vermilion');
   await troupe.run(MAIN, 'a green one');
   expect(JSON.stringify(server.requests[2]?.body)).toContain('what is my colour?');

@@ -1,7 +1,7 @@
 /**
- * One whole troupe for a test: `startTroupe` with a configuration file, as a person has it, and
- * models behind the providers' real SDKs. Messages go to the real session actors; what a person
- * sees is read from the live events, the rows and the transcript, and judged by told.ts.
+ * One whole installation for a test: `startTroupe` with a configuration file, as users have it, and
+ * models behind the providers' real SDKs. Messages go to the real session actors. What a user sees
+ * is read from the live events, the rows and the transcript, and checked by published-events.ts.
  */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -25,12 +25,12 @@ import { scratchFolder, write } from '../runtime/config/folder.ts';
 import { eventually } from '../runtime/eventually.ts';
 import type { ServedApi } from '../servers/model-server.ts';
 import type { ScriptedServer } from '../servers/scripted-server.ts';
-import { checkedRun, type Told } from './published-events.ts';
+import { checkedRun, type EndedRun } from './published-events.ts';
 
 const TENANT = 'default';
 const PERSON = { sub: 'ada', roles: ['operator'] };
 
-/** A model of each protocol that its SDK and its server know. */
+/** A model of each protocol that both its SDK and its server accept. */
 export const MODELS: Readonly<Record<ServedApi, string>> = {
   'anthropic-messages': 'claude-sonnet-5-5',
   'openai-responses': 'gpt-5.5',
@@ -38,7 +38,7 @@ export const MODELS: Readonly<Record<ServedApi, string>> = {
   'google-generative-ai': 'gemini-3.1-pro-preview',
 };
 
-/** US dollars per million tokens, of every model of these tests. */
+/** US dollars per million tokens, for every model of these tests. */
 export const PRICE = { input: 2, output: 10 };
 
 /** An entry of `models.providers` for a server of a test. */
@@ -52,19 +52,21 @@ export const providerOf = (api: ServedApi, { baseUrl }: ScriptedServer, model: o
 export type Installation = {
   readonly url: string;
   readonly system: System;
-  /** before the test is over */
+  /** stops the installation before the end of the test */
   stop(): Promise<void>;
-  /** the folder of an agent's workspace, which is there; default the agent `main` */
+  /** the existing folder of an agent's workspace; default: the agent `main` */
   workspace(agentId?: string): string;
   /** Sends a message; resolves when it is accepted. */
   send(sessionKey: string, text: string, more?: Partial<SessionReceive>): Promise<string>;
   /** Waits for the end of a run that was sent. */
   rowAtEnd(runId: string): Promise<RunRow>;
-  /** Waits for the end of a run that was sent and began, and judges all that was told of it. */
-  end(sessionKey: string, runId: string): Promise<Told>;
+  /**
+   * Waits for the end of a run that was started, and checks everything that was published about it.
+   */
+  end(sessionKey: string, runId: string): Promise<EndedRun>;
   /** both */
-  run(sessionKey: string, text: string, more?: Partial<SessionReceive>): Promise<Told>;
-  /** all that was told live in a session so far, oldest first */
+  run(sessionKey: string, text: string, more?: Partial<SessionReceive>): Promise<EndedRun>;
+  /** all events that were published in a session so far, oldest first */
   events(sessionKey: string): readonly RunEvent[];
   transcript(sessionKey: string): Promise<readonly SessionEntry[]>;
   sessionRow(sessionKey: string): SessionRow | undefined;
@@ -74,11 +76,11 @@ export type Installation = {
 type InstallOptions = {
   readonly config: object;
   readonly files?: Readonly<Record<string, string>>;
-  /** the data folder, for a troupe that comes back; default one of its own */
+  /** the data folder, for an installation that is started again; default: a new one */
   readonly data?: string;
 };
 
-/** It is stopped when the test is over. */
+/** It is stopped at the end of the test. */
 export async function install({
   config,
   files = {},
@@ -102,7 +104,7 @@ export async function install({
 
 type Watched = Pick<Installation, 'events'>;
 
-/** Begins to listen to every session; a test hears a session from its first event on. */
+/** Subscribes to every session. A test receives the events of a session from the first one on. */
 function watch(system: System): Watched {
   const heard = new Map<string, RunEvent[]>();
   const listen = (sessionKey: string) => {
@@ -150,9 +152,9 @@ function talking(
     const facts = await eventually(async () => {
       const entries = (await transcript(sessionKey)).filter((one) => one.runId === runId);
       expect(entries.at(-1)?.type).toBe('run.end');
-      const told = events(sessionKey).filter((one) => one.runId === runId);
-      expect(told.at(-1)).toMatchObject({ stream: 'lifecycle' });
-      return { row, entries, events: told };
+      const ended = events(sessionKey).filter((one) => one.runId === runId);
+      expect(ended.at(-1)).toMatchObject({ stream: 'lifecycle' });
+      return { row, entries, events: ended };
     });
     return checkedRun(facts);
   };

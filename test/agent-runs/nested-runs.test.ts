@@ -1,6 +1,6 @@
 /**
- * Runs that wait for other runs of the same agent, where there is one place only: they end, since
- * what they led to takes no place.
+ * Runs that wait for other runs of the same agent where only one slot exists. They end, because a
+ * run that another run started needs no slot.
  */
 import { expect, it } from 'vitest';
 import type { AgentRow } from '../../protocols/agent.ts';
@@ -9,7 +9,7 @@ import { install } from './installation.ts';
 const MAIN = 'agent:main:main';
 const WEB = 'agent:main:web';
 
-/** One run at once, of the agent and of all agents. */
+/** One run at a time, per agent and for all agents. */
 const NARROW = { agents: { maxConcurrent: 1, defaults: { runsMax: 1 } } };
 
 it('lets a run wait for an answer of its own agent', { timeout: 90_000 }, async () => {
@@ -29,7 +29,7 @@ it('lets a run wait for a subagent of its own agent', { timeout: 90_000 }, async
   expect(row).toMatchObject({ waiting: 0 });
 });
 
-/** A run of the main session that makes one call, and what the call gave. */
+/** A run of the main session with one tool call, and the result of the call. */
 async function callOf(troupe: Awaited<ReturnType<typeof install>>, tool: string, args: object) {
   const runId = await troupe.send(MAIN, `call ${tool} ${JSON.stringify(args)}`);
   const row = await troupe.rowAtEnd(runId);

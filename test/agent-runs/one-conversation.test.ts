@@ -1,6 +1,6 @@
 /**
- * One conversation over several providers, keys, images and messages of its own, by their real
- * SDKs: what one provider wrote is taken by the next, and nothing is said twice.
+ * One conversation over several providers, keys, images and messages that the agent sends itself,
+ * over their real SDKs. Each provider accepts what another one wrote, and no message is sent twice.
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -25,7 +25,7 @@ const wants = (...calls: { id: string; name: string; args: object }[]): Plan => 
   deltas: ['I look. '],
   calls,
 });
-/** The smallest PNG there is. */
+/** The smallest valid PNG. */
 const DOT =
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 
@@ -41,16 +41,17 @@ it('moves between providers with all its reasoning, calls and results', async ()
   for (let round = 0; round < 2 * APIS.length; round++) {
     const at = round % APIS.length;
     const calls = [1, 2].map((n) => ({
-      // Anthropic and OpenAI never use an id twice; servers of open models begin anew each time
+      // Anthropic and OpenAI never use an id twice; servers of open models count from the start
+      // each time
       id: at < 2 ? `call_${round}_${n}` : `call_${n}`,
       name: 'calculate',
       args: { expression: `${round}+${n}` },
     }));
     servers[at]!.script(wants(...calls), says(`Answer ${round}.`));
     const model = `p${at}/${MODELS[APIS[at]!]}`;
-    const told = await troupe.run(MAIN, `question ${round}`, { model });
-    expect(told.row).toMatchObject({ status: 'ok', text: `Answer ${round}.`, model });
-    expect(told.results.map(({ result }) => result)).toEqual([`${round + 1}`, `${round + 2}`]);
+    const ended = await troupe.run(MAIN, `question ${round}`, { model });
+    expect(ended.row).toMatchObject({ status: 'ok', text: `Answer ${round}.`, model });
+    expect(ended.results.map(({ result }) => result)).toEqual([`${round + 1}`, `${round + 2}`]);
   }
   const last = JSON.stringify(servers.at(-1)!.requests.at(-1)?.body);
   for (let round = 0; round < 2 * APIS.length; round++) expect(last).toContain(`question ${round}`);
@@ -67,9 +68,9 @@ it.each(APIS)('an image of a user, and one that a tool read, reach %s', async (a
   const images = [{ mimeType: 'image/png' as const, data: DOT }];
   expect((await troupe.run(MAIN, 'what is it?', { images })).row.text).toBe('A dot.');
   expect(JSON.stringify(server.requests[0]?.body)).toContain(DOT);
-  const told = await troupe.run(MAIN, 'and in dot.png?');
-  expect(told.row).toMatchObject({ status: 'ok', text: 'A dot, too.' });
-  expect(told.results).toMatchObject([{ isError: false, images: [{ mimeType: 'image/png' }] }]);
+  const ended = await troupe.run(MAIN, 'and in dot.png?');
+  expect(ended.row).toMatchObject({ status: 'ok', text: 'A dot, too.' });
+  expect(ended.results).toMatchObject([{ isError: false, images: [{ mimeType: 'image/png' }] }]);
   const shown = JSON.stringify(server.requests[2]?.body).split(DOT).length - 1;
   expect(shown).toBe(2);
 });
@@ -81,10 +82,10 @@ it('text of the message tool is in the conversation, and the reply does not repe
   });
   const message = { id: 'call_1', name: 'message', args: { text: 'I am on it, Ann!' } };
   server.script({ kind: 'answer', calls: [message] }, says('I am on it,  Ann!'));
-  const told = await troupe.run(MAIN, 'will you?');
-  expect(told.results).toMatchObject([{ isError: false, sent: [{ text: 'I am on it, Ann!' }] }]);
-  expect(told.row).toMatchObject({ status: 'ok', text: '', messages: 1 });
-  expect(told.events.filter(({ stream }) => stream === 'message')).toMatchObject([
+  const ended = await troupe.run(MAIN, 'will you?');
+  expect(ended.results).toMatchObject([{ isError: false, sent: [{ text: 'I am on it, Ann!' }] }]);
+  expect(ended.row).toMatchObject({ status: 'ok', text: '', messages: 1 });
+  expect(ended.events.filter(({ stream }) => stream === 'message')).toMatchObject([
     { text: 'I am on it, Ann!' },
   ]);
 });
@@ -100,9 +101,9 @@ it('a refused key is replaced by the next one and not tried again', async () => 
   const troupe = await install({ config: { models: { providers: { p: entry } } } });
   server.otherwise(says('Yes.'));
   for (const n of [1, 2]) {
-    const told = await troupe.run(MAIN, `are you there? ${n}`);
-    expect(told.row).toMatchObject({ status: 'ok', text: 'Yes.' });
-    expect(JSON.stringify(told)).not.toMatch(/the-(good|bad)-key/);
+    const ended = await troupe.run(MAIN, `are you there? ${n}`);
+    expect(ended.row).toMatchObject({ status: 'ok', text: 'Yes.' });
+    expect(JSON.stringify(ended)).not.toMatch(/the-(good|bad)-key/);
   }
   expect(server.requests).toHaveLength(3);
 });

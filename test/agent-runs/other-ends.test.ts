@@ -1,7 +1,7 @@
 /**
- * Ways to end that are no answer, with a model behind a real SDK: stopped by a person, by its time,
- * by a ceiling, by a newer message; and a process that goes in the middle and comes back. Each run
- * has one end, and nothing of it goes on.
+ * Runs that end without an answer, with a model behind a real SDK: aborted by a user, by a time-
+ * out, by a limit, by a newer message; and a process that is restarted in the middle. Each run ends
+ * once, and nothing of it continues.
  */
 import { expect, it, onTestFinished } from 'vitest';
 import { sessionAddress } from '../../actors/index.ts';
@@ -104,7 +104,7 @@ it('a model that repeats itself gets a warning, and is stopped when it continues
 const CEILINGS: readonly [string, object, number][] = [
   ['turnsMax', { turnsMax: 3 }, 3],
   ['tokensPerRun', { tokensPerRun: 36 }, 2],
-  // 92 millionths of a dollar each call
+  // each call costs 92 millionths of a dollar
   ['costPerRunUsd', { costPerRunUsd: 0.0002 }, 3],
   ['tokensPerSession', { tokensPerSession: 54 }, 3],
 ];
@@ -135,7 +135,7 @@ it('a run continues after its process restarted, and its answer is streamed from
   server.script({ kind: 'answer', deltas: ['I look. '], calls: [call] }, stall);
   const runId = await troupe.send(MAIN, 'what is it?');
   await eventually(() => expect(JSON.stringify(troupe.events(MAIN))).toContain('about it'));
-  // overloaded until somebody watches
+  // overloaded until a client subscribes
   let watched = false;
   server.otherwise(() => (watched ? says('It is 42.') : shapes.overload));
   await troupe.stop();
@@ -149,8 +149,8 @@ it('a run continues after its process restarted, and its answer is streamed from
     return found;
   });
   expect(row).toMatchObject({ runId, status: 'ok', text: 'It is 42.' });
-  const told = again.events(MAIN).filter((event) => event.stream === 'assistant');
-  expect(told[0]).toMatchObject({ call: 1, offset: 0 });
+  const ended = again.events(MAIN).filter((event) => event.stream === 'assistant');
+  expect(ended[0]).toMatchObject({ call: 1, offset: 0 });
   // the tool's result was committed: it does not run again
   await eventually(async () => {
     const types = (await again.transcript(MAIN)).map(({ type }) => type);

@@ -1,6 +1,6 @@
 /**
- * What a person at a plain WebSocket client sees of an agent at work: deltas that make up the
- * answer, the question about a command, one final, and the same from another connection.
+ * What a user with a plain WebSocket client sees of a run: deltas that make up the answer, the
+ * approval of a command, one final event, and the same over another connection.
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -21,7 +21,7 @@ const opened = async () => {
   return { server, troupe, client: await enter(troupe) };
 };
 
-/** Every frame that it sees is judged by the published protocol package. */
+/** Every received frame is validated with the published protocol package. */
 const enter = async (troupe: { url: string }): Promise<Client> => {
   const client = await connected(troupe, {
     scopes: ['operator.admin', 'operator.read', 'operator.write', 'operator.approvals'],

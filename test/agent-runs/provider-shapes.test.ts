@@ -1,12 +1,12 @@
 /**
- * Each provider's real SDK times each shape that its answers really have, at the level of a run:
- * whatever the provider does, the person gets one reply, and it is the same by every protocol.
+ * Each provider's real SDK with each shape that its answers have, at the level of a run: the user
+ * receives one reply, which is the same over every protocol.
  */
 import { expect, it, describe, onTestFinished } from 'vitest';
 import { type ServedApi, shapes, startModelServer } from '../servers/model-server.ts';
 import type { Plan, PlannedCall, ScriptedServer } from '../servers/scripted-server.ts';
 import { install, type Installation, MODELS, PRICE, providerOf } from './installation.ts';
-import type { Told } from './published-events.ts';
+import type { EndedRun } from './published-events.ts';
 
 const APIS = Object.keys(MODELS) as ServedApi[];
 const SESSION = 'agent:main:main';
@@ -19,7 +19,7 @@ const calculate = (n: number, expression: string): PlannedCall => ({
 });
 const text: Plan = shapes.text;
 
-/** What one call uses; the servers count so, in each protocol's words. */
+/** The usage of one call, as the servers report it in each protocol. */
 const CALL = { inputTokens: 11, outputTokens: 7 };
 const costOf = (calls: number): number =>
   (calls * (CALL.inputTokens * PRICE.input + CALL.outputTokens * PRICE.output)) / 1e6;
@@ -157,21 +157,21 @@ describe.each(APIS)('a run on %s', (api) => {
     } = CASES[name]!;
     const { server, troupe } = await opened(api);
     server.script(...plans);
-    const told = await troupe.run(SESSION, 'what is it?');
-    expect(told.row).toMatchObject({ status: 'ok', text: reply, model: `p/${MODELS[api]}` });
-    expect(told.answers.map(({ stop }) => stop)).toEqual(stops);
-    expect(told.results.map(({ result }) => result)).toEqual(results);
-    expect(told.restarts).toBe(restarts);
+    const ended = await troupe.run(SESSION, 'what is it?');
+    expect(ended.row).toMatchObject({ status: 'ok', text: reply, model: `p/${MODELS[api]}` });
+    expect(ended.answers.map(({ stop }) => stop)).toEqual(stops);
+    expect(ended.results.map(({ result }) => result)).toEqual(results);
+    expect(ended.restarts).toBe(restarts);
     expect(server.requests).toHaveLength(plans.length);
     if (reasoning !== undefined) {
-      expect(told.reasoning[0]).toBe(reasoning);
-      expect(told.answers[0]?.reasoning ?? '').toBe(reasoning);
+      expect(ended.reasoning[0]).toBe(reasoning);
+      expect(ended.answers[0]?.reasoning ?? '').toBe(reasoning);
     }
-    counted(told, troupe);
-    inOrder(told);
-    if (results.length > 0) sentBack(server, told);
+    counted(ended, troupe);
+    inOrder(ended);
+    if (results.length > 0) sentBack(server, ended);
 
-    // whatever came before, the provider takes what the conversation has become
+    // the provider accepts the conversation in every case
     server.otherwise(text);
     const next = await troupe.run(SESSION, 'and then?');
     expect(next.row).toMatchObject({ status: 'ok', text: TEXT });
@@ -187,10 +187,10 @@ describe.each(APIS)('a run on %s', (api) => {
         ? text
         : { kind: 'refuse', status: 429, headers: { 'retry-after': '2' } };
     });
-    const told = await troupe.run(SESSION, 'what is it?');
-    expect(told.row).toMatchObject({ status: 'ok', text: TEXT });
+    const ended = await troupe.run(SESSION, 'what is it?');
+    expect(ended.row).toMatchObject({ status: 'ok', text: TEXT });
     expect(asked).toHaveLength(2);
-    // the first wait without a word of the provider is one second
+    // the first delay, if the provider names none, is one second
     expect(asked[1]! - asked[0]!).toBeGreaterThanOrEqual(1_990);
   });
 
@@ -205,8 +205,8 @@ describe.each(APIS)('a run on %s', (api) => {
   });
 });
 
-/** The row, the session and the transcript have one account. */
-function counted({ row, answers }: Told, troupe: Installation): void {
+/** The row, the session and the transcript have the same usage. */
+function counted({ row, answers }: EndedRun, troupe: Installation): void {
   const n = answers.length;
   const usage = { inputTokens: n * CALL.inputTokens, outputTokens: n * CALL.outputTokens };
   const costUsd = expect.closeTo(costOf(n), 12) as number;
@@ -217,8 +217,11 @@ function counted({ row, answers }: Told, troupe: Installation): void {
   });
 }
 
-/** What happened when: each answer is told before its tools, each tool before the next answer. */
-function inOrder({ events, entries, answers }: Told): void {
+/**
+ * The order of events: each answer is published before its tools run, each tool before the next
+ * answer.
+ */
+function inOrder({ events, entries, answers }: EndedRun): void {
   const calls = events.flatMap((event) => (event.stream === 'assistant' ? [event.call] : []));
   expect(calls).toEqual(calls.toSorted((a, b) => a - b));
   const types = entries.map(({ type }) => type).filter((type) => type !== 'tool');
@@ -230,8 +233,8 @@ function inOrder({ events, entries, answers }: Told): void {
   if (ends >= 0) expect(ends).toBeLessThan(last);
 }
 
-/** The model read each result, marked as what came from outside. */
-function sentBack(server: ScriptedServer, { results }: Told): void {
+/** The model read each result, marked as external content. */
+function sentBack(server: ScriptedServer, { results }: EndedRun): void {
   const body = JSON.stringify(server.requests.at(-1)?.body);
   for (const { result, name } of results) {
     expect(body).toContain(

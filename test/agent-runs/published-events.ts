@@ -1,6 +1,6 @@
 /**
- * What was told of one run that ended, and the laws that hold for every run whatever became of it:
- * events in order with one start and one end, deltas that make up each answer, tools that begin
+ * What was published about one ended run, and the rules that hold for every run, however it ended:
+ * events in order with one start and one end, deltas that make up each answer, tools that start
  * before they end, one transcript with one end, and one account of usage.
  */
 import { expect } from 'vitest';
@@ -11,32 +11,32 @@ type ToolEvent = Extract<RunEvent, { stream: 'tool' }>;
 
 type Facts = {
   readonly row: RunRow;
-  /** of the run, in the order in which they were told */
+  /** of the run, in the order in which they were published */
   readonly events: readonly RunEvent[];
   /** of the run, in the order of the transcript */
   readonly entries: readonly SessionEntry[];
 };
 
-export type Told = Facts & {
+export type EndedRun = Facts & {
   readonly answers: readonly Of<'assistant'>[];
   readonly results: readonly Of<'tool'>[];
-  /** what a watcher holds of each model call at the end, by the rule of `offset` */
+  /** what a subscriber has of each model call at the end, by the rule of `offset` */
   readonly watched: readonly string[];
   /** the same of its reasoning */
   readonly reasoning: readonly string[];
-  /** deltas that began an answer anew after others of the same call */
+  /** deltas that restarted an answer after others of the same call */
   readonly restarts: number;
 };
 
 const all = <Type extends SessionEntry['type']>(facts: Facts, type: Type): Of<Type>[] =>
   facts.entries.filter((entry): entry is Of<Type> => entry.type === type);
 
-/** @throws when one of the laws is broken */
-export function checkedRun(facts: Facts): Told {
+/** @throws when one of the rules is broken */
+export function checkedRun(facts: Facts): EndedRun {
   const answers = all(facts, 'assistant').filter(({ of }) => of === undefined);
   const results = all(facts, 'tool');
   const text = rebuilt(facts.events, 'assistant');
-  const told: Told = {
+  const received: EndedRun = {
     ...facts,
     answers,
     results,
@@ -44,14 +44,14 @@ export function checkedRun(facts: Facts): Told {
     reasoning: rebuilt(facts.events, 'reasoning').calls,
     restarts: text.restarts,
   };
-  checkLifecycle(told);
-  checkTranscript(told);
-  checkTools(told);
-  checkUsage(told);
-  return told;
+  checkLifecycle(received);
+  checkTranscript(received);
+  checkTools(received);
+  checkUsage(received);
+  return received;
 }
 
-/** As a watcher does it: a delta at a lower offset replaces what came after that place. */
+/** As a subscriber does it: a delta at a lower offset replaces the text from that position on. */
 function rebuilt(events: readonly RunEvent[], stream: 'assistant' | 'reasoning') {
   const calls: string[] = [];
   let restarts = 0;
@@ -69,7 +69,7 @@ function rebuilt(events: readonly RunEvent[], stream: 'assistant' | 'reasoning')
   return { calls: Array.from(calls, (call) => call ?? ''), restarts };
 }
 
-function checkLifecycle({ row, events }: Told): void {
+function checkLifecycle({ row, events }: EndedRun): void {
   const phases = events.flatMap((event) => (event.stream === 'lifecycle' ? [event.phase] : []));
   const isGood = row.status === 'ok' || row.status === 'aborted';
   expect(phases, 'one start, one end').toEqual(['start', isGood ? 'end' : 'error']);
@@ -81,19 +81,19 @@ function checkLifecycle({ row, events }: Told): void {
   });
 }
 
-function checkTranscript(told: Told): void {
-  const { entries, row, answers, watched } = told;
+function checkTranscript(received: EndedRun): void {
+  const { entries, row, answers, watched } = received;
   expect(entries[0]).toMatchObject({ type: 'user', runId: row.runId });
-  expect(all(told, 'run.end')).toEqual([entries.at(-1)]);
+  expect(all(received, 'run.end')).toEqual([entries.at(-1)]);
   expect(entries.at(-1)).toMatchObject({ type: 'run.end', status: row.status });
   const texts = answers.map(({ text }) => text);
   // a call that failed permanently has deltas and no answer
   const whole = row.status === 'ok' ? watched : watched.slice(0, texts.length);
   expect(padded(whole, texts.length), 'the deltas make up the answers').toEqual(texts);
   for (const { calls = [] } of answers) {
-    const got = told.results.filter(({ callId }) => calls.some(({ id }) => id === callId));
+    const got = received.results.filter(({ callId }) => calls.some(({ id }) => id === callId));
     const ids = calls.map(({ id }) => id);
-    // a run that ends otherwise may end before its last calls
+    // a run that ends in another way may end before its last calls
     const isCut = row.status !== 'ok' && calls === answers.at(-1)?.calls;
     expect(got.map(({ callId }) => callId)).toEqual(isCut ? ids.slice(0, got.length) : ids);
   }
@@ -101,11 +101,11 @@ function checkTranscript(told: Told): void {
     expect(answers.at(-1)?.calls, 'the last answer is final').toBeUndefined();
 }
 
-/** A call that said nothing has no delta. */
+/** A call without text has no delta. */
 const padded = (calls: readonly string[], length: number): string[] =>
   Array.from({ length: Math.max(length, calls.length) }, (_, call) => calls[call] ?? '');
 
-function checkTools({ events, results }: Told): void {
+function checkTools({ events, results }: EndedRun): void {
   const tools = events.filter((event): event is ToolEvent => event.stream === 'tool');
   const ended = tools.flatMap((event) => (event.phase === 'end' ? [event.callId] : []));
   expect(ended.toSorted()).toEqual(results.map(({ callId }) => callId).toSorted());
@@ -117,10 +117,10 @@ function checkTools({ events, results }: Told): void {
   }
 }
 
-function checkUsage({ row, answers }: Told): void {
+function checkUsage({ row, answers }: EndedRun): void {
   const usages = answers.flatMap(({ usage }) => (usage ? [usage] : []));
   const { inputTokens, outputTokens, costUsd } = usages.reduce(sum, NOTHING);
-  // compactions use tokens besides, which no entry has
+  // compactions use further tokens, which no entry contains
   expect(row.usage?.inputTokens).toBeGreaterThanOrEqual(inputTokens);
   expect(row.usage?.outputTokens).toBeGreaterThanOrEqual(outputTokens);
   expect(row.usage?.costUsd ?? 0).toBeGreaterThanOrEqual(costUsd! - 1e-12);

@@ -1,7 +1,7 @@
 /**
- * Agents whose models are scripts behind the providers' real protocols: a whole troupe, and one
- * server that is asked for every answer of every agent. A script sees what a real model would see,
- * and nothing else, so what it does not find in a request did not reach the model.
+ * Agents whose models are scripts behind the providers' real protocols: a whole installation, and
+ * one server that answers every request of every agent. A script receives what a real model would
+ * receive and nothing else, so what it does not find in a request did not reach the model.
  */
 import { expect, onTestFinished } from 'vitest';
 import { type ConversationRow, CONVERSATIONS_INDEX } from '../../protocols/conversation.ts';
@@ -13,26 +13,26 @@ import { type ServedApi, startModelServer } from '../servers/model-server.ts';
 import type { Plan, ScriptedServer, SeenRequest } from '../servers/scripted-server.ts';
 import { install, type Installation, providerOf } from './installation.ts';
 
-/** One request, read alike in each protocol. */
+/** One request, in the same form for each protocol. */
 export type Turn = {
-  /** who is asked, by its prompt */
+  /** the agent, as its prompt names it */
   readonly agent: string;
   readonly isSubagent: boolean;
-  /** the last words that are no result of a tool; of an agent without the mark around them */
+  /** the last text that is no result of a tool; without the marks around text of an agent */
   readonly said: string;
   readonly isOfAgent: boolean;
-  /** what tools have answered since */
+  /** the results of tools since then */
   readonly results: readonly Said[];
-  /** all of the conversation, oldest first */
+  /** the whole conversation, oldest first */
   readonly parts: readonly Part[];
   /** the prompt and the names of the tools */
   readonly system: string;
   readonly tools: readonly string[];
-  /** of all requests, the first is 0 */
+  /** number of the request among all requests, from 0 */
   readonly request: number;
 };
 export type Part = { readonly kind: 'said' | 'answer' | 'result'; readonly text: string };
-/** What a tool answered, read as JSON; a text that is none is `text`. */
+/** The result of a tool, parsed as JSON; `text` if it is not JSON. */
 export type Said = Readonly<Record<string, unknown>>;
 export type Script = (turn: Turn) => Plan | Promise<Plan>;
 
@@ -49,11 +49,14 @@ export const wants = (...wanted: readonly (readonly [name: string, args: object]
 export type Played = {
   readonly troupe: Installation;
   readonly server: ScriptedServer;
-  /** all requests so far, read */
+  /** all requests so far, parsed */
   readonly turns: () => readonly Turn[];
 };
 
-/** A troupe whose agents all answer by this script. It is stopped when the test is over. */
+/**
+ * An installation in which this script answers for all agents. It is stopped at the end of the
+ * test.
+ */
 export async function play(
   api: ServedApi,
   script: Script,
@@ -114,7 +117,7 @@ function textOf(content: unknown): string {
   return (content as Block[]).map(({ text = '' }) => text).join('');
 }
 
-/** As a tool said it, without the marks that the model reads around it. */
+/** The result of a tool without the marks that the model reads around it. */
 export function readSaid(result: string): Said {
   const json = result.replace(/^<tool_result[^\n]*\n/, '').replace(/\n<\/tool_result>$/, '');
   try {
@@ -124,7 +127,7 @@ export function readSaid(result: string): Said {
   }
 }
 
-// ---- what came of it
+// ---- outcomes
 
 export const rowsOf = <Row>({ system }: Installation, index: string): Row[] =>
   system.index.list<Row>(index, 'default').map(({ value }) => value);
@@ -132,7 +135,7 @@ export const subagentsOf = (troupe: Installation) => rowsOf<SubagentRow>(troupe,
 export const conversationsOf = (troupe: Installation) =>
   rowsOf<ConversationRow>(troupe, CONVERSATIONS_INDEX);
 
-/** Waits until all is over: no subagent, no conversation, no run goes on, and nothing waits. */
+/** Waits until no subagent, conversation or run is active and no message waits. */
 export const settled = (troupe: Installation) =>
   eventually(() => {
     const conversations = conversationsOf(troupe);
@@ -144,21 +147,21 @@ export const settled = (troupe: Installation) =>
     return { conversations, subagents };
   });
 
-/** What the tools of a session answered, in order. */
+/** The results of a session's tool calls, in order. */
 export const resultsOf = async (troupe: Installation, sessionKey: string): Promise<Said[]> =>
   (await troupe.transcript(sessionKey)).flatMap((one) =>
     one.type === 'tool' ? [readSaid(one.result)] : [],
   );
 
 type Of<Type extends SessionEntry['type']> = Extract<SessionEntry, { type: Type }>;
-/** What a session was told, by whom or what. */
+/** The messages that a session received, with their origin. */
 export const heardBy = async (
   troupe: Installation,
   sessionKey: string,
 ): Promise<readonly Of<'user'>[]> =>
   (await troupe.transcript(sessionKey)).filter((one): one is Of<'user'> => one.type === 'user');
 
-/** A door that a script waits at until the test opens it. */
+/** A gate at which a script waits until the test opens it. */
 export function gate(): { readonly opened: Promise<void>; readonly open: () => void } {
   let open = () => {};
   const opened = new Promise<void>((resolve) => {

@@ -1,4 +1,4 @@
-/** Secret values that a tool comes across reach no model, no watcher and no transcript. */
+/** Secret values in results of tools reach no model, no subscriber and no transcript. */
 import { expect, it, onTestFinished } from 'vitest';
 import { write } from '../runtime/config/folder.ts';
 import { startModelServer } from '../servers/model-server.ts';
@@ -12,7 +12,7 @@ const LEAK = [
   `printf 'got ${SKILL.slice(0, 9)}'; sleep 0.4; echo '${SKILL.slice(9)}.'; sleep 0.4`,
   `echo '${OF_ACME}' >&2`,
   `printf 'user:${SKILL}' | base64; printf '${SKILL}' | od -An -tx1 -v | tr -d ' \\n'; echo`,
-  // more than is shown, so that what is shown begins within a line
+  // longer than the displayed part, so that the displayed part starts within a line
   `i=0; while [ $i -lt 4000 ]; do echo '${PROVIDER}'; i=$((i+1)); done`,
 ].join('\n');
 

@@ -1,6 +1,6 @@
 /**
- * What clients and the transcript have of a message that the tool `message` sends into its own
- * conversation: once, when it is sent, and however the run ends.
+ * A message that the tool `message` sends into its own conversation, as clients and the transcript
+ * have it: once, when it is sent, however the run ends.
  */
 import { expect, it, onTestFinished } from 'vitest';
 import { type Client, connected } from '../channels/gateway/client.ts';
@@ -12,7 +12,7 @@ import { install, providerOf } from './installation.ts';
 const API = 'anthropic-messages';
 const DEADLINE = { timeout: 60_000 };
 
-/** A hook that people see no secret through. */
+/** A hook that removes a secret from what users receive. */
 const HOOK = `export default {
   name: 'redact',
   hooks: {
@@ -57,7 +57,7 @@ const sends = (...texts: string[]): Plan => ({
 const keyOf = (runId: string) => `agent:main:${runId}`;
 const send = (client: Client, runId: string) =>
   client.call('chat.send', { sessionKey: keyOf(runId), message: 'go', idempotencyKey: runId });
-/** The one end of a run as `chat` has it. */
+/** The end event of a run on `chat`; there is exactly one. */
 const endOf = async (client: Client, runId: string) => {
   const { payload } = await client.frame(
     ({ event, payload: { runId: of, state } = {} }) =>
@@ -68,12 +68,12 @@ const endOf = async (client: Client, runId: string) => {
 const textOf = (message: { content?: { type: string; text?: string }[] } | undefined): string =>
   (message?.content ?? []).map(({ text = '' }) => text).join('');
 /** Texts of complete `chat` events of the session, in order. */
-const told = (client: Client, runId: string): string[] =>
+const received = (client: Client, runId: string): string[] =>
   client
     .events('chat')
     .filter(({ payload }) => payload.sessionKey === keyOf(runId) && payload.state !== 'delta')
     .map(({ payload }) => textOf(payload.message));
-/** What the assistant says by `chat.history`. */
+/** The assistant's messages in `chat.history`. */
 const history = async (client: Client, runId: string): Promise<string[]> => {
   const { payload } = await client.call('chat.history', { sessionKey: keyOf(runId), limit: 200 });
   const said = payload.messages.filter(({ role }: { role: string }) => role === 'assistant');
@@ -104,8 +104,8 @@ it('a message appears when it is sent, once for each client, and the reply does 
   goOn();
   expect(textOf((await endOf(late, 'live')).message)).toBe('Done.');
   expect(textOf((await endOf(client, 'live')).message)).toBe('Done.');
-  expect(told(client, 'live')).toEqual(['Hello Ann!', 'Done.']);
-  expect(told(late, 'live')).toEqual(['Done.']);
+  expect(received(client, 'live')).toEqual(['Hello Ann!', 'Done.']);
+  expect(received(late, 'live')).toEqual(['Done.']);
   expect(await history(late, 'live')).toEqual(['Hello Ann!', 'Done.']);
   const followed = () =>
     client.events('session.message').map(({ payload: { message } }) => message);
@@ -122,7 +122,7 @@ it('without an answer, or with a failed one, the message stays and nothing is ad
   server.script(sends('Hello Ann!'), says('NO_REPLY'));
   await send(client, 'silent');
   expect(textOf((await endOf(client, 'silent')).message)).toBe('');
-  expect(told(client, 'silent')).toEqual(['Hello Ann!', '']);
+  expect(received(client, 'silent')).toEqual(['Hello Ann!', '']);
   expect(await history(client, 'silent')).toEqual(['Hello Ann!']);
 
   const refused: Plan = { kind: 'refuse', status: 400, type: 'invalid_request_error' };
@@ -163,13 +163,13 @@ it('25 messages of one run all appear once, whatever ids distinguish them', {
   const { payloads, meta } = payload.result;
   expect(payloads.map(({ text }: { text: string }) => text)).toEqual([...texts, 'Balance: 6']);
   expect(meta.messages).toBe(25);
-  expect(told(client, 'many')).toEqual([...texts, 'Balance: 6']);
+  expect(received(client, 'many')).toEqual([...texts, 'Balance: 6']);
   expect(await history(client, 'many')).toEqual([...texts, 'Balance: 6']);
   const ids = client
     .events('chat')
     .map(({ payload: { runId, state } }) => (state === 'final' ? runId : ''));
   expect(new Set(ids.filter(Boolean)).size).toBe(26);
-  // the model reads each text where it wrote it: in the call
+  // the model reads each text in the call that sent it
   const last = JSON.stringify(server.requests.at(-1)?.body);
   for (const text of texts) expect(last.split(JSON.stringify(text)).length - 1).toBe(1);
 });
@@ -181,7 +181,7 @@ it('hooks receive a message before clients do, and may change or cancel it', {
   server.script(sends('It is s3cret.', 'cancel me'), says('NO_REPLY'));
   await send(client, 'hooked');
   await endOf(client, 'hooked');
-  expect(told(client, 'hooked')).toEqual(['It is ***.', '']);
+  expect(received(client, 'hooked')).toEqual(['It is ***.', '']);
   expect(await history(client, 'hooked')).toEqual(['It is ***.']);
   expect(JSON.stringify(server.requests.at(-1)?.body)).toContain('a hook cancelled the message');
 });

@@ -1,6 +1,6 @@
 /**
- * Models and thinking levels that were stored before they were checked, or whose provider is gone
- * from the configuration since.
+ * Stored models and thinking levels that are not valid any more: stored before they were checked,
+ * or of a provider that was removed from the configuration.
  */
 import { expect, it, onTestFinished } from 'vitest';
 import { sessionAddress } from '../../actors/index.ts';
@@ -10,7 +10,9 @@ import { install, providerOf } from './installation.ts';
 const MAIN = 'agent:main:main';
 const PERSON = { sub: 'tester', roles: [] };
 
-/** A session on a budget model of Anthropic, with settings that no entry would accept any more. */
+/**
+ * A session with a low-cost model of Anthropic and settings that no entry point would accept now.
+ */
 const opened = async (own: object) => {
   const server = await startModelServer({ api: 'anthropic-messages' });
   onTestFinished(() => server.close());

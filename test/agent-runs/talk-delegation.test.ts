@@ -1,7 +1,7 @@
 /**
- * Work that is handed to three subagents at once, by models behind real providers' protocols: how
- * the results come back, what the message that tells of them holds, and that the person sees one
- * answer and none of the machinery.
+ * Tasks for three subagents at once, with models behind real providers' protocols: how the results
+ * return, what the report contains, and that the user sees one answer and none of the messages
+ * between agents.
  */
 import { describe, expect, it } from 'vitest';
 import { eventually } from '../runtime/eventually.ts';
@@ -34,7 +34,9 @@ const spawnsAll = (more: object = {}) =>
     ),
   );
 
-/** Status, findings, numbers and what to do with them, of each of these, once. */
+/**
+ * The report contains status, findings, numbers and instructions for each of these subagents, once.
+ */
 function expectReportsOf(text: string, towns: readonly string[]): void {
   expect(text.startsWith(REPORTS)).toBe(true);
   for (const town of towns) {
@@ -55,7 +57,7 @@ describe.each(APIS)('three subagents at once on %s', (api) => {
       if (turn.isSubagent) return says(findingOf(townOf(turn)));
       if (turn.said.startsWith(REPORTS)) return says('Warm in Rome, mild in Oslo and Lima.');
       if (turn.results.length === 0) return spawnsAll();
-      // it is still speaking when they end
+      // it is still answering when they end
       await all.opened;
       return wants(['clock', {}]);
     });
@@ -66,8 +68,8 @@ describe.each(APIS)('three subagents at once on %s', (api) => {
       expect(ended.filter(({ phase }) => phase === 'end')).toHaveLength(3);
     });
     all.open();
-    const told = await troupe.end(MAIN, runId);
-    expect(told.row).toMatchObject({
+    const received = await troupe.end(MAIN, runId);
+    expect(received.row).toMatchObject({
       status: 'ok',
       text: 'Warm in Rome, mild in Oslo and Lima.',
     });
@@ -78,8 +80,8 @@ describe.each(APIS)('three subagents at once on %s', (api) => {
     const heard = await heardBy(troupe, MAIN);
     expect(heard.map(({ origin }) => origin?.kind)).toEqual([undefined, 'subagents']);
     expectReportsOf(heard[1]!.text, TOWNS);
-    // one run, one answer to the person
-    expect(told.events.filter((one) => one.stream === 'lifecycle')).toHaveLength(2);
+    // one run, one answer to the user
+    expect(received.events.filter((one) => one.stream === 'lifecycle')).toHaveLength(2);
   });
 
   it('are reported in one message after the run, which starts one new run', async () => {
@@ -96,8 +98,8 @@ describe.each(APIS)('three subagents at once on %s', (api) => {
       },
       { messages: { queue: { debounceMs: 1_500 } } },
     );
-    const told = await troupe.run(MAIN, 'how is the weather?');
-    expect(told.row.text).toBe('I have sent three to look.');
+    const received = await troupe.run(MAIN, 'how is the weather?');
+    expect(received.row.text).toBe('I have sent three to look.');
     all.open();
     const { subagents } = await settled(troupe);
     expect(subagents.map(({ status }) => status)).toEqual(TOWNS.map(() => 'completed'));
@@ -119,8 +121,8 @@ describe.each(APIS)('three subagents at once on %s', (api) => {
       if (turn.results.length === 0) return spawnsAll({ wait: true });
       return says(turn.results.map(({ result }) => String(result)).join(' '));
     });
-    const told = await troupe.run(MAIN, 'how is the weather?');
-    expect(told.row.text).toBe(TOWNS.map(findingOf).join(' '));
+    const received = await troupe.run(MAIN, 'how is the weather?');
+    expect(received.row.text).toBe(TOWNS.map(findingOf).join(' '));
     expect(await resultsOf(troupe, MAIN)).toMatchObject(
       TOWNS.map((town) => ({
         status: 'completed',
@@ -132,7 +134,7 @@ describe.each(APIS)('three subagents at once on %s', (api) => {
     const { subagents } = await settled(troupe);
     expect(subagents.map(({ reported }) => reported)).toEqual(TOWNS.map(() => 'waited'));
     expect(await heardBy(troupe, MAIN)).toHaveLength(1);
-    // one call that hands it on, three at work, one that sums up
+    // one call that delegates, three at work, one that summarizes
     expect(turns()).toHaveLength(5);
   });
 });
@@ -199,7 +201,7 @@ it('messages of a subagent to other agents are not part of its findings', async 
     tools: { agentToAgent: { enabled: true } },
   });
   const runId = await troupe.send(MAIN, 'look');
-  // the coder's answer is there to be replied to before the work is done
+  // the coder's answer can be replied to before the work is done
   await eventually(() => {
     const [child] = subagentsOf(troupe);
     expect(troupe.sessionRow(child!.sessionKey)?.pending).toBe(1);

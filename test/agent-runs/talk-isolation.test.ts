@@ -1,6 +1,6 @@
 /**
- * What a subagent knows and may touch: its task and what was given with it, a workspace of its own,
- * the tools that policy leaves; judged by the requests that the model server really got.
+ * What a subagent receives and may use: its task and the given context, its own workspace, and the
+ * tools that the policy permits; checked by the requests that the model server received.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -19,7 +19,7 @@ import {
 
 const MAIN = 'agent:main:main';
 const APIS: readonly ServedApi[] = ['anthropic-messages', 'openai-responses'];
-/** What the parent knows and the child must not, by the place that it stands in. */
+/** What the parent has and the child must not receive, by the place where it is stored. */
 const SECRETS = {
   conversation: 'vermilion-1207',
   'SOUL.md': 'persona-3318',
@@ -30,7 +30,7 @@ const SHARED = { 'AGENTS.md': 'manners-6622', 'TOOLS.md': 'hammer-8813' };
 const everything = ({ parts, system }: Turn): string =>
   [system, ...parts.map(({ text }) => text)].join('\n');
 
-/** The parent hands on `task` with these arguments; the child answers as `child` says. */
+/** The parent delegates `task` with these arguments; the child answers with `child`. */
 const handsOn =
   (more: object, child: Script = () => says('done')): Script =>
   (turn) => {
@@ -54,7 +54,7 @@ describe.each(APIS)('a subagent on %s', (api) => {
     expect(child!.parts).toHaveLength(1);
     expect(child!.said).toContain('count the apples');
     expect(child!.said).toContain('there are pears, too');
-    // the parent had them all
+    // the parent had all of them
     const parent = everything(turns().at(-1)!);
     for (const secret of Object.values(SECRETS)) expect(parent).toContain(secret);
   });
@@ -72,7 +72,7 @@ describe.each(APIS)('a subagent on %s', (api) => {
   });
 });
 
-/** Subagents that read and write where they work. */
+/** Subagents that read and write files in their workspace. */
 const FILES = {
   agents: {
     spawnDefaults: {

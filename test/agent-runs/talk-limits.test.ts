@@ -1,6 +1,6 @@
 /**
- * Ceilings of what agents may start, in a whole troupe with spawns that really come at once: no
- * sequence passes one, every refusal is a row that names its rule, and all is over in the end.
+ * Limits on what agents may spawn, in a whole installation with concurrent spawns: no sequence
+ * exceeds a limit, every refusal is a row that names its rule, and all subagents end.
  */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
@@ -26,13 +26,16 @@ import {
 const MAIN = 'agent:main:main';
 const REPORTS = '[Results of subagents]';
 
-/** What an agent does: it starts these, one answer of calls after another, and then answers. */
+/**
+ * The script of an agent: it spawns these subagents, one answer of calls after another, and then
+ * answers.
+ */
 type Work = {
-  /** its place in the tree: the parent's, a dot, which one it is */
+  /** its position in the tree: the parent's position, a dot, its number */
   readonly name?: string;
   readonly rounds?: readonly (readonly Work[])[];
   readonly wait?: boolean;
-  /** of each model call; the input is 11 besides */
+  /** of each model call; the input is 11 more */
   readonly outputTokens?: number;
   readonly maxTokens?: number;
 };
@@ -42,7 +45,7 @@ const spawnOf = (work: Work) => {
   const args = { task: JSON.stringify(work), wait, ...(maxTokens ? { maxTokens } : {}) };
   return ['sessions_spawn', args] as const;
 };
-/** Each work of a tree under its name. */
+/** Each script of a tree by its name. */
 const named = (work: Work, name = 'w'): Work => {
   const rounds = work.rounds?.map((round, r) =>
     round.map((one, n) => named(one, `${name}.${r}-${n}`)),
@@ -52,7 +55,7 @@ const named = (work: Work, name = 'w'): Work => {
 const workOf = ({ parts }: Turn): Work =>
   JSON.parse(parts.find(({ text }) => text.startsWith('{'))!.text) as Work;
 
-/** An agent that was given a work, as JSON; each round is one answer with several calls. */
+/** An agent with a script, as JSON; each round is one answer with several calls. */
 function worker({ said, parts }: Turn): Plan {
   const given = parts.findLastIndex(({ kind, text }) => kind === 'said' && text.startsWith('{'));
   const { rounds = [], outputTokens = 7 } = JSON.parse(parts[given]!.text) as Work;
@@ -70,28 +73,29 @@ const limited = (spawnDefaults: object, sandbox: object = {}) => ({
 const isRefused = ({ status }: SubagentRow): boolean => status === 'refused';
 
 /**
- * All that any session was told of a refusal: each is a row, and each row was told, unless a run of
- * the session was ended while its calls were made.
+ * All refusals that any session received. Each is a row, and each row was received, unless a run of
+ * the session was ended during its calls.
  */
 async function refusalsOf(troupe: Installation): Promise<readonly Said[]> {
   const all: Said[] = [];
   for (const { sessionKey } of rowsOf<SessionRow>(troupe, 'sessions')) {
     const results = await resultsOf(troupe, sessionKey);
-    const told = results.filter(({ status }) => status === 'refused');
+    const ended = results.filter(({ status }) => status === 'refused');
     const rows = subagentsOf(troupe).filter((row) => isRefused(row) && row.parent === sessionKey);
     const runs = rowsOf<RunRow>(troupe, 'runs').filter((row) => row.sessionKey === sessionKey);
     const reasons = rows.map(({ reason }) => reason);
-    expect(reasons).toEqual(expect.arrayContaining(told.map(({ error }) => error)));
-    if (runs.every(({ status }) => status === 'ok')) expect(told).toHaveLength(rows.length);
-    else expect(told.length).toBeLessThanOrEqual(rows.length);
-    all.push(...told);
+    expect(reasons).toEqual(expect.arrayContaining(ended.map(({ error }) => error)));
+    if (runs.every(({ status }) => status === 'ok')) expect(ended).toHaveLength(rows.length);
+    else expect(ended.length).toBeLessThanOrEqual(rows.length);
+    all.push(...ended);
   }
   return all;
 }
 
 /**
- * No agent has more than so many at work. One whose place was another's before asks its model after
- * the other has asked for the last time: so the order of requests shows who worked beside whom.
+ * No agent has more active subagents than its limit. A subagent that received the slot of another
+ * one calls its model after the last call of the other one, so the order of requests shows which
+ * were active at the same time.
  */
 function expectPlaces(turns: readonly Turn[], places: number): void {
   const names = turns.map((turn) => workOf(turn).name!);
@@ -173,7 +177,7 @@ it('an endless subagent is stopped by its turn, token and time limits', async ()
   expect(turns.asked).toBe(4);
   expect(turns.row).toMatchObject({ status: 'failed', reported: 'waited' });
   const tokens = await ends({}, {}, { maxTokens: 2_000, outputTokens: 900 });
-  // three calls of 911 are past 2,000: it goes by one call at most
+  // three calls of 911 exceed 2,000: the limit is exceeded by one call at most
   expect(tokens.asked).toBe(3);
   expect(tokens.row).toMatchObject({ status: 'failed', tokens: 2_000 });
 });
@@ -207,14 +211,14 @@ const works: fc.Arbitrary<Work> = tree(fc.oneof(leaf, tree(fc.oneof(leaf, tree(l
 const tokensOf = ({ usage }: SubagentRow): number =>
   (usage?.inputTokens ?? 0) + (usage?.outputTokens ?? 0);
 
-/** Every ceiling, judged by the rows that are left when all is over. */
+/** Checks every limit with the rows that are left at the end. */
 function expectWithinLimits(rows: readonly SubagentRow[]): void {
   const started = rows.filter((row) => !isRefused(row));
   expect(started.length).toBeLessThanOrEqual(LIMITS.maxSpawnsPerTree);
   for (const row of started) {
     expect(row.depth).toBeLessThanOrEqual(LIMITS.maxSpawnDepth);
     expect(row.root).toBe(MAIN);
-    // its own last call, and the last ones of those below it, which went on at once
+    // its own last call, and the last calls of its subagents, which continued at the same time
     const below = started.filter(({ parent }) => parent === row.sessionKey).length;
     expect(tokensOf(row)).toBeLessThan(row.tokens + (1 + below) * CALL_TOKENS_MAX);
   }

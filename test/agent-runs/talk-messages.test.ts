@@ -1,6 +1,6 @@
 /**
  * Messages between agents: every status that the sender's model reads, by the case that leads to
- * it; how many replies go back and forth and what ends them; how far a chain goes.
+ * it; the number of replies and what ends them; the length of a chain.
  */
 import { describe, expect, it } from 'vitest';
 import { sessionAddress } from '../../actors/index.ts';
@@ -25,7 +25,7 @@ const MAIN = 'agent:main:main';
 const CODER = 'agent:coder:main';
 const GO = 'go: ';
 
-/** Agents that reach each other, unless `talk` or their own words say otherwise. */
+/** Agents that may reach each other, unless `talk` or their own configuration forbids it. */
 const crew = (talk: object = {}, agents: readonly { id: string }[] = [], more: object = {}) => ({
   agents: {
     agents: [
@@ -38,7 +38,7 @@ const crew = (talk: object = {}, agents: readonly { id: string }[] = [], more: o
   ...more,
 });
 
-/** Whoever is told `go: {…}` sends that message once; everybody else answers by `others`. */
+/** An agent sends the message of `go: {…}` once; all others answer by `others`. */
 const sender =
   (others: Script = () => says('REPLY_SKIP')): Script =>
   (turn) => {
@@ -47,7 +47,7 @@ const sender =
     return wants(['sessions_send', JSON.parse(turn.said.slice(GO.length)) as object]);
   };
 
-/** What the model of the main session reads when it sends this. */
+/** What the model of the main session reads when it sends this message. */
 async function sent({ troupe }: Played, args: object): Promise<Said> {
   await troupe.run(MAIN, `${GO}${JSON.stringify(args)}`);
   return (await resultsOf(troupe, MAIN)).at(-1)!;
@@ -236,7 +236,7 @@ describe('the status of a message is', () => {
 });
 
 describe('after the first answer', () => {
-  /** Whom each run of the exchange was asked of, in order, without the announcement. */
+  /** The agent of each run of the exchange, in order, without the announcement. */
   const turnsOf = (troupe: Installation) =>
     conversationsOf(troupe)[0]!
       .turns.filter(({ turn }) => turn !== 'announce')
@@ -289,7 +289,7 @@ describe('after the first answer', () => {
 
 describe('a chain of agents', () => {
   const next: Readonly<Record<string, string>> = { main: 'coder', coder: 'carl', carl: 'main' };
-  /** Whoever is asked asks the next one, and says what came of it. */
+  /** Each agent that is asked asks the next one, and reports the outcome. */
   const asksOn: Script = ({ agent, said, results }) => {
     if (!said.startsWith('tell')) return says('REPLY_SKIP');
     if (results.length > 0) return says(`${agent} heard ${String(results[0]!['status'])}`);
@@ -348,7 +348,7 @@ it('an urgent message goes before waiting ones, other messages behind them', asy
   );
   const script: Script = (turn) => {
     if (turn.said !== 'send all') return others(turn);
-    // one after another, so that the order in which they come is known
+    // one after the other, so that their order is known
     return turn.results.length < all.length ? wants(all[turn.results.length]!) : says('sent');
   };
   const { troupe, turns } = await play(API, script, crew());
@@ -375,10 +375,10 @@ describe('waits that would form a cycle are answered immediately', () => {
       if (results.length > 0) return says(`status ${String(results[0]!['status'])}`);
       asking.add(agent);
       if (asking.size === size) met.open();
-      // all of them are at work before the first one asks
+      // all of them are running before the first one asks
       await met.opened;
       const to = ids[(ids.indexOf(agent) + 1) % size];
-      // an hour: only the circle being found can end this wait
+      // an hour: only the detection of the cycle can end this wait
       const args = { sessionKey: `agent:${to}:main`, message: 'well?', timeoutSeconds: 3_600 };
       return wants(['sessions_send', args]);
     };
@@ -392,7 +392,7 @@ describe('waits that would form a cycle are answered immediately', () => {
     expect(cycles.length).toBeGreaterThanOrEqual(1);
     for (const one of cycles) expect(one).toMatchObject({ status: 'accepted' });
     for (const one of results) expect(['accepted', 'ok']).toContain(one['status']);
-    // nothing was lost by it: every message was answered
+    // nothing was lost: every message was answered
     const { conversations } = await settled(troupe);
     expect(conversations).toHaveLength(size);
     for (const { turns } of conversations) expect(turns[0]).toMatchObject({ status: 'ok' });

@@ -1,6 +1,6 @@
 /**
- * Agents that wait for each other where one run at once is all there is: a run that another agent's
- * led to takes no place, so whoever waits is answered.
+ * Agents that wait for each other where only one run at a time is permitted. A run that another
+ * agent's run led to needs no slot, so every waiting agent is answered.
  */
 import { expect, it } from 'vitest';
 import type { AgentRow } from '../../protocols/agent.ts';
@@ -20,7 +20,7 @@ import {
 const API = 'openai-completions';
 const IDS = ['main', 'coder', 'carl'];
 const mainOf = (id: string): string => `agent:${id}:main`;
-/** One run at once, of each agent and of all of them together. */
+/** One run at a time, per agent and for all of them together. */
 const NARROW = {
   agents: {
     maxConcurrent: 1,
@@ -30,7 +30,7 @@ const NARROW = {
   tools: { agentToAgent: { enabled: true } },
 };
 
-/** Nobody has a place or waits for one when all is over. */
+/** No run has a slot or waits for one at the end. */
 const expectFree = (troupe: Installation) =>
   eventually(() => {
     for (const { running, waiting } of rowsOf<AgentRow>(troupe, 'agents'))
@@ -89,7 +89,7 @@ it('two users’ runs that ask each other’s agents run in turn, and both end',
     if (said === 'well?') return says('well.');
     if (said !== 'ask') return says('REPLY_SKIP');
     if (results.length > 0) return says(String(results[0]!['status']));
-    // the first one goes on although the second has no place yet
+    // the first one continues although the second has no slot yet
     if (++asked === 1) both.open();
     await both.opened;
     const to = mainOf(agent === 'main' ? 'coder' : 'main');

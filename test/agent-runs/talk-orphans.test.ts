@@ -1,7 +1,7 @@
 /**
- * A parent that is reset or deleted while its subagents work, some have a place, some wait for one,
- * and some have subagents themselves: each comes to its end, as the policy says, and a census finds
- * nothing that goes on.
+ * A parent that is reset or deleted while its subagents work. Some have a slot, some wait for one,
+ * and some have subagents themselves. Each ends as the policy determines, and a census finds none
+ * that is active.
  */
 import { describe, expect, it } from 'vitest';
 import { sessionAddress } from '../../actors/index.ts';
@@ -22,7 +22,7 @@ const MAIN = 'agent:main:main';
 const OTHER = 'agent:main:other';
 const REPORTS = '[Results of subagents]';
 
-/** Five at once, of which three have a place; the first of them starts one itself. */
+/** Five subagents at once, three of them with a slot; the first one starts another subagent. */
 async function tree(onParentReset: string) {
   const hold = gate();
   const script: Script = async ({ isSubagent, said, results }) => {
@@ -88,14 +88,14 @@ describe.each(['session.reset', 'session.close'])('after %s', (how) => {
     await say(troupe, how);
     open();
     const adopter = how === 'session.reset' ? OTHER : MAIN;
-    const told = await eventually(async () => {
+    const ended = await eventually(async () => {
       const text = await reportsIn(troupe, adopter);
       for (const n of [0, 1, 2, 3, 4]) expect(text).toContain(`Task: task ${n}`);
       return text;
     });
     await settled(troupe);
     expect(statuses(troupe)).toEqual(Array.from({ length: 6 }, () => 'completed'));
-    for (const n of [0, 1, 2, 3, 4]) expect(told.split(`Task: task ${n}\n`)).toHaveLength(2);
+    for (const n of [0, 1, 2, 3, 4]) expect(ended.split(`Task: task ${n}\n`)).toHaveLength(2);
     const other = how === 'session.reset' ? MAIN : OTHER;
     expect(await reportsIn(troupe, other)).toBe('');
   });

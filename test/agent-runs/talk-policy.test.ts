@@ -1,5 +1,5 @@
 /**
- * What a configuration says about agents that talk, as their tools do it: each tool asks the
+ * The configuration of communication between agents, as their tools apply it: each tool checks the
  * policy, and a model reads which key refused.
  */
 import { expect, it } from 'vitest';
@@ -24,7 +24,7 @@ const config = {
 
 type Result = { readonly status?: string; readonly rule?: string; readonly error?: string };
 
-/** A call of the session's own agent in a run of its own, and what it gave. */
+/** A tool call of the session's own agent in a run of its own, and its result. */
 async function calls(troupe: Installation, sessionKey: string, tool: string, args: object) {
   const runId = await troupe.send(sessionKey, `call ${tool} ${JSON.stringify(args)}`);
   await troupe.rowAtEnd(runId);
@@ -63,7 +63,7 @@ it('applies to every tool, and its refusals name the configuration key', {
     error: expect.stringContaining("add 'writer' to this list"),
   });
 
-  // Not the main one: it is sandboxed, and sees what it spawned, which is nothing.
+  // Not the main session: it is sandboxed, and sees what it spawned, which is nothing.
   const inside = await calls(troupe, WEB, 'sessions_list', {});
   expect([MAIN, WEB, WRITER, CLOSED].filter((key) => inside.includes(key))).toEqual([WEB]);
   expect(await call('sessions_send', { sessionKey: WRITER, ...words }, WEB)).toMatchObject({

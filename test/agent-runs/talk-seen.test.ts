@@ -1,7 +1,7 @@
 /**
- * What people see of agents that talk, at a plain WebSocket client: subagents begin and end under
- * the run that started them, what agents say to each other is never shown as a person's, and what
- * came of a conversation is told once to the people of the one who was asked.
+ * What users with a plain WebSocket client see of agents that communicate: subagents start and end
+ * under the run that started them, messages between agents are never shown as a user's messages,
+ * and the outcome of a conversation is announced once to the users of the target agent.
  */
 import { expect, it, onTestFinished } from 'vitest';
 import { type Client, connected, type Frame } from '../channels/gateway/client.ts';
@@ -57,13 +57,13 @@ it('clients of the parent see a subagent begin and end', async () => {
   const client = await enter(troupe);
   await send(client, MAIN, 'do both');
   await settled(troupe);
-  const told = await eventually(() => {
+  const received = await eventually(() => {
     const all = streamOf(client, 'subagent');
     expect(all.filter(({ data }) => data.phase !== 'start')).toHaveLength(2);
     return all;
   });
   for (const { label, runId, sessionKey, startedAt, endedAt, reason } of subagentsOf(troupe)) {
-    const mine = told.filter(({ data }) => data.label === label);
+    const mine = received.filter(({ data }) => data.label === label);
     const isGood = label === 'good';
     expect(mine.map(({ data }) => data.phase)).toEqual(['start', isGood ? 'end' : 'error']);
     for (const one of mine)
@@ -73,7 +73,7 @@ it('clients of the parent see a subagent begin and end', async () => {
       isGood ? { endedAt, outcome: 'ok' } : { endedAt, outcome: 'error', errorMessage: reason },
     );
   }
-  // the work of a subagent is seen, too, and never as its parent's
+  // the work of a subagent is visible, but never as its parent's
   const lifecycles = streamOf(client, 'lifecycle').filter((one) => one.runId !== 'do both');
   expect(lifecycles.filter(({ data }) => data.phase === 'start')).toHaveLength(2);
   for (const { data } of lifecycles.filter((one) => one.data.phase === 'start'))
@@ -88,7 +88,7 @@ it('results of subagents are not shown as a user message, and one answer follows
       await hold.opened;
       return says('seven');
     }
-    if (said.startsWith('[Results')) return says('Seven, all told.');
+    if (said.startsWith('[Results')) return says('Seven, all received.');
     return results.length > 0
       ? says('I have somebody count.')
       : wants(['sessions_spawn', { task: 'count' }], ['sessions_spawn', { task: 'count again' }]);
@@ -99,7 +99,7 @@ it('results of subagents are not shown as a user message, and one answer follows
   hold.open();
   await eventually(() => expect(finalsIn(client, MAIN)).toHaveLength(2));
   await settled(troupe);
-  expect(finalsIn(client, MAIN)).toEqual(['I have somebody count.', 'Seven, all told.']);
+  expect(finalsIn(client, MAIN)).toEqual(['I have somebody count.', 'Seven, all received.']);
   const { payload } = await client.call('chat.history', { sessionKey: MAIN });
   const messages = payload.messages as { role: string }[];
   const persons = messages.filter((one) => one.role === 'user' && !('origin' in one));

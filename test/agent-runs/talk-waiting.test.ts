@@ -1,7 +1,6 @@
 /**
- * Calls that wait for their subagent, and what becomes of the result when the run that waits is
- * aborted, is out of time, or its session begins anew: told once, by a report or by nobody, as the
- * policy says.
+ * Calls that wait for their subagent, and the result when the waiting run is aborted, exceeds its
+ * time, or its session is reset: it is reported once or not at all, as the policy determines.
  */
 import { expect, it } from 'vitest';
 import { sessionAddress } from '../../actors/index.ts';
@@ -22,7 +21,7 @@ const MAIN = 'agent:main:main';
 const REPORTS = '[Results of subagents]';
 const FOUND = 'The apples are seven.';
 
-/** The run of the main session waits for a subagent that works until the gate is opened. */
+/** The run of the main session waits for a subagent that works until the gate opens. */
 async function waiting(config: Readonly<Record<string, unknown>> = {}) {
   const { opened, open } = gate();
   const played = await play(
@@ -51,7 +50,7 @@ const say = async ({ system }: Installation, event: { type: string }) => {
   });
   expect(answer).toMatchObject({ kind: 'answered' });
 };
-/** How often the finding stands in what models were asked with, one conversation counted once. */
+/** How often requests to models contain the finding; each conversation counts once. */
 const readings = async (troupe: Installation): Promise<number> => {
   const entries = await troupe.transcript(MAIN);
   const read = entries.filter((one) => one.type === 'user' || one.type === 'tool');

@@ -1,4 +1,4 @@
-/** A tool is called by another of its names, by the model of every provider. */
+/** The model of every provider calls a tool by one of its aliases. */
 import { expect, it, onTestFinished } from 'vitest';
 import { type ServedApi, startModelServer } from '../servers/model-server.ts';
 import { install, MODELS, providerOf } from './installation.ts';

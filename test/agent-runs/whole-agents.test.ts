@@ -1,6 +1,6 @@
 /**
- * Agents at work in one whole troupe: real tools, workspaces, sandbox, prompt, skills and schedule,
- * with a model whose part is written down and told through a real SDK.
+ * Agents in one whole installation: real tools, workspaces, sandbox, prompt, skills and schedule,
+ * with a scripted model behind a real SDK.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -24,7 +24,7 @@ const served = async (api: ServedApi): Promise<ScriptedServer> => {
 };
 
 let calls = 0;
-/** The model wants one thing, or several. */
+/** The model makes one call, or several. */
 const wants = (...wanted: readonly [name: string, args: object][]): Plan => ({
   kind: 'answer',
   calls: wanted.map(([name, args]) => ({ id: `call_${++calls}`, name, args })),
@@ -77,22 +77,22 @@ describe('an agent at work in its workspace', () => {
         ),
         says('The sum is 42 now.'),
       );
-      const told = await troupe.run('agent:main:work', 'mend the sum');
-      expect(told.row).toMatchObject({ status: 'ok', text: 'The sum is 42 now.' });
-      expect(told.results.map(({ name, isError }) => [name, isError])).toEqual([
+      const ended = await troupe.run('agent:main:work', 'mend the sum');
+      expect(ended.row).toMatchObject({ status: 'ok', text: 'The sum is 42 now.' });
+      expect(ended.results.map(({ name, isError }) => [name, isError])).toEqual([
         ['read', false],
         ['edit', false],
         ['exec', false],
         ['write', false],
       ]);
-      expect(told.results[0]?.result).toContain('40 + 1');
-      expect(told.results[2]?.result).toContain('/workspace\nthe sum is 42');
+      expect(ended.results[0]?.result).toContain('40 + 1');
+      expect(ended.results[2]?.result).toContain('/workspace\nthe sum is 42');
       const files = troupe.workspace();
       expect(readFileSync(join(files, 'sum.sh'), 'utf8')).toBe('echo "the sum is $((40 + 2))"\n');
       expect(readFileSync(join(files, 'out.txt'), 'utf8')).toBe('the sum is 42\n');
       expect(readFileSync(join(files, 'notes/done.md'), 'utf8')).toBe('mended\n');
       expect(lastAsked(server)).toContain('Always be exact.');
-      const output = told.events.flatMap((one) =>
+      const output = ended.events.flatMap((one) =>
         one.stream === 'tool' && one.phase === 'update' ? [one.delta] : [],
       );
       expect(output.join('')).toContain('the sum is 42');
@@ -104,10 +104,10 @@ describe('an agent at work in its workspace', () => {
       tools: { deny: ['group:fs'] },
     });
     server.script(wants(['write', { path: 'a.txt', content: 'a' }]), says('I may not.'));
-    const told = await troupe.run(MAIN, 'write a file');
-    expect(told.row).toMatchObject({ status: 'ok', text: 'I may not.' });
-    expect(told.results).toMatchObject([{ isError: true, name: 'write' }]);
-    expect(told.results[0]?.result).toContain('tools.deny');
+    const ended = await troupe.run(MAIN, 'write a file');
+    expect(ended.row).toMatchObject({ status: 'ok', text: 'I may not.' });
+    expect(ended.results).toMatchObject([{ isError: true, name: 'write' }]);
+    expect(ended.results[0]?.result).toContain('tools.deny');
     expect(existsSync(join(troupe.workspace(), 'a.txt'))).toBe(false);
     const offered = (server.requests[0]!.body['tools'] as { name: string }[]).map(
       ({ name }) => name,
@@ -140,12 +140,12 @@ describe('an agent at work in its workspace', () => {
         wants(['exec', { command: 'sh skills/weather/ask.sh Hue' }]),
         says('It rains in Hue.'),
       );
-      const told = await troupe.run('agent:main:weather', 'does it rain in Hue?');
-      expect(told.row).toMatchObject({ status: 'ok', text: 'It rains in Hue.' });
+      const ended = await troupe.run('agent:main:weather', 'does it rain in Hue?');
+      expect(ended.row).toMatchObject({ status: 'ok', text: 'It rains in Hue.' });
       expect(JSON.stringify(server.requests[0]?.body)).toContain('Tells the weather.');
-      expect(told.results[0]?.result).toContain('ask.sh PLACE');
-      expect(told.results[1]?.result).toContain('Hue: rain, 19');
-      const everything = JSON.stringify([server.requests, told]);
+      expect(ended.results[0]?.result).toContain('ask.sh PLACE');
+      expect(ended.results[1]?.result).toContain('Hue: rain, 19');
+      const everything = JSON.stringify([server.requests, ended]);
       expect(everything).not.toContain('token-of-the-sun-77');
     },
   );
@@ -177,15 +177,15 @@ describe('an agent that searches the web', () => {
       wants(['web_fetch', { url: `${site.url}/tea` }]),
       says('It is drunk hot.'),
     );
-    const told = await troupe.run(MAIN, 'how is green tea drunk?');
-    expect(told.row).toMatchObject({ status: 'ok', text: 'It is drunk hot.' });
-    expect(told.results.map(({ isError }) => isError)).toEqual([false, false]);
-    expect(told.results[0]?.result).toContain('About green tea');
-    expect(told.results[1]?.result).toContain('Green tea is drunk hot.');
+    const ended = await troupe.run(MAIN, 'how is green tea drunk?');
+    expect(ended.row).toMatchObject({ status: 'ok', text: 'It is drunk hot.' });
+    expect(ended.results.map(({ isError }) => isError)).toEqual([false, false]);
+    expect(ended.results[0]?.result).toContain('About green tea');
+    expect(ended.results[1]?.result).toContain('Green tea is drunk hot.');
     expect(site.asked).toEqual([expect.stringContaining('/search?q=green'), 'GET /tea']);
-    // what was found cannot close the envelope that it comes in
+    // the found text cannot close the marks that surround it
     const seen = lastAsked(server);
-    expect(seen.split('</tool_result>')).toHaveLength(1 + told.results.length);
+    expect(seen.split('</tool_result>')).toHaveLength(1 + ended.results.length);
     expect(seen).toContain('‹/tool_result>');
   });
 });
@@ -212,9 +212,9 @@ describe('an agent that receives a message while it works', () => {
     await eventually(() => expect(site.asked).toHaveLength(1));
     const second = await troupe.send(MAIN, 'no report, please', { sender: 'Ann' });
     release();
-    const told = await troupe.end(MAIN, first);
-    expect(told.row).toMatchObject({ status: 'ok', text: 'Stopped, as you said.' });
-    expect(told.results).toMatchObject([
+    const ended = await troupe.end(MAIN, first);
+    expect(ended.row).toMatchObject({ status: 'ok', text: 'Stopped, as you said.' });
+    expect(ended.results).toMatchObject([
       {
         name: 'web_fetch',
         isError: false,
@@ -227,7 +227,7 @@ describe('an agent that receives a message while it works', () => {
     expect(server.requests).toHaveLength(2);
 
     const joined = troupe.system.index.get('runs', 'default', second);
-    expect(joined).toMatchObject({ status: 'ok', joined: first, text: told.row.text });
+    expect(joined).toMatchObject({ status: 'ok', joined: first, text: ended.row.text });
     const said = (await troupe.transcript(MAIN)).filter(({ type }) => type === 'user');
     expect(said).toMatchObject([{ text: 'write a report' }, { of: second }]);
     expect(troupe.sessionRow(MAIN)).toMatchObject({ status: 'idle', pending: 0 });
@@ -254,16 +254,16 @@ describe('an agent with memory', () => {
       `Chapter ${n} of my year. ${'It was a long month. '.repeat(500)}`;
     const types: string[] = [];
     for (const n of [1, 2, 3, 4]) {
-      const told = await troupe.run(MAIN, chapter(n));
-      expect(told.row).toMatchObject({ status: 'ok', text: 'I see.' });
-      types.push(...told.entries.map(({ type }) => type));
+      const ended = await troupe.run(MAIN, chapter(n));
+      expect(ended.row).toMatchObject({ status: 'ok', text: 'I see.' });
+      types.push(...ended.entries.map(({ type }) => type));
     }
     expect(types).toContain('compaction');
     const day = new Date().toISOString().slice(0, 10);
     server.script(wants(['read', { path: `memory/${day}.md` }]), says('Fox.'));
-    const told = await troupe.run('agent:main:later', 'what is the name of my cat?');
-    expect(told.row).toMatchObject({ status: 'ok', text: 'Fox.' });
-    expect(told.results[0]?.result).toContain('her cat is called Fox');
+    const ended = await troupe.run('agent:main:later', 'what is the name of my cat?');
+    expect(ended.row).toMatchObject({ status: 'ok', text: 'Fox.' });
+    expect(ended.results[0]?.result).toContain('her cat is called Fox');
   });
 });
 
@@ -277,9 +277,9 @@ describe('an agent with a scheduled job', () => {
       wants(['exec', { command: 'echo "a quiet day" >> diary.md' }]),
       says('Written.'),
     );
-    const told = await troupe.run(MAIN, 'write your diary in a moment');
-    expect(told.row).toMatchObject({ status: 'ok', text: 'I will.' });
-    expect(told.results).toMatchObject([{ name: 'cron', isError: false }]);
+    const ended = await troupe.run(MAIN, 'write your diary in a moment');
+    expect(ended.row).toMatchObject({ status: 'ok', text: 'I will.' });
+    expect(ended.results).toMatchObject([{ name: 'cron', isError: false }]);
     const jobs = () => troupe.system.index.list<ScheduleRow>(SCHEDULES_INDEX, 'default');
     const [job] = jobs();
     expect(job?.value).toMatchObject({ name: 'diary', agentId: 'main', state: 'waiting' });

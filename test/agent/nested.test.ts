@@ -10,7 +10,7 @@ import { said } from '../charts/coverage.ts';
 const self = address('default', 'agent', 'main');
 const poor: Partial<AgentSettings> = { tokensPerDay: 10 };
 
-/** An agent that is driven by hand; each call gives what its turn told to sessions. */
+/** An agent that a test drives turn by turn; each call returns the messages to sessions. */
 function agentWith(more?: Partial<AgentSettings>) {
   const meta = { id: 'm0', now: 1_000, self };
   let now = 1_000;

@@ -21,7 +21,7 @@ const module = (name: string, hooks: HookHandlers, priority?: number): HookModul
 });
 const never = () => new Promise<never>(() => {});
 
-/** Time that stands until it is moved. */
+/** A clock that stops until a test advances it. */
 class HandClock implements Clock {
   #now = 0;
   #timers: { at: number; call: () => void }[] = [];

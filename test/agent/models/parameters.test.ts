@@ -36,7 +36,7 @@ const kinds = {
 
 const models = [{ id: 'claude-small', contextWindow: 10_000, maxTokens: 4_000 }];
 
-/** Makes one good call and tells what was sent and heard. */
+/** Makes one valid call and returns the sent request and the received answer. */
 const sent = async (kind: keyof typeof kinds, asked: Partial<ModelRequest>) => {
   const { server, create } = kinds[kind]();
   const provider = create({
@@ -90,7 +90,7 @@ describe('every adapter', () => {
   );
 
   it('writes nothing to the console, whatever the server sends', async () => {
-    // the SDKs print broken events, which hold the conversation, unless they are told not to
+    // the SDKs print broken events, which hold the conversation, unless they are configured not to
     const printed = ['log', 'error', 'warn', 'info', 'debug'] as const;
     const spies = printed.map((name) => vi.spyOn(console, name).mockImplementation(() => {}));
     for (const kind of ['anthropic', 'responses', 'completions', 'google'] as const) {

@@ -33,7 +33,7 @@ type Meaning = {
 const said = (no: boolean) => (no ? 'no' : undefined);
 const has = (list: readonly string[] | undefined, id: string) =>
   list === undefined || list.includes('*') || list.includes(id);
-/** Of the object itself: what its prototype has under `constructor` is nobody's word. */
+/** Only own properties: `constructor` of the prototype is not a key of the configuration. */
 const own = <T>(of: Readonly<Record<string, T>>, key: string): T | undefined =>
   Object.entries(of).find(([name]) => name === key)?.[1];
 const word = ({ rules }: World, id: string): AgentTalk => own(rules.agents, id) ?? {};
@@ -125,7 +125,7 @@ const MEANINGS: readonly Meaning[] = [
 const ACCESSES: readonly Access[] = ['list', 'history', 'send', 'spawn'];
 type Row = Meaning & { readonly text: string; readonly marks: Readonly<Record<Access, string>> };
 
-/** The table as it stands in the docs, each row with its meaning. */
+/** The table as in the docs, each row with its meaning. */
 function table(): readonly Row[] {
   const file = join(import.meta.dirname, '../../../docs/agent-talk.md');
   const lines = readFileSync(file, 'utf8').split('\n');

@@ -17,7 +17,7 @@ export type Bench = {
   workspace: string;
   /** Calls a tool as a session would, through the registry. */
   call(name: string, args: unknown, over?: Partial<ToolContext>): Promise<ToolResult>;
-  /** begins anew with these options */
+  /** restarts with these options */
   use(options: Partial<ExecOptions>): void;
 };
 

@@ -1,6 +1,7 @@
 /**
- * A session that answers as a test has told it, on a real embedded system: what tools ask of their
- * session is seen as the session sees it, and what they make of its answers as the model does.
+ * A session that answers by a script of the test, on a real embedded system: what tools ask of
+ * their session is seen as the session sees it, and what they make of its answers as the model
+ * does.
  */
 import { onTestFinished } from 'vitest';
 import { assign, setup } from 'xstate';
@@ -19,7 +20,7 @@ import { dataFolder } from '../../channels/gateway/real-system.ts';
 import { OPEN_TALK } from '../../servers/talk-rules.ts';
 import { toolContext } from './context.ts';
 
-/** What it says to the next that asks; 'later': when it is told to `answer`. */
+/** The answer to the next request; 'later': after the event `answer`. */
 type Script = { readonly result?: unknown; readonly error?: ErrorData } | 'later';
 
 type Heard = {

@@ -1,4 +1,4 @@
-/** Which session a key or a label means, and what is told to those who may not see it. */
+/** The session of a key or label, and the refusal of callers that may not see it. */
 import { describe, expect, it } from 'vitest';
 import { findSession, type SessionName } from '../../../agent/tools/sessions/session-lookup.ts';
 import type { TalkRules } from '../../../agent/policy/talk.ts';
