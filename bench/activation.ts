@@ -8,7 +8,7 @@ import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { type Address, shardOf } from '../protocols/address.ts';
 import { createRegistry } from '../runtime/actor/registry.ts';
-import { openLmdbStore } from '../runtime/log/lmdb.ts';
+import { openEmbeddedStore } from '../runtime/log/embedded-store.ts';
 import { Fold } from '../runtime/shard/commit/fold.ts';
 import { Keys } from '../runtime/shard/turn/keys.ts';
 import { ActivatedActors } from '../runtime/shard/turn/activated-actors.ts';
@@ -83,7 +83,7 @@ async function activateAll(
   actors: readonly Address[],
   count: number,
 ): Promise<number[]> {
-  const store = await openLmdbStore({ path: join(folder, 'store'), durability: 'process' });
+  const store = await openEmbeddedStore({ path: join(folder, 'store'), durability: 'process' });
   const registry = createRegistry([counter]);
   const shards = Array.from({ length: SHARDS }, (_, shard) => {
     const fold = Fold.fromState(shard, store.state, false);

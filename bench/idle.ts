@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { shardOf } from '../protocols/address.ts';
 import type { System } from '../runtime/index.ts';
-import { openLmdbStore } from '../runtime/log/lmdb.ts';
+import { openEmbeddedStore } from '../runtime/log/embedded-store.ts';
 import { TABLE } from '../runtime/shard/commit/fold.ts';
 import { stateKey } from '../runtime/state/row.ts';
 import { collectGarbage, memoryOf } from './harness/computer.ts';
@@ -89,7 +89,7 @@ function diskBytes(folder: string): number {
 
 /** Bytes of the key and the value of one actor's row in the store. */
 async function rowSizes(folder: string): Promise<RowSizes> {
-  const store = await openLmdbStore({ path: join(folder, 'store'), durability: 'process' });
+  const store = await openEmbeddedStore({ path: join(folder, 'store'), durability: 'process' });
   const actor = counterAddress('end-0');
   const shard = shardOf(actor, SHARDS);
   const value = store.state.get(shard, TABLE.actor, actor)?.length ?? 0;

@@ -4,7 +4,8 @@ import type { Blobs } from './blobs/blobs.ts';
 import { openFileBlobs } from './blobs/files.ts';
 import type { Bus } from './bus/bus.ts';
 import { InProcessBus } from './bus/in-process.ts';
-import { type Durability, type LmdbStore, openLmdbStore } from './log/lmdb.ts';
+import { type EmbeddedStore, openEmbeddedStore } from './log/embedded-store.ts';
+import type { Durability } from './log/wal-store.ts';
 
 export type EmbeddedOptions = {
   /** folder of the installation's data; made when absent, used by one process at a time */
@@ -13,7 +14,7 @@ export type EmbeddedOptions = {
   readonly durability?: Durability;
 };
 
-export type Ports = { readonly store: LmdbStore; readonly bus: Bus; readonly blobs: Blobs };
+export type Ports = { readonly store: EmbeddedStore; readonly bus: Bus; readonly blobs: Blobs };
 
 /**
  * @throws TroupeError UNAVAILABLE when another process has the folder; INTERNAL when its data is
@@ -23,6 +24,6 @@ export async function openEmbedded({
   path,
   durability = 'process',
 }: EmbeddedOptions): Promise<Ports> {
-  const store = await openLmdbStore({ path, durability });
+  const store = await openEmbeddedStore({ path, durability });
   return { store, bus: new InProcessBus(), blobs: await openFileBlobs(join(path, 'blobs')) };
 }

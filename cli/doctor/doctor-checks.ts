@@ -47,8 +47,8 @@ export function nodeVersion(version: string): Finding {
 export async function storeEngine(): Promise<Finding> {
   const path = mkdtempSync(join(tmpdir(), 'troupe-doctor-'));
   try {
-    const { openLmdbStore } = await import('../../runtime/log/lmdb.ts');
-    const store = await openLmdbStore({ path, durability: 'process' });
+    const { openEmbeddedStore } = await import('../../runtime/log/embedded-store.ts');
+    const store = await openEmbeddedStore({ path, durability: 'process' });
     try {
       await store.log.append('doctor', Buffer.from('probe'));
       const last = await store.log.readLast('doctor');
@@ -126,9 +126,9 @@ function freeSpace(folder: string): Finding {
 export async function storedData(config: Config): Promise<Finding> {
   const path = storeFolder(config);
   if (!existsSync(path)) return ok('data', 'none yet');
-  const { openLmdbStore } = await import('../../runtime/log/lmdb.ts');
+  const { openEmbeddedStore } = await import('../../runtime/log/embedded-store.ts');
   try {
-    const store = await openLmdbStore({ path, durability: config.runtime.durability });
+    const store = await openEmbeddedStore({ path, durability: config.runtime.durability });
     await store.close();
     return ok('data', `format ${store.formatVersion}, cell ${store.cell}`);
   } catch (error) {

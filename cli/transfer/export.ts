@@ -26,7 +26,7 @@ export async function exportTo(file: string, options: ExportOptions): Promise<nu
   const [{ openEmbedded }, { exportCell }, { STORE_FILE }] = await Promise.all([
     import('../../runtime/index.ts'),
     import('../../runtime/transfer/export.ts'),
-    import('../../runtime/log/lmdb.ts'),
+    import('../../runtime/log/embedded-store.ts'),
   ]);
   if (!existsSync(join(path, STORE_FILE)))
     throw new TroupeError('NOT_FOUND', `${config.home} contains no data of troupe`);

@@ -1,7 +1,8 @@
 /**
  * Reads actors from a store without activating them: the data folder of a stopped process, or the
- * journals of a running cluster. It writes nothing.
+ * journals of a running cluster. It writes at most a checkpoint.
  */
+import { join } from 'node:path';
 import { type Address, shardOf } from '../../protocols/address.ts';
 import { decodeCell } from '../cell-record.ts';
 import { defined } from '../../protocols/defined.ts';
@@ -68,13 +69,23 @@ export async function actorsInFolder(options: {
   readonly path: string;
   readonly durability: 'process' | 'power';
 }): Promise<StoredActors> {
-  const { openLmdbStore } = await import('../log/lmdb.ts');
-  const store = await openLmdbStore(options);
-  const record = await store.log.readLast('cell.local');
+  const [{ openEmbeddedStore }, { openFileBlobs }] = await Promise.all([
+    import('../log/embedded-store.ts'),
+    import('../blobs/files.ts'),
+  ]);
+  const store = await openEmbeddedStore(options);
+  const { log, state, cell } = store;
+  const record = await log.readLast('cell.local');
+  const blobs = await openFileBlobs(join(options.path, 'blobs'));
   return storedActors({
     store,
     shards: record ? decodeCell<{ shards: number }>(record).shards : 0,
-    load: async () => {},
+    // After a crash the rows are those of the last checkpoint.
+    load: async (shard) => {
+      const journal = journalSubject('local', shard);
+      const loaded = await loadShard({ log, state, blobs, journal, shard, cell });
+      if (loaded.records > 0) await catchUp(loaded, state);
+    },
     unload: async () => {},
   });
 }

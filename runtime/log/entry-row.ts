@@ -35,19 +35,26 @@ export const positionOfKey = (key: Uint8Array): Position => {
   return view.getUint32(4) * HIGH + view.getUint32(8);
 };
 
-export const encodeEntry = (position: Position, logTimeMs: number, bytes: Uint8Array): Buffer => {
-  const value = Buffer.allocUnsafe(HEADER_BYTES + bytes.length);
+/** Bytes of a stored entry beside its own. */
+export const ENTRY_HEADER_BYTES = HEADER_BYTES;
+
+/** @param value `ENTRY_HEADER_BYTES` longer than the bytes */
+export const writeEntry = (
+  value: Buffer,
+  position: Position,
+  logTimeMs: number,
+  bytes: Uint8Array,
+): void => {
   value.set(bytes, HEADER_BYTES);
   value.writeDoubleLE(logTimeMs, 4);
   value.writeUInt32LE(crc32(value.subarray(4), position % HIGH), 0);
-  return value;
 };
 
-/** The entry in a value that `encodeEntry` made; shares its memory. */
-export const entryOf = (position: Position, logTimeMs: number, value: Uint8Array): LogEntry => ({
+/** The entry in a value that `writeEntry` made; shares its memory. */
+export const entryOf = (position: Position, value: Buffer): LogEntry => ({
   position,
   bytes: value.subarray(HEADER_BYTES),
-  logTimeMs,
+  logTimeMs: value.readDoubleLE(4),
 });
 
 /** @throws TroupeError INTERNAL, details.reason CORRUPT, when the row is not what was written */
@@ -62,7 +69,7 @@ export const decodeEntry = (subject: string, row: KeyedRow): LogEntry => {
       { details: { reason: 'CORRUPT', subject, position } },
     );
   }
-  return entryOf(position, value.readDoubleLE(4), value);
+  return entryOf(position, value);
 };
 
 /** @throws TroupeError INVALID_ARGUMENT when the subject is empty, too long or no valid Unicode */

@@ -12,7 +12,6 @@
  *    subject; positions are never used again, also not after a restart;
  *  - P5 every entry has the log's own time.
  */
-import type { Put } from '../state/state.ts';
 
 /** Position of an entry in its subject: a safe integer from 1; 0 means "before the first". */
 export type Position = number;
@@ -28,10 +27,9 @@ export type AppendAnswer =
   | { readonly kind: 'stored'; readonly position: Position; readonly logTimeMs?: number }
   | { readonly kind: 'refused'; readonly last: Position };
 
-/** Stored in one transaction with the append, or not stored. Only where `Log.atomic` is true. */
+/** Stored as one unit with the append, or not stored. Only where `Log.atomic` is true. */
 export type AtomicAppends = {
   readonly entries: readonly { readonly subject: string; readonly bytes: Uint8Array }[];
-  readonly puts: readonly Put[];
 };
 
 export type AppendOptions = {
@@ -70,7 +68,7 @@ export const READ_LIMIT_DEFAULT = 1000;
 export const READ_BYTES_DEFAULT = 8 * 2 ** 20;
 
 export interface Log {
-  /** true where `alongside` is honoured (embedded: one LMDB transaction) */
+  /** true where `alongside` is honoured (embedded: one frame of the write-ahead log) */
   readonly atomic: boolean;
   /**
    * The bytes belong to the log until it answers. Any other error than AppendUnknown means that

@@ -7,7 +7,6 @@ import { TroupeError } from '../../protocols/errors.ts';
 import type { Clock } from '../clock/clock.ts';
 import { LogTime } from './log-time.ts';
 import { MemoryState } from '../state/memory.ts';
-import { checkPuts } from '../state/row.ts';
 import type { State } from '../state/state.ts';
 import { subjectKey } from './entry-row.ts';
 import { followByReading } from './follow.ts';
@@ -36,8 +35,7 @@ export type MemoryStore = { readonly log: MemoryLog; readonly state: State; read
 
 export const createMemoryStore = (options: MemoryStoreOptions): MemoryStore => {
   const { clock, atomic = true, cell = randomBytes(16).toString('hex') } = options;
-  const state = new MemoryState();
-  return { log: new MemoryLog(clock, atomic ? state : undefined), state, cell };
+  return { log: new MemoryLog(clock, atomic), state: new MemoryState(), cell };
 };
 
 type Subject = {
@@ -50,16 +48,13 @@ type Subject = {
 export class MemoryLog implements Log {
   readonly atomic: boolean;
   readonly #time: LogTime;
-  readonly #state: MemoryState | undefined;
   readonly #subjects = new Map<string, Subject>();
   readonly #watchers = new Watchers();
   #closed = false;
 
-  /** @param state where `alongside.puts` go; undefined: the log is not atomic */
-  constructor(clock: Clock, state: MemoryState | undefined) {
-    this.atomic = state !== undefined;
+  constructor(clock: Clock, atomic: boolean) {
+    this.atomic = atomic;
     this.#time = new LogTime(clock);
-    this.#state = state;
   }
 
   async append(
@@ -76,8 +71,7 @@ export class MemoryLog implements Log {
     const { expectedLast, alongside } = options;
     subjectKey(subject);
     for (const entry of alongside?.entries ?? []) subjectKey(entry.subject);
-    checkPuts(alongside?.puts ?? []);
-    if (alongside !== undefined && this.#state === undefined) {
+    if (alongside !== undefined && !this.atomic) {
       throw new TroupeError(
         'INVALID_ARGUMENT',
         'this log is not atomic: it stores nothing alongside',
@@ -87,7 +81,6 @@ export class MemoryLog implements Log {
     if (expectedLast !== undefined && expectedLast !== last) return { kind: 'refused', last };
     const { position, logTimeMs } = this.#store(subject, bytes);
     for (const entry of alongside?.entries ?? []) this.#store(entry.subject, entry.bytes);
-    this.#state?.writeNow(alongside?.puts ?? []);
     return { kind: 'stored', position, logTimeMs };
   }
 

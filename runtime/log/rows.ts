@@ -49,9 +49,11 @@ export interface Rows extends RowsRead {
   /**
    * All writes in order in one transaction, or none. At most one commit is under way at a time; the
    * bytes belong to the store until it is answered. Resolves when readers see it and it survives
-   * the death of the process (durability `process`) or of the machine (`power`).
+   * the death of the process.
    */
   commit(writes: readonly RowWrite[]): Promise<void>;
+  /** Resolves when everything that is committed survives a power loss. */
+  flushed(): Promise<void>;
 }
 
 /** The smallest key above every key that starts with the prefix. */

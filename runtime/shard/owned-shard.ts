@@ -47,6 +47,9 @@ export type ShardEvents = {
   readonly onFailed: (error: unknown) => void;
 };
 
+/** While the crash-loop guard is active, the first input waits so long after the start. */
+const BLAME_AFTER_MS = 100;
+
 export class OwnedShard {
   readonly #o: OwnerOptions;
   readonly #events: ShardEvents;
@@ -62,6 +65,7 @@ export class OwnedShard {
   readonly #after: AfterCommits;
   readonly #upkeep: Upkeep;
   #accepts = false;
+  #isTooEarly = false;
   #group: Group | undefined;
   #inFlight: Promise<void> | undefined;
   #snapshot: SnapshotBlob | undefined;
@@ -110,7 +114,8 @@ export class OwnedShard {
     for (const { value } of this.#fold.committedRows(TABLE.out)) this.#relay.add(decodeOut(value));
     this.#after.resume(openIntents(this.#fold));
     this.#accepts = true;
-    this.wake();
+    if (this.#crashLoop.on) this.#blameLater();
+    else this.wake();
   }
 
   /** Does what there is to do. Cheap when there is nothing. */
@@ -195,9 +200,21 @@ export class OwnedShard {
     });
   }
 
+  /**
+   * A process that is killed again and again right after its start is not killed by an input. So
+   * none is blamed before the process has lived for a moment.
+   */
+  #blameLater(): void {
+    this.#isTooEarly = true;
+    this.#o.clock.after(BLAME_AFTER_MS, () => {
+      this.#isTooEarly = false;
+      this.wake();
+    });
+  }
+
   #work(): void {
     if (this.#crashLoop.on) {
-      if (!this.#inFlight) this.#workOneByOne();
+      if (!this.#inFlight && !this.#isTooEarly) this.#workOneByOne();
       return;
     }
     if (this.#holdsForSnapshot()) return;

@@ -2,24 +2,25 @@
  * State cache: State for a log that is stored elsewhere, in its own LMDB environment. It is only a
  * cache (T6): a damaged one is emptied and filled again from the journal.
  *
- * A write is one synchronous transaction without a flush and costs tens of microseconds. Answered
- * writes survive kill -9, because the kernel has them; power loss may leave anything. So a file
- * next to it names the boot of the machine under which it was written; under another boot, for
- * another cell or another format it is emptied before LMDB reads it.
+ * Writes wait in memory for the next checkpoint, which is one synchronous transaction without a
+ * flush. After kill -9 the cache is that of the last checkpoint; power loss may leave anything. So
+ * a file next to it names the boot of the machine under which it was written; under another boot,
+ * for another cell or another format it is emptied before LMDB reads it.
  */
 import { randomUUID } from 'node:crypto';
 import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { TroupeError } from '../../protocols/errors.ts';
+import { systemClock } from '../clock/clock.ts';
+import { Checkpointer } from '../log/checkpointer.ts';
 import { checkDataFile } from '../log/data-file.ts';
 import { lockFolder } from '../log/folder-lock.ts';
-import type { CommitRequest } from '../log/group-commit.ts';
 import { LmdbTables } from '../log/lmdb-tables.ts';
 import type { RowWrite } from '../log/rows.ts';
 import { unreadable } from '../log/store-errors.ts';
-import { type Commits, LmdbState } from './lmdb.ts';
-import type { State } from './state.ts';
 import { makeFolder } from '../make-folder.ts';
+import type { State } from './state.ts';
+import { WriteBehindState } from './write-behind.ts';
 
 export type StateCacheOptions = {
   /** a folder of its own; made when absent, used by one process at a time */
@@ -128,41 +129,33 @@ class CacheTables extends LmdbTables {
   }
 }
 
-/** Every request is a transaction of its own, at once. */
-class CommitsNow implements Commits {
-  readonly #tables: CacheTables;
+/** Rows that may wait for a disk that does not take them; then shards move to other machines. */
+const WAITING_BYTES_MAX = 64 * 2 ** 20;
 
-  constructor(tables: CacheTables) {
-    this.#tables = tables;
-  }
-
-  submit(request: CommitRequest): void {
-    try {
-      const writes: RowWrite[] = [];
-      request.build(writes);
-      if (writes.length > 0) this.#tables.commitNow(writes);
-    } catch (cause) {
-      request.failed(cause, 'absent');
-      return;
-    }
-    request.committed();
-  }
-
-  /** Memory holds nothing that could differ from the file. */
-  assertSound(): void {}
-}
-
-class LmdbStateCache extends LmdbState implements StateCache {
+class LmdbStateCache extends WriteBehindState implements StateCache {
   readonly emptied: string | undefined;
   readonly #tables: CacheTables;
+  readonly #checkpointer: Checkpointer;
   readonly #release: () => Promise<void>;
   #closing: Promise<void> | undefined;
 
   constructor(tables: CacheTables, emptied: string | undefined, release: () => Promise<void>) {
-    super(tables, new CommitsNow(tables));
+    super({
+      rows: tables,
+      // Memory holds nothing that the journal does not.
+      assertSound: () => {},
+      assertRoom: (bytes) => this.#checkpointer.assertRoom(bytes),
+      changed: (bytes) => this.#checkpointer.changed(bytes),
+    });
     this.emptied = emptied;
     this.#tables = tables;
     this.#release = release;
+    this.#checkpointer = new Checkpointer({
+      sources: [this],
+      clock: systemClock,
+      commit: (writes) => tables.commitNow(writes),
+      bytesMax: WAITING_BYTES_MAX,
+    });
   }
 
   /** May be repeated. */
@@ -173,6 +166,7 @@ class LmdbStateCache extends LmdbState implements StateCache {
 
   async #close(): Promise<void> {
     await super.close();
+    await this.#checkpointer.close();
     await this.#tables.close();
     await this.#release();
   }

@@ -96,14 +96,6 @@ export class MemoryState implements State {
   async write(puts: readonly Put[]): Promise<void> {
     this.#assertOpen();
     checkPuts(puts);
-    this.writeNow(puts);
-  }
-
-  /**
-   * `write` at this very moment, for the log that stores these alongside an append. The puts are
-   * checked.
-   */
-  writeNow(puts: readonly Put[]): void {
     for (const { shard, table, key, value } of puts) {
       const tables = this.#shards.get(shard) ?? new Map<string, Table>();
       this.#shards.set(shard, tables);

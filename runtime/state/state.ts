@@ -1,8 +1,7 @@
 /**
  * State: the materialized fold of the shards' journals as sorted byte rows, so that a million idle
- * actors cost disk and no memory. It is a cache of the journal (T6): embedded it is written in the
- * journal's own transaction, in a cluster after the commit; on a mismatch of cell or position it is
- * thrown away and folded again.
+ * actors cost disk and no memory. It is written after the commit, and on disk some time later: after
+ * a crash it is older than the journal, which is folded onto it (T6).
  *
  * Rows are addressed by (shard, table, key); keys of one table sort by their UTF-8 bytes.
  */
@@ -29,7 +28,8 @@ export type RangeOptions = {
 };
 
 /**
- * Reads are synchronous and show every write whose promise (or whose Log append) has been answered.
+ * Reads are synchronous and show every write from its call on. Bytes belong to the State once they
+ * are written; those that it returns must not be changed.
  */
 export interface State {
   get(shard: number, table: string, key: string): Uint8Array | undefined;
@@ -52,7 +52,9 @@ export interface State {
   dump(shard: number): Iterable<TableRow>;
   /** Count of rows of a table (exact, may scan). */
   count(shard: number, table: string): number;
-  /** All or nothing. Only for stores whose log is not atomic. */
+  /**
+   * All or nothing, also after a crash; an earlier write is never absent where a later one is not.
+   */
   write(puts: readonly Put[]): Promise<void>;
   /** Removes every row of the shard. */
   clear(shard: number): Promise<void>;

@@ -4,7 +4,8 @@
  * decisions about them; blobs; files of artifacts, and keys if they are passed. Journals are left
  * out, because the fold is their result.
  *
- * The lock of the folder keeps other processes out. The store is not changed.
+ * The lock of the folder keeps other processes out. The store does the same as at a start: it may write
+ * a checkpoint, and nothing else.
  */
 import type { Address } from '../../protocols/address.ts';
 import { encode } from '../../protocols/codec.ts';
@@ -20,10 +21,10 @@ import {
 import { decodeCell } from '../cell-record.ts';
 import { auditSubject } from '../dead-letters.ts';
 import type { Blobs } from '../blobs/blobs.ts';
-import type { LmdbStore } from '../log/lmdb.ts';
+import type { EmbeddedStore } from '../log/embedded-store.ts';
 import type { LogEntry, Position } from '../log/log.ts';
 import { isHead, TABLE } from '../shard/commit/fold.ts';
-import { loadShard } from '../shard/recovery/load.ts';
+import { catchUp, loadShard } from '../shard/recovery/load.ts';
 import { writeExportFile } from './export-file.ts';
 import {
   Counter,
@@ -37,7 +38,7 @@ import {
 import { WorkspacesFound } from './workspaces.ts';
 
 export type ExportOptions = {
-  readonly store: Pick<LmdbStore, 'log' | 'state' | 'cell' | 'subjects'>;
+  readonly store: Pick<EmbeddedStore, 'log' | 'state' | 'cell' | 'subjects'>;
   readonly blobs: Blobs;
   /** default `local`, as createSystem has it */
   readonly env?: string;
@@ -154,9 +155,10 @@ async function* shardFrames(source: Source, shard: number): AsyncGenerator<Frame
   const { log, state, cell } = store;
   const journal = journalSubject(env, shard);
   // Also finds out that rows and journal belong together.
-  const { fold, records } = await loadShard({ log, state, blobs, cell, journal, shard });
-  if (records > 0)
-    throw new TroupeError('INTERNAL', `the rows of shard ${shard} are behind its journal`);
+  const loaded = await loadShard({ log, state, blobs, cell, journal, shard });
+  const { fold } = loaded;
+  // After a crash the rows are those of the last checkpoint.
+  if (loaded.records > 0) await catchUp(loaded, state);
   yield ['shard', shard, encode(fold.scalars)];
   const { mailFloor, ctlFloor } = fold.scalars;
   for (const lane of LANES) {

@@ -343,8 +343,8 @@ describe('troupe doctor', () => {
   it('opens the data like start, and reports what start would refuse', async () => {
     const data = scratchFolder();
     const store = join(data, 'store');
-    const { openLmdbStore } = await import('../../runtime/log/lmdb.ts');
-    const opened = await openLmdbStore({ path: store, durability: 'process' });
+    const { openEmbeddedStore } = await import('../../runtime/log/embedded-store.ts');
+    const opened = await openEmbeddedStore({ path: store, durability: 'process' });
     const { cell } = opened;
     await opened.close();
     const good = await runProgram(['doctor', '--json', '--data', data]);

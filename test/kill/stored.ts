@@ -10,7 +10,7 @@ import type { SessionEntry } from '../../protocols/session.ts';
 import { journalSubject } from '../../protocols/subjects.ts';
 import { decodeCell } from '../../runtime/cell-record.ts';
 import { openNats, type Store } from '../../runtime/index.ts';
-import { openLmdbStore } from '../../runtime/log/lmdb.ts';
+import { openEmbeddedStore } from '../../runtime/log/embedded-store.ts';
 import { inspectActor } from '../../runtime/reads.ts';
 import { loadShard, catchUp } from '../../runtime/shard/recovery/load.ts';
 import { MemoryState } from '../../runtime/state/memory.ts';
@@ -37,7 +37,7 @@ const entriesIn =
 
 /** Opens the store of a program that has exited. */
 export async function openDead(data: string): Promise<Stored> {
-  const store = await openLmdbStore({ path: join(data, 'store'), durability: 'process' });
+  const store = await openEmbeddedStore({ path: join(data, 'store'), durability: 'process' });
   const cell = await store.log.readLast('cell.local');
   const { shards } = decodeCell<{ shards: number }>(cell!);
   return {

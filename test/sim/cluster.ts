@@ -72,7 +72,7 @@ export class Cluster {
     this.log = new SimLog({
       clock,
       random: random.fork('log'),
-      ...(atomic ? { state } : {}),
+      atomic,
       onStored: this.auditor.ledger.stored,
     });
     this.bus = new SimBus(clock, random.fork('bus'));

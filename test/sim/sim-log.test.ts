@@ -4,7 +4,6 @@
  */
 import { expect, it } from 'vitest';
 import { AppendUnknown } from '../../runtime/log/log.ts';
-import { MemoryState } from '../../runtime/state/memory.ts';
 import { logContract } from '../runtime/log/contract.ts';
 import { Random } from './random.ts';
 import { type LogFaults, NO_LOG_FAULTS, SimLog, type Stored } from './sim-log.ts';
@@ -13,9 +12,7 @@ import { settled, VirtualClock } from './virtual-clock.ts';
 for (const atomic of [true, false]) {
   const make = async () => {
     const clock = new VirtualClock();
-    const state = new MemoryState();
-    const options = { clock, random: new Random(1) };
-    const log = new SimLog(atomic ? { ...options, state } : options);
+    const log = new SimLog({ clock, random: new Random(1), atomic });
     let disposed = false;
     const pump = (async () => {
       while (!disposed) {
@@ -28,7 +25,7 @@ for (const atomic of [true, false]) {
       await pump;
       await log.close();
     };
-    return { log, ...(atomic ? { state } : {}), dispose };
+    return { log, dispose };
   };
   logContract(`simulated, ${atomic ? 'atomic' : 'not atomic'}`, make, { keepsOrder: false });
 }
@@ -43,7 +40,7 @@ const trace = async (seed: number, faults: LogFaults): Promise<string[]> => {
     lines.push(
       `${clock.monotonicMs()} stored ${subject} ${position} ${Buffer.from(bytes).toString()}`,
     );
-  const log = new SimLog({ clock, random: new Random(seed), onStored });
+  const log = new SimLog({ clock, random: new Random(seed), atomic: false, onStored });
   log.faults = faults;
   const write = async (writer: number) => {
     for (let i = 0; i < 100; i++) {

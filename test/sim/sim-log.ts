@@ -18,7 +18,6 @@ import {
 } from '../../runtime/log/log.ts';
 import { followByReading } from '../../runtime/log/follow.ts';
 import { MemoryLog } from '../../runtime/log/memory.ts';
-import type { MemoryState } from '../../runtime/state/memory.ts';
 import type { Random } from './random.ts';
 import type { VirtualClock } from './virtual-clock.ts';
 
@@ -44,8 +43,8 @@ export type Stored = LogEntry & { readonly subject: string };
 export type SimLogOptions = {
   readonly clock: VirtualClock;
   readonly random: Random;
-  /** if set, the log is atomic, and `alongside` is written here */
-  readonly state?: MemoryState;
+  /** whether it stores `alongside` */
+  readonly atomic: boolean;
   /** notified of every entry at the moment it is stored */
   readonly onStored?: (entry: Stored) => void;
 };
@@ -64,10 +63,10 @@ export class SimLog implements Log {
   readonly #random: Random;
   readonly #store: ObservedLog;
 
-  constructor({ clock, random, state, onStored }: SimLogOptions) {
+  constructor({ clock, random, atomic, onStored }: SimLogOptions) {
     this.#clock = clock;
     this.#random = random;
-    this.#store = new ObservedLog(clock, state, onStored);
+    this.#store = new ObservedLog(clock, atomic, onStored);
     this.atomic = this.#store.atomic;
   }
 
@@ -177,12 +176,8 @@ class ObservedLog extends MemoryLog {
   readonly #onStored: ((entry: Stored) => void) | undefined;
   readonly #lasts = new Map<string, Position>();
 
-  constructor(
-    clock: Clock,
-    state: MemoryState | undefined,
-    onStored: ((entry: Stored) => void) | undefined,
-  ) {
-    super(clock, state);
+  constructor(clock: Clock, atomic: boolean, onStored: ((entry: Stored) => void) | undefined) {
+    super(clock, atomic);
     this.#clock = clock;
     this.#onStored = onStored;
   }

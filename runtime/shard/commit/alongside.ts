@@ -1,11 +1,10 @@
 /**
- * Alongside: what an atomic log stores in the same transaction as the journal record: changed rows,
- * and one mailbox entry per target shard and lane. The commit settles rule D.
+ * Alongside: what an atomic log stores as one unit with the journal record: one mailbox entry per
+ * target shard and lane. The commit settles rule D.
  */
 import type { Lane } from '../../../protocols/statechart.ts';
 import { mailboxSubject } from '../../../protocols/subjects.ts';
 import type { AtomicAppends } from '../../log/log.ts';
-import type { Put } from '../../state/state.ts';
 import { encodeKept, encodeMail, type JournalRecord, type OutItem } from './records.ts';
 import { keptSubject } from './relay.ts';
 
@@ -16,13 +15,8 @@ type Batch = {
   readonly items: OutItem[];
 };
 
-export function alongsideOf(
-  record: JournalRecord,
-  puts: readonly Put[],
-  env: string,
-  shard: number,
-): AtomicAppends {
-  if (record.t !== 'TURNS') return { puts, entries: [] };
+export function alongsideOf(record: JournalRecord, env: string, shard: number): AtomicAppends {
+  if (record.t !== 'TURNS') return { entries: [] };
   const entries: { subject: string; bytes: Uint8Array }[] = [];
   const batches = new Map<string, Batch>();
   for (const { out } of record.turns) {
@@ -41,5 +35,5 @@ export function alongsideOf(
     const entry = { kind: 'links' as const, cell: record.cell, src: shard, lane, n, items };
     entries.push({ subject: mailboxSubject(env, target, lane), bytes: encodeMail(entry) });
   }
-  return { puts, entries };
+  return { entries };
 }

@@ -1,9 +1,10 @@
 /**
- * RecordWriter: stores the records of one owner, one at a time, and applies each to the fold. With
- * an atomic log the rows of a record are stored together with it, otherwise in State after it.
+ * RecordWriter: stores the records of one owner, one at a time, applies each to the fold, and then
+ * writes its rows to State.
  */
 import { randomBytes } from 'node:crypto';
 import type { Log, Position } from '../../log/log.ts';
+import { checkPuts } from '../../state/row.ts';
 import type { State } from '../../state/state.ts';
 import { alongsideOf } from './alongside.ts';
 import type { Fold } from './fold.ts';
@@ -52,12 +53,14 @@ export class RecordWriter {
     const bytes = encodeRecord(record);
     fold.applyScalars(record, bytes.length);
     const sealed = fold.seal();
-    const alongside = log.atomic ? alongsideOf(record, sealed.puts, env, fold.shard) : undefined;
+    // A row that cannot be stored must be found before its record counts.
+    checkPuts(sealed.puts);
+    const alongside = log.atomic ? alongsideOf(record, env, fold.shard) : undefined;
     const answer = await journal.append(record.recId, bytes, alongside);
     // State may belong to another owner by now.
     if (this.#closed) return { kind: 'lost', why: 'closed' };
     if (answer.kind === 'lost') return answer;
-    if (!log.atomic) await state.write(sealed.puts);
+    await state.write(sealed.puts);
     fold.settle(sealed.record, sealed.puts);
     onCounts?.(answer.position);
     return answer;

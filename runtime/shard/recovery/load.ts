@@ -4,9 +4,9 @@
  * folded onto it; their chain must be unbroken. Nothing is skipped: an inconsistency quarantines
  * the shard with the reason CORRUPT.
  *
- * Where the log is not atomic, State is a cache (T6): a damaged one is cleared and folded again.
- * Rows are written in slices, each with its position, so the cache is a valid fold at every moment
- * and loading a large shard does not block the event loop.
+ * Rows are written in slices, each with its position, so State is a valid fold at every moment and
+ * loading a large shard does not block the event loop. Where the log is not atomic, State is only a
+ * cache (T6): a damaged one is cleared and folded again.
  */
 import { TroupeError } from '../../../protocols/errors.ts';
 import type { Blobs } from '../../blobs/blobs.ts';
@@ -78,7 +78,7 @@ export async function loadShard(from: LoadFrom): Promise<Loaded> {
 
 /**
  * Writes what was folded since to State, whole or not at all: State is then the fold at the last
- * record that was replayed. For logs that are not atomic. After an error the fold is of no use.
+ * record that was replayed. After an error the fold is of no use.
  */
 export async function catchUp({ fold }: Pick<Loaded, 'fold'>, state: State): Promise<void> {
   const { record, puts } = fold.seal();
@@ -98,7 +98,7 @@ async function loadOnce(from: LoadFrom): Promise<Loaded> {
   return loaded(base.fold, stored, tail, unreadable);
 }
 
-/** State written in the journal's own transaction, or a cache that the journal confirms (T6). */
+/** Rows of a checkpoint that the journal confirms (T6). */
 async function fromState(from: LoadFrom): Promise<Loaded | undefined> {
   const fold = Fold.fromState(from.shard, from.state, !from.log.atomic);
   if (!fold) return undefined;
@@ -230,7 +230,7 @@ async function foldTail(
       slice += bytes;
     }
     before = position;
-    if (from.log.atomic || slice < SLICE_BYTES) continue;
+    if (slice < SLICE_BYTES) continue;
     slice = 0;
     assertWanted(from);
     await catchUp({ fold }, from.state);

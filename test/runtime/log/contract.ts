@@ -4,14 +4,11 @@
  */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Log, LogEntry, Position } from '../../../runtime/log/log.ts';
-import type { State } from '../../../runtime/state/state.ts';
 import { TroupeError } from '../../../protocols/errors.ts';
 import { eventually } from '../eventually.ts';
 
 export type LogUnderTest = {
   readonly log: Log;
-  /** the State that `alongside.puts` go to; where the log is atomic */
-  readonly state?: State;
   /**
    * closes the log and opens another one on the same data; absent where nothing outlives the log
    */
@@ -315,36 +312,22 @@ const atomicContract = (under: () => LogUnderTest): void => {
         { subject: 'mail', bytes: bytes('m1') },
         { subject: 'mail', bytes: bytes('m2') },
       ],
-      puts: [{ shard: 3, table: 'actor', key: 'k', value: bytes('v') }],
     };
 
-    it('stores entries and rows alongside a stored append', async (context) => {
-      const { log, state } = under();
-      if (!log.atomic || state === undefined) return context.skip('this log is not atomic');
+    it('stores entries alongside a stored append', async (context) => {
+      const { log } = under();
+      if (!log.atomic) return context.skip('this log is not atomic');
       await log.append('journal', bytes('j'), { expectedLast: 0, alongside });
-      expect(Buffer.from(state.get(3, 'actor', 'k')!).toString()).toBe('v');
       expect(texts(await log.read('mail', 0))).toEqual(['m1', 'm2']);
     });
 
     it('stores nothing alongside a refused append', async (context) => {
-      const { log, state } = under();
-      if (!log.atomic || state === undefined) return context.skip('this log is not atomic');
+      const { log } = under();
+      if (!log.atomic) return context.skip('this log is not atomic');
       expect((await log.append('journal', bytes('j'), { expectedLast: 9, alongside })).kind).toBe(
         'refused',
       );
-      expect(state.get(3, 'actor', 'k')).toBeUndefined();
       expect(await log.last('mail')).toBe(0);
-    });
-
-    it('refuses a row that cannot be stored before it stores anything', async (context) => {
-      const { log, state } = under();
-      if (!log.atomic || state === undefined) return context.skip('this log is not atomic');
-      const key = 'k'.repeat(5000);
-      const bad = { entries: [], puts: [{ shard: 3, table: 'actor', key, value: bytes('v') }] };
-      await expect(log.append('journal', bytes('j'), { alongside: bad })).rejects.toMatchObject({
-        code: 'INVALID_ARGUMENT',
-      });
-      expect(await log.last('journal')).toBe(0);
     });
 
     it('refuses what should go alongside when it is not atomic', async (context) => {

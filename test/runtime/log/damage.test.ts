@@ -7,7 +7,12 @@ import { copyFile, open, readFile, rm, stat, truncate, writeFile } from 'node:fs
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { TroupeError } from '../../../protocols/errors.ts';
-import { DATA_FILE, type LmdbStore, openLmdbStore, STORE_FILE } from '../../../runtime/log/lmdb.ts';
+import {
+  DATA_FILE,
+  type EmbeddedStore,
+  openEmbeddedStore,
+  STORE_FILE,
+} from '../../../runtime/log/embedded-store.ts';
 import { removeFolder, temporaryFolder } from './store.ts';
 
 let path: string;
@@ -17,21 +22,22 @@ const marker = Buffer.from('a text that occurs only once in the file');
 beforeEach(async () => {
   path = await temporaryFolder();
   data = join(path, DATA_FILE);
-  const store = await openLmdbStore({ path, durability: 'power' });
+  const store = await openEmbeddedStore({ path, durability: 'power' });
   await Promise.all(
     Array.from({ length: 200 }, (_, i) => store.log.append('s', Buffer.alloc(1500, i))),
   );
   const puts = [
     { shard: 0, table: 'actor', key: 'k', value: Buffer.from('a row that occurs only once') },
   ];
-  await store.log.append('s', marker, { alongside: { entries: [], puts } });
+  await store.log.append('s', marker);
+  await store.state.write(puts);
   await store.close();
 });
 afterEach(() => removeFolder(path));
 
 const refusal = async (): Promise<TroupeError> => {
   try {
-    const store = await openLmdbStore({ path, durability: 'process' });
+    const store = await openEmbeddedStore({ path, durability: 'process' });
     await store.close();
   } catch (error) {
     expect(error).toBeInstanceOf(TroupeError);
@@ -97,18 +103,18 @@ describe('a store whose data file', () => {
     for (let page = 2; page < last; page += 7) {
       await writeFile(data, good);
       await overwrite(page * 4096, randomBytes(4096));
-      const opened = await openLmdbStore({ path, durability: 'process' }).catch(
+      const opened = await openEmbeddedStore({ path, durability: 'process' }).catch(
         (error: unknown) => error,
       );
       if (opened instanceof TroupeError) refused += 1;
-      else await (opened as LmdbStore).close(); // a page that is free or holds only data
+      else await (opened as EmbeddedStore).close(); // a page that is free or holds only data
     }
     expect(refused).toBeGreaterThan(0);
   });
 
   it('belongs to another store is refused', async () => {
     const other = await temporaryFolder();
-    await (await openLmdbStore({ path: other, durability: 'process' })).close();
+    await (await openEmbeddedStore({ path: other, durability: 'process' })).close();
     await copyFile(join(other, DATA_FILE), data);
     expect(await refusedFor()).toBe('CORRUPT');
     await removeFolder(other);
@@ -120,7 +126,7 @@ it('opens again after a refusal once the damage is undone', async () => {
   await truncate(data, 5000);
   expect(await refusedFor()).toBe('CORRUPT');
   await writeFile(data, good);
-  const store = await openLmdbStore({ path, durability: 'process' });
+  const store = await openEmbeddedStore({ path, durability: 'process' });
   expect(await store.log.last('s')).toBe(201);
   await store.close();
 });
@@ -128,7 +134,7 @@ it('opens again after a refusal once the damage is undone', async () => {
 it('answers a damaged entry with its subject and position, and the entries before it', async () => {
   const at = (await readFile(data)).indexOf(marker);
   await overwrite(at, Buffer.from('A'));
-  const store = await openLmdbStore({ path, durability: 'process' });
+  const store = await openEmbeddedStore({ path, durability: 'process' });
   await expect(store.log.read('s', 201)).rejects.toMatchObject({
     code: 'INTERNAL',
     details: { reason: 'CORRUPT', subject: 's', position: 201 },
@@ -141,7 +147,7 @@ it('answers a damaged entry with its subject and position, and the entries befor
 it('answers a damaged row with its table and key', async () => {
   const at = (await readFile(data)).indexOf('a row that occurs only once');
   await overwrite(at, Buffer.from('A'));
-  const store = await openLmdbStore({ path, durability: 'process' });
+  const store = await openEmbeddedStore({ path, durability: 'process' });
   expect(() => store.state.get(0, 'actor', 'k')).toThrow(
     expect.objectContaining({ details: { reason: 'CORRUPT', shard: 0, table: 'actor', key: 'k' } }),
   );
@@ -163,7 +169,7 @@ describe('the store file', () => {
   it('that is missing, as after a crash at the very first start, is made again with the same cell', async () => {
     const { cell } = JSON.parse(await readFile(join(path, STORE_FILE), 'utf8')) as { cell: string };
     await rm(join(path, STORE_FILE));
-    const store = await openLmdbStore({ path, durability: 'process' });
+    const store = await openEmbeddedStore({ path, durability: 'process' });
     expect(store.cell).toBe(cell);
     await store.close();
     expect(await readFile(join(path, STORE_FILE), 'utf8')).toContain(cell);
@@ -171,7 +177,7 @@ describe('the store file', () => {
 });
 
 it('refuses a path that is no folder, saying so', async () => {
-  const error = await openLmdbStore({ path: data, durability: 'process' }).catch(
+  const error = await openEmbeddedStore({ path: data, durability: 'process' }).catch(
     (caught: unknown) => caught,
   );
   expect(error).toMatchObject({

@@ -4,9 +4,9 @@
  */
 import { once } from 'node:events';
 import { TroupeError } from '../../../protocols/errors.ts';
-import { openLmdbStore } from '../../../runtime/log/lmdb.ts';
+import { openEmbeddedStore } from '../../../runtime/log/embedded-store.ts';
 
-const store = await openLmdbStore({ path: process.argv[2] ?? '', durability: 'process' });
+const store = await openEmbeddedStore({ path: process.argv[2] ?? '', durability: 'process' });
 const answered: number[] = [];
 let rejected = 0;
 let next = 0;
@@ -15,9 +15,9 @@ const append = async (): Promise<void> => {
   const n = next++;
   const bytes = Buffer.alloc(20_000, n & 0xff);
   bytes.writeUInt32LE(n, 0);
-  const puts = [{ shard: 0, table: 'turn', key: `${n}`, value: bytes }];
   try {
-    await store.log.append('s', bytes, { alongside: { entries: [], puts } });
+    await store.log.append('s', bytes);
+    await store.state.write([{ shard: 0, table: 'turn', key: `${n}`, value: bytes }]);
     answered.push(n);
   } catch (error) {
     const { code, details } = error as TroupeError;
@@ -38,7 +38,7 @@ const read = entries.map(({ bytes }) => Buffer.from(bytes).readUInt32LE(0));
 if (JSON.stringify(read) !== JSON.stringify(answered))
   throw new Error('what is stored is not what was answered');
 if (store.state.count(0, 'turn') !== answered.length)
-  throw new Error('rows alongside are missing or too many');
+  throw new Error('rows are missing or too many');
 if (answered.length !== before + 20) throw new Error('did not go on after space returned');
 await store.close();
 console.log('done');

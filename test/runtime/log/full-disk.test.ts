@@ -2,7 +2,7 @@ import { execFile, execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { openLmdbStore } from '../../../runtime/log/lmdb.ts';
+import { openEmbeddedStore } from '../../../runtime/log/embedded-store.ts';
 import { eventually } from '../eventually.ts';
 import { bundle, type Program } from './child.ts';
 import { removeFolder, temporaryFolder } from './store.ts';
@@ -37,7 +37,7 @@ it.skipIf(!hasPrlimit())(
     child.process.stdin!.write('go on\n');
     const ended = await child.ended;
     expect([child.lines().at(-1), ended]).toEqual(['done', 0]);
-    const store = await openLmdbStore({ path, durability: 'process' });
+    const store = await openEmbeddedStore({ path, durability: 'process' });
     expect(await store.log.last('s')).toBeGreaterThan(20);
     await store.close();
     await removeFolder(path);

@@ -2,7 +2,12 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Durability, type LmdbStore, openLmdbStore } from '../../../runtime/log/lmdb.ts';
+import {
+  type EmbeddedStore,
+  type EmbeddedStoreOptions,
+  openEmbeddedStore,
+} from '../../../runtime/log/embedded-store.ts';
+import type { Durability } from '../../../runtime/log/wal-store.ts';
 import type { LogUnderTest } from './contract.ts';
 
 export const temporaryFolder = (): Promise<string> => mkdtemp(join(tmpdir(), 'troupe-store-'));
@@ -10,17 +15,22 @@ export const temporaryFolder = (): Promise<string> => mkdtemp(join(tmpdir(), 'tr
 export const removeFolder = (path: string): Promise<void> =>
   rm(path, { recursive: true, force: true });
 
-/** An LMDB store in its own folder, as the contract suites want it. */
-export const lmdbUnderTest = async (
+export type EmbeddedUnderTest = Omit<LogUnderTest, 'reopen'> & {
+  readonly store: EmbeddedStore;
+  readonly reopen: () => Promise<EmbeddedUnderTest>;
+};
+
+/** An embedded store in its own folder, as the contract suites want it. */
+export const embeddedUnderTest = async (
   durability: Durability,
-): Promise<LogUnderTest & { store: LmdbStore }> => {
+  options: Partial<EmbeddedStoreOptions> = {},
+): Promise<EmbeddedUnderTest> => {
   const path = await temporaryFolder();
-  const openAgain = async (): Promise<LogUnderTest & { store: LmdbStore }> => {
-    const store = await openLmdbStore({ path, durability });
+  const openAgain = async (): Promise<EmbeddedUnderTest> => {
+    const store = await openEmbeddedStore({ path, durability, ...options });
     return {
       store,
       log: store.log,
-      state: store.state,
       async reopen() {
         await store.close();
         return openAgain();

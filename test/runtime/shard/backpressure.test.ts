@@ -50,7 +50,7 @@ class StoppableLog extends MemoryLog {
 async function openShard() {
   const clock = new VirtualClock();
   const state = new MemoryState();
-  const log = new StoppableLog(clock, state);
+  const log = new StoppableLog(clock, true);
   const nothing = () => {};
   const owner = new ShardOwner({
     world: { cell: CELL, shard: 0, shards: 1, registry, limits: DEFAULT_LIMITS },

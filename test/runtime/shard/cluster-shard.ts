@@ -50,7 +50,7 @@ export class ClusterShard {
 
   /** @param clock the server's, and a worker's where it names no other */
   constructor(path: string, blobs: Blobs, settings: Settings, clock: Clock) {
-    const stored = new MemoryLog(systemClock, undefined);
+    const stored = new MemoryLog(systemClock, false);
     // A server's time falls when its clock is set back; that of a MemoryLog never does.
     this.log = clock === systemClock ? stored : new ShiftedLog(stored, new Ahead(clock));
     this.#clock = clock;

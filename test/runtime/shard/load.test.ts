@@ -24,7 +24,7 @@ let blobs: SimBlobs;
 
 beforeEach(() => {
   clock = new VirtualClock();
-  log = new MemoryLog(clock, undefined);
+  log = new MemoryLog(clock, false);
   state = new MemoryState();
   blobs = new SimBlobs(clock, new Random(1));
 });
@@ -263,7 +263,7 @@ describe('a shard is quarantined with CORRUPT', () => {
   });
 
   it('when an atomic log does not have the record that its rows name', async () => {
-    const atomic = new MemoryLog(clock, state);
+    const atomic = new MemoryLog(clock, true);
     for (const body of [epoch, turn('a')]) write(body, {}, atomic);
     const { fold } = await load({ log: atomic });
     fold.scalars.recId = 'another';

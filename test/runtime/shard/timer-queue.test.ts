@@ -84,7 +84,7 @@ class Shard {
   }
 
   #put(key: string, value: Uint8Array | null): void {
-    this.#state.writeNow([{ shard: 0, table: TABLE.timer, key, value }]);
+    void this.#state.write([{ shard: 0, table: TABLE.timer, key, value }]);
   }
 }
 

@@ -1,7 +1,7 @@
 /**
  * Writes to a state cache as fast as possible until it is killed: write n stores a separate row and
- * a row that contains n. Prints n after each acknowledged write. Prints `full` when the disk is
- * full; then it continues when a line arrives on standard input, and ends when a write succeeds.
+ * a row that contains n. Prints n after each acknowledged write. Prints `full` when a write is
+ * refused; then it continues when a line arrives on standard input, and ends after 20 more writes.
  */
 import { once } from 'node:events';
 import { writeSync } from 'node:fs';
@@ -29,7 +29,9 @@ for (;;) {
   } catch (error) {
     writeSync(1, `full ${(error as { code: string }).code} ${cache.count(0, 'row')} ${n}\n`);
     await once(process.stdin, 'data');
-    for (let i = 0; i < 20; i++) await write();
+    for (const end = n + 20; n < end; ) {
+      await write().catch(() => new Promise((resolve) => setTimeout(resolve, 50)));
+    }
     writeSync(1, `again ${cache.count(0, 'row')} ${n}\n`);
     await cache.close();
     process.exit(0);

@@ -3,22 +3,19 @@ import { expect, it } from 'vitest';
 import { systemClock } from '../../../runtime/clock/clock.ts';
 import { createMemoryStore } from '../../../runtime/log/memory.ts';
 import { compareUtf8 } from '../../../runtime/state/row.ts';
-import { lmdbUnderTest } from '../log/store.ts';
+import { type EmbeddedUnderTest, embeddedUnderTest } from '../log/store.ts';
 import { stateContract, type StateUnderTest } from './contract.ts';
 
-const lmdbState = async (): Promise<StateUnderTest> => {
-  const { store, dispose, reopen } = await lmdbUnderTest('process');
-  return {
-    state: store.state,
-    dispose,
-    async reopen() {
-      const next = await reopen!();
-      return { state: next.state!, dispose: next.dispose };
-    },
-  };
-};
+const embeddedState = (under: EmbeddedUnderTest): StateUnderTest => ({
+  state: under.store.state,
+  dispose: under.dispose,
+  reopen: async () => embeddedState(await under.reopen()),
+});
 
-stateContract('LMDB', lmdbState);
+stateContract('embedded', async () => embeddedState(await embeddedUnderTest('process')));
+stateContract('embedded, a checkpoint after each change', async () =>
+  embeddedState(await embeddedUnderTest('process', { checkpointBytes: 1, checkpointEveryMs: 0 })),
+);
 stateContract('memory', async () => {
   const { state } = createMemoryStore({ clock: systemClock });
   return { state, dispose: () => state.close() };

@@ -10,7 +10,7 @@ import { MemoryBlobs } from '../../../runtime/blobs/memory.ts';
 import { InProcessBus } from '../../../runtime/bus/in-process.ts';
 import { type Clock, systemClock } from '../../../runtime/clock/clock.ts';
 import { createSystem } from '../../../runtime/index.ts';
-import { openLmdbStore } from '../../../runtime/log/lmdb.ts';
+import { openEmbeddedStore } from '../../../runtime/log/embedded-store.ts';
 import { shippedActors } from '../../../actors/index.ts';
 
 const DAY_MS = 86_400_000;
@@ -23,7 +23,7 @@ let shiftMs = 0;
 const clock: Clock = { ...systemClock, wallMs: () => Date.now() + shiftMs };
 
 const open = async () => {
-  const store = await openLmdbStore({ path, durability: 'process', clock });
+  const store = await openEmbeddedStore({ path, durability: 'process', clock });
   const parts = { store, bus: new InProcessBus(), blobs: new MemoryBlobs(), clock };
   return createSystem({ ...parts, actors: shippedActors(), services: {} });
 };

@@ -4,7 +4,7 @@
 import { describe, expect, it } from 'vitest';
 import { type Address, shardOf } from '../../../protocols/address.ts';
 import { journalSubject, mailboxSubject, transcriptSubject } from '../../../protocols/subjects.ts';
-import { openLmdbStore } from '../../../runtime/log/lmdb.ts';
+import { openEmbeddedStore } from '../../../runtime/log/embedded-store.ts';
 import { stashKey } from '../../../runtime/shard/turn/stash.ts';
 import { encodeMail } from '../../../runtime/shard/commit/records.ts';
 import { eventually } from '../eventually.ts';
@@ -208,7 +208,7 @@ it('mail that is no entry of ours is kept as a dead letter, and what follows is 
   const world = await lived();
   const { cell } = world.system;
   await world.stop();
-  const store = await openLmdbStore({ path: world.path, durability: 'process' });
+  const store = await openEmbeddedStore({ path: world.path, durability: 'process' });
   const subject = mailboxSubject(ENV, 0, 'data');
   for (const bytes of [Buffer.from('no entry'), Buffer.from([0x91, 0xa1, 0x78]), Buffer.alloc(0)])
     await store.log.append(subject, bytes);
@@ -236,7 +236,7 @@ const entry = (cell: string, n: string): Buffer =>
 
 /** Two messages that were accepted and not read; answers the position of the first. */
 async function append(path: string, cell: string): Promise<number> {
-  const store = await openLmdbStore({ path, durability: 'process' });
+  const store = await openEmbeddedStore({ path, durability: 'process' });
   const subject = mailboxSubject(ENV, 0, 'data');
   const first = await store.log.append(subject, entry(cell, 'mail 1'));
   await store.log.append(subject, entry(cell, 'mail 2'));

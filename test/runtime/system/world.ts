@@ -22,7 +22,7 @@ import {
   type System,
   type TellAnswer,
 } from '../../../runtime/index.ts';
-import { openLmdbStore } from '../../../runtime/log/lmdb.ts';
+import { openEmbeddedStore } from '../../../runtime/log/embedded-store.ts';
 import { eventually } from '../eventually.ts';
 import { type Backbone, chosenBackbone, type RunOptions, type Running } from './backbone.ts';
 import { bossType, type Known, puppetType } from './puppet.ts';
@@ -135,7 +135,7 @@ const embedded: Backbone = {
 /** A test clock is also the time of the store. */
 async function openPorts(path: string, clock?: Clock): Promise<Ports> {
   if (!clock) return openEmbedded({ path });
-  const store = await openLmdbStore({ path, durability: 'process', clock });
+  const store = await openEmbeddedStore({ path, durability: 'process', clock });
   return {
     store,
     bus: new InProcessBus({ clock }),

@@ -38,7 +38,7 @@ export class MemoryPlace implements Place {
 
   constructor(clock: Clock = systemClock) {
     const clear = () => Promise.reject(new Error('a log in memory is not cleared'));
-    this.target = { log: new MemoryLog(clock, undefined), blobs: new MemoryBlobs(), clear };
+    this.target = { log: new MemoryLog(clock, false), blobs: new MemoryBlobs(), clear };
   }
 
   async open(): Promise<MovedPorts> {

@@ -1,0 +1,69 @@
+/**
+ * LmdbRows: the LMDB environment of the embedded store, written by checkpoints.
+ *
+ * What the guarantees rest on (lmdb-js 3.5):
+ *  - only `batch` writes here: one asynchronous transaction at a time, on a thread of its own. A
+ *    synchronous transaction could end an asynchronous one half-way
+ *    (WriteWorker::WaitForCallbacks), so none runs after opening;
+ *  - `overlappingSync` stays on: after power loss LMDB opens at the last flushed transaction;
+ *  - a commit is answered after it is visible; readers keep an older snapshot until it is renewed.
+ */
+import { LmdbTables } from './lmdb-tables.ts';
+import type { Rows, RowWrite } from './rows.ts';
+
+/** A commit that is not answered by then never will be: LMDB answers nothing more after a panic. */
+const COMMIT_DEADLINE_MS = 120_000;
+
+export class LmdbRows extends LmdbTables implements Rows {
+  constructor(path: string, mapSizeBytes: number) {
+    super({ path, mapSizeBytes, noSync: false });
+  }
+
+  async commit(writes: readonly RowWrite[]): Promise<void> {
+    const committed = this.root.batch(() => {
+      for (const { table, key, value } of writes) {
+        // the batch's promise covers all of its writes
+        if (value === null) void this.tables[table].remove(key as Buffer);
+        else void this.tables[table].put(key as Buffer, value as Buffer);
+      }
+    });
+    try {
+      await inTime(committed);
+    } catch (error) {
+      throw await reasonOf(error);
+    } finally {
+      this.seeNewest();
+    }
+  }
+
+  async flushed(): Promise<void> {
+    await this.root.flushed;
+  }
+}
+
+const inTime = async (committed: Promise<unknown>): Promise<void> => {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(
+      () => reject(new Error(`the commit was not answered within ${COMMIT_DEADLINE_MS} ms`)),
+      COMMIT_DEADLINE_MS,
+    );
+  });
+  try {
+    await Promise.race([committed, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+};
+
+/**
+ * lmdb-js rejects with a general error that holds a promise, itself rejected with what LMDB said.
+ */
+const reasonOf = async (error: unknown): Promise<unknown> => {
+  try {
+    await (error as { commitError?: Promise<never> }).commitError;
+    return error;
+  } catch (reason) {
+    return reason;
+  }
+};

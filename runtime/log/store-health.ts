@@ -1,0 +1,26 @@
+/** StoreHealth: whether the embedded store can go on. It stays broken until the process ends. */
+import { TroupeError } from '../../protocols/errors.ts';
+
+export class StoreHealth {
+  #broken: { readonly cause: unknown } | undefined;
+
+  /** Memory and disk may differ. Nothing is read or written any more. */
+  fail(cause: unknown): void {
+    this.#broken ??= { cause };
+  }
+
+  get isBroken(): boolean {
+    return this.#broken !== undefined;
+  }
+
+  /** @throws TroupeError UNAVAILABLE, details.reason STORE_BROKEN */
+  assertSound(): void {
+    if (this.#broken === undefined) return;
+    throw new TroupeError(
+      'UNAVAILABLE',
+      `the store failed in a way it cannot go on from (${String(this.#broken.cause)}): check the disk ` +
+        'and start again; what was answered is safe',
+      { details: { reason: 'STORE_BROKEN' }, cause: this.#broken.cause },
+    );
+  }
+}

@@ -1,0 +1,144 @@
+/**
+ * Write-ahead log: frames in append-only segment files. A write returns when the kernel has the
+ * frame, so it survives the death of the process; `sync` makes it survive a power loss.
+ *
+ * Invariants:
+ *  - frames are numbered without gaps, also over restarts;
+ *  - a write that fails leaves nothing that recovery could take for a frame, or it ends the log;
+ *  - a segment is removed only by `removeUpTo`, never the newest one;
+ *  - the first write after a start begins a new segment.
+ */
+import type { SegmentFile, WalFolder } from './folder.ts';
+import { encodeSegmentHeader, SEGMENT_HEADER_BYTES, sealFrame } from './frame.ts';
+import { type FoundSegment, type Recovered, segmentName } from './recovery.ts';
+
+/** A segment that is larger is followed by a new one. */
+export const SEGMENT_BYTES_MAX = 8 * 2 ** 20;
+
+/** The frame may or may not be stored, and no other one can be written. */
+export class WalBroken extends Error {
+  override readonly name = 'WalBroken';
+}
+
+export class WriteAheadLog {
+  readonly #folder: WalFolder;
+  readonly #cell: string;
+  /** oldest first; the newest is written to */
+  readonly #segments: FoundSegment[];
+  /** made by the first write */
+  #current: SegmentFile | undefined;
+  #at = SEGMENT_HEADER_BYTES;
+  #last: number;
+  #synced: number;
+  /** files with bytes, or a name, that may not be on the disk */
+  #unsynced = new Set<SegmentFile>();
+  #isNewName = false;
+  #syncing: Promise<void> = Promise.resolve();
+
+  /** @param recovered of the same folder; its frames are on the disk */
+  constructor(folder: WalFolder, cell: string, { last, segments }: Recovered) {
+    this.#folder = folder;
+    this.#cell = cell;
+    this.#last = last;
+    this.#synced = last;
+    this.#segments = [...segments];
+  }
+
+  /** Number of the last frame written. */
+  get last(): number {
+    return this.#last;
+  }
+
+  /** Number of the last frame that survives a power loss. */
+  get synced(): number {
+    return this.#synced;
+  }
+
+  /**
+   * Writes a frame that `FrameBuilder` laid out, as the next one.
+   * @throws WalBroken when it is unknown whether the frame is stored; any other error means that it
+   * is not
+   */
+  write(frame: Buffer): void {
+    const file =
+      this.#current === undefined || this.#at > SEGMENT_BYTES_MAX ? this.#begin() : this.#current;
+    sealFrame(frame, this.#last + 1, this.#synced);
+    try {
+      file.write(frame, this.#at);
+    } catch (cause) {
+      this.#erase(file, cause);
+      throw cause;
+    }
+    this.#unsynced.add(file);
+    this.#at += frame.length;
+    this.#last++;
+  }
+
+  /**
+   * Resolves when all frames written before the call survive a power loss. Calls run one at a time.
+   * @throws an error of the system; the kernel does not retry, so the log must not be continued
+   */
+  sync(): Promise<void> {
+    this.#syncing = this.#syncing.then(() => this.#sync());
+    return this.#syncing;
+  }
+
+  get isSynced(): boolean {
+    return this.#synced === this.#last;
+  }
+
+  /** Removes segments without frames above the given one. They must be in a durable checkpoint. */
+  removeUpTo(frame: number): void {
+    while (this.#segments.length > 1 && this.#segments[1]!.firstFrame <= frame + 1)
+      this.#folder.remove(this.#segments.shift()!.name);
+  }
+
+  close(): void {
+    for (const file of this.#unsynced) file.close();
+    this.#current?.close();
+  }
+
+  async #sync(): Promise<void> {
+    const last = this.#last;
+    const files = [...this.#unsynced];
+    const isNewName = this.#isNewName;
+    this.#unsynced = new Set();
+    this.#isNewName = false;
+    if (isNewName) await this.#folder.sync();
+    for (const file of files) {
+      await file.sync();
+      if (file !== this.#current && !this.#unsynced.has(file)) file.close();
+    }
+    this.#synced = Math.max(this.#synced, last);
+  }
+
+  #begin(): SegmentFile {
+    const firstFrame = this.#last + 1;
+    const name = segmentName(firstFrame);
+    const file = this.#folder.create(name);
+    try {
+      const header = { cell: this.#cell, firstFrame, synced: this.#synced };
+      file.write(encodeSegmentHeader(header), 0);
+    } catch (error) {
+      file.close();
+      throw error;
+    }
+    // `sync` closes the ones that it still has to write.
+    if (this.#current && !this.#unsynced.has(this.#current)) this.#current.close();
+    if (this.#segments.at(-1)?.name !== name) this.#segments.push({ name, firstFrame });
+    this.#unsynced.add(file);
+    this.#isNewName = true;
+    this.#at = SEGMENT_HEADER_BYTES;
+    this.#current = file;
+    return file;
+  }
+
+  /** Makes sure that a failed write left no frame. */
+  #erase(file: SegmentFile, cause: unknown): void {
+    try {
+      file.truncate(this.#at);
+    } catch {
+      throw new WalBroken(`a write failed and could not be undone: ${String(cause)}`, { cause });
+    }
+  }
+}
