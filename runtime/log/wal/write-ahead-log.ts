@@ -87,9 +87,12 @@ export class WriteAheadLog {
     return this.#synced === this.#last;
   }
 
-  /** Removes segments without frames above the given one. They must be in a durable checkpoint. */
+  /**
+   * Removes segments whose frames are all below the given one, which must be synced, and in a
+   * durable checkpoint. The segment with that frame stays, so the log is never without one.
+   */
   removeUpTo(frame: number): void {
-    while (this.#segments.length > 1 && this.#segments[1]!.firstFrame <= frame + 1)
+    while (this.#segments.length > 1 && this.#segments[1]!.firstFrame <= frame)
       this.#folder.remove(this.#segments.shift()!.name);
   }
 

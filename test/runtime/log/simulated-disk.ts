@@ -1,0 +1,242 @@
+/**
+ * A disk in memory under a store: it knows what survives the death of the process and what survives
+ * a power loss, and fails where a test wants it to.
+ */
+import type { KeyedRow, RowRange, Rows, RowWrite, TableName } from '../../../runtime/log/rows.ts';
+import type { SegmentFile, WalFolder } from '../../../runtime/log/wal/folder.ts';
+
+/** Chooses among the things that may happen. */
+export type Dice = {
+  /** a whole number from `from` to `to`, both inclusive */
+  whole(from: number, to: number): number;
+  chance(probability: number): boolean;
+};
+
+type Segment = {
+  bytes: Buffer;
+  /** what survives a power loss */
+  synced: Buffer;
+  isNameSynced: boolean;
+};
+
+/** Unit in which a power loss keeps or loses what was not synced. */
+const PAGE_BYTES = 512;
+
+export class SimulatedDisk {
+  readonly segments = new Map<string, Segment>();
+  readonly tables = new SimulatedTables();
+  /** while true no write finds room; a part of it may be written all the same */
+  isFull = false;
+  /** next write of a segment: part of the bytes, then an error; or an error after all bytes */
+  nextWrite: 'fits' | 'short' | 'complete, but reported as failed' = 'fits';
+  /** whether a failed write can be undone */
+  canTruncate = true;
+  canSync = true;
+  /** called before a sync or a commit is done, which wait for it */
+  delay: () => Promise<void> = async () => {};
+  /** a dead process changes nothing any more */
+  #owner = 0;
+
+  /** The disk as the next process sees it; the process before it is dead. */
+  open(): { readonly folder: WalFolder; readonly rows: Rows } {
+    const owner = ++this.#owner;
+    const isAlive = () => owner === this.#owner;
+    return { folder: new SimulatedFolder(this, isAlive), rows: new SimulatedRows(this, isAlive) };
+  }
+
+  /** The process dies, perhaps in the middle of a write. */
+  kill(dice?: Dice): void {
+    this.#owner++;
+    const newest = [...this.segments.keys()].sort().at(-1);
+    if (newest === undefined || dice === undefined || dice.chance(0.5)) return;
+    const segment = this.segments.get(newest)!;
+    const torn = Buffer.from(segment.bytes.subarray(-dice.whole(1, 200)));
+    const part = torn.subarray(0, dice.whole(1, torn.length));
+    segment.bytes = Buffer.concat([segment.bytes, part]);
+  }
+
+  /** The machine dies: what was not synced is there, absent or full of zeros, page by page. */
+  loseSuffix(dice: Dice): void {
+    this.#owner++;
+    this.tables.committed = this.tables.flushed;
+    for (const [name, segment] of this.segments) {
+      if (!segment.isNameSynced && dice.chance(0.5)) {
+        this.segments.delete(name);
+        continue;
+      }
+      const { bytes, synced } = segment;
+      const length = dice.whole(synced.length, bytes.length);
+      const kept = Buffer.from(bytes.subarray(0, length));
+      for (let at = synced.length; at < length; at += PAGE_BYTES)
+        if (dice.chance(0.3)) kept.fill(0, at, Math.min(at + PAGE_BYTES, length));
+      segment.bytes = kept;
+      segment.synced = kept;
+      segment.isNameSynced = true;
+    }
+  }
+}
+
+class SimulatedFolder implements WalFolder {
+  readonly #disk: SimulatedDisk;
+  readonly #isAlive: () => boolean;
+
+  constructor(disk: SimulatedDisk, isAlive: () => boolean) {
+    this.#disk = disk;
+    this.#isAlive = isAlive;
+  }
+
+  list(): readonly string[] {
+    return [...this.#disk.segments.keys()];
+  }
+
+  read(name: string): Buffer {
+    return Buffer.from(this.#disk.segments.get(name)!.bytes);
+  }
+
+  create(name: string): SegmentFile {
+    this.#assertAlive();
+    const empty = Buffer.alloc(0);
+    const segment = { bytes: empty, synced: empty, isNameSynced: false };
+    this.#disk.segments.set(name, segment);
+    return {
+      write: (bytes, at) => this.#write(segment, bytes, at),
+      truncate: (size) => {
+        this.#assertAlive();
+        if (!this.#disk.canTruncate) throw new Error('EIO: ftruncate');
+        segment.bytes = segment.bytes.subarray(0, size);
+      },
+      sync: () => this.#sync(segment),
+      close: () => {},
+    };
+  }
+
+  truncate(name: string, size: number): void {
+    const segment = this.#disk.segments.get(name)!;
+    segment.bytes = Buffer.from(segment.bytes.subarray(0, size));
+    segment.synced = segment.bytes;
+  }
+
+  syncSegment(name: string): Promise<void> {
+    return this.#sync(this.#disk.segments.get(name)!);
+  }
+
+  remove(name: string): void {
+    this.#assertAlive();
+    this.#disk.segments.delete(name);
+  }
+
+  async sync(): Promise<void> {
+    const names = [...this.#disk.segments.values()];
+    await this.#disk.delay();
+    for (const segment of names) segment.isNameSynced = true;
+  }
+
+  #write(segment: Segment, bytes: Uint8Array, at: number): void {
+    this.#assertAlive();
+    const { nextWrite, isFull } = this.#disk;
+    this.#disk.nextWrite = 'fits';
+    const isShort = isFull || nextWrite === 'short';
+    const written = isShort ? bytes.subarray(0, bytes.length >> 1) : bytes;
+    segment.bytes = Buffer.concat([segment.bytes.subarray(0, at), written]);
+    if (isShort) throw new Error('ENOSPC: no space left on device, write');
+    if (nextWrite !== 'fits') throw new Error('EIO: i/o error, write');
+  }
+
+  async #sync(segment: Segment): Promise<void> {
+    const { bytes } = segment;
+    await this.#disk.delay();
+    if (!this.#disk.canSync) throw new Error('EIO: i/o error, fdatasync');
+    // A shorter state that was synced meanwhile is not overwritten by this older one.
+    if (this.#isAlive()) segment.synced = bytes;
+  }
+
+  #assertAlive(): void {
+    if (!this.#isAlive()) throw new Error('this process is dead');
+  }
+}
+
+type Rowset = ReadonlyMap<string, Uint8Array>;
+
+/** Rows by table and key: those that the kernel has, and those that survive a power loss. */
+class SimulatedTables {
+  committed: Rowset = new Map();
+  flushed: Rowset = new Map();
+  /** number of writes of each commit */
+  readonly commits: number[] = [];
+  canCommit = true;
+  #sorted: { readonly of: Rowset; readonly names: readonly string[] } | undefined;
+
+  names(): readonly string[] {
+    const { committed } = this;
+    if (this.#sorted?.of !== committed)
+      this.#sorted = { of: committed, names: [...committed.keys()].sort() };
+    return this.#sorted.names;
+  }
+}
+
+class SimulatedRows implements Rows {
+  readonly #disk: SimulatedDisk;
+  readonly #isAlive: () => boolean;
+
+  constructor(disk: SimulatedDisk, isAlive: () => boolean) {
+    this.#disk = disk;
+    this.#isAlive = isAlive;
+  }
+
+  get(table: TableName, key: Uint8Array): Uint8Array | undefined {
+    return this.#disk.tables.committed.get(nameOf(table, key));
+  }
+
+  *range(table: TableName, { from, to, limit, reverse }: RowRange): Iterable<KeyedRow> {
+    const { tables } = this.#disk;
+    const [low, high] = [nameOf(table, from), nameOf(table, to)];
+    const names = tables.names().filter((name) => name >= low && name < high);
+    if (reverse === true) names.reverse();
+    for (const name of names.slice(0, limit)) {
+      const key = Buffer.from(name.slice(table.length + 1), 'hex');
+      yield { key, value: tables.committed.get(name)! };
+    }
+  }
+
+  *passing(range: RowRange): Iterable<KeyedRow> {
+    yield* this.range('state', range);
+  }
+
+  *frozen(table: TableName, range: RowRange): Iterable<KeyedRow> {
+    yield* [...this.range(table, range)];
+  }
+
+  *keys(table: TableName, range: RowRange): Iterable<Uint8Array> {
+    for (const { key } of this.range(table, range)) yield key;
+  }
+
+  count(table: TableName, range: RowRange): number {
+    return [...this.keys(table, range)].length;
+  }
+
+  async commit(writes: readonly RowWrite[]): Promise<void> {
+    const { tables, delay } = this.#disk;
+    await delay();
+    if (!this.#isAlive()) throw new Error('this process is dead');
+    if (!tables.canCommit || this.#disk.isFull) throw new Error('ENOSPC');
+    tables.commits.push(writes.length);
+    const rows = new Map(tables.committed);
+    for (const { table, key, value } of writes) {
+      if (value === null) rows.delete(nameOf(table, key));
+      else rows.set(nameOf(table, key), Uint8Array.from(value));
+    }
+    tables.committed = rows;
+  }
+
+  async flushed(): Promise<void> {
+    const { tables, delay } = this.#disk;
+    const { committed } = tables;
+    await delay();
+    if (this.#isAlive()) tables.flushed = committed;
+  }
+
+  async close(): Promise<void> {}
+}
+
+const nameOf = (table: TableName, key: Uint8Array): string =>
+  `${table}/${Buffer.from(key.buffer, key.byteOffset, key.byteLength).toString('hex')}`;
