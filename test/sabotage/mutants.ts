@@ -16,6 +16,7 @@ export type Mutant = {
 };
 
 const SHARD = 'runtime/shard';
+const LOG = 'runtime/log';
 
 export const mutants: readonly Mutant[] = [
   {
@@ -23,6 +24,62 @@ export const mutants: readonly Mutant[] = [
     breaks: 'I1, A3: the append does not carry the position of the record before it',
     changes: [
       { file: `${SHARD}/commit/journal.ts`, find: 'expectedLast: this.last,', replace: '' },
+    ],
+  },
+  {
+    name: 'answer before write',
+    breaks: 'P1: an append is answered although its frame was not written',
+    changes: [
+      {
+        file: `${LOG}/embedded-log.ts`,
+        find: '    const { frame, stored } = layOut(plan);\n',
+        replace:
+          '    const { frame, stored } = layOut(plan);\n    for (const { append, answer } of decided) append.answer(answer);\n',
+      },
+    ],
+  },
+  {
+    name: 'answer before sync',
+    breaks: 'durability power: an append is answered before its frame is on the disk',
+    changes: [
+      {
+        file: `${LOG}/embedded-log.ts`,
+        find: 'if (!this.#o.isSynced) return this.#show(batch);',
+        replace: 'return this.#show(batch);',
+      },
+    ],
+  },
+  {
+    name: 'checkpoint too high',
+    breaks: 'T6: a checkpoint names a frame that it does not contain',
+    changes: [
+      {
+        file: `${LOG}/wal-store.ts`,
+        find: 'const frame = log.shownFrame;',
+        replace: 'const frame = log.shownFrame + 1;',
+      },
+    ],
+  },
+  {
+    name: 'segment removed too early',
+    breaks: 'T6: segments are removed before their checkpoint is committed and flushed',
+    changes: [
+      {
+        file: `${LOG}/wal-store.ts`,
+        find: 'flushes.taken = frame;',
+        replace: 'flushes.taken = frame;\n    wal.removeUpTo(wal.last);',
+      },
+    ],
+  },
+  {
+    name: 'frame without checksum',
+    breaks: 'P3: a damaged frame is read as if it were whole',
+    changes: [
+      {
+        file: `${LOG}/wal/frame.ts`,
+        find: '  if (bytes.readUInt32LE(4) !== crc32(bytes.subarray(CRC_END))) return undefined;\n',
+        replace: '',
+      },
     ],
   },
   {

@@ -6,7 +6,10 @@
  */
 import { shardOf } from '../../protocols/address.ts';
 import { DEFAULT_LIMITS, type Limits } from '../../runtime/shard/limits.ts';
+import type { Log } from '../../runtime/log/log.ts';
+import type { Durability } from '../../runtime/log/wal-store.ts';
 import { MemoryState } from '../../runtime/state/memory.ts';
+import type { State } from '../../runtime/state/state.ts';
 import { killer } from './actors.ts';
 import { Auditor } from './auditor.ts';
 import { SimProcess } from './process.ts';
@@ -14,13 +17,15 @@ import type { Random } from './random.ts';
 import { type BlobFaults, SimBlobs } from './sim-blobs.ts';
 import { type BusFaults, SimBus } from './sim-bus.ts';
 import { type LogFaults, NO_LOG_FAULTS, SimLog } from './sim-log.ts';
+import { SimStore } from './sim-store.ts';
 import { VirtualClock } from './virtual-clock.ts';
 import { SimWorker } from './worker.ts';
 import { BOSS } from './workload.ts';
 
 export type ClusterOptions = {
   readonly random: Random;
-  readonly atomic: boolean;
+  /** of the embedded store, which one worker uses; absent: a cluster */
+  readonly durability?: Durability;
   readonly shards: number;
   readonly workers: number;
   readonly limits: Partial<Limits>;
@@ -57,28 +62,31 @@ export class Cluster {
   /** by machine; undefined while it is down */
   readonly #machines: (SimWorker | undefined)[];
   readonly #disks: MemoryState[];
+  readonly #store: SimStore | undefined;
   #started = 0;
   #over = false;
 
   constructor(options: ClusterOptions) {
     this.#o = options;
-    const { random, atomic, shards, workers } = options;
+    const { random, durability, shards, workers } = options;
     this.#random = random.fork('cluster');
     const { clock } = this;
     this.auditor = new Auditor(CELL, shards);
     this.auditor.now = () => clock.monotonicMs();
     this.auditor.say = (line) => this.say(line);
-    const state = new MemoryState();
+    if (durability !== undefined) {
+      const store = { clock, random: random.fork('disk'), cell: CELL, durability };
+      this.#store = new SimStore({ ...store, onStored: this.auditor.ledger.stored });
+    }
     this.log = new SimLog({
       clock,
       random: random.fork('log'),
-      atomic,
       onStored: this.auditor.ledger.stored,
     });
     this.bus = new SimBus(clock, random.fork('bus'));
     this.blobs = new SimBlobs(clock, random.fork('blobs'));
     this.#machines = Array.from({ length: workers }, () => undefined);
-    this.#disks = Array.from({ length: workers }, () => (atomic ? state : new MemoryState()));
+    this.#disks = Array.from({ length: workers }, () => new MemoryState());
     killer.kill = (actor) => {
       const shard = shardOf(actor, shards);
       this.#machines.forEach((worker, machine) => worker?.owns(shard) && this.crash(machine));
@@ -90,6 +98,11 @@ export class Cluster {
     this.#setFaults(faults);
     this.#machines.forEach((_, machine) => this.#boot(machine));
     this.#place();
+  }
+
+  /** The log as it is without faults of its own. */
+  get storedLog(): Log {
+    return this.#store?.log ?? this.log;
   }
 
   get workers(): readonly SimWorker[] {
@@ -112,8 +125,7 @@ export class Cluster {
 
   /** Injects one fault. */
   disturb(): void {
-    const { atomic } = this.#o;
-    const what = this.#random.pick(atomic ? ATOMIC_TROUBLE : CLUSTER_TROUBLE);
+    const what = this.#random.pick(this.#store ? EMBEDDED_TROUBLE : CLUSTER_TROUBLE);
     const machine = this.#random.whole(0, this.#machines.length - 1);
     const shard = this.#random.whole(0, this.#o.shards - 1);
     switch (what) {
@@ -125,6 +137,8 @@ export class Cluster {
         return this.#machines[machine]?.take(shard);
       case 'handOff':
         return this.#handOff(shard, machine);
+      case 'shortWrite':
+        return void (this.#store!.disk.nextWrite = 'short');
       case 'full':
         return this.#fill(this.#random.whole(50, 2_000));
       case 'fullMachine':
@@ -140,7 +154,8 @@ export class Cluster {
     this.say(`${worker.process.name} crashes`);
     worker.kill();
     this.#machines[machine] = undefined;
-    if (!this.#o.keepsDisk && !this.#o.atomic) this.#disks[machine] = new MemoryState();
+    if (this.#store) this.say(this.#store.crash());
+    if (!this.#o.keepsDisk) this.#disks[machine] = new MemoryState();
     this.clock.after(this.#random.whole(10, 1_000), () => this.#boot(machine));
   }
 
@@ -152,6 +167,7 @@ export class Cluster {
   calm(): void {
     this.#setFaults(NO_FAULTS);
     this.log.full = false;
+    this.#store?.calm();
     this.#full.clear();
     for (const { process } of this.workers) process.resume();
   }
@@ -175,38 +191,48 @@ export class Cluster {
   #boot(machine: number): void {
     if (this.#over || this.#machines[machine]) return;
     const name = `w${machine}.${++this.#started}`;
-    const { atomic, limits, snapshotEvery, journalTail, shards } = this.#o;
-    const skewMs = atomic ? 0 : this.#random.pick([0, 0, -7_000, 90_000, 3_600_000]);
+    const { durability, limits, snapshotEvery, journalTail, shards } = this.#o;
+    const skewMs = durability ? 0 : this.#random.pick([0, 0, -7_000, 90_000, 3_600_000]);
     const beliefs = this.#random.fork(`beliefs of ${name}`);
-    const worker = new SimWorker({
-      process: new SimProcess(name, this.clock, skewMs),
-      random: this.#random.fork(name),
-      cell: CELL,
-      shards,
-      limits: { ...DEFAULT_LIMITS, ...limits },
-      supervisor: BOSS,
-      snapshotEvery,
-      journalTail,
-      log: this.log,
-      state: this.#disks[machine]!,
-      isFull: () => this.#full.has(machine),
-      blobs: this.blobs,
-      bus: this.bus,
-      auditor: this.auditor,
-      trace: (line) => this.say(line),
-      // Who lives is a guess: a worker that is taken for dead may still run effects.
-      alive: () =>
-        this.workers.flatMap(({ process }) => (beliefs.chance(0.6) ? [process.name] : [])),
-      onEnd: (_, shard, status, why) => {
-        if (status === 'quarantined')
-          this.auditor.ledger.fault(
-            `${this.clock.monotonicMs()} ${name} quarantines shard ${shard}: ${why}`,
-          );
-      },
-    });
-    this.#machines[machine] = worker;
+    const process = new SimProcess(name, this.clock, skewMs);
+    const worker = (log: Log, state: State) =>
+      new SimWorker({
+        process,
+        random: this.#random.fork(name),
+        cell: CELL,
+        shards,
+        limits: { ...DEFAULT_LIMITS, ...limits },
+        supervisor: BOSS,
+        snapshotEvery,
+        journalTail,
+        log,
+        state,
+        isFull: () => this.#full.has(machine),
+        blobs: this.blobs,
+        bus: this.bus,
+        auditor: this.auditor,
+        trace: (line) => this.say(line),
+        // Who lives is a guess: a worker that is taken for dead may still run effects.
+        alive: () =>
+          this.workers.flatMap(({ process }) => (beliefs.chance(0.6) ? [process.name] : [])),
+        onEnd: (_, shard, status, why) => {
+          if (status === 'quarantined')
+            this.auditor.ledger.fault(
+              `${this.clock.monotonicMs()} ${name} quarantines shard ${shard}: ${why}`,
+            );
+        },
+      });
     this.say(`${name} starts, its clock off by ${skewMs} ms`);
-    if (atomic) for (let shard = 0; shard < shards; shard++) worker.take(shard);
+    if (!this.#store) {
+      this.#machines[machine] = worker(this.log, this.#disks[machine]!);
+      return;
+    }
+    this.#store.open(process, (store) => {
+      if (this.#over || this.#machines[machine]) return;
+      const started = worker(store.log, store.state);
+      this.#machines[machine] = started;
+      for (let shard = 0; shard < shards; shard++) started.take(shard);
+    });
   }
 
   /** Assigns shards without a visible owner to a running worker. */
@@ -244,8 +270,12 @@ export class Cluster {
 
   #fill(forMs: number): void {
     this.say(`the disk is full for ${forMs} ms`);
-    this.log.full = true;
-    this.clock.after(forMs, () => void (this.log.full = false));
+    const setFull = (isFull: boolean) => {
+      this.log.full = isFull;
+      if (this.#store) this.#store.disk.isFull = isFull;
+    };
+    setFull(true);
+    this.clock.after(forMs, () => setFull(false));
   }
 
   #fillMachine(machine: number, forMs: number): void {
@@ -270,7 +300,7 @@ export class Cluster {
 
 const covers = (name: string): number => Number(name.split('/').at(-1)!.split('-')[0]);
 
-const ATOMIC_TROUBLE = ['crash', 'crash', 'full'] as const;
+const EMBEDDED_TROUBLE = ['crash', 'crash', 'full', 'shortWrite'] as const;
 const CLUSTER_TROUBLE = [
   'crash',
   'pause',

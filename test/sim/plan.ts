@@ -18,17 +18,18 @@ export type Plan = {
 };
 
 export function planOf(r: Random): Plan {
-  const atomic = r.chance(0.35);
+  const embedded = r.chance(0.35);
+  const durability = r.pick(['process', 'power'] as const);
   const shards = r.whole(1, 4);
-  const workers = atomic ? 1 : r.whole(1, 3);
+  const workers = embedded ? 1 : r.whole(1, 3);
   const killers = r.chance(0.15);
   const careful = killers || r.chance(0.3);
   const calm = r.chance(0.15);
   const often = (max: number) => (calm || r.chance(0.3) ? 0 : r.next() * max);
   return {
-    what: `${atomic ? 'atomic' : 'cluster'}, ${shards} shards, ${workers} workers${killers ? ', killers' : ''}`,
+    what: `${embedded ? `embedded, ${durability}` : 'cluster'}, ${shards} shards, ${workers} workers${killers ? ', killers' : ''}`,
     cluster: {
-      atomic,
+      ...(embedded ? { durability } : {}),
       shards,
       workers,
       limits: {

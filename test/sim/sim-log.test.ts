@@ -9,26 +9,24 @@ import { Random } from './random.ts';
 import { type LogFaults, NO_LOG_FAULTS, SimLog, type Stored } from './sim-log.ts';
 import { settled, VirtualClock } from './virtual-clock.ts';
 
-for (const atomic of [true, false]) {
-  const make = async () => {
-    const clock = new VirtualClock();
-    const log = new SimLog({ clock, random: new Random(1), atomic });
-    let disposed = false;
-    const pump = (async () => {
-      while (!disposed) {
-        await clock.run(clock.monotonicMs() + 1000);
-        await settled();
-      }
-    })();
-    const dispose = async () => {
-      disposed = true;
-      await pump;
-      await log.close();
-    };
-    return { log, dispose };
+const make = async () => {
+  const clock = new VirtualClock();
+  const log = new SimLog({ clock, random: new Random(1) });
+  let disposed = false;
+  const pump = (async () => {
+    while (!disposed) {
+      await clock.run(clock.monotonicMs() + 1000);
+      await settled();
+    }
+  })();
+  const dispose = async () => {
+    disposed = true;
+    await pump;
+    await log.close();
   };
-  logContract(`simulated, ${atomic ? 'atomic' : 'not atomic'}`, make, { keepsOrder: false });
-}
+  return { log, dispose };
+};
+logContract('simulated', make, { keepsOrder: false });
 
 const FAULTS: LogFaults = { lost: 0.1, unanswered: 0.1, late: 0.1, failed: 0.1, slow: 0.2 };
 
@@ -40,7 +38,7 @@ const trace = async (seed: number, faults: LogFaults): Promise<string[]> => {
     lines.push(
       `${clock.monotonicMs()} stored ${subject} ${position} ${Buffer.from(bytes).toString()}`,
     );
-  const log = new SimLog({ clock, random: new Random(seed), atomic: false, onStored });
+  const log = new SimLog({ clock, random: new Random(seed), onStored });
   log.faults = faults;
   const write = async (writer: number) => {
     for (let i = 0; i < 100; i++) {

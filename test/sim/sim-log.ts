@@ -43,8 +43,6 @@ export type Stored = LogEntry & { readonly subject: string };
 export type SimLogOptions = {
   readonly clock: VirtualClock;
   readonly random: Random;
-  /** whether it stores `alongside` */
-  readonly atomic: boolean;
   /** notified of every entry at the moment it is stored */
   readonly onStored?: (entry: Stored) => void;
 };
@@ -55,7 +53,7 @@ const LATE_MS_MAX = 3_000;
 const SLOW_MS_MAX = 400;
 
 export class SimLog implements Log {
-  readonly atomic: boolean;
+  readonly atomic = false;
   faults: LogFaults = NO_LOG_FAULTS;
   /** while true every append is refused for want of room */
   full = false;
@@ -63,11 +61,10 @@ export class SimLog implements Log {
   readonly #random: Random;
   readonly #store: ObservedLog;
 
-  constructor({ clock, random, atomic, onStored }: SimLogOptions) {
+  constructor({ clock, random, onStored }: SimLogOptions) {
     this.#clock = clock;
     this.#random = random;
-    this.#store = new ObservedLog(clock, atomic, onStored);
-    this.atomic = this.#store.atomic;
+    this.#store = new ObservedLog(clock, onStored);
   }
 
   async append(
@@ -170,14 +167,14 @@ export class SimLog implements Log {
   }
 }
 
-/** The log in memory, telling of every entry that it stores, those of `alongside` included. */
+/** The log in memory, reporting every entry that it stores. */
 class ObservedLog extends MemoryLog {
   readonly #clock: Clock;
   readonly #onStored: ((entry: Stored) => void) | undefined;
   readonly #lasts = new Map<string, Position>();
 
-  constructor(clock: Clock, atomic: boolean, onStored: ((entry: Stored) => void) | undefined) {
-    super(clock, atomic);
+  constructor(clock: Clock, onStored: ((entry: Stored) => void) | undefined) {
+    super(clock, false);
     this.#clock = clock;
     this.#onStored = onStored;
   }
@@ -190,7 +187,6 @@ class ObservedLog extends MemoryLog {
     const answer = super.appendNow(subject, bytes, options);
     if (answer.kind === 'refused') return answer;
     this.#tell(subject, bytes);
-    for (const entry of options.alongside?.entries ?? []) this.#tell(entry.subject, entry.bytes);
     return answer;
   }
 

@@ -4,6 +4,7 @@
  */
 import type { KeyedRow, RowRange, Rows, RowWrite, TableName } from '../../../runtime/log/rows.ts';
 import type { SegmentFile, WalFolder } from '../../../runtime/log/wal/folder.ts';
+import { type Frame, nextFrame } from '../../../runtime/log/wal/frame.ts';
 
 /** Chooses among the things that may happen. */
 export type Dice = {
@@ -34,6 +35,10 @@ export class SimulatedDisk {
   canSync = true;
   /** called before a sync or a commit is done, which wait for it */
   delay: () => Promise<void> = async () => {};
+  /** notified of each frame, in order, perhaps more than once */
+  onFrame: (frame: Frame) => void = () => {};
+  /** when a frame is reported: when it survives the process's death, or a power loss */
+  frameCounts: 'written' | 'synced' = 'written';
   /** a dead process changes nothing any more */
   #owner = 0;
 
@@ -42,6 +47,13 @@ export class SimulatedDisk {
     const owner = ++this.#owner;
     const isAlive = () => owner === this.#owner;
     return { folder: new SimulatedFolder(this, isAlive), rows: new SimulatedRows(this, isAlive) };
+  }
+
+  report(segment: Buffer): void {
+    for (let next = nextFrame(segment, 0); next; ) {
+      this.onFrame(next);
+      next = nextFrame(segment, next.bytes.byteOffset - segment.byteOffset + next.bytes.length);
+    }
   }
 
   /** The process dies, perhaps in the middle of a write. */
@@ -140,6 +152,7 @@ class SimulatedFolder implements WalFolder {
     segment.bytes = Buffer.concat([segment.bytes.subarray(0, at), written]);
     if (isShort) throw new Error('ENOSPC: no space left on device, write');
     if (nextWrite !== 'fits') throw new Error('EIO: i/o error, write');
+    if (this.#disk.frameCounts === 'written') this.#disk.report(Buffer.from(bytes));
   }
 
   async #sync(segment: Segment): Promise<void> {
@@ -147,7 +160,9 @@ class SimulatedFolder implements WalFolder {
     await this.#disk.delay();
     if (!this.#disk.canSync) throw new Error('EIO: i/o error, fdatasync');
     // A shorter state that was synced meanwhile is not overwritten by this older one.
-    if (this.#isAlive()) segment.synced = bytes;
+    if (!this.#isAlive()) return;
+    segment.synced = bytes;
+    if (this.#disk.frameCounts === 'synced') this.#disk.report(bytes);
   }
 
   #assertAlive(): void {
@@ -189,8 +204,8 @@ class SimulatedRows implements Rows {
 
   *range(table: TableName, { from, to, limit, reverse }: RowRange): Iterable<KeyedRow> {
     const { tables } = this.#disk;
-    const [low, high] = [nameOf(table, from), nameOf(table, to)];
-    const names = tables.names().filter((name) => name >= low && name < high);
+    const all = tables.names();
+    const names = all.slice(firstFrom(all, nameOf(table, from)), firstFrom(all, nameOf(table, to)));
     if (reverse === true) names.reverse();
     for (const name of names.slice(0, limit)) {
       const key = Buffer.from(name.slice(table.length + 1), 'hex');
@@ -237,6 +252,18 @@ class SimulatedRows implements Rows {
 
   async close(): Promise<void> {}
 }
+
+/** Index of the first name that is not below the given one. */
+const firstFrom = (names: readonly string[], name: string): number => {
+  let low = 0;
+  let high = names.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (names[middle]! < name) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+};
 
 const nameOf = (table: TableName, key: Uint8Array): string =>
   `${table}/${Buffer.from(key.buffer, key.byteOffset, key.byteLength).toString('hex')}`;

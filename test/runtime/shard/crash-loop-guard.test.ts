@@ -19,10 +19,10 @@ const LIMIT_MS = 60_000;
 const OTHERS = 8;
 
 /** One shard, one machine that restarts whenever it dies, and no other fault. */
-async function run(crashWindowMs: number, atomic: boolean) {
+async function run(crashWindowMs: number, isEmbedded: boolean) {
   const cluster = new Cluster({
     random: new Random(7),
-    atomic,
+    ...(isEmbedded ? { durability: 'process' } : {}),
     shards: 1,
     workers: 1,
     limits: { crashWindowMs, carefulTurns: 4 },
@@ -30,12 +30,13 @@ async function run(crashWindowMs: number, atomic: boolean) {
     journalTail: 1_000,
     keepsDisk: true,
   });
-  const { clock, auditor, log } = cluster;
+  const { clock, auditor } = cluster;
   cluster.start();
   let messages = 0;
   const tell = async (to: Address, event: Command) => {
     const until = clock.monotonicMs() + LIMIT_MS;
     await clock.run(until, () => cluster.ownerOf(0) !== undefined);
+    await clock.run(until + LIMIT_MS, () => cluster.workers.length > 0);
     const uid = `message ${++messages}`;
     auditor.request({ uid, client: uid, seq: 1, to, keyed: false, outcome: 'accepted' });
     const { entryPoint } = cluster.workers[0]!;
@@ -48,15 +49,14 @@ async function run(crashWindowMs: number, atomic: boolean) {
   await tell(KILLED, { type: 'hard' });
   await clock.run(clock.monotonicMs() + LIMIT_MS);
   const records = await read(cluster);
-  await log.close();
   const crashes = cluster.trace.filter((line) => line.endsWith('crashes')).length;
   cluster.stop();
   return { cluster, records, crashes };
 }
 
 /** The whole journal: nothing of it is trimmed in these runs. */
-async function read({ log, clock }: Cluster) {
-  const entries = log.read(journalSubject(SIM_ENV, 0), 1, { limit: 1_000 });
+async function read({ storedLog, clock }: Cluster) {
+  const entries = storedLog.read(journalSubject(SIM_ENV, 0), 1, { limit: 1_000 });
   let over = false;
   void entries.finally(() => (over = true));
   await clock.run(clock.monotonicMs() + 1_000, () => over);
@@ -67,11 +67,11 @@ const turnsOf = (records: Awaited<ReturnType<typeof read>>) =>
   records.flatMap((record) => (record.t === 'TURNS' ? record.turns : []));
 
 describe.each([
-  ['an atomic log', true],
-  ['a log that is not', false],
-])('on %s, an input that kills its process', (_, atomic) => {
+  ['an embedded store', true],
+  ['a cluster', false],
+])('on %s, an input that kills its process', (_, isEmbedded) => {
   it('is tried three times alone, then it is poison and the shard continues', async () => {
-    const { cluster, records, crashes } = await run(120_000, atomic);
+    const { cluster, records, crashes } = await run(120_000, isEmbedded);
     const poison = turnsOf(records).find(({ result }) => result === 'poison')!;
     expect(poison).toMatchObject({ actor: KILLED });
     const tries = records.filter((record) => record.t === 'TRY' && record.input === poison.input);
@@ -86,7 +86,7 @@ describe.each([
   });
 
   it('is a dead letter as poison, and its sender is notified', async () => {
-    const { cluster, records } = await run(120_000, atomic);
+    const { cluster, records } = await run(120_000, isEmbedded);
     const poison = turnsOf(records).find(({ result }) => result === 'poison')!;
     const sent = poison.out.map(([target, , , item]) => [target, item.to, item.event.type]);
     expect(sent).toContainEqual([0, SENDER, 'refused']);
@@ -96,7 +96,7 @@ describe.each([
   });
 
   it('is followed by inputs of which the first are announced, and the later no more', async () => {
-    const { records } = await run(120_000, atomic);
+    const { records } = await run(120_000, isEmbedded);
     const announced = new Set(
       records.flatMap((record) => (record.t === 'TRY' ? record.input : [])),
     );
