@@ -21,13 +21,13 @@ export type CheckpointerOptions = {
   readonly sources: readonly WriteBehindSource[];
   readonly clock: Pick<Clock, 'after'>;
   /** All writes in one transaction, or none; resolves when readers of LMDB see them. */
-  commit(writes: readonly RowWrite[]): Promise<void> | void;
+  readonly commit: (writes: readonly RowWrite[]) => Promise<void> | void;
   /** Called when a batch was taken: adds writes of its own, and resolves before the commit. */
-  prepare?(writes: RowWrite[]): Promise<void>;
+  readonly prepare?: (writes: RowWrite[]) => Promise<void>;
   /** Called after the commit of each batch. */
-  finish?(): void;
+  readonly finish?: () => void;
   /** once when batches begin to fail, and once when they succeed again */
-  onTrouble?(what: string): void;
+  readonly onTrouble?: (what: string) => void;
   /** longest time that a change waits, milliseconds; default 250 */
   readonly everyMs?: number;
   /** changed bytes after which a batch is taken earlier; default 1 MiB */

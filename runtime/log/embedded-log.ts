@@ -56,8 +56,8 @@ type Part = { readonly subject: string; readonly bytes: Uint8Array };
 type Append = Part & {
   readonly expectedLast: Position | undefined;
   readonly alongside: readonly Part[];
-  answer(answer: AppendAnswer): void;
-  reject(error: Error): void;
+  readonly answer: (answer: AppendAnswer) => void;
+  readonly reject: (error: Error) => void;
 };
 
 /** An entry that a frame is to store. */

@@ -60,8 +60,8 @@ type Taken = {
 type TrimWaiter = {
   readonly subject: Subject;
   readonly upTo: Position;
-  resolve(): void;
-  reject(error: unknown): void;
+  readonly resolve: () => void;
+  readonly reject: (error: unknown) => void;
 };
 
 export class Subjects implements WriteBehindSource {
@@ -169,7 +169,7 @@ export class Subjects implements WriteBehindSource {
     const isNew = ({ isStored, last, name }: Subject) =>
       !isStored && last > 0 && name.startsWith(prefix);
     const added = [...this.#byName.values()].filter(isNew).map(({ key }) => key);
-    added.sort(Buffer.compare);
+    added.sort((a, b) => Buffer.compare(a, b));
     for (let from: Uint8Array = start; ; ) {
       const keys = [...this.#rows.keys('meta', { from, to, limit: SUBJECTS_PER_PAGE })];
       for (const key of keys) {

@@ -6,6 +6,7 @@
  * then the segments that it contains are removed. So after a power loss the rows are never newer
  * than the log, and the log reaches back to the rows.
  */
+import { defined } from '../../protocols/defined.ts';
 import type { Clock } from '../clock/clock.ts';
 import type { State } from '../state/state.ts';
 import { WriteBehindState } from '../state/write-behind.ts';
@@ -49,11 +50,11 @@ export type WalStoreOptions = {
 
 export type WalStore = {
   readonly log: Log;
-  /** Every subject of the log that starts with the prefix and ever held an entry. */
-  subjects(prefix: string): Iterable<string>;
   readonly state: State;
+  /** Every subject of the log that starts with the prefix and ever held an entry. */
+  readonly subjects: (prefix: string) => Iterable<string>;
   /** Stores open requests, writes a checkpoint, then closes everything. May be repeated. */
-  close(): Promise<void>;
+  readonly close: () => Promise<void>;
 };
 
 const SYNC_EVERY_MS = 50;
@@ -64,9 +65,9 @@ const CHECKPOINT = Buffer.from('checkpoint');
  * FORMAT when a newer program wrote them
  */
 export const openWalStore = async (options: WalStoreOptions): Promise<WalStore> => {
-  const { rows, folder, path, cell, durability, clock, onAlarm, atTurnEnd } = options;
+  const { rows, folder, path, cell, onAlarm } = options;
   const subjects = new Subjects(rows);
-  let replayed = 0;
+  let replayedBytes = 0;
   const recovered = recoverWal({
     folder,
     path,
@@ -74,87 +75,117 @@ export const openWalStore = async (options: WalStoreOptions): Promise<WalStore> 
     checkpoint: checkpointOf(rows),
     onFrame(frame) {
       for (const entry of entriesOf(frame)) subjects.replay(entry);
-      replayed += frame.bytes.length;
+      replayedBytes += frame.bytes.length;
     },
   });
   if (recovered.cut !== undefined) onAlarm?.(recovered.cut);
+  // What an earlier process wrote is named as synced from now on.
   for (const { name } of recovered.segments) await folder.syncSegment(name);
   await folder.sync();
-  const wal = new WriteAheadLog(folder, cell, recovered);
-  const health = new StoreHealth();
-  const state = new WriteBehindState({
-    rows,
-    assertSound: () => health.assertSound(),
-    changed: (bytes) => checkpointer.changed(bytes),
-  });
-  const flushes = new Flushes(rows, wal, health);
-  const checkpointer = new Checkpointer({
-    sources: [subjects, state],
-    clock,
-    commit: (writes) => rows.commit(writes),
-    prepare: (writes) => prepare(writes),
-    finish: () => flushes.next(),
-    ...(onAlarm ? { onTrouble: (what) => onAlarm(`the data file ${what}`) } : {}),
-    ...(options.checkpointEveryMs === undefined ? {} : { everyMs: options.checkpointEveryMs }),
-    ...(options.checkpointBytes === undefined ? {} : { bytes: options.checkpointBytes }),
-  });
-  const prepare = async (writes: RowWrite[]): Promise<void> => {
-    health.assertSound();
-    const frame = log.shownFrame;
-    writes.push({ table: 'meta', key: CHECKPOINT, value: encodeFrameNumber(frame) });
-    flushes.taken = frame;
-    if (wal.synced < frame) await syncOrFail(wal, health);
-  };
-  let isSyncing = false;
-  const syncSoon = () => {
-    if (isSyncing) return;
-    isSyncing = true;
-    clock.after(options.syncEveryMs ?? SYNC_EVERY_MS, () => {
-      isSyncing = false;
-      if (!health.isBroken && !wal.isSynced) syncOrFail(wal, health).catch(() => {});
-    });
-  };
-  const isSynced = durability === 'power';
-  const log: EmbeddedLog = new EmbeddedLog({
-    wal,
+  return new OpenStore(
+    options,
     subjects,
-    checkpointer,
-    health,
-    clock,
-    isSynced,
-    onUnsynced: syncSoon,
-    ...(atTurnEnd ? { atTurnEnd } : {}),
-  });
-  if (replayed > 0) checkpointer.changed(replayed);
-  const close = async () => {
-    await log.close();
-    await checkpointer.close();
-    await flushes.idle();
-    await state.close();
-    wal.close();
-    // An unanswered commit may still be writing: the folder stays locked until the process ends.
-    if (health.isBroken) return;
-    await rows.close();
-    await options.release();
-  };
-  let closing: Promise<void> | undefined;
-  return {
-    log,
-    subjects: (prefix) => subjects.names(prefix),
-    state,
-    close: () => (closing ??= close()),
-  };
+    new WriteAheadLog(folder, cell, recovered),
+    replayedBytes,
+  );
 };
 
-/** A failed sync ends the store: the kernel forgets what it could not write. */
-const syncOrFail = async (wal: WriteAheadLog, health: StoreHealth): Promise<void> => {
-  try {
-    await wal.sync();
-  } catch (cause) {
-    health.fail(cause);
-    throw cause;
+class OpenStore implements WalStore {
+  readonly log: EmbeddedLog;
+  readonly state: WriteBehindState;
+  readonly #o: WalStoreOptions;
+  readonly #subjects: Subjects;
+  readonly #wal: WriteAheadLog;
+  readonly #health = new StoreHealth();
+  readonly #checkpointer: Checkpointer;
+  readonly #flushes: Flushes;
+  #isSyncDue = false;
+  #closing: Promise<void> | undefined;
+
+  constructor(
+    options: WalStoreOptions,
+    subjects: Subjects,
+    wal: WriteAheadLog,
+    replayedBytes: number,
+  ) {
+    const { rows, clock, durability, onAlarm, atTurnEnd } = options;
+    const { checkpointEveryMs, checkpointBytes } = options;
+    this.#o = options;
+    this.#subjects = subjects;
+    this.#wal = wal;
+    const health = this.#health;
+    this.#flushes = new Flushes(rows, wal, health);
+    this.state = new WriteBehindState({
+      rows,
+      assertSound: () => health.assertSound(),
+      changed: (bytes) => this.#checkpointer.changed(bytes),
+    });
+    this.#checkpointer = new Checkpointer({
+      sources: [subjects, this.state],
+      clock,
+      commit: (writes) => rows.commit(writes),
+      prepare: (writes) => this.#prepare(writes),
+      finish: () => this.#flushes.next(),
+      ...(onAlarm ? { onTrouble: (what) => onAlarm(`the data file ${what}`) } : {}),
+      ...defined({ everyMs: checkpointEveryMs, bytes: checkpointBytes }),
+    });
+    this.log = new EmbeddedLog({
+      wal,
+      subjects,
+      checkpointer: this.#checkpointer,
+      health,
+      clock,
+      isSynced: durability === 'power',
+      onUnsynced: () => this.#syncSoon(),
+      ...defined({ atTurnEnd }),
+    });
+    if (replayedBytes > 0) this.#checkpointer.changed(replayedBytes);
   }
-};
+
+  readonly subjects = (prefix: string): Iterable<string> => this.#subjects.names(prefix);
+
+  readonly close = (): Promise<void> => (this.#closing ??= this.#close());
+
+  async #close(): Promise<void> {
+    await this.log.close();
+    await this.#checkpointer.close();
+    await this.#flushes.idle();
+    await this.state.close();
+    this.#wal.close();
+    // An unanswered commit may still be writing: the folder stays locked until the process ends.
+    if (this.#health.isBroken) return;
+    await this.#o.rows.close();
+    await this.#o.release();
+  }
+
+  /** A batch was taken: names its last frame, and syncs the log up to it. */
+  async #prepare(writes: RowWrite[]): Promise<void> {
+    this.#health.assertSound();
+    const frame = this.log.shownFrame;
+    writes.push({ table: 'meta', key: CHECKPOINT, value: encodeFrameNumber(frame) });
+    this.#flushes.taken = frame;
+    if (this.#wal.synced < frame) await this.#sync();
+  }
+
+  #syncSoon(): void {
+    if (this.#isSyncDue) return;
+    this.#isSyncDue = true;
+    this.#o.clock.after(this.#o.syncEveryMs ?? SYNC_EVERY_MS, () => {
+      this.#isSyncDue = false;
+      if (!this.#health.isBroken && !this.#wal.isSynced) this.#sync().catch(() => {});
+    });
+  }
+
+  /** A failed sync ends the store: the kernel forgets what it could not write. */
+  async #sync(): Promise<void> {
+    try {
+      await this.#wal.sync();
+    } catch (cause) {
+      this.#health.fail(cause);
+      throw cause;
+    }
+  }
+}
 
 /** Removes segments when the checkpoint that contains them is on the disk. One flush at a time. */
 class Flushes {

@@ -96,16 +96,9 @@ export const encodeValue = (bytes: Uint8Array): Buffer => {
   return value;
 };
 
-/** @throws TroupeError INTERNAL, details.reason CORRUPT, when the value is not what was written */
-export const decodeValue = (
-  shard: number,
-  table: string,
-  key: string,
-  value: Uint8Array,
-): Uint8Array => checkedValue(value, () => [shard, table, key]);
-
 /**
- * `decodeValue` where the address is worth reading only when something is wrong.
+ * The bytes of a row's value.
+ * @param addressOf called only when something is wrong
  * @throws TroupeError INTERNAL, details.reason CORRUPT, when the value is not what was written
  */
 export const checkedValue = (

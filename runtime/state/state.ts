@@ -1,7 +1,7 @@
 /**
  * State: the materialized fold of the shards' journals as sorted byte rows, so that a million idle
- * actors cost disk and no memory. It is written after the commit, and on disk some time later: after
- * a crash it is older than the journal, which is folded onto it (T6).
+ * actors cost disk and no memory. It is written after the commit, and on disk some time later:
+ * after a crash it is older than the journal, which is folded onto it (T6).
  *
  * Rows are addressed by (shard, table, key); keys of one table sort by their UTF-8 bytes.
  */

@@ -4,8 +4,8 @@
  * decisions about them; blobs; files of artifacts, and keys if they are passed. Journals are left
  * out, because the fold is their result.
  *
- * The lock of the folder keeps other processes out. The store does the same as at a start: it may write
- * a checkpoint, and nothing else.
+ * The lock of the folder keeps other processes out. The store does the same as at a start: it may
+ * write a checkpoint, and nothing else.
  */
 import type { Address } from '../../protocols/address.ts';
 import { encode } from '../../protocols/codec.ts';

@@ -348,7 +348,7 @@ describe('troupe doctor', () => {
     const { cell } = opened;
     await opened.close();
     const good = await runProgram(['doctor', '--json', '--data', data]);
-    expect(statusOf(good.stdout).of('data')).toMatchObject([{ message: `format 1, cell ${cell}` }]);
+    expect(statusOf(good.stdout).of('data')).toMatchObject([{ message: `format 2, cell ${cell}` }]);
     for (const damaged of ['store/store.json', 'store/data.mdb']) {
       const whole = readFileSync(join(data, damaged));
       write(data, damaged, '{"cell"');

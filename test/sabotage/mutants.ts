@@ -55,8 +55,8 @@ export const mutants: readonly Mutant[] = [
     changes: [
       {
         file: `${LOG}/wal-store.ts`,
-        find: 'const frame = log.shownFrame;',
-        replace: 'const frame = log.shownFrame + 1;',
+        find: 'const frame = this.log.shownFrame;',
+        replace: 'const frame = this.log.shownFrame + 1;',
       },
     ],
   },
@@ -66,8 +66,8 @@ export const mutants: readonly Mutant[] = [
     changes: [
       {
         file: `${LOG}/wal-store.ts`,
-        find: 'flushes.taken = frame;',
-        replace: 'flushes.taken = frame;\n    wal.removeUpTo(wal.last);',
+        find: 'this.#flushes.taken = frame;',
+        replace: 'this.#flushes.taken = frame;\n    this.#wal.removeUpTo(this.#wal.last);',
       },
     ],
   },

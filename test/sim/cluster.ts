@@ -194,10 +194,10 @@ export class Cluster {
     const { durability, limits, snapshotEvery, journalTail, shards } = this.#o;
     const skewMs = durability ? 0 : this.#random.pick([0, 0, -7_000, 90_000, 3_600_000]);
     const beliefs = this.#random.fork(`beliefs of ${name}`);
-    const process = new SimProcess(name, this.clock, skewMs);
+    const booted = new SimProcess(name, this.clock, skewMs);
     const worker = (log: Log, state: State) =>
       new SimWorker({
-        process,
+        process: booted,
         random: this.#random.fork(name),
         cell: CELL,
         shards,
@@ -227,7 +227,7 @@ export class Cluster {
       this.#machines[machine] = worker(this.log, this.#disks[machine]!);
       return;
     }
-    this.#store.open(process, (store) => {
+    this.#store.open(booted, (store) => {
       if (this.#over || this.#machines[machine]) return;
       const started = worker(store.log, store.state);
       this.#machines[machine] = started;

@@ -218,7 +218,7 @@ class SimulatedRows implements Rows {
   }
 
   *frozen(table: TableName, range: RowRange): Iterable<KeyedRow> {
-    yield* [...this.range(table, range)];
+    yield* Array.from(this.range(table, range));
   }
 
   *keys(table: TableName, range: RowRange): Iterable<Uint8Array> {
