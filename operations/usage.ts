@@ -50,7 +50,7 @@ const report = defineOperation({
     const agentId = agent ?? sessions?.[0]?.agentId;
     return {
       ...defined({ budget: budgetOf(index, tenant, today), sessions }),
-      agents: agentsOf(index, tenant, today, agentId),
+      agents: await agentsOf(index, tenant, today, agentId),
       ...(sessions || agentId === undefined ? {} : await sessionsOf(index, tenant, agentId)),
     };
   },
@@ -72,16 +72,43 @@ function budgetOf(index: Index, tenant: string, today: string): BudgetRow | unde
 }
 
 /** @throws TroupeError NOT_FOUND for an unknown id */
-function agentsOf(index: Index, tenant: string, today: string, id?: string): AgentUsage[] {
+async function agentsOf(
+  index: Index,
+  tenant: string,
+  today: string,
+  id?: string,
+): Promise<AgentUsage[]> {
   const rows = id
     ? [index.get<AgentRow>('agents', tenant, id)]
     : index.list<AgentRow>('agents', tenant, { limit: AGENTS_MAX }).map(({ value }) => value);
+  const unlimited = await runsOf(index, tenant, rows);
   return rows.map((row) => {
     if (!row) throw new TroupeError('NOT_FOUND', `there is no agent ${id}`);
-    const { agentId, day, running, waiting, tokensToday, costTodayUsd = 0 } = row;
+    const { agentId, day, waiting, tokensToday, costTodayUsd = 0 } = row;
+    const running = unlimited.get(agentId) ?? row.running;
     const sums = day === today ? { tokensToday, costTodayUsd } : NOTHING_TODAY;
     return { agentId, running, waiting, day: today, ...sums };
   });
+}
+/** Sessions with a run, by agent, of the agents that start runs without slots. */
+async function runsOf(
+  index: Index,
+  tenant: string,
+  rows: readonly (AgentRow | undefined)[],
+): Promise<ReadonlyMap<string, number>> {
+  const counts = new Map(rows.flatMap((row) => (row?.standing ? [[row.agentId, 0]] : [])));
+  if (counts.size === 0) return counts;
+  const fields = ['agentId', 'status'] as const;
+  await index.scan<SessionRow, (typeof fields)[number]>(
+    'sessions',
+    tenant,
+    { fields },
+    ({ agentId, status }) => {
+      const count = counts.get(agentId);
+      if (status === 'running' && count !== undefined) counts.set(agentId, count + 1);
+    },
+  );
+  return counts;
 }
 const NOTHING_TODAY = { tokensToday: 0, costTodayUsd: 0 };
 

@@ -20,7 +20,7 @@ export type AgentSettings = {
   readonly purpose?: string;
   /** of the complete run, milliseconds; default 600,000 */
   readonly timeoutMs: number;
-  /** concurrent runs over all sessions of the agent; further runs wait in order */
+  /** concurrent runs over all sessions of the agent; further runs wait in order; 0: unlimited */
   readonly runsMax: number;
   /** tokens (in and out) per UTC day; 0: unlimited */
   readonly tokensPerDay: number;
@@ -143,9 +143,15 @@ export type AgentAdmitted = {
   runId: string;
   settings: AgentSettings;
   /**
-   * shard time at which the slot expires; 0: the run has no slot (`nested`). The release returns it
+   * shard time at which the slot expires; 0: the run has no slot (`nested`, or the agent has no
+   * limit). The release returns it
    */
   lease: number;
+  /**
+   * standing lease: further runs of the session need no admission while the agent's row names it.
+   * Absent where a limit or a budget applies
+   */
+  standing?: string;
 };
 export type AgentRefused = { type: 'agent.refused'; runId: string; error: ErrorData };
 
@@ -154,11 +160,14 @@ export type AgentRow = {
   agentId: string;
   status: 'active' | 'paused' | 'retired';
   model?: string;
+  /** runs that hold a slot; without `runsMax` none does */
   running: number;
   waiting: number;
   day: string;
   tokensToday: number;
   costTodayUsd?: number;
+  /** the standing lease of its sessions; absent while each run needs an admission */
+  standing?: string;
   /** command patterns that users allowed permanently, newest last, at most 500 */
   allowed?: readonly { pattern: string; by: string; at: number }[];
 };

@@ -3,7 +3,7 @@
  * form one process owns every shard.
  */
 import { randomBytes } from 'node:crypto';
-import { type Address, shardOf } from '../protocols/address.ts';
+import { type Address, parseAddress, shardOf } from '../protocols/address.ts';
 import { errorData, TroupeError } from '../protocols/errors.ts';
 import type { DeadLetterAsk } from '../protocols/statechart.ts';
 import { cellSubject } from '../protocols/subjects.ts';
@@ -23,7 +23,7 @@ import { EmbeddedHosting, type Hosting } from './hosting.ts';
 import type { Labels } from './labels.ts';
 import { decodeCell, encodeCell, renewCell } from './cell-record.ts';
 import type { Log } from './log/log.ts';
-import { createIndex, inspectActor, listDomains, listUnknown } from './reads.ts';
+import { createIndex, inspectActor, listDomains, listUnknown, rowIn } from './reads.ts';
 import { LogTranscripts } from './transcripts.ts';
 import type { ClientAnswer, Outside } from './shard/commit/after-commit.ts';
 import type { Limits } from './shard/limits.ts';
@@ -217,10 +217,15 @@ class RunningSystem implements System {
       registry: this.#registry,
       clock,
       cell: store.cell,
-      index: (asNewAs) =>
-        (asNewAs === undefined ? this.#hosting.readsAll() : this.caughtUp(asNewAs)).then(
-          () => this.index,
-        ),
+      index: async (asNewAs) => {
+        await (asNewAs === undefined ? this.#hosting.readsAll() : this.caughtUp(asNewAs));
+        return this.index;
+      },
+      row: async (of, index, key) => {
+        const shard = shardOf(of, this.#o.shards);
+        await this.#hosting.catchesUp(shard);
+        return rowIn(this.#reads, shard, { index, tenant: parseAddress(of).tenant, key });
+      },
       transcripts: this.transcripts,
       now: (actor) => this.#logClockMs(actor),
       publish: (topic, event) => bus.publish(topic, event),
@@ -241,8 +246,10 @@ class RunningSystem implements System {
   readonly tell: System['tell'] = (to, event, options) => this.#client.tell(to, event, options);
   readonly ask: System['ask'] = (to, event, options) => this.#client.ask(to, event, options);
   readonly inspect: System['inspect'] = (actor) => inspectActor(this.#reads, this.#o.shards, actor);
-  readonly caughtUp: System['caughtUp'] = (actor) =>
-    this.#hosting.catchesUp(shardOf(actor, this.#o.shards));
+  readonly caughtUp: System['caughtUp'] = async (actor) => {
+    await this.#hosting.readsAll();
+    await this.#hosting.catchesUp(shardOf(actor, this.#o.shards));
+  };
   readonly status: System['status'] = () => this.#hosting.status();
   readonly nodes: System['nodes'] = () => this.#hosting.nodes();
   readonly unknownEffects: System['unknownEffects'] = () =>

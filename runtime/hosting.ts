@@ -39,7 +39,8 @@ export interface Hosting extends DamageReports {
    */
   readsAll(): Promise<void>;
   /**
-   * Resolves when reads of a shard in this process are as new as this call.
+   * Resolves when reads of a shard in this process are as new as this call; from then on this
+   * process can read the shard.
    * @throws TroupeError UNAVAILABLE when that takes too long
    */
   catchesUp(shard: number): Promise<void>;

@@ -68,6 +68,16 @@ export function createIndex(state: ReadableState, shards: number): Index {
   };
 }
 
+/** One index row of an actor whose shard is known. */
+export function rowIn<V>(
+  state: ReadableState,
+  shard: number,
+  row: { readonly index: string; readonly tenant: string; readonly key: string },
+): V | undefined {
+  const bytes = state.get(shard, `ix:${row.index}`, `${row.tenant}|${row.key}`);
+  return bytes && decode<V>(bytes);
+}
+
 export function inspectActor(
   state: ReadableState,
   shards: number,

@@ -7,6 +7,11 @@
  * of the tenant's budget actor. A run that another agent started, or that such a run waits for, is
  * admitted at once and holds no slot: the agent that waits for it may hold the last one.
  *
+ * Where no limit and no budget applies, runs hold no slots, and an admission gives its session a
+ * standing lease: later runs of the session start without asking. The lease names the settings. It
+ * is good while the agent's committed row shows it, which each run reads when it begins; the row of
+ * an agent that is paused, retired or has other settings does not.
+ *
  * Invariants: each request is answered once, unless the run is released first; at most `runsMax`
  * slots are held; the slot of a lost session is released when its lease ends. Usage is known when a
  * run ends, so runs that were active when a budget was spent can exceed it.
@@ -38,7 +43,7 @@ export const agentMachine = setup({
     promoteAwaited: assign(shared.promoteAwaited),
     dropAwaited: assign(shared.dropAwaited),
     noteVerdict: assign(shared.noteVerdict),
-    letNestedIn: assign(slots.letNestedIn),
+    letSlotlessIn: assign(slots.letSlotlessIn),
   },
   guards: {
     isFromNobody: slots.isFromNobody,
@@ -49,8 +54,8 @@ export const agentMachine = setup({
     hasWaiting: ({ context }) => context.waiting.length > 0,
     turnIsFull: ({ context }) => slots.turnIsFull(context),
     nextIsOverBudget: slots.nextIsOverBudget,
-    isNested: slots.isNested,
-    nestedWaits: slots.nestedWaits,
+    needsNoSlot: slots.needsNoSlot,
+    slotlessWaits: slots.slotlessWaits,
     nextMayRun: shared.nextMayRun,
     nextMayAsk: shared.nextMayAsk,
     nextGivesBack: (args) => slots.nextIsOverBudget(args) && shared.firstAsked(args),
@@ -132,7 +137,7 @@ export const agentMachine = setup({
             actions: { type: 'tell', params: slots.refusedNow },
           },
           {
-            guard: 'isNested',
+            guard: 'needsNoSlot',
             actions: { type: 'tell', params: slots.admittedWithoutSlot },
           },
           {
@@ -192,8 +197,8 @@ export const agentMachine = setup({
               actions: [{ type: 'tell', params: slots.refusedFirstNow }, 'refuseFirst'],
             },
             {
-              guard: 'nestedWaits',
-              actions: [{ type: 'tell', params: slots.admittedNested }, 'letNestedIn'],
+              guard: 'slotlessWaits',
+              actions: [{ type: 'tell', params: slots.admittedSlotless }, 'letSlotlessIn'],
             },
             {
               guard: 'nextMayAsk',

@@ -22,6 +22,7 @@ import {
   LEASE_GRACE_MS,
   nextMayRun as slotIsFree,
   refusal,
+  slotsOf,
 } from './slots.ts';
 import { type AgentContext, type Args, type ArgsOf, on, type Slot } from './types.ts';
 
@@ -69,7 +70,7 @@ export const nextMayAsk = ({ context, event }: Args): boolean => {
   const asked = context.waiting.filter((slot) => slot.asked).length;
   const used = held(context, event.meta.now) + asked;
   const someoneCould = context.waiting.length > asked;
-  return someoneCould && asked < ASKED_MAX && used < context.settings!.runsMax;
+  return someoneCould && asked < ASKED_MAX && used < slotsOf(context);
 };
 
 /** The first that has not requested a slot yet. */

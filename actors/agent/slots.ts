@@ -8,6 +8,8 @@ import type {
   AgentRow,
   AgentSettings,
 } from '../../protocols/agent.ts';
+import { defined } from '../../protocols/defined.ts';
+import { contentHashOf } from '../../protocols/document.ts';
 import type { ErrorData } from '../../protocols/errors.ts';
 import type { ActorInput, Project, Reply, Tell } from '../../protocols/statechart.ts';
 import { type AgentContext, type Args, type ArgsOf, on, type Slot } from './types.ts';
@@ -39,7 +41,22 @@ export const initialContext = ({ self, now }: ActorInput): AgentContext => ({
 export function configure({ context, event }: Args): Partial<AgentContext> {
   if (event.type !== 'agent.configure') return {};
   const { settings } = event;
-  return { settings, tenantSpent: settings.tenant ? context.tenantSpent : null };
+  const standing = standingOf(settings);
+  return {
+    settings,
+    tenantSpent: settings.tenant ? context.tenantSpent : null,
+    ...(standing || context.standing ? { standing } : {}),
+  };
+}
+
+/**
+ * The standing lease that these settings allow: it names them, so other settings revoke it. None
+ * where the agent must count runs or usage before each run.
+ */
+function standingOf(settings: AgentSettings): string | undefined {
+  const { runsMax, tokensPerDay, costPerDayUsd, tenant } = settings;
+  const isLimited = runsMax > 0 || tokensPerDay > 0 || Boolean(costPerDayUsd) || tenant;
+  return isLimited ? undefined : contentHashOf(JSON.stringify(settings)).slice(0, 24);
 }
 
 /** The answer to the root, which waits for it before entry points open. */
@@ -89,8 +106,11 @@ const letGo = (leases: Leases, lease: number | undefined): Leases =>
     return runs > 1 ? [[until, runs - 1] as const] : [];
   });
 
+/** Slots of the agent; without a limit no run needs one. */
+export const slotsOf = ({ settings }: AgentContext): number => settings!.runsMax || Infinity;
+
 export const hasSlot = ({ context, event }: Args): boolean =>
-  held(context, event.meta.now) < context.settings!.runsMax;
+  held(context, event.meta.now) < slotsOf(context);
 
 /**
  * Time until a slot is free at the latest, whatever happened to its session, or until waiting runs
@@ -201,18 +221,30 @@ export const admitted = (args: Args, slot: Slot): Tell =>
 
 function admission({ context }: Args, { runId, session }: Slot, lease: number): Tell {
   const settings = context.settings as AgentSettings;
-  const event: AgentAdmitted = { type: 'agent.admitted', runId, settings, lease };
+  const { standing } = context;
+  const event: AgentAdmitted = {
+    type: 'agent.admitted',
+    runId,
+    settings,
+    lease,
+    ...defined({ standing }),
+  };
   return { to: session, event };
 }
 /** Admits the run that `promote` removes from the queue. */
 export const admittedFirst = (args: Args): Tell => admitted(args, args.context.waiting[0]!);
 
-// ---- runs that another agent's run led to
+// ---- runs without a slot: those that another agent's run led to, and all under a standing lease
 
 /** The lease of a run without a slot; no real lease ends at that time. */
 const NO_SLOT = 0;
 
-export const isNested = on('agent.admit', (args): boolean => slotOf(args).nested === true);
+const isNested = on('agent.admit', (args): boolean => slotOf(args).nested === true);
+
+export const needsNoSlot = on(
+  'agent.admit',
+  (args): boolean => args.context.standing !== undefined || isNested(args),
+);
 
 /** The answer to a new request; a run that it would wait for may be waiting for it. */
 export const admittedWithoutSlot = on(
@@ -220,17 +252,18 @@ export const admittedWithoutSlot = on(
   (args): Tell => admission(args, slotOf(args), NO_SLOT),
 );
 
-const firstNested = ({ waiting }: AgentContext): Slot | undefined =>
-  waiting.find(({ nested }) => nested);
+const firstWithoutSlot = ({ waiting, standing }: AgentContext): Slot | undefined =>
+  standing === undefined ? waiting.find(({ nested }) => nested) : waiting[0];
 
 /** It came while the agent was paused, or waits for a slot that it does not need any more. */
-export const nestedWaits = ({ context }: Args): boolean => firstNested(context) !== undefined;
+export const slotlessWaits = ({ context }: Args): boolean =>
+  firstWithoutSlot(context) !== undefined;
 
-export const admittedNested = (args: Args): Tell =>
-  admission(args, firstNested(args.context)!, NO_SLOT);
+export const admittedSlotless = (args: Args): Tell =>
+  admission(args, firstWithoutSlot(args.context)!, NO_SLOT);
 
-export function letNestedIn({ context }: Args): Partial<AgentContext> {
-  const first = firstNested(context);
+export function letSlotlessIn({ context }: Args): Partial<AgentContext> {
+  const first = firstWithoutSlot(context);
   return {
     waiting: context.waiting.filter((slot) => slot !== first),
     answered: context.answered + 1,
@@ -274,7 +307,7 @@ export const RETIRED: ErrorData = { code: 'FORBIDDEN', message: 'the agent is re
 // ---- what others see
 
 export function row({ context, event }: Args, status: AgentRow['status']): Project {
-  const { settings, waiting, allowed } = context;
+  const { settings, waiting, allowed, standing } = context;
   const now = event.meta.now;
   const { tokensToday, costToday } = sumsOn(context, now);
   const value: AgentRow = {
@@ -286,6 +319,8 @@ export function row({ context, event }: Args, status: AgentRow['status']): Proje
     tokensToday,
     ...(costToday > 0 ? { costTodayUsd: costToday } : {}),
     ...(settings?.model ? { model: settings.model } : {}),
+    // none while no run may start
+    ...(status === 'active' ? defined({ standing }) : {}),
     ...(allowed.length > 0 ? { allowed } : {}),
   };
   return { index: 'agents', key: value.agentId, value };

@@ -53,6 +53,8 @@ export type AgentContext = {
   readonly allowed: readonly Allowed[];
   /** the tenant's budget was spent on that day */
   readonly tenantSpent: { readonly day: string; readonly error: ErrorData } | null;
+  /** the standing lease that it gives; absent where a limit or a budget applies */
+  readonly standing?: string;
   /** sessions that the present turn has answered */
   readonly answered: number;
 };

@@ -107,8 +107,16 @@ export type ReplyOutput = { readonly text: string };
 
 // ---- of one run, between the chart and its effects
 
+/** `details.reason` of the error of a first effect whose standing lease is not good any more. */
+export const LEASE_REVOKED = 'lease-revoked';
+
+/** A lease that a run began under: it was good if the agent's row shows it. */
+export type StandingLease = { readonly agent: Address; readonly id: string };
+
 /** What a prompt is built of, in addition to what every model call names. */
 export type PromptWanted = {
+  /** checked before anything else; absent: the agent has admitted the run */
+  readonly standing?: StandingLease;
   readonly sessionId: string;
   /** the message that began the run, for hooks */
   readonly text: string;

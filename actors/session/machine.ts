@@ -2,10 +2,10 @@
  * Session: one conversation of an agent. Each message from users or agents starts a run or joins
  * one. Runs are serial.
  *
- * A run is admitted by the agent (`admitting`), then the agent loop works (`working`): it builds
- * the prompt, calls the model and runs tools until the run is `over`. Hooks may change the reply
- * (`replying`); `ending` records the outcome. `parting` calls the hooks for the end of the session
- * before another one starts under the same key.
+ * A run is admitted by the agent (`admitting`), unless the session has a standing lease; then the
+ * agent loop works (`working`): it builds the prompt, calls the model and runs tools until the run
+ * is `over`. Hooks may change the reply (`replying`); `ending` records the outcome. `parting` calls
+ * the hooks for the end of the session before another one starts under the same key.
  *
  * A session is also the parent of subagents and the requester of conversations. It handles their
  * messages in the same way in every state; a report starts a run only if no other run is active.
@@ -104,7 +104,7 @@ export const sessionMachine = sessionSetup.createMachine({
     running: {
       description: 'One run is active; new messages join it or wait.',
       entry: 'begin',
-      initial: 'admitting',
+      initial: 'starting',
       on: {
         'session.receive': [
           { guard: 'interrupts', target: 'ending', actions: ['waitFirst', 'endInterrupted'] },
@@ -116,8 +116,15 @@ export const sessionMachine = sessionSetup.createMachine({
         'session.close': { target: 'ending', actions: 'askClose' },
       },
       states: {
+        starting: {
+          description: 'Starts the run at once under a standing lease, or asks for admission.',
+          always: [
+            { guard: 'hasStanding', target: 'working', actions: 'beginStanding' },
+            { target: 'admitting', actions: 'askAdmission' },
+          ],
+        },
         admitting: {
-          description: 'Asks the agent to admit the run.',
+          description: 'Waits until the agent admits the run.',
           on: {
             'session.receive': {
               description: 'Another agent waits for this run and may hold the slot that it needs.',
@@ -150,10 +157,7 @@ export const sessionMachine = sessionSetup.createMachine({
                 src: 'assemble',
                 input: assembleInput,
                 onDone: { target: 'deciding', actions: 'onPrompt' },
-                onError: [
-                  { guard: 'mayPass', target: 'backingOff', actions: 'countAttempt' },
-                  { target: 'over', actions: 'endFailed' },
-                ],
+                onError: { target: 'failed' },
               },
             },
             deciding: {
@@ -183,8 +187,14 @@ export const sessionMachine = sessionSetup.createMachine({
               },
             },
             failed: {
-              description: 'The model call failed: shortens the conversation, retries, or ends.',
+              description:
+                'The call or the prompt failed: asks for admission, shortens the conversation, retries, or ends.',
               always: [
+                {
+                  guard: 'isRevoked',
+                  target: '#session.running.admitting',
+                  actions: 'onRevoked',
+                },
                 { guard: 'isTooLong', target: 'compacting' },
                 { guard: 'mayPass', target: 'backingOff', actions: 'countAttempt' },
                 { target: 'over', actions: 'endFailed' },

@@ -82,6 +82,10 @@ export type Run = Omit<Pending, 'images' | 'mode' | 'channel' | 'priority'> & {
   readonly joined: readonly Joined[];
   /** lease of its slot, which the release contains */
   readonly lease?: number;
+  /** the standing lease that it began under, until it is known that it was good then */
+  readonly standing?: string;
+  /** its start was published, although it waits for an admission again */
+  readonly isAnnounced?: true;
   /** of this run in the transcript, from its `user` entry or its last `compaction` entry on */
   readonly entries: number;
   readonly compactions: number;
@@ -158,6 +162,8 @@ export type SessionContext = {
   readonly endHooks?: boolean;
   /** the agent's, as they were when the last run was admitted */
   readonly settings: AgentSettings | null;
+  /** the agent's standing lease: while it is good, runs begin with these settings, unasked */
+  readonly standing?: string;
   readonly own: OwnSettings;
   readonly queue: readonly Pending[];
   readonly folded: readonly Folded[];

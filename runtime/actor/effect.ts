@@ -45,6 +45,14 @@ export type EffectContext = {
    */
   index(asNewAs?: Address): Promise<Index>;
   /**
+   * One committed row that the named actor projects, as new as this call; its index is that of the
+   * actor's tenant. Cheaper than `index`: a worker of a cluster copies only the rows of that
+   * actor's shard.
+   *
+   * @throws TroupeError UNAVAILABLE when the journal cannot be read in time
+   */
+  row<V>(of: Address, index: string, key: string): Promise<V | undefined>;
+  /**
    * The folder with the files of an actor, default the effect's own actor. A repeated call returns
    * the same folder, or a new one after the effect closed it. `EffectDefinition.workspace` says
    * what happens to it. An effect that opens two waits for both; always open them in the same

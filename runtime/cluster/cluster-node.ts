@@ -85,6 +85,8 @@ export class ClusterNode implements Hosting {
   /** copies that were made for a hand-over, with the function that keeps them */
   readonly #prepared = new Map<number, () => void>();
   #readsAll: boolean;
+  /** shards that an effect of this worker has read: it copies them from then on */
+  readonly #followed = new Set<number>();
   #draining = false;
 
   constructor(options: ClusterNodeOptions) {
@@ -220,7 +222,8 @@ export class ClusterNode implements Hosting {
   }
 
   async catchesUp(shard: number): Promise<void> {
-    await this.readsAll();
+    this.#followed.add(shard);
+    this.#keep(shard);
     const { log, env, clock } = this.#o;
     const last = await log.last(journalSubject(env, shard));
     const untilMs = clock.monotonicMs() + CATCH_UP_MS;
@@ -232,7 +235,9 @@ export class ClusterNode implements Hosting {
           `the rows of shard ${shard} that are read here are behind by over ${CATCH_UP_MS / 1_000} s; try again`,
           { retryAfterMs: 1_000 },
         );
-      await new Promise<void>((resolve) => clock.after(CATCH_UP_LOOK_MS, resolve));
+      await this.#replicas.seen(shard, last);
+      if (this.#readableUpTo(shard) < last)
+        await new Promise<void>((resolve) => clock.after(CATCH_UP_LOOK_MS, resolve));
     }
   }
 
@@ -283,7 +288,7 @@ export class ClusterNode implements Hosting {
       await this.#shards.take(shard);
     } finally {
       this.#taking.delete(shard);
-      if (this.#readsAll) this.#keep(shard);
+      if (this.#reads(shard)) this.#keep(shard);
       this.#o.onOwnersChanged();
     }
   }
@@ -294,7 +299,7 @@ export class ClusterNode implements Hosting {
     this.#forgetPrepared(shard);
     const giveUp = () => {
       this.#prepared.delete(shard);
-      if (!this.#readsAll) void this.#replicas.release(shard);
+      if (!this.#reads(shard)) void this.#replicas.release(shard);
     };
     this.#prepared.set(shard, this.#o.clock.after(PREPARED_MS, giveUp));
     await this.#replicas.prepared(shard);
@@ -324,8 +329,12 @@ export class ClusterNode implements Hosting {
 
   /** Somebody else owns it from now on. */
   #letGo(shard: number): void {
-    if (this.#readsAll) this.#keep(shard);
+    if (this.#reads(shard)) this.#keep(shard);
     this.#placement?.changed();
+  }
+
+  #reads(shard: number): boolean {
+    return this.#readsAll || this.#followed.has(shard);
   }
 
   #readAll(): void {

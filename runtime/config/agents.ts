@@ -31,6 +31,7 @@ export type ResolvedAgent = Pick<AgentConfig, 'id' | 'purpose' | 'a2a' | 'subage
   readonly tokensPerDay: number;
   /** 0: unlimited */
   readonly costPerDayUsd: number;
+  /** 0: unlimited */
   readonly runsMax: number;
   /** ceilings of all agents together, the same for each; 0: unlimited */
   readonly tenant: Config['budget'] & { readonly runsMax: number };

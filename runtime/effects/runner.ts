@@ -31,6 +31,8 @@ export type EffectRunnerOptions = {
   readonly cell: string;
   /** resolves when every row can be read in this process, those of one actor as they are now */
   readonly index: (asNewAs?: Address) => Promise<Index>;
+  /** as `EffectContext.row` */
+  readonly row: EffectContext['row'];
   readonly transcripts: Transcripts;
   readonly publish: (topic: string, event: Message) => void;
   /** what the log's clock shows, for effects of this actor; default this process's wall clock */
@@ -266,7 +268,7 @@ export class EffectRunner {
     signal: AbortSignal,
     workspaces: WorkspacesOfEffect,
   ): EffectContext {
-    const { clock, index, transcripts, publish, services, cell, now } = this.#o;
+    const { clock, index, row, transcripts, publish, services, cell, now } = this.#o;
     return {
       id: `${cell.slice(0, 8)}:${id}`,
       attempt: intent.attempt,
@@ -281,6 +283,7 @@ export class EffectRunner {
         last: () => transcripts.last(actor),
       }),
       index,
+      row,
       workspace: (actor = intent.actor) => workspaces.open(actor),
       peek: async (...about) => this.#o.workspaces?.peek(...about),
     };

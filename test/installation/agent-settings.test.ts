@@ -16,7 +16,7 @@ describe('the settings of an agent', () => {
       {
         agentId: 'main',
         timeoutMs: 600_000,
-        runsMax: 1_000,
+        runsMax: 0,
         tokensPerDay: 0,
         thinking: 'off',
         sandbox: {

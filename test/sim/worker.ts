@@ -89,6 +89,7 @@ export class SimWorker {
       clock,
       cell,
       index: async () => createIndex(this.#state, shards),
+      row: () => Promise.reject(new Error('no effect reads a row')),
       transcripts: new LogTranscripts(this.#log, SIM_ENV),
       publish,
       report: (actor, intent, attempt, outcome) =>

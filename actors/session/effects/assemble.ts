@@ -20,6 +20,7 @@ import {
 import { composePrompt, type Prompt, replaced } from '../../../agent/prompt/compose.ts';
 import type { FoundFile, PromptFacts } from '../../../agent/prompt/sources.ts';
 import { type AgentServices, servicesOf } from '../../../agent/services.ts';
+import { checkLease } from './check-lease.ts';
 import { firstOf } from '../../kit/text.ts';
 import type { AssembleInput, AssembleOutput } from '../types.ts';
 
@@ -39,6 +40,7 @@ export async function assembled(
   input: AssembleInput,
   context: EffectContext,
 ): Promise<AssembleOutput> {
+  if (input.standing) await checkLease(input.standing, context);
   const { hooks } = servicesOf(context);
   const { tenant, agentId, sessionKey, runId } = input;
   const about: HookAbout = { tenant, agentId, sessionKey, runId };

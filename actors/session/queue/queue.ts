@@ -24,7 +24,6 @@ import { digestOf } from '../run/limits.ts';
 import { joinedLineage } from '../conversations/lineage.ts';
 import { reportsWait, takeReports, type TakenReports } from '../subagents/reports.ts';
 import * as rows from '../rows.ts';
-import { admissionOf } from '../subagents/subagent-limits.ts';
 import type { Folded, Joined, Pending, Run, SessionContext } from '../types.ts';
 import { isFull, queueOf } from './waiting-messages.ts';
 
@@ -107,7 +106,6 @@ export function begin({ context, event }: ActionArgs): ActionResult {
   return {
     change,
     entries: [{ ...userEntry({ runId, text, now, from: messages }), ...defined({ origin }) }],
-    tells: [admissionOf(next)],
     rows: [rows.runRow(next, now), ...joinedRows(next, joined), rows.sessionRow(next)],
   };
 }

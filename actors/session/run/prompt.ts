@@ -9,9 +9,9 @@ import {
   nowOf,
   outputOf,
   runOf,
-  withRun,
 } from '../action-result.ts';
 import * as rows from '../rows.ts';
+import { admitterOf } from '../subagents/subagent-limits.ts';
 import type {
   AssembleInput,
   AssembleOutput,
@@ -28,8 +28,9 @@ export const modelOf = ({ run, own, settings }: SessionContext): string | undefi
 /** Nothing when the transcript holds the prompt of the run. */
 export const promptWanted = (context: SessionContext): PromptWanted => {
   const { sessionId, digest, isFresh, terms, ended: past } = context;
-  const { text, extraSystemPrompt } = runOf(context);
+  const { text, extraSystemPrompt, standing } = runOf(context);
   return {
+    ...(standing ? { standing: { agent: admitterOf(context), id: standing } } : {}),
     sessionId,
     text,
     isFirst: isFresh,
@@ -60,21 +61,23 @@ export function onPrompt({ context, event }: ActionArgs): ActionResult {
   const { digest, prompt, prepend, replyHooks, endHooks } = made;
   const now = nowOf(event);
   const added = prompt ? 1 : 0;
-  const { runId, entries } = runOf(context);
+  const { standing: _, ...run } = runOf(context);
+  const { runId, entries } = run;
   const change = {
     digest,
     isFresh: false,
     ...(context.ended ? { ended: null } : {}),
     ...(endHooks || context.endHooks ? { endHooks: endHooks ?? false } : {}),
     length: context.length + added,
-    ...withRun(context, {
+    run: {
+      ...run,
       text: '',
       isAssembled: true,
       attempt: 0,
       replyHooks,
       entries: entries + added,
       ...(prepend ? { prepend } : {}),
-    }),
+    },
   };
   if (!prompt) return { change };
   return {

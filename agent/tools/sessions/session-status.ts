@@ -192,7 +192,7 @@ function agentLine(agent: AgentRow, settings: AgentSettings | undefined): string
     costTodayUsd === undefined
       ? ''
       : `, ${money(costTodayUsd)}${settings?.costPerDayUsd ? ` of ${settings.costPerDayUsd}` : ''} USD`;
-  const slots = settings ? ` of ${settings.runsMax}` : '';
+  const slots = settings?.runsMax ? ` of ${settings.runsMax}` : '';
   return `Agent ${agentId}, ${status}: ${count(tokensToday)}${tokens} tokens${spent} on ${day} (UTC); ${running}${slots} runs going, ${waiting} waiting`;
 }
 

@@ -74,11 +74,11 @@ const defaults = section('what every agent has unless its own entry says otherwi
   }),
   ...ceilings,
   runsMax: Type.Integer({
-    minimum: 1,
+    minimum: 0,
     maximum: 1_000,
-    default: 1_000,
+    default: 0,
     description:
-      'runs of one agent at once, over all its sessions; more wait in order. Runs that another agent caused are not counted',
+      'runs of one agent at once, over all its sessions; more wait in order. Runs that another agent caused are not counted. 0: unlimited',
   }),
 });
 
@@ -144,7 +144,7 @@ const agent = record('one agent', {
   ),
   runsMax: Type.Optional(
     Type.Integer({
-      minimum: 1,
+      minimum: 0,
       maximum: 1_000,
       description: 'instead of `agents.defaults.runsMax`',
     }),

@@ -4,7 +4,7 @@ import { ASKED_MAX } from '../../../actors/agent/shared.ts';
 import { ANSWERS_PER_TURN, held, WAITING_MAX } from '../../../actors/agent/slots.ts';
 import type { AgentContext } from '../../../actors/agent/types.ts';
 import { address } from '../../../protocols/address.ts';
-import type { AgentRow, AgentSettings } from '../../../protocols/agent.ts';
+import type { AgentAdmitted, AgentRow, AgentSettings } from '../../../protocols/agent.ts';
 import {
   budgetAddress,
   type BudgetConfigure,
@@ -32,6 +32,7 @@ const configurations: Readonly<Record<string, AgentSettings>> = {
   '1': settings(1),
   '1 poor': settings(1, { tokensPerDay: 100 }),
   '100': settings(100),
+  'no limit': settings(0),
   '2 with others': settings(2, { tenant: { runsMax: 1, tokensPerDay: 1_000 } }),
   '100 with others': settings(100, { tenant: { runsMax: 10 } }),
 };
@@ -84,9 +85,13 @@ class Slots {
       demand(this.open.delete(runId), `an answer to ${runId}`).toBe(true);
       if (told.type === 'agent.admitted') {
         const leases = this.admitted.get(runId) ?? [];
-        this.admitted.set(runId, [...leases, told['lease'] as number]);
-        demand(told['lease'] === 0, 'nested runs hold no slot').toBe(this.nested.has(runId));
-        if (!this.nested.has(runId))
+        const { lease, standing } = told as unknown as AgentAdmitted;
+        this.admitted.set(runId, [...leases, lease]);
+        const isUnlimited = context.settings!.runsMax === 0;
+        demand(standing !== undefined, 'a standing lease').toBe(isUnlimited);
+        const isSlotless = isUnlimited || this.nested.has(runId);
+        demand(lease === 0, 'a run without a slot').toBe(isSlotless);
+        if (!isSlotless)
           demand(held(context, meta.now)).toBeLessThanOrEqual(context.settings!.runsMax);
       }
     }
@@ -145,6 +150,8 @@ class Slots {
     demand(this.row.running).toBeGreaterThanOrEqual(running);
     const state = JSON.stringify(live.snapshot.value);
     demand(state).toContain(this.row.status);
+    const gives = this.row.status === 'active' && contextOf(live).settings?.runsMax === 0;
+    demand(this.row.standing !== undefined, 'a standing lease while runs may start').toBe(gives);
   }
 }
 

@@ -41,6 +41,7 @@ const context = (allowPrivate: boolean): EffectContext => ({
     throw new Error('not asked for');
   },
   index: () => Promise.reject(new Error('not asked for')),
+  row: () => Promise.reject(new Error('not asked for')),
   workspace: () => Promise.reject(new Error('not asked for')),
   peek: () => Promise.reject(new Error('not asked for')),
 });

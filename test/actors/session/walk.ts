@@ -14,6 +14,7 @@ import { address } from '../../../protocols/address.ts';
 import type { AgentSettings } from '../../../protocols/agent.ts';
 import { approvalAddress } from '../../../protocols/approval.ts';
 import { defined } from '../../../protocols/defined.ts';
+import { LEASE_REVOKED } from '../../../actors/session/effect-types.ts';
 import type { ErrorData } from '../../../protocols/errors.ts';
 import type { Message } from '../../../protocols/statechart.ts';
 import type { Live } from '../../../runtime/statechart/host.ts';
@@ -93,44 +94,33 @@ const assembledWithHooks: AssembleOutput = {
   endHooks: true,
 };
 
+const tooLong = failure('INVALID_ARGUMENT', { details: { reason: 'context_length' } });
+const first = (name: string, output: object, prompt = assembled): Move => ({
+  name,
+  job: 'model',
+  output: { ...output, assembled: prompt },
+});
+
 /** The first model call of a run builds its prompt, also when it fails after that. */
-const firstCalls = (): Move[] => [
-  { name: 'answer', job: 'model', output: { ...answer([]), assembled } },
-  { name: 'answer, hooks', job: 'model', output: { ...answer([]), assembled: assembledWithHooks } },
-  {
-    name: 'tools, please',
-    job: 'model',
-    output: { ...answer([call('a'), call('b')]), assembled },
-  },
-  {
-    name: 'the same, please',
-    job: 'model',
-    output: { ...answer([call('s', { args: {} })], 3), assembled },
-  },
-  {
-    name: 'prompt, then try later',
-    job: 'model',
-    output: { assembled: assembledWithHooks, failure: failure('UNAVAILABLE') },
-  },
-  {
-    name: 'prompt, then too long',
-    job: 'model',
-    output: {
-      assembled,
-      failure: failure('INVALID_ARGUMENT', { details: { reason: 'context_length' } }),
-    },
-  },
-  {
-    name: 'prompt, then never',
-    job: 'model',
-    output: { assembled: assembledWithHooks, failure: failure('INVALID_ARGUMENT') },
-  },
+const firstCalls: readonly Move[] = [
+  first('answer', answer([])),
+  first('answer, hooks', answer([]), assembledWithHooks),
+  first('tools, please', answer([call('a'), call('b')])),
+  first('the same, please', answer([call('s', { args: {} })], 3)),
+  first('prompt, then try later', { failure: failure('UNAVAILABLE') }, assembledWithHooks),
+  first('prompt, then too long', { failure: tooLong }),
+  first('prompt, then never', { failure: failure('INVALID_ARGUMENT') }, assembledWithHooks),
   { name: 'no prompt yet', job: 'model', error: failure('UNAVAILABLE') },
   { name: 'no prompt', job: 'model', error: failure('INTERNAL') },
 ];
 
+const revoked = failure('CONFLICT', { details: { reason: LEASE_REVOKED } });
+
 const jobs = (live: Live): Move[] => [
-  ...(contextOf(live).run?.isAssembled === false ? firstCalls() : laterCalls),
+  ...(contextOf(live).run?.standing === undefined
+    ? []
+    : ['model', 'prompt'].map((job) => ({ name: `${job}: revoked`, job, error: revoked }))),
+  ...(contextOf(live).run?.isAssembled === false ? firstCalls : laterCalls),
   ...work(live),
 ];
 
@@ -147,11 +137,7 @@ const laterCalls: readonly Move[] = [
     error: failure('RATE_LIMIT_EXCEEDED', { retryAfterMs: 60_000 }),
   },
   { name: 'never', job: 'model', error: failure('INVALID_ARGUMENT') },
-  {
-    name: 'too long',
-    job: 'model',
-    error: failure('INVALID_ARGUMENT', { details: { reason: 'context_length' } }),
-  },
+  { name: 'too long', job: 'model', error: tooLong },
 ];
 
 const work = (live: Live): Move[] => [
@@ -286,6 +272,13 @@ const others = (live: Live): Move[] => {
       lease,
       settings: settings('summarize'),
     }),
+    toSession('admitted, standing', {
+      type: 'agent.admitted',
+      runId,
+      lease,
+      settings: settings('summarize'),
+      standing: 'l1',
+    }),
     toSession('admitted, old', { type: 'agent.admitted', runId, lease, settings: settings('old') }),
     toSession('admitted, refuse', {
       type: 'agent.admitted',
@@ -326,6 +319,14 @@ const others = (live: Live): Move[] => {
   ];
 };
 
+const underALease = [
+  ['model: revoked', 'admitted', 'answer'],
+  ['no prompt yet', 'timer:retryBackoff', 'prompt: revoked', 'refused by the agent'],
+  ['abort all', 'steer', 'answer'],
+  ['interrupt', 'answer'],
+  ['timer:runTimeout', 'hooks saw it'],
+].map((script) => ['steer', 'admitted, standing', 'answer', 'steer', ...script]);
+
 export const exploration: Exploration = {
   machine: sessionMachine,
   self,
@@ -359,6 +360,7 @@ export const exploration: Exploration = {
     ];
   },
   scripts: [
+    ...underALease,
     ['steer', 'admitted', 'answer, hooks', 'hooks saw it', 'reset'],
     ['steer', 'admitted', 'answer, hooks', 'hooks saw it', 'close'],
     [

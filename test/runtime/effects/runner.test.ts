@@ -45,6 +45,7 @@ function open(tenantWeights: Record<string, number> = {}, limits: Limits = {}): 
     clock: new VirtualClock(),
     cell: 'cell',
     index: async () => ({ get: () => undefined, list: () => [], scan: async () => {} }),
+    row: async () => undefined,
     transcripts: { read: async () => [], last: async () => 0 },
     publish: () => {},
     report: async (_actor, id, attempt) => void reported.push(`${id}.${attempt}`),

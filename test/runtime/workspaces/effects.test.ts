@@ -64,6 +64,7 @@ function attempt(
     clock: systemClock,
     cell,
     index: async () => ({}) as Index,
+    row: async () => undefined,
     transcripts: {} as Transcripts,
     publish: () => {},
     report: async (_actor, _intent, _attempt, outcome) => void outcomes.push(outcome),

@@ -3,17 +3,18 @@ import { rm } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import type { HookModule } from '../../../../agent/hooks/define-hooks.ts';
 import { callModel } from '../../../../actors/session/effects/call-model.ts';
+import { LEASE_REVOKED } from '../../../../actors/session/effect-types.ts';
 import type { CallModelInput } from '../../../../actors/session/types.ts';
 import type { ModelSettings } from '../../../../agent/models/catalog.ts';
 import { startOpenAiServer } from '../../../servers/openai-server.ts';
 import type { Plan } from '../../../servers/scripted-server.ts';
-import { session, stage } from './stage.ts';
+import { AGENT, session, stage } from './stage.ts';
 
 const later: CallModelInput = { ...session, from: 1, entries: 1, isCompacted: false, call: 0 };
 const first = { ...later, assemble: { sessionId: 's', text: 'hello', isFirst: true } };
 
 /** One call of a model whose server acts by this plan, with a hook that changes the prompt. */
-async function called(plan: Plan, given: CallModelInput = first) {
+async function called(plan: Plan, given: CallModelInput = first, agentRow = {}) {
   const seen: string[] = [];
   const hooks: HookModule = {
     name: 'changes',
@@ -38,7 +39,7 @@ async function called(plan: Plan, given: CallModelInput = first) {
     },
   };
   const entries = [{ type: 'user' as const, runId: 'r', text: 'hello', at: 0 }];
-  const on = await stage({ hooks, models, entries });
+  const on = await stage({ hooks, models, entries, agentRow });
   try {
     const input = { ...given, model: 'served/m' };
     const output = await on.run((context) => callModel.run(input, context), 'e', 'discard');
@@ -70,6 +71,18 @@ describe('the first model call of a run', () => {
       failure: { code: 'UNAUTHORIZED' },
       assembled: { prompt: { system: 'You are a parrot.' } },
     });
+  });
+
+  it('begins only if the row of its agent shows the standing lease that it begins under', async () => {
+    const standing = { agent: AGENT, id: 'l1' };
+    const given = { ...first, assemble: { ...first.assemble, standing } };
+    for (const agentRow of [{}, { standing: 'l2' }, { status: 'paused' }])
+      await expect(called(answer, given, agentRow)).rejects.toMatchObject({
+        code: 'CONFLICT',
+        details: { reason: LEASE_REVOKED },
+      });
+    const { output } = await called(answer, given, { standing: 'l1' });
+    expect(output).toMatchObject({ text: 'so it is' });
   });
 
   it('builds nothing in a later call', async () => {

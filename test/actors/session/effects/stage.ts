@@ -12,7 +12,7 @@ import { basicTools } from '../../../../agent/tools/basic/basic-tools.ts';
 import { NO_SECRETS } from '../../../../agent/tools/secret-mask.ts';
 import { createToolRegistry } from '../../../../agent/tools/registry.ts';
 import { type Address, address } from '../../../../protocols/address.ts';
-import type { AgentSettings } from '../../../../protocols/agent.ts';
+import type { AgentRow, AgentSettings } from '../../../../protocols/agent.ts';
 import type { SessionEntry } from '../../../../protocols/session.ts';
 import {
   type EffectContext,
@@ -45,6 +45,8 @@ export type StageOptions = {
   readonly models?: ModelSettings;
   readonly skills?: SkillSettings;
   readonly entries?: readonly SessionEntry[];
+  /** the committed row of the agent */
+  readonly agentRow?: Partial<AgentRow>;
   /** default true */
   readonly hasWorkspaces?: boolean;
 };
@@ -88,6 +90,7 @@ export async function stage(options: StageOptions = {}) {
       last: () => Promise.resolve(stored.length),
     }),
     index: () => Promise.reject(new Error('not asked for')),
+    row: <V>() => Promise.resolve(options.agentRow as V | undefined),
     workspace: (actor = AGENT) => workspaces.open(actor),
     peek: async (...about) => provider?.peek(...about),
   });
