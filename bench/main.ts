@@ -18,6 +18,7 @@ import { type Scale, type Scenario, scales } from './harness/scenario.ts';
 import { serveSockets } from './harness/websocket-clients.ts';
 import { work } from './harness/worker.ts';
 import { activation } from './activation.ts';
+import { compareCheckouts } from './compare.ts';
 import { ask } from './ask.ts';
 import { cluster } from './cluster.ts';
 import { clusterActors, clusterShards } from './cluster-growth.ts';
@@ -68,11 +69,13 @@ const scenarios: readonly Scenario[] = [
 ];
 
 const usage = `usage: npm run bench -- [list | check] [scenario …] [options]
+       npm run bench -- compare FOLDER scenario … [--rounds N] [--quick]
        npm run bench -- faults [--kills N] [--only NAME] [--seed N]
 
   (nothing)         run the named scenarios, or all, and print their figures
   list              print the names of the scenarios
   check             run those that have gates; exit 1 when a threshold is missed
+  compare           run scenarios in another checkout and in this one alternately
   faults            break a cluster of real processes under load and check every message
 
   --quick           seconds instead of minutes, one repeat, a tenth of the actors
@@ -82,6 +85,7 @@ const usage = `usage: npm run bench -- [list | check] [scenario …] [options]
   --baseline FILE   compare with the figures of a file; default bench/baseline.json
   --gate S.F=N      another threshold for the figure F of scenario S
   --profile DIR     write CPU profiles of the measured processes
+  --rounds N        of compare: pairs of runs, default 5
   --kills N         of faults: kills of workers, default 100
   --only NAME       of faults: one scenario
   --seed N          of faults: repeats the random choices of a run
@@ -100,6 +104,7 @@ else if (positionals[0] === 'node') await serveNode(JSON.parse(positionals[1] ??
 else if (positionals[0] === 'faults' && options.help !== true)
   process.exit(await faults(faultsAsked()));
 else if (options.help === true) console.log(usage);
+else if (positionals[0] === 'compare') console.log(compared());
 else if (positionals[0] === 'list')
   for (const { name, question } of scenarios) console.log(`${name.padEnd(17)}${question}`);
 else process.exitCode = await bench();
@@ -125,6 +130,23 @@ async function bench(): Promise<number> {
   const { text, passed } = verdictsOf(results, gates);
   console.log(text);
   return passed ? 0 : 1;
+}
+
+function compared(): string {
+  const [, folder, ...names] = positionals;
+  if (folder === undefined || names.length === 0)
+    return refuse('compare needs the folder of another checkout, and scenarios');
+  try {
+    return compareCheckouts({
+      folder,
+      scenarios: names.map((name) => named(name).name),
+      quick: options.quick === true,
+      onProgress: (line) => console.error(`  … ${line}`),
+      ...(options.rounds === undefined ? {} : { rounds: wholeNumber('rounds', options.rounds) }),
+    });
+  } catch (error) {
+    return refuse((error as Error).message);
+  }
 }
 
 function faultsAsked() {
@@ -156,6 +178,7 @@ function parse() {
         baseline: { type: 'string' },
         gate: { type: 'string', multiple: true },
         profile: { type: 'string' },
+        rounds: { type: 'string' },
         kills: { type: 'string' },
         only: { type: 'string' },
         seed: { type: 'string' },
