@@ -16,8 +16,14 @@ const TOKEN = 'the-stored-token';
 const MAIN = 'agent:main:main';
 const WORK = 'agent:main:work';
 
-/** Starts the program of this commit on a copy of the folder. */
-async function openStored() {
+/** Longer than a start takes on a slow machine. */
+const START_MS_MAX = 1_500;
+
+/**
+ * Starts the program of this commit on a copy of the folder.
+ * @param kills how many starts before are killed, at different moments
+ */
+async function openStored(kills: number) {
   const home = scratchFolder();
   execFileSync('tar', ['-xzf', join(import.meta.dirname, 'old-build.tar.gz'), '-C', home]);
   const env = {
@@ -25,6 +31,12 @@ async function openStored() {
     TROUPE_TOKEN: TOKEN,
     TROUPE_PORT: `${await freePort()}`,
   };
+  for (let kill = 0; kill < kills; kill++) {
+    const { child, ended } = startProgram(['start'], { home, env });
+    await new Promise((resolve) => setTimeout(resolve, (START_MS_MAX * kill) / kills));
+    child.kill('SIGKILL');
+    await ended;
+  }
   const program = startProgram(['start'], { home, env });
   await eventually(() => expect(program.stdout + program.stderr).toContain('http:'));
   const troupe = async (...args: string[]) => {
@@ -40,42 +52,51 @@ type Sessions = {
   readonly sessions: readonly { readonly key: string; readonly status?: string }[];
 };
 
-it('reads sessions, files, jobs and the audit of an older build, and ends its runs', {
-  timeout: 120_000,
-}, async () => {
-  const { url, troupe, json } = await openStored();
+const CASES = [
+  ['', 0],
+  [', after 20 kills of the first starts', 20],
+] as const;
 
-  // The run that waited for an approval: expired by now, or denied here.
-  const { approvals } = await json<{ approvals: readonly { id: string }[] }>('approvals', 'list');
-  for (const { id } of approvals) await troupe('approvals', 'answer', id, 'deny');
-  await eventually(async () => {
-    const { sessions } = await json<Sessions>('sessions');
-    const states = new Map(sessions.map(({ key, status }) => [key, status]));
-    expect(states.get(MAIN)).not.toBe('running');
-    expect(states.get(WORK)).not.toBe('running');
-    expect([...states.keys()]).toEqual(
-      expect.arrayContaining([MAIN, WORK, 'agent:main:cron:pulse']),
+it.each(CASES)(
+  'reads sessions, files, jobs and the audit of an older build, and ends its runs%s',
+  {
+    timeout: 180_000,
+  },
+  async (_, kills) => {
+    const { url, troupe, json } = await openStored(kills);
+
+    // The run that waited for an approval: expired by now, or denied here.
+    const { approvals } = await json<{ approvals: readonly { id: string }[] }>('approvals', 'list');
+    for (const { id } of approvals) await troupe('approvals', 'answer', id, 'deny');
+    await eventually(async () => {
+      const { sessions } = await json<Sessions>('sessions');
+      const states = new Map(sessions.map(({ key, status }) => [key, status]));
+      expect(states.get(MAIN)).not.toBe('running');
+      expect(states.get(WORK)).not.toBe('running');
+      expect([...states.keys()]).toEqual(
+        expect.arrayContaining([MAIN, WORK, 'agent:main:cron:pulse']),
+      );
+    }, 60_000);
+
+    const { schedules } = await json<{ schedules: readonly object[] }>('cron', 'list');
+    expect(schedules).toMatchObject([{ jobId: 'pulse', agentId: 'main' }]);
+    const audit = await troupe('audit', '--day', '2026-11-23');
+    expect(audit).toContain('POST /v1/schedules/pulse/run');
+
+    const client = await connectOperator({ url, token: TOKEN, client: { version: '0' } });
+    const history = async (sessionKey: string) =>
+      (await client.request('chat.history', { sessionKey, limit: 100 })).messages;
+    const main = JSON.stringify(await history(MAIN));
+    expect(main).toContain('Hello, I am Ada.');
+    expect(main).toContain('count the planets');
+    // The interrupted run has ended once: its time limit passed while the folder was stored.
+    const replies = (await history(WORK)).filter(({ role }) => role === 'assistant');
+    expect(replies).toHaveLength(1);
+    client.close();
+
+    expect(await troupe('agent', '--session', WORK, '-m', 'Hello again.')).toContain('Hello');
+    expect(await troupe('agent', '-m', 'call read {"path":"notes.md"}')).toContain(
+      'kept by the old build',
     );
-  }, 60_000);
-
-  const { schedules } = await json<{ schedules: readonly object[] }>('cron', 'list');
-  expect(schedules).toMatchObject([{ jobId: 'pulse', agentId: 'main' }]);
-  const audit = await troupe('audit', '--day', '2026-11-23');
-  expect(audit).toContain('POST /v1/schedules/pulse/run');
-
-  const client = await connectOperator({ url, token: TOKEN, client: { version: '0' } });
-  const history = async (sessionKey: string) =>
-    (await client.request('chat.history', { sessionKey, limit: 100 })).messages;
-  const main = JSON.stringify(await history(MAIN));
-  expect(main).toContain('Hello, I am Ada.');
-  expect(main).toContain('count the planets');
-  // The interrupted run has ended once: its time limit passed while the folder was stored.
-  const replies = (await history(WORK)).filter(({ role }) => role === 'assistant');
-  expect(replies).toHaveLength(1);
-  client.close();
-
-  expect(await troupe('agent', '--session', WORK, '-m', 'Hello again.')).toContain('Hello');
-  expect(await troupe('agent', '-m', 'call read {"path":"notes.md"}')).toContain(
-    'kept by the old build',
-  );
-});
+  },
+);

@@ -52,9 +52,10 @@ export const segmentName = (firstFrame: number): string =>
  */
 export const recoverWal = (options: RecoverOptions): Recovered => {
   const { folder, path, checkpoint } = options;
-  const names = [...folder.list()].sort();
-  if (names.length === 0 && checkpoint > 0) throw corrupt(path, 'its log is missing');
-  const found: FoundSegment[] = [];
+  const all = [...folder.list()].sort();
+  if (all.length === 0 && checkpoint > 0) throw corrupt(path, 'its log is missing');
+  const names = all.slice(firstNeeded(all, checkpoint));
+  const found = all.slice(0, all.length - names.length).map(foundSegment);
   let last = 0;
   for (const [i, name] of names.entries()) {
     const segment = open(options, name);
@@ -79,6 +80,17 @@ export const recoverWal = (options: RecoverOptions): Recovered => {
     return { last: atLeast(last, checkpoint), segments: found, cut: lost };
   }
   return { last: atLeast(last, checkpoint), segments: found, cut: undefined };
+};
+
+const foundSegment = (name: string): FoundSegment => ({
+  name,
+  firstFrame: Number.parseInt(name, 10),
+});
+
+/** Index of the first segment with a frame above the checkpoint, or that may get one. */
+const firstNeeded = (names: readonly string[], checkpoint: number): number => {
+  const next = names.findIndex((name) => foundSegment(name).firstFrame > checkpoint + 1);
+  return Math.max(0, (next < 0 ? names.length : next) - 1);
 };
 
 const atLeast = (last: number, checkpoint: number): number => Math.max(last, checkpoint);
