@@ -153,7 +153,10 @@ function talking(
       const entries = (await transcript(sessionKey)).filter((one) => one.runId === runId);
       expect(entries.at(-1)?.type).toBe('run.end');
       const ended = events(sessionKey).filter((one) => one.runId === runId);
-      expect(ended.at(-1)).toMatchObject({ stream: 'lifecycle' });
+      expect(ended.at(-1)).toMatchObject({
+        stream: 'lifecycle',
+        phase: expect.stringMatching(/^(end|error)$/),
+      });
       return { row, entries, events: ended };
     });
     return checkedRun(facts);
