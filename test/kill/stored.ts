@@ -9,6 +9,7 @@ import { viewOf } from '../../cli/cluster/cluster-view.ts';
 import type { SessionEntry } from '../../protocols/session.ts';
 import { journalSubject } from '../../protocols/subjects.ts';
 import { decodeCell } from '../../runtime/cell-record.ts';
+import { openFileBlobs } from '../../runtime/blobs/files.ts';
 import { openNats, type Store } from '../../runtime/index.ts';
 import { openEmbeddedStore } from '../../runtime/log/embedded-store.ts';
 import { inspectActor } from '../../runtime/reads.ts';
@@ -40,6 +41,12 @@ export async function openDead(data: string): Promise<Stored> {
   const store = await openEmbeddedStore({ path: join(data, 'store'), durability: 'process' });
   const cell = await store.log.readLast('cell.local');
   const { shards } = decodeCell<{ shards: number }>(cell!);
+  // The rows are those of the last checkpoint; the journals go on.
+  const blobs = await openFileBlobs(join(data, 'store', 'blobs'));
+  for (let shard = 0; shard < shards; shard++) {
+    const from = { ...store, blobs, journal: journalSubject('local', shard), shard };
+    await catchUp(await loadShard(from), store.state);
+  }
   return {
     stateOf: async (actor) => inspectActor(store.state, shards, actor)?.value,
     contextOf: async (actor) => inspectActor(store.state, shards, actor)?.context,
