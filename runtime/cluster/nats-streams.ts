@@ -244,10 +244,9 @@ function reasonToWait(nc: NatsConnection, stream: string, error: unknown): strin
 
 /**
  * What a cluster says whose servers have not found each other: no suitable peers (10005),
- * temporarily unavailable (10008), not ready (10009), no leader (10010). And what servers before
- * 2.10 say when two nodes create one stream at once: error creating store (10049).
+ * temporarily unavailable (10008), not ready (10009), no leader (10010).
  */
-const NOT_YET: ReadonlySet<number> = new Set([10_005, 10_008, 10_009, 10_010, 10_049]);
+const NOT_YET: ReadonlySet<number> = new Set([10_005, 10_008, 10_009, 10_010]);
 
 const isApiError = (error: unknown, code: number): boolean => {
   const found = error instanceof JetStreamApiError ? error : (error as { cause?: unknown }).cause;
