@@ -16,7 +16,7 @@ import type { Pubsub } from '../pubsub/pubsub.ts';
 import type { State } from '../state/state.ts';
 import { enterCell } from './cell.ts';
 import { connectNats, type NatsOptions } from './nats-connection.ts';
-import { openStreams } from './nats-streams.ts';
+import { importEnded, openStreams } from './nats-streams.ts';
 
 export type OpenNatsOptions = NatsOptions & {
   readonly env: string;
@@ -54,6 +54,7 @@ export async function openNatsPorts(options: OpenNatsOptions): Promise<NatsPorts
   const { env, onAlarm } = options;
   const nc = await connectNats(options);
   try {
+    await importEnded(nc, { onStatus: onAlarm, ...options });
     const streams = await openStreams(nc, { onStatus: onAlarm, ...options });
     const blobs = new NatsBlobs(nc, { stream: streams.blobs, env });
     const log = await NatsLog.open(nc, { streams, blobs });

@@ -24,6 +24,7 @@ import type { NatsConnection } from '@nats-io/transport-node';
 import { defined } from '../../protocols/defined.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import { cellSubject, escapeToken, subjectMatches } from '../../protocols/subjects.ts';
+import { decodeCell } from '../cell-record.ts';
 import { isNoResponders } from '../log/nats-errors.ts';
 import { checkServer } from './nats-server-version.ts';
 import { pause } from './pause.ts';
@@ -188,6 +189,42 @@ function checkStream(config: StreamConfig, wanted: Wanted): void {
       'Correct it (nats stream edit), or choose another env.',
     { stream: config.name },
   );
+}
+
+/**
+ * Resolves when no import into the cell is under way, as far as can be seen. An import that is
+ * restarted deletes streams and makes them again, and servers before 2.10 lose entries of a stream
+ * that two processes make at once.
+ * @throws TroupeError CANCELLED when `signal` ends the wait
+ */
+export async function importEnded(
+  nc: NatsConnection,
+  { env, onStatus, signal }: Pick<StreamsOptions, 'env' | 'onStatus' | 'signal'>,
+): Promise<void> {
+  const manager = await jetstreamManager(nc, { timeout: API_TIMEOUT_MS, checkAPI: false });
+  const kept = streamName(escapeToken(env), 'kept');
+  let isReported = false;
+  while (await isImporting(manager, kept, env)) {
+    if (!isReported) onStatus?.(`waiting for the cell ${env}: an import is under way`);
+    isReported = true;
+    await pause(RETRY_MS.first, signal);
+  }
+}
+
+/** False also where the record cannot be read: the code that opens the cell reports why. */
+async function isImporting(
+  manager: JetStreamManager,
+  stream: string,
+  env: string,
+): Promise<boolean> {
+  try {
+    const last = await manager.streams.getMessage(stream, { last_by_subj: cellSubject(env) });
+    if (!last) return false;
+    const entry = { position: last.seq, logTimeMs: 0, bytes: last.data };
+    return decodeCell<{ importing?: boolean }>(entry).importing === true;
+  } catch {
+    return false;
+  }
 }
 
 /** Asks again while JetStream is not there, or not ready. */
