@@ -12,7 +12,7 @@ import type { Store } from '../create-system.ts';
 import { inspectActor } from '../reads.ts';
 import { decodeActorRow } from '../shard/turn/actor-row.ts';
 import { TABLE } from '../shard/commit/fold.ts';
-import { catchUp, loadShard } from '../shard/recovery/load.ts';
+import { loadRows } from '../shard/recovery/load.ts';
 import type { System } from '../system.ts';
 
 export type StoredActor = {
@@ -58,7 +58,7 @@ export function actorsInCluster({
     shards,
     load: async (shard) => {
       const journal = journalSubject(env, shard);
-      await catchUp(await loadShard({ log, state, blobs, journal, shard, cell }), state);
+      await loadRows({ log, state, blobs, journal, shard, cell });
     },
     unload: (shard) => state.clear(shard),
   });
@@ -80,11 +80,9 @@ export async function actorsInFolder(options: {
   return storedActors({
     store,
     shards: record ? decodeCell<{ shards: number }>(record).shards : 0,
-    // After a crash the rows are those of the last checkpoint.
     load: async (shard) => {
       const journal = journalSubject('local', shard);
-      const loaded = await loadShard({ log, state, blobs, journal, shard, cell });
-      if (loaded.records > 0) await catchUp(loaded, state);
+      await loadRows({ log, state, blobs, journal, shard, cell });
     },
     unload: async () => {},
   });

@@ -95,12 +95,6 @@ export class Checkpointer {
     this.#cancelTimer?.();
   }
 
-  /** Ends without writing. */
-  abandon(): void {
-    this.#isClosed = true;
-    this.#cancelTimer?.();
-  }
-
   #schedule(delayMs: number, isSooner: boolean): void {
     if (this.#cancelTimer && !isSooner) return;
     this.#cancelTimer?.();

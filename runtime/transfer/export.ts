@@ -24,7 +24,7 @@ import type { Blobs } from '../blobs/blobs.ts';
 import type { EmbeddedStore } from '../log/embedded-store.ts';
 import type { LogEntry, Position } from '../log/log.ts';
 import { isHead, TABLE } from '../shard/commit/fold.ts';
-import { catchUp, loadShard } from '../shard/recovery/load.ts';
+import { loadRows } from '../shard/recovery/load.ts';
 import { writeExportFile } from './export-file.ts';
 import {
   Counter,
@@ -155,10 +155,7 @@ async function* shardFrames(source: Source, shard: number): AsyncGenerator<Frame
   const { log, state, cell } = store;
   const journal = journalSubject(env, shard);
   // Also finds out that rows and journal belong together.
-  const loaded = await loadShard({ log, state, blobs, cell, journal, shard });
-  const { fold } = loaded;
-  // After a crash the rows are those of the last checkpoint.
-  if (loaded.records > 0) await catchUp(loaded, state);
+  const { fold } = await loadRows({ log, state, blobs, cell, journal, shard });
   yield ['shard', shard, encode(fold.scalars)];
   const { mailFloor, ctlFloor } = fold.scalars;
   for (const lane of LANES) {

@@ -13,7 +13,7 @@ import { openFileBlobs } from '../../runtime/blobs/files.ts';
 import { openNats, type Store } from '../../runtime/index.ts';
 import { openEmbeddedStore } from '../../runtime/log/embedded-store.ts';
 import { inspectActor } from '../../runtime/reads.ts';
-import { loadShard, catchUp } from '../../runtime/shard/recovery/load.ts';
+import { loadRows } from '../../runtime/shard/recovery/load.ts';
 import { MemoryState } from '../../runtime/state/memory.ts';
 import { LogTranscripts } from '../../runtime/transcripts.ts';
 
@@ -44,8 +44,8 @@ export async function openDead(data: string): Promise<Stored> {
   // The rows are those of the last checkpoint; the journals go on.
   const blobs = await openFileBlobs(join(data, 'store', 'blobs'));
   for (let shard = 0; shard < shards; shard++) {
-    const from = { ...store, blobs, journal: journalSubject('local', shard), shard };
-    await catchUp(await loadShard(from), store.state);
+    const journal = journalSubject('local', shard);
+    await loadRows({ ...store, blobs, journal, shard });
   }
   return {
     stateOf: async (actor) => inspectActor(store.state, shards, actor)?.value,
@@ -79,7 +79,7 @@ export async function openCluster(url: string): Promise<StoredCluster> {
   const inspect = async (actor: Address) => {
     const shard = shardOf(actor, shards);
     const journal = journalSubject(env, shard);
-    await catchUp(await loadShard({ log, state, blobs, journal, shard, cell }), state);
+    await loadRows({ log, state, blobs, journal, shard, cell });
     const found = inspectActor(state, shards, actor);
     await state.clear(shard);
     return found;

@@ -86,6 +86,17 @@ export async function catchUp({ fold }: Pick<Loaded, 'fold'>, state: State): Pro
   fold.settle(record, puts);
 }
 
+/**
+ * Loads a shard whose rows are to be read from State, without owning it: after a crash they are
+ * those of the last checkpoint, and the rest of the journal is folded onto them.
+ * @throws as `loadShard`
+ */
+export async function loadRows(from: LoadFrom): Promise<Loaded> {
+  const loaded = await loadShard(from);
+  if (loaded.records > 0) await catchUp(loaded, from.state);
+  return loaded;
+}
+
 async function loadOnce(from: LoadFrom): Promise<Loaded> {
   const cached = await fromState(from);
   if (cached) return cached;
