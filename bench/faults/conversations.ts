@@ -12,7 +12,7 @@ import { fileURLToPath } from 'node:url';
 import type { GatewayClient } from '../../client/gateway-client.ts';
 import { connectOperator } from '../../client/operator-client.ts';
 import { TroupeError } from '../../protocols/errors.ts';
-import { freePort } from '../../test/kill/program.ts';
+import { reservePort } from '../../test/servers/reserve-port.ts';
 import { natsServers, startNats } from '../../test/servers/nats.ts';
 import { Random } from '../../test/sim/random.ts';
 import { ensureBuilt } from '../harness/program.ts';
@@ -41,7 +41,7 @@ export async function conversations(kills: number, options: StageOptions): Promi
     path: natsServers().at(-1)!.path,
     folder: join(folder, 'nats'),
   });
-  const cluster = new Program(folder, server.url, await freePort());
+  const cluster = new Program(folder, server.url, await reservePort());
   try {
     await Promise.all([...WORKERS, GATEWAY].map((name) => cluster.start(name)));
     await cluster.ready();

@@ -5,12 +5,12 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { get } from 'node:http';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { GatewayClient } from '../../client/gateway-client.ts';
 import { connectOperator } from '../../client/operator-client.ts';
+import { reservePort } from '../../test/servers/reserve-port.ts';
 
 /** The repository is two folders above bench/harness/ and above the bundle in dist/run/. */
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -77,7 +77,7 @@ const environmentOf = (folder: string) => ({
 });
 
 async function startGatewayProcess(folder: string, role: readonly string[]): Promise<Program> {
-  const port = await freePort();
+  const port = await reservePort();
   const data = join(folder, 'data');
   const options = ['--port', String(port), '--data', data, '--token', PROGRAM_TOKEN];
   const args = [bundle, ...role, ...options];
@@ -88,7 +88,7 @@ async function startGatewayProcess(folder: string, role: readonly string[]): Pro
 
 /** A bare Node process that answers HTTP: the minimum for any program of this kind. */
 export async function startBareServer(): Promise<Omit<Program, 'connect'>> {
-  const port = await freePort();
+  const port = await reservePort();
   const code = `require('node:http').createServer((_, r) => r.end()).listen(${port}, '127.0.0.1')`;
   return { port, ...(await startServer(['-e', code], port, '/', {})) };
 }
@@ -136,11 +136,3 @@ const answersOk = (port: number, path: string): Promise<boolean> =>
     });
     request.on('error', () => resolve(false));
   });
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}

@@ -8,7 +8,8 @@ import { MAIN } from '../channels/gateway/client.ts';
 import { FakeCell } from '../channels/gateway/fake-session-system.ts';
 import { eventually } from '../runtime/eventually.ts';
 import { scratchFolder, write } from '../runtime/config/folder.ts';
-import { freePort, runGateway, TOKEN } from './gateway.ts';
+import { runGateway, TOKEN } from './gateway.ts';
+import { reservePort } from '../servers/reserve-port.ts';
 import { runProgram, startProgram } from './program.ts';
 import packageJson from '../../package.json' with { type: 'json' };
 
@@ -149,7 +150,7 @@ describe('troupe agent', () => {
   });
 
   it('has exit codes for no gateway, a wrong token, and a wrong agent', async () => {
-    const nobody = await runProgram(['agent', '-m', 'x', '--port', String(await freePort())]);
+    const nobody = await runProgram(['agent', '-m', 'x', '--port', String(await reservePort())]);
     expect(nobody).toMatchObject({ code: 3 });
     expect(nobody.stderr).toMatch(/no gateway responds at ws:.* \(ECONNREFUSED\).*troupe start/s);
     const { url } = await runGateway();
@@ -288,7 +289,7 @@ describe('troupe doctor', () => {
   };
 
   it('accepts a fresh machine', async () => {
-    const port = String(await freePort());
+    const port = String(await reservePort());
     const ended = await runProgram(['doctor', '--json', '--port', port]);
     const { ok, of } = statusOf(ended.stdout);
     expect({ ok, code: ended.code }).toEqual({ ok: true, code: 0 });

@@ -9,7 +9,7 @@ import {
 } from '../channels/http/dead-letter-server.ts';
 import { eventually } from '../runtime/eventually.ts';
 import { puppet } from '../runtime/system/world.ts';
-import { freePort } from './gateway.ts';
+import { reservePort } from '../servers/reserve-port.ts';
 import { runProgram } from './program.ts';
 
 const dlq = ({ url }: DeadLetterServer, ...args: string[]) =>
@@ -111,7 +111,7 @@ describe('troupe dlq redrive and drop', () => {
     const at = (url: string, token = SECRET) =>
       runProgram(['dlq', 'list', '--url', url, '--token', token]);
     expect(await at(server.url, 'wrong')).toMatchObject({ code: 4 });
-    const nobody = await at(`ws://127.0.0.1:${await freePort()}`);
+    const nobody = await at(`ws://127.0.0.1:${await reservePort()}`);
     expect(nobody).toMatchObject({ code: 3 });
     expect(nobody.stderr).toContain('Is troupe running?');
     const foreign = await at(`${server.url}/elsewhere`);

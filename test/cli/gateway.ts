@@ -2,13 +2,13 @@
  * A real gateway on a free port for the tests of the command line. The test itself is the model of
  * its sessions, so that it controls when an answer continues.
  */
-import { type AddressInfo, createServer } from 'node:net';
 import { onTestFinished } from 'vitest';
 import type { Gateway } from '../../channels/index.ts';
 import type { GatewayClient } from '../../client/gateway-client.ts';
 import { connectOperator, type OperatorOptions } from '../../client/operator-client.ts';
 import { gatewayOn, TOKEN } from '../channels/gateway/client.ts';
 import { FakeCell, FakeSessionSystem } from '../channels/gateway/fake-session-system.ts';
+import { reservePort } from '../servers/reserve-port.ts';
 
 export { TOKEN };
 
@@ -19,11 +19,11 @@ export type Running = {
   readonly url: string;
 };
 
-/** `cell` is what survives a restart; `port` is that of the previous gateway. */
+/** `cell` is what survives a restart; `port` is that of the previous gateway, default a new one. */
 export async function runGateway(
   options: { cell?: FakeCell; echo?: boolean; port?: number } = {},
 ): Promise<Running> {
-  const { cell = new FakeCell(), echo = false, port = 0 } = options;
+  const { cell = new FakeCell(), echo = false, port = await reservePort() } = options;
   const system = new FakeSessionSystem(cell, { echo });
   const gateway = await gatewayOn(system, { port });
   onTestFinished(() => gateway.close());
@@ -43,16 +43,4 @@ export async function clientOf(
   });
   onTestFinished(() => client.close());
   return client;
-}
-
-/** A port on which no process listens now. */
-export function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as AddressInfo;
-      server.close(() => resolve(port));
-    });
-  });
 }

@@ -7,7 +7,7 @@ import { type Ed25519PrivateJwk, signEnvelope } from '../../protocols/security/s
 import { GATEWAY_TOKEN, type KeyServer, openKeyServer } from '../channels/http/key-server.ts';
 import { envelope } from '../protocols/signed-envelope.ts';
 import { scratchFolder } from '../runtime/config/folder.ts';
-import { freePort } from './gateway.ts';
+import { reservePort } from '../servers/reserve-port.ts';
 import { runProgram } from './program.ts';
 
 const at = (server: KeyServer) => [
@@ -106,7 +106,7 @@ describe('troupe keys create', () => {
     const url = server.url.replace('http', 'ws');
     const refused = await runProgram([...create, '--url', url, '--token', 'wrong']);
     expect(refused).toMatchObject({ code: 4 });
-    const gone = `ws://127.0.0.1:${await freePort()}`;
+    const gone = `ws://127.0.0.1:${await reservePort()}`;
     expect(await runProgram([...create, '--url', gone, '--token', 'x'])).toMatchObject({ code: 3 });
     const late = await runProgram([
       'keys',

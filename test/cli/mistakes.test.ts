@@ -8,7 +8,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { bundle } from '../../tools/build.mjs';
 import { scratchFolder, write } from '../runtime/config/folder.ts';
 import { eventually } from '../runtime/eventually.ts';
-import { freePort } from './gateway.ts';
+import { reservePort } from '../servers/reserve-port.ts';
 import { type Ended, runProgram, startProgram } from './program.ts';
 
 const isLinux = process.platform === 'linux';
@@ -118,7 +118,7 @@ it('a failed run prints its error once', async () => {
   const own = { api: 'openai-completions', baseUrl, apiKey: 'wrong', models };
   const config = { models: { providers: { own } }, log: { level: 'error' } };
   write(home, join('.troupe', 'troupe.json5'), JSON.stringify(config));
-  const port = String(await freePort());
+  const port = String(await reservePort());
   const program = startProgram(['start', '--port', port], { home });
   await eventually(() => expect(program.stdout).toContain('is ready'));
   const ended = await runProgram(['agent', '-m', 'hello', '--port', port], { home });

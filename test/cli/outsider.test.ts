@@ -14,7 +14,7 @@ import {
 import { envelope } from '../protocols/signed-envelope.ts';
 import { eventually } from '../runtime/eventually.ts';
 import { scratchFolder } from '../runtime/config/folder.ts';
-import { freePort } from './gateway.ts';
+import { reservePort } from '../servers/reserve-port.ts';
 import { runProgram, startProgram } from './program.ts';
 
 /** Requests the state of an unknown task: an authenticated caller receives NOT_FOUND. */
@@ -30,7 +30,7 @@ const asked = (seq: number): Envelope =>
 
 it('an external program needs a token and signed envelopes, until its key is revoked', async () => {
   const home = scratchFolder();
-  const env = { TROUPE_PORT: String(await freePort()) };
+  const env = { TROUPE_PORT: String(await reservePort()) };
   const run = async (...args: string[]) => {
     const ended = await runProgram(args, { home, env });
     expect(ended).toMatchObject({ code: 0, stderr: '' });

@@ -1,6 +1,6 @@
 /** Runs the built program as a process, like a user. */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { onTestFinished } from 'vitest';
+import { onTestFailed, onTestFinished } from 'vitest';
 import { bundle, ensureBuilt } from '../../tools/build.mjs';
 import { scratchFolder } from '../runtime/config/folder.ts';
 
@@ -28,7 +28,10 @@ export type Started = {
   readonly ended: Promise<Ended>;
 };
 
-/** Starts it without configuration or keys of this machine. Killed when the test ends. */
+/**
+ * Starts it without configuration or keys of this machine. Killed when the test ends; a failed test
+ * shows what a program that still runs has printed.
+ */
 export function startProgram(args: readonly string[], options: RunOptions = {}): Started {
   const { home = scratchFolder(), env = {}, stdin } = options;
   const child = spawn(process.execPath, [bundle, ...args], {
@@ -48,6 +51,10 @@ export function startProgram(args: readonly string[], options: RunOptions = {}):
   // A program that exits without reading leaves a broken pipe, which is not an error of the test.
   child.stdin.on('error', () => {});
   if (stdin !== undefined) child.stdin.end(stdin);
+  onTestFailed(() => {
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    console.error('still running: troupe', ...args, `\n${started.stdout}${started.stderr}`);
+  });
   onTestFinished(() => void child.kill('SIGKILL'));
   return started;
 }

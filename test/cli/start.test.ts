@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { eventually } from '../runtime/eventually.ts';
 import { scratchFolder, write } from '../runtime/config/folder.ts';
-import { freePort } from './gateway.ts';
+import { reservePort } from '../servers/reserve-port.ts';
 import { type RunOptions, runProgram, type Started, startProgram } from './program.ts';
 
 type Announcement = { readonly url: string; readonly pid: number; readonly version: string };
@@ -47,7 +47,7 @@ describe('troupe start', () => {
 
   it('stops in order at SIGTERM and ends a background command', async () => {
     const home = scratchFolder();
-    const port = String(await freePort());
+    const port = String(await reservePort());
     write(home, '.troupe/troupe.json5', "{ tools: { exec: { ask: 'off' } } }");
     const program = await startTroupe(['--port', port], { home });
     const file = join(home, 'pid');
@@ -69,7 +69,7 @@ describe('troupe start', () => {
 
   it('keeps token, sessions and answers after a restart, and commands find it by its data folder', async () => {
     const home = scratchFolder();
-    const port = String(await freePort());
+    const port = String(await reservePort());
     const first = await startTroupe(['--port', port], { home });
     const env = { TROUPE_PORT: port };
     const args = ['agent', '-m', 'hello', '--run-id', 'r1', '--json'];
@@ -120,7 +120,7 @@ describe('troupe start', () => {
 
   it('uses the configured token, and refuses clients without it', async () => {
     const home = scratchFolder();
-    const port = String(await freePort());
+    const port = String(await reservePort());
     const { url } = await startTroupe(['--port', port, '--token', 'my-own-token'], { home });
     expect(tokenOf(url)).toBe('my-own-token');
     const refused = await runProgram(['sessions', '--port', port, '--token', 'x'], { home });
@@ -135,7 +135,7 @@ describe('troupe start', () => {
 describe('kill -9 in the middle of an answer', () => {
   it('results in one run and one answer for the waiting client', async () => {
     const home = scratchFolder();
-    const port = String(await freePort());
+    const port = String(await reservePort());
     const slow = { TROUPE_OFFLINE_TOKENS_PER_SECOND: '20' };
     const first = await startTroupe(['--port', port], { home, env: slow });
     const message = 'Tell me in many words what you are and what you can do.';

@@ -16,7 +16,8 @@ import { eventually } from '../runtime/eventually.ts';
 import { MAIN } from '../channels/gateway/client.ts';
 import { FakeCell } from '../channels/gateway/fake-session-system.ts';
 import * as programs from '../cli/gateway.ts';
-import { freePort, runGateway, TOKEN } from '../cli/gateway.ts';
+import { runGateway, TOKEN } from '../cli/gateway.ts';
+import { reservePort } from '../servers/reserve-port.ts';
 import { oneAddress } from '../kill/gateways.ts';
 
 /** A server that sends whatever the test wants. */
@@ -156,7 +157,7 @@ describe.each<[string, (url: string) => ClientSocket]>([
     });
 
     it('reports that no gateway responds', async () => {
-      const url = `ws://127.0.0.1:${await freePort()}`;
+      const url = `ws://127.0.0.1:${await reservePort()}`;
       await expect(connect({ url, token: TOKEN })).rejects.toMatchObject({
         code: 'UNAVAILABLE',
         message: expect.stringContaining(`no gateway responds at ${url}`),
@@ -177,7 +178,7 @@ describe.each<[string, (url: string) => ClientSocket]>([
     });
 
     it('retries until there is a gateway, if configured', async () => {
-      const port = await freePort();
+      const port = await reservePort();
       const connecting = clientOf(`ws://127.0.0.1:${port}`, { persistent: true });
       const { url } = await runGateway({ port });
       const client = await connecting;

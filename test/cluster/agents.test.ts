@@ -15,7 +15,8 @@ import { type Address, shardOf } from '../../protocols/address.ts';
 import { scheduleAddress, type ScheduleFire, type ScheduleRow } from '../../protocols/schedule.ts';
 import type { UsageReport } from '../../protocols/usage.ts';
 import { connectTo } from '../kill/conversations.ts';
-import { freePort, kill, type Program, startGateway, startWorker, TOKEN } from '../kill/program.ts';
+import { kill, type Program, startGateway, startWorker, TOKEN } from '../kill/program.ts';
+import { reservePort } from '../servers/reserve-port.ts';
 import { openCluster, type StoredCluster } from '../kill/stored.ts';
 import { eventually } from '../runtime/eventually.ts';
 import { type NatsServer, natsServers, startNats } from '../servers/nats.ts';
@@ -83,7 +84,7 @@ beforeAll(async () => {
     WORKERS.map(async (name) => running.set(name, await startWorker(folderOf(name), name, url))),
   );
   for (const name of ['front', 'side'])
-    running.set(name, await startGateway(folderOf(name), await freePort(), url, name));
+    running.set(name, await startGateway(folderOf(name), await reservePort(), url, name));
   first = await connectTo(running.get('front')!.url);
   second = await connectTo(running.get('side')!.url);
   stored = await openCluster(url);

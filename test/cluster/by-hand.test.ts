@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { defined } from '../../protocols/defined.ts';
 import { runSuite } from '../../conformance/suite.ts';
-import { freePort } from '../cli/gateway.ts';
+import { reservePort } from '../servers/reserve-port.ts';
 import { runProgram, type Started, startProgram } from '../cli/program.ts';
 import { credentialsAt, faultsIn, trialOver } from '../conformance/subject.ts';
 import { TOKEN } from '../kill/program.ts';
@@ -26,7 +26,7 @@ type Machine = { readonly home: string; readonly port: number };
 const machine = async (): Promise<Machine> => {
   const home = scratchFolder();
   write(home, 'troupe.json5', '{ cluster: { shards: 4 } }');
-  return { home, port: await freePort() };
+  return { home, port: await reservePort() };
 };
 
 type How = { readonly env: string; readonly secret?: string | undefined };

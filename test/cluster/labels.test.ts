@@ -24,7 +24,8 @@ import { defined } from '../../protocols/defined.ts';
 import type { TaskView } from '../../protocols/task.ts';
 import { folderNameOf } from '../../runtime/workspaces/name.ts';
 import { connectTo } from '../kill/conversations.ts';
-import { freePort, kill, type Program, startGateway, startWorker, TOKEN } from '../kill/program.ts';
+import { kill, type Program, startGateway, startWorker, TOKEN } from '../kill/program.ts';
+import { reservePort } from '../servers/reserve-port.ts';
 import { openCluster, type StoredCluster } from '../kill/stored.ts';
 import { eventually } from '../runtime/eventually.ts';
 import { type NatsServer, natsServers, startNats } from '../servers/nats.ts';
@@ -148,7 +149,7 @@ beforeAll(async () => {
   if (!server) return;
   nats = await startNats({ path: server.path });
   await Promise.all(['ann', 'bob'].map(work));
-  running.set('gateway', await startGateway(folderOf('gateway'), await freePort(), nats.url));
+  running.set('gateway', await startGateway(folderOf('gateway'), await reservePort(), nats.url));
   client = await connectTo(running.get('gateway')!.url);
   stored = await openCluster(nats.url);
   await areShared(['ann', 'bob']);

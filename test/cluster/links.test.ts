@@ -12,7 +12,8 @@ import { sessionAddress } from '../../actors/index.ts';
 import type { GatewayClient } from '../../client/gateway-client.ts';
 import { shardOf } from '../../protocols/address.ts';
 import { connectTo } from '../kill/conversations.ts';
-import { freePort, kill, type Program, startGateway, startWorker } from '../kill/program.ts';
+import { kill, type Program, startGateway, startWorker } from '../kill/program.ts';
+import { reservePort } from '../servers/reserve-port.ts';
 import { openCluster, type StoredCluster } from '../kill/stored.ts';
 import { eventually } from '../runtime/eventually.ts';
 import { type NatsServer, natsServers, startNats } from '../servers/nats.ts';
@@ -74,7 +75,7 @@ beforeAll(async () => {
   running.push(
     ...(await Promise.all(['ann', 'bob'].map((name) => startWorker(folderOf(name), name, url)))),
   );
-  const gateway = await startGateway(folderOf('gateway'), await freePort(), url);
+  const gateway = await startGateway(folderOf('gateway'), await reservePort(), url);
   running.push(gateway);
   client = await connectTo(gateway.url);
   stored = await openCluster(url);

@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Envelope } from '../../protocols/envelope.ts';
 import { type Evidence, isFinal, type TaskView } from '../../protocols/task.ts';
-import { freePort } from '../cli/gateway.ts';
+import { reservePort } from '../servers/reserve-port.ts';
 import { runProgram, type Started, startProgram } from '../cli/program.ts';
 import { scratchFolder, write } from '../runtime/config/folder.ts';
 import { natsServers, startNats } from '../servers/nats.ts';
@@ -121,7 +121,7 @@ async function openCluster() {
   const env = {
     TROUPE_HOME: home,
     TROUPE_NATS_URL: nats.url,
-    TROUPE_PORT: String(await freePort()),
+    TROUPE_PORT: String(await reservePort()),
     TROUPE_TOKEN: TOKEN,
   };
   const options = { home, env };

@@ -16,7 +16,8 @@ import { type SubagentRow } from '../../protocols/subagent.ts';
 import type { SubagentCensus } from '../../protocols/subagent-census.ts';
 import { readSaid, type Said } from '../agent-runs/scripted-agents.ts';
 import { connectTo } from '../kill/conversations.ts';
-import { freePort, kill, type Program, startGateway, startWorker, TOKEN } from '../kill/program.ts';
+import { kill, type Program, startGateway, startWorker, TOKEN } from '../kill/program.ts';
+import { reservePort } from '../servers/reserve-port.ts';
 import { openCluster, type StoredCluster } from '../kill/stored.ts';
 import { eventually } from '../runtime/eventually.ts';
 import { describeOnNats } from '../servers/describe-on-nats.ts';
@@ -53,7 +54,7 @@ describeOnNats('agents that talk in a cluster', ({ path }) => {
     running.push(
       ...(await Promise.all(WORKERS.map((name) => startWorker(folderOf(name), name, url)))),
     );
-    const gateway = await startGateway(folderOf('gateway'), await freePort(), url);
+    const gateway = await startGateway(folderOf('gateway'), await reservePort(), url);
     running.push(gateway);
     client = await connectTo(gateway.url);
     const http = await gatewayHttp({ url: gateway.url, token: TOKEN });

@@ -9,7 +9,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { GatewayClient } from '../../client/gateway-client.ts';
 import { connectOperator } from '../../client/operator-client.ts';
-import { freePort, kill, type Program, startGateway, startWorker, TOKEN } from '../kill/program.ts';
+import { kill, type Program, startGateway, startWorker, TOKEN } from '../kill/program.ts';
+import { reservePort } from '../servers/reserve-port.ts';
 import { type NatsServer, natsServers, startNats } from '../servers/nats.ts';
 import { startOpenAiServer } from '../servers/openai-server.ts';
 import type { ScriptedServer } from '../servers/scripted-server.ts';
@@ -101,7 +102,7 @@ beforeAll(async () => {
     models.set(tenant, model);
   }
   nats = await startNats({ path: server.path });
-  port = await freePort();
+  port = await reservePort();
   await start();
 }, 60_000);
 

@@ -15,7 +15,8 @@ import { newSealingKey } from '../../protocols/security/sealed.ts';
 import { NatsClient } from '../../runtime/pubsub/nats-client.ts';
 import { shippedConfig } from '../deploy/shipped-config.ts';
 import { runProgram } from '../cli/program.ts';
-import { freePort, kill, type Program, startGateway, startWorker, TOKEN } from '../kill/program.ts';
+import { kill, type Program, startGateway, startWorker, TOKEN } from '../kill/program.ts';
+import { reservePort } from '../servers/reserve-port.ts';
 import { type NatsServer, natsServers, startNats } from '../servers/nats.ts';
 import { OVER_HTTP } from './over-http.ts';
 import { ALONE } from './proof.ts';
@@ -61,7 +62,7 @@ async function work(name: string): Promise<void> {
 }
 
 async function open(): Promise<void> {
-  const port = await freePort();
+  const port = await reservePort();
   Object.assign(process.env, PASSWORDS);
   // The user of the tenant `acme`, renamed, because only one tenant may use the suite's actions.
   const acme = shippedConfig(['acme'], { store: join(data, 'nats') });

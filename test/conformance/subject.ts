@@ -14,7 +14,8 @@ import type { TrialOptions } from '../../conformance/trial.ts';
 import { gatewayHttp } from '../../cli/client/gateway-http.ts';
 import { loadConfig } from '../../runtime/config/index.ts';
 import type { Own } from './breakers/faults.ts';
-import { freePort, kill, startProgram, TOKEN } from '../kill/program.ts';
+import { kill, startProgram, TOKEN } from '../kill/program.ts';
+import { reservePort } from '../servers/reserve-port.ts';
 
 export type Subject = {
   readonly origin: string;
@@ -37,7 +38,7 @@ const BOUNDLESS = JSON.stringify({
 export async function embeddedSubject(): Promise<Subject> {
   const data = mkdtempSync(join(tmpdir(), 'troupe-conformance-'));
   writeFileSync(join(data, 'troupe.json5'), BOUNDLESS);
-  const program = await startProgram(data, await freePort());
+  const program = await startProgram(data, await reservePort());
   const origin = program.url.replace(/^ws/, 'http');
   return {
     origin,

@@ -4,7 +4,7 @@
  */
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { issueToken } from '../../channels/edge/identity/local-issuer.ts';
-import { freePort } from '../cli/gateway.ts';
+import { reservePort } from '../servers/reserve-port.ts';
 import { type Started, startProgram } from '../cli/program.ts';
 import { scratchFolder, write } from '../runtime/config/folder.ts';
 import { eventually } from '../runtime/eventually.ts';
@@ -46,8 +46,8 @@ describe.skipIf(!server)(`two gateways of one cell${leftOut}`, () => {
           TROUPE_CLUSTER_SECRET: 'a secret of both machines',
         },
       });
-    const first = { home: scratchFolder(), port: await freePort() };
-    const second = { home: scratchFolder(), port: await freePort() };
+    const first = { home: scratchFolder(), port: await reservePort() };
+    const second = { home: scratchFolder(), port: await reservePort() };
     write(first.home, 'troupe.json5', '{ cluster: { shards: 4 } }');
     const jwks = `http://127.0.0.1:${first.port}/.well-known/jwks.json`;
     const settings = {

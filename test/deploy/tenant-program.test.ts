@@ -18,7 +18,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { issueToken } from '../../channels/edge/identity/local-issuer.ts';
 import type { Envelope } from '../../protocols/envelope.ts';
 import type { TaskEvent, TaskView, WireRefusal } from '../../protocols/task.ts';
-import { freePort, kill, type Program, startGateway, startWorker } from '../kill/program.ts';
+import { kill, type Program, startGateway, startWorker } from '../kill/program.ts';
+import { reservePort } from '../servers/reserve-port.ts';
 import { write } from '../runtime/config/folder.ts';
 import { eventually } from '../runtime/eventually.ts';
 import { type NatsServer, natsServers, startNats } from '../servers/nats.ts';
@@ -76,7 +77,7 @@ describe.skipIf(!server)(`a tenant’s program over NATS${leftOut}`, () => {
     };
     write(home, 'troupe.json5', JSON.stringify(settings));
     running.push(await startWorker(home, 'one', nats.url));
-    running.push(await startGateway(home, await freePort(), nats.url));
+    running.push(await startGateway(home, await reservePort(), nats.url));
     const who = { sub: 'clerk', tenant: 'acme', roles: ['agent'], resource: 'urn:troupe:a2a' };
     const token = await issueToken(home, { ...who, ttlSec: 600, external: false }, Date.now());
     const fields = headers();

@@ -7,7 +7,7 @@ import { expect, it } from 'vitest';
 import { ERRORS } from '../../protocols/errors.ts';
 import { bundle, ensureBuilt } from '../../tools/build.mjs';
 import { root } from '../../tools/install.mjs';
-import { freePort } from '../cli/gateway.ts';
+import { reservePort } from '../servers/reserve-port.ts';
 import { startProgram } from '../cli/program.ts';
 import { withoutPython } from '../protocols/sdk/python.ts';
 import { scratchFolder, write } from '../runtime/config/folder.ts';
@@ -20,7 +20,7 @@ const blocks = [...page.matchAll(/^```bash\n(.*?)^```$/gms)].map(([, text]) => t
 it('every command of the guide does what the guide says, typed in its order', async (context) => {
   context.skip(withoutPython !== undefined, withoutPython);
   const home = scratchFolder();
-  const port = String(await freePort());
+  const port = String(await reservePort());
   const troupe = startProgram(['start', '--port', port], { home });
   await eventually(() => expect(troupe.stdout).toContain('http:'));
   const lines = [

@@ -4,7 +4,6 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { ensureBuilt } from '../../tools/build.mjs';
 import { root } from '../../tools/install.mjs';
@@ -18,15 +17,6 @@ export type Program = { readonly child: ChildProcess; readonly url: string };
 
 /** The program must be ready within this time; a deadline for the test, not a benchmark. */
 const READY_WITHIN_MS = 30_000;
-
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, 'close');
-  return port;
-}
 
 /** Everything in one process. Resolves when `/readyz` reports that every shard has an owner. */
 export const startProgram = (data: string, port: number): Promise<Program> =>

@@ -9,7 +9,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, describe, expect } from 'vitest';
 import { eventually } from '../runtime/eventually.ts';
 import { type NatsServer, natsServers, startNats } from '../servers/nats.ts';
-import { freePort, kill, type Program, startGateway, startWorker } from './program.ts';
+import { kill, type Program, startGateway, startWorker } from './program.ts';
+import { reservePort } from '../servers/reserve-port.ts';
 import { openCluster, type StoredCluster } from './stored.ts';
 
 const server = natsServers().at(-1);
@@ -56,7 +57,7 @@ export class TestCluster {
     await Promise.all(workers.map((name) => this.startWorker(name)));
     for (const name of gateways) {
       const data = this.#dataOf(name);
-      const gateway = await startGateway(data, await freePort(), this.#nats.url, name);
+      const gateway = await startGateway(data, await reservePort(), this.#nats.url, name);
       this.#programs.set(name, gateway);
     }
   }

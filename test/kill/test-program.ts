@@ -9,7 +9,8 @@ import { join } from 'node:path';
 import { afterAll } from 'vitest';
 import type { GatewayClient } from '../../client/gateway-client.ts';
 import { connectTo } from './conversations.ts';
-import { freePort, kill, type Program, startProgram } from './program.ts';
+import { kill, type Program, startProgram } from './program.ts';
+import { reservePort } from '../servers/reserve-port.ts';
 import { openDead, type Stored } from './stored.ts';
 
 export class TestProgram {
@@ -41,7 +42,7 @@ export class TestProgram {
   /** Resolves when the program is ready. Closes the store that `killAndOpenStore` opened. */
   async start(): Promise<void> {
     await this.#closeStore();
-    this.#port ??= await freePort();
+    this.#port ??= await reservePort();
     this.#running = await startProgram(this.data, this.#port);
   }
 

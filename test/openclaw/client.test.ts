@@ -10,7 +10,6 @@ import { GatewayClient, type GatewayClientOptions } from '@openclaw/gateway-clie
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type Address, oneAddress } from '../kill/gateways.ts';
 import {
-  freePort,
   kill,
   type Program,
   startGateway,
@@ -18,6 +17,7 @@ import {
   startWorker,
   TOKEN,
 } from '../kill/program.ts';
+import { reservePort } from '../servers/reserve-port.ts';
 import { eventually } from '../runtime/eventually.ts';
 import { type NatsServer, natsServers, startNats } from '../servers/nats.ts';
 
@@ -128,7 +128,7 @@ describe('the reference client', () => {
   };
   beforeAll(async () => {
     folderOf('alone', "{ gateway: { auth: { allowLocal: false, deviceIdentity: 'optional' } } }");
-    port = await freePort();
+    port = await reservePort();
     url = `ws://127.0.0.1:${port}`;
     await start();
   }, timeout);
@@ -224,7 +224,7 @@ describe.skipIf(!server)(`the reference client, two gateways behind one address$
     nats = await startNats({ path: server!.path });
     const config = '{ cluster: { shards: 8 } }';
     running.push(await startWorker(folderOf('worker', config), 'worker', nats.url));
-    const ports = [await freePort(), await freePort()] as const;
+    const ports = [await reservePort(), await reservePort()] as const;
     gateways = [
       await startGateway(folderOf('one', config), ports[0], nats.url, 'one'),
       await startGateway(folderOf('two', config), ports[1], nats.url, 'two'),

@@ -7,7 +7,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { bundle } from '../../tools/build.mjs';
-import { freePort, kill, startProgram, TOKEN } from '../kill/program.ts';
+import { kill, startProgram, TOKEN } from '../kill/program.ts';
+import { reservePort } from '../servers/reserve-port.ts';
 
 /** Set by `npm run test:openclaw`. */
 const fetched = process.env['TROUPE_OPENCLAW'] ?? '';
@@ -54,7 +55,7 @@ export type User = {
  */
 export const installTroupe = async (config?: string): Promise<Installation> => {
   const folder = mkdtempSync(join(tmpdir(), 'troupe-openclaw-'));
-  const port = await freePort();
+  const port = await reservePort();
   mkdirSync(join(folder, 'troupe'));
   if (config !== undefined) writeFileSync(join(folder, 'troupe', 'troupe.json5'), config);
   let program = await startProgram(join(folder, 'troupe'), port);

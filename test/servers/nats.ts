@@ -1,5 +1,5 @@
 /**
- * A real nats-server with JetStream for tests on 127.0.0.1, with a free port and a folder for its
+ * A real nats-server with JetStream for tests on 127.0.0.1, with its own port and a folder for its
  * store. It ends with the test process.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -7,6 +7,7 @@ import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { reservePort } from './reserve-port.ts';
 
 export { natsServers } from '../../tools/nats.mjs';
 
@@ -30,7 +31,7 @@ export type NatsServerOptions = {
   readonly path: string;
   /** default a new one, removed with the test process */
   readonly folder?: string;
-  /** default a free one */
+  /** default one that remains reserved when the server ends */
   readonly port?: number;
   /** additional lines of configuration; a `jetstream` block replaces the default one */
   readonly config?: string;
@@ -53,7 +54,8 @@ process.once('SIGTERM', () => process.exit());
  */
 export const startNats = async (options: NatsServerOptions): Promise<NatsServer> => {
   const folder = options.folder ?? temporaryFolder();
-  const child = spawn(options.path, ['-c', writeConfig(folder, options)], {
+  const { path, config, port: given = await reservePort() } = options;
+  const child = spawn(path, ['-c', writeConfig(folder, given, config)], {
     stdio: ['ignore', 'ignore', 'pipe'],
   });
   running.add(child);
@@ -91,8 +93,8 @@ const temporaryFolder = (): string => {
   return folder;
 };
 
-/** The server chooses a free port (-1) and writes it to a file when it is ready. */
-const writeConfig = (folder: string, { port = -1, config = '' }: NatsServerOptions): string => {
+/** The server writes its port to a file when it is ready. */
+const writeConfig = (folder: string, port: number, config = ''): string => {
   rmSync(portsFolder(folder), { recursive: true, force: true });
   mkdirSync(portsFolder(folder), { recursive: true });
   const jetstream = `jetstream { store_dir: ${JSON.stringify(folder)}, max_file_store: 8GB }`;

@@ -7,7 +7,7 @@ import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { connectOperator } from '../../client/operator-client.ts';
-import { freePort } from '../cli/gateway.ts';
+import { reservePort } from '../servers/reserve-port.ts';
 import { runProgram, startProgram } from '../cli/program.ts';
 import { eventually } from '../runtime/eventually.ts';
 import { scratchFolder } from '../runtime/config/folder.ts';
@@ -29,7 +29,7 @@ async function openStored(kills: number) {
   const env = {
     TROUPE_HOME: join(home, 'data'),
     TROUPE_TOKEN: TOKEN,
-    TROUPE_PORT: `${await freePort()}`,
+    TROUPE_PORT: `${await reservePort()}`,
   };
   for (let kill = 0; kill < kills; kill++) {
     const { child, ended } = startProgram(['start'], { home, env });

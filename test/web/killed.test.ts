@@ -1,7 +1,7 @@
 /** The page while the whole program is killed and started again. */
 import { rmSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { freePort } from '../cli/gateway.ts';
+import { reservePort } from '../servers/reserve-port.ts';
 import { type Started, startProgram } from '../cli/program.ts';
 import { scratchFolder } from '../runtime/config/folder.ts';
 import { chromiumPath, NO_CHROMIUM, openChromium } from './chromium.ts';
@@ -9,7 +9,7 @@ import { chromiumPath, NO_CHROMIUM, openChromium } from './chromium.ts';
 test('kill -9 of the server during an answer loses no message and duplicates none', async (context) => {
   if (chromiumPath === undefined) return context.skip(NO_CHROMIUM);
   const home = scratchFolder();
-  const port = await freePort();
+  const port = await reservePort();
   const start = async (): Promise<Started> => {
     const started = startProgram(['start', '--port', String(port), '--token', 'T'], { home });
     const answers = () => fetch(`http://127.0.0.1:${port}/readyz`).then(({ ok }) => ok);

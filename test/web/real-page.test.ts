@@ -3,6 +3,7 @@ import { rmSync } from 'node:fs';
 import { beforeEach, expect, test } from 'vitest';
 import { gatewayOn, TOKEN } from '../channels/gateway/client.ts';
 import { dataFolder, openRealSystem } from '../channels/gateway/real-system.ts';
+import { reservePort } from '../servers/reserve-port.ts';
 import { buildPage } from './built-page.ts';
 import { chromiumPath, NO_CHROMIUM, openChromium } from './chromium.ts';
 
@@ -15,7 +16,7 @@ test('an answer that a restart interrupts continues, and is one answer', async (
   const webRoot = await buildPage();
   const browser = await openChromium();
   let system = await openRealSystem(folder.path, 30);
-  let gateway = await gatewayOn(system, { webRoot });
+  let gateway = await gatewayOn(system, { webRoot, port: await reservePort() });
   try {
     const page = await browser.newPage({ locale: 'en-US' });
     page.setDefaultTimeout(15_000);

@@ -3,7 +3,7 @@
  * have a store, actors, the gateway's HTTP server and its routes.
  */
 import { createServer, type Server } from 'node:http';
-import { type AddressInfo, createServer as createTcpServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -40,6 +40,7 @@ import {
   taskOf,
 } from '../../channels/edge/real-tasks.ts';
 import { eventually } from '../../runtime/eventually.ts';
+import { reservePort } from '../../servers/reserve-port.ts';
 
 let outside: RealTasks;
 let server: Server;
@@ -282,13 +283,10 @@ describe('asking an agent outside', () => {
   });
 
   it('is UNAVAILABLE and retried when no server responds', async () => {
-    const closed = createTcpServer();
-    await new Promise<void>((resolve) => closed.listen(0, '127.0.0.1', resolve));
-    const { port } = closed.address() as AddressInfo;
-    await new Promise((resolve) => closed.close(resolve));
-    await expect(
-      ask(rowAt(`http://127.0.0.1:${port}`), envelope(), signal()),
-    ).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+    const silent = `http://127.0.0.1:${await reservePort()}`;
+    await expect(ask(rowAt(silent), envelope(), signal())).rejects.toMatchObject({
+      code: 'UNAVAILABLE',
+    });
   });
 
   it('goes to no address that is not public, unless it is allowed', async () => {

@@ -11,7 +11,7 @@ import { createSystem, defineActor, openEmbedded } from '../../../runtime/index.
 import { scratchFolder, write } from '../../runtime/config/folder.ts';
 import { eventually } from '../../runtime/eventually.ts';
 import { SECRET, serveRoutes, testOperations } from '../../channels/http/operation-server.ts';
-import { freePort } from '../gateway.ts';
+import { reservePort } from '../../servers/reserve-port.ts';
 import { runProgram, startProgram } from '../program.ts';
 
 /** Noon of a day that has ended for the rows of the previous day. */
@@ -156,7 +156,7 @@ it('troupe usage reports an unknown agent or session', async () => {
 
 it('a budget in the file stops the second run of the real program, and usage says so', async () => {
   const home = scratchFolder();
-  const port = String(await freePort());
+  const port = String(await reservePort());
   const config = write(home, 'troupe.json5', '{ budget: { tokensPerDay: 5 } }');
   const started = startProgram(['start', '--port', port, '--token', SECRET, '--config', config], {
     home,

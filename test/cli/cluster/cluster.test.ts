@@ -3,7 +3,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { natsServers, startNats } from '../../servers/nats.ts';
 import { scratchFolder, write } from '../../runtime/config/folder.ts';
 import { eventually } from '../../runtime/eventually.ts';
-import { freePort } from '../gateway.ts';
+import { reservePort } from '../../servers/reserve-port.ts';
 import { runProgram, type Started, startProgram } from '../program.ts';
 
 const server = natsServers().at(-1);
@@ -27,8 +27,8 @@ const quick = { TROUPE_OFFLINE_TOKENS_PER_SECOND: '0' };
 async function openCluster(port?: number) {
   const home = scratchFolder();
   write(home, 'troupe.json5', '{ cluster: { shards: 4 } }');
-  const natsPort = port ?? (await freePort());
-  const gatewayPort = String(await freePort());
+  const natsPort = port ?? (await reservePort());
+  const gatewayPort = String(await reservePort());
   const env = {
     ...quick,
     TROUPE_HOME: home,
@@ -191,7 +191,7 @@ describe('a process of a cluster', () => {
   });
 
   it('can be stopped while it waits for NATS', async () => {
-    const port = await freePort();
+    const port = await reservePort();
     const worker = startProgram(['worker', '--nats', `nats://127.0.0.1:${port}`]);
     await eventually(() => expect(worker.stderr).toContain('waiting for NATS'));
     worker.child.kill('SIGTERM');

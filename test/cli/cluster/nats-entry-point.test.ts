@@ -7,7 +7,7 @@ import type { TaskEvent, TaskView } from '../../../protocols/task.ts';
 import { scratchFolder, write } from '../../runtime/config/folder.ts';
 import { eventually } from '../../runtime/eventually.ts';
 import { natsServers, startNats } from '../../servers/nats.ts';
-import { freePort } from '../gateway.ts';
+import { reservePort } from '../../servers/reserve-port.ts';
 import { type Started, startProgram } from '../program.ts';
 
 const server = natsServers().at(-1);
@@ -43,13 +43,13 @@ async function openCluster() {
   const nats = await startNats({ path: server!.path });
   onTestFinished(() => nats.stop());
   const home = scratchFolder();
-  const metricsPort = await freePort();
+  const metricsPort = await reservePort();
   const settings = { cluster: { shards: 4 }, log: { level: 'trace' }, a2a: { metricsPort } };
   write(home, 'troupe.json5', JSON.stringify(settings));
   const env = {
     TROUPE_HOME: home,
     TROUPE_NATS_URL: nats.url,
-    TROUPE_PORT: String(await freePort()),
+    TROUPE_PORT: String(await reservePort()),
     TROUPE_TOKEN: TOKEN,
   };
   const start = (...args: string[]) => startProgram([...args, '--json'], { home, env });

@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { scratchFolder } from '../../runtime/config/folder.ts';
 import { eventually } from '../../runtime/eventually.ts';
-import { freePort } from '../gateway.ts';
+import { reservePort } from '../../servers/reserve-port.ts';
 import { runProgram, startProgram } from '../program.ts';
 
 test('a file above the size limit of an actor is returned whole, and again for the same key', async () => {
   const home = scratchFolder();
-  const env = { TROUPE_PORT: String(await freePort()) };
+  const env = { TROUPE_PORT: String(await reservePort()) };
   const root = join(home, 'shared');
   mkdirSync(root);
   // Longer than 32,768 characters: it is sent as a file of the tenant.

@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 import { expect, it, onTestFinished } from 'vitest';
 import type { TaskView } from '../../../protocols/task.ts';
 import { eventually } from '../../runtime/eventually.ts';
-import { freePort } from '../../cli/gateway.ts';
+import { reservePort } from '../../servers/reserve-port.ts';
 
 const readme = readFileSync('examples/factory/README.md', 'utf8');
 const blocks = [...readme.matchAll(/^```(bash)?\n([^]*?)^```$/gm)].map(([, , text]) => text!);
@@ -22,7 +22,7 @@ it('runs as its README says: it continues after a kill, and a failed trip is com
 
 it('accepts the curl request of its README, and answers a repeat with the same trip', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'troupe-trip-'));
-  const port = await freePort();
+  const port = await reservePort();
   const args = ['tools/run.mjs', 'examples/factory/serve.ts', folder, String(port)];
   const troupe = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'ignore'] });
   onTestFinished(async () => {

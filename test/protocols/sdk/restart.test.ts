@@ -1,7 +1,7 @@
 /** Both SDKs while the whole program is killed (SIGKILL) under their calls and comes back. */
 import { describe, expect, it } from 'vitest';
 import { TroupeClient } from '../../../protocols/sdk/typescript/client.js';
-import { freePort } from '../../cli/gateway.ts';
+import { reservePort } from '../../servers/reserve-port.ts';
 import { runProgram, startProgram } from '../../cli/program.ts';
 import { scratchFolder } from '../../runtime/config/folder.ts';
 import { eventually } from '../../runtime/eventually.ts';
@@ -10,7 +10,7 @@ import { startScenario, withoutPython } from './python.ts';
 /** A separate troupe that can be killed and started again. */
 const open = async () => {
   const home = scratchFolder();
-  const port = String(await freePort());
+  const port = String(await reservePort());
   const start = async () => {
     const troupe = startProgram(['start', '--port', port], { home });
     await eventually(() => expect(troupe.stdout).toContain('http:'));
