@@ -1,5 +1,6 @@
 /** HttpEndpoint: an endpoint reached over HTTP. */
 import { defined } from '../protocols/defined.ts';
+import { abortableBody } from '../protocols/time-limit.ts';
 import type { Download, Endpoint, Http, Reply, SendOptions } from './endpoint.ts';
 
 const TIMEOUT_MS = 15_000;
@@ -45,12 +46,13 @@ export class HttpEndpoint implements Endpoint, Http {
   }
 
   async events(taskId: string, after: number): Promise<{ id: string; data: unknown }[]> {
+    const signal = AbortSignal.timeout(EVENTS_MS);
     const response = await fetch(`${this.#url}/v1/tasks/${encodeURIComponent(taskId)}/events`, {
       headers: { ...this.#bearer(undefined), 'last-event-id': String(after) },
-      signal: AbortSignal.timeout(EVENTS_MS),
+      signal,
     });
     if (!response.ok) throw new Error(`GET events answered HTTP ${response.status}`);
-    return (await response.text())
+    return (await abortableBody(response, signal).text())
       .split('\n\n')
       .map((block) => ({ id: field(block, 'id'), data: field(block, 'data') }))
       .filter(({ data }) => data !== '')
@@ -60,7 +62,7 @@ export class HttpEndpoint implements Endpoint, Http {
   async fetch(url: string, method = 'GET'): Promise<Download> {
     const signal = AbortSignal.timeout(TIMEOUT_MS);
     const response = await fetch(url, { method, signal, redirect: 'manual' });
-    const bytes = new Uint8Array(await response.arrayBuffer());
+    const bytes = new Uint8Array(await abortableBody(response, signal).arrayBuffer());
     return { status: response.status, bytes, headers: Object.fromEntries(response.headers) };
   }
 
@@ -68,13 +70,14 @@ export class HttpEndpoint implements Endpoint, Http {
 
   async #request(method: string, path: string, given: Given, body?: Uint8Array): Promise<Reply> {
     const startedAt = performance.now();
+    const signal = AbortSignal.timeout(TIMEOUT_MS);
     const response = await fetch(this.#url + path, {
       method,
       headers: { ...this.#bearer(given.token), ...given.headers },
       ...(body ? { body: body as Uint8Array<ArrayBuffer> } : {}),
-      signal: AbortSignal.timeout(TIMEOUT_MS),
+      signal,
     });
-    const text = await response.text();
+    const text = await abortableBody(response, signal).text();
     return {
       status: response.status,
       headers: Object.fromEntries(response.headers),

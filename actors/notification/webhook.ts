@@ -10,6 +10,7 @@ import http from 'node:http';
 import https from 'node:https';
 import { BlockList, isIP, isIPv6 } from 'node:net';
 import { TroupeError } from '../../protocols/errors.ts';
+import { signalWithin } from '../../protocols/time-limit.ts';
 import type { EffectContext } from '../../runtime/index.ts';
 import type { Posted, PostInput } from './notice.ts';
 
@@ -102,7 +103,7 @@ function send(
     const { request } = url.protocol === 'https:' ? https : http;
     const sent = request(url, {
       method: 'POST',
-      signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
+      signal: signalWithin(signal, TIMEOUT_MS),
       agent: false,
       headers: {
         'content-type': 'application/json',

@@ -132,7 +132,10 @@ class Wait {
         out.enqueue(chunk);
       },
     });
-    return new Response(response.body.pipeThrough(seen), response);
+    return new Response(
+      response.body.pipeThrough(seen, { signal: this.#request.signal }),
+      response,
+    );
   };
 
   /**

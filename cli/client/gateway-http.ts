@@ -3,6 +3,7 @@
  * the WebSocket connection.
  */
 import { isErrorCode, TroupeError } from '../../protocols/errors.ts';
+import { abortableBody } from '../../protocols/time-limit.ts';
 import { type ClientOptions, gatewayOf } from '../options.ts';
 import { connectionError } from '../../client/gateway-errors.ts';
 
@@ -13,7 +14,11 @@ export type HttpRequest = {
   readonly body?: unknown;
 };
 
-const TIMEOUT_MS = 30_000;
+/**
+ * Longer than the gateway itself waits for an actor (operations/ask-actor.ts), so that it can say
+ * why.
+ */
+const TIMEOUT_MS = 25_000;
 
 /** Sends requests to the gateway that the options name. */
 export async function gatewayHttp(options: ClientOptions): Promise<GatewayHttp> {
@@ -48,7 +53,7 @@ async function send<T>(
     const sent = body === undefined ? init : { ...init, body: JSON.stringify(body) };
     const response = await fetch(`${origin}${path}`, sent);
     status = response.status;
-    text = await response.text();
+    text = await abortableBody(response, signal).text();
   } catch (cause) {
     throw failureOf(cause, origin);
   }

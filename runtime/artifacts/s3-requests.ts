@@ -9,6 +9,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { AwsV4Signer } from 'aws4fetch';
 import { defined } from '../../protocols/defined.ts';
 import { ERRORS, TroupeError } from '../../protocols/errors.ts';
+import { abortableBody } from '../../protocols/time-limit.ts';
 import type { Clock } from '../clock/clock.ts';
 import { checkBytes } from './checks.ts';
 
@@ -98,13 +99,14 @@ export class S3Requests {
     const { signal } = abort;
     try {
       const body = init.body as Uint8Array<ArrayBuffer> | undefined;
-      const answer = await fetch(url, {
+      const fetched = await fetch(url, {
         method,
         headers,
         signal,
         redirect: 'manual',
         ...defined({ body }),
       });
+      const answer = abortableBody(fetched, signal);
       late.refresh();
       if (answer.status === 200) return { headers: answer.headers, body: await bytesOf(answer) };
       const code = codeOf(new TextDecoder().decode(await bytesOf(answer, ERROR_BYTES_MAX)));

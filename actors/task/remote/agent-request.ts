@@ -10,6 +10,7 @@ import https from 'node:https';
 import { isIP } from 'node:net';
 import { isPrivateAddress } from '../../notification/webhook.ts';
 import { TroupeError } from '../../../protocols/errors.ts';
+import { signalWithin } from '../../../protocols/time-limit.ts';
 
 /** A task with its result fits. */
 const ANSWER_BYTES_MAX = 4 * 2 ** 20;
@@ -58,7 +59,7 @@ export const agentRequest = (options: AgentRequestOptions = {}): AgentRequest =>
             : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }),
           ...headers,
         },
-        signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
+        signal: signalWithin(signal, TIMEOUT_MS),
         lookup: guard.lookup,
       });
       sent.on('response', (response) => void answerOf(response, url).then(resolve, reject));

@@ -5,6 +5,7 @@
  * contain a key. Nothing is retried: the model may search again.
  */
 import { TroupeError } from '../../../protocols/errors.ts';
+import { abortableBody, signalWithin } from '../../../protocols/time-limit.ts';
 
 export type SearchResult = {
   readonly title: string;
@@ -87,14 +88,14 @@ async function asked(
   init: RequestInit,
   signal: AbortSignal,
 ): Promise<unknown> {
-  const within = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]);
+  const within = signalWithin(signal, TIMEOUT_MS);
   try {
     const response = await fetch(url, { ...init, signal: within, redirect: 'error' });
     if (!response.ok) {
       await response.body?.cancel();
       throw refusedBy(id, response);
     }
-    return JSON.parse(await bounded(response, id));
+    return JSON.parse(await bounded(abortableBody(response, within), id));
   } catch (error) {
     if (error instanceof TroupeError) throw error;
     if (signal.aborted) throw new TroupeError('CANCELLED', 'the search is not wanted any more');

@@ -9,6 +9,7 @@ import type { Readable } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import { Agent, request } from 'undici';
 import { TroupeError } from '../../../../protocols/errors.ts';
+import { signalWithin } from '../../../../protocols/time-limit.ts';
 import { type AllowedHosts, checkedUrl, isAllowedHost } from './addresses.ts';
 import { publicLookup } from './lookup.ts';
 
@@ -53,7 +54,7 @@ export function createPageFetcher(options: PageFetcherOptions): PageFetcher {
   const named = new Agent({ ...common, connect });
   return {
     async fetch(text, signal) {
-      const within = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]);
+      const within = signalWithin(signal, TIMEOUT_MS);
       let url = checkedUrl(text, allowPrivate);
       for (let redirects = 0; redirects <= REDIRECTS_MAX; redirects++) {
         const dispatcher = isAllowedHost(url, allowPrivate) ? named : publicOnly;

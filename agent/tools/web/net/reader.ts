@@ -9,6 +9,7 @@ import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { TroupeError } from '../../../../protocols/errors.ts';
+import { signalWithin } from '../../../../protocols/time-limit.ts';
 import type { Readable } from './readable.ts';
 
 /** Pages up to this size take a few milliseconds. */
@@ -79,7 +80,7 @@ async function inThread(
     env: {},
     execArgv: [],
   });
-  const within = AbortSignal.any([signal, AbortSignal.timeout(READ_MS)]);
+  const within = signalWithin(signal, READ_MS);
   try {
     const { readable, failed } = await new Promise<PageResult>((resolve, reject) => {
       worker.on('message', resolve);

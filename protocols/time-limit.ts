@@ -1,0 +1,18 @@
+/** Time limits of requests that also hold after a garbage collection, unlike those of Node 20. */
+
+/** Aborts when `signal` does, or after `limitMs` with a TimeoutError. */
+export const signalWithin = (signal: AbortSignal, limitMs: number): AbortSignal => {
+  const late = AbortSignal.timeout(limitMs);
+  // AbortSignal.any holds its sources weakly. Node keeps a timeout that has a listener.
+  late.addEventListener('abort', () => {});
+  return AbortSignal.any([signal, late]);
+};
+
+/**
+ * The response, with a body that fails with the signal's reason when it aborts, and then ends the
+ * connection. `fetch` does so only until the garbage collector removes its request.
+ */
+export const abortableBody = (response: Response, signal: AbortSignal): Response =>
+  response.body === null
+    ? response
+    : new Response(response.body.pipeThrough(new TransformStream(), { signal }), response);
