@@ -22,10 +22,10 @@ const AFTER_ALL = '\u{10FFFF}';
 export function createIndex(state: ReadableState, shards: number): Index {
   const all = Array.from({ length: shards }, (_, shard) => shard);
   return {
-    get<V>(index: string, tenant: string, key: string): V | undefined {
-      for (const shard of all) {
-        const bytes = state.get(shard, `ix:${index}`, `${tenant}|${key}`);
-        if (bytes) return decode<V>(bytes);
+    get<V>(index: string, tenant: string, key: string, of?: Address): V | undefined {
+      for (const shard of of === undefined ? all : [shardOf(of, shards)]) {
+        const row = rowIn<V>(state, shard, { index, tenant, key });
+        if (row !== undefined) return row;
       }
       return undefined;
     },

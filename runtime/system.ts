@@ -54,7 +54,8 @@ export type IndexRow<V = unknown> = { readonly key: string; readonly value: V };
  * log answers, and never older than what the caller's own `ask` was answered from.
  */
 export interface Index {
-  get<V = unknown>(index: string, tenant: string, key: string): V | undefined;
+  /** @param of the actor that projects the row: only its shard is read. Default: every shard */
+  get<V = unknown>(index: string, tenant: string, key: string, of?: Address): V | undefined;
   /** Rows in key order; `prefix` narrows, `limit` defaults to 1,000, `after` pages. */
   list<V = unknown>(
     index: string,

@@ -4,6 +4,7 @@
  */
 import {
   isFinal,
+  taskAddress,
   TASKS_INDEX,
   type TaskEvent,
   type TaskRow,
@@ -41,7 +42,7 @@ export class TaskWatch {
 
   /** The task's row, which contains the complete result, even if it was too large for an event. */
   row(tenant: string, taskId: string): TaskRow | undefined {
-    return this.#o.index.get<TaskRow>(TASKS_INDEX, tenant, taskId);
+    return this.#o.index.get<TaskRow>(TASKS_INDEX, tenant, taskId, taskAddress(tenant, taskId));
   }
 
   /**

@@ -23,6 +23,7 @@ import {
   isFinal,
   type TaskEvent,
   type TaskRow,
+  taskAddress,
   TASKS_INDEX,
   taskTopic,
   type TaskView,
@@ -224,7 +225,7 @@ export class EventRelay {
   }
 
   #row(tenant: string, id: string): TaskRow | undefined {
-    return this.#o.system.index.get<TaskRow>(TASKS_INDEX, tenant, id);
+    return this.#o.system.index.get<TaskRow>(TASKS_INDEX, tenant, id, taskAddress(tenant, id));
   }
 
   /**

@@ -1,6 +1,6 @@
 /** Reads: committed state for lists, pages and tools. A read activates no actor. */
 import { describe, expect, it } from 'vitest';
-import { address } from '../../../protocols/address.ts';
+import { address, shardOf } from '../../../protocols/address.ts';
 import { encode } from '../../../protocols/codec.ts';
 import { defined } from '../../../protocols/defined.ts';
 import { systemClock } from '../../../runtime/clock/clock.ts';
@@ -88,6 +88,19 @@ describe('index rows', () => {
     await project(world, puppet('p0'), 'k', null);
     expect(world.system.index.get('things', 't', 'k')).toBeUndefined();
     expect(keysOf(world)).toEqual([]);
+  });
+
+  it('of a known actor are read in its shard only', async () => {
+    const { state } = createMemoryStore({ clock: systemClock });
+    const index = createIndex(state, 4);
+    const put = (shard: number, value: string) =>
+      state.write([{ shard, table: 'ix:things', key: 't|one', value: encode(value) }]);
+    const own = shardOf(a, 4);
+    await put((own + 1) % 4, 'of another actor');
+    expect(index.get('things', 't', 'one')).toBe('of another actor');
+    expect(index.get('things', 't', 'one', a)).toBeUndefined();
+    await put(own, 'its own');
+    expect(index.get('things', 't', 'one', a)).toBe('its own');
   });
 
   it('are listed in key order over all shards, by prefix, in pages', async () => {
