@@ -6,7 +6,10 @@
  *    synchronous transaction could end an asynchronous one half-way
  *    (WriteWorker::WaitForCallbacks), so none runs after opening;
  *  - `overlappingSync` stays on: after power loss LMDB opens at the last flushed transaction;
- *  - a commit is answered after it is visible; readers keep an older snapshot until it is renewed.
+ *  - a commit is answered after it is visible and flushed (mdb_txn_commit flushes at its end);
+ *    readers keep an older snapshot until it is renewed;
+ *  - the promise `flushed` of lmdb-js never resolves after a failed transaction, and `close` waits
+ *    for it. So LMDB itself is asked what is flushed, and the last transaction is an empty one.
  */
 import { LmdbTables } from './lmdb-tables.ts';
 import type { Rows, RowWrite } from './rows.ts';
@@ -20,6 +23,27 @@ export class LmdbRows extends LmdbTables implements Rows {
   }
 
   async commit(writes: readonly RowWrite[]): Promise<void> {
+    try {
+      await this.#transaction(writes);
+    } finally {
+      this.seeNewest();
+    }
+  }
+
+  /** LMDB flushes what it has not flushed yet, and calls back. */
+  async flushed(): Promise<void> {
+    const root = this.root as unknown as { sync(done: (error?: Error) => void): void };
+    await new Promise<void>((resolve, reject) => {
+      root.sync((error) => (error ? reject(error) : resolve()));
+    });
+  }
+
+  override async close(): Promise<void> {
+    await this.#transaction([]);
+    await super.close();
+  }
+
+  async #transaction(writes: readonly RowWrite[]): Promise<void> {
     const committed = this.root.batch(() => {
       for (const { table, key, value } of writes) {
         // the batch's promise covers all of its writes
@@ -31,13 +55,7 @@ export class LmdbRows extends LmdbTables implements Rows {
       await inTime(committed);
     } catch (error) {
       throw await reasonOf(error);
-    } finally {
-      this.seeNewest();
     }
-  }
-
-  async flushed(): Promise<void> {
-    await this.root.flushed;
   }
 }
 

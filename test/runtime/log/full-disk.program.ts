@@ -1,6 +1,7 @@
 /**
  * Appends until the disk is full, prints that, and continues when a line arrives on standard input.
  * Exits with 0 if every append was either acknowledged and is readable, or rejected and is absent.
+ * With a second argument `close` it closes the store when the disk is full.
  */
 import { once } from 'node:events';
 import { TroupeError } from '../../../protocols/errors.ts';
@@ -30,6 +31,10 @@ const append = async (): Promise<void> => {
 while (rejected < 5) await Promise.all([append(), append(), append()]);
 const before = answered.length;
 console.log(`full ${before}`);
+if (process.argv[3] === 'close') {
+  await store.close();
+  process.exit(0);
+}
 await once(process.stdin, 'data');
 for (let i = 0; i < 20; i++) await append();
 

@@ -43,3 +43,16 @@ it.skipIf(!hasPrlimit())(
     await removeFolder(path);
   },
 );
+
+// lmdb-js waits for the flush of its last transaction before it closes, for ever if that one
+// failed.
+it.skipIf(!hasPrlimit())('closes while the disk is full, and keeps what it answered', async () => {
+  const path = await temporaryFolder();
+  const child = program.start([path, 'close'], 4 * 2 ** 20);
+  expect(await child.ended).toBe(0);
+  const [answered] = child.lines().flatMap((line) => line.match(/^full (\d+)$/)?.[1] ?? []);
+  const store = await openEmbeddedStore({ path, durability: 'process' });
+  expect(await store.log.last('s')).toBe(Number(answered));
+  await store.close();
+  await removeFolder(path);
+});
