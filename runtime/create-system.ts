@@ -149,7 +149,7 @@ class RunningSystem implements System {
   readonly cell: string;
   readonly bus: Bus;
   readonly index: System['index'];
-  readonly transcripts: System['transcripts'];
+  readonly transcripts: LogTranscripts;
   readonly deadLetters: System['deadLetters'];
   readonly #o: SystemOptions & { clock: Clock; env: string; shards: number };
   readonly #registry: ReturnType<typeof createRegistry>;
@@ -179,7 +179,7 @@ class RunningSystem implements System {
       unreadable: (shard) => this.#hosting.unreadable(shard),
     });
     this.index = createIndex(this.#reads, shards);
-    this.transcripts = new LogTranscripts(store.log, env);
+    this.transcripts = new LogTranscripts(store.log, env, shards);
     this.#client = new MessageClient({
       log: store.log,
       bus,
@@ -329,7 +329,9 @@ class RunningSystem implements System {
     const node = this.#worker;
     const registry = this.#registry;
     const outside = this.#outside;
-    const ports = { ...this.#o, ...store, clock, env, shards, node, registry, outside };
+    const { transcripts } = this;
+    const own = { clock, env, shards, node, registry, outside, transcripts };
+    const ports = { ...this.#o, ...store, ...own };
     const onFloors = (shard: number, floors: Floors) => this.#client.floors(shard, floors);
     if (!cluster) return new EmbeddedHosting(ports, onFloors);
     return new ClusterNode({

@@ -1,11 +1,16 @@
 /**
  * Transcripts: append-only conversations, read by effects and entry points. Entries never change,
  * so they are cached within bounds: a long conversation is decoded once, not once per model call.
+ *
+ * Only the owner of an actor's shard adds to its transcript; what a former owner still stores are
+ * copies (D6). So a process that owns the shard reads a transcript once, and adds itself what its
+ * relay stores afterwards. Until an owner learns that it was replaced, it may miss newer entries:
+ * its effects begin with what was committed before them, as everywhere.
  */
-import type { Address } from '../protocols/address.ts';
+import { shardOf, type Address } from '../protocols/address.ts';
 import type { Message } from '../protocols/statechart.ts';
 import { transcriptSubject } from '../protocols/subjects.ts';
-import type { Log, LogEntry, Position } from './log/log.ts';
+import { type Log, type LogEntry, type Position, READ_BYTES_DEFAULT } from './log/log.ts';
 import { decodeKept } from './shard/commit/records.ts';
 import type { TranscriptEntry, Transcripts } from './system.ts';
 
@@ -21,18 +26,49 @@ type Cached = {
   readonly ids: Set<string>;
   next: Position;
   bytes: number;
+  /** the owner that adds everything since the end was read; undefined: it must be read again */
+  addedBy: TranscriptWriter | undefined;
+  /**
+   * entries that owners here have stored; changes while a page is read mean that it may lack one
+   */
+  stored: number;
+};
+
+/** What the owner of a shard tells the readers of its process. */
+export type TranscriptWriter = {
+  /** The relay stored an entry. Called for every one, in their order. */
+  stored(actor: Address, entry: Pick<LogEntry, 'position' | 'bytes'>): void;
+  /** It owns the shard no longer. */
+  close(): void;
 };
 
 export class LogTranscripts implements Transcripts {
   readonly #log: Log;
   readonly #env: string;
+  readonly #shards: number;
   /** in order of use */
   readonly #cache = new Map<Address, Cached>();
+  /** of the shards that this process owns */
+  readonly #writers = new Map<number, TranscriptWriter>();
   #bytes = 0;
 
-  constructor(log: Log, env: string) {
+  /** @param shards of the cell */
+  constructor(log: Log, env: string, shards: number) {
     this.#log = log;
     this.#env = env;
+    this.#shards = shards;
+  }
+
+  /** For a new owner of a shard, before its relay stores anything. */
+  writer(shard: number): TranscriptWriter {
+    const writer: TranscriptWriter = {
+      stored: (actor, entry) => this.#stored(writer, actor, entry),
+      close: () => {
+        if (this.#writers.get(shard) === writer) this.#writers.delete(shard);
+      },
+    };
+    this.#writers.set(shard, writer);
+    return writer;
   }
 
   async read(actor: Address, { from = 1, limit = READ_MAX } = {}): Promise<TranscriptEntry[]> {
@@ -40,12 +76,17 @@ export class LogTranscripts implements Transcripts {
     const found = () => cached.entries.slice(firstFrom(cached.entries, from)).slice(0, limit);
     // A page far before the cached entries is read alone, without what lies between.
     if (from > cached.next + READ_MAX) return this.#page(actor, from, limit);
-    while (found().length < limit) {
+    const writer = this.#writers.get(shardOf(actor, this.#shards));
+    const isComplete = () => writer !== undefined && cached.addedBy === writer;
+    while (found().length < limit && !isComplete()) {
+      const { stored } = cached;
       const page = await this.#log.read(transcriptSubject(this.#env, actor), cached.next, {
         limit: READ_MAX,
       });
-      if (page.length === 0) break;
       this.#keep(cached, page);
+      if (!isLast(page)) continue;
+      if (cached.stored === stored) cached.addedBy = writer;
+      break;
     }
     this.#evict();
     return found();
@@ -57,25 +98,29 @@ export class LogTranscripts implements Transcripts {
 
   async #page(actor: Address, from: Position, limit: number): Promise<TranscriptEntry[]> {
     const page = await this.#log.read(transcriptSubject(this.#env, actor), from, { limit });
-    const alone: Cached = { entries: [], ids: new Set(), next: from, bytes: 0 };
+    const alone = nothingRead(from);
     for (const entry of page) append(alone, entry);
     return alone.entries;
   }
 
   #use(actor: Address): Cached {
-    const cached = this.#cache.get(actor) ?? {
-      entries: [],
-      ids: new Set<string>(),
-      next: 1,
-      bytes: 0,
-    };
+    const cached = this.#cache.get(actor) ?? nothingRead(1);
     this.#cache.delete(actor);
     this.#cache.set(actor, cached);
     return cached;
   }
 
+  #stored(writer: TranscriptWriter, actor: Address, entry: Omit<LogEntry, 'logTimeMs'>): void {
+    const cached = this.#cache.get(actor);
+    if (!cached) return;
+    cached.stored += 1;
+    if (cached.addedBy !== writer) return;
+    this.#keep(cached, [entry]);
+    this.#evict();
+  }
+
   /** Two readers may bring the same page: what is known already is passed over. */
-  #keep(cached: Cached, page: readonly LogEntry[]): void {
+  #keep(cached: Cached, page: readonly Omit<LogEntry, 'logTimeMs'>[]): void {
     for (const entry of page)
       if (entry.position >= cached.next) this.#bytes += append(cached, entry);
   }
@@ -89,8 +134,22 @@ export class LogTranscripts implements Transcripts {
   }
 }
 
+const nothingRead = (next: Position): Cached => ({
+  entries: [],
+  ids: new Set(),
+  next,
+  bytes: 0,
+  addedBy: undefined,
+  stored: 0,
+});
+
+/** Nothing stopped the page but the end of the log. */
+const isLast = (page: readonly LogEntry[]): boolean =>
+  page.length < READ_MAX &&
+  page.reduce((sum, { bytes }) => sum + bytes.length, 0) < READ_BYTES_DEFAULT;
+
 /** Adds one entry unless its id is known: relays may store one twice (D6). Answers its size. */
-function append(cached: Cached, { position, bytes }: LogEntry): number {
+function append(cached: Cached, { position, bytes }: Omit<LogEntry, 'logTimeMs'>): number {
   const { id, event } = decodeKept(bytes, position);
   cached.next = position + 1;
   if (cached.ids.has(id)) return 0;

@@ -92,7 +92,9 @@ export class OwnedShard {
       now,
     });
     const onSettled = () => this.#upkeep.settledSoon();
-    this.#relay = new Relay({ log, clock, env, cell, shard, onSettled });
+    // An atomic log needs no relay, and its reads are cheap.
+    const transcripts = log.atomic ? undefined : options.transcripts?.writer(shard);
+    this.#relay = new Relay({ log, clock, env, cell, shard, onSettled, transcripts });
     this.#crashLoop = new CrashLoopGuard(fold, limits, now());
     const alarm = (what: string) => outside.alarm(what);
     const onSnapshot = (blob: SnapshotBlob) => {

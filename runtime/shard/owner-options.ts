@@ -2,6 +2,7 @@
 import type { Blobs } from '../blobs/blobs.ts';
 import type { Clock } from '../clock/clock.ts';
 import type { Log } from '../log/log.ts';
+import type { LogTranscripts } from '../transcripts.ts';
 import type { State } from '../state/state.ts';
 import type { Outside } from './commit/after-commit.ts';
 import type { TurnWorld } from './turn/turn-context.ts';
@@ -17,6 +18,8 @@ export type OwnerOptions = {
   readonly blobs: Blobs;
   readonly clock: Clock;
   readonly outside: Outside;
+  /** the readers of this process, which learn what the shard's transcripts get */
+  readonly transcripts?: Pick<LogTranscripts, 'writer'>;
   /** called when it stops to own the shard against its will */
   readonly onEnd: (status: 'lost' | 'quarantined', why: string) => void;
   /** called after every record that counts */

@@ -32,7 +32,7 @@ export type Stored = {
 const entriesIn =
   ({ log }: Store, env: string) =>
   async (session: Address): Promise<SessionEntry[]> =>
-    (await new LogTranscripts(log, env).read(session, { limit: 10_000 })).map(
+    (await new LogTranscripts(log, env, 1).read(session, { limit: 10_000 })).map(
       ({ entry }) => entry as SessionEntry,
     );
 

@@ -59,6 +59,7 @@ export class SimWorker {
   readonly #o: WorkerOptions;
   readonly #owners = new Map<number, ShardOwner>();
   readonly #leaving = new Set<number>();
+  readonly #transcripts: LogTranscripts;
   readonly #effects: EffectRunner;
   readonly #runners: RunningEffects;
   readonly #log: Log;
@@ -84,13 +85,14 @@ export class SimWorker {
       statusOf: (shard) => this.status(shard),
     });
     const publish = () => {};
+    this.#transcripts = new LogTranscripts(this.#log, SIM_ENV, shards);
     this.#effects = new EffectRunner({
       registry,
       clock,
       cell,
       index: async () => createIndex(this.#state, shards),
       row: () => Promise.reject(new Error('no effect reads a row')),
-      transcripts: new LogTranscripts(this.#log, SIM_ENV),
+      transcripts: this.#transcripts,
       publish,
       report: (actor, intent, attempt, outcome) =>
         this.entryPoint.report(actor, intent, attempt, outcome),
@@ -140,6 +142,7 @@ export class SimWorker {
       blobs: process.blobs(this.#o.blobs),
       clock: process.clock,
       outside: this.#outside(shard),
+      transcripts: this.#transcripts,
       onEnd: (status, why) => {
         this.#o.trace(`${process.name} shard ${shard} ${status}: ${why}`);
         this.#o.onEnd(this, shard, status, why);

@@ -11,7 +11,8 @@ import {
 } from '../../../protocols/subjects.ts';
 import type { Lane } from '../../../protocols/statechart.ts';
 import type { Clock } from '../../clock/clock.ts';
-import type { Log } from '../../log/log.ts';
+import type { Log, Position } from '../../log/log.ts';
+import type { TranscriptWriter } from '../../transcripts.ts';
 import { roughBytes } from '../limits.ts';
 import {
   type LinkMark,
@@ -65,6 +66,7 @@ export class Relay {
   readonly #cell: string;
   readonly #shard: number;
   readonly #onSettled: () => void;
+  readonly #transcripts: TranscriptWriter | undefined;
   readonly #links = new Map<string, Link>();
   #marks = new Map<string, number>();
   #closed = false;
@@ -76,6 +78,8 @@ export class Relay {
     cell: string;
     shard: number;
     onSettled: () => void;
+    /** learns what transcripts got, before anybody waits for it no longer */
+    transcripts?: TranscriptWriter | undefined;
   }) {
     this.#log = options.log;
     this.#clock = options.clock;
@@ -83,6 +87,7 @@ export class Relay {
     this.#cell = options.cell;
     this.#shard = options.shard;
     this.#onSettled = options.onSettled;
+    this.#transcripts = options.transcripts;
   }
 
   /**
@@ -137,6 +142,7 @@ export class Relay {
 
   close(): void {
     this.#closed = true;
+    this.#transcripts?.close();
     for (const { waiters } of this.#links.values()) for (const { resolve } of waiters) resolve();
   }
 
@@ -155,23 +161,28 @@ export class Relay {
     const sent =
       typeof target === 'number'
         ? [this.#append(mailboxSubject(this.#env, target, link.lane), this.#mail(link, flight))]
-        : flight.map(({ item }) =>
-            this.#append(keptSubject(this.#env, target, item), encodeKept(item)),
-          );
+        : flight.map(({ item }) => this.#keep(target, item));
     await Promise.all(sent);
     if (!this.#closed) this.#settle(link, flight.length);
   }
 
-  /** Appends until it is answered or the relay closes. */
-  async #append(subject: string, bytes: Uint8Array): Promise<void> {
+  async #keep(target: 'dlq' | 'transcript', item: OutItem): Promise<void> {
+    const bytes = encodeKept(item);
+    const position = await this.#append(keptSubject(this.#env, target, item), bytes);
+    if (target === 'transcript' && position !== undefined && !this.#closed)
+      this.#transcripts?.stored(item.to, { position, bytes });
+  }
+
+  /** Appends until it is answered or the relay closes, when its position is undefined. */
+  async #append(subject: string, bytes: Uint8Array): Promise<Position | undefined> {
     for (
       let backoffMs = BACKOFF_MS.first;
       !this.#closed;
       backoffMs = Math.min(backoffMs * 2, BACKOFF_MS.max)
     ) {
       try {
-        await this.#log.append(subject, bytes);
-        return;
+        const answer = await this.#log.append(subject, bytes);
+        if (answer.kind === 'stored') return answer.position;
       } catch {
         await new Promise<void>((resolve) => this.#clock.after(backoffMs, resolve));
       }

@@ -51,7 +51,7 @@ export type StoredSessions = {
 export function storedSessions(): StoredSessions {
   const { state, log } = createMemoryStore({ clock: systemClock });
   const index = createIndex(state, SHARDS);
-  const transcripts = new LogTranscripts(log, 'local');
+  const transcripts = new LogTranscripts(log, 'local', SHARDS);
   let read = 0;
   let stored = 0;
   const put: StoredSessions['put'] = (name, rows) =>

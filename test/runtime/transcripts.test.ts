@@ -1,0 +1,73 @@
+/**
+ * A process reads the transcripts of its own shards once. Bugs it would catch: an entry that is
+ * stored while a page is read is missing for ever; a reader trusts an owner that is gone; a copy
+ * that a relay stored twice is seen twice.
+ */
+import { describe, expect, it } from 'vitest';
+import { address, shardOf } from '../../protocols/address.ts';
+import { transcriptSubject } from '../../protocols/subjects.ts';
+import { systemClock } from '../../runtime/clock/clock.ts';
+import { createMemoryStore } from '../../runtime/log/memory.ts';
+import { encodeKept } from '../../runtime/shard/commit/records.ts';
+import { LogTranscripts, type TranscriptWriter } from '../../runtime/transcripts.ts';
+
+const SHARDS = 4;
+const ACTOR = address('default', 'session', 'a');
+
+function stage() {
+  const { log } = createMemoryStore({ clock: systemClock, atomic: false });
+  const transcripts = new LogTranscripts(log, 'local', SHARDS);
+  const writer = () => transcripts.writer(shardOf(ACTOR, SHARDS));
+  const store = async (text: string, by?: TranscriptWriter, id = text) => {
+    const event = { type: 'append', at: 1, entry: { type: 'note', text } };
+    const bytes = encodeKept({ to: ACTOR, id, event, hops: 0 });
+    const answer = await log.append(transcriptSubject('local', ACTOR), bytes);
+    if (answer.kind === 'stored') by?.stored(ACTOR, { position: answer.position, bytes });
+  };
+  const texts = async () => (await transcripts.read(ACTOR)).map(({ entry }) => entry['text']);
+  return { log, writer, store, texts };
+}
+
+describe('the transcripts of a shard that this process owns', () => {
+  it('are read once and need no log afterwards', async () => {
+    const { log, writer, store, texts } = stage();
+    await store('before');
+    const owner = writer();
+    expect(await texts()).toEqual(['before']);
+    await store('after', owner);
+    await log.close();
+    expect(await texts()).toEqual(['before', 'after']);
+  });
+
+  it('are read again when an entry was stored during the read', async () => {
+    const { writer, store, texts } = stage();
+    await store('before');
+    const owner = writer();
+    const reading = texts();
+    await store('meanwhile', owner);
+    await reading;
+    expect(await texts()).toEqual(['before', 'meanwhile']);
+  });
+
+  it('are read from the log when the owner is gone, or another one follows', async () => {
+    const { writer, store, texts } = stage();
+    const first = writer();
+    await texts();
+    first.close();
+    await store('elsewhere');
+    expect(await texts()).toEqual(['elsewhere']);
+    writer();
+    await store('between');
+    expect(await texts()).toEqual(['elsewhere', 'between']);
+  });
+
+  it('show an entry once that was stored twice', async () => {
+    const { writer, store, texts } = stage();
+    await store('one');
+    const owner = writer();
+    await texts();
+    await store('copy', owner, 'one');
+    await store('two', owner);
+    expect(await texts()).toEqual(['one', 'two']);
+  });
+});
