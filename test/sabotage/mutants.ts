@@ -13,10 +13,13 @@ export type Mutant = {
   readonly changes: readonly Change[];
   /** a seed that caught it once, tried before the others: it saves a minute where most miss it */
   readonly seed?: number;
+  /** a test file that must fail instead, where the simulation does not run the changed lines */
+  readonly test?: string;
 };
 
 const SHARD = 'runtime/shard';
 const LOG = 'runtime/log';
+const LEASES = 'test/agent-runs/standing-leases.test.ts';
 
 export const mutants: readonly Mutant[] = [
   {
@@ -79,6 +82,31 @@ export const mutants: readonly Mutant[] = [
         file: `${LOG}/wal/frame.ts`,
         find: '  if (bytes.readUInt32LE(4) !== crc32(bytes.subarray(CRC_END))) return undefined;\n',
         replace: '',
+      },
+    ],
+  },
+  {
+    name: 'lease honoured after revocation',
+    breaks: 'a run begins under a standing lease that its agent does not give any more',
+    test: LEASES,
+    changes: [
+      {
+        file: 'actors/session/effects/check-lease.ts',
+        find: 'if (row?.standing === id) return;',
+        replace: 'if (row !== undefined) return;',
+      },
+    ],
+  },
+  {
+    name: 'lease in spite of a limit',
+    breaks:
+      'an agent with a limit or a budget gives a standing lease, under which it counts no run',
+    test: LEASES,
+    changes: [
+      {
+        file: 'actors/agent/slots.ts',
+        find: 'return isLimited ? undefined : contentHashOf',
+        replace: 'return contentHashOf',
       },
     ],
   },

@@ -6,7 +6,7 @@ import { bundleTrial, findFault, mutate, runTrial } from './sabotage.ts';
 const SEEDS = 450;
 const LIMIT_MS = 120_000;
 
-describe('the simulation fails when the runtime', () => {
+describe('the simulation, or the test of a mutant, fails when the product', () => {
   it.each(mutants)('has $name', { timeout: 2 * LIMIT_MS }, async (mutant) => {
     const caught = await findFault(mutant, 1, SEEDS, LIMIT_MS);
     expect(caught?.fault, `${mutant.breaks}: survives seeds 1 to ${SEEDS}`).toBeTruthy();

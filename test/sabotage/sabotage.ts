@@ -1,5 +1,7 @@
-/** Builds the simulator with one changed line of the runtime, and runs it in a separate process. */
-import { execFile } from 'node:child_process';
+/**
+ * Runs the simulator, or a test file, in a separate process with one changed line of the product.
+ */
+import { execFile, type ExecFileOptions } from 'node:child_process';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import * as esbuild from 'esbuild';
@@ -7,7 +9,8 @@ import { nodeBundle } from '../../tools/build.mjs';
 import { root } from '../../tools/install.mjs';
 import type { Mutant } from './mutants.ts';
 
-export type Caught = { readonly seed: number; readonly fault: string };
+/** `by`: `seed 3`, or the path of a test file. */
+export type Caught = { readonly by: string; readonly fault: string };
 
 /** The source of a file with the mutant's changes. @throws when a line is not there exactly once */
 export function mutate({ name, changes }: Mutant, file: string, source: string): string {
@@ -67,27 +70,65 @@ export async function runTrial(
 ): Promise<Caught | undefined> {
   const args = [bundle, String(from), String(to)];
   const options = { timeout: limitMs, killSignal: 'SIGKILL' } as const;
-  type Ended = { stdout: string; stderr: string; killed: boolean };
-  const { stdout, stderr, killed } = await new Promise<Ended>((resolve) => {
-    execFile(process.execPath, args, options, (error, out, err) =>
-      resolve({ stdout: out, stderr: err, killed: error?.killed ?? false }),
-    );
-  });
-  if (killed) return { seed: from, fault: `no end within ${limitMs} ms` };
-  if (stdout === '') return { seed: from, fault: `the process died: ${stderr.trim().slice(-200)}` };
+  const { stdout, stderr, killed } = await run(args, options);
+  const by = `seeds from ${from}`;
+  if (killed) return { by, fault: `no end within ${limitMs} ms` };
+  if (stdout === '') return { by, fault: `the process died: ${stderr.trim().slice(-200)}` };
   const { seed, fault } = JSON.parse(stdout) as { seed: number | null; fault?: string };
-  return seed === null ? undefined : { seed, fault: fault ?? '' };
+  return seed === null ? undefined : { by: `seed ${seed}`, fault: fault ?? '' };
 }
 
-/** The mutant's own seed first, then all of them; undefined when it survives. */
+type Ended = { readonly stdout: string; readonly stderr: string; readonly killed: boolean };
+
+const run = (args: readonly string[], options: ExecFileOptions): Promise<Ended> =>
+  new Promise((resolve) => {
+    execFile(process.execPath, args, { ...options, encoding: 'utf8' }, (error, stdout, stderr) =>
+      resolve({ stdout, stderr, killed: error?.killed ?? false }),
+    );
+  });
+
+/**
+ * Runs a test file on the changed lines (`mutated.config.ts`); undefined when every test passes.
+ * @throws when no test ran
+ */
+export async function runTests(
+  mutant: Mutant,
+  file: string,
+  limitMs: number,
+): Promise<Caught | undefined> {
+  for (const change of mutant.changes)
+    mutate(mutant, change.file, readFileSync(join(root, change.file), 'utf8'));
+  const vitest = join(root, 'node_modules', 'vitest', 'vitest.mjs');
+  const config = join('test', 'sabotage', 'mutated.config.ts');
+  const args = [vitest, 'run', file, '--config', config, '--bail', '1', '--reporter', 'json'];
+  const env = { ...process.env, TROUPE_MUTANT: mutant.name };
+  const options = { cwd: root, env, timeout: limitMs, killSignal: 'SIGKILL' } as const;
+  const { stdout, stderr, killed } = await run(args, options);
+  if (killed) return { by: file, fault: `no end within ${limitMs} ms` };
+  const { testResults } = JSON.parse(stdout) as TestReport;
+  const tests = testResults.flatMap(({ assertionResults }) => assertionResults);
+  if (tests.length === 0) throw new Error(`no test of ${file} ran: ${stderr.slice(-500)}`);
+  const failed = tests.find(({ status }) => status === 'failed');
+  return failed && { by: file, fault: failed.fullName.trim() };
+}
+
+/** Of vitest's JSON reporter. */
+type TestReport = {
+  readonly testResults: readonly {
+    readonly assertionResults: readonly { readonly status: string; readonly fullName: string }[];
+  }[];
+};
+
+/** The mutant's test, or its own seed first and then all of them; undefined when it survives. */
 export async function findFault(
   mutant: Mutant,
   from: number,
   to: number,
   limitMs: number,
 ): Promise<Caught | undefined> {
+  const { seed, test } = mutant;
+  if (test !== undefined) return runTests(mutant, test, limitMs);
   const bundle = await bundleTrial(mutant);
-  const { seed } = mutant;
   const known = seed === undefined ? undefined : await runTrial(bundle, seed, seed, limitMs);
   return known ?? runTrial(bundle, from, to, limitMs);
 }
