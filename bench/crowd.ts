@@ -6,6 +6,7 @@
 import { randomUUID } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { GatewayClient } from '../client/gateway-client.ts';
 import { startModelServer } from '../test/servers/model-server.ts';
 import { memoryOf } from './harness/computer.ts';
@@ -18,6 +19,8 @@ const MODEL_MS = 1_000;
 const OFFLINE = { message: '[[words:4]] [[pace:4]]' };
 const BY_SDK = { message: 'say something', model: 'served/model' };
 const RUNS_AT_ONCE = 100;
+/** After which an idle program has collected its garbage: two checks of five seconds. */
+const IDLE_MS = 12_000;
 
 export const crowd = defineScenario({
   name: 'crowd',
@@ -31,6 +34,7 @@ export const crowd = defineScenario({
     failed: { label: 'runs that failed', unit: 'count' },
     restedMb: { label: 'memory after the first fifth of the runs', unit: 'MB' },
     grownMb: { label: '  grown after all of them', unit: 'MB' },
+    idleMb: { label: '  when it was idle after that', unit: 'MB' },
   },
   async measure({ folder, pick }) {
     const server = await startModelServer({ api: 'openai-completions', delayMs: MODEL_MS });
@@ -48,7 +52,9 @@ export const crowd = defineScenario({
       const restedMb = memoryOf(program.pid, 'RssAnon');
       await many(client, (runs * 4) / 5, all);
       const grownMb = Math.max(0, memoryOf(program.pid, 'RssAnon') - restedMb);
-      return { offlineS, sdkS, modelS: MODEL_MS / 1_000, ...all, restedMb, grownMb };
+      await sleep(pick(IDLE_MS, IDLE_MS, 10));
+      const idleMb = memoryOf(program.pid, 'RssAnon');
+      return { offlineS, sdkS, modelS: MODEL_MS / 1_000, ...all, restedMb, grownMb, idleMb };
     } finally {
       client.close();
       await program.stop();

@@ -29,6 +29,7 @@ export const gates: readonly Gate[] = [
   { figure: 'crowd.sdkS', threshold: 8 },
   { figure: 'crowd.failed', threshold: 0 },
   { figure: 'crowd.grownMb', threshold: 20 },
+  { figure: 'crowd.idleMb', threshold: 180 },
   { figure: 'spawn.spawnsPerSecond', threshold: 200 },
   { figure: 'sessions.listMs', threshold: 50 },
   { figure: 'gateway.idleKb', threshold: 30 },

@@ -8,6 +8,7 @@ import { TroupeError } from '../../protocols/errors.ts';
 import { exitCodes } from '../exit.ts';
 import { checkOpenFiles } from './open-files.ts';
 import { type CommonOptions, loadToStart } from '../options.ts';
+import { startSmall } from './memory.ts';
 import { aborted, untilSignal } from './signals.ts';
 import { version } from '../version.ts';
 
@@ -34,7 +35,7 @@ export async function runNode(options: CommonOptions, { start, ready }: Role): P
   };
   let node: Node;
   try {
-    node = await start(config, { signal: stop, onWait, file });
+    node = await startSmall(() => start(config, { signal: stop, onWait, file }));
   } catch (error) {
     if (stop.aborted) return exitCodes.ok;
     throw error;

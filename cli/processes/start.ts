@@ -9,8 +9,8 @@ import { TroupeError } from '../../protocols/errors.ts';
 import { exitCodes, takenPort, takenReasons } from '../exit.ts';
 import { checkOpenFiles } from './open-files.ts';
 import { addressOf, type CommonOptions, loadToStart } from '../options.ts';
+import { startSmall } from './memory.ts';
 import { aborted, untilSignal } from './signals.ts';
-import { startSmall } from './startup-memory.ts';
 import { version } from '../version.ts';
 
 export async function start(options: CommonOptions): Promise<number> {

@@ -78,13 +78,16 @@ export const SERIES_MAX = { counter: 2_000, histogram: 200, folded: 200 } as con
 
 const BUCKETS_MS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000];
 const BUCKET_MS_MAX = 10_000;
+/** Each sample of the event loop's delay wakes the process, so an idle one takes few. */
+const LAG_EVERY_MS = 100;
 const LABELS = ['action', 'tenant', 'principal', 'status', 'error_code'] as const;
 const STATUSES: ReadonlySet<string> = new Set([...TASK_STATES, 'REFUSED']);
 
 /** A registry of its own for each call: two in one process do not add up. */
 export function createMetrics(options: MetricsOptions = {}): Metrics {
   const registry = new Registry();
-  if (options.process ?? true) collectDefaultMetrics({ register: registry });
+  if (options.process ?? true)
+    collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: LAG_EVERY_MS });
   const counters = new Counters(registry, options.isOffered ?? (() => true));
   const ack = new AckHistogram(registry, (options.now ?? Date.now)());
   return {
