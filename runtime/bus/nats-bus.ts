@@ -17,6 +17,7 @@ import {
 import { decode, encode } from '../../protocols/codec.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import { escapeToken } from '../../protocols/subjects.ts';
+import { sendNow, sendSoon } from '../log/nats-sends.ts';
 import type { Bus, BusMessage } from './bus.ts';
 import { Assemblies, type Part, PARTS_BYTES_MAX, PARTS_WAIT_MS, partsOf } from './parts.ts';
 
@@ -75,7 +76,7 @@ export class NatsBus implements Bus {
     this.#assertOpen();
     checkSubject(subject);
     const bytes = encodeBounded(payload);
-    if (this.#travels()) this.#send(this.#prefix + subject, bytes);
+    if (this.#travels()) this.#sendSoon(this.#prefix + subject, bytes);
   }
 
   subscribe(pattern: string, onMessage: (message: BusMessage) => void): () => void {
@@ -120,11 +121,12 @@ export class NatsBus implements Bus {
         fail: (error) => settle(() => reject(error)),
       };
       this.#requests.set(reply, request);
-      this.#send(this.#prefix + subject, bytes, reply);
+      this.#sendSoon(this.#prefix + subject, bytes, reply);
     });
   }
 
   async close(): Promise<void> {
+    sendNow(this.#nc);
     this.#closed = true;
     clearInterval(this.#sweep);
     this.#failRequests(closed());
@@ -139,6 +141,12 @@ export class NatsBus implements Bus {
   /** The client would keep what is sent without a connection, without a bound. */
   #travels(): boolean {
     return this.connected && !this.#nc.isDraining();
+  }
+
+  #sendSoon(subject: string, bytes: Uint8Array, reply?: string): void {
+    sendSoon(this.#nc, () => {
+      if (this.#travels()) guarded(() => this.#send(subject, bytes, reply));
+    });
   }
 
   #send(subject: string, bytes: Uint8Array, reply?: string): void {
@@ -176,6 +184,8 @@ export class NatsBus implements Bus {
       const got = this.#received(subscription.getID(), message);
       if (got !== undefined) onWhole(message, got.payload);
     };
+    // What was published before is not for it.
+    sendNow(this.#nc);
     const subscription = this.#nc.subscribe(subject, { callback });
     return subscription;
   }
@@ -204,7 +214,7 @@ export class NatsBus implements Bus {
     return (payload) => {
       if (isAnswered || !this.#travels()) return;
       isAnswered = true;
-      this.#send(reply!, encodeBounded(payload));
+      this.#sendSoon(reply!, encodeBounded(payload));
     };
   }
 

@@ -6,6 +6,7 @@
  * "not stored". Every other answer, and no answer, is unknown.
  */
 import { JetStreamApiCodes, JetStreamApiError } from '@nats-io/jetstream';
+import { errors } from '@nats-io/transport-node';
 import { TroupeError } from '../../protocols/errors.ts';
 import { type AppendAnswer, AppendUnknown } from './log.ts';
 
@@ -64,8 +65,9 @@ export const readFailure = (what: string, cause: unknown): TroupeError =>
  * No process subscribes to the subjects of JetStream: it is off, or its server is still starting.
  */
 export const isNoResponders = (error: unknown): boolean =>
-  ['JetStreamNotEnabled', 'NoRespondersError'].includes(nameOf(error)) &&
-  !((error as Error).cause instanceof JetStreamApiError);
+  error instanceof errors.NoRespondersError ||
+  (nameOf(error) === 'JetStreamNotEnabled' &&
+    !((error as Error).cause instanceof JetStreamApiError));
 
 const nameOf = (error: unknown): string => (error instanceof Error ? error.name : '');
 

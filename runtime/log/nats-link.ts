@@ -5,7 +5,7 @@
  *
  * Boundary: it does not know the outcome of a request whose connection was lost.
  */
-import type { NatsConnection } from '@nats-io/transport-node';
+import { errors, type NatsConnection } from '@nats-io/transport-node';
 
 /** The connection was lost while the answer was awaited, or it is down already. */
 export class LinkDown extends Error {
@@ -15,12 +15,16 @@ export class LinkDown extends Error {
   }
 }
 
+/** The rights of the user do not suffice for a subject. */
+export type Refusal = InstanceType<typeof errors.PermissionViolationError>;
+
 export class NatsLink {
   readonly nc: NatsConnection;
   #up = true;
   #closed = false;
   readonly #asked = new Set<(error: LinkDown) => void>();
   readonly #watchers = new Set<(up: boolean) => void>();
+  readonly #onRefusal = new Set<(refusal: Refusal) => void>();
 
   constructor(nc: NatsConnection) {
     this.nc = nc;
@@ -56,10 +60,16 @@ export class NatsLink {
     return () => this.#watchers.delete(onChange);
   }
 
+  /** Calls when the server refuses a message or a subscription for the rights of the user. */
+  watchRefusals(onRefusal: (refusal: Refusal) => void): void {
+    this.#onRefusal.add(onRefusal);
+  }
+
   /** Ends all notifications; the connection itself stays open. */
   close(): void {
     this.#closed = true;
     this.#watchers.clear();
+    this.#onRefusal.clear();
   }
 
   async #watch(): Promise<void> {
@@ -67,8 +77,14 @@ export class NatsLink {
       if (this.#closed) return;
       if (status.type === 'disconnect') this.#changed(false);
       else if (status.type === 'reconnect') this.#changed(true);
+      else if (status.type === 'error') this.#refused(status.error);
     }
     this.#changed(false);
+  }
+
+  #refused(error: Error): void {
+    if (!(error instanceof errors.PermissionViolationError)) return;
+    for (const onRefusal of this.#onRefusal) onRefusal(error);
   }
 
   #changed(up: boolean): void {

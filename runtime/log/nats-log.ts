@@ -12,7 +12,7 @@
  *  - P5: the server's time of storing.
  * It is not atomic: nothing is stored alongside.
  */
-import { jetstream, jetstreamManager, type JetStreamManager } from '@nats-io/jetstream';
+import { jetstreamManager, type JetStreamManager } from '@nats-io/jetstream';
 import type { NatsConnection } from '@nats-io/transport-node';
 import { strict as assert } from 'node:assert';
 import { TroupeError } from '../../protocols/errors.ts';
@@ -91,7 +91,7 @@ export class NatsLog implements Log {
     this.#link = new NatsLink(nc);
     this.#manager = manager;
     this.#purger = purger;
-    this.#appends = new NatsAppends(this.#link, jetstream(nc), timeoutMs);
+    this.#appends = new NatsAppends(this.#link, timeoutMs);
     this.#large = new LargeEntries(options.blobs);
   }
 
@@ -178,6 +178,7 @@ export class NatsLog implements Log {
     this.#follows.clear();
     await Promise.allSettled(this.#turns.values());
     await this.#appends.idle();
+    this.#appends.close();
     this.#link.close();
   }
 
