@@ -14,6 +14,8 @@
  *  4. The text is that of one model call. A new call, or a repeat with a shorter context, starts
  *     with an empty text.
  */
+import { address } from '../../../protocols/address.ts';
+import { defined } from '../../../protocols/defined.ts';
 import type { ErrorData } from '../../../protocols/errors.ts';
 import type {
   MessageOrigin,
@@ -98,7 +100,11 @@ export type RunListener = {
 /** Receives the end, or undefined when the run's row is gone and no end was received. */
 export type Waiter = (end: RunEnd | undefined) => void;
 
-type Waiting = { readonly waiters: Set<Waiter>; pollsMissing: number };
+type Waiting = {
+  readonly waiters: Set<Waiter>;
+  readonly sessionKey?: string;
+  pollsMissing: number;
+};
 
 /** @returns undefined while the run has not ended */
 export const endOfRow = (row: RunRow): RunEnd | undefined => {
@@ -140,8 +146,10 @@ export class LiveRuns {
     this.#listener = listener;
   }
 
-  row(runId: string): RunRow | undefined {
-    return this.#index.get<RunRow>('runs', this.#tenant, runId);
+  /** @param sessionKey of a run whose session is known: only its shard is read */
+  row(runId: string, sessionKey?: string): RunRow | undefined {
+    const of = sessionKey === undefined ? undefined : address(this.#tenant, 'session', sessionKey);
+    return this.#index.get<RunRow>('runs', this.#tenant, runId, of);
   }
 
   liveRun(runId: string): LiveRun | undefined {
@@ -201,7 +209,7 @@ export class LiveRuns {
     const { runId, sessionKey } = event;
     const known = this.#live.get(runId) ?? this.#ended.get(runId);
     if (known) return this.#listener.subagent(known, event);
-    const row = this.row(runId);
+    const row = this.row(runId, sessionKey);
     if (row && !endOfRow(row)) return this.#listener.subagent(this.#start(event), event);
     const ended = { runId, sessionKey, seq: 0 };
     this.#remember(ended);
@@ -230,16 +238,17 @@ export class LiveRuns {
 
   /**
    * Calls the waiter once when the run has ended, or immediately if it already has. Returns a
-   * function that stops waiting. The run need not exist yet.
+   * function that stops waiting. The run need not exist yet. @param sessionKey if it is known
    */
-  wait(runId: string, waiter: Waiter): () => void {
-    const row = this.row(runId);
+  wait(runId: string, waiter: Waiter, sessionKey?: string): () => void {
+    const row = this.row(runId, sessionKey);
     const end = row && endOfRow(row);
     if (end) {
       waiter(end);
       return () => {};
     }
-    const waiting = this.#waiting.get(runId) ?? { waiters: new Set(), pollsMissing: 0 };
+    const known = this.#waiting.get(runId);
+    const waiting = known ?? { waiters: new Set(), pollsMissing: 0, ...defined({ sessionKey }) };
     waiting.waiters.add(waiter);
     this.#waiting.set(runId, waiting);
     this.#poll();
@@ -292,7 +301,7 @@ export class LiveRuns {
       return;
     }
     live.startedAt ??= event.startedAt;
-    const row = this.row(event.runId);
+    const row = this.row(event.runId, event.sessionKey);
     this.#end(live, {
       runId: event.runId,
       sessionKey: event.sessionKey,
@@ -343,7 +352,7 @@ export class LiveRuns {
     const silentSince = this.#clock.monotonicMs() - SILENT_RUN_MS;
     for (const live of this.#live.values()) {
       if (live.lastEventAt > silentSince) continue;
-      const row = this.row(live.runId);
+      const row = this.row(live.runId, live.sessionKey);
       const end = row && endOfRow(row);
       if (end) this.#end(live, end);
       else live.lastEventAt = this.#clock.monotonicMs();
@@ -352,7 +361,7 @@ export class LiveRuns {
 
   #lookUpAwaited(): void {
     for (const [runId, waiting] of this.#waiting) {
-      const row = this.row(runId);
+      const row = this.row(runId, waiting.sessionKey);
       const end = row && endOfRow(row);
       if (end && this.#ended.has(runId)) this.#answer(runId, end);
       else if (end) this.#end(this.#live.get(runId) ?? this.#start(end), end);

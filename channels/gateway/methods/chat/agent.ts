@@ -14,9 +14,10 @@ import {
   type GatewayErrorShape,
   gatewayError,
 } from '../../../../protocols/gateway/index.ts';
-import type { SessionReceive, SessionRow } from '../../../../protocols/session.ts';
+import type { RunRow, SessionReceive } from '../../../../protocols/session.ts';
 import { clientUsage } from '../../streams/run-events.ts';
 import type { RunEnd } from '../../streams/live-runs.ts';
+import { rowOfSession } from '../../sessions/session-model.ts';
 import { fullSessionKey } from '../../sessions/session-key.ts';
 import { messagesOf, wholeText } from '../../sessions/transcript.ts';
 import { type MethodTable, published } from '../method.ts';
@@ -47,7 +48,8 @@ const agent = async (
   const { sessionKey, agentId } = sessionFor(request.context, params);
   if (params.provider && !params.model) throw new TroupeError('INVALID_ARGUMENT', PROVIDER_ALONE);
   // A repeated request receives the first answer, also after a reset of the session.
-  if (request.context.runs.row(params.idempotencyKey) === undefined) {
+  const known = request.context.runs.row(params.idempotencyKey);
+  if (known === undefined) {
     refuseStale(request.context, sessionKey, params.expectedExistingSessionId);
     if (params.sessionKey) refuseStale(request.context, sessionKey, params.sessionId || undefined);
   }
@@ -56,9 +58,9 @@ const agent = async (
   const command = commandOf(request, written, attachments);
   const { runId, acceptedAt } = command
     ? { runId: idempotencyKey, acceptedAt: command.acceptedAt }
-    : await accept(request, sessionKey, messageOf(request, sessionKey, params));
+    : await accept(request, sessionKey, messageOf(request, { sessionKey, known }, params), known);
   respond(request, { runId, sessionKey, agentId, status: 'accepted', acceptedAt });
-  const end = await endOf(request, runId);
+  const end = await endOf(request, { runId, sessionKey });
   if (end === 'given-up') return ANSWERED;
   if (end === 'gone') {
     throw new TroupeError(
@@ -83,7 +85,7 @@ const sessionFor = (context: AgentRunContext, { sessionKey, sessionId, agentId }
 
 const messageOf = (
   request: Request<AgentRunContext>,
-  sessionKey: string,
+  to: { readonly sessionKey: string; readonly known: RunRow | undefined },
   params: AgentParams,
 ): Omit<SessionReceive, 'type'> => {
   const { idempotencyKey, message, extraSystemPrompt, timeout } = params;
@@ -92,14 +94,14 @@ const messageOf = (
   return {
     runId: idempotencyKey,
     text: message,
-    ...applyRunSettings(request, { runId: idempotencyKey, sessionKey }, { ...params, model }),
+    ...applyRunSettings(request, { runId: idempotencyKey, ...to }, { ...params, model }),
     ...(extraSystemPrompt ? { extraSystemPrompt } : {}),
     ...(timeout ? { timeoutMs: timeout * 1000 } : {}),
   };
 };
 
 const finalOf = async (context: AgentRunContext, end: RunEnd): Promise<AgentFinal> => {
-  const session = context.system.index.get<SessionRow>('sessions', context.tenant, end.sessionKey);
+  const session = rowOfSession(context, end.sessionKey);
   const slash = end.model?.indexOf('/') ?? -1;
   const messages = await messagesOf(context, end);
   const texts = [...messages, await wholeText(context, end)];
@@ -152,7 +154,7 @@ const agentWait = async (
   request: Request<AgentRunContext>,
   { runId, timeoutMs = AGENT_WAIT_TIMEOUT_MS }: AgentWaitParams,
 ): Promise<AgentWaitResult | typeof ANSWERED> => {
-  const end = await endOf(request, runId, timeoutMs);
+  const end = await endOf(request, { runId }, timeoutMs);
   if (!request.connection.open) return ANSWERED;
   if (end === 'gone' || end === 'given-up') return waitTimedOut(request.context, runId, timeoutMs);
   const { startedAt, endedAt, status } = end;

@@ -60,10 +60,10 @@ const chatSend = async (request: Request<ChatContext>, params: ChatSendParams) =
   const message: Omit<SessionReceive, 'type'> = {
     runId: idempotencyKey,
     text,
-    ...applyRunSettings(request, { runId: idempotencyKey, sessionKey }, params),
+    ...applyRunSettings(request, { runId: idempotencyKey, sessionKey, known: before }, params),
     ...(timeoutMs ? { timeoutMs } : {}),
   };
-  const { runId, queued, acceptedAt } = await accept(request, sessionKey, message);
+  const { runId, queued, acceptedAt } = await accept(request, sessionKey, message, before);
   if (before === undefined) return { runId, status: 'started', queued, acceptedAt };
   return { runId, status: endOfRow(before) ? 'ok' : 'in_flight', queued, acceptedAt };
 };

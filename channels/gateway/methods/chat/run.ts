@@ -13,8 +13,8 @@ import { parseSessionKey } from '../../../../protocols/session-key.ts';
 import type {
   QueueMode,
   RunAccepted,
+  RunRow,
   SessionReceive,
-  SessionRow,
   Verbosity,
 } from '../../../../protocols/session.ts';
 import { checkModelChoice, type ModelRules } from '../../../../protocols/models/model-choice.ts';
@@ -22,7 +22,7 @@ import { readCommand } from '../../../commands/parse.ts';
 import { imagesOf } from '../../sessions/attachments.ts';
 import type { ChatCommands, AcceptedCommand, CommandMessage } from '../../tenant/chat-commands.ts';
 import { ACCEPT_TIMEOUT_MS, RUN_ID_CHARACTERS_MAX } from '../../limits.ts';
-import { modelNow } from '../../sessions/session-model.ts';
+import { modelNow, rowOfSession } from '../../sessions/session-model.ts';
 import type { LiveRuns, RunEnd } from '../../streams/live-runs.ts';
 import { principalOf, type Request } from '../request.ts';
 
@@ -42,24 +42,25 @@ export type WaitContext = {
 /** What validating the settings of a run needs, and subscribing to its events. */
 export type RunSettingsContext = SessionScope & {
   readonly models: ModelRules;
-  readonly runs: Pick<LiveRuns, 'row' | 'show'>;
+  readonly runs: Pick<LiveRuns, 'show'>;
   readonly blocks: Pick<RunBlocks, 'byDefault' | 'subscribe'>;
 };
 
 /**
  * Sends the message to the session. Resolves when the session has durably accepted it. A repeat
  * with the same run id and message returns the first answer, also after a restart.
+ * @param known the row of the run id, of whichever session
  * @throws TroupeError CONFLICT when another message has the run id; the refusal of the session
  */
 export const accept = async (
   request: Request<AcceptContext>,
   sessionKey: string,
   message: Omit<SessionReceive, 'type'>,
+  known: RunRow | undefined,
 ): Promise<RunAccepted> => {
   const { context, traceId } = request;
   const { runId } = message;
   checkRunId(runId);
-  const known = context.runs.row(runId);
   if (known && known.sessionKey !== sessionKey) {
     throw new TroupeError(
       'CONFLICT',
@@ -114,7 +115,7 @@ const checkRunId = (runId: string): void => {
  */
 export const endOf = (
   { context, connection }: Request<WaitContext>,
-  runId: string,
+  { runId, sessionKey }: { readonly runId: string; readonly sessionKey?: string },
   timeoutMs?: number,
 ): Promise<RunEnd | 'gone' | 'given-up'> =>
   new Promise((resolve) => {
@@ -133,7 +134,7 @@ export const endOf = (
     const endLease = connection.lease(() => settle('given-up'));
     if (timeoutMs !== undefined)
       cancelTimer = context.clock.after(timeoutMs, () => settle('given-up'));
-    stopWaiting = context.runs.wait(runId, (end) => settle(end ?? 'gone'));
+    stopWaiting = context.runs.wait(runId, (end) => settle(end ?? 'gone'), sessionKey);
   });
 
 /** What `agent` and `chat.send` may set for one run. */
@@ -147,6 +148,13 @@ type RunSettings = {
   readonly blockStreaming?: 'on' | 'off';
 };
 
+type NewRun = {
+  readonly runId: string;
+  readonly sessionKey: string;
+  /** the row of the run id, if the request is a repeat */
+  readonly known: RunRow | undefined;
+};
+
 /**
  * Validates the settings, subscribes the connection to the events that they request, and returns
  * the settings as fields of the message.
@@ -154,18 +162,18 @@ type RunSettings = {
  */
 export const applyRunSettings = (
   { context, connection }: Request<RunSettingsContext>,
-  { runId, sessionKey }: { readonly runId: string; readonly sessionKey: string },
+  { runId, sessionKey, known }: NewRun,
   settings: RunSettings,
 ) => {
   // A repeated request receives the first answer, even if the model catalog has changed since.
-  if (context.runs.row(runId) === undefined)
+  if (known === undefined)
     checkModelChoice(context.models, settings, modelNow(context, sessionKey));
   const images = imagesOf(settings.attachments);
   const verbose = verbosityOf(settings.verbose);
   const { reasoning, thinking, model, queueMode } = settings;
   const { blockStreaming = context.blocks.byDefault ? 'on' : 'off' } = settings;
   if (blockStreaming === 'on') {
-    const row = context.system.index.get<SessionRow>('sessions', context.tenant, sessionKey);
+    const row = rowOfSession(context, sessionKey);
     context.blocks.subscribe(runId, connection, {
       reasoning: reasoning ?? row?.reasoning ?? false,
     });

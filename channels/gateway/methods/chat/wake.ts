@@ -32,12 +32,8 @@ const wake = async (request: Request<WakeContext>, params: WakeParams) => {
     await injectOnce(request, sessionKey, key, { text, label: SENDER, role: 'user' });
     return { ok: true, sessionKey } as const;
   }
-  const { runId } = await accept(request, sessionKey, {
-    runId: key,
-    text,
-    sender: SENDER,
-    channel: 'cron',
-  });
+  const message = { runId: key, text, sender: SENDER, channel: 'cron' };
+  const { runId } = await accept(request, sessionKey, message, request.context.runs.row(key));
   return { ok: true, runId, sessionKey } as const;
 };
 

@@ -39,8 +39,9 @@ export const refuseStale = (
   key: string,
   expected: string | undefined,
 ): void => {
+  if (expected === undefined) return;
   const sessionId = sessionRow(scope, key)?.sessionId;
-  if (expected === undefined || expected === sessionId) return;
+  if (expected === sessionId) return;
   const now = sessionId === undefined ? 'it does not exist' : `its id is now ${sessionId}`;
   throw new TroupeError('CONFLICT', `the session ${key} was reset in the meantime: ${now}`);
 };

@@ -121,10 +121,10 @@ const sendMessage = async (
   const message: Omit<SessionReceive, 'type'> = {
     runId,
     text,
-    ...applyRunSettings(request, { runId, sessionKey: key }, settings),
+    ...applyRunSettings(request, { runId, sessionKey: key, known: before }, settings),
     ...(timeoutMs ? { timeoutMs } : {}),
   };
-  const accepted = await accept(request, key, message);
+  const accepted = await accept(request, key, message, before);
   const status = before === undefined ? 'started' : endOfRow(before) ? 'ok' : 'in_flight';
   return { runId: accepted.runId, status, queued: accepted.queued };
 };
