@@ -39,6 +39,11 @@ export class TestProgram {
     return this.#running.url;
   }
 
+  get pid(): number {
+    if (!this.#running) throw new Error('the program is not running');
+    return this.#running.child.pid!;
+  }
+
   /** Resolves when the program is ready. Closes the store that `killAndOpenStore` opened. */
   async start(): Promise<void> {
     await this.#closeStore();

@@ -1,10 +1,9 @@
-import { execFile, execFileSync } from 'node:child_process';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { openEmbeddedStore } from '../../../runtime/log/embedded-store.ts';
 import { eventually } from '../eventually.ts';
 import { bundle, type Program } from './child.ts';
+import { emptyDisk, hasPrlimit } from './disk-room.ts';
 import { removeFolder, temporaryFolder } from './store.ts';
 
 let program: Program;
@@ -13,27 +12,13 @@ beforeAll(async () => {
 });
 afterAll(() => program.remove());
 
-const hasPrlimit = (): boolean => {
-  try {
-    execFileSync('prlimit', ['--version']);
-    return true;
-  } catch {
-    return false;
-  }
-};
-
-// A file size limit makes writes fail as a full disk does, for one process and without a mount.
 it.skipIf(!hasPrlimit())(
   'rejects appends while the disk is full, stores nothing of them, and continues when there is space',
   async () => {
     const path = await temporaryFolder();
     const child = program.start([path], 4 * 2 ** 20);
     await eventually(() => expect(child.lines()).toContainEqual(expect.stringMatching(/^full/)));
-    await promisify(execFile)('prlimit', [
-      '--pid',
-      `${child.process.pid}`,
-      '--fsize=unlimited:unlimited',
-    ]);
+    emptyDisk(child.process.pid!);
     child.process.stdin!.write('go on\n');
     const ended = await child.ended;
     expect([child.lines().at(-1), ended]).toEqual(['done', 0]);

@@ -1,0 +1,23 @@
+/**
+ * The room on the disk of one process. A limit on the size of its files makes their writes fail as
+ * a full disk does, without a mount, and for no other process.
+ */
+import { execFileSync } from 'node:child_process';
+
+export const hasPrlimit = (): boolean => {
+  try {
+    execFileSync('prlimit', ['--version']);
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+/** No write of the process to a file succeeds any more. */
+export const fillDisk = (pid: number): void => limit(pid, '1:unlimited');
+
+export const emptyDisk = (pid: number): void => limit(pid, 'unlimited:unlimited');
+
+const limit = (pid: number, bytes: string): void => {
+  execFileSync('prlimit', ['--pid', `${pid}`, `--fsize=${bytes}`]);
+};
