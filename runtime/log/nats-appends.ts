@@ -61,6 +61,8 @@ export class NatsAppends {
   /** by the last token of their inbox, oldest first */
   readonly #inFlight = new Map<string, Append>();
   #inFlightBytes = 0;
+  /** of messages without expectation, by stream */
+  readonly #plainHeaders = new Map<string, MsgHdrs>();
   #sent = 0;
   #timer: NodeJS.Timeout | undefined;
   #onIdle: (() => void)[] = [];
@@ -138,11 +140,22 @@ export class NatsAppends {
         },
       });
       const reply = `${this.#inbox}.${name}`;
-      nc.publish(subject, bytes, { reply, headers: headersOf(append.publish) });
+      nc.publish(subject, bytes, { reply, headers: this.#headersOf(append.publish) });
       this.#timer ??= this.#wait(this.#timeoutMs);
     } catch (error) {
       this.#fail(name, error);
     }
+  }
+
+  #headersOf({ stream, expectedLast, headers }: Publish): MsgHdrs {
+    const plain = headers === undefined && expectedLast === undefined;
+    const known = plain ? this.#plainHeaders.get(stream) : undefined;
+    if (known) return known;
+    const made = headers ?? newHeaders();
+    made.set(EXPECTED_STREAM, stream);
+    if (expectedLast !== undefined) made.set(EXPECTED_LAST, String(expectedLast));
+    if (plain) this.#plainHeaders.set(stream, made);
+    return made;
   }
 
   #answered(message: Msg): void {
@@ -230,12 +243,6 @@ type PublishAnswer = {
   readonly seq?: number;
   readonly duplicate?: boolean;
   readonly error?: ConstructorParameters<typeof JetStreamApiError>[0];
-};
-
-const headersOf = ({ stream, expectedLast, headers = newHeaders() }: Publish): MsgHdrs => {
-  headers.set(EXPECTED_STREAM, stream);
-  if (expectedLast !== undefined) headers.set(EXPECTED_LAST, String(expectedLast));
-  return headers;
 };
 
 const notSent = (): TroupeError =>

@@ -26,8 +26,10 @@ export const storedEntry = (
   position: Position,
   logTimeMs: number,
   bytes: Uint8Array,
-  carried: MsgHdrs | undefined,
+  headersOf: () => MsgHdrs | undefined,
 ): StoredEntry => {
+  // Parsing headers costs more than the rest; an entry with bytes refers to no others.
+  const carried = bytes.length === 0 ? headersOf() : undefined;
   const blob = carried?.get(BLOB);
   if (!carried || !blob)
     return { position, logTimeMs, bytes, reference: undefined, size: bytes.length };

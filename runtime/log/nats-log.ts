@@ -36,6 +36,7 @@ import { NatsFollow } from './nats-follow.ts';
 import { corruptEntry, LargeEntries } from './nats-large.ts';
 import { NatsLink } from './nats-link.ts';
 import { NatsReader } from './nats-reader.ts';
+import { SharedAnswers } from './shared-answers.ts';
 
 export type NatsLogOptions = {
   /** the stream of a subject; undefined for a subject of another cell */
@@ -68,6 +69,9 @@ export class NatsLog implements Log {
   readonly #purger: JetStreamManager;
   readonly #appends: NatsAppends;
   readonly #large: LargeEntries;
+  readonly #lasts = new SharedAnswers(async (subject) => {
+    return (await this.#lastMessage(this.#place(subject)))?.seq ?? 0;
+  });
   readonly #follows = new Set<NatsFollow>();
   /** large appends on their way, the last of each subject: what comes after waits for it */
   readonly #turns = new Map<string, Promise<unknown>>();
@@ -119,8 +123,8 @@ export class NatsLog implements Log {
     });
   }
 
-  async last(subject: string): Promise<Position> {
-    return (await this.#lastMessage(this.#place(subject)))?.seq ?? 0;
+  last(subject: string): Promise<Position> {
+    return this.#lasts.get(subject);
   }
 
   async readLast(subject: string): Promise<LogEntry | undefined> {
@@ -237,7 +241,10 @@ export class NatsLog implements Log {
     const found = await this.#asked(`the last entry of ${subject}`, question);
     if (!found) return undefined;
     const { seq } = found;
-    return { seq, entry: () => storedEntry(seq, found.time.getTime(), found.data, found.header) };
+    return {
+      seq,
+      entry: () => storedEntry(seq, found.time.getTime(), found.data, () => found.header),
+    };
   }
 
   /** The answer of a request. @throws TroupeError UNAVAILABLE */

@@ -188,7 +188,7 @@ export class NatsReader {
 
   #took({ position, logTimeMs, pending, message }: Delivered): void {
     if (position <= this.#last) return;
-    const entry = storedEntry(position, logTimeMs, message.data, message.headers);
+    const entry = storedEntry(position, logTimeMs, message.data, () => message.headers);
     this.#last = position;
     this.#behind = pending;
     this.#wanted -= 1;
