@@ -21,10 +21,19 @@ export const expiryOf = (table: string, key: string, at: number): RowPut => [
   Buffer.alloc(0),
 ];
 
-/** Removes some of the rows whose time is over, oldest first. */
+/** The hour up to which no committed row was left. */
+const donePerFold = new WeakMap<Fold, number>();
+
+/**
+ * Removes some of the rows whose time is over, oldest first. What is committed later with a time
+ * that was over already leaves with the first record of the next hour.
+ */
 export function expireRows(fold: Fold, group: Group): void {
-  const to = sortable(Math.floor(group.keyNow / HOUR_MS));
-  for (const { key } of fold.committed(TABLE.expiry, { to, limit: EXPIRED_PER_RECORD })) {
+  const hour = Math.floor(group.keyNow / HOUR_MS);
+  if (donePerFold.get(fold) === hour) return;
+  const expired = fold.committed(TABLE.expiry, { to: sortable(hour), limit: EXPIRED_PER_RECORD });
+  if (expired.length === 0) donePerFold.set(fold, hour);
+  for (const { key } of expired) {
     if (fold.get(TABLE.expiry, key) === undefined) continue;
     const row = key.slice(key.indexOf('|') + 1);
     const end = row.indexOf('\0');

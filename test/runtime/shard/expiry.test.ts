@@ -54,3 +54,17 @@ it('takes a row once, for any number of checks before the record is committed', 
   expireRows(fold, again);
   expect(again.puts).toEqual([]);
 });
+
+it('looks again in the next hour when it found nothing', async () => {
+  const { state } = createMemoryStore({ clock: systemClock });
+  const fold = Fold.empty(0, state, false, 'cell');
+  expireRows(fold, groupAt(fold, 5 * HOUR_MS));
+  const [table, key, value] = expiryOf(TABLE.key, 'late', HOUR_MS);
+  await state.write([{ shard: 0, table, key, value }]);
+  const same = groupAt(fold, 5.5 * HOUR_MS);
+  expireRows(fold, same);
+  expect(same.puts).toEqual([]);
+  const next = groupAt(fold, 6 * HOUR_MS);
+  expireRows(fold, next);
+  expect(next.puts.map(([, expired]) => expired)).toEqual([key, 'late']);
+});
