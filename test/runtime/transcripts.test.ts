@@ -18,14 +18,17 @@ function stage() {
   const { log } = createMemoryStore({ clock: systemClock, atomic: false });
   const transcripts = new LogTranscripts(log, 'local', SHARDS);
   const writer = () => transcripts.writer(shardOf(ACTOR, SHARDS));
-  const store = async (text: string, by?: TranscriptWriter, id = text) => {
+  const entryOf = (text: string, id = text) => {
     const event = { type: 'append', at: 1, entry: { type: 'note', text } };
-    const bytes = encodeKept({ to: ACTOR, id, event, hops: 0 });
+    return encodeKept({ to: ACTOR, id, event, hops: 0 });
+  };
+  const store = async (text: string, by?: TranscriptWriter, id = text) => {
+    const bytes = entryOf(text, id);
     const answer = await log.append(transcriptSubject('local', ACTOR), bytes);
     if (answer.kind === 'stored') by?.stored(ACTOR, { position: answer.position, bytes });
   };
   const texts = async () => (await transcripts.read(ACTOR)).map(({ entry }) => entry['text']);
-  return { log, writer, store, texts };
+  return { log, writer, entryOf, store, texts };
 }
 
 describe('the transcripts of a shard that this process owns', () => {
@@ -40,12 +43,15 @@ describe('the transcripts of a shard that this process owns', () => {
   });
 
   it('are read again when an entry was stored during the read', async () => {
-    const { writer, store, texts } = stage();
+    const { log, writer, entryOf, store, texts } = stage();
     await store('before');
     const owner = writer();
     const reading = texts();
-    await store('meanwhile', owner);
-    await reading;
+    const bytes = entryOf('meanwhile');
+    const appending = log.append(transcriptSubject('local', ACTOR), bytes);
+    owner.stored(ACTOR, { position: 2, bytes });
+    expect(await appending).toMatchObject({ position: 2 });
+    expect(await reading).toEqual(['before']);
     expect(await texts()).toEqual(['before', 'meanwhile']);
   });
 
