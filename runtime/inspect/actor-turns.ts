@@ -115,7 +115,7 @@ class TurnReader {
       ...(await this.#inputOf(turn)),
       result: turn.result,
       ...defined({ why: turn.why }),
-      ...(row ? { state: decodeActorRow(row).row.snap.v } : {}),
+      ...defined({ state: row ? decodeActorRow(row).row.snap.v : turn.state }),
       sent: turn.out.map(([target, , , { to, event }]) => ({
         to: typeof target === 'number' ? to : logNames[target],
         type: event.type,

@@ -270,9 +270,9 @@ export class OwnedShard {
     this.#group = undefined;
     if (!group.dirty && !force && !this.#time.isDoubtful) return;
     this.#time.isDoubtful = false;
-    const { turns, puts, mailFloor, ctlFloor, keyNow, linkIn, now } = group;
+    const { puts, mailFloor, ctlFloor, keyNow, linkIn, now } = group;
     const outFloor = this.#relay.takeMarks();
-    const changes = { turns, puts, mailFloor, ctlFloor, keyNow, linkIn, outFloor };
+    const changes = { turns: group.sealed(), puts, mailFloor, ctlFloor, keyNow, linkIn, outFloor };
     const after = [...group.after, ...starts.after];
     this.#store({ t: 'TURNS', ...this.#writer.head(), now, ...changes }, after);
   }

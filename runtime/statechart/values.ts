@@ -1,25 +1,48 @@
-/** Values: whether the store returns a value unchanged: JSON values, bytes, undefined fields. */
+/**
+ * Values: whether the store returns a value unchanged: JSON values, bytes, undefined fields; and at
+ * most how many bytes it takes there.
+ */
 
 /** Where and why a value cannot be stored, as `path is a Map`; undefined when it can. */
 export const unfitValue = (value: unknown, path = 'context'): string | undefined =>
-  isFit(value, 0) ? undefined : fault(value, path, 0);
+  bytesMaxOf(value) === UNFIT ? fault(value, path, 0) : undefined;
+
+/** What `bytesMaxOf` returns for a value that cannot be stored. */
+export const UNFIT = -1;
+/** Of a header, and of a number. */
+const SCALAR_BYTES = 9;
+/** Of one character of a string in UTF-8. */
+const CHARACTER_BYTES = 3;
 
 /**
+ * At least as many bytes as the value takes encoded, and at most three times as many and 8 for each
+ * part; UNFIT when it cannot be stored.
+ *
  * Every message, row and answer is checked, most of them several times: nothing is allocated here,
  * and the path is built only for an invalid value.
  */
-function isFit(value: unknown, depth: number): boolean {
-  if (typeof value !== 'object' || value === null) return unfitPrimitive(value) === undefined;
-  if (value instanceof Uint8Array) return true;
-  if (depth > DEPTH_MAX) return false;
+export function bytesMaxOf(value: unknown, depth = 0): number {
+  if (typeof value === 'string') return SCALAR_BYTES + value.length * CHARACTER_BYTES;
+  if (typeof value !== 'object' || value === null)
+    return unfitPrimitive(value) === undefined ? SCALAR_BYTES : UNFIT;
+  if (value instanceof Uint8Array) return SCALAR_BYTES + value.byteLength;
+  if (depth > DEPTH_MAX) return UNFIT;
+  let sum = SCALAR_BYTES;
   if (Array.isArray(value)) {
-    for (let at = 0; at < value.length; at++) if (!isFit(value[at], depth + 1)) return false;
-    return true;
+    for (let at = 0; at < value.length; at++) {
+      const bytes = bytesMaxOf(value[at], depth + 1);
+      if (bytes === UNFIT) return UNFIT;
+      sum += bytes;
+    }
+    return sum;
   }
-  if (!isPlain(value)) return false;
-  for (const key in value)
-    if (!isFit((value as Record<string, unknown>)[key], depth + 1)) return false;
-  return true;
+  if (!isPlain(value)) return UNFIT;
+  for (const key in value) {
+    const bytes = bytesMaxOf((value as Record<string, unknown>)[key], depth + 1);
+    if (bytes === UNFIT) return UNFIT;
+    sum += SCALAR_BYTES + key.length * CHARACTER_BYTES + bytes;
+  }
+  return sum;
 }
 
 function fault(value: unknown, path: string, depth: number): string | undefined {

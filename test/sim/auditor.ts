@@ -14,7 +14,7 @@ import type { Address } from '../../protocols/address.ts';
 import type { ErrorData } from '../../protocols/errors.ts';
 import type { Message } from '../../protocols/statechart.ts';
 import type { ActorRow } from '../../runtime/shard/turn/actor-row.ts';
-import type { OutItem } from '../../runtime/shard/commit/records.ts';
+import type { OutItem, Turn } from '../../runtime/shard/commit/records.ts';
 import type { Answer, Tally } from './actors.ts';
 import { Ledger, type TurnView } from './ledger.ts';
 
@@ -60,8 +60,12 @@ const DROPPED = new Set(['DROPPED_OLDEST', 'COALESCED']);
 export class Auditor {
   readonly ledger: Ledger;
   readonly #fates = new Map<string, Fate[]>();
-  /** `actor n id` of every step that counts */
+  /** `actor n id` of every step that counts; `actor n` where no row or message names the id */
   readonly #steps = new Set<string>();
+  /**
+   * actors whose row is with a later turn of the record, as the turns so far must have left them
+   */
+  readonly #rowless = new Map<string, Rowless>();
   /** ids that a dead letter of a counting record names, with its reason */
   readonly #letters = new Map<string, string>();
   /** by message, from its first turn: a stashed one is met again without its link */
@@ -175,7 +179,7 @@ export class Auditor {
   }
 
   #stepCounts({ actor, n, of }: Answer, what: string): void {
-    if (!this.#steps.has(`${actor} ${n} ${of}`))
+    if (!this.#steps.has(`${actor} ${n} ${of}`) && !this.#steps.has(`${actor} ${n}`))
       this.#fault(`${what} tells of step ${n} of ${actor}, which no record that counts has`);
   }
 
@@ -238,15 +242,20 @@ export class Auditor {
   }
 
   /** Rule 3: what a turn may do to its actor's row. */
-  #step({ turn, taken, before, after }: TurnView): void {
+  #step(view: TurnView): void {
+    const { turn, taken, before, after } = view;
+    const rowless = this.#rowless.get(turn.actor);
+    const was = rowless ?? tallyOf(before);
+    if (after === undefined && turn.state !== undefined) return this.#stepWithoutRow(view, was);
+    if (after !== undefined) this.#rowless.delete(turn.actor);
     if (after === null) {
       // Done and forgotten: what it did last cannot be read any more.
-      this.#steps.add(`${turn.actor} ${(tallyOf(before)?.n ?? 0) + 1} ${taken.seen}`);
+      this.#steps.add(`${turn.actor} ${(was?.n ?? 0) + 1} ${taken.seen}`);
       return;
     }
     if (!after) return;
-    const [was, is] = [tallyOf(before), tallyOf(after)!];
-    const reborn = !before || before.life !== after.life;
+    const is = tallyOf(after)!;
+    const reborn = (rowless ?? before)?.life !== after.life;
     const from = reborn || !was ? ZERO : was;
     const directive = taken.item && turn.why === taken.item.event.type;
     const stepped =
@@ -261,16 +270,24 @@ export class Auditor {
     if (taken.seen !== undefined && is.last !== taken.seen)
       this.#fault(`${turn.actor}: turn ${turn.turnNo} applied ${is.last} instead of ${taken.seen}`);
     this.#steps.add(`${turn.actor} ${is.n} ${is.last}`);
-    const sent = turn.out.filter(
-      ([target, , , { from: by, event }]) =>
-        typeof target === 'number' &&
-        by === turn.actor &&
-        (COMMANDS.has(event.type) || event.type.startsWith('sys.')),
-    ).length;
+    const sent = commandsOf(turn);
     if (sent !== is.sent - from.sent)
       this.#fault(
         `${turn.actor}: turn ${turn.turnNo} counted ${is.sent - from.sent} and sent ${sent}`,
       );
+  }
+
+  /**
+   * Only a plain step leaves its row to a later turn of its record, whose row must then show all of
+   * them.
+   */
+  #stepWithoutRow({ turn, taken, before }: TurnView, was: Pick<Tally, 'n' | 'sent'> = ZERO): void {
+    if (turn.result !== 'applied')
+      this.#fault(`${turn.actor}: turn ${turn.turnNo} (${turn.result}) has no row of its own`);
+    const n = was.n + 1;
+    const life = this.#rowless.get(turn.actor)?.life ?? before?.life ?? turn.turnNo;
+    this.#rowless.set(turn.actor, { n, sent: was.sent + commandsOf(turn), life });
+    this.#steps.add([turn.actor, n, ...(taken.seen === undefined ? [] : [taken.seen])].join(' '));
   }
 
   /** Rule 2. */
@@ -318,6 +335,18 @@ export class Auditor {
       this.#fault(`${turn.actor} refused ${id} (${turn.why}): ${sender} is not notified`);
   }
 }
+
+/** What is expected of a row that is not known. */
+type Rowless = Pick<Tally, 'n' | 'sent'> & Pick<ActorRow, 'life'>;
+
+/** How many commands the actor sent in the turn. */
+const commandsOf = ({ actor, out }: Turn): number =>
+  out.filter(
+    ([target, , , { from: by, event }]) =>
+      typeof target === 'number' &&
+      by === actor &&
+      (COMMANDS.has(event.type) || event.type.startsWith('sys.')),
+  ).length;
 
 const TELLS_BACK = new Set(['reply', 'refused']);
 const ZERO: Tally = {

@@ -8,8 +8,8 @@
 import { decode, encode } from '../../../protocols/codec.ts';
 import type { Position } from '../../log/log.ts';
 import type { Put, Row, State, TableRow } from '../../state/state.ts';
-import { sortable } from '../turn/actor-row.ts';
-import { type JournalRecord, type LinkMark, type RowPut, type Turn, encodeOut } from './records.ts';
+import { PendingRow, sortable } from '../turn/actor-row.ts';
+import { type JournalRecord, type LinkMark, type Turn, encodeOut } from './records.ts';
 
 /** The names of a shard's tables; index rows lie in `ix:{index}`. */
 export const TABLE = {
@@ -24,6 +24,9 @@ export const TABLE = {
   /** domains of dead letters that machines gave up, by name */
   domain: 'domain',
 } as const;
+
+/** A row change of a turn that is not in a record yet. */
+export type FoldPut = readonly [table: string, key: string, value: Uint8Array | PendingRow | null];
 
 const SCALARS_KEY = 'head';
 const PAGE = 500;
@@ -104,16 +107,19 @@ export const scalarsRow = (scalars: Scalars): TableRow => ({
   value: encode(scalars),
 });
 
+const bytesOf = (value: FoldPut[2]): Uint8Array | null =>
+  value instanceof PendingRow ? value.bytes : value;
+
 export class Fold {
   readonly shard: number;
   readonly scalars: Scalars;
   readonly #state: State;
   /** outbox rows are kept where messages are relayed after the commit; an atomic log needs none */
   readonly keepsOutbox: boolean;
-  readonly #overlay = new Map<string, { value: Uint8Array | null; record: number }>();
+  readonly #overlay = new Map<string, { value: FoldPut[2]; record: number }>();
   /** ordinal of the record that is being built; rows in the overlay are tagged with theirs */
   #record = 1;
-  #dirty = new Map<string, Put>();
+  #dirty = new Map<string, FoldPut>();
 
   constructor(shard: number, state: State, keepsOutbox: boolean, scalars: Scalars) {
     this.shard = shard;
@@ -136,7 +142,7 @@ export class Fold {
 
   get(table: string, key: string): Uint8Array | undefined {
     const over = this.#overlay.get(`${table}\0${key}`);
-    if (over) return over.value ?? undefined;
+    if (over) return bytesOf(over.value) ?? undefined;
     return this.#state.get(this.shard, table, key);
   }
 
@@ -155,11 +161,12 @@ export class Fold {
     }
   }
 
-  put([table, key, value]: RowPut): void {
+  put(put: FoldPut): void {
+    const [table, key, value] = put;
     const id = `${table}\0${key}`;
     this.#countRows(table, key, value);
     this.#overlay.set(id, { value, record: this.#record });
-    this.#dirty.set(id, { shard: this.shard, table, key, value });
+    this.#dirty.set(id, put);
   }
 
   /**
@@ -207,7 +214,10 @@ export class Fold {
    * that they change, the scalars row last.
    */
   seal(): { record: number; puts: Put[] } {
-    const puts = [...this.#dirty.values()];
+    const puts = Array.from(
+      this.#dirty.values(),
+      ([table, key, value]): Put => ({ shard: this.shard, table, key, value: bytesOf(value) }),
+    );
     puts.push({ shard: this.shard, ...scalarsRow(this.scalars) });
     const sealed = { record: this.#record, puts };
     this.#record++;
@@ -257,7 +267,7 @@ export class Fold {
     s.since = { records: 0, bytes: 0 };
   }
 
-  #countRows(table: string, key: string, value: Uint8Array | null): void {
+  #countRows(table: string, key: string, value: FoldPut[2]): void {
     if (table !== TABLE.key && table !== TABLE.stash) return;
     const change = Number(value !== null) - Number(this.get(table, key) !== undefined);
     if (table === TABLE.key) this.scalars.keyCount += change;

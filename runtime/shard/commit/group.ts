@@ -5,9 +5,10 @@
 import type { Address } from '../../../protocols/address.ts';
 import type { DeadLetterAsk, Lane, Message } from '../../../protocols/statechart.ts';
 import type { ErrorData } from '../../../protocols/errors.ts';
-import type { Fold } from './fold.ts';
+import { type Fold, type FoldPut, TABLE } from './fold.ts';
 import type { ShardTime } from '../shard-time.ts';
 import { roughBytes } from '../limits.ts';
+import { PendingRow } from '../turn/actor-row.ts';
 import type { LinkMark, LinkTarget, OutItem, RowPut, Turn } from './records.ts';
 
 /**
@@ -32,16 +33,23 @@ export type AfterCommit =
   | { readonly kind: 'abandoned'; readonly letter: DeadLetterAsk };
 
 export class Draft {
-  readonly puts = new Map<string, RowPut>();
+  readonly puts = new Map<string, FoldPut>();
   readonly out: { target: LinkTarget; lane: Lane; item: OutItem }[] = [];
   readonly after: AfterCommit[] = [];
   /** the actor may take now what waits in its stash */
   unstash: Address | undefined;
   bytes = 0;
 
-  put(table: string, key: string, value: Uint8Array | null): void {
-    this.puts.set(`${table}\0${key}`, [table, key, value]);
-    this.bytes += key.length + (value?.length ?? 0);
+  put(table: string, key: string, value: FoldPut[2]): void {
+    const put: FoldPut = [table, key, value];
+    this.puts.set(`${table}\0${key}`, put);
+    this.bytes += bytesOf(put);
+  }
+
+  /** The bytes that the turn has put; null for a removed row, undefined for one not put. */
+  get(table: string, key: string): Uint8Array | null | undefined {
+    const put = this.puts.get(`${table}\0${key}`);
+    return put && stored(put)[2];
   }
 
   send(target: LinkTarget, lane: Lane, item: OutItem): void {
@@ -50,6 +58,12 @@ export class Draft {
   }
 }
 
+const bytesOf = ([, key, value]: FoldPut): number =>
+  key.length + (value instanceof PendingRow ? value.roughBytes : (value?.length ?? 0));
+
+/** A turn of the group. Its rows of actors may not be encoded yet. */
+type OpenTurn = Omit<Turn, 'puts' | 'state'> & { puts: readonly FoldPut[]; state?: unknown };
+
 /** How an input ended. Every input has exactly one (B2, I9). */
 export type Verdict = Pick<Turn, 'actor' | 'machine' | 'result' | 'why'>;
 
@@ -57,7 +71,7 @@ export type Verdict = Pick<Turn, 'actor' | 'machine' | 'result' | 'why'>;
 export type GroupTime = Pick<ShardTime, 'now' | 'aheadMs' | 'stampLagMs'>;
 
 export class Group {
-  readonly turns: Turn[] = [];
+  readonly turns: OpenTurn[] = [];
   readonly puts: RowPut[] = [];
   readonly after: AfterCommit[] = [];
   bytes = 0;
@@ -73,6 +87,8 @@ export class Group {
   readonly #unstash: Set<Address>;
   readonly #linkOut = new Map<string, number>();
   readonly #linkIn = new Map<string, number>();
+  /** the last turn that wrote the row of an actor, by its address */
+  readonly #writers = new Map<string, OpenTurn>();
 
   /** @param unstash actors whose stash is to be looked at before more mail is taken (I4) */
   constructor(fold: Fold, time: GroupTime, unstash: Set<Address>) {
@@ -124,10 +140,31 @@ export class Group {
     );
     const puts = [...draft.puts.values()];
     for (const put of puts) this.#fold.put(put);
-    this.turns.push({ turnNo: this.nextTurnNo, ...facts, puts, out });
+    const turn = { turnNo: this.nextTurnNo, ...facts, puts, out };
+    this.turns.push(turn);
+    for (const [table, key] of puts) if (table === TABLE.actor) this.#replaceRow(key, turn);
     this.after.push(...draft.after);
     if (draft.unstash) this.#unstash.add(draft.unstash);
     this.bytes += draft.bytes + 100;
+  }
+
+  /** The turns as a record has them: with the bytes of their rows. */
+  sealed(): readonly Turn[] {
+    return this.turns.map((turn) => ({ ...turn, puts: turn.puts.map(stored) }));
+  }
+
+  /**
+   * An actor's row is in the record once, with the last turn that wrote it. Of an earlier turn the
+   * record has the state only.
+   */
+  #replaceRow(actor: string, turn: OpenTurn): void {
+    const before = this.#writers.get(actor);
+    this.#writers.set(actor, turn);
+    const put = before?.puts.find(([table, key]) => table === TABLE.actor && key === actor);
+    if (!before || !(put?.[2] instanceof PendingRow)) return;
+    before.puts = before.puts.filter((one) => one !== put);
+    before.state = put[2].row.row.snap.v;
+    this.bytes -= bytesOf(put);
   }
 
   /** A row change that belongs to no turn. */
@@ -144,3 +181,10 @@ export class Group {
     return n;
   }
 }
+
+const stored = (put: FoldPut): RowPut => {
+  const [table, key, value] = put;
+  return isStored(put) ? put : [table, key, value instanceof PendingRow ? value.bytes : value];
+};
+
+const isStored = (put: FoldPut): put is RowPut => !(put[2] instanceof PendingRow);

@@ -101,7 +101,10 @@ export type Turn = {
   readonly machine: string;
   readonly result: TurnResult;
   readonly why?: string;
+  /** a row of an actor is with the last turn of the record that wrote it */
   readonly puts: readonly RowPut[];
+  /** state of the actor after the turn, if its row is with a later turn of the record */
+  readonly state?: unknown;
   readonly out: readonly (readonly [target: LinkTarget, lane: Lane, n: number, item: OutItem])[];
 };
 
@@ -270,13 +273,18 @@ const packTurn = (t: Turn) => [
   t.why ?? null,
   t.puts,
   t.out.map(([target, lane, n, item]) => [target, lane, n, packItem(item)]),
+  ...(t.state === undefined ? [] : [t.state]),
 ];
 
 function unpackTurn(a: Packed): Turn {
   const [turnNo, input, actor, machine, result, why, puts] = a;
   const out = a[7].map((o: Packed) => [o[0], o[1], o[2], unpackItem(o[3])] as const);
   const turn = { turnNo, input, actor, machine, result, puts, out };
-  return why == null ? turn : { ...turn, why };
+  return {
+    ...turn,
+    ...(why == null ? {} : { why }),
+    ...(a[8] === undefined ? {} : { state: a[8] }),
+  };
 }
 
 function bodyOf(r: JournalRecord): unknown[] {

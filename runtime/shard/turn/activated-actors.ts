@@ -9,7 +9,7 @@ import type { ActorDefinition } from '../../actor/define-actor.ts';
 import type { Registry } from '../../actor/registry.ts';
 import { checkRow } from '../../statechart/check.ts';
 import { type StepRequest, type Live, initialState, load, save } from '../../statechart/host.ts';
-import { type ActorRow, decodeActorRow, encodeActorRow } from './actor-row.ts';
+import { type ActorRow, decodeActorRow, PendingRow } from './actor-row.ts';
 import { type Fold, TABLE } from '../commit/fold.ts';
 import type { Keys } from './keys.ts';
 import type { OutItem } from '../commit/records.ts';
@@ -104,12 +104,17 @@ export class ActivatedActors implements ActivatedActorStore {
 
   /** Writes the actor's row into the turn. */
   save(t: TurnContext, resident: ActivatedActor): void {
-    resident.unsaved = false;
-    t.draft.put(
-      TABLE.actor,
-      resident.address,
-      encodeActorRow({ ...resident.actor, row: save(resident.live) }),
-    );
+    t.draft.put(TABLE.actor, resident.address, rowOf(resident).bytes);
+  }
+
+  /**
+   * The same after a step of the machine. The row is encoded with its record, unless it could pass
+   * the limit of a turn: then its size is needed now.
+   */
+  saveLate(t: TurnContext, resident: ActivatedActor): void {
+    const row = rowOf(resident);
+    const fits = t.draft.bytes + row.bytesMax <= t.world.limits.turnBytesMax;
+    t.draft.put(TABLE.actor, resident.address, fits ? row : row.bytes);
   }
 
   /** Removes the actor and its row: the next message to its address creates a new one. */
@@ -186,6 +191,12 @@ export class ActivatedActors implements ActivatedActorStore {
       throw new UnreadableRow(actor, row.machine, [errorData(error).message]);
     }
   }
+}
+
+/** What the turn stores of the actor. */
+function rowOf(resident: ActivatedActor): PendingRow {
+  resident.unsaved = false;
+  return new PendingRow({ ...resident.actor, row: save(resident.live) });
 }
 
 type Readable = {

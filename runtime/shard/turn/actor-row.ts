@@ -6,6 +6,7 @@ import type { Address } from '../../../protocols/address.ts';
 import { decode, encode } from '../../../protocols/codec.ts';
 import type { ErrorData } from '../../../protocols/errors.ts';
 import type { MachineRow } from '../../statechart/host.ts';
+import { bytesMaxOf, UNFIT } from '../../statechart/values.ts';
 
 /**
  * `active` takes messages; `suspended` waits for its supervisor after a crash, its messages are
@@ -31,6 +32,32 @@ export type ActorRow = {
   readonly stashEnd: number;
   readonly row: MachineRow;
 };
+
+/**
+ * The row of an actor after a turn. It is encoded when its bytes are needed, at most once: not at
+ * all when a later turn of the same record changes the actor again.
+ */
+export class PendingRow {
+  readonly row: ActorRow;
+  /** at least as many as `bytes` has; Infinity when the row cannot be stored */
+  readonly bytesMax: number;
+  #bytes: Buffer | undefined;
+
+  constructor(row: ActorRow) {
+    this.row = row;
+    const bytes = bytesMaxOf(row);
+    this.bytesMax = bytes === UNFIT ? Number.POSITIVE_INFINITY : bytes;
+  }
+
+  get bytes(): Buffer {
+    return (this.#bytes ??= encodeActorRow(this.row));
+  }
+
+  /** Estimate: between half of what `bytes` has and one and a half times as many, as a rule. */
+  get roughBytes(): number {
+    return this.bytesMax / 2;
+  }
+}
 
 export function encodeActorRow(a: ActorRow): Buffer {
   const { seq, snap, jobs, timers } = a.row;

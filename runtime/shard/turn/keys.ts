@@ -66,7 +66,7 @@ export class Keys implements KeyStore {
   forget(t: TurnContext, rowKey: string): void {
     const { keyRetentionMs } = t.world.limits;
     const expiry = ({ firstAt }: KeyRow) => expiryOf(TABLE.key, rowKey, firstAt + keyRetentionMs);
-    const written = t.draft.puts.get(`${TABLE.key}\0${rowKey}`)?.[2];
+    const written = t.draft.get(TABLE.key, rowKey);
     if ((written ? read(written) : this.#read(rowKey))?.answer) return;
     if (written) {
       const [table, key] = expiry(read(written));
@@ -82,8 +82,8 @@ export class Keys implements KeyStore {
 
   /** Keeps the first answer with the key. */
   done(t: TurnContext, rowKey: string, answer: Given): void {
-    const put = t.draft.puts.get(`${TABLE.key}\0${rowKey}`);
-    const row = put ? put[2] && read(put[2]) : this.#read(rowKey);
+    const put = t.draft.get(TABLE.key, rowKey);
+    const row = put === undefined ? this.#read(rowKey) : put && read(put);
     if (row && !row.answer) t.draft.put(TABLE.key, rowKey, write({ ...row, answer }));
   }
 

@@ -11,9 +11,9 @@ import type { Registry } from '../../actor/registry.ts';
 import type { StepRequest, Cause, Live } from '../../statechart/host.ts';
 import type { ActorRow } from './actor-row.ts';
 import { encode } from '../../../protocols/codec.ts';
-import { type Fold, TABLE } from '../commit/fold.ts';
+import { type Fold, type FoldPut, TABLE } from '../commit/fold.ts';
 import { Draft, type Group, type Verdict } from '../commit/group.ts';
-import type { OutItem, RowPut, TurnResult } from '../commit/records.ts';
+import type { OutItem, TurnResult } from '../commit/records.ts';
 import type { Limits } from '../limits.ts';
 
 /** What a shard's turns need to know of the world; no clock and no I/O among it. */
@@ -51,6 +51,7 @@ export interface ActivatedActorStore {
   find(actor: Address): ActivatedActor | undefined;
   create(t: TurnContext, item: OutItem, definition: ActorDefinition): ActivatedActor;
   save(t: TurnContext, resident: ActivatedActor): void;
+  saveLate(t: TurnContext, resident: ActivatedActor): void;
   forget(t: TurnContext, resident: ActivatedActor): void;
   drop(actor: Address): void;
   shardOf(actor: Address): number;
@@ -105,7 +106,7 @@ export function writeTurn(
 }
 
 /** Discards what the turn has drafted, except these rows. */
-export function rollBack(t: TurnContext, puts: readonly RowPut[]): void {
+export function rollBack(t: TurnContext, puts: readonly FoldPut[]): void {
   t.draft = new Draft();
   for (const put of puts) t.draft.put(...put);
 }

@@ -21,7 +21,8 @@ import {
 import { crash, isDirective, onDirective } from './crash.ts';
 import { storableError } from './validate-message.ts';
 import type { Verdict } from '../commit/group.ts';
-import type { OutItem, RowPut } from '../commit/records.ts';
+import type { FoldPut } from '../commit/fold.ts';
+import type { OutItem } from '../commit/records.ts';
 import { UnreadableRow } from './activated-actors.ts';
 import type { Limits } from '../limits.ts';
 import { stashMessage, waitingOf } from './stash.ts';
@@ -131,7 +132,7 @@ export function applyCause(
   try {
     resident.live = made.live;
     executeRequests(t, resident, made.requests, item ?? originOf(cause));
-    keepActor(t, resident);
+    keepActor(t, resident, 'saveLate');
     checkSize(t);
   } catch (error) {
     return onFailedTurn(t, resident, undo, { event: cause.event, item, error });
@@ -147,7 +148,7 @@ function originOf({ event }: Cause): Origin | undefined {
 }
 
 /** The draft and the machine's surroundings before the step; the input itself is consumed. */
-type Undo = { readonly puts: readonly RowPut[]; readonly actor: ActivatedActor['actor'] };
+type Undo = { readonly puts: readonly FoldPut[]; readonly actor: ActivatedActor['actor'] };
 type Failure = {
   readonly event: Message;
   readonly item: OutItem | undefined;
@@ -229,10 +230,14 @@ function keepTaken(t: TurnContext, resident: ActivatedActor): void {
  * Writes the row of an actor that is active or kept. A finished actor that is not kept is removed
  * when its stash is empty.
  */
-export function keepActor(t: TurnContext, resident: ActivatedActor): void {
+export function keepActor(
+  t: TurnContext,
+  resident: ActivatedActor,
+  how: 'save' | 'saveLate' = 'save',
+): void {
   const forgets = isDone(resident.live) && resident.definition.whenDone === 'forget';
   if (forgets && waitingOf(t.fold, resident).length === 0) t.residents.forget(t, resident);
-  else t.residents.save(t, resident);
+  else t.residents[how](t, resident);
 }
 
 function checkSize({ draft, world }: TurnContext): void {

@@ -90,6 +90,7 @@ const turn: fc.Arbitrary<Turn> = fc.record(
     result: fc.constantFrom('applied' as const, 'refused' as const, 'stashed' as const),
     why: fc.string(),
     puts: fc.array(put, { maxLength: 3 }),
+    state: fc.oneof(token, fc.record({ running: token })),
     out: fc.array(
       fc.tuple(
         fc.oneof(fc.nat(9), fc.constantFrom('dlq' as const, 'transcript' as const)),

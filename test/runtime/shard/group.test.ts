@@ -4,6 +4,7 @@ import { address } from '../../../protocols/address.ts';
 import { Fold } from '../../../runtime/shard/commit/fold.ts';
 import { Draft, Group } from '../../../runtime/shard/commit/group.ts';
 import type { JournalRecord, LinkTarget } from '../../../runtime/shard/commit/records.ts';
+import { decodeActorRow, PendingRow } from '../../../runtime/shard/turn/actor-row.ts';
 import { MemoryState } from '../../../runtime/state/memory.ts';
 
 const ACTOR = address('t', 'a', 'k');
@@ -25,11 +26,18 @@ const newFold = () => Fold.empty(0, new MemoryState(), true, 'cell');
 const newGroup = (fold: Fold, now = 5) =>
   new Group(fold, { now: () => now, aheadMs: () => 0, stampLagMs: () => 0 }, new Set());
 
+function rowAfter(seq: number): PendingRow {
+  const snap = { s: 'active', v: `after ${seq}`, c: { text: 'x'.repeat(1_000) } };
+  const row = { seq, snap, jobs: {}, timers: {} };
+  const beside = { machine: 'a@1', status: 'active', life: 1, crashes: [] } as const;
+  return new PendingRow({ ...beside, stashFirst: 0, stashEnd: 0, row });
+}
+
 /** The record of a group, as its owner would seal it, folded. */
 const seal = (fold: Fold, group: Group): void => {
-  const { turns, puts, mailFloor, ctlFloor, keyNow, linkIn, now } = group;
+  const { puts, mailFloor, ctlFloor, keyNow, linkIn, now } = group;
   const head = { cell: 'cell', recId: 'r', epoch: 1, prev: 1, now };
-  const said = { turns, puts, mailFloor, ctlFloor, keyNow, linkIn, outFloor: [] };
+  const said = { turns: group.sealed(), puts, mailFloor, ctlFloor, keyNow, linkIn, outFloor: [] };
   const record: JournalRecord = { t: 'TURNS', ...head, ...said };
   fold.applyScalars(record, 100);
   fold.seal();
@@ -71,6 +79,42 @@ describe('a group numbers', () => {
 });
 
 describe('a group', () => {
+  it('has the row of an actor once, encoded once, with the last turn that wrote it', () => {
+    const fold = newFold();
+    const group = newGroup(fold);
+    const rows = [1, 2, 3].map((seq) => rowAfter(seq));
+    const sizes = rows.map((row, n) => {
+      const draft = drafted();
+      draft.put('actor', ACTOR, row);
+      draft.put('intent', `i${n}`, Buffer.from('intent'));
+      group.finish(draft, facts(`m${n}.0`));
+      return group.bytes;
+    });
+    expect(sizes[2]! - sizes[1]!).toBeLessThan(rows[2]!.bytes.length);
+    const turns = group.sealed();
+    expect(turns.map(({ puts }) => puts.map(([table]) => table))).toEqual([
+      ['intent'],
+      ['intent'],
+      ['actor', 'intent'],
+    ]);
+    expect(turns.map(({ state }) => state)).toEqual(['after 1', 'after 2', undefined]);
+    const stored = turns[2]!.puts[0]![2]!;
+    expect(decodeActorRow(stored).row.seq).toBe(3);
+    expect(fold.get('actor', ACTOR)).toBe(stored);
+    expect(fold.seal().puts.find(({ table }) => table === 'actor')?.value).toBe(stored);
+  });
+
+  it('has both rows of an actor when the first one was encoded in its turn', () => {
+    const group = newGroup(newFold());
+    for (const row of [rowAfter(1).bytes, rowAfter(2), null]) {
+      const draft = drafted();
+      draft.put('actor', ACTOR, row);
+      group.finish(draft, facts('m1.0'));
+    }
+    const puts = group.sealed().map((turn) => turn.puts.map(([, , value]) => value?.length ?? 0));
+    expect(puts).toEqual([[rowAfter(1).bytes.length], [], [0]]);
+  });
+
   it('shows the rows of a turn to later turns, and to none after its fold is dropped', () => {
     const state = new MemoryState();
     const fold = Fold.empty(0, state, true, 'cell');
