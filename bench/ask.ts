@@ -1,8 +1,8 @@
 /**
  * The time from an ask to its reply. Both are durable before they leave, so the minimum is two
- * transactions in sequence.
+ * appends in sequence.
  */
-import { rawCommit } from './harness/raw.ts';
+import { rawAppend } from './harness/raw.ts';
 import { defineScenario } from './harness/scenario.ts';
 import { spread } from './harness/statistics.ts';
 import { ask as askActor, counterAddress, inParallel, openSystem } from './harness/system.ts';
@@ -15,12 +15,12 @@ export const ask = defineScenario({
   secondsMax: 60,
   figures: {
     asksPerSecond: { label: 'asks answered, 64 at once', unit: '1/s' },
-    p50Ms: { label: 'one ask at a time, p50', unit: 'ms', limit: 'twoCommitsMs' },
-    p99Ms: { label: '  p99', unit: 'ms', limit: 'twoCommitsMs' },
-    twoCommitsMs: { label: '  limit: two LMDB transactions, p50 each', unit: 'ms' },
+    p50Ms: { label: 'one ask at a time, p50', unit: 'ms', limit: 'twoAppendsMs' },
+    p99Ms: { label: '  p99', unit: 'ms', limit: 'twoAppendsMs' },
+    twoAppendsMs: { label: '  limit: two appends in a row, p50', unit: 'ms' },
   },
   async measure({ folder, pick }) {
-    const commit = await rawCommit(folder, pick(2_000, 500, 20));
+    const appends = await rawAppend(folder, pick(2_000, 500, 20), { inARow: 2 });
     const system = await openSystem(folder);
     const one = async (at: number) => {
       await askActor(system, counterAddress(`ask-${at % ACTORS}`), { type: 'get' });
@@ -42,7 +42,7 @@ export const ask = defineScenario({
       asksPerSecond: count / seconds,
       p50Ms: p50,
       p99Ms: p99,
-      twoCommitsMs: 2 * commit.p50,
+      twoAppendsMs: appends.p50,
     };
   },
 });

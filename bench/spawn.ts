@@ -7,17 +7,17 @@ import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { memoryOf, processorTimeOf } from './harness/computer.ts';
 import { startProgram } from './harness/program.ts';
-import { rawCommit } from './harness/raw.ts';
+import { rawAppend } from './harness/raw.ts';
 import { defineScenario } from './harness/scenario.ts';
 import { median } from './harness/statistics.ts';
 import { account, configureTrees, grow, sizeOf, SMALL_TREE, TREE } from './harness/tree.ts';
 
 /**
- * Transactions in sequence on the longest path through a tree, without waits. Down: three runs,
- * each started by four transactions (the call, its parent, the subagent, its session). Up: two
- * reports with three transactions each (the end, the parent, the answer) and a run.
+ * Frames in sequence on the longest path through a tree, without waits. Down: the request and three
+ * runs of three frames, two of them started by three (the call, its parent, the subagent). Up: two
+ * reports with three frames each (the end, the parent, the answer) and a run.
  */
-const COMMITS = 5 * 6 + 2 * 4 + 2 * 3;
+const APPENDS = 1 + 5 * 3 + 2 * 3 + 2 * 3;
 const SAMPLE_MS = 50;
 
 export const spawn = defineScenario({
@@ -27,8 +27,8 @@ export const spawn = defineScenario({
   secondsMax: 600,
   figures: {
     spawnsPerSecond: { label: 'subagents of a tree, median of the trees', unit: '1/s' },
-    treeS: { label: '  a tree, from the request to its last run', unit: 's', limit: 'chainS' },
-    chainS: { label: `  limit: ${COMMITS} LMDB transactions in a row`, unit: 's' },
+    treeS: { label: '  a tree, from the request to its last run', unit: 's', limit: 'appendsS' },
+    appendsS: { label: `  limit: ${APPENDS} appends in a row`, unit: 's' },
     cpuMs: { label: 'processor time of a subagent, all threads', unit: 'ms' },
     threadMs: { label: '  of it, the JavaScript thread', unit: 'ms' },
     aliveBytes: { label: 'private memory of a subagent, most while alive', unit: 'bytes' },
@@ -38,7 +38,7 @@ export const spawn = defineScenario({
   async measure({ folder, pick }) {
     const shape = pick(TREE, TREE, SMALL_TREE);
     const size = sizeOf(shape);
-    const commits = await rawCommit(folder, pick(50, 20, 2), { inARow: COMMITS });
+    const appends = await rawAppend(folder, pick(50, 20, 2), { inARow: APPENDS });
     await configureTrees(folder);
     const program = await startProgram(folder);
     const client = await program.connect();
@@ -64,7 +64,7 @@ export const spawn = defineScenario({
     return {
       spawnsPerSecond: size / treeS,
       treeS,
-      chainS: commits.p50 / 1_000,
+      appendsS: appends.p50 / 1_000,
       cpuMs: (last.after.allMs - first.after.allMs) / all,
       threadMs: (last.after.mainMs - first.after.mainMs) / all,
       aliveBytes: Math.max(...trees.map(({ most }) => most)) / size,

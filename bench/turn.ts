@@ -3,7 +3,7 @@
  * `process`. A turn counts when its record is committed: the throughput run ends when every actor
  * has answered with its complete sum.
  */
-import { rawCommit, rawCosts, turnUs } from './harness/raw.ts';
+import { rawAppend, rawCosts, turnUs } from './harness/raw.ts';
 import { defineScenario } from './harness/scenario.ts';
 import { spread } from './harness/statistics.ts';
 import { ask, counterAddress, inParallel, openSystem, tell } from './harness/system.ts';
@@ -36,17 +36,17 @@ export const turn = defineScenario({
     acceptP50Ms: {
       label: 'one at a time: send to accepted, p50',
       unit: 'ms',
-      limit: 'commitP50Ms',
+      limit: 'appendP50Ms',
     },
-    acceptP99Ms: { label: '  p99', unit: 'ms', limit: 'commitP99Ms' },
-    applyP50Ms: { label: '  accepted to applied, p50', unit: 'ms', limit: 'commitP50Ms' },
-    applyP99Ms: { label: '  p99', unit: 'ms', limit: 'commitP99Ms' },
-    commitP50Ms: { label: '  limit: one LMDB transaction, p50', unit: 'ms' },
-    commitP99Ms: { label: '  p99', unit: 'ms' },
+    acceptP99Ms: { label: '  p99', unit: 'ms', limit: 'appendP99Ms' },
+    applyP50Ms: { label: '  accepted to applied, p50', unit: 'ms', limit: 'appendP50Ms' },
+    applyP99Ms: { label: '  p99', unit: 'ms', limit: 'appendP99Ms' },
+    appendP50Ms: { label: '  limit: one append, p50', unit: 'ms' },
+    appendP99Ms: { label: '  p99', unit: 'ms' },
   },
   async measure({ folder, pick }) {
     const costs = await rawCosts(folder, { milliseconds: pick(1_000, 200, 5) });
-    const commit = await rawCommit(folder, pick(2_000, 500, 20));
+    const append = await rawAppend(folder, pick(2_000, 500, 20));
     const system = await openSystem(folder);
     await saturate(system, pick(30_000, 10_000, 100));
     const { turnsPerSecond, cpuUs } = await saturate(system, pick(100_000, 20_000, 200));
@@ -66,8 +66,8 @@ export const turn = defineScenario({
       acceptP99Ms: accept.p99,
       applyP50Ms: apply.p50,
       applyP99Ms: apply.p99,
-      commitP50Ms: commit.p50,
-      commitP99Ms: commit.p99,
+      appendP50Ms: append.p50,
+      appendP99Ms: append.p99,
     };
   },
 });

@@ -16,6 +16,7 @@ import { decode, encode } from '../../protocols/codec.ts';
 import type { Meta } from '../../protocols/statechart.ts';
 import { HEADER_BYTES } from '../../runtime/shard/commit/record-format.ts';
 import { encodeMail } from '../../runtime/shard/commit/records.ts';
+import { FrameBuilder, frameEntryBytes, sealFrame } from '../../runtime/log/wal/frame.ts';
 import { initialState, save } from '../../runtime/statechart/host.ts';
 import { counterMachine } from './counter.ts';
 import { median, percentile, spread } from './statistics.ts';
@@ -171,33 +172,54 @@ async function putCost(folder: string, bytes: TurnBytes, milliseconds: number): 
   return (percentile(settled, QUICKEST) / TURNS_PER_TRANSACTION / 3) * 1_000;
 }
 
-export type CommitPace = {
-  /** transactions of one put in sequence; their total time is one sample */
+/** Milliseconds from the request of an LMDB transaction of one put until it is visible. */
+export async function rawCommit(
+  folder: string,
+  count: number,
+): Promise<{ p50: number; p99: number }> {
+  const rows = openRaw(join(folder, 'commit'));
+  const samples: number[] = [];
+  for (let n = 0; n < count; n++) {
+    const begun = performance.now();
+    await rows.batch(() => void rows.put(keyOf(n), mail));
+    samples.push(performance.now() - begun);
+  }
+  await rows.close();
+  return spread(samples);
+}
+
+export type AppendPace = {
+  /** frames in sequence; their total time is one sample */
   readonly inARow?: number;
   /** milliseconds from one sample to the next; default none */
   readonly everyMs?: number;
 };
 
 /**
- * Milliseconds from the request of a transaction of one put until it is visible. At a low rate it
- * takes longer than back to back, because processor and threads sleep in between.
+ * Milliseconds to append frames of one mailbox entry each to a file, as durability `process` does.
+ * At a low rate it takes longer than back to back, because caches get cold in between.
  */
-export async function rawCommit(
+export async function rawAppend(
   folder: string,
   count: number,
-  { inARow = 1, everyMs = 0 }: CommitPace = {},
+  { inARow = 1, everyMs = 0 }: AppendPace = {},
 ): Promise<{ p50: number; p99: number }> {
-  const rows = openRaw(join(folder, `commit-${inARow}-${everyMs}`));
+  const file = openSync(join(folder, `append-${inARow}-${everyMs}`), 'w');
+  const subject = Buffer.from('mbx.local.0.data');
   const samples: number[] = [];
   for (let n = 0; n < count; n++) {
     const begun = performance.now();
-    for (let i = 0; i < inARow; i++)
-      await rows.batch(() => void rows.put(keyOf(n * inARow + i), mail));
+    for (let i = 0; i < inARow; i++) {
+      const frame = new FrameBuilder(frameEntryBytes(subject, mail.length));
+      frame.entry(subject, n + 1, mail.length).set(mail);
+      sealFrame(frame.bytes, n + 1, n);
+      writeSync(file, frame.bytes);
+    }
     const took = performance.now() - begun;
     samples.push(took);
     if (everyMs > took) await sleep(everyMs - took);
   }
-  await rows.close();
+  closeSync(file);
   return spread(samples);
 }
 
