@@ -7,6 +7,7 @@ import type { Resource } from '../operations/operation.ts';
 import { type Finish, withClient, withJson } from './command-parts.ts';
 
 const LOADERS = {
+  actors: async () => (await import('../operations/actors.ts')).actors,
   approvals: async () => (await import('../operations/approvals.ts')).approvals,
   conversations: async () => (await import('../operations/conversations.ts')).conversations,
   cron: async () => (await import('../operations/schedules.ts')).schedules,

@@ -56,6 +56,11 @@ export async function buildProgram(finish: Finish, args: readonly string[]): Pro
     ),
     addAgentsCommands,
     operations(
+      'actors',
+      'single actors: their states, what they wait for, and their turns',
+      async () => (await import('./actors/actors-commands.ts')).addActorCommands,
+    ),
+    operations(
       'dlq',
       'dead letters: messages that could not be delivered or processed',
       async () => (await import('./dlq.ts')).addRedriveCommand,

@@ -14,6 +14,7 @@ import {
 } from '../channels/edge/identity/operator.ts';
 import type { Offers } from '../protocols/offers.ts';
 import { metered, readLimits, TokenQuota } from '../channels/edge/quota.ts';
+import { actorTurnRoutes } from '../channels/http/actor-turns.ts';
 import { announcementRoutes } from '../channels/http/announcements.ts';
 import { artifactRoutes } from '../channels/http/artifacts.ts';
 import { capabilityRoutes } from '../channels/http/capabilities.ts';
@@ -187,26 +188,28 @@ type Served = Parts & {
   readonly installation: Operator;
 };
 
-/** Tasks and announcements: their event streams are counted together. */
+/** Tasks, announcements and turns of actors: their event streams are counted together. */
 function streamingRoutes({
   edge,
   identity,
   reader,
   system,
-}: Pick<Served, 'edge' | 'identity' | 'reader' | 'system'>): readonly Route[] {
+  operator,
+}: Pick<Served, 'edge' | 'identity' | 'reader' | 'system' | 'operator'>): readonly Route[] {
   const streams = new EventStreams();
   return [
     ...taskRoutes({ edge, identity, streams }),
     ...announcementRoutes({ system, identity: reader, streams, clock: systemClock }),
+    ...actorTurnRoutes({ system, operator, streams }),
   ];
 }
 
 /** Every route of the entry point for programs. */
 const routesOf = (served: Served): readonly Route[] => {
-  const { config, system, tasks, transports, edge, identity, writer, reader, offers } = served;
+  const { config, system, tasks, transports, edge, writer, reader, offers } = served;
   return [
     ...envelopeRoutes(edge),
-    ...streamingRoutes({ edge, identity, reader, system }),
+    ...streamingRoutes(served),
     ...evidenceRoutes({
       index: system.index,
       offers,
@@ -247,7 +250,15 @@ const operatorRoutes = ({
   const models = (tenant: string) => partsFor(processServices, tenant).services.catalog;
   const now = () => systemClock.wallMs();
   return [
-    ...operationRoutes(RESOURCES, { system, metrics, now, models, operator, installation }),
+    ...operationRoutes(RESOURCES, {
+      system,
+      metrics,
+      now,
+      models,
+      maskSecrets: (text) => processServices.services.secrets.text(text),
+      operator,
+      installation,
+    }),
     ...metricsRoutes({ metrics, operator: installation }),
     ...jwksRoutes(async () => [
       tasks.sealer.publicJwk,

@@ -1,4 +1,5 @@
 /** All operations, by resource. */
+import { actors } from './actors.ts';
 import { approvals } from './approvals.ts';
 import { conversations } from './conversations.ts';
 import { deadLetters } from './dead-letters.ts';
@@ -21,5 +22,6 @@ export const RESOURCES: readonly Resource[] = [
   deadLetters,
   usage,
   traces,
+  actors,
   slo,
 ];

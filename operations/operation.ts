@@ -16,12 +16,14 @@ import type { Metrics, System } from '../runtime/index.ts';
 
 /** What operations use of the process that serves them. */
 export type OperationServices = {
-  readonly system: Pick<System, 'index' | 'ask' | 'deadLetters' | 'transcripts'>;
+  readonly system: Pick<System, 'index' | 'ask' | 'deadLetters' | 'transcripts' | 'actors'>;
   readonly metrics: Pick<Metrics, 'ack'>;
   /** epoch milliseconds */
   now(this: void): number;
   /** the model catalog of a tenant */
   models(this: void, tenant: string): ModelRules;
+  /** replaces every secret that the installation knows */
+  maskSecrets(this: void, text: string): string;
 };
 
 /** What `run` may use. */

@@ -6,7 +6,6 @@ import { randomBytes } from 'node:crypto';
 import { type Address, parseAddress, shardOf } from '../protocols/address.ts';
 import { errorData, TroupeError } from '../protocols/errors.ts';
 import type { DeadLetterAsk } from '../protocols/statechart.ts';
-import { cellSubject } from '../protocols/subjects.ts';
 import type { ActorDefinition } from './actor/define-actor.ts';
 import { createRegistry } from './actor/registry.ts';
 import type { Blobs } from './blobs/blobs.ts';
@@ -21,14 +20,20 @@ import { EffectRunner } from './effects/runner.ts';
 import type { Floors } from './fairness/admission.ts';
 import { EmbeddedHosting, type Hosting } from './hosting.ts';
 import type { Labels } from './labels.ts';
-import { decodeCell, encodeCell, renewCell } from './cell-record.ts';
+import { openCell } from './open-cell.ts';
 import type { Log } from './log/log.ts';
-import { createIndex, inspectActor, listDomains, listUnknown, rowIn } from './reads.ts';
+import {
+  createIndex,
+  inspectActor,
+  listDomains,
+  listUnknown,
+  unknownIntent,
+  rowIn,
+} from './reads.ts';
+import { LiveActors } from './inspect/live-actors.ts';
 import { LogTranscripts } from './transcripts.ts';
 import type { ClientAnswer, Outside } from './shard/commit/after-commit.ts';
 import type { Limits } from './shard/limits.ts';
-import { decodeIntent } from './shard/turn/intents.ts';
-import { TABLE } from './shard/commit/fold.ts';
 import { unfitValue } from './statechart/values.ts';
 import { checkedReads, type ReadableState } from './state/checked-reads.ts';
 import type { State } from './state/state.ts';
@@ -116,41 +121,13 @@ export async function createSystem(options: SystemOptions): Promise<System> {
   return system;
 }
 
-/** The number of shards of the cell, written once, because the hash of an address depends on it. */
-async function openCell({
-  store,
-  env = 'local',
-  shards = 8,
-  onAlarm,
-}: SystemOptions): Promise<number> {
-  const subject = cellSubject(env);
-  await store.log.append(subject, encodeCell({ shards, createdAt: Date.now() }), {
-    expectedLast: 0,
-  });
-  const last = await store.log.readLast(subject);
-  if (!last)
-    throw new TroupeError('INTERNAL', `the cell's own record (${subject}) is not readable`);
-  const record = decodeCell<{ shards: number; cell?: string; importing?: boolean }>(last);
-  if (record.importing)
-    throw new TroupeError('UNAVAILABLE', `an import into ${env} is under way, or was interrupted`);
-  if (record.cell !== undefined && record.cell !== store.cell)
-    throw new TroupeError('INTERNAL', `${subject} names another cell, ${record.cell}`);
-  await renewCell(store.log, subject, last);
-  const { shards: stored } = record;
-  if (stored !== shards) {
-    onAlarm?.(
-      `${shards} shards are asked for, but this store was made with ${stored}, which stays so`,
-    );
-  }
-  return stored;
-}
-
 class RunningSystem implements System {
   readonly cell: string;
   readonly bus: Bus;
   readonly index: System['index'];
   readonly transcripts: LogTranscripts;
   readonly deadLetters: System['deadLetters'];
+  readonly actors: System['actors'];
   readonly #o: SystemOptions & { clock: Clock; env: string; shards: number };
   readonly #registry: ReturnType<typeof createRegistry>;
   readonly #hosting: Hosting;
@@ -204,6 +181,14 @@ class RunningSystem implements System {
       clock,
       client: this.#client,
       domains,
+    });
+    this.actors = new LiveActors({
+      log: store.log,
+      state: this.#reads,
+      registry: this.#registry,
+      env,
+      shards,
+      hosting: () => this.#hosting,
     });
     this.#effects = this.#runnerOf(options);
     this.#dispatch = this.#dispatchOn(clock, shards);
@@ -262,10 +247,8 @@ class RunningSystem implements System {
         kind: 'refused',
         error: { code: 'INVALID_ARGUMENT', message: `${unfit}, which cannot be stored` },
       };
-    for (let shard = 0; shard < this.#o.shards; shard++) {
-      const bytes = this.#reads.get(shard, TABLE.intent, id);
-      const intent = bytes && decodeIntent(bytes);
-      if (intent?.state !== 'unknown') continue;
+    const intent = unknownIntent(this.#reads, this.#o.shards, id);
+    if (intent) {
       await this.#client.report(intent.actor, id, intent.attempt, decision);
       return { kind: 'accepted', id };
     }

@@ -6,7 +6,7 @@ import { type Address, shardOf } from '../protocols/address.ts';
 import { decode } from '../protocols/codec.ts';
 import { decodeActorRow } from './shard/turn/actor-row.ts';
 import { TABLE } from './shard/commit/fold.ts';
-import { decodeIntent } from './shard/turn/intents.ts';
+import { decodeIntent, type Intent } from './shard/turn/intents.ts';
 import { nextTurn } from './shard/recovery/snapshot.ts';
 import { fieldReader } from './state/fields.ts';
 import { compareUtf8 } from './state/row.ts';
@@ -109,4 +109,18 @@ export function listUnknown(state: ReadableState, shards: number): readonly Unkn
     }
   }
   return unknown;
+}
+
+/** The effect with this id, if its outcome is unknown. */
+export function unknownIntent(
+  state: ReadableState,
+  shards: number,
+  id: string,
+): Intent | undefined {
+  for (let shard = 0; shard < shards; shard++) {
+    const bytes = state.get(shard, TABLE.intent, id);
+    const intent = bytes && decodeIntent(bytes);
+    if (intent?.state === 'unknown') return intent;
+  }
+  return undefined;
 }

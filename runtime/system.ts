@@ -2,6 +2,7 @@
  * System: the public interface of the runtime. Entry points (gateway, CLI, tests) reach actors by
  * messages only, and read committed state from indexes and transcripts without activating an actor.
  */
+import type { ActorSummary, ActorTurn, ActorView } from '../protocols/actor-view.ts';
 import type { Address } from '../protocols/address.ts';
 import type { ErrorData } from '../protocols/errors.ts';
 import type { Lane, Message } from '../protocols/statechart.ts';
@@ -215,6 +216,26 @@ export type NodeLoad = {
   readonly turnsPerSecond: number;
 };
 
+/** Committed state of actors, for operators. Activates none of them. */
+export interface Actors {
+  /**
+   * Actors of a tenant in the order of their addresses; `after` an address. `limit` defaults to
+   * 1,000.
+   */
+  list(
+    tenant: string,
+    options?: { readonly type?: string; readonly after?: string; readonly limit?: number },
+  ): Promise<readonly ActorSummary[]>;
+  /** One actor; undefined if it does not exist. `context`: with the context of its machine. */
+  get(actor: Address, options?: { readonly context?: boolean }): Promise<ActorView | undefined>;
+  /**
+   * Every turn of the actor that is committed after this promise has resolved, until `signal` is
+   * aborted; also of an actor that does not exist yet.
+   * @throws TroupeError UNAVAILABLE when the journal of its shard cannot be read
+   */
+  turns(actor: Address, signal: AbortSignal): Promise<AsyncIterable<ActorTurn>>;
+}
+
 export type UnknownEffect = {
   readonly id: string;
   readonly actor: Address;
@@ -235,6 +256,7 @@ export interface System {
   readonly index: Index;
   readonly transcripts: Transcripts;
   readonly deadLetters: DeadLetters;
+  readonly actors: Actors;
   tell(to: Address, event: Message, options: SendOptions): Promise<TellAnswer>;
   /**
    * Waits for the actor's `reply`. With a key a repeated ask gets the first result, also after a

@@ -33,7 +33,7 @@ export async function gatewayHttp(options: ClientOptions): Promise<GatewayHttp> 
  */
 export type GatewayHttp = <T>(request: HttpRequest) => Promise<T>;
 
-const httpOf = (url: string): string => url.replace(/^ws/, 'http').replace(/\/$/, '');
+export const httpOf = (url: string): string => url.replace(/^ws/, 'http').replace(/\/$/, '');
 
 async function send<T>(
   origin: string,
@@ -62,7 +62,7 @@ async function send<T>(
   throw refusalOf(answer, status, `${origin}${path}`);
 }
 
-const parsed = (text: string): unknown => {
+export const parsed = (text: string): unknown => {
   try {
     return JSON.parse(text);
   } catch {
@@ -70,7 +70,7 @@ const parsed = (text: string): unknown => {
   }
 };
 
-function failureOf(error: unknown, origin: string): TroupeError {
+export function failureOf(error: unknown, origin: string): TroupeError {
   const { name, cause } = error as Error;
   if (name === 'TimeoutError')
     return new TroupeError(
@@ -81,7 +81,7 @@ function failureOf(error: unknown, origin: string): TroupeError {
 }
 
 /** A response without our error taxonomy is from another program or an older gateway. */
-function refusalOf(answer: unknown, status: number, url: string): TroupeError {
+export function refusalOf(answer: unknown, status: number, url: string): TroupeError {
   const { code, message, details, retry_after_sec } =
     (answer as { error?: Record<string, unknown> } | undefined)?.error ?? {};
   if (!isErrorCode(code) || typeof message !== 'string')

@@ -1,21 +1,13 @@
 /** The commands of a cluster: its processes, its state, and the health of its parts. */
 import type { Command } from 'commander';
-import type { ActorsOptions, ListOptions, WatchOptions } from './actors.ts';
 import type { ClusterViewOptions } from './cluster.ts';
 import type { ResetKeysOptions } from './cluster-keys.ts';
-import {
-  examples,
-  type Finish,
-  wholeNumber,
-  withConfig,
-  withJson,
-  withNats,
-} from '../command-parts.ts';
+import { examples, type Finish, withConfig, withJson, withNats } from '../command-parts.ts';
 import type { HealthOptions } from '../processes/health.ts';
 import type { CommonOptions } from '../options.ts';
 
 export function addClusterCommands(program: Command, finish: Finish): void {
-  for (const add of [addGateway, addWorker, addCluster, addActors, addHealth]) add(program, finish);
+  for (const add of [addGateway, addWorker, addCluster, addHealth]) add(program, finish);
 }
 
 const withName = (command: Command) =>
@@ -94,32 +86,6 @@ function addResetKeys(cluster: Command, finish: Finish): void {
     .action(async (_: object, command: Command) => {
       const { resetKeys } = await import('./cluster-keys.ts');
       finish(await resetKeys(command.optsWithGlobals<ResetKeysOptions>()));
-    });
-}
-
-function addActors(program: Command, finish: Finish): void {
-  const actors = program.command('actors').description('show single actors');
-  const load = () => import('./actors.ts');
-  withJson(withNats(withConfig(actors.command('list'))))
-    .option('--type <type>', 'only actors of this type')
-    .option('--limit <n>', 'maximum number; default 1000', wholeNumber)
-    .description('list the actors, by address')
-    .addHelpText('after', examples('troupe actors list --type session'))
-    .action(async (options: ListOptions) => finish(await (await load()).list(options)));
-  withJson(withNats(withConfig(actors.command('show'))))
-    .argument('<address>', 'tenant/type/key')
-    .description('print the committed state of an actor')
-    .addHelpText('after', examples('troupe actors show default/root/cluster --json'))
-    .action(async (address: string, options: ActorsOptions) => {
-      finish(await (await load()).show(address, options));
-    });
-  withJson(withNats(withConfig(actors.command('watch'))))
-    .argument('<address>', 'tenant/type/key')
-    .option('--turns <n>', 'end after this number of turns', wholeNumber)
-    .description('print each message that an actor processes, and its next state, as it happens')
-    .addHelpText('after', examples('troupe actors watch default/session/agent:main:main'))
-    .action(async (address: string, options: WatchOptions) => {
-      finish(await (await load()).watch(address, options));
     });
 }
 

@@ -2,70 +2,61 @@
  * Follows the turns of one actor: its inputs, results and sent messages, read from the journal of
  * its shard. Only committed records count; no other process is involved.
  */
-import { type Address, shardOf } from '../../protocols/address.ts';
+import { type AnyMachineSnapshot, getMicrosteps } from 'xstate';
+import type { ActorTurn } from '../../protocols/actor-view.ts';
+import type { Address } from '../../protocols/address.ts';
 import { decode } from '../../protocols/codec.ts';
 import { defined } from '../../protocols/defined.ts';
 import { journalSubject, mailboxSubject } from '../../protocols/subjects.ts';
-import { decodeActorRow } from '../shard/turn/actor-row.ts';
-import type { Fold } from '../shard/commit/fold.ts';
+import type { Registry } from '../actor/registry.ts';
+import type { Log } from '../log/log.ts';
+import { type ActorRow, decodeActorRow } from '../shard/turn/actor-row.ts';
 import { TABLE } from '../shard/commit/fold.ts';
 import { decodeIntent } from '../shard/turn/intents.ts';
-import { loadShard } from '../shard/recovery/load.ts';
 import {
   decodeMail,
   decodeRecord,
   type JournalRecord,
+  type MailEntry,
   type OutItem,
   type Turn,
 } from '../shard/commit/records.ts';
 import type { Stashed } from '../shard/turn/stash.ts';
-import type { Blobs } from '../blobs/blobs.ts';
-import type { Store } from '../create-system.ts';
-
-export type ActorTurn = {
-  readonly turn: number;
-  /** shard time, milliseconds */
-  readonly at: number;
-  /** type of the event, `timer NAME`, or `outcome of EFFECT` */
-  readonly input: string;
-  readonly from?: string;
-  readonly result: string;
-  readonly why?: string;
-  /** state value after the turn; absent if the turn did not change the actor */
-  readonly state?: unknown;
-  /** messages sent and entries appended */
-  readonly sent: readonly { readonly to: string; readonly type: string }[];
-};
+import type { ReadableState } from '../state/checked-reads.ts';
+import { timerName } from '../statechart/facts.ts';
+import { type Cause, failed, fired, load, settled } from '../statechart/host.ts';
 
 /** Logs without an owning actor, to which a turn appends. */
 const logNames = { dlq: 'the dead letters', transcript: 'its transcript' };
+const ROWS_MAX = 10_000;
 
-type JournalSource = {
-  readonly store: Store;
-  readonly blobs: Blobs;
+type TurnSource = {
+  readonly log: Log;
+  readonly state: ReadableState;
+  readonly registry: Pick<Registry, 'exact'>;
   readonly env: string;
-  readonly shards: number;
+  /** of the actor */
+  readonly shard: number;
 };
 
 /**
  * Every turn of the actor from now on, until `signal` is aborted.
- * @throws TroupeError when the shard's journal cannot be read
+ * @throws TroupeError when the journal of the shard cannot be read
  */
 export async function* turnsOf(
   actor: Address,
-  { store, blobs, env, shards }: JournalSource,
+  source: TurnSource,
   signal: AbortSignal,
 ): AsyncGenerator<ActorTurn> {
-  const shard = shardOf(actor, shards);
+  const { log, env, shard } = source;
   const journal = journalSubject(env, shard);
-  const { log, state, cell } = store;
-  const loaded = await loadShard({ log, state, blobs, journal, shard, cell });
-  const reader = new TurnReader(actor, loaded.fold, { store, env, shard });
-  const follow = log.follow(journal, loaded.last + 1);
+  let before = await log.last(journal);
+  const reader = new TurnReader(actor, source);
+  const follow = log.follow(journal, before + 1);
   const close = () => follow.close();
   signal.addEventListener('abort', close);
   try {
-    for (let before = loaded.last; !signal.aborted; ) {
+    while (!signal.aborted) {
       const entries = await follow.next();
       if (entries.length === 0) return;
       for (const { position, bytes } of entries) {
@@ -81,96 +72,196 @@ export async function* turnsOf(
   }
 }
 
-/** Describes inputs, for which it keeps the stash and intent rows of earlier turns. */
+/** Describes turns, for which it keeps the rows of the actor as the last turn left them. */
 class TurnReader {
   readonly #actor: Address;
-  readonly #fold: Fold;
-  readonly #place: { store: JournalSource['store']; env: string; shard: number };
-  /** stash and intent rows since the start */
+  readonly #o: TurnSource;
+  /** stash and intent rows by key */
   readonly #rows = new Map<string, Uint8Array>();
+  #row: ActorRow | undefined;
+  #known: Known | undefined;
+  /** State may be ahead of the first record that is read. */
+  #isCurrent = false;
 
-  constructor(
-    actor: Address,
-    fold: Fold,
-    place: { store: JournalSource['store']; env: string; shard: number },
-  ) {
+  constructor(actor: Address, source: TurnSource) {
     this.#actor = actor;
-    this.#fold = fold;
-    this.#place = place;
+    this.#o = source;
+    const { state, shard } = source;
+    const bytes = state.get(shard, TABLE.actor, actor);
+    this.#takeRow(bytes && decodeActorRow(bytes));
+    const range = { from: `${actor}|`, to: `${actor}|\u{10FFFF}`, limit: ROWS_MAX };
+    for (const table of [TABLE.stash, TABLE.intent])
+      for (const { key, value } of state.range(shard, table, range)) this.#rows.set(key, value);
   }
 
   async *read(record: JournalRecord): AsyncGenerator<ActorTurn> {
     if (record.t !== 'TURNS') return;
     for (const turn of record.turns) {
-      if (turn.actor === this.#actor) yield await this.#show(turn, record.now);
-      this.#remember(turn);
+      if (turn.actor !== this.#actor) continue;
+      yield await this.#show(turn, record.now);
+      for (const [table, key, value] of turn.puts) {
+        if (table !== TABLE.stash && table !== TABLE.intent) continue;
+        if (value) this.#rows.set(key, value);
+        else this.#rows.delete(key);
+      }
     }
   }
 
   async #show(turn: Turn, at: number): Promise<ActorTurn> {
-    const row = turn.puts.find(([table, key]) => table === TABLE.actor && key === this.#actor)?.[2];
+    const { cause, ...input } = await this.#inputOf(turn, at);
+    const intents = turn.puts.filter(([table]) => table === TABLE.intent);
     return {
       turn: turn.turnNo,
       at,
-      ...(await this.#inputOf(turn)),
+      ...input,
       result: turn.result,
       ...defined({ why: turn.why }),
-      ...defined({ state: row ? decodeActorRow(row).row.snap.v : turn.state }),
+      ...this.#statesOf(turn, cause),
       sent: turn.out.map(([target, , , { to, event }]) => ({
         to: typeof target === 'number' ? to : logNames[target],
         type: event.type,
       })),
+      opened: intents.flatMap(([, key, value]) =>
+        value && !this.#rows.has(key) ? [decodeIntent(value).src] : [],
+      ),
+      ended: intents.flatMap(([, key, value]) => {
+        const intent = value === null ? this.#rows.get(key) : undefined;
+        return intent ? [decodeIntent(intent).src] : [];
+      }),
     };
   }
 
-  async #inputOf(turn: Turn): Promise<{ input: string; from?: string }> {
-    const kind = turn.input[0];
-    if (kind === 't')
-      return { input: `timer ${turn.input.slice(1).replace(`${this.#actor}|`, '')}` };
-    if (kind === 's') return this.#stashed(turn);
-    return this.#mail(kind === 'c' ? 'control' : 'data', turn.input.slice(1));
+  /**
+   * States before, after and in between. The row of a turn may be with a later one of its record.
+   */
+  #statesOf(turn: Turn, cause: Cause['event'] | undefined) {
+    const put = turn.puts.find(([table, key]) => table === TABLE.actor && key === this.#actor);
+    const row = put?.[2] ? decodeActorRow(put[2]) : undefined;
+    const after = row ? row.row.snap.v : turn.state;
+    const known = this.#known;
+    const taken =
+      turn.result === 'applied' && known && cause ? this.#microsteps(known, cause) : undefined;
+    const last = taken?.at(-1);
+    const fits = last !== undefined && isSameState(last.value, after);
+    const isBefore = this.#isCurrent || fits || isNextOf(this.#row, row);
+    if (put) this.#takeRow(row);
+    else if (turn.state !== undefined)
+      this.#known = { machine: turn.machine, state: after, ...(fits ? { snapshot: last } : {}) };
+    this.#isCurrent = true;
+    return defined({
+      before: isBefore ? known?.state : undefined,
+      state: after,
+      path: fits ? taken?.map(({ value }): unknown => value) : undefined,
+    });
   }
 
-  async #mail(lane: 'data' | 'control', ref: string) {
-    const { store, env, shard } = this.#place;
+  #takeRow(row: ActorRow | undefined): void {
+    this.#row = row;
+    this.#known = row && { machine: row.machine, state: row.row.snap.v, row };
+  }
+
+  /** Takes the turn again, to see its transitions one by one; undefined if that is not possible. */
+  #microsteps(
+    { machine, snapshot, row }: Known,
+    cause: Cause['event'],
+  ): readonly AnyMachineSnapshot[] | undefined {
+    const definition = this.#o.registry.exact(machine);
+    if (!definition) return undefined;
+    try {
+      const from = snapshot ?? (row && load(definition.machine, row.row).snapshot);
+      if (!from) return undefined;
+      return getMicrosteps(definition.machine, from, cause).map(([each]) => each);
+    } catch {
+      // Functions of the machine may need what only the host has.
+      return undefined;
+    }
+  }
+
+  async #inputOf(turn: Turn, now: number): Promise<Input> {
+    const kind = turn.input[0];
+    if (kind === 't') return this.#timer(turn.input.slice(1), now);
+    if (kind === 's') return this.#stashed(turn, now);
+    return this.#mail(kind === 'c' ? 'control' : 'data', turn.input.slice(1), now);
+  }
+
+  async #mail(lane: 'data' | 'control', ref: string, now: number): Promise<Input> {
+    const { log, env, shard } = this.#o;
     const [position = 0, index = 0] = ref.split('.').map(Number);
     const subject = mailboxSubject(env, shard, lane);
-    const [entry] = await store.log.read(subject, position, { limit: 1 });
+    const [entry] = await log.read(subject, position, { limit: 1 });
     // The owner trims its mailbox behind itself, so the entry may no longer exist.
     if (entry?.position !== position) return { input: `mail ${ref}` };
     const mail = decodeMail(entry.bytes, position);
-    if (mail.kind === 'outcome') {
-      const row = this.#row(TABLE.intent, mail.intent);
-      const effect = row ? decodeIntent(row).src : mail.intent;
-      return { input: `outcome of ${effect}: ${mail.outcome.kind}` };
-    }
+    if (mail.kind === 'outcome') return this.#outcome(mail, now);
     const item = mail.kind === 'client' ? mail.item : mail.items[index];
-    return item ? messageOf(item) : { input: `mail ${ref}` };
+    return item ? messageOf(item, now) : { input: `mail ${ref}` };
+  }
+
+  #outcome({ intent, outcome }: Extract<MailEntry, { kind: 'outcome' }>, now: number): Input {
+    const bytes = this.#rows.get(intent);
+    if (!bytes) return { input: `outcome of an effect: ${outcome.kind}` };
+    const { src, job, key, traceId } = decodeIntent(bytes);
+    const input = `outcome of ${src}: ${outcome.kind}`;
+    const meta = { id: intent, now, self: this.#actor, ...defined({ traceId }) };
+    if (outcome.kind === 'done')
+      return { input, cause: settled(job, key, outcome.output, meta).event };
+    if (outcome.kind === 'failed')
+      return { input, cause: failed(job, key, outcome.error, meta).event };
+    return { input };
+  }
+
+  /** @param id as `timerId` makes it */
+  #timer(id: string, now: number): Input {
+    const known = this.#row;
+    const timers = Object.entries(known?.row.timers ?? {});
+    const [timer] = timers.find(([, { key }]) => id.endsWith(`.${key}`)) ?? [];
+    if (known === undefined || timer === undefined) return { input: 'a timer' };
+    const machine = this.#o.registry.exact(known.machine)?.machine;
+    const name = (machine && timerName(machine, timer)) ?? timer;
+    const meta = { id, now, self: this.#actor };
+    return { input: `timer ${name}`, cause: fired(known.row, timer, '', meta).event };
   }
 
   /** A stashed message: its row is removed in the turn that processes it. */
-  #stashed({ puts }: Turn) {
+  #stashed({ puts }: Turn, now: number): Input {
     const taken = puts.find(([table, , value]) => table === TABLE.stash && value === null);
-    const row = taken && this.#row(TABLE.stash, taken[1]);
+    const row = taken && this.#rows.get(taken[1]);
     const stashed = row && decode<Stashed>(row);
     if (!stashed) return { input: 'a stashed message' };
-    return stashed.kind === 'message' ? messageOf(stashed.item) : { input: stashed.event.type };
-  }
-
-  #remember({ puts }: Turn): void {
-    for (const [table, key, value] of puts) {
-      if (table !== TABLE.stash && table !== TABLE.intent) continue;
-      if (value) this.#rows.set(`${table}\0${key}`, value);
-      else this.#rows.delete(`${table}\0${key}`);
-    }
-  }
-
-  #row(table: string, key: string): Uint8Array | undefined {
-    return this.#rows.get(`${table}\0${key}`) ?? this.#fold.get(table, key);
+    if (stashed.kind === 'message') return messageOf(stashed.item, now);
+    return { input: stashed.event.type, cause: stashed.event };
   }
 }
 
-const messageOf = ({ event, from, principal }: OutItem) => {
-  const sender = from ?? principal?.sub;
-  return { input: event.type, ...defined({ from: sender }) };
+/**
+ * An actor after a turn; with the snapshot of its machine, unless that is to be read from its row.
+ */
+type Known = {
+  readonly machine: string;
+  readonly state: unknown;
+  readonly row?: ActorRow;
+  readonly snapshot?: AnyMachineSnapshot;
+};
+
+/** Whether the second row is the first one after at most one step. */
+const isNextOf = (known: ActorRow | undefined, row: ActorRow | undefined): boolean => {
+  if (!known || !row || known.life !== row.life) return false;
+  const steps = row.row.seq - known.row.seq;
+  return steps === 0 || steps === 1;
+};
+
+const isSameState = (one: unknown, other: unknown): boolean =>
+  JSON.stringify(one) === JSON.stringify(other);
+
+/** `cause`: the event as the machine received it, as far as it is known */
+type Input = Pick<ActorTurn, 'input' | 'from'> & { readonly cause?: Cause['event'] };
+
+const messageOf = (item: OutItem, now: number): Input => {
+  const { id, to, event, from, principal, reply, traceId } = item;
+  const meta = { id, now, self: to, ...defined({ from, reply, principal, traceId }) };
+  return {
+    input: event.type,
+    ...defined({ from: from ?? principal?.sub }),
+    cause: { ...event, meta },
+  };
 };

@@ -112,6 +112,12 @@ export class FakeSessionSystem implements System {
     this.echo = echo;
   }
 
+  readonly actors: System['actors'] = {
+    list: () => Promise.resolve([]),
+    get: () => Promise.resolve(undefined),
+    turns: () => Promise.reject(new Error('no turns here')),
+  };
+
   readonly index: System['index'] = {
     get: <V>(index: string, _tenant: string, key: string) => this.kept.table<V>(index).get(key),
     list: <V>(index: string, _tenant: string, { prefix = '', limit = 1000 } = {}) =>

@@ -45,6 +45,7 @@ export const testOperations = (
     metrics: createMetrics(),
     now: Date.now,
     models: () => MODELS,
+    maskSecrets: (text) => text.replaceAll(SECRET, '***'),
     operator: operatorWithSecret(),
     installation: operatorWithSecret(),
     ...options,

@@ -104,13 +104,16 @@ describe.skipIf(!server)(`a cluster as processes${leftOut}`, { timeout: 120_000 
     await ready(cluster.start('gateway'));
     const main = 'default/session/agent:main:main';
     await cluster.run('agent', '-m', 'one');
+    const session = { actor: main, status: 'active', machine: expect.stringMatching(/^session@/) };
     const listed = await cluster.run('actors', 'list', '--type', 'session', '--json');
-    expect(JSON.parse(listed.stdout)).toMatchObject([{ actor: main, status: 'active' }]);
-    const shown = await cluster.run('actors', 'show', main);
+    expect(JSON.parse(listed.stdout)).toMatchObject({ actors: [{ ...session, state: 'idle' }] });
+    const shown = await cluster.run('actors', 'show', main, '--json');
     expect(JSON.parse(shown.stdout)).toMatchObject({
-      actor: main,
-      machine: expect.stringMatching(/^session@\d+$/) as string,
+      ...session,
+      accepts: expect.arrayContaining(['session.receive', 'session.close']),
     });
+    const stored = await cluster.run('actors', 'stored', main);
+    expect(JSON.parse(stored.stdout)).toMatchObject(session);
     const watch = cluster.start('actors', 'watch', main, '--turns', '12');
     // Messages before the watch has started are not printed.
     await eventually(async () => {
@@ -134,7 +137,7 @@ describe.skipIf(!server)(`a cluster as processes${leftOut}`, { timeout: 120_000 
     await ready(second);
     await eventually(() => expect(second.stderr).toContain('troupe config apply'));
     const root = async () =>
-      JSON.parse((await cluster.run('actors', 'show', 'default/root/cluster')).stdout) as {
+      JSON.parse((await cluster.run('actors', 'stored', 'default/root/cluster')).stdout) as {
         context: { agents: { agentId: string }[] };
         value: { placement: string };
       };
@@ -149,7 +152,7 @@ describe.skipIf(!server)(`a cluster as processes${leftOut}`, { timeout: 120_000 
     const workers = ['one', 'two', 'three'].map((name) => cluster.start('worker', '--name', name));
     for (const worker of workers) await ready(worker);
     const root = async () => {
-      const shown = await cluster.run('actors', 'show', 'default/root/cluster');
+      const shown = await cluster.run('actors', 'stored', 'default/root/cluster');
       const { value, context } = JSON.parse(shown.stdout) as {
         value: { placement: string };
         context: { workers: { name: string; state: string }[] };
@@ -173,7 +176,7 @@ describe.skipIf(!server)(`a cluster as processes${leftOut}`, { timeout: 120_000 
 
   it('reading commands do not create a cluster', async () => {
     const cluster = await openRunning();
-    for (const command of [['cluster'], ['actors', 'list'], ['config', 'apply']]) {
+    for (const command of [['cluster'], ['actors', 'stored'], ['config', 'apply']]) {
       const ended = await cluster.run(...command);
       expect(ended).toMatchObject({ code: 2, stdout: '' });
       expect(ended.stderr).toContain('there is no cluster main');
@@ -198,24 +201,30 @@ describe('a process of a cluster', () => {
     expect(await worker.ended).toMatchObject({ code: 0, stdout: '' });
   });
 
-  it('can be stopped, and then its actors can be read, but not watched', async () => {
+  it('shows its actors while it runs, and their rows when it is stopped', async () => {
     const home = scratchFolder();
     const env = { ...quick, TROUPE_HOME: home, TROUPE_PORT: '0' };
     const running = startProgram(['start', '--json'], { home, env });
-    await ready(running);
-    const locked = await runProgram(['actors', 'list'], { home, env });
-    expect(locked).toMatchObject({ code: 6 });
+    const { url = '' } = await ready(running);
+    const { origin, hash } = new URL(url);
+    const gateway = [
+      '--url',
+      origin.replace('http', 'ws'),
+      '--token',
+      hash.slice('#token='.length),
+    ];
+    const actors = [
+      expect.objectContaining({ actor: 'default/agent/main', status: 'active' }),
+      expect.objectContaining({ actor: 'default/root/cluster' }),
+    ];
+    const listed = await runProgram(['actors', 'list', ...gateway, '--json'], { home, env });
+    expect(JSON.parse(listed.stdout)).toEqual({ actors: expect.arrayContaining(actors) });
+    expect(await runProgram(['actors', 'stored'], { home, env })).toMatchObject({ code: 6 });
     running.child.kill('SIGTERM');
     await running.ended;
-    const listed = await runProgram(['actors', 'list', '--json'], { home, env });
-    expect(JSON.parse(listed.stdout)).toEqual(
-      expect.arrayContaining([
-        expect.objectContaining({ actor: 'default/agent/main', status: 'active' }),
-        expect.objectContaining({ actor: 'default/root/cluster' }),
-      ]),
-    );
-    const watched = await runProgram(['actors', 'watch', 'default/root/cluster'], { home, env });
-    expect(watched).toMatchObject({ code: 2 });
-    expect(watched.stderr).toContain('add --nats');
+    const stored = await runProgram(['actors', 'stored', '--json'], { home, env });
+    expect(JSON.parse(stored.stdout)).toEqual(expect.arrayContaining(actors));
+    const watched = ['actors', 'watch', 'default/root/cluster', ...gateway];
+    expect(await runProgram(watched, { home, env })).toMatchObject({ code: 3 });
   });
 });

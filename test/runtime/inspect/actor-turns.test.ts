@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { assign, setup } from 'xstate';
-import { type ActorTurn, turnsOf } from '../../../runtime/inspect/actor-turns.ts';
+import type { ActorTurn } from '../../../protocols/actor-view.ts';
 import { address } from '../../../protocols/address.ts';
 import {
   type ActorInput,
@@ -14,7 +14,6 @@ import {
   type Message,
 } from '../../../protocols/statechart.ts';
 import { createSystem, defineActor, openEmbedded } from '../../../runtime/index.ts';
-import { MemoryState } from '../../../runtime/state/memory.ts';
 import { eventually } from '../eventually.ts';
 
 const lamp = address('t', 'lamp', 'desk');
@@ -52,9 +51,9 @@ const lampMachine = setup({
   },
 });
 
-it('shows messages, those that waited, outcomes and timers, with the state after each', async () => {
-  const path = mkdtempSync(join(tmpdir(), 'troupe-turns-'));
-  const ports = await openEmbedded({ path });
+it('shows messages, those that waited, outcomes and timers, with the transitions of each', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'troupe-turns-'));
+  const ports = await openEmbedded({ path: folder });
   let warm: () => void = () => {};
   const heat = {
     class: 'repeatable' as const,
@@ -68,24 +67,17 @@ it('shows messages, those that waited, outcomes and timers, with the state after
   onTestFinished(async () => {
     ended.abort();
     await system.stop();
-    rmSync(path, { recursive: true, force: true });
+    rmSync(folder, { recursive: true, force: true });
   });
   const ada = { principal: { sub: 'ada', roles: ['user'] } };
   await system.tell(lamp, { type: 'ring' }, ada);
   await eventually(() => expect(system.inspect(lamp)).toBeDefined());
 
   const shown: ActorTurn[] = [];
+  const turns = await system.actors.turns(lamp, ended.signal);
   const watching = (async () => {
-    // As in a cluster: separate rows, folded from the journal.
-    const store = { ...ports.store, state: new MemoryState() };
-    const where = { store, blobs: ports.blobs, env: 'local', shards: 1 };
-    for await (const turn of turnsOf(lamp, where, ended.signal)) shown.push(turn);
+    for await (const turn of turns) shown.push(turn);
   })();
-  // What comes before the watcher has begun is history: knock until it is seen.
-  await eventually(async () => {
-    await system.tell(lamp, { type: 'ring' }, ada);
-    expect(shown.length).toBeGreaterThan(0);
-  });
   await system.tell(lamp, { type: 'press' }, ada);
   await system.tell(lamp, { type: 'ring' }, ada);
   await eventually(() => expect(shown.at(-1)?.result).toBe('stashed'));
@@ -94,15 +86,25 @@ it('shows messages, those that waited, outcomes and timers, with the state after
   ended.abort();
   await watching;
 
-  const last = shown.slice(shown.findIndex(({ input }) => input === 'press'));
-  expect(last.map(({ input, from, result, state }) => [input, from, result, state])).toEqual([
-    ['press', 'ada', 'applied', 'warming'],
-    ['ring', 'ada', 'stashed', 'warming'],
-    ['outcome of heat: done', undefined, 'applied', 'lit'],
-    ['ring', 'ada', 'applied', 'lit'],
-    [expect.stringMatching(/^timer /), undefined, 'applied', 'off'],
+  expect(
+    shown.map(({ input, from, result, before, path, opened, ended: over }) => [
+      input,
+      from,
+      result,
+      before,
+      path,
+      opened,
+      over,
+    ]),
+  ).toEqual([
+    ['press', 'ada', 'applied', 'off', ['warming'], ['heat'], []],
+    ['ring', 'ada', 'stashed', 'warming', undefined, [], []],
+    ['outcome of heat: done', undefined, 'applied', 'warming', ['lit'], [], ['heat']],
+    ['ring', 'ada', 'applied', 'lit', ['lit'], [], []],
+    ['timer while', undefined, 'applied', 'lit', ['off'], [], []],
   ]);
-  expect(last.at(-1)?.sent).toEqual([{ to: bell, type: 'ring' }]);
+  expect(shown.map(({ state }) => state)).toEqual(['warming', 'warming', 'lit', 'lit', 'off']);
+  expect(shown.at(-1)?.sent).toEqual([{ to: bell, type: 'ring' }]);
   expect(shown.map(({ turn }) => turn)).toEqual(shown.map(({ turn }) => turn).toSorted(byNumber));
 });
 

@@ -1,0 +1,42 @@
+/** Commands about actors that are more than one operation. */
+import type { Command } from 'commander';
+import {
+  examples,
+  type Finish,
+  wholeNumber,
+  withClient,
+  withConfig,
+  withJson,
+  withNats,
+  withTenant,
+} from '../command-parts.ts';
+import type { StoredOptions } from './stored.ts';
+import type { WatchOptions } from './watch.ts';
+
+export function addActorCommands(actors: Command, finish: Finish): void {
+  withTenant(withJson(withClient(actors.command('watch'))))
+    .argument('<address>', 'tenant/type/key')
+    .option('--turns <n>', 'end after this number of turns', wholeNumber)
+    .description('print each message that an actor processes, and its next state, as it happens')
+    .addHelpText('after', examples('troupe actors watch default/session/agent:main:main'))
+    .action(async (address: string, options: WatchOptions) => {
+      finish(await (await import('./watch.ts')).watch(address, options));
+    });
+  withJson(withNats(withConfig(actors.command('stored'))))
+    .argument('[address]', 'tenant/type/key')
+    .option('--type <type>', 'only actors of this type')
+    .option('--limit <n>', 'maximum number; default 1000', wholeNumber)
+    .description(
+      'list actors, or show one, without a gateway: of a stopped process, or of a cluster',
+    )
+    .addHelpText(
+      'after',
+      examples(
+        'troupe actors stored --type session',
+        'troupe actors stored default/root/cluster --nats nats://127.0.0.1:4222',
+      ),
+    )
+    .action(async (address: string | undefined, options: StoredOptions) => {
+      finish(await (await import('./stored.ts')).stored(address, options));
+    });
+}

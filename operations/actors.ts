@@ -1,0 +1,140 @@
+/** Actors: the committed state of each actor, without activating it. */
+import { Type } from '@sinclair/typebox';
+import type { ActorSummary, ActorView } from '../protocols/actor-view.ts';
+import { type Address, isAddress, parseAddress } from '../protocols/address.ts';
+import { TroupeError } from '../protocols/errors.ts';
+import { plainText } from '../protocols/plain-text.ts';
+import { defineOperation, ObjectOf, type Resource } from './operation.ts';
+import { ago, table } from './text.ts';
+
+const LISTED_MAX = 1_000;
+
+const list = defineOperation({
+  name: 'actors.list',
+  scope: 'tenant',
+  summary: 'List actors with their states, by address',
+  params: Type.Object({
+    type: Type.Optional(Type.String({ description: 'Only actors of this type' })),
+    after: Type.Optional(Type.String({ description: 'Only actors after this address' })),
+    limit: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: LISTED_MAX,
+        description: `Maximum number; default ${LISTED_MAX}`,
+      }),
+    ),
+  }),
+  result: Type.Object({ actors: Type.Array(ObjectOf<ActorSummary>()) }),
+  errors: ['INVALID_ARGUMENT'],
+  http: {
+    method: 'GET',
+    path: '/v1/actors',
+    operationId: 'listActors',
+    responses: { 200: 'The actors, in the order of their addresses' },
+  },
+  cli: {
+    command: 'actors list',
+    examples: ['troupe actors list', 'troupe actors list --type session'],
+    print: ({ actors }) => listText(actors),
+  },
+  async run({ system, tenant }, options) {
+    return { actors: [...(await system.actors.list(tenant, options))] };
+  },
+});
+
+const listText = (actors: readonly ActorSummary[]): string =>
+  actors.length === 0
+    ? 'there are no actors\n'
+    : table(
+        ['actor', 'status', 'state', 'effects', 'timers', 'stash'],
+        actors.map(({ actor, status, state, effects, timers, stashed }) => [
+          actor,
+          status,
+          JSON.stringify(state),
+          String(effects),
+          String(timers),
+          String(stashed),
+        ]),
+      );
+
+const show = defineOperation({
+  name: 'actors.show',
+  scope: 'tenant',
+  summary: 'Show the state of an actor: what it accepts, runs, and waits for',
+  params: Type.Object({
+    actor: Type.String({ description: 'Address: tenant/type/key' }),
+    context: Type.Optional(
+      Type.Boolean({ description: 'With the context of its machine; known secrets are masked' }),
+    ),
+  }),
+  result: ObjectOf<ActorView>(),
+  errors: ['INVALID_ARGUMENT', 'NOT_FOUND'],
+  http: {
+    method: 'GET',
+    path: '/v1/actors/{actor}',
+    operationId: 'getActor',
+    responses: { 200: 'The actor' },
+  },
+  cli: {
+    command: 'actors show',
+    args: ['actor'],
+    flags: { context: '--context' },
+    examples: [
+      'troupe actors show default/session/agent:main:main',
+      'troupe actors show default/root/cluster --context --json',
+    ],
+    print: (view) => viewText(view, Date.now()),
+  },
+  async run({ system, tenant, maskSecrets }, { actor, context = false }) {
+    const found = await system.actors.get(actorOf(tenant, actor), { context });
+    if (!found) throw new TroupeError('NOT_FOUND', `actor ${actor} does not exist`);
+    return context ? { ...found, context: masked(found.context, maskSecrets) } : found;
+  },
+});
+
+/**
+ * The address that a request names. @throws TroupeError INVALID_ARGUMENT, NOT_FOUND for an actor of
+ * another tenant
+ */
+export function actorOf(tenant: string, text: string): Address {
+  if (!isAddress(text))
+    throw new TroupeError('INVALID_ARGUMENT', `${text} is not an address: write tenant/type/key`);
+  if (parseAddress(text).tenant === tenant) return text;
+  throw new TroupeError(
+    'NOT_FOUND',
+    `actor ${text} is not of the tenant ${tenant}: name its tenant`,
+  );
+}
+
+const masked = (value: unknown, mask: (text: string) => string): unknown =>
+  value === undefined ? value : (JSON.parse(mask(JSON.stringify(value))) as unknown);
+
+function viewText(view: ActorView, now: number): string {
+  const { actor, machine, status, why, supervisor, state, accepts, shardLag, context } = view;
+  const rows: (readonly [string, string])[] = [
+    ['actor', actor],
+    ['machine', machine],
+    ['status', why === undefined ? status : `${status}: ${why}`],
+    ['state', JSON.stringify(state)],
+    ['accepts', accepts.join(', ')],
+    ...view.effects.map(
+      ({ effect, state: is, attempt, since }) =>
+        ['effect', `${effect}: ${is}, attempt ${attempt}, for ${ago(now - since)}`] as const,
+    ),
+    ...view.timers.map(
+      ({ event, due }) => ['timer', `${event} at ${new Date(due).toISOString()}`] as const,
+    ),
+    ...view.stash.map(
+      ({ type, from }) => ['stash', `${type}${from === undefined ? '' : ` from ${from}`}`] as const,
+    ),
+    ['supervisor', supervisor ?? ''],
+    ['shard lag', shardLag === 0 ? '' : `${shardLag} messages`],
+    ['context', context === undefined ? '' : JSON.stringify(context)],
+  ];
+  return rows
+    .filter(([, text]) => text !== '')
+    .map(([name, text]) => `${name.padEnd(10)}  ${plainText(text)}\n`)
+    .join('');
+}
+
+export const actors: Resource = { name: 'actors', operations: [list, show] };

@@ -1,0 +1,83 @@
+/** What operators see of actors: committed rows and turns. */
+
+/** One actor in a list. */
+export type ActorSummary = {
+  /** tenant/type/key */
+  readonly actor: string;
+  /** type@version that wrote its row */
+  readonly machine: string;
+  /** `active`, `suspended`, `quarantined`, `stopped`, or `done` */
+  readonly status: string;
+  /** state value of the machine */
+  readonly state: unknown;
+  /** effects without an outcome */
+  readonly effects: number;
+  /** timers that have not fired */
+  readonly timers: number;
+  /** messages in its stash */
+  readonly stashed: number;
+};
+
+export type ActorView = Omit<ActorSummary, 'effects' | 'timers' | 'stashed'> & {
+  /** why it is suspended or quarantined */
+  readonly why?: string;
+  readonly supervisor?: string;
+  /** types of the messages that its present state handles; guards may still refuse one */
+  readonly accepts: readonly string[];
+  readonly effects: readonly ActorEffect[];
+  readonly timers: readonly ActorTimer[];
+  /** oldest first, at most 100 */
+  readonly stash: readonly StashedMessage[];
+  /** mailbox entries of its shard that wait for their turn */
+  readonly shardLag: number;
+  /** only when requested; secrets of the installation are masked */
+  readonly context?: unknown;
+};
+
+export type ActorEffect = {
+  readonly effect: string;
+  /** `unknown`: it may or may not have happened, and waits for a decision */
+  readonly state: 'open' | 'started' | 'unknown';
+  readonly attempt: number;
+  /** epoch milliseconds */
+  readonly since: number;
+};
+
+export type ActorTimer = {
+  readonly event: string;
+  /** epoch milliseconds */
+  readonly due: number;
+};
+
+export type StashedMessage = {
+  readonly type: string;
+  readonly from?: string;
+};
+
+/** One committed turn of an actor. */
+export type ActorTurn = {
+  /** rises in the shard of the actor, with gaps */
+  readonly turn: number;
+  /** shard time, epoch milliseconds */
+  readonly at: number;
+  /** type of the event, `timer NAME`, or `outcome of EFFECT: KIND` */
+  readonly input: string;
+  readonly from?: string;
+  /** `applied`, `stashed`, `ignored`, `refused`, `crashed`, and others */
+  readonly result: string;
+  readonly why?: string;
+  /** state value before the turn; absent if it is not known */
+  readonly before?: unknown;
+  /** state value after the turn; absent if the turn did not change the actor */
+  readonly state?: unknown;
+  /**
+   * state values that the machine passed through, one for each transition taken, in order; absent
+   * if they are not known
+   */
+  readonly path?: readonly unknown[];
+  /** messages sent and entries appended */
+  readonly sent: readonly { readonly to: string; readonly type: string }[];
+  /** names of the effects that were requested, and of those that ended */
+  readonly opened: readonly string[];
+  readonly ended: readonly string[];
+};

@@ -1,0 +1,135 @@
+/**
+ * The actors of a running system as an operator sees them: lists, one actor, and its turns from now
+ * on. It reads committed rows and the journal; it activates no actor and writes nothing. An actor
+ * that no operator watches costs nothing.
+ */
+import { type Address, shardOf } from '../../protocols/address.ts';
+import type {
+  ActorEffect,
+  ActorSummary,
+  ActorTurn,
+  ActorView,
+  StashedMessage,
+} from '../../protocols/actor-view.ts';
+import { decode } from '../../protocols/codec.ts';
+import { defined } from '../../protocols/defined.ts';
+import type { Registry } from '../actor/registry.ts';
+import type { Hosting } from '../hosting.ts';
+import type { Log } from '../log/log.ts';
+import { type ActorRow, decodeActorRow } from '../shard/turn/actor-row.ts';
+import { TABLE } from '../shard/commit/fold.ts';
+import { decodeIntent } from '../shard/turn/intents.ts';
+import { type Stashed, stashKey } from '../shard/turn/stash.ts';
+import type { ReadableState } from '../state/checked-reads.ts';
+import { compareUtf8 } from '../state/row.ts';
+import { load } from '../statechart/host.ts';
+import type { Actors } from '../system.ts';
+import { turnsOf } from './actor-turns.ts';
+
+export type LiveActorsOptions = {
+  readonly log: Log;
+  readonly state: ReadableState;
+  readonly registry: Registry;
+  readonly env: string;
+  readonly shards: number;
+  readonly hosting: () => Pick<Hosting, 'catchesUp' | 'readsAll' | 'statusOf'>;
+};
+
+const LIST_MAX = 1_000;
+const STASH_MAX = 100;
+const EFFECTS_MAX = 1_000;
+/** Greater than every character a key may hold. */
+const AFTER_ALL = '\u{10FFFF}';
+
+export class LiveActors implements Actors {
+  readonly #o: LiveActorsOptions;
+
+  constructor(options: LiveActorsOptions) {
+    this.#o = options;
+  }
+
+  readonly list: Actors['list'] = async (tenant, { type, after, limit = LIST_MAX } = {}) => {
+    const { state, shards, hosting } = this.#o;
+    await hosting().readsAll();
+    const prefix = type === undefined ? `${tenant}/` : `${tenant}/${type}/`;
+    const from = after === undefined || after < prefix ? prefix : `${after}\0`;
+    const range = { from, to: `${prefix}${AFTER_ALL}`, limit };
+    return Array.from({ length: shards }, (_, shard) => state.range(shard, TABLE.actor, range))
+      .flat()
+      .toSorted((a, b) => compareUtf8(a.key, b.key))
+      .slice(0, limit)
+      .map(({ key, value }) => summaryOf(key, decodeActorRow(value)));
+  };
+
+  readonly get: Actors['get'] = async (actor, { context = false } = {}) => {
+    const { state, shards, hosting } = this.#o;
+    const shard = shardOf(actor, shards);
+    await hosting().catchesUp(shard);
+    const bytes = state.get(shard, TABLE.actor, actor);
+    if (!bytes) return undefined;
+    const row = decodeActorRow(bytes);
+    const { effects: _, timers: __, stashed: ___, ...summary } = summaryOf(actor, row);
+    const view: ActorView = {
+      ...summary,
+      ...defined({ why: row.why?.message, supervisor: row.supervisor }),
+      accepts: this.#acceptedBy(row),
+      effects: this.#effectsOf(shard, actor),
+      timers: openTimers(row).map(({ event, due }) => ({ event: event.type, due })),
+      stash: this.#stashOf(shard, actor, row),
+      shardLag: hosting().statusOf(shard)?.lag ?? 0,
+      ...(context ? { context: row.row.snap.c } : {}),
+    };
+    return view;
+  };
+
+  readonly turns: Actors['turns'] = async (actor, signal): Promise<AsyncIterable<ActorTurn>> => {
+    const { hosting, shards } = this.#o;
+    const shard = shardOf(actor, shards);
+    await hosting().catchesUp(shard);
+    return turnsOf(actor, { ...this.#o, shard }, signal);
+  };
+
+  /** The types of all messages that a state of the present configuration handles. */
+  #acceptedBy({ machine, status, row }: ActorRow): readonly string[] {
+    const definition = this.#o.registry.exact(machine);
+    if (!definition || status !== 'active' || row.snap.s !== 'active') return [];
+    const { _nodes: nodes } = load(definition.machine, row).snapshot;
+    const types = nodes.flatMap(({ ownEvents }) => ownEvents);
+    return [...new Set(types)].filter((type) => !type.startsWith('xstate.')).toSorted();
+  }
+
+  #effectsOf(shard: number, actor: Address): readonly ActorEffect[] {
+    const range = { from: `${actor}|`, to: `${actor}|${AFTER_ALL}`, limit: EFFECTS_MAX };
+    return this.#o.state.range(shard, TABLE.intent, range).map(({ value }) => {
+      const { src: effect, state, attempt, at: since } = decodeIntent(value);
+      return { effect, state, attempt, since };
+    });
+  }
+
+  #stashOf(shard: number, actor: Address, row: ActorRow): readonly StashedMessage[] {
+    const range = {
+      from: stashKey(actor, row.stashFirst),
+      to: stashKey(actor, row.stashEnd),
+      limit: STASH_MAX,
+    };
+    return this.#o.state.range(shard, TABLE.stash, range).map(({ value }) => {
+      const stashed = decode<Stashed>(value);
+      if (stashed.kind === 'cause') return { type: stashed.event.type };
+      const { event, from, principal } = stashed.item;
+      return { type: event.type, ...defined({ from: from ?? principal?.sub }) };
+    });
+  }
+}
+
+const summaryOf = (actor: string, { machine, status, row, ...stash }: ActorRow): ActorSummary => ({
+  actor,
+  machine,
+  status: status === 'active' && row.snap.s !== 'active' ? row.snap.s : status,
+  state: row.snap.v,
+  effects: Object.values(row.jobs).filter(({ settled }) => !settled).length,
+  timers: openTimers({ row }).length,
+  stashed: stash.stashEnd - stash.stashFirst,
+});
+
+const openTimers = ({ row }: Pick<ActorRow, 'row'>) =>
+  Object.values(row.timers).filter(({ fired }) => !fired);
