@@ -3,6 +3,7 @@
  * it runs, so that `troupe --help` and each command load nothing of the other commands.
  */
 import { Argument, Command, Option } from 'commander';
+import { addInspect } from './actors/actors-commands.ts';
 import type { AgentOptions } from './chat/agent.ts';
 import { addAgentPrompt, addAgentWorkspace } from './agents/agent-prompt-command.ts';
 import { addAgentsCommands } from './agents/agents-commands.ts';
@@ -84,6 +85,7 @@ export async function buildProgram(finish: Finish, args: readonly string[]): Pro
     addConformance,
     addSdkCommand,
     addCharts,
+    addInspect,
     addConfig,
     addDoctor,
   ];

@@ -23,6 +23,8 @@ import { envelopeRoutes } from '../channels/http/envelopes.ts';
 import { EventStreams } from '../channels/http/event-streams.ts';
 import { evidenceRoutes } from '../channels/http/evidence.ts';
 import { functionRoutes } from '../channels/http/functions.ts';
+import { openInspection } from '../channels/inspection/open-inspection.ts';
+import type { OpenInspection } from '../channels/gateway/transport/inspection-sockets.ts';
 import { jwksRoutes } from '../channels/http/jwks.ts';
 import { metricsRoutes } from '../channels/http/metrics.ts';
 import { operationRoutes } from '../channels/http/operation-routes.ts';
@@ -49,6 +51,7 @@ export type A2a = {
   readonly identity: Identity;
   readonly offers: Offers;
   readonly routes: readonly Route[];
+  readonly inspect: OpenInspection;
   /** Ends every wait and stream; accepted work continues. */
   close(): Promise<void>;
 };
@@ -111,8 +114,26 @@ export function openA2a(parts: Parts, transports: readonly Transport[]): A2a {
     return trails.close();
   };
   registration.registerWith(DEFAULT_TENANT);
-  return { edge, identity, offers, routes, close };
+  const inspect = inspectionBy(parts, operator);
+  return { edge, identity, offers, routes, inspect, close };
 }
+
+/** Charts are exported when they are first inspected. */
+const inspectionBy = (
+  { system, processServices }: Pick<Parts, 'system' | 'processServices'>,
+  operator: Operator,
+): OpenInspection => {
+  const { services, options } = processServices;
+  return async (request, signal) => {
+    const { exportBare } = await import('../runtime/statechart/export.ts');
+    const chartOf = (name: string) => {
+      const found = options.actors.find((actor) => actor.name === name);
+      return found && exportBare(found.machine);
+    };
+    const maskSecrets = (text: string) => services.secrets.text(text);
+    return openInspection({ system, chartOf, maskSecrets, operator })(request, signal);
+  };
+};
 
 /** Changes by operators over HTTP are recorded in the audit of their tenant. */
 const openTrails = ({

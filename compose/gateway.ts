@@ -10,8 +10,7 @@ import { bindHost, type Config, defaultAgent } from '../runtime/config/index.ts'
 import { type System, systemClock } from '../runtime/index.ts';
 import type { Payloads } from '../channels/gateway/devices/node-payloads.ts';
 import { whoisByTailscale } from '../channels/gateway/auth/tailscale.ts';
-import type { Route } from '../channels/http/route.ts';
-import { openA2a } from './a2a.ts';
+import { type A2a, openA2a } from './a2a.ts';
 import { type ProcessServices, partsFor } from './process-services.ts';
 import { gatewayAuth } from './gateway-auth.ts';
 import { messageHooks, withGatewayHooks } from './hooks.ts';
@@ -30,8 +29,8 @@ export async function openGateway(
   cluster?: ClusterBroker,
 ): Promise<Gateway> {
   processServices.metrics.watch(system, cluster?.node);
-  const open = async (routes: readonly Route[]): Promise<Gateway> => {
-    let gateway = await listen(config, system, processServices, routes, payloadFiles(tasks));
+  const open = async (entry: Pick<A2a, 'routes'> & Partial<A2a>): Promise<Gateway> => {
+    let gateway = await listen(config, system, processServices, entry, payloadFiles(tasks));
     for (const [tenant, { services }] of [
       [DEFAULT_TENANT, processServices] as const,
       ...processServices.tenants,
@@ -40,11 +39,11 @@ export async function openGateway(
         gateway = await withGatewayHooks(services.hooks, tenant, gateway);
     return publishedBy(config.gateway.tailscale, gateway, processServices.log);
   };
-  if (!config.a2a.enabled) return open([]);
+  if (!config.a2a.enabled) return open({ routes: [] });
   const transports = cluster ? TRANSPORTS : (['http'] as const);
   const a2a = openA2a({ config, system, processServices, tasks }, transports);
   try {
-    const gateway = await open(a2a.routes);
+    const gateway = await open(a2a);
     tasks.onListen(gateway.url);
     const { edge } = a2a;
     const nats =
@@ -70,13 +69,14 @@ function listen(
   config: Config,
   system: System,
   processServices: GatewayServices,
-  routes: readonly Route[],
+  { routes, inspect }: Pick<A2a, 'routes'> & Partial<A2a>,
   payloads: Payloads,
 ): Promise<Gateway> {
   const home = faceOf(processServices, DEFAULT_TENANT);
   return startGateway({
     payloads,
     routes,
+    ...defined({ inspect }),
     system,
     port: config.gateway.port,
     host: bindHost(config),

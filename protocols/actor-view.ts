@@ -62,6 +62,8 @@ export type ActorTurn = {
   readonly at: number;
   /** type of the event, `timer NAME`, or `outcome of EFFECT: KIND` */
   readonly input: string;
+  /** type of the event as the machine received it; absent if it is not known */
+  readonly event?: string;
   readonly from?: string;
   /** `applied`, `stashed`, `ignored`, `refused`, `crashed`, and others */
   readonly result: string;
@@ -70,6 +72,8 @@ export type ActorTurn = {
   readonly before?: unknown;
   /** state value after the turn; absent if the turn did not change the actor */
   readonly state?: unknown;
+  /** status of the machine after the turn, as `active` or `done`; absent if it is not known */
+  readonly status?: string;
   /**
    * state values that the machine passed through, one for each transition taken, in order; absent
    * if they are not known

@@ -18,6 +18,7 @@ import { TenantGateways } from './tenant/tenant-gateways.ts';
 import { httpListener } from './http.ts';
 import type { GatewayOptions } from './options.ts';
 import { AddressList } from './auth/client-address.ts';
+import { INSPECTION_PATH, InspectionSockets } from './transport/inspection-sockets.ts';
 import { SocketServer } from './transport/socket-server.ts';
 import { tickEvery } from './transport/ticks.ts';
 import { readPage } from './web-page.ts';
@@ -62,7 +63,17 @@ export const startGateway = async (options: GatewayOptions): Promise<Gateway> =>
     SERVER_OPTIONS,
     httpListener({ system, clock, page, routes, authMode: auth.mode, guesses, proxies }),
   );
-  http.on('upgrade', (request, socket, head) => sockets.upgrade(request, socket as Socket, head));
+  const inspections = new InspectionSockets({
+    open: options.inspect,
+    authMode: auth.mode,
+    guesses,
+    proxies,
+  });
+  http.on('upgrade', (request, socket, head) => {
+    const path = (request.url ?? '/').split(/[?#]/, 1)[0];
+    if (path === INSPECTION_PATH) void inspections.upgrade(request, socket as Socket, head);
+    else sockets.upgrade(request, socket as Socket, head);
+  });
   const port = await listen(http, options);
   const stopTicks = tickEvery(TICK_INTERVAL_MS, clock, () => tenants.connections());
   log.info({ port, host: options.host, auth: auth.mode }, 'gateway: listening');
@@ -75,6 +86,7 @@ export const startGateway = async (options: GatewayOptions): Promise<Gateway> =>
     const head = eventHead('shutdown', payload);
     for (const connection of tenants.connections()) connection.event(head);
     // Connections close first, because open tenants publish their ends.
+    inspections.close();
     await sockets.close(reason);
     await tenants.close();
     await stopped;

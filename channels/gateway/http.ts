@@ -65,7 +65,10 @@ const refuseUnknown = (
 const isRead = ({ method }: IncomingMessage): boolean => method === 'GET' || method === 'HEAD';
 
 /** Why mode `none` refuses a request; undefined when it comes directly from this machine. */
-const directnessFault = (request: IncomingMessage, proxies: AddressList): string | undefined => {
+export const directnessFault = (
+  request: IncomingMessage,
+  proxies: AddressList,
+): string | undefined => {
   const remote = remoteOf(request, proxies);
   const fault = whyNotDirect(remote);
   if (fault !== undefined) return onlyDirect(fault);

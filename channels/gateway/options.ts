@@ -10,6 +10,7 @@ import type { Logger } from './log.ts';
 import type { BlockSettings } from './streams/run-blocks.ts';
 import type { AgentNames } from './sessions/session-key.ts';
 import type { Whois } from './auth/tailscale.ts';
+import type { OpenInspection } from './transport/inspection-sockets.ts';
 import type { Tenancy } from '../tenancy.ts';
 import type { Setup } from './setup.ts';
 
@@ -42,6 +43,8 @@ export type GatewayOptions = TenantOptions & {
   readonly webRoot?: string;
   /** plain HTTP routes in addition to the page */
   readonly routes?: readonly Route[];
+  /** serves Stately's inspector; without it nothing can be inspected */
+  readonly inspect?: OpenInspection;
   /** the options of another tenant; default: those of `tenant` */
   readonly ofTenant?: (tenant: string) => TenantOptions;
   /** maps clients to tenants; default: all clients belong to `tenant` */

@@ -1,4 +1,4 @@
-/** Commands about actors that are more than one operation. */
+/** Commands about actors that are not operations. */
 import type { Command } from 'commander';
 import {
   examples,
@@ -10,6 +10,7 @@ import {
   withNats,
   withTenant,
 } from '../command-parts.ts';
+import type { InspectOptions } from './inspect.ts';
 import type { StoredOptions } from './stored.ts';
 import type { WatchOptions } from './watch.ts';
 
@@ -38,5 +39,23 @@ export function addActorCommands(actors: Command, finish: Finish): void {
     )
     .action(async (address: string | undefined, options: StoredOptions) => {
       finish(await (await import('./stored.ts')).stored(address, options));
+    });
+}
+
+export function addInspect(program: Command, finish: Finish): void {
+  withTenant(withJson(withClient(program.command('inspect'))))
+    .argument('<address...>', 'tenant/type/key; parents before their children')
+    .option('--context', 'with the contexts of their machines; known secrets are masked')
+    .option('--to <url>', 'send to an inspector at this WebSocket URL instead')
+    .description("print the URL at which Stately's inspector receives actors live")
+    .addHelpText(
+      'after',
+      examples(
+        'troupe inspect default/session/agent:main:main',
+        'troupe inspect default/session/agent:main:main --to ws://localhost:8080',
+      ),
+    )
+    .action(async (addresses: string[], options: InspectOptions) => {
+      finish(await (await import('./inspect.ts')).inspect(addresses, options));
     });
 }

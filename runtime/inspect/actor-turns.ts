@@ -114,6 +114,7 @@ class TurnReader {
       turn: turn.turnNo,
       at,
       ...input,
+      ...defined({ event: cause?.type }),
       result: turn.result,
       ...defined({ why: turn.why }),
       ...this.#statesOf(turn, cause),
@@ -151,6 +152,7 @@ class TurnReader {
     return defined({
       before: isBefore ? known?.state : undefined,
       state: after,
+      status: row?.row.snap.s,
       path: fits ? taken?.map(({ value }): unknown => value) : undefined,
     });
   }

@@ -20,6 +20,12 @@ export { exportMermaid } from './mermaid.ts';
 export const exportJson = (machine: AnyStateMachine): string =>
   `${JSON.stringify(toJson(configOf(machine)), null, 2)}\n`;
 
+/** The same with names only: without the source of any function. For pictures. */
+export const exportBare = (machine: AnyStateMachine): string =>
+  JSON.stringify(toJson(configOf(machine)), (_, value: unknown) =>
+    isTable(value) && '$expr' in value ? undefined : value,
+  );
+
 /**
  * The machine as one TypeScript module that exports `name`: `setup({...}).createMachine({...})`, a
  * literal without spread or computed key. Effects are placeholders and host actions do nothing in
