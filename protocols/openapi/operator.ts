@@ -1,11 +1,35 @@
 /** The paths for operators: people who look after a cell, and their tools. */
 import type { Schema } from './documents.ts';
-import { answered, job, listOf, object, operation, row, text } from './operation.ts';
+import {
+  answered,
+  job,
+  listOf,
+  object,
+  operation,
+  pathParameter,
+  row,
+  tenant,
+  text,
+} from './operation.ts';
 
 /** Nothing else is refused to everybody. */
 const NO_HTTP = { '4XX': { description: 'The request is not valid HTTP' } };
 export const operatorPaths = (): Schema => ({
   ...jwksPaths(),
+  '/v1/actors/{actor}/turns': {
+    get: job({
+      id: 'followActor',
+      summary: 'The turns of an actor from now on',
+      parameters: [pathParameter('actor', 'Address: tenant/type/key'), tenant],
+      answers: {
+        200: {
+          description: 'Server-sent events `turn` without an end; `data` is one committed turn',
+          content: { 'text/event-stream': { schema: { type: 'object' } } },
+        },
+      },
+      errors: ['INVALID_ARGUMENT', 'NOT_FOUND'],
+    }),
+  },
   '/metrics': {
     get: job({
       id: 'getMetrics',

@@ -132,7 +132,7 @@ async function openCluster() {
   for (const worker of workers) await ready(worker);
   const { url } = await ready(gateway);
   const list = async (type: string) => {
-    const listed = await runProgram(['actors', 'list', '--type', type, '--json'], options);
+    const listed = await runProgram(['actors', 'stored', '--type', type, '--json'], options);
     return JSON.parse(listed.stdout) as unknown[];
   };
   return { workers, gateway: new Gateway(new URL(url!).origin), list };
