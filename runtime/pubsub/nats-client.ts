@@ -2,7 +2,7 @@
  * NatsClient: the other side of the public subjects: a program outside, as the conformance suite
  * plays it.
  */
-import { headers as newHeaders, type NatsConnection } from '@nats-io/transport-node';
+import { errors, headers as newHeaders, type NatsConnection } from '@nats-io/transport-node';
 import { TroupeError } from '../../protocols/errors.ts';
 import { connectNats, type NatsOptions } from '../cluster/nats-connection.ts';
 
@@ -44,8 +44,7 @@ export class NatsClient {
       const entries = names.map((name) => [name.toLowerCase(), reply.headers?.get(name) ?? '']);
       return { bytes: reply.data, headers: Object.fromEntries(entries) as Headers };
     } catch (cause) {
-      const noResponders = cause instanceof Error && cause.name === 'NoRespondersError';
-      if (noResponders)
+      if (cause instanceof errors.RequestError && cause.isNoResponders())
         throw new TroupeError('UNAVAILABLE', `no subscriber listens on ${subject}`, { cause });
       const message = `no answer on ${subject} within ${timeoutMs} ms`;
       throw new TroupeError('DEADLINE_EXCEEDED', message, { cause });
