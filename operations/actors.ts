@@ -14,7 +14,12 @@ const list = defineOperation({
   scope: 'tenant',
   summary: 'List actors with their states, by address',
   params: Type.Object({
-    type: Type.Optional(Type.String({ description: 'Only actors of this type' })),
+    type: Type.Optional(
+      Type.String({
+        pattern: '^[a-z0-9][a-z0-9_-]{0,62}$',
+        description: 'Only actors of this type',
+      }),
+    ),
     after: Type.Optional(Type.String({ description: 'Only actors after this address' })),
     limit: Type.Optional(
       Type.Integer({
@@ -38,6 +43,7 @@ const list = defineOperation({
     print: ({ actors }) => listText(actors),
   },
   async run({ system, tenant }, options) {
+    if (options.after !== undefined) actorOf(tenant, options.after);
     return { actors: [...(await system.actors.list(tenant, options))] };
   },
 });

@@ -21,8 +21,8 @@ export type Inspected = {
   readonly context: boolean;
 };
 
-/** Frames that wait for a client that does not read; then the stream ends. */
-const WAITING_MAX = 10_000;
+/** Characters of frames that wait for a client that does not read; then the stream ends. */
+const WAITING_CHARACTERS_MAX = 32 * 2 ** 20;
 
 /**
  * The frames as JSON texts, until `signal` is aborted or the client is too slow.
@@ -35,9 +35,14 @@ export async function* inspectionFrames(
 ): AsyncGenerator<string> {
   const rootId = actors[0] ?? '';
   const waiting: string[] = [];
+  let characters = 0;
   let wake = (): void => {};
   const push = (frames: readonly object[]): void => {
-    for (const frame of frames) waiting.push(parts.maskSecrets(JSON.stringify(frame)));
+    for (const frame of frames) {
+      const text = parts.maskSecrets(JSON.stringify(frame));
+      waiting.push(text);
+      characters += text.length;
+    }
     wake();
   };
   const ends = actors.map(async (actor) => {
@@ -62,10 +67,12 @@ export async function* inspectionFrames(
     });
   for (;;) {
     const next = waiting.shift();
-    if (next !== undefined) yield next;
-    else if (isOver) break;
+    if (next !== undefined) {
+      characters -= next.length;
+      yield next;
+    } else if (isOver) break;
     else await new Promise<void>((resolve) => (wake = resolve));
-    if (waiting.length > WAITING_MAX || signal.aborted) break;
+    if (characters > WAITING_CHARACTERS_MAX || signal.aborted) break;
   }
   if (failure !== undefined) throw failure;
 }

@@ -47,6 +47,10 @@ it('lists actors by address, in pages and by type', async () => {
   const after = encodeURIComponent(names[0]!);
   const page = await get<{ actors: ActorSummary[] }>(troupe, `/v1/actors?after=${after}&limit=2`);
   expect(page.body.actors.map(({ actor }) => actor)).toEqual(names.slice(1, 3));
+  const last = encodeURIComponent('default/zzz/zzz');
+  expect(await get(troupe, `/v1/actors?after=${last}`)).toMatchObject({ body: { actors: [] } });
+  for (const query of [`type=${'x'.repeat(5_000)}`, `after=${'x'.repeat(5_000)}`, 'type=A%00'])
+    expect(await get(troupe, `/v1/actors?${query}`)).toMatchObject({ status: 400 });
 });
 
 it('streams the turns of a session with its transitions, from its first message on', async () => {
