@@ -51,20 +51,22 @@ export async function* inspectionFrames(
     const turns = await parts.system.actors.turns(actor, signal);
     return { source, turns };
   });
+  let failure: unknown;
+  let isOver = false;
   const running: Promise<void>[] = [];
   for (const { source, turns } of await Promise.all(ends)) {
     const inspector = new ActorInspector(parts, source);
     push(await inspector.first());
-    running.push(follow(inspector, turns, push));
+    running.push(
+      follow(inspector, turns, push).catch((error: unknown) => {
+        failure = error;
+      }),
+    );
   }
-  let failure: unknown;
-  let isOver = false;
-  void Promise.all(running)
-    .catch((error: unknown) => (failure = error))
-    .then(() => {
-      isOver = true;
-      wake();
-    });
+  void Promise.all(running).then(() => {
+    isOver = true;
+    wake();
+  });
   for (;;) {
     const next = waiting.shift();
     if (next !== undefined) {

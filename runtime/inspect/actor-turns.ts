@@ -9,7 +9,7 @@ import { decode } from '../../protocols/codec.ts';
 import { defined } from '../../protocols/defined.ts';
 import { journalSubject, mailboxSubject } from '../../protocols/subjects.ts';
 import type { Registry } from '../actor/registry.ts';
-import type { Log } from '../log/log.ts';
+import type { Follow, Log, Position } from '../log/log.ts';
 import { type ActorRow, decodeActorRow } from '../shard/turn/actor-row.ts';
 import { TABLE } from '../shard/commit/fold.ts';
 import { decodeIntent } from '../shard/turn/intents.ts';
@@ -40,23 +40,33 @@ type TurnSource = {
 };
 
 /**
- * Every turn of the actor from now on, until `signal` is aborted.
+ * Every turn of the actor that is committed after this promise has resolved, until `signal` is
+ * aborted.
  * @throws TroupeError when the journal of the shard cannot be read
  */
-export async function* turnsOf(
+export async function turnsOf(
   actor: Address,
   source: TurnSource,
   signal: AbortSignal,
-): AsyncGenerator<ActorTurn> {
+): Promise<AsyncIterable<ActorTurn>> {
   const { log, env, shard } = source;
   const journal = journalSubject(env, shard);
-  let before = await log.last(journal);
+  const last = await log.last(journal);
   const reader = new TurnReader(actor, source);
-  const follow = log.follow(journal, before + 1);
-  const close = () => follow.close();
-  signal.addEventListener('abort', close);
+  const follow = log.follow(journal, last + 1);
+  // Also a stream that is never read ends with the signal.
+  if (signal.aborted) follow.close();
+  else signal.addEventListener('abort', () => follow.close(), { once: true });
+  return turnsIn(follow, last, reader);
+}
+
+async function* turnsIn(
+  follow: Follow,
+  last: Position,
+  reader: TurnReader,
+): AsyncGenerator<ActorTurn> {
   try {
-    while (!signal.aborted) {
+    for (let before = last; ; ) {
       const entries = await follow.next();
       if (entries.length === 0) return;
       for (const { position, bytes } of entries) {
@@ -67,8 +77,7 @@ export async function* turnsOf(
       }
     }
   } finally {
-    signal.removeEventListener('abort', close);
-    close();
+    follow.close();
   }
 }
 

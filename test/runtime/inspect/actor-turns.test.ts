@@ -75,10 +75,12 @@ it('shows messages, those that waited, outcomes and timers, with the transitions
 
   const shown: ActorTurn[] = [];
   const turns = await system.actors.turns(lamp, ended.signal);
+  await system.tell(lamp, { type: 'press' }, ada);
+  // Committed before the stream is read: it is in it.
+  await eventually(() => expect(system.inspect(lamp)?.value).toBe('warming'));
   const watching = (async () => {
     for await (const turn of turns) shown.push(turn);
   })();
-  await system.tell(lamp, { type: 'press' }, ada);
   await system.tell(lamp, { type: 'ring' }, ada);
   await eventually(() => expect(shown.at(-1)?.result).toBe('stashed'));
   warm();
