@@ -19,8 +19,8 @@ const MODEL_MS = 1_000;
 const OFFLINE = { message: '[[words:4]] [[pace:4]]' };
 const BY_SDK = { message: 'say something', model: 'served/model' };
 const RUNS_AT_ONCE = 100;
-/** After which an idle program has collected its garbage: two checks of five seconds. */
-const IDLE_MS = 12_000;
+/** After which an idle program has collected its garbage: three checks of five seconds. */
+const IDLE_MS = 18_000;
 
 export const crowd = defineScenario({
   name: 'crowd',

@@ -118,19 +118,25 @@ export function openA2a(parts: Parts, transports: readonly Transport[]): A2a {
   return { edge, identity, offers, routes, inspect, close };
 }
 
+/** Replaces the secrets of all tenants. */
+const maskOf =
+  ({ services }: Pick<ProcessServices, 'services'>) =>
+  (text: string): string =>
+    services.secrets.text(text);
+
 /** Charts are exported when they are first inspected. */
 const inspectionBy = (
   { system, processServices }: Pick<Parts, 'system' | 'processServices'>,
   operator: Operator,
 ): OpenInspection => {
-  const { services, options } = processServices;
+  const { options } = processServices;
   return async (request, signal) => {
     const { exportBare } = await import('../runtime/statechart/export.ts');
     const chartOf = (name: string) => {
       const found = options.actors.find((actor) => actor.name === name);
       return found && exportBare(found.machine);
     };
-    const maskSecrets = (text: string) => services.secrets.text(text);
+    const maskSecrets = maskOf(processServices);
     return openInspection({ system, chartOf, maskSecrets, operator })(request, signal);
   };
 };
@@ -216,12 +222,16 @@ function streamingRoutes({
   reader,
   system,
   operator,
-}: Pick<Served, 'edge' | 'identity' | 'reader' | 'system' | 'operator'>): readonly Route[] {
+  processServices,
+}: Pick<
+  Served,
+  'edge' | 'identity' | 'reader' | 'system' | 'operator' | 'processServices'
+>): readonly Route[] {
   const streams = new EventStreams();
   return [
     ...taskRoutes({ edge, identity, streams }),
     ...announcementRoutes({ system, identity: reader, streams, clock: systemClock }),
-    ...actorTurnRoutes({ system, operator, streams }),
+    ...actorTurnRoutes({ system, operator, streams, maskSecrets: maskOf(processServices) }),
   ];
 }
 
@@ -276,7 +286,7 @@ const operatorRoutes = ({
       metrics,
       now,
       models,
-      maskSecrets: (text) => processServices.services.secrets.text(text),
+      maskSecrets: maskOf(processServices),
       operator,
       installation,
     }),

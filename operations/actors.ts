@@ -4,6 +4,7 @@ import type { ActorSummary, ActorView } from '../protocols/actor-view.ts';
 import { type Address, isAddress, parseAddress } from '../protocols/address.ts';
 import { TroupeError } from '../protocols/errors.ts';
 import { plainText } from '../protocols/plain-text.ts';
+import { masked } from './masked.ts';
 import { defineOperation, ObjectOf, type Resource } from './operation.ts';
 import { ago, table } from './text.ts';
 
@@ -94,7 +95,7 @@ const show = defineOperation({
   async run({ system, tenant, maskSecrets }, { actor, context = false }) {
     const found = await system.actors.get(actorOf(tenant, actor), { context });
     if (!found) throw new TroupeError('NOT_FOUND', `actor ${actor} does not exist`);
-    return context ? { ...found, context: masked(found.context, maskSecrets) } : found;
+    return masked(found, maskSecrets);
   },
 });
 
@@ -111,9 +112,6 @@ export function actorOf(tenant: string, text: string): Address {
     `actor ${text} is not of the tenant ${tenant}: name its tenant`,
   );
 }
-
-const masked = (value: unknown, mask: (text: string) => string): unknown =>
-  value === undefined ? value : (JSON.parse(mask(JSON.stringify(value))) as unknown);
 
 function viewText(view: ActorView, now: number): string {
   const { actor, machine, status, why, supervisor, state, accepts, shardLag, context } = view;

@@ -72,6 +72,8 @@ export type ActorTurn = {
   readonly before?: unknown;
   /** state value after the turn; absent if the turn did not change the actor */
   readonly state?: unknown;
+  /** context after the turn, only when requested and if the turn wrote the actor's row */
+  readonly context?: unknown;
   /** status of the machine after the turn, as `active` or `done`; absent if it is not known */
   readonly status?: string;
   /**

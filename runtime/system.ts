@@ -230,10 +230,14 @@ export interface Actors {
   get(actor: Address, options?: { readonly context?: boolean }): Promise<ActorView | undefined>;
   /**
    * Every turn of the actor that is committed after this promise has resolved, until `signal` is
-   * aborted; also of an actor that does not exist yet.
+   * aborted; also of an actor that does not exist yet. `context`: with contexts.
    * @throws TroupeError UNAVAILABLE when the journal of its shard cannot be read
    */
-  turns(actor: Address, signal: AbortSignal): Promise<AsyncIterable<ActorTurn>>;
+  turns(
+    actor: Address,
+    signal: AbortSignal,
+    options?: { readonly context?: boolean },
+  ): Promise<AsyncIterable<ActorTurn>>;
 }
 
 export type UnknownEffect = {

@@ -3,6 +3,7 @@
  * operators. Nothing is resumed: a client that reconnects sees what happens from then on.
  */
 import { actorOf } from '../../operations/actors.ts';
+import { masked } from '../../operations/masked.ts';
 import type { ActorTurn } from '../../protocols/actor-view.ts';
 import { DEFAULT_TENANT } from '../../protocols/address.ts';
 import type { System } from '../../runtime/index.ts';
@@ -16,12 +17,15 @@ export type ActorTurnRoutesOptions = {
     request: RouteRequest,
   ) => Promise<{ readonly sub: string; readonly tenant?: string }>;
   readonly streams: EventStreams;
+  /** replaces every secret that the installation knows */
+  readonly maskSecrets: (text: string) => string;
 };
 
 export const actorTurnRoutes = ({
   system,
   operator,
   streams,
+  maskSecrets,
 }: ActorTurnRoutesOptions): readonly Route[] => [
   {
     method: 'GET',
@@ -33,11 +37,14 @@ export const actorTurnRoutes = ({
       const actor = actorOf(tenant, params['actor'] ?? '');
       // The stream begins when every later turn will be in it.
       const turns = await system.actors.turns(actor, signal);
-      await streams.send(incoming, `${tenant} ${sub}`, () => sent(turns));
+      await streams.send(incoming, `${tenant} ${sub}`, () => sent(turns, maskSecrets));
     },
   },
 ];
 
-async function* sent(turns: AsyncIterable<ActorTurn>): AsyncIterable<SentEvent> {
-  for await (const data of turns) yield { event: 'turn', id: data.turn, data };
+async function* sent(
+  turns: AsyncIterable<ActorTurn>,
+  mask: (text: string) => string,
+): AsyncIterable<SentEvent> {
+  for await (const turn of turns) yield { event: 'turn', id: turn.turn, data: masked(turn, mask) };
 }

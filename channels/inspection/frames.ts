@@ -3,6 +3,8 @@
  * then `@xstate.event` and `@xstate.snapshot` for each of its turns. Payloads of events are not
  * included; the context only on request, with the installation's secrets masked.
  */
+import { setMaxListeners } from 'node:events';
+import { maskedJson } from '../../operations/masked.ts';
 import type { ActorTurn, ActorView } from '../../protocols/actor-view.ts';
 import type { Address } from '../../protocols/address.ts';
 import type { System } from '../../runtime/index.ts';
@@ -33,58 +35,83 @@ export async function* inspectionFrames(
   { actors, context }: Inspected,
   signal: AbortSignal,
 ): AsyncGenerator<string> {
+  const waiting = new WaitingFrames(parts.maskSecrets, signal);
   const rootId = actors[0] ?? '';
-  const waiting: string[] = [];
-  let characters = 0;
-  let wake = (): void => {};
-  const push = (frames: readonly object[]): void => {
-    for (const frame of frames) {
-      const text = parts.maskSecrets(JSON.stringify(frame));
-      waiting.push(text);
-      characters += text.length;
-    }
-    wake();
-  };
-  const ends = actors.map(async (actor) => {
-    const source = { actor, rootId, parents: actors, context };
+  const begun = actors.map(async (actor) => {
+    const inspector = new ActorInspector(parts, { actor, rootId, parents: actors, context });
     // Begins to follow before it reads, so that no turn is missed.
-    const turns = await parts.system.actors.turns(actor, signal);
-    return { source, turns };
+    const turns = await parts.system.actors.turns(actor, waiting.signal, { context });
+    return { inspector, turns };
   });
-  let failure: unknown;
-  let isOver = false;
-  const running: Promise<void>[] = [];
-  for (const { source, turns } of await Promise.all(ends)) {
-    const inspector = new ActorInspector(parts, source);
-    push(await inspector.first());
-    running.push(
-      follow(inspector, turns, push).catch((error: unknown) => {
-        failure = error;
-      }),
-    );
+  try {
+    for (const { inspector, turns } of await Promise.all(begun)) {
+      waiting.push(await inspector.first());
+      void follow(inspector, turns, waiting).catch((error: unknown) => waiting.end(error));
+    }
+    yield* waiting.frames();
+  } finally {
+    waiting.end();
   }
-  void Promise.all(running).then(() => {
-    isOver = true;
-    wake();
-  });
-  for (;;) {
-    const next = waiting.shift();
-    if (next !== undefined) {
-      characters -= next.length;
-      yield next;
-    } else if (isOver) break;
-    else await new Promise<void>((resolve) => (wake = resolve));
-    if (characters > WAITING_CHARACTERS_MAX || signal.aborted) break;
+}
+
+/** Frames on their way to one client. */
+class WaitingFrames {
+  readonly #mask: (text: string) => string;
+  readonly #ended = new AbortController();
+  readonly #texts: string[] = [];
+  #characters = 0;
+  #failure: unknown;
+  #wake = (): void => {};
+
+  constructor(mask: (text: string) => string, signal: AbortSignal) {
+    this.#mask = mask;
+    setMaxListeners(0, this.#ended.signal);
+    if (signal.aborted) this.end();
+    else signal.addEventListener('abort', () => this.end(), { once: true });
   }
-  if (failure !== undefined) throw failure;
+
+  /** aborted when nothing is sent any more */
+  get signal(): AbortSignal {
+    return this.#ended.signal;
+  }
+
+  push(frames: readonly object[]): void {
+    for (const frame of frames) {
+      const text = maskedJson(frame, this.#mask);
+      this.#characters += text.length;
+      this.#texts.push(text);
+    }
+    if (this.#characters > WAITING_CHARACTERS_MAX) this.end();
+    this.#wake();
+  }
+
+  end(failure?: unknown): void {
+    this.#failure ??= failure;
+    this.#texts.length = 0;
+    this.#ended.abort();
+    this.#wake();
+  }
+
+  /** @throws what ended it */
+  async *frames(): AsyncGenerator<string> {
+    while (!this.signal.aborted) {
+      const next = this.#texts.shift();
+      if (next === undefined) await new Promise<void>((resolve) => (this.#wake = resolve));
+      else {
+        this.#characters -= next.length;
+        yield next;
+      }
+    }
+    if (this.#failure !== undefined) throw this.#failure;
+  }
 }
 
 async function follow(
   inspector: ActorInspector,
   turns: AsyncIterable<ActorTurn>,
-  push: (frames: readonly object[]) => void,
+  waiting: WaitingFrames,
 ): Promise<void> {
-  for await (const turn of turns) push(await inspector.framesOf(turn));
+  for await (const turn of turns) waiting.push(await inspector.framesOf(turn));
 }
 
 type Source = {
@@ -120,14 +147,17 @@ class ActorInspector {
   }
 
   async framesOf(turn: ActorTurn): Promise<readonly object[]> {
-    if (!this.#isAnnounced) return this.first();
+    const announced = this.#isAnnounced ? [] : await this.first();
     const event = { type: turn.event ?? turn.input };
     const sent = { type: '@xstate.event', ...this.#head(turn.at), event, sourceId: turn.from };
-    if (turn.state === undefined) return [sent];
-    const view = this.#source.context ? await this.#view() : undefined;
-    const { status = 'active', state: value } = turn;
-    const snapshot = { status, value, context: view?.context ?? {} };
-    return [sent, { type: '@xstate.snapshot', ...this.#head(turn.at), event, snapshot }];
+    if (turn.state === undefined) return [...announced, sent];
+    const { status = 'active', state: value, context = {} } = turn;
+    const snapshot = { status, value, context };
+    return [
+      ...announced,
+      sent,
+      { type: '@xstate.snapshot', ...this.#head(turn.at), event, snapshot },
+    ];
   }
 
   #view(): Promise<ActorView | undefined> {

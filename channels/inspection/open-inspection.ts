@@ -12,7 +12,7 @@ import { inspectionFrames, type InspectionParts } from './frames.ts';
 export type OpenInspectionOptions = InspectionParts & { readonly operator: Operator };
 
 /** Each is followed on its own. */
-const ACTORS_MAX = 100;
+const ACTORS_MAX = 20;
 
 export const openInspection =
   ({ operator, ...parts }: OpenInspectionOptions): OpenInspection =>
@@ -20,7 +20,8 @@ export const openInspection =
     const { tenant: own } = await operator({ request });
     const query = queryOf(request);
     const tenant = query.get('tenant') ?? own;
-    const actors = query.getAll('actor').map((text) => actorOf(tenant, text));
+    const named = new Set(query.getAll('actor'));
+    const actors = [...named].map((text) => actorOf(tenant, text));
     if (actors.length === 0 || actors.length > ACTORS_MAX)
       throw new TroupeError('INVALID_ARGUMENT', `name 1 to ${ACTORS_MAX} actors: ?actor=ADDRESS`);
     return inspectionFrames(parts, { actors, context: query.get('context') === 'true' }, signal);

@@ -18,6 +18,9 @@ export type InspectOptions = TenantClientOptions & {
   readonly to?: string;
 };
 
+/** For an inspector that does not read. */
+const BUFFERED_BYTES_MAX = 64 * 2 ** 20;
+
 export async function inspect(actors: readonly string[], options: InspectOptions): Promise<number> {
   const { tenant, to, json } = options;
   // Reports a missing gateway, a wrong token and an unknown actor before a URL is printed.
@@ -51,12 +54,14 @@ async function forward(from: string, to: string): Promise<number> {
   const inspector = new WebSocket(to);
   await opened(inspector, to);
   const source = new WebSocket(from);
-  const ended = Promise.race([
-    once(source, 'close'),
-    once(inspector, 'close'),
-    once(stopped, 'abort'),
-  ]);
-  source.on('message', (data: Buffer) => inspector.send(data.toString()));
+  const ended = new Promise<void>((resolve) => {
+    for (const socket of [source, inspector]) socket.once('close', () => resolve());
+    stopped.addEventListener('abort', () => resolve());
+  });
+  source.on('message', (data: Buffer) => {
+    if (inspector.bufferedAmount > BUFFERED_BYTES_MAX) inspector.terminate();
+    else inspector.send(data.toString());
+  });
   await opened(source, new URL(from).origin);
   process.stderr.write(`sending to ${to}; end with Ctrl-C\n`);
   await ended;

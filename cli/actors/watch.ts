@@ -26,7 +26,8 @@ export async function watch(actor: string, options: WatchOptions): Promise<numbe
 function lineOf(turn: ActorTurn): string {
   const { at, input, from, result, why, before, state, path = [], sent, opened, ended } = turn;
   const messages = sent.map(({ to, type }) => `${type} to ${to}`).join(', ');
-  const waits = result === 'stashed' ? `waits, because ${JSON.stringify(before)} defers it` : why;
+  const deferring = before === undefined ? 'its state' : JSON.stringify(before);
+  const waits = result === 'stashed' ? `waits, because ${deferring} defers it` : why;
   const states = path.length > 0 ? path : state === undefined ? [] : [state];
   const parts = [
     new Date(at).toISOString().slice(11, 23),

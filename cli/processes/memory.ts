@@ -22,6 +22,10 @@ const HEAP_GROWTH_PERCENT = 100;
 const CHECK_EVERY_MS = 5_000;
 /** A process that used less of its time for JavaScript since the last check is idle. */
 const IDLE_SHARE_MAX = 0.05;
+/** Checks in a row at which it is idle. */
+const IDLE_CHECKS = 2;
+/** A process with a little steady work is not paused more often. */
+const PAUSES_EVERY_MS = 60_000;
 /** Garbage below this size is not worth a pause. */
 const GARBAGE_BYTES_MIN = 24 * 2 ** 20;
 
@@ -48,13 +52,21 @@ export async function startSmall<T>(start: () => Promise<T>): Promise<T> {
 function collectWhenIdle(): void {
   let heap = heapBytes();
   let since = performance.eventLoopUtilization();
+  let idleChecks = 0;
+  let notBefore = 0;
   const check = async () => {
     const now = performance.eventLoopUtilization();
     const { utilization } = performance.eventLoopUtilization(now, since);
     since = now;
-    if (utilization > IDLE_SHARE_MAX || heapBytes() - heap < GARBAGE_BYTES_MIN) return;
+    idleChecks = utilization > IDLE_SHARE_MAX ? 0 : idleChecks + 1;
+    const bytes = heapBytes();
+    heap = Math.min(heap, bytes);
+    if (idleChecks < IDLE_CHECKS || performance.now() < notBefore) return;
+    if (bytes - heap < GARBAGE_BYTES_MIN) return;
+    notBefore = performance.now() + PAUSES_EVERY_MS;
     await collectAll();
     heap = heapBytes();
+    since = performance.eventLoopUtilization();
   };
   // A Node without the inspector keeps its garbage.
   const timer = setInterval(() => void check().catch(() => clearInterval(timer)), CHECK_EVERY_MS);
@@ -72,6 +84,9 @@ async function collectAll(): Promise<void> {
   const { Session } = await import('node:inspector/promises');
   const session = new Session();
   session.connect();
-  await session.post('HeapProfiler.collectGarbage');
-  session.disconnect();
+  try {
+    await session.post('HeapProfiler.collectGarbage');
+  } finally {
+    session.disconnect();
+  }
 }

@@ -37,6 +37,8 @@ type TurnSource = {
   readonly env: string;
   /** of the actor */
   readonly shard: number;
+  /** with contexts */
+  readonly context: boolean;
 };
 
 /**
@@ -119,6 +121,7 @@ class TurnReader {
   async #show(turn: Turn, at: number): Promise<ActorTurn> {
     const { cause, ...input } = await this.#inputOf(turn, at);
     const intents = turn.puts.filter(([table]) => table === TABLE.intent);
+    const isCurrent = this.#isCurrent;
     return {
       turn: turn.turnNo,
       at,
@@ -132,7 +135,8 @@ class TurnReader {
         type: event.type,
       })),
       opened: intents.flatMap(([, key, value]) =>
-        value && !this.#rows.has(key) ? [decodeIntent(value).src] : [],
+        // State may have had the effects of the first turn already.
+        value && (!isCurrent || !this.#rows.has(key)) ? [decodeIntent(value).src] : [],
       ),
       ended: intents.flatMap(([, key, value]) => {
         const intent = value === null ? this.#rows.get(key) : undefined;
@@ -153,15 +157,16 @@ class TurnReader {
       turn.result === 'applied' && known && cause ? this.#microsteps(known, cause) : undefined;
     const last = taken?.at(-1);
     const fits = last !== undefined && isSameState(last.value, after);
-    const isBefore = this.#isCurrent || fits || isNextOf(this.#row, row);
+    const isBefore = this.#isCurrent || fits || isNextOf(this.#row, row, turn);
     if (put) this.#takeRow(row);
     else if (turn.state !== undefined)
       this.#known = { machine: turn.machine, state: after, ...(fits ? { snapshot: last } : {}) };
-    this.#isCurrent = true;
+    if (put || turn.state !== undefined) this.#isCurrent = true;
     return defined({
       before: isBefore ? known?.state : undefined,
       state: after,
       status: row?.row.snap.s,
+      context: this.#o.context ? row?.row.snap.c : undefined,
       path: fits ? taken?.map(({ value }): unknown => value) : undefined,
     });
   }
@@ -254,11 +259,14 @@ type Known = {
   readonly snapshot?: AnyMachineSnapshot;
 };
 
-/** Whether the second row is the first one after at most one step. */
-const isNextOf = (known: ActorRow | undefined, row: ActorRow | undefined): boolean => {
+/** Whether the second row is the first one after this turn. */
+const isNextOf = (
+  known: ActorRow | undefined,
+  row: ActorRow | undefined,
+  { result }: Turn,
+): boolean => {
   if (!known || !row || known.life !== row.life) return false;
-  const steps = row.row.seq - known.row.seq;
-  return steps === 0 || steps === 1;
+  return row.row.seq - known.row.seq === (result === 'stashed' ? 0 : 1);
 };
 
 const isSameState = (one: unknown, other: unknown): boolean =>

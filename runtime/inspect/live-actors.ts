@@ -7,7 +7,6 @@ import { type Address, shardOf } from '../../protocols/address.ts';
 import type {
   ActorEffect,
   ActorSummary,
-  ActorTurn,
   ActorView,
   StashedMessage,
 } from '../../protocols/actor-view.ts';
@@ -82,11 +81,11 @@ export class LiveActors implements Actors {
     return view;
   };
 
-  readonly turns: Actors['turns'] = async (actor, signal): Promise<AsyncIterable<ActorTurn>> => {
+  readonly turns: Actors['turns'] = async (actor, signal, { context = false } = {}) => {
     const { hosting, shards } = this.#o;
     const shard = shardOf(actor, shards);
     await hosting().catchesUp(shard);
-    return turnsOf(actor, { ...this.#o, shard }, signal);
+    return turnsOf(actor, { ...this.#o, shard, context }, signal);
   };
 
   /** The types of all messages that a state of the present configuration handles. */

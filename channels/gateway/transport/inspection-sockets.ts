@@ -4,7 +4,8 @@
  *
  * Invariant: nothing is sent before the caller is known to be an operator.
  */
-import { type IncomingMessage, STATUS_CODES } from 'node:http';
+import { setMaxListeners } from 'node:events';
+import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { type WebSocket, WebSocketServer } from 'ws';
 import { errorData, ERRORS, TroupeError } from '../../../protocols/errors.ts';
@@ -14,6 +15,7 @@ import { accountOf, type AddressList, remoteOf } from '../auth/client-address.ts
 import { directnessFault } from '../http.ts';
 import { CLOSE_GRACE_MS } from '../limits.ts';
 import { CLOSE } from './connection.ts';
+import { refuseUpgrade } from './refuse-upgrade.ts';
 
 export const INSPECTION_PATH = '/v1/inspect';
 
@@ -33,7 +35,8 @@ export type InspectionSocketsOptions = {
   readonly proxies: AddressList;
 };
 
-const SOCKETS_MAX = 100;
+const SOCKETS_MAX = 50;
+const SEND_MS_MAX = 30_000;
 /** Of a frame that a client sends, though nothing is read. */
 const RECEIVED_BYTES_MAX = 1_024;
 /** RFC 6455: the server met an unexpected condition. */
@@ -41,7 +44,10 @@ const FAILED = 1011;
 
 export class InspectionSockets {
   readonly #o: InspectionSocketsOptions;
+  /** of admitted clients */
   readonly #open = new Set<AbortController>();
+  /** that are not admitted yet */
+  readonly #arriving = new Set<Socket>();
   readonly #server = new WebSocketServer({
     noServer: true,
     maxPayload: RECEIVED_BYTES_MAX,
@@ -56,25 +62,30 @@ export class InspectionSockets {
   /** For the HTTP server's `upgrade` event. */
   async upgrade(given: IncomingMessage, socket: Socket, head: Buffer): Promise<void> {
     const ended = new AbortController();
+    setMaxListeners(0, ended.signal);
     socket.on('error', () => {});
     socket.once('close', () => ended.abort());
-    this.#open.add(ended);
-    ended.signal.addEventListener('abort', () => this.#open.delete(ended));
+    this.#arriving.add(socket);
     try {
       const request = withTokenOfUrl(given);
       const frames = await this.#admit(request, socket, ended.signal);
+      this.#open.add(ended);
+      ended.signal.addEventListener('abort', () => this.#open.delete(ended));
+      if (ended.signal.aborted) this.#open.delete(ended);
       this.#server.handleUpgrade(request, socket, head, (ws) => {
         ended.signal.addEventListener('abort', () => closeSoon(ws));
         void sendAll(ws, frames).finally(() => ended.abort());
       });
     } catch (error) {
-      const status = ERRORS[errorData(error).code].http;
-      socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nConnection: close\r\n\r\n`);
+      refuseUpgrade(socket, ERRORS[errorData(error).code].http);
+    } finally {
+      this.#arriving.delete(socket);
     }
   }
 
   /** Ends all of them. */
   close(): void {
+    for (const socket of this.#arriving) socket.destroy();
     for (const ended of this.#open) ended.abort();
     this.#server.close();
   }
@@ -87,8 +98,6 @@ export class InspectionSockets {
   ): Promise<AsyncIterable<string>> {
     const { open, authMode, guesses, proxies } = this.#o;
     if (!open) throw new TroupeError('NOT_FOUND', 'nothing can be inspected here');
-    if (this.#open.size > SOCKETS_MAX)
-      throw new TroupeError('RATE_LIMIT_EXCEEDED', `${SOCKETS_MAX} inspections are open`);
     const fault = authMode === 'none' ? directnessFault(request, proxies) : undefined;
     if (fault !== undefined) throw new TroupeError('FORBIDDEN', fault);
     const account = accountOf(remoteOf(request, proxies));
@@ -98,7 +107,10 @@ export class InspectionSockets {
       const { code, message } = tooManyGuesses(refusedMs);
       throw new TroupeError(code, message);
     }
-    return open(request, signal);
+    const frames = await open(request, signal);
+    if (this.#open.size >= SOCKETS_MAX)
+      throw new TroupeError('RATE_LIMIT_EXCEEDED', `${SOCKETS_MAX} inspections are open`);
+    return frames;
   }
 }
 
@@ -117,13 +129,18 @@ function closeSoon(ws: WebSocket): void {
   ws.once('close', () => clearTimeout(timer));
 }
 
-/** Sends the next frame when the system has taken the one before. */
+/**
+ * Sends the next frame when the system has taken the one before. A client that takes nothing for
+ * SEND_MS_MAX is cut off.
+ */
 async function sendAll(ws: WebSocket, frames: AsyncIterable<string>): Promise<void> {
   ws.on('error', () => {});
   try {
     for await (const frame of frames) {
       if (ws.readyState !== ws.OPEN) return;
+      const timer = setTimeout(() => ws.terminate(), SEND_MS_MAX);
       await new Promise<void>((resolve) => ws.send(frame, () => resolve()));
+      clearTimeout(timer);
     }
     ws.close();
   } catch {

@@ -8,7 +8,7 @@
  *  2. A connection has one attempt to authenticate: a refused `connect` ends it.
  */
 import { randomUUID } from 'node:crypto';
-import { type IncomingMessage, STATUS_CODES } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { type RawData, type WebSocket, WebSocketServer } from 'ws';
 import { describeErrors } from '../../../protocols/check.ts';
@@ -23,6 +23,7 @@ import {
 } from '../../../protocols/gateway/index.ts';
 import type { AuthFailures } from '../auth/failed-attempts.ts';
 import { CLOSE, Connection } from './connection.ts';
+import { refuseUpgrade } from './refuse-upgrade.ts';
 import type { TenantGateway } from '../tenant/tenant-gateway.ts';
 import type { TenantGateways } from '../tenant/tenant-gateways.ts';
 import type { GatewayOptions } from '../options.ts';
@@ -93,9 +94,9 @@ export class SocketServer {
   upgrade(request: IncomingMessage, socket: Socket, head: Buffer): void {
     const remote = remoteOf(request, this.#proxies);
     const path = (request.url ?? '/').split(/[?#]/, 1)[0];
-    if (path !== '/') return reject(socket, 404);
-    if (this.#closing || this.#all.size >= CONNECTIONS_MAX) return reject(socket, 503);
-    if (!this.#hasSlot(accountOf(remote))) return reject(socket, 429);
+    if (path !== '/') return refuseUpgrade(socket, 404);
+    if (this.#closing || this.#all.size >= CONNECTIONS_MAX) return refuseUpgrade(socket, 503);
+    if (!this.#hasSlot(accountOf(remote))) return refuseUpgrade(socket, 429);
     this.#server.handleUpgrade(request, socket, head, (ws) =>
       this.#connected(ws, socket, { remote, nonce: randomUUID() }),
     );
@@ -273,10 +274,6 @@ export class SocketServer {
 const nameOf = (params: unknown): string => {
   const { client } = (params ?? {}) as { readonly client?: { readonly id?: unknown } | null };
   return typeof client?.id === 'string' ? client.id.slice(0, 64) : 'somebody';
-};
-
-const reject = (socket: Socket, status: number): void => {
-  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nConnection: close\r\n\r\n`);
 };
 
 /** Answers a refused `connect`, then closes the connection. */

@@ -1,8 +1,9 @@
 /** Running actors in Stately's inspector: an unmodified receiver of `@statelyai/inspect`. */
 import { once } from 'node:events';
+import { connect } from 'node:net';
 import { createWebSocketReceiver, type StatelyInspectionEvent } from '@statelyai/inspect';
 import { createMachine } from 'xstate';
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { WebSocket } from 'ws';
 import { type Installation, install } from '../../agent-runs/installation.ts';
 import { eventually } from '../../runtime/eventually.ts';
@@ -106,4 +107,29 @@ it('ends with the program, and frees the place of a client that is gone', async 
   const closed = once(second, 'close');
   await troupe.stop();
   expect((await closed)[0]).toBe(1012);
+});
+
+it('refuses clients that never close their side, and holds no place for them', async () => {
+  const troupe = await install({ config: {} });
+  await troupe.run('agent:main:main', 'echo one');
+  const { port, hostname } = new URL(troupe.url);
+  const upgrade =
+    `GET /v1/inspect?actor=${encodeURIComponent(main)} HTTP/1.1\r\nHost: ${hostname}\r\n` +
+    'Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n' +
+    'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n';
+  const refused = await Promise.all(
+    Array.from({ length: 60 }, async () => {
+      const socket = connect({ port: Number(port), host: hostname, allowHalfOpen: true });
+      onTestFinished(() => void socket.destroy());
+      socket.on('error', () => {});
+      socket.write(upgrade);
+      const [data] = (await once(socket, 'data')) as [Buffer];
+      return data.toString().slice(0, 12);
+    }),
+  );
+  expect(new Set(refused)).toEqual(new Set(['HTTP/1.1 401']));
+  const operator = new WebSocket(urlOf(troupe, { actor: main, token: TOKEN }));
+  await once(operator, 'message');
+  // A socket that is still open would hold the port.
+  await troupe.stop();
 });
