@@ -30,6 +30,10 @@ export type Route = {
   readonly handle: (request: RouteRequest) => Promise<void> | void;
 };
 
+/** The query of a request's URL. */
+export const queryOf = ({ url = '/' }: Pick<IncomingMessage, 'url'>): URLSearchParams =>
+  new URLSearchParams(url.split('?').slice(1).join('?'));
+
 /** The value of a header; the first one if it is repeated. */
 export const header = (request: IncomingMessage, name: string): string | undefined => {
   const value = request.headers[name];

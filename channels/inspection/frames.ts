@@ -23,6 +23,8 @@ export type Inspected = {
   readonly context: boolean;
 };
 
+/** The version of `@statelyai/inspect` whose frames these are. */
+const INSPECT_VERSION = '0.7.2';
 /** Characters of frames that wait for a client that does not read; then the stream ends. */
 const WAITING_CHARACTERS_MAX = 32 * 2 ** 20;
 
@@ -167,7 +169,7 @@ class ActorInspector {
 
   #head(at = Date.now()) {
     const { actor, rootId } = this.#source;
-    return { _version: '0.7.2', createdAt: String(at), id: null, rootId, sessionId: actor };
+    return { _version: INSPECT_VERSION, createdAt: String(at), id: null, rootId, sessionId: actor };
   }
 }
 

@@ -2,10 +2,10 @@
  * `/v1/inspect?actor=ADDRESS`: reads the request for an inspection, for operators of the tenant of
  * the actors. `actor` may be repeated, `context=true` adds contexts, `tenant` names a tenant.
  */
-import type { IncomingMessage } from 'node:http';
 import { actorOf } from '../../operations/actors.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import type { Operator } from '../edge/identity/operator.ts';
+import { queryOf } from '../http/route.ts';
 import type { OpenInspection } from '../gateway/transport/inspection-sockets.ts';
 import { inspectionFrames, type InspectionParts } from './frames.ts';
 
@@ -26,6 +26,3 @@ export const openInspection =
       throw new TroupeError('INVALID_ARGUMENT', `name 1 to ${ACTORS_MAX} actors: ?actor=ADDRESS`);
     return inspectionFrames(parts, { actors, context: query.get('context') === 'true' }, signal);
   };
-
-const queryOf = ({ url = '/' }: IncomingMessage): URLSearchParams =>
-  new URLSearchParams(url.split('?').slice(1).join('?'));

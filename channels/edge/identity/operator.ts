@@ -7,7 +7,7 @@
  * may not access installation-wide data (keys, dead letters, metrics).
  */
 import { TroupeError } from '../../../protocols/errors.ts';
-import { header, type RouteRequest } from '../../http/route.ts';
+import { header, queryOf, type RouteRequest } from '../../http/route.ts';
 import type { Caller, Identity } from '../edge.ts';
 import { OPERATOR } from './tokens.ts';
 
@@ -41,5 +41,5 @@ export const installationOperatorOf = (identity: Identity, home: string): Operat
 };
 
 /** The tenants that `?tenant=` names. */
-const tenantsIn = ({ url = '/' }: RouteRequest['request']): readonly string[] =>
-  new URLSearchParams(url.split('?').slice(1).join('?')).getAll('tenant');
+const tenantsIn = (request: RouteRequest['request']): readonly string[] =>
+  queryOf(request).getAll('tenant');

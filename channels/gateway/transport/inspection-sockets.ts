@@ -12,6 +12,7 @@ import { errorData, ERRORS, TroupeError } from '../../../protocols/errors.ts';
 import type { GatewayAuth } from '../auth/access.ts';
 import { type BearerGuesses, tooManyGuesses } from '../auth/bearer-guesses.ts';
 import { accountOf, type AddressList, remoteOf } from '../auth/client-address.ts';
+import { queryOf } from '../../http/route.ts';
 import { directnessFault } from '../http.ts';
 import { CLOSE_GRACE_MS } from '../limits.ts';
 import { CLOSE } from './connection.ts';
@@ -116,8 +117,8 @@ export class InspectionSockets {
 
 /** `?token=` counts as the header `Authorization`. */
 function withTokenOfUrl(request: IncomingMessage): IncomingMessage {
-  const { headers, url = '/' } = request;
-  const token = new URLSearchParams(url.split('?').slice(1).join('?')).get('token');
+  const { headers } = request;
+  const token = queryOf(request).get('token');
   if (headers.authorization === undefined && token) headers.authorization = `Bearer ${token}`;
   return request;
 }

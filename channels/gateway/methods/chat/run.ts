@@ -49,7 +49,7 @@ export type RunSettingsContext = SessionScope & {
 /**
  * Sends the message to the session. Resolves when the session has durably accepted it. A repeat
  * with the same run id and message returns the first answer, also after a restart.
- * @param known the row of the run id, of whichever session
+ * @param known the row of this run id, if any session has one
  * @throws TroupeError CONFLICT when another message has the run id; the refusal of the session
  */
 export const accept = async (
