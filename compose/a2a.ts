@@ -38,7 +38,8 @@ import { type KeyRow, KEYS_INDEX } from '../protocols/security/keyring.ts';
 import type { Config } from '../runtime/config/index.ts';
 import { type System, systemClock } from '../runtime/index.ts';
 import { shippedSpecs } from './actions.ts';
-import { type ProcessServices, partsFor } from './process-services.ts';
+import { maskOf, operationServices } from './operation-services.ts';
+import type { ProcessServices } from './process-services.ts';
 import { observed } from './observed.ts';
 import { createOffers } from '../actors/task/tenant-offers.ts';
 import { localAgents, AgentRegistration } from '../actors/registry/agent-registration.ts';
@@ -117,12 +118,6 @@ export function openA2a(parts: Parts, transports: readonly Transport[]): A2a {
   const inspect = inspectionBy(parts, operator);
   return { edge, identity, offers, routes, inspect, close };
 }
-
-/** Replaces the secrets of all tenants. */
-const maskOf =
-  ({ services }: Pick<ProcessServices, 'services'>) =>
-  (text: string): string =>
-    services.secrets.text(text);
 
 /** Charts are exported when they are first inspected. */
 const inspectionBy = (
@@ -278,15 +273,9 @@ const operatorRoutes = ({
   installation,
 }: Served): readonly Route[] => {
   const { metrics } = processServices;
-  const models = (tenant: string) => partsFor(processServices, tenant).services.catalog;
-  const now = () => systemClock.wallMs();
   return [
     ...operationRoutes(RESOURCES, {
-      system,
-      metrics,
-      now,
-      models,
-      maskSecrets: maskOf(processServices),
+      ...operationServices(system, processServices),
       operator,
       installation,
     }),

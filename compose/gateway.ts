@@ -11,6 +11,7 @@ import { type System, systemClock } from '../runtime/index.ts';
 import type { Payloads } from '../channels/gateway/devices/node-payloads.ts';
 import { whoisByTailscale } from '../channels/gateway/auth/tailscale.ts';
 import { type A2a, openA2a } from './a2a.ts';
+import { operationServices } from './operation-services.ts';
 import { type ProcessServices, partsFor } from './process-services.ts';
 import { gatewayAuth } from './gateway-auth.ts';
 import { messageHooks, withGatewayHooks } from './hooks.ts';
@@ -76,6 +77,7 @@ function listen(
   return startGateway({
     payloads,
     routes,
+    operations: operationServices(system, processServices),
     ...defined({ inspect }),
     system,
     port: config.gateway.port,

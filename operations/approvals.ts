@@ -22,6 +22,7 @@ const Approval = ObjectOf<ApprovalRow>();
 const list = defineOperation({
   name: 'approvals.list',
   scope: 'tenant',
+  gatewayScope: 'operator.approvals',
   summary: 'List pending approvals, longest waiting first',
   params: Type.Object({
     state: Type.Optional(
@@ -64,6 +65,7 @@ const list = defineOperation({
 const answer = defineOperation({
   name: 'approvals.answer',
   scope: 'tenant',
+  gatewayScope: 'operator.approvals',
   summary: 'Decide an approval; the first decision counts',
   params: Type.Object({
     id: Type.String({ description: 'Id of the approval' }),

@@ -83,6 +83,7 @@ const show = defineOperation({
 const end = defineOperation({
   name: 'conversations.end',
   scope: 'tenant',
+  gatewayScope: 'operator.write',
   summary: 'End a conversation: no more turns start; a running turn finishes',
   params: Type.Object({ id }),
   result: Type.Object({ ended: Type.Boolean() }),

@@ -1,8 +1,8 @@
 /**
  * The definition of an operation: something that an operator or a program can ask the system to do,
- * written once. HTTP routes (`channels/http/operation-routes.ts`), the OpenAPI document
- * (`openapi.ts`), commands (`cli/operation-commands.ts`) and docs/operations.md are derived from
- * it.
+ * written once. HTTP routes (`channels/http/operation-routes.ts`), the gateway method
+ * `operations.run` (`channels/gateway/methods/operations.ts`), the OpenAPI document (`openapi.ts`),
+ * commands (`cli/operation-commands.ts`) and docs/operations.md are derived from it.
  *
  * Boundary: an entry point authenticates the caller and checks the parameters before it calls
  * `run`. `run` reads committed rows and sends messages to actors; it does not know which entry
@@ -11,6 +11,7 @@
  */
 import { type Static, type TObject, type TSchema, Type } from '@sinclair/typebox';
 import type { ErrorCode } from '../protocols/errors.ts';
+import type { Scope } from '../protocols/gateway/connect.ts';
 import type { ModelRules } from '../protocols/models/model-choice.ts';
 import type { Metrics, System } from '../runtime/index.ts';
 
@@ -110,6 +111,8 @@ export type Operation<P extends TObject = TObject, R extends TSchema = TSchema> 
   /** as `conversations.list` */
   readonly name: string;
   readonly scope: OperationScope;
+  /** what a WebSocket client needs; default `operator.read` with GET, `operator.admin` otherwise */
+  readonly gatewayScope?: Scope;
   /** one line, for all documents and for help */
   readonly summary: string;
   /** each property has a description; without `tenant`, which `scope` adds */
@@ -136,6 +139,13 @@ export type Resource = {
 export const defineOperation = <P extends TObject, R extends TSchema>(
   operation: Operation<P, R>,
 ): Operation<P, R> => operation;
+
+/** The scope that a WebSocket client needs. HTTP callers are operators with all scopes. */
+export const gatewayScopeOf = ({
+  gatewayScope,
+  http,
+}: Pick<Operation, 'gatewayScope' | 'http'>): Scope =>
+  gatewayScope ?? (http.method === 'GET' ? 'operator.read' : 'operator.admin');
 
 /** Names in the path of an operation, as `id` in `/v1/conversations/{id}`. */
 export const pathNames = ({ path }: Pick<HttpBinding<TSchema>, 'path'>): readonly string[] =>

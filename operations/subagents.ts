@@ -107,6 +107,7 @@ const census = defineOperation({
 const kill = defineOperation({
   name: 'subagents.kill',
   scope: 'tenant',
+  gatewayScope: 'operator.write',
   summary: 'End a subagent and every subagent that it started',
   params: Type.Object({
     id,
@@ -145,6 +146,7 @@ const kill = defineOperation({
 const steer = defineOperation({
   name: 'subagents.steer',
   scope: 'tenant',
+  gatewayScope: 'operator.write',
   summary: 'Send a message to a running subagent',
   params: Type.Object({
     id,

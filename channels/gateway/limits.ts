@@ -156,6 +156,11 @@ export const PREVIEWS_MAX = 64;
 /** Default number of bytes of messages in the answer of `chat.startup`. */
 export const STARTUP_BYTES = 262_144;
 
+/** Actors that all clients of one tenant's gateway watch. */
+export const ACTORS_WATCHED_IN_ALL_MAX = 1_000;
+/** Interval in which the last turn that a lagging client missed is offered to it again. */
+export const ACTOR_TURNS_RETRY_MS = 100;
+
 /** Subagents, and tasks of other agents, that `tasks.list` reads. */
 export const TASKS_READ_MAX = 10_000;
 

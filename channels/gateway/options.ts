@@ -1,5 +1,6 @@
 /** What a gateway is started with. */
 import type { Clock, System } from '../../runtime/index.ts';
+import type { OperationServices } from '../../operations/operation.ts';
 import type { Route } from '../http/route.ts';
 import type { GatewayAuth } from './auth/access.ts';
 import type { ModelRules } from '../../protocols/models/model-choice.ts';
@@ -43,6 +44,8 @@ export type GatewayOptions = TenantOptions & {
   readonly webRoot?: string;
   /** plain HTTP routes in addition to the page */
   readonly routes?: readonly Route[];
+  /** what operations use; without it they are refused */
+  readonly operations?: OperationServices;
   /** serves Stately's inspector; without it nothing can be inspected */
   readonly inspect?: OpenInspection;
   /** the options of another tenant; default: those of `tenant` */

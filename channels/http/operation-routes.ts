@@ -6,6 +6,7 @@
  * operator.
  */
 import { Kind, type TSchema } from '@sinclair/typebox';
+import { checkedRun } from '../../operations/checked-run.ts';
 import {
   type Operation,
   type OperationScope,
@@ -14,10 +15,8 @@ import {
   type Resource,
 } from '../../operations/operation.ts';
 import { address, DEFAULT_TENANT } from '../../protocols/address.ts';
-import { checker } from '../../protocols/check.ts';
 import { defined } from '../../protocols/defined.ts';
 import { TroupeError } from '../../protocols/errors.ts';
-import { schemaFault } from '../edge/checks.ts';
 import { header, parseJson, type Route, type RouteRequest, sendJson } from './route.ts';
 
 /** @throws TroupeError UNAUTHORIZED, FORBIDDEN unless the caller is an operator */
@@ -45,8 +44,8 @@ function operationRoute(
   operation: Operation,
   { operator, installation, ...services }: OperationRouteOptions,
 ): Route {
-  const { http, params: schema, scope, secret, run } = operation;
-  const check = checker({ ...schema, additionalProperties: false }, defined({ secret }));
+  const { http, scope } = operation;
+  const run = checkedRun(operation);
   const authenticate = scope === 'tenant' ? operator : installation;
   return {
     method: http.method,
@@ -55,11 +54,9 @@ function operationRoute(
       const caller = await authenticate(incoming);
       const given = await paramsOf(operation, incoming);
       const { tenant, params } = withTenant(scope, caller, incoming, given);
-      const checked = check(params);
-      if (!checked.ok) throw schemaFault('the parameters are not valid', checked.errors);
       const idempotencyKey = http.isKeyed ? idempotencyKeyOf(incoming) : undefined;
       const context = { ...services, tenant, caller, ...defined({ idempotencyKey }) };
-      const result = await run(context, checked.value);
+      const result = await run(context, params);
       const { status, headers } = http.reply?.(result) ?? { status: 200 };
       sendJson(incoming.response, status, result, headers);
     },

@@ -7,6 +7,7 @@ import { cronEvents } from './cron.ts';
 import { deviceEvents } from './devices.ts';
 import type { EventArea } from './method.ts';
 import { nodeEvents } from './nodes.ts';
+import { operationEvents } from './operations.ts';
 import { sessionEvents } from './sessions.ts';
 import { workEvents } from './work.ts';
 import { AnyObject, closed, Count, NonEmpty, Optional } from './shapes.ts';
@@ -70,6 +71,7 @@ export const GatewayEvents = {
   ...nodeEvents,
   ...cronEvents,
   ...workEvents,
+  ...operationEvents,
 } as const satisfies EventArea;
 
 export type GatewayEventName = keyof typeof GatewayEvents;

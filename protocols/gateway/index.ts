@@ -12,6 +12,7 @@ export * from './devices.ts';
 export * from './method.ts';
 export * from './methods.ts';
 export * from './nodes.ts';
+export * from './operations.ts';
 export * from './resume.ts';
 export * from './session-reads.ts';
 export * from './session-row.ts';

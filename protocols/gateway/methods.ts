@@ -11,6 +11,7 @@ import { cronMethods } from './cron.ts';
 import { deviceMethods } from './devices.ts';
 import type { MethodArea } from './method.ts';
 import { nodeMethods } from './nodes.ts';
+import { operationMethods } from './operations.ts';
 import { resumeMethods } from './resume.ts';
 import { sessionMethods } from './sessions.ts';
 import { setupMethods } from './setup.ts';
@@ -32,6 +33,7 @@ export const GatewayMethods = {
   ...systemMethods,
   ...resumeMethods,
   ...auditMethods,
+  ...operationMethods,
 } as const satisfies MethodArea;
 
 export type GatewayMethodName = keyof typeof GatewayMethods;

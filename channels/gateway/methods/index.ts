@@ -25,6 +25,7 @@ import { deviceTable } from './devices/devices.ts';
 import { systemTable } from './health.ts';
 import type { Method } from './method.ts';
 import type { MethodContext } from './method-context.ts';
+import { operationTable } from './operations.ts';
 import { nodeTable } from './devices/nodes.ts';
 import { ANSWERED, type Request } from './request.ts';
 import { resumeTable } from './resume.ts';
@@ -55,6 +56,7 @@ const METHODS: ReadonlyMap<string, Method<MethodContext>> = new Map<string, Meth
   ...systemTable,
   ...resumeTable,
   ...auditTable,
+  ...operationTable,
 ]);
 
 /** Sent to clients in `hello-ok`. */
@@ -101,16 +103,17 @@ const runAudited = async (
   const { connection } = request;
   const method = known(frame.method);
   const { client } = connection;
+  const { scope, frame: action } = method.actionOf?.(frame) ?? { scope: method.scope, frame };
   try {
-    assertAllowed(connection, method.scope);
+    assertAllowed(connection, scope);
     const checked = method.check(frame.params);
     if (!checked.ok) throw invalidParams(frame.method, checked.errors);
-    if (client) await audit.begin(method.scope, client, frame);
+    if (client) await audit.begin(scope, client, action);
     const result = await method.run(request, checked.value as never);
-    if (client) audit.ended(method.scope, client, frame);
+    if (client) audit.ended(scope, client, action);
     return result;
   } catch (thrown) {
-    if (client) audit.ended(method.scope, client, frame, thrown);
+    if (client) audit.ended(scope, client, action, thrown);
     throw thrown;
   }
 };

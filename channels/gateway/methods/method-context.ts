@@ -11,6 +11,7 @@ import type { DeviceContext } from './devices/devices.ts';
 import type { NodeCallContext } from './devices/node-calls.ts';
 import type { NodeContext } from './devices/nodes.ts';
 import type { ProcessContext } from './health.ts';
+import type { OperationMethodContext } from './operations.ts';
 import type { ResumeContext } from './resume.ts';
 import type { SessionReadContext } from './sessions/session-reads.ts';
 import type { SessionSettingContext } from './sessions/session-settings.ts';
@@ -25,6 +26,7 @@ export type MethodContext = AgentRunContext &
   DeviceContext &
   NodeCallContext &
   NodeContext &
+  OperationMethodContext &
   PageContext &
   ProcessContext &
   ResumeContext &

@@ -9,12 +9,21 @@ import {
   GatewayMethods,
   type GatewayMethodName,
   type GatewayParams,
+  type RequestFrame,
 } from '../../../protocols/gateway/index.ts';
 import type { Request } from './request.ts';
+
+/** What a request is authorized and audited as. */
+export type Action = {
+  readonly scope: GatewayMethod['scope'];
+  readonly frame: RequestFrame;
+};
 
 export type Method<Context> = {
   readonly scope: GatewayMethod['scope'];
   readonly check: (params: unknown) => CheckAnswer<unknown>;
+  /** for a method with several actions: that of a request, whose params are not checked yet */
+  readonly actionOf?: (frame: RequestFrame) => Action | undefined;
   /** `params` passed `check`; returns ANSWERED when it has sent every answer itself */
   readonly run: (request: Request<Context>, params: never) => unknown;
 };

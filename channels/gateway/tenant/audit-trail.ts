@@ -37,6 +37,11 @@ const NAMES = [
   'deviceId',
   'nodeId',
   'requestId',
+  'actor',
+  'kid',
+  'sub',
+  'domain',
+  'task_id',
   'id',
   'jobId',
   'taskId',
@@ -274,7 +279,7 @@ const PRIVILEGED_SCOPES: ReadonlySet<GatewayMethod['scope']> = new Set([
   'operator.pairing',
 ]);
 /** Read methods need no record in advance, whatever their scope. */
-const READ_METHODS = /\.(list|get|status|schema|lookup|waitDecision)$/;
+const READ_METHODS = /\.(list|get|show|status|schema|lookup|waitDecision)$/;
 const needsRecordBefore = (scope: GatewayMethod['scope'], action: string): boolean =>
   (PRIVILEGED_SCOPES.has(scope) && !READ_METHODS.test(action)) || action === 'node.invoke';
 

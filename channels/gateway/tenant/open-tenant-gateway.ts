@@ -5,6 +5,7 @@
 import { approvalsTopic } from '../../../protocols/approval.ts';
 import { type RunEvent, runEventsOfTenant } from '../../../protocols/session.ts';
 import { PendingApprovals } from './pending-approvals.ts';
+import { ActorWatch } from '../streams/actor-watch.ts';
 import { Audience } from '../streams/audience.ts';
 import { AuditTrail } from './audit-trail.ts';
 import { ChatCommands } from './chat-commands.ts';
@@ -67,7 +68,7 @@ export const openTenantGateway = (shared: SharedParts, tenant: string): OpenTena
     log,
   });
   const stopEvents = subscribe(opening, { ...runs, approvals, work });
-  const parts = [events, runs.runs, presence, replay, approvals, runs.watch];
+  const parts = [events, runs.runs, presence, replay, approvals, runs.watch, runs.actorWatch];
   const close = () => {
     stopEvents();
     for (const part of [...parts, devices.devices, health, devices.guard, work]) part.close();
@@ -90,6 +91,7 @@ const sharedContext = ({ options, bootId, tenant, face }: Opening) => ({
   names: face,
   models: face.models,
   setup: face.setup,
+  operations: options.operations,
   onMessage: face.onMessage,
   bootId,
 });
@@ -130,7 +132,9 @@ const createRunParts = ({ options, tenant, face }: Opening, audience: Audience) 
     onCommand: face.onCommand,
   });
   const watch = new SessionWatch(base);
-  return { blocks, events, runs, commands, watch, counts: new MessageCounts() };
+  const maskSecrets = options.operations?.maskSecrets ?? ((text: string) => text);
+  const actorWatch = new ActorWatch({ system, clock, log, maskSecrets });
+  return { blocks, events, runs, commands, watch, actorWatch, counts: new MessageCounts() };
 };
 
 const createDeviceParts = (

@@ -210,9 +210,12 @@ describe('the table of methods', () => {
     expect(connect.scope).toBeNull();
     // Methods that only troupe has, or that the document lacks.
     const ours = new Set([
+      'actors.unwatch',
+      'actors.watch',
       'audit.actions.list',
       'events.resume',
       'node.approval.ask',
+      'operations.run',
       'sessions.unsubscribe',
     ]);
     for (const [method, { scope }] of Object.entries(others)) {

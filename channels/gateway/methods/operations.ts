@@ -1,0 +1,126 @@
+/**
+ * `operations.run` calls any operation of `operations/`; `actors.watch` and `actors.unwatch` follow
+ * the turns of an actor (ActorWatch).
+ *
+ * Invariants: a client needs the scope of the operation that it names, which is also the action in
+ * the audit. Clients of another tenant than the installation's own reach their tenant only, as over
+ * HTTP.
+ */
+import { actorOf } from '../../../operations/actors.ts';
+import { type CheckedRun, checkedRun } from '../../../operations/checked-run.ts';
+import { RESOURCES } from '../../../operations/index.ts';
+import {
+  gatewayScopeOf,
+  type Operation,
+  type OperationServices,
+} from '../../../operations/operation.ts';
+import { address, isAddress, parseAddress } from '../../../protocols/address.ts';
+import { defined } from '../../../protocols/defined.ts';
+import { TroupeError } from '../../../protocols/errors.ts';
+import type {
+  ActorsWatchParams,
+  OperationsRunParams,
+  RequestFrame,
+} from '../../../protocols/gateway/index.ts';
+import type { ActorWatch } from '../streams/actor-watch.ts';
+import { type Action, type MethodTable, published } from './method.ts';
+import { principalOf, type Request } from './request.ts';
+
+export type OperationMethodContext = {
+  readonly tenant: string;
+  /** whether the tenant is the installation's own, whose operators administer all tenants */
+  readonly isHome: boolean;
+  /** undefined when the process was started without them */
+  readonly operations: OperationServices | undefined;
+  readonly actorWatch: Pick<ActorWatch, 'watch' | 'unwatch'>;
+};
+
+const OPERATIONS: ReadonlyMap<string, Operation> = new Map(
+  RESOURCES.flatMap(({ operations }) => operations.map((one) => [one.name, one] as const)),
+);
+
+/** Validators are compiled at the first call of an operation. */
+const runs = new Map<string, CheckedRun>();
+const runOf = (operation: Operation): CheckedRun => {
+  const run = runs.get(operation.name) ?? checkedRun(operation);
+  runs.set(operation.name, run);
+  return run;
+};
+
+const runOperation = async (
+  request: Request<OperationMethodContext>,
+  { name, params = {}, tenant: named, idempotencyKey }: OperationsRunParams,
+): Promise<unknown> => {
+  const operation = OPERATIONS.get(name);
+  if (!operation)
+    throw new TroupeError('INVALID_ARGUMENT', `unknown operation: ${name.slice(0, 200)}`);
+  const tenant = tenantOf(request.context, operation, named);
+  const { sub } = principalOf(request);
+  const key = operation.http.isKeyed ? { idempotencyKey } : {};
+  const context = { ...servicesOf(request.context), tenant, caller: { sub }, ...defined(key) };
+  return runOf(operation)(context, params);
+};
+
+/** @throws TroupeError UNAVAILABLE when the process was started without them */
+const servicesOf = ({ operations }: OperationMethodContext): OperationServices => {
+  if (operations) return operations;
+  throw new TroupeError('UNAVAILABLE', 'this gateway serves no operations: use another gateway');
+};
+
+/** @throws TroupeError FORBIDDEN when the client's tenant may not; INVALID_ARGUMENT */
+const tenantOf = (
+  { tenant: own, isHome }: OperationMethodContext,
+  { scope }: Operation,
+  named = own,
+): string => {
+  // Validates the tenant's name.
+  address(named, 'tenant', 'any');
+  if (isHome || (scope === 'tenant' && named === own)) return named;
+  throw new TroupeError(
+    'FORBIDDEN',
+    scope === 'tenant'
+      ? `clients of the tenant ${own} reach no other tenant`
+      : `installation-wide: clients of the tenant ${own} may not use it`,
+  );
+};
+
+/** The operation that a request names; undefined for an unknown one. */
+const operationAction = ({ params, ...frame }: RequestFrame): Action | undefined => {
+  const { name, params: own } = (params ?? {}) as { name?: unknown; params?: unknown };
+  const operation = typeof name === 'string' ? OPERATIONS.get(name) : undefined;
+  return (
+    operation && {
+      scope: gatewayScopeOf(operation),
+      frame: { ...frame, method: operation.name, params: own },
+    }
+  );
+};
+
+const watchActor = async (
+  { context, connection }: Request<OperationMethodContext>,
+  { actor }: ActorsWatchParams,
+) => {
+  servicesOf(context);
+  await context.actorWatch.watch(connection, reachableActor(context, actor));
+  return { actor, watched: true };
+};
+
+const unwatchActor = (
+  { context, connection }: Request<OperationMethodContext>,
+  { actor }: ActorsWatchParams,
+) => {
+  context.actorWatch.unwatch(connection, reachableActor(context, actor));
+  return { actor, watched: false };
+};
+
+/** @throws TroupeError INVALID_ARGUMENT, NOT_FOUND for an actor of another tenant */
+const reachableActor = ({ tenant, isHome }: OperationMethodContext, actor: string) =>
+  actorOf(isHome && isAddress(actor) ? parseAddress(actor).tenant : tenant, actor);
+
+const [runName, runMethod] = published('operations.run', runOperation);
+
+export const operationTable: MethodTable<OperationMethodContext> = [
+  [runName, { ...runMethod, actionOf: operationAction }],
+  published('actors.watch', watchActor),
+  published('actors.unwatch', unwatchActor),
+];

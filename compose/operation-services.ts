@@ -1,0 +1,21 @@
+/** What operations use of a process, for its HTTP routes and its WebSocket clients. */
+import type { OperationServices } from '../operations/operation.ts';
+import { type System, systemClock } from '../runtime/index.ts';
+import { type ProcessServices, partsFor } from './process-services.ts';
+
+export const operationServices = (
+  system: System,
+  processServices: ProcessServices,
+): OperationServices => ({
+  system,
+  metrics: processServices.metrics,
+  now: () => systemClock.wallMs(),
+  models: (tenant) => partsFor(processServices, tenant).services.catalog,
+  maskSecrets: maskOf(processServices),
+});
+
+/** Replaces the secrets of all tenants. */
+export const maskOf =
+  ({ services }: Pick<ProcessServices, 'services'>) =>
+  (text: string): string =>
+    services.secrets.text(text);
