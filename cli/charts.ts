@@ -1,22 +1,36 @@
 /**
- * `troupe charts`: prints the statecharts of troupe's actors for the Stately editor, the XState
- * extension of VS Code, or as a Markdown page.
+ * `troupe charts`: prints the statecharts of troupe's actors, or of a user's own, for the Stately
+ * editor, the XState extension of VS Code, as a Markdown page, or as pictures.
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { AnyStateNode } from 'xstate';
-import type { ActorDefinition } from '../runtime/index.ts';
+import type { ChartSource } from './chart-module.ts';
+import { defined } from '../protocols/defined.ts';
 import { TroupeError } from '../protocols/errors.ts';
 import { exitCodes } from './exit.ts';
 import { table } from '../operations/text.ts';
 import { printJson } from './output.ts';
 import { makeFolder } from '../runtime/config/index.ts';
 
-export type ChartFormat = 'json' | 'ts' | 'mermaid';
-const extensions: Record<ChartFormat, string> = { json: 'json', ts: 'ts', mermaid: 'mmd' };
+export type ChartFormat = 'json' | 'ts' | 'mermaid' | 'svg' | 'html';
+const extensions: Record<ChartFormat, string> = {
+  json: 'json',
+  ts: 'ts',
+  mermaid: 'mmd',
+  svg: 'svg',
+  html: 'html',
+};
 
-export async function list({ json = false }: { readonly json?: boolean }): Promise<number> {
-  const actors = await shipped();
+type SourceOptions = {
+  /** a module that exports actor definitions or machines; default: those that ship with troupe */
+  readonly actors?: string;
+};
+
+export type ListOptions = SourceOptions & { readonly json?: boolean };
+
+export async function list({ json = false, actors: file }: ListOptions): Promise<number> {
+  const actors = await chartSources(file);
   const rows = actors.map(({ type, version, machine }) => ({
     type,
     version,
@@ -34,8 +48,12 @@ export async function list({ json = false }: { readonly json?: boolean }): Promi
 const statesIn = ({ states }: AnyStateNode): number =>
   Object.values(states).reduce((sum, state) => sum + statesIn(state), 1);
 
-export type ExportOptions = {
+export type ExportOptions = SourceOptions & {
   readonly format: ChartFormat;
+  /** names without the source of functions; of `json` and `ts` */
+  readonly bare: boolean;
+  /** levels of nested states; of `svg`; default all */
+  readonly depth?: number;
   /** folder for one file per chart; without it the charts are printed on stdout */
   readonly out?: string;
 };
@@ -46,17 +64,34 @@ export async function exportCharts(
   options: ExportOptions,
 ): Promise<number> {
   const { format, out } = options;
-  const all = await shipped();
+  const all = await chartSources(options.actors);
   const chosen = type === undefined ? all : all.filter((actor) => actor.type === type);
   if (chosen.length === 0) {
     const known = all.map((actor) => actor.type).join(', ');
     throw new TroupeError('NOT_FOUND', `unknown actor type ${type}; known: ${known}`);
   }
-  const charts = new Map<string, string>();
-  for (const actor of chosen) charts.set(actor.type, await render(actor, format));
+  if (format === 'svg' && chosen.length > 1 && out === undefined)
+    throw new TroupeError('INVALID_ARGUMENT', 'name one type, or write files with --out DIR');
+  const charts = await rendered(chosen, options, type);
   if (out === undefined) process.stdout.write(asOneText(charts, format));
   else writeFiles(charts, out, extensions[format]);
   return exitCodes.ok;
+}
+
+/** Texts by file name. HTML is one page with all charts. */
+async function rendered(
+  chosen: readonly ChartSource[],
+  options: ExportOptions,
+  type = 'charts',
+): Promise<ReadonlyMap<string, string>> {
+  if (options.format === 'html') {
+    const { exportHtml } = await import('../runtime/index.ts');
+    const machines = chosen.map(({ type: name, machine }) => ({ name, machine }));
+    return new Map([[type, await exportHtml(machines)]]);
+  }
+  const charts = new Map<string, string>();
+  for (const actor of chosen) charts.set(actor.type, await render(actor, options));
+  return charts;
 }
 
 /** Several JSON charts are printed as one JSON object, by type. */
@@ -76,19 +111,25 @@ function writeFiles(charts: ReadonlyMap<string, string>, folder: string, extensi
   }
 }
 
-async function render({ machine, type }: ActorDefinition, format: ChartFormat): Promise<string> {
-  const { exportJson, exportMermaid, exportTypeScript } = await import(
-    '../runtime/statechart/export.ts'
+async function render(
+  { machine, type }: ChartSource,
+  { format, bare, depth }: ExportOptions,
+): Promise<string> {
+  const { exportJson, exportMermaid, exportSvg, exportTypeScript } = await import(
+    '../runtime/index.ts'
   );
-  if (format === 'json') return exportJson(machine);
-  return format === 'ts' ? exportTypeScript(machine, variableName(type)) : exportMermaid(machine);
+  if (format === 'json') return exportJson(machine, { bare });
+  if (format === 'svg') return exportSvg(machine, type, defined({ depth }));
+  if (format === 'mermaid') return exportMermaid(machine);
+  return exportTypeScript(machine, variableName(type), { bare });
 }
 
 /** `order-line` → `orderLineMachine`. */
 const variableName = (type: string) =>
   `${type.replaceAll(/[-_]+(\w)/g, (_, letter: string) => letter.toUpperCase())}Machine`;
 
-async function shipped(): Promise<readonly ActorDefinition[]> {
+async function chartSources(file: string | undefined): Promise<readonly ChartSource[]> {
+  if (file !== undefined) return (await import('./chart-module.ts')).chartsIn(file);
   const { shippedActors } = await import('../actors/index.ts');
   return shippedActors();
 }

@@ -2,13 +2,13 @@
  * The command line: every command, its options and its help. The code of a command is imported when
  * it runs, so that `troupe --help` and each command load nothing of the other commands.
  */
-import { Argument, Command, Option } from 'commander';
+import { Command, Option } from 'commander';
 import { addInspect } from './actors/actors-commands.ts';
 import type { AgentOptions } from './chat/agent.ts';
 import { addAgentPrompt, addAgentWorkspace } from './agents/agent-prompt-command.ts';
 import { addAgentsCommands } from './agents/agents-commands.ts';
 import { addAuditCommands } from './audit-commands.ts';
-import type { ChartFormat } from './charts.ts';
+import { addCharts } from './charts-commands.ts';
 import type { ChatOptions } from './chat/chat.ts';
 import { addClusterCommands } from './cluster/cluster-commands.ts';
 import {
@@ -184,35 +184,6 @@ function addSessions(program: Command, finish: Finish): void {
     .action(async (key: string, _options: object, command: Command) => {
       const options = command.optsWithGlobals<SessionDeleteOptions>();
       finish(await (await import('./sessions.ts')).deleteSession(key, options));
-    });
-}
-
-const chartFormats: readonly ChartFormat[] = ['json', 'ts', 'mermaid'];
-
-function addCharts(program: Command, finish: Finish): void {
-  const charts = program.command('charts').description('the statecharts of the actors');
-  withJson(charts.command('list'))
-    .description('list the actor types')
-    .action(async (options: { json?: boolean }) => {
-      finish(await (await import('./charts.ts')).list(options));
-    });
-  charts
-    .command('export')
-    .description('print charts, or write one file for each')
-    .addArgument(new Argument('[type]', 'one actor type; default all'))
-    .addOption(
-      new Option('--format <format>', 'what to write').choices(chartFormats).default('json'),
-    )
-    .option('--out <dir>', 'folder to write to; default stdout')
-    .addHelpText(
-      'after',
-      examples(
-        'troupe charts export session --format mermaid',
-        'troupe charts export --format ts --out charts',
-      ),
-    )
-    .action(async (type: string | undefined, options: { format: ChartFormat; out?: string }) => {
-      finish(await (await import('./charts.ts')).exportCharts(type, options));
     });
 }
 

@@ -32,3 +32,11 @@ export type { PlacementEvent } from './cluster/placement.ts';
 export { openStateCache } from './state/lmdb-cache.ts';
 export type { NatsPorts, OpenNatsOptions } from './cluster/nats-ports.ts';
 export { openNats } from './cluster/open-nats.ts';
+export {
+  type ExportOptions,
+  exportBare,
+  exportJson,
+  exportMermaid,
+  exportTypeScript,
+} from './statechart/export.ts';
+export { exportHtml, exportSvg, type NamedMachine } from './statechart/picture/export-picture.ts';

@@ -23,8 +23,8 @@ const record = join(dist, 'build.json');
 export const bundle = join(dist, 'troupe.js');
 
 /**
- * Not bundled, because they load native code or programs by a path beside their own files. Those
- * that are our dependencies are installed in an image.
+ * Not bundled, because they load native code or programs by a path beside their own files, or are
+ * optional (`elkjs`). Those that are our dependencies are installed in an image.
  */
 export const external = [
   'esbuild',
@@ -33,6 +33,7 @@ export const external = [
   'bufferutil',
   'utf-8-validate',
   'playwright-core',
+  'elkjs',
 ];
 
 /** CommonJS packages inside an ES module bundle still call require(). */

@@ -13,9 +13,10 @@ const generators = [
   'tools/generate-schemas.ts',
   'tools/generate-sdk.ts',
   'tools/generate-operations.ts',
+  'tools/generate-charts.ts',
 ];
 const generatedFolders = ['protocols/schemas', 'protocols/sdk'];
-const generatedPages = ['docs/operations.md'];
+const generatedPages = ['docs/operations.md', 'charts/layouts.json'];
 
 function run(command, args) {
   const options = { cwd: root, stdio: 'inherit', shell: process.platform === 'win32' };

@@ -13,27 +13,39 @@ import { type BuiltIn, creatorOf, isBuiltIn, type Part } from './parts.ts';
 
 export { exportMermaid } from './mermaid.ts';
 
+/** `bare`: names only, without the source of any function. Default false. */
+export type ExportOptions = { readonly bare?: boolean };
+
 /**
  * The machine's config as JSON text that `createMachine` accepts. A function is `{ "$expr": source
  * }`; an inline `assign`, `raise` or guard is its name with its arguments as params.
  */
-export const exportJson = (machine: AnyStateMachine): string =>
-  `${JSON.stringify(toJson(configOf(machine)), null, 2)}\n`;
+export const exportJson = (
+  machine: AnyStateMachine,
+  { bare = false }: ExportOptions = {},
+): string => `${JSON.stringify(toJson(configOf(machine)), bare ? withoutSource : undefined, 2)}\n`;
 
-/** The same with names only: without the source of any function. For pictures. */
+/** The bare config on one line, for other programs. */
 export const exportBare = (machine: AnyStateMachine): string =>
-  JSON.stringify(toJson(configOf(machine)), (_, value: unknown) =>
-    isTable(value) && '$expr' in value ? undefined : value,
-  );
+  JSON.stringify(toJson(configOf(machine)), withoutSource);
+
+const withoutSource = (_: string, value: unknown): unknown =>
+  isTable(value) && '$expr' in value ? undefined : value;
 
 /**
  * The machine as one TypeScript module that exports `name`: `setup({...}).createMachine({...})`, a
  * literal without spread or computed key. Effects are placeholders and host actions do nothing in
- * it.
+ * it. In a bare module no action does anything, and every guard is true.
  */
-export function exportTypeScript(machine: AnyStateMachine, name: string): string {
-  const chart = print(configOf(machine), '');
-  const implementations = print(implementationsOf(machine), '', true);
+export function exportTypeScript(
+  machine: AnyStateMachine,
+  name: string,
+  { bare = false }: ExportOptions = {},
+): string {
+  const config = configOf(machine);
+  const parts = implementationsOf(machine);
+  const chart = print(bare ? bareOf(config) : config, '');
+  const implementations = print(bare ? bareParts(parts) : parts, '', true);
   const used = CREATORS.filter((creator) =>
     new RegExp(`\\b${creator}\\(`).test(implementations + chart),
   );
@@ -134,6 +146,40 @@ const PLACEHOLDER = "fromPromise(() => Promise.reject(new Error('an effect of th
 
 const mapTable = (table: Table | undefined, map: (value: unknown, key: string) => unknown): Table =>
   Object.fromEntries(Object.entries(table ?? {}).map(([key, value]) => [key, map(value, key)]));
+
+/** What replaces the functions that `setup` names. */
+const REPLACEMENTS: Readonly<Record<string, string>> = {
+  actions: '() => {}',
+  guards: '() => true',
+  delays: '() => 1000',
+};
+
+const bareParts = (parts: Table): Table =>
+  mapTable(parts, (table, kind) =>
+    mapTable(table as Table, (part) =>
+      typeof part === 'function' ? new Code(REPLACEMENTS[kind] ?? '() => {}') : part,
+    ),
+  );
+
+/** A config without functions: inline ones are left out, or do nothing where something must be. */
+function bareOf(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(bareOf);
+  if (isBuiltIn(value as Part)) return bareBuiltIn(value as BuiltIn);
+  if (typeof value === 'function') return new Code('() => true');
+  if (!isTable(value)) return value;
+  const kept = Object.entries(value).filter(
+    ([key, part]) => key === 'guard' || typeof part !== 'function' || isBuiltIn(part as Part),
+  );
+  return Object.fromEntries(kept.map(([key, part]) => [key, bareOf(part)]));
+}
+
+function bareBuiltIn(made: BuiltIn): Code {
+  const creator = creatorOf(made);
+  if (creator === 'assign') return new Code('assign({})');
+  if (creator === 'enqueueActions') return new Code('enqueueActions(() => {})');
+  const args = argumentsOf(made).map((arg) => print(bareOf(arg), '', false));
+  return new Code(`${creator}(${args.join(', ')})`);
+}
 
 /** Text that is printed as it is. */
 class Code {

@@ -9,7 +9,8 @@
  */
 import type { AnyStateMachine, AnyStateNode, AnyTransitionDefinition } from 'xstate';
 import { nodesOf } from './facts.ts';
-import { creatorOf, isBuiltIn, nameOf, type Part, sourceName, transitionsOf } from './parts.ts';
+import { labelOf, textOf } from './labels.ts';
+import { type Part, sourceName, transitionsOf } from './parts.ts';
 
 /** The machine as the text of one diagram. */
 export function exportMermaid(machine: AnyStateMachine): string {
@@ -62,7 +63,7 @@ function draw(
   const from = endIn(diagram, holder, source);
   const to = endIn(diagram, holder, target);
   const label = [
-    labelOf(transition),
+    fullLabelOf(transition),
     from.deeper && `(from ${from.deeper})`,
     to.deeper && `(to ${to.deeper})`,
   ];
@@ -136,31 +137,10 @@ function titleOf(node: AnyStateNode): string {
 }
 
 /** `event [guard] / action, action`, as in Harel's charts. */
-function labelOf({ eventType, guard, actions, source }: AnyTransitionDefinition): string {
-  const condition = guard ? ` [${textOf(guard)}]` : '';
-  const effects =
-    actions.length > 0 ? ` / ${actions.map((action) => textOf(action as Part)).join(', ')}` : '';
-  return `${causeOf(String(eventType), source as AnyStateNode)}${condition}${effects}`;
-}
-
-function causeOf(eventType: string, source: AnyStateNode): string {
-  if (eventType === '') return 'always';
-  const [, kind, what] =
-    /^xstate\.(done\.actor|error\.actor|done\.state|after)\.(.*)$/.exec(eventType) ?? [];
-  if (kind === 'done.actor') return `done(${what})`;
-  if (kind === 'error.actor') return `error(${what})`;
-  if (kind === 'done.state') return 'done';
-  return kind === 'after' ? `after ${what!.slice(0, -source.id.length - 1)}` : eventType;
-}
-
-/** A guard or an action in words. */
-function textOf(part: Part): string {
-  const name = nameOf(part);
-  if (name !== undefined) return name;
-  if (!isBuiltIn(part)) return 'inline';
-  const creator = creatorOf(part);
-  if (creator === 'stateIn') return `in ${JSON.stringify(part.stateValue)}`;
-  return part.guards ? `${creator}(${part.guards.map(textOf).join(', ')})` : creator;
+function fullLabelOf(transition: AnyTransitionDefinition): string {
+  const actions = transition.actions.map((action) => textOf(action as Part));
+  const effects = actions.length > 0 ? ` / ${actions.join(', ')}` : '';
+  return `${labelOf(transition)}${effects}`;
 }
 
 /** What would end a label or a title in Mermaid's grammar. */

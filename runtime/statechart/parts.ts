@@ -87,4 +87,11 @@ const GUARDS: ReadonlyMap<unknown, string> = new Map([
 
 /** The name of the creator of a built-in action or guard, as it is imported from xstate. */
 export const creatorOf = ({ type = '', check }: BuiltIn): string =>
-  GUARDS.get(check) ?? type.replace('xstate.', '');
+  GUARDS.get(check) ?? guardOfOtherCopy(check) ?? type.replace('xstate.', '');
+
+/** A program of a user's own may have its own copy of XState; its functions keep their names. */
+function guardOfOtherCopy(check: unknown): string | undefined {
+  const [, name] =
+    typeof check === 'function' ? (/^check(StateIn|Not|And|Or)/.exec(check.name) ?? []) : [];
+  return name && name[0]!.toLowerCase() + name.slice(1);
+}

@@ -58,6 +58,16 @@ describe.each(shippedActors().map((actor) => [actor.type, actor] as const))('%s'
     expect(definitionHash(chart)).toBe(definitionHash(machine));
   });
 
+  it('loads back from its bare exports with the same states and transitions', async () => {
+    const file = join(folder, `${type}-bare.mjs`);
+    const text = exportTypeScript(machine, 'chart', { bare: true });
+    writeFileSync(file, transformSync(text, { loader: 'ts', format: 'esm' }).code);
+    const { chart } = (await import(pathToFileURL(file).href)) as { chart: AnyStateMachine };
+    expect(statesOf(chart)).toEqual(statesOf(machine));
+    const json = createMachine(JSON.parse(exportJson(machine, { bare: true })) as never);
+    expect(statesOf(json)).toEqual(statesOf(machine));
+  });
+
   it('loads back from its JSON export with the same chart', () => {
     const chart = createMachine(JSON.parse(exportJson(machine)) as never);
     expect(statesOf(chart)).toEqual(statesOf(machine));

@@ -172,6 +172,42 @@ describe('troupe charts', () => {
     expect(JSON.parse(json.stdout)).toMatchObject({ states: { idle: {} } });
     const mermaid = await runProgram(['charts', 'export', 'session', '--format', 'mermaid']);
     expect(mermaid.stdout).toMatch(/^stateDiagram-v2/m);
+    const svg = await runProgram(['charts', 'export', 'session', '--format', 'svg']);
+    expect(svg.stdout).toMatch(/^<svg [^>]*aria-label="session"/);
+    expect(svg.stdout).toContain('data-state="running.working.acting.choosing"');
+    const html = await runProgram(['charts', 'export', '--format', 'html']);
+    expect(html.stdout.match(/<main /g)).toHaveLength(types.length);
+  });
+
+  it('exports names without the source of functions, unless asked for it', async () => {
+    for (const format of ['json', 'ts']) {
+      const bare = await runProgram(['charts', 'export', 'session', '--format', format]);
+      const full = await runProgram([
+        'charts',
+        'export',
+        'session',
+        '--format',
+        format,
+        '--no-bare',
+      ]);
+      expect(bare.stdout).not.toMatch(/=> \{\n|\$expr/);
+      expect(full.stdout.length).toBeGreaterThan(bare.stdout.length);
+    }
+  });
+
+  it('exports the machines that a module of the user exports', async () => {
+    const own = ['charts', 'export', '--actors', 'examples/order/order.ts', '--format'];
+    const svg = await runProgram([...own, 'svg']);
+    expect(svg.stdout).toContain('data-state="packing"');
+    const list = ['charts', 'list', '--actors', 'examples/order/order.ts', '--json'];
+    expect(JSON.parse((await runProgram(list)).stdout)).toEqual([
+      { type: 'order', version: 1, states: 5 },
+    ]);
+    const none = await runProgram(['charts', 'list', '--actors', 'examples/order/bank.ts']);
+    expect(none).toMatchObject({ code: 2 });
+    expect(none.stderr).toMatch(/bank\.ts exports no actor definition and no machine/);
+    const missing = await runProgram(['charts', 'list', '--actors', 'nothing.ts']);
+    expect(missing.stderr).toMatch(/there is no file .*nothing\.ts/);
   });
 
   it('lists the known types for an unknown one', async () => {

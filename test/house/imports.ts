@@ -24,6 +24,8 @@ const any =
     tests.some((test) => test(target));
 
 const protocols = inFolder('protocols');
+/** How charts look: pure, so that the command line and the page draw the same picture. */
+const charts = inFolder('charts');
 const runtimeEntry = oneOf('runtime/index.ts', 'runtime/config/index.ts');
 const memoryEntry = oneOf('memory/index.ts');
 /** How agents outside `actors` define what they offer. */
@@ -38,9 +40,10 @@ const outsideProduct = any(inFolder('test'), inFolder('bench'), inFolder('web'))
 /** By folder, the files of this repository that it may import beside its own. */
 const mayImport: Readonly<Record<string, (target: string) => boolean>> = {
   protocols: () => false,
+  charts: () => false,
   client: protocols,
   memory: protocols,
-  runtime: protocols,
+  runtime: any(protocols, charts),
   agent: any(protocols, runtimeEntry, memoryEntry),
   actors: any(protocols, runtimeEntry, memoryEntry, inFolder('agent')),
   'sample-agents': any(protocols, runtimeEntry, actionsAndProcesses),
@@ -50,9 +53,9 @@ const mayImport: Readonly<Record<string, (target: string) => boolean>> = {
     actionsAndProcesses,
     oneOf('runtime/pubsub/nats-client.ts'),
   ),
-  operations: any(protocols, runtimeEntry),
+  operations: any(protocols, charts, runtimeEntry),
   channels: any(protocols, runtimeEntry, inFolder('operations')),
-  web: any(protocols, inFolder('client')),
+  web: any(protocols, charts, inFolder('client')),
   // As users do: the public entry points to define actions and processes and to start an
   // installation.
   examples: any(protocols, runtimeEntry, memoryEntry, oneOf('actors/index.ts', 'main.ts')),
@@ -93,7 +96,8 @@ function refusal(path: string, { target, typeOnly }: Import): string | undefined
   if (store.test(target) && home !== 'test' && home !== 'bench')
     return adapter.test(path) ? undefined : 'only an adapter imports a store: use the port';
   if (home === 'protocols' && inputOutput.test(target)) return 'protocols does no I/O';
-  const inBrowser = home === 'web' || (home === 'client' && path !== NODE_CLIENT);
+  const inBrowser =
+    home === 'web' || home === 'charts' || (home === 'client' && path !== NODE_CLIENT);
   if (inBrowser && /^package:(node:|ws$)/.test(target)) return 'this file runs in browsers';
   if (home === 'web' && target === NODE_CLIENT) return 'this file runs in Node only';
   if (!ours(target) || target.startsWith(`${home}/`)) return undefined;
@@ -131,11 +135,11 @@ function chartFiles(files: Sources): ReadonlySet<string> {
 
 /** Every import that the law refuses. */
 export function importFindings(files: Sources): Finding[] {
-  const charts = chartFiles(files);
+  const pure = chartFiles(files);
   return [...files].flatMap(([path, text]) =>
     importsOf(path, text).flatMap((found): Finding[] => {
       const remedy =
-        charts.has(path) && !isPure(found.target)
+        pure.has(path) && !isPure(found.target)
           ? 'a machine and the files it imports know only xstate, protocols and pure files of actors'
           : refusal(path, found);
       return remedy ? [{ path, line: found.line, rule: 'imports', remedy }] : [];
