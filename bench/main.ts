@@ -20,6 +20,7 @@ import { work } from './harness/worker.ts';
 import { activation } from './activation.ts';
 import { compareCheckouts } from './compare.ts';
 import { ask } from './ask.ts';
+import { busyDisk } from './busy-disk.ts';
 import { cluster } from './cluster.ts';
 import { clusterActors, clusterShards } from './cluster-growth.ts';
 import { clusterFailover } from './cluster-failover.ts';
@@ -46,6 +47,7 @@ const scenarios: readonly Scenario[] = [
   turn,
   hop,
   ask,
+  busyDisk,
   activation,
   idle,
   start,

@@ -91,6 +91,8 @@ export class EmbeddedLog implements Log {
   readonly #atTurnEnd: (call: () => void) => void;
   #waiting: Append[] = [];
   #isScheduled = false;
+  /** a thread writes a frame, because a sync is running */
+  #writing: Promise<void> | undefined;
   /** written, and waiting for a sync */
   #unsynced: Batch[] = [];
   #syncing: Promise<void> | undefined;
@@ -189,7 +191,7 @@ export class EmbeddedLog implements Log {
   /** Stores and answers earlier appends, then refuses all that comes. */
   async close(): Promise<void> {
     this.#writeWaiting();
-    while (this.#syncing) await this.#syncing;
+    while (this.#writing || this.#syncing) await (this.#writing ?? this.#syncing);
     this.#isClosed = true;
     this.#watchers.clear();
   }
@@ -216,7 +218,7 @@ export class EmbeddedLog implements Log {
   }
 
   #writeWaiting(): void {
-    while (this.#waiting.length > 0) {
+    while (this.#waiting.length > 0 && !this.#writing) {
       const appends = this.#takeFrame();
       if (this.#o.health.isBroken) {
         for (const { subject, reject } of appends) reject(refused(subject, 'the store is broken'));
@@ -270,24 +272,50 @@ export class EmbeddedLog implements Log {
 
   #write(plan: Plan): void {
     const { decided, planned } = plan;
-    const { wal, health, isSynced, onUnsynced, checkpointer } = this.#o;
+    const { wal } = this.#o;
     if (planned.length === 0) return this.#settle({ decided, stored: [], frame: wal.last });
     const { frame, stored } = layOut(plan);
+    if (wal.isSyncing) {
+      this.#writing = this.#writeInThread(plan, frame, stored);
+      return;
+    }
     try {
       wal.write(frame);
     } catch (cause) {
-      for (const { subject } of planned) subject.assigned--;
-      const isUnknown = cause instanceof WalBroken;
-      if (isUnknown) health.fail(cause);
-      for (const { append } of decided)
-        append.reject(
-          isUnknown ? new AppendUnknown(append.subject, { cause }) : refused(append.subject, cause),
-        );
-      return;
+      return this.#notWritten(plan, cause);
     }
+    this.#written(plan, frame, stored);
+  }
+
+  /** Appends that arrive meanwhile are the next frame. */
+  async #writeInThread(plan: Plan, frame: Buffer, stored: Batch['stored']): Promise<void> {
+    let failure: { readonly cause: unknown } | undefined;
+    try {
+      await this.#o.wal.writeInThread(frame);
+    } catch (cause) {
+      failure = { cause };
+    }
+    this.#writing = undefined;
+    if (failure) this.#notWritten(plan, failure.cause);
+    else this.#written(plan, frame, stored);
+    this.#writeWaiting();
+  }
+
+  #written({ decided }: Plan, frame: Buffer, stored: Batch['stored']): void {
+    const { wal, isSynced, onUnsynced, checkpointer } = this.#o;
     checkpointer.changed(frame.length);
     if (!isSynced) onUnsynced();
     this.#settle({ decided, stored, frame: wal.last });
+  }
+
+  #notWritten({ decided, planned }: Plan, cause: unknown): void {
+    for (const { subject } of planned) subject.assigned--;
+    const isUnknown = cause instanceof WalBroken;
+    if (isUnknown) this.#o.health.fail(cause);
+    for (const { append } of decided)
+      append.reject(
+        isUnknown ? new AppendUnknown(append.subject, { cause }) : refused(append.subject, cause),
+      );
   }
 
   /** Shows and answers a batch, as soon as everything before it is durable, too. */

@@ -12,6 +12,7 @@ import {
   readFileSync,
   rmSync,
   truncateSync,
+  write,
   writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
@@ -24,6 +25,8 @@ export interface SegmentFile {
    * @throws an error of the system; any part of the bytes may be written then
    */
   write(bytes: Uint8Array, at: number): void;
+  /** The same, in a thread: a slow disk does not hold the event loop. One write at a time. */
+  writeInThread(bytes: Uint8Array, at: number): Promise<void>;
   /** @throws an error of the system */
   truncate(size: number): void;
   /** Resolves when everything that was written before the call survives a power loss. */
@@ -61,10 +64,13 @@ export const openWalFolder = (path: string): WalFolder => {
   };
 };
 
+const writeLater = promisify(write);
+const syncLater = promisify(fdatasync);
+
 class NodeSegmentFile implements SegmentFile {
   readonly #file: number;
-  /** syncs under way: the file is closed after them */
-  #syncing = 0;
+  /** syncs and writes that threads do: the file is closed after them */
+  #pending = 0;
   #closing = false;
 
   constructor(file: number) {
@@ -76,26 +82,37 @@ class NodeSegmentFile implements SegmentFile {
       done += writeSync(this.#file, bytes, done, bytes.length - done, at + done);
   }
 
+  writeInThread(bytes: Uint8Array, at: number): Promise<void> {
+    return this.#pend(async () => {
+      for (let done = 0; done < bytes.length; ) {
+        const length = bytes.length - done;
+        done += (await writeLater(this.#file, bytes, done, length, at + done)).bytesWritten;
+      }
+    });
+  }
+
   truncate(size: number): void {
     ftruncateSync(this.#file, size);
   }
 
   sync(): Promise<void> {
-    this.#syncing++;
-    return new Promise((resolve, reject) => {
-      fdatasync(this.#file, (error) => {
-        this.#syncing--;
-        if (this.#closing && this.#syncing === 0) closeSync(this.#file);
-        if (error) reject(error);
-        else resolve();
-      });
-    });
+    return this.#pend(() => syncLater(this.#file));
   }
 
   close(): void {
     if (this.#closing) return;
     this.#closing = true;
-    if (this.#syncing === 0) closeSync(this.#file);
+    if (this.#pending === 0) closeSync(this.#file);
+  }
+
+  async #pend(work: () => Promise<void>): Promise<void> {
+    this.#pending++;
+    try {
+      await work();
+    } finally {
+      this.#pending--;
+      if (this.#closing && this.#pending === 0) closeSync(this.#file);
+    }
   }
 }
 

@@ -34,6 +34,7 @@ export class WriteAheadLog {
   #unsynced = new Set<SegmentFile>();
   #isNewName = false;
   #syncing: Promise<void> = Promise.resolve();
+  #isSyncing = false;
 
   /** @param recovered of the same folder; its frames are on the disk */
   constructor(folder: WalFolder, cell: string, { last, segments }: Recovered) {
@@ -55,23 +56,39 @@ export class WriteAheadLog {
   }
 
   /**
+   * A sync is running. Until it ends, the kernel may hold a write to the same file: on a saturated
+   * disk for hundreds of milliseconds. Then `writeInThread` keeps the event loop free.
+   */
+  get isSyncing(): boolean {
+    return this.#isSyncing;
+  }
+
+  /**
    * Writes a frame that `FrameBuilder` laid out, as the next one.
    * @throws WalBroken when it is unknown whether the frame is stored; any other error means that it
    * is not
    */
   write(frame: Buffer): void {
-    const file =
-      this.#current === undefined || this.#at > SEGMENT_BYTES_MAX ? this.#begin() : this.#current;
-    sealFrame(frame, this.#last + 1, this.#synced);
+    const file = this.#fileFor(frame);
     try {
       file.write(frame, this.#at);
     } catch (cause) {
       this.#erase(file, cause);
       throw cause;
     }
-    this.#unsynced.add(file);
-    this.#at += frame.length;
-    this.#last++;
+    this.#written(file, frame);
+  }
+
+  /** As `write`, in a thread. No other frame may be written until it resolves or rejects. */
+  async writeInThread(frame: Buffer): Promise<void> {
+    const file = this.#fileFor(frame);
+    try {
+      await file.writeInThread(frame, this.#at);
+    } catch (cause) {
+      this.#erase(file, cause);
+      throw cause;
+    }
+    this.#written(file, frame);
   }
 
   /**
@@ -101,16 +118,34 @@ export class WriteAheadLog {
     this.#current?.close();
   }
 
+  #fileFor(frame: Buffer): SegmentFile {
+    const file =
+      this.#current === undefined || this.#at > SEGMENT_BYTES_MAX ? this.#begin() : this.#current;
+    sealFrame(frame, this.#last + 1, this.#synced);
+    return file;
+  }
+
+  #written(file: SegmentFile, frame: Buffer): void {
+    this.#unsynced.add(file);
+    this.#at += frame.length;
+    this.#last++;
+  }
+
   async #sync(): Promise<void> {
     const last = this.#last;
     const files = [...this.#unsynced];
     const isNewName = this.#isNewName;
     this.#unsynced = new Set();
     this.#isNewName = false;
-    if (isNewName) await this.#folder.sync();
-    for (const file of files) {
-      await file.sync();
-      if (file !== this.#current && !this.#unsynced.has(file)) file.close();
+    this.#isSyncing = true;
+    try {
+      if (isNewName) await this.#folder.sync();
+      for (const file of files) {
+        await file.sync();
+        if (file !== this.#current && !this.#unsynced.has(file)) file.close();
+      }
+    } finally {
+      this.#isSyncing = false;
     }
     this.#synced = Math.max(this.#synced, last);
   }

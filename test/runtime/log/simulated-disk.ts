@@ -112,6 +112,10 @@ class SimulatedFolder implements WalFolder {
     this.#disk.segments.set(name, segment);
     return {
       write: (bytes, at) => this.#write(segment, bytes, at),
+      writeInThread: async (bytes, at) => {
+        await this.#disk.delay();
+        this.#write(segment, bytes, at);
+      },
       truncate: (size) => {
         this.#assertAlive();
         if (!this.#disk.canTruncate) throw new Error('EIO: ftruncate');

@@ -3,44 +3,13 @@
  * lost pages, failed writes, syncs and commits.
  */
 import { describe, expect, it } from 'vitest';
-import { systemClock } from '../../../runtime/clock/clock.ts';
-import { AppendUnknown, type Log } from '../../../runtime/log/log.ts';
-import { type Durability, openWalStore, type WalStore } from '../../../runtime/log/wal-store.ts';
+import { AppendUnknown } from '../../../runtime/log/log.ts';
+import type { Durability, WalStore } from '../../../runtime/log/wal-store.ts';
 import { entriesOf, nextFrame } from '../../../runtime/log/wal/frame.ts';
 import { Random } from '../../sim/random.ts';
 import { eventually } from '../eventually.ts';
 import { SimulatedDisk } from './simulated-disk.ts';
-
-const CELL = '00112233445566778899aabbccddeeff';
-const bytes = Buffer.from('entry');
-
-type Options = {
-  readonly durability?: Durability;
-  /** no checkpoint by itself; default true */
-  readonly isLazy?: boolean;
-  readonly onAlarm?: (what: string) => void;
-};
-
-const open = (disk: SimulatedDisk, options: Options = {}): Promise<WalStore> => {
-  const { durability = 'process', isLazy = true, onAlarm } = options;
-  return openWalStore({
-    ...disk.open(),
-    path: '/data',
-    cell: CELL,
-    durability,
-    clock: systemClock,
-    release: async () => {},
-    syncEveryMs: isLazy ? 3_600_000 : 0,
-    checkpointEveryMs: isLazy ? 3_600_000 : 0,
-    ...(onAlarm ? { onAlarm } : {}),
-  });
-};
-
-const texts = async (log: Log, subject = 's'): Promise<string[]> =>
-  (await log.read(subject, 1)).map((entry) => Buffer.from(entry.bytes).toString());
-
-const newest = (disk: SimulatedDisk) =>
-  disk.segments.get([...disk.segments.keys()].sort().at(-1)!)!;
+import { bytes, newest, open, texts } from './store-on-disk.ts';
 
 describe('an append whose frame cannot be written', () => {
   it.each(['short', 'complete, but reported as failed'] as const)(
