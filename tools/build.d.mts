@@ -5,5 +5,7 @@ export function build(): Promise<void>;
 export function ensureBuilt(): void;
 /** Settings that a bundle for Node has in common with any other of ours. */
 export const nodeBundle: import('esbuild').BuildOptions;
+/** Settings of the bundles of the web pages. */
+export const pageBundles: readonly import('esbuild').BuildOptions[];
 /** Packages that stay outside the bundle; an image keeps those that are dependencies of ours. */
 export const external: readonly string[];

@@ -3,8 +3,8 @@
  *
  *   cli/main.ts  -> dist/troupe.js (ES modules, split, so that a lazy import() stays lazy), and
  *                   dist/page-reader.js, the thread that reads large pages
- *   web/main.tsx -> dist/web/      (minified; the other files of web/ are copied), and node.js, the
- *                   page of a browser node
+ *   web/main.tsx -> dist/web/      (minified, split; the other files of web/ are copied), with the
+ *                   style sheet, its fonts, and node.js, the page of a browser node
  *   protocols/sdk/ -> dist/sdk/    (copied, with the TypeScript one also as JavaScript)
  *
  * Invariants:
@@ -76,11 +76,15 @@ const threads = {
   splitting: false,
 };
 
-const page = {
+/** A page for browsers: what a view loads later is a chunk of its own. */
+const pageBundle = {
   absWorkingDir: root,
-  entryPoints: { main: 'web/main.tsx' },
   outdir: 'dist/web',
   bundle: true,
+  splitting: true,
+  chunkNames: 'chunks/[name]-[hash]',
+  assetNames: 'fonts/[name]-[hash]',
+  loader: { '.woff2': 'file' },
   format: 'esm',
   platform: 'browser',
   target: 'es2022',
@@ -94,8 +98,12 @@ const page = {
   logLevel: 'warning',
 };
 
-/** The page of a browser node. */
-const nodePage = { ...page, entryPoints: { node: 'web/node/main.tsx' } };
+/** The two pages share no chunks, so that each loads few files. */
+export const pageBundles = [
+  { ...pageBundle, entryPoints: { main: 'web/main.tsx' } },
+  { ...pageBundle, entryPoints: { node: 'web/node/main.tsx' } },
+  { ...pageBundle, entryPoints: { style: 'web/style.css' } },
+];
 
 /** For client programs on any platform: not bundled, so that the source stays readable. */
 const sdk = {
@@ -113,7 +121,7 @@ const sdk = {
 
 /** Folders that are copied unchanged: source and target. */
 const copies = [
-  { from: 'web', to: 'web', without: ['.ts', '.tsx', '.map'] },
+  { from: 'web', to: 'web', without: ['.ts', '.tsx', '.css', '.map'] },
   { from: 'protocols/sdk', to: 'sdk', without: ['.pyc'] },
 ];
 
@@ -150,9 +158,8 @@ function removeOldChunks(kept) {
   }
 }
 
-/** It is served as a whole. */
-function removeOldSdk(kept) {
-  const folder = join(dist, 'sdk');
+/** Folders that are served as a whole keep nothing of an older build. */
+function removeOldFiles(folder, kept) {
   if (!fs.existsSync(folder)) return;
   for (const entry of fs.readdirSync(folder, { recursive: true, withFileTypes: true })) {
     const path = join(entry.parentPath ?? entry.path, entry.name);
@@ -215,7 +222,7 @@ export async function build() {
   // Recorded before the build: a file that changes during the build makes the result stale, never
   // wrongly fresh.
   const startedMs = Date.now();
-  const present = [program, threads, page, nodePage, sdk].filter(({ entryPoints }) =>
+  const present = [program, threads, ...pageBundles, sdk].filter(({ entryPoints }) =>
     Object.values(entryPoints).every((path) => fs.existsSync(join(root, path))),
   );
   const results = await Promise.all(present.map((options) => esbuild.build(options)));
@@ -231,7 +238,7 @@ export async function build() {
   writeWhole(record, JSON.stringify({ inputs: Object.fromEntries(stamps) }, null, 1));
   const written = [...outputs.map((file) => file.path), ...[...copied.keys()].map(inRoot)];
   removeOldChunks(new Set(written));
-  removeOldSdk(new Set(written));
+  for (const served of ['sdk', 'web']) removeOldFiles(join(dist, served), new Set(written));
 }
 
 const stampUnlessNewer = (path, startedMs) =>

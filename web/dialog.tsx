@@ -1,6 +1,7 @@
 /** A panel over the page. It receives and traps the focus, and restores it; Esc and ✕ close it. */
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
+import { Icon } from './icons.tsx';
 import { strings } from './strings.ts';
 
 export const Dialog = (props: {
@@ -31,7 +32,7 @@ export const Dialog = (props: {
             aria-label={strings.close}
             onClick={() => box.current?.close()}
           >
-            ✕
+            <Icon name="close" />
           </button>
         </div>
         {children}

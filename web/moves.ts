@@ -11,7 +11,7 @@ import type { View, Workspace } from './workspace.ts';
  */
 const WIDE = matchMedia('(min-width: 56rem)');
 
-export const useMoves = (view: View, workspace: Workspace) => {
+export const useMoves = (view: View, workspace: Workspace, go: (link: string) => void) => {
   const { sessions, sessionKey, mainSessionKey } = view;
   const [menuOpen, setMenuOpen] = useState(WIDE.matches);
   useEffect(() => {
@@ -26,11 +26,15 @@ export const useMoves = (view: View, workspace: Workspace) => {
   const items = itemsOf(sessions, sessionKey, asking);
   const title = items.find(({ key }) => key === sessionKey)?.title;
   useTitle(sessionKey === mainSessionKey ? undefined : title);
+  /** On a narrow page the menu covers what was chosen in it. */
+  const leave = () => {
+    if (!WIDE.matches) setMenuOpen(false);
+  };
   const open = (key: string) => {
     // The main conversation has no name in the address.
-    history.pushState(null, '', key === mainSessionKey ? location.pathname : linkTo(key));
+    go(key === mainSessionKey ? '' : linkTo(key));
     workspace.open(key);
-    if (!WIDE.matches) setMenuOpen(false);
+    leave();
     focusOn('#message');
   };
   const remove = async (key: string) => {
@@ -42,6 +46,7 @@ export const useMoves = (view: View, workspace: Workspace) => {
     setMenuOpen,
     items,
     title,
+    leave,
     open,
     begin: (agentId: string) => open(workspace.newSession(agentId)),
     step: (by: 1 | -1) => {

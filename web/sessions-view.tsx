@@ -1,6 +1,7 @@
 /** The side panel: search, open, create, rename and delete conversations. */
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { linkTo } from './chat/agents-talk.ts';
+import { Icon } from './icons.tsx';
 import type { SessionItem, Sessions } from './sessions.ts';
 import { strings } from './strings.ts';
 import { timeAgo } from './times.ts';
@@ -59,7 +60,7 @@ const NewSession = (props: { sessions: Sessions; onBegin: (agentId: string) => v
   return (
     <div class="new-session">
       <button id="new-session" type="button" onClick={() => props.onBegin(agentId)}>
-        <span aria-hidden="true">+ </span>
+        <Icon name="plus" />
         {strings.newSession}
       </button>
       {agents.length > 1 && (
@@ -169,7 +170,7 @@ const SessionTools = (props: {
       aria-label={strings.rename(props.title)}
       onClick={() => props.onChoose('renaming')}
     >
-      ✎
+      <Icon name="edit" />
     </button>
     <button
       type="button"
@@ -178,7 +179,7 @@ const SessionTools = (props: {
       aria-label={strings.remove(props.title)}
       onClick={() => props.onChoose('deleting')}
     >
-      ✕
+      <Icon name="trash" />
     </button>
   </div>
 );

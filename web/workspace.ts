@@ -188,6 +188,21 @@ export class Workspace {
     this.#listSoon('devices');
   }
 
+  /** A method of the gateway, for views. @throws TroupeError */
+  request<Result>(method: string, params: object = {}): Promise<Result> {
+    return this.#request<Result>(method, params);
+  }
+
+  /** An operation of docs/operations.md. @throws TroupeError */
+  operate<Result>(name: string, params: object = {}): Promise<Result> {
+    return this.#request<Result>('operations.run', { name, params });
+  }
+
+  /** Calls `listen` for every event of the gateway; returns a function that ends it. */
+  watch(listen: (event: string, payload: unknown) => void): () => void {
+    return this.#client.onEvent(({ event, payload }) => listen(event, payload));
+  }
+
   get #online(): boolean {
     return this.#client.state.kind === 'open';
   }

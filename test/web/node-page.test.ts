@@ -223,7 +223,7 @@ test('a repeated key returns the same picture, and the page reconnects after a r
   expect(place.payload.payload.lat).toBe(10.77);
 }, 60_000);
 
-test('without automatic pairing the page waits, and the devices panel approves it', async () => {
+test('without automatic pairing the page waits, and the view of devices approves it', async () => {
   await serve({ auth: { mode: 'token', token: TOKEN, allowLocal: false } });
   const context = await newContext();
   const first = await context.newPage();
@@ -234,8 +234,8 @@ test('without automatic pairing the page waits, and the devices panel approves i
   const page = await browser!.newPage({ locale: 'en-US' });
   page.setDefaultTimeout(10_000);
   await page.goto(`${gateway.url}#token=${TOKEN}`);
-  await page.getByRole('button', { name: 'Devices: 1 request' }).click();
-  const panel = page.getByRole('dialog', { name: 'Devices' });
+  await page.getByRole('link', { name: /^Devices.*1 waits for you/ }).click();
+  const panel = page.getByRole('main', { name: 'Devices' });
   await panel.getByText(/^Approve .+\?$/).waitFor();
   await panel.getByRole('button', { name: 'Approve' }).click();
   await here(first);

@@ -6,6 +6,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { SentImage } from './conversation.ts';
 import { type Draft, draftOf, keepDraft } from './drafts.ts';
 import { IMAGE_TYPES, imageLimits, withFiles } from './images.ts';
+import { Icon } from '../icons.tsx';
 import { strings } from '../strings.ts';
 
 export const Composer = (props: {
@@ -53,8 +54,14 @@ export const Composer = (props: {
           onPaste={({ clipboardData }) => add(clipboardData?.files ?? [])}
         />
         {busy && <StopButton online={online} onStop={onStop} />}
-        <button type="submit" class="send" disabled={text.trim() === ''}>
-          {strings.send}
+        <button
+          type="submit"
+          class="send"
+          aria-label={strings.send}
+          title={strings.send}
+          disabled={text.trim() === ''}
+        >
+          <Icon name="send" />
         </button>
       </div>
       <p id="hint">{strings.hint}</p>
@@ -63,8 +70,16 @@ export const Composer = (props: {
 };
 
 const StopButton = ({ online, onStop }: { online: boolean; onStop: () => void }) => (
-  <button type="button" class="stop" aria-keyshortcuts="Escape" onClick={onStop} disabled={!online}>
-    {strings.stop}
+  <button
+    type="button"
+    class="stop"
+    aria-keyshortcuts="Escape"
+    aria-label={strings.stop}
+    title={strings.stop}
+    onClick={onStop}
+    disabled={!online}
+  >
+    <Icon name="stop" />
   </button>
 );
 
@@ -129,7 +144,7 @@ const Refusals = ({ refused }: { refused: readonly string[] }) =>
 
 const ImagePicker = ({ onFiles }: { onFiles: (files: Iterable<File>) => void }) => (
   <label class="add-images" title={`${strings.addImages}. ${imageLimits()}`}>
-    <span aria-hidden="true">+</span>
+    <Icon name="image" />
     <input
       type="file"
       multiple

@@ -15,6 +15,7 @@ import { ApprovalCard } from './approval-card.tsx';
 import { ToolCard } from './tool-card.tsx';
 import { type Line, linesOf } from './reading-order.ts';
 import { RichText } from './rich-text.tsx';
+import { Icon } from '../icons.tsx';
 import { strings } from '../strings.ts';
 import type { ToolStep } from './tool-steps.ts';
 
@@ -66,7 +67,7 @@ export const Lines = (props: {
       </ol>
       {!atEnd && (
         <button type="button" class="to-end" onClick={toEnd} aria-label={strings.newest}>
-          ↓
+          <Icon name="arrow" />
         </button>
       )}
     </main>

@@ -6,9 +6,8 @@
 import { type DeviceKey, deviceProof } from '../../client/device-proof.ts';
 import type { ConnectChallenge, ConnectParams } from '../../protocols/gateway/index.ts';
 import { type ConnectionState, sharedParams } from './gateway.ts';
-import { openIdentity, type Unable, UnableError } from './identity.ts';
+import type { Unable, UnableError } from './identity.ts';
 import type { Keep } from '../kept.ts';
-import { Store } from '../store.ts';
 import { strings } from '../strings.ts';
 
 /** An operator's client with all scopes of its secret. */
@@ -106,10 +105,15 @@ export class PageIdentity {
   /** Why this browser cannot be a device; undefined if it can. */
   async #open(): Promise<Unable | undefined> {
     try {
+      // Only a gateway that requires a device needs this code.
+      const [{ openIdentity }, { Store }] = await Promise.all([
+        import('./identity.ts'),
+        import('../store.ts'),
+      ]);
       this.#identity ??= await openIdentity(await Store.open(), 'page');
       return undefined;
     } catch (error) {
-      return error instanceof UnableError ? error.why : 'no-storage';
+      return (error as Partial<UnableError>).why ?? 'no-storage';
     }
   }
 }

@@ -1,38 +1,40 @@
-/** The devices panel: pairing requests, approved devices, and the capabilities of nodes. */
+/** The devices: pairing requests, approved devices, and the capabilities of nodes. */
 import { useState } from 'preact/hooks';
-import { keptToken } from './address.ts';
-import { Dialog } from './dialog.tsx';
+import { keptToken } from '../../address.ts';
 import {
   type DeviceRequest,
-  type Devices,
   faceOf,
   nameOf,
   type NodeRequest,
   type NodeRow,
   type PairedDevice,
   rolesOf,
-} from './devices.ts';
-import { ConfirmDelete, Rename } from './sessions-view.tsx';
-import { strings } from './strings.ts';
-import { timeAgo } from './times.ts';
+} from '../../devices.ts';
+import { ConfirmDelete, Rename } from '../../sessions-view.tsx';
+import { strings } from '../../strings.ts';
+import { timeAgo } from '../../times.ts';
+import { Empty } from '../list-view.tsx';
+import { strings as own } from '../strings.ts';
+import type { ViewProps } from '../view-props.ts';
 
 type Act = (method: string, params: object) => void;
 
-export const DevicesPanel = (props: {
-  devices: Devices;
-  trouble: string | undefined;
-  act: Act;
-  onClose: () => void;
-}) => {
-  const { devices, trouble, act, onClose } = props;
+export const Devices = ({ view, workspace }: ViewProps) => {
+  const { devices, trouble } = view;
   const { pending, nodePending, paired, nodes } = devices;
+  const act: Act = (method, params) => void workspace.device(method, params);
   return (
-    <Dialog title={strings.devices} onClose={onClose}>
+    <main class="view sheet" aria-label={strings.devices}>
       {trouble !== undefined && (
-        <p class="failed" role="alert">
+        <p class="trouble failed" role="alert">
           {trouble}
         </p>
       )}
+      <p>
+        <a class="button" href="node.html" onClick={openNodePage}>
+          {strings.openNodePage}
+        </a>
+      </p>
       <ul class="devices" aria-live="polite">
         {pending.map((request) => (
           <DeviceQuestion key={request.requestId} request={request} act={act} />
@@ -50,14 +52,9 @@ export const DevicesPanel = (props: {
         ))}
       </ul>
       {pending.length + nodePending.length + paired.length === 0 && (
-        <p class="muted">{strings.noDevices}</p>
+        <Empty icon="devices" {...own.devices.empty} />
       )}
-      <p class="muted">
-        <a href="node.html" onClick={openNodePage}>
-          {strings.openNodePage}
-        </a>
-      </p>
-    </Dialog>
+    </main>
   );
 };
 

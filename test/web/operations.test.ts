@@ -1,0 +1,145 @@
+/** The views of operations on the real program: what they show, do, and look like. */
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { axeViolations } from './axe.ts';
+import { chromiumPath, NO_CHROMIUM, openChromium } from './chromium.ts';
+import { keepScreenshot, openView, startRealProgram } from './real-program.ts';
+
+let browser: Browser | undefined;
+
+beforeAll(async () => {
+  if (chromiumPath !== undefined) browser = await openChromium();
+}, 60_000);
+afterAll(() => browser?.close());
+beforeEach((context) => {
+  if (chromiumPath === undefined) context.skip(NO_CHROMIUM);
+});
+
+const soon = { timeout: 15_000 };
+const say = async (page: Page, text: string) => {
+  await page.getByRole('textbox', { name: 'Message' }).fill(text);
+  await page.keyboard.press('Enter');
+};
+
+const LOOKS = [
+  { name: 'wide-light', viewport: { width: 1_440, height: 900 }, colorScheme: 'light' },
+  { name: 'wide-dark', viewport: { width: 1_920, height: 1_080 }, colorScheme: 'dark' },
+  { name: 'phone-light', viewport: { width: 360, height: 740 }, colorScheme: 'light' },
+  { name: 'phone-dark', viewport: { width: 390, height: 844 }, colorScheme: 'dark' },
+] as const;
+/** Each with a text that shows that it has been read. */
+const VIEWS = {
+  tasks: /No tasks/,
+  approvals: /rm -r build/,
+  schedules: /pulse/,
+  'dead-letters': /No dead letters/,
+  devices: /No devices/,
+  usage: /Tokens today/,
+  agents: /offline\/troupe-offline/,
+  'audit&find=schedules.set': /schedules\.set/,
+  cluster: /Actors in memory/,
+  settings: /Effective configuration/,
+} as const;
+
+/** A schedule, a run that ended, and one that waits for an approval. */
+const seed = async (page: Page) => {
+  await page.getByRole('textbox', { name: 'Message' }).waitFor();
+  await say(page, 'Hello, who are you?');
+  await page.locator('.message.agent[aria-busy=false]').waitFor();
+  await say(page, 'call exec {"command": "rm -r build"}');
+  await page.locator('.approval').waitFor();
+  await page.getByRole('link', { name: 'Schedules' }).click();
+  await page.getByRole('button', { name: 'New schedule' }).click();
+  await page.getByLabel('Message that the agent receives').fill('pulse: look at the notes');
+  await page.getByRole('button', { name: 'Create' }).click();
+  await page.getByRole('link', { name: /pulse/ }).waitFor();
+};
+
+test('every view is legible, without accessibility errors, in both schemes, wide and on a phone', async () => {
+  const program = await startRealProgram();
+  const first = await openView(browser!, program, '');
+  await seed(first.page);
+  expect(first.errors).toEqual([]);
+  await first.page.context().close();
+  for (const { name, ...look } of LOOKS) {
+    const { page, errors } = await openView(browser!, program, 'tasks', look);
+    for (const [view, text] of Object.entries(VIEWS)) {
+      await page.evaluate((hash) => location.assign(hash), `#view=${view}`);
+      await page.locator('.view').getByText(text).first().waitFor();
+      expect({ view, name, violations: await axeViolations(page) }).toEqual({
+        view,
+        name,
+        violations: [],
+      });
+      const width = await page.evaluate(() => document.documentElement.scrollWidth);
+      expect(width).toBeLessThanOrEqual(look.viewport.width);
+      await keepScreenshot(page, `${view.replace(/&.*/, '')}-${name}`);
+    }
+    expect(errors).toEqual([]);
+    await page.context().close();
+  }
+}, 240_000);
+
+test('a list filters, sorts and opens by the address, and by the keyboard', async () => {
+  const program = await startRealProgram();
+  const { page } = await openView(browser!, program, '');
+  await seed(page);
+  await page.getByRole('link', { name: 'Audit' }).click();
+  const rows = page.getByRole('list', { name: 'Audit' }).getByRole('listitem');
+  await rows.first().waitFor();
+  await page.getByRole('searchbox').fill('schedules.set done');
+  const again = page.getByRole('button', { name: 'Read the list again' });
+  const found = () => again.click().then(() => rows.count());
+  await expect.poll(found, soon).toBe(1);
+  await page.getByRole('button', { name: 'Time', exact: true }).click();
+  await rows.first().getByRole('link').focus();
+  await page.keyboard.press('Enter');
+  await page.getByRole('complementary', { name: 'Details' }).waitFor();
+  const params = new URLSearchParams(new URL(page.url()).hash.slice(1));
+  expect(Object.fromEntries(params)).toEqual({
+    view: 'audit',
+    find: 'schedules.set done',
+    sort: 'Time',
+    item: expect.any(String),
+  });
+  // The same after a reload; Escape closes the details, and "back" opens them again.
+  await page.reload();
+  await page.getByRole('complementary', { name: 'Details' }).getByText('Done').waitFor();
+  await page.getByRole('heading', { name: 'schedules.set' }).focus();
+  await page.keyboard.press('Escape');
+  await page.getByRole('complementary').waitFor({ state: 'detached' });
+  await page.goBack();
+  await page.getByRole('complementary', { name: 'Details' }).waitFor();
+}, 90_000);
+
+test('an approval and a schedule are decided, run and removed where they are shown', async () => {
+  const program = await startRealProgram();
+  const { page } = await openView(browser!, program, '');
+  await seed(page);
+  await page.getByRole('link', { name: /^Approvals.*1 waits for you/ }).click();
+  await page.getByRole('link', { name: /rm -r build/ }).click();
+  await page.getByRole('button', { name: 'Deny' }).click();
+  await page.getByText('Nothing waits for you').waitFor();
+
+  await page.getByRole('link', { name: 'Schedules' }).click();
+  await page.getByRole('link', { name: /pulse/ }).click();
+  await page.getByRole('button', { name: 'Run now' }).click();
+  const details = page.getByRole('complementary', { name: 'Details' });
+  await details.getByRole('link', { name: 'Show run' }).click();
+  await page.getByRole('img', { name: 'Timeline' }).waitFor();
+  await page.getByRole('listitem').filter({ hasText: 'Model' }).first().waitFor();
+  await keepScreenshot(page, 'run');
+  expect(await axeViolations(page)).toEqual([]);
+  await page.goBack();
+  await details.getByRole('button', { name: 'Remove' }).click();
+  await details.getByRole('button', { name: 'Remove' }).click();
+  await page.getByText('No schedules').waitFor();
+}, 90_000);
+
+test('a view is in Vietnamese for a Vietnamese browser', async () => {
+  const program = await startRealProgram();
+  const { page } = await openView(browser!, program, 'dead-letters', { locale: 'vi-VN' });
+  await page.getByText('Không có thư hỏng').waitFor();
+  expect(await page.getByRole('link', { name: 'Lịch chạy' }).count()).toBe(1);
+  await keepScreenshot(page, 'dead-letters-vi');
+}, 60_000);

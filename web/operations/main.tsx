@@ -1,0 +1,43 @@
+/** The views of operations: a second entry of the page, loaded when the first view is opened. */
+import { ListView } from './list-view.tsx';
+import type { ViewProps } from './view-props.ts';
+import { agents } from './views/agents.tsx';
+import { approvals } from './views/approvals.tsx';
+import { audit } from './views/audit.tsx';
+import { Cluster } from './views/cluster.tsx';
+import { deadLetters } from './views/dead-letters.tsx';
+import { Devices } from './views/devices.tsx';
+import { Runs } from './views/runs.tsx';
+import { schedules } from './views/schedules.tsx';
+import { Settings } from './views/settings.tsx';
+import { tasks } from './views/tasks.tsx';
+import { Usage } from './views/usage.tsx';
+
+export const Views = (props: ViewProps) => {
+  switch (props.route.view) {
+    case 'approvals':
+      return <ListView key="approvals" {...props} definition={approvals} />;
+    case 'dead-letters':
+      return <ListView key="dead-letters" {...props} definition={deadLetters} />;
+    case 'schedules':
+      return <ListView key="schedules" {...props} definition={schedules} />;
+    case 'tasks':
+      return <ListView key="tasks" {...props} definition={tasks} />;
+    case 'agents':
+      return <ListView key="agents" {...props} definition={agents} />;
+    case 'audit':
+      return <ListView key="audit" {...props} definition={audit} />;
+    case 'runs':
+      return <Runs {...props} />;
+    case 'devices':
+      return <Devices {...props} />;
+    case 'usage':
+      return <Usage {...props} />;
+    case 'cluster':
+      return <Cluster {...props} />;
+    case 'settings':
+      return <Settings {...props} />;
+    default:
+      return null;
+  }
+};

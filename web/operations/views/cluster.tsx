@@ -1,0 +1,165 @@
+/** Cluster: the processes, their shards, the objectives, and the log of this process. */
+import type { SystemInfoResult } from '../../../protocols/gateway/index.ts';
+import { Failure } from '../list-view.tsx';
+import { Facts, Part, Pill } from '../pane.tsx';
+import { useReading } from '../reading.ts';
+import { StatePill } from '../state-pill.tsx';
+import { strings } from '../strings.ts';
+import type { ViewProps } from '../view-props.ts';
+
+type Shard = {
+  readonly shard: number;
+  readonly state: string;
+  readonly epoch: number;
+  readonly turnNo: number;
+  readonly lag: number;
+  readonly residents: number;
+};
+type Objective = {
+  readonly name: string;
+  readonly target: number;
+  readonly measured: number | null;
+  readonly unit: string;
+  readonly kept: boolean | null;
+  readonly what: string;
+};
+
+const own = strings.cluster;
+const HOUR_MS = 3_600_000;
+const LOG_LINES = 200;
+
+export const Cluster = ({ workspace, view }: ViewProps) => {
+  const reading = useReading('cluster', async () => {
+    const [info, status, slo] = await Promise.all([
+      workspace.request<SystemInfoResult>('system.info'),
+      workspace.request<{ shards?: readonly Shard[]; runtimeVersion?: string }>('status'),
+      workspace.operate<{ objectives: readonly Objective[] }>('slo').catch(() => undefined),
+    ]);
+    return { info, status, objectives: slo?.objectives ?? [] };
+  });
+  const { info, status, objectives = [] } = reading.value ?? {};
+  return (
+    <main class="view sheet" aria-label={own.title}>
+      <Failure reading={reading} />
+      {reading.value === undefined && reading.error === undefined && (
+        <p class="loading">{strings.loading}</p>
+      )}
+      {info && (
+        <Part title={own.process}>
+          <Facts
+            facts={[
+              [own.machine, `${info.machineName} · ${info.osLabel}`],
+              [own.version, `troupe ${status?.runtimeVersion ?? ''} · Node ${info.nodeVersion}`],
+              [own.uptime, own.hours(info.uptimeMs / HOUR_MS)],
+              [own.load, info.loadAverage?.map((load) => load.toFixed(2)).join('  ')],
+              [own.memory, `${own.gib(info.memoryFreeBytes)} / ${own.gib(info.memoryTotalBytes)}`],
+              [
+                own.disk,
+                info.diskAvailableBytes === undefined ? '' : own.gib(info.diskAvailableBytes),
+              ],
+            ]}
+          />
+        </Part>
+      )}
+      {status?.shards && <Shards shards={status.shards} />}
+      {objectives.length > 0 && <Objectives objectives={objectives} />}
+      {view.offers.has('logs.tail') && <Log workspace={workspace} />}
+    </main>
+  );
+};
+
+const Shards = ({ shards }: { shards: readonly Shard[] }) => (
+  <Part title={own.shards}>
+    <div class="table-box" tabIndex={0} role="group" aria-label={own.shards}>
+      <table>
+        <thead>
+          <tr>
+            {[own.shard, strings.state, own.epoch, own.turns, own.lag, own.residents].map(
+              (name) => (
+                <th key={name} scope="col">
+                  {name}
+                </th>
+              ),
+            )}
+          </tr>
+        </thead>
+        <tbody>
+          {shards.map(({ shard, state, epoch, turnNo, lag, residents }) => (
+            <tr key={shard}>
+              <th scope="row">{shard}</th>
+              <td>
+                <StatePill state={state} />
+              </td>
+              <td>{epoch}</td>
+              <td>{strings.number(turnNo)}</td>
+              <td class={lag > 0 ? 'warn' : ''}>{strings.number(lag)}</td>
+              <td>{residents}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  </Part>
+);
+
+const valueText = (value: number, unit: string): string =>
+  unit === 'ratio' ? `${(value * 100).toFixed(3)} %` : `${Math.round(value * 10) / 10} ${unit}`;
+
+const Objectives = ({ objectives }: { objectives: readonly Objective[] }) => (
+  <Part title={own.objectives}>
+    <ul class="plain-list">
+      {objectives.map(({ name, target, measured, unit, kept, what }) => (
+        <li key={name}>
+          <Pill
+            tone={kept === null ? 'idle' : kept ? 'ok' : 'failed'}
+            text={kept === null ? own.noData : kept ? own.met : own.notMet}
+          />{' '}
+          {what}{' '}
+          <span class="muted">
+            {measured !== null && `${valueText(measured, unit)} · `}
+            {own.target} ≤ {valueText(target, unit)}
+          </span>
+        </li>
+      ))}
+    </ul>
+  </Part>
+);
+
+/** The newest lines; the reading repeats, so it follows the log. */
+const Log = ({ workspace }: Pick<ViewProps, 'workspace'>) => {
+  const reading = useReading('log', () =>
+    workspace.request<{ lines: readonly string[] }>('logs.tail', { limit: LOG_LINES }),
+  );
+  return (
+    <Part title={own.logs}>
+      <Failure reading={reading} />
+      <ol class="log-lines" tabIndex={0} aria-label={own.logs}>
+        {reading.value?.lines.toReversed().map((line, at) => (
+          <LogLine key={at} line={line} />
+        ))}
+      </ol>
+    </Part>
+  );
+};
+
+const LogLine = ({ line }: { line: string }) => {
+  const { time, level = 30, msg, ...rest } = parsed(line);
+  const { pid: _p, hostname: _h, ...fields } = rest;
+  const more = Object.keys(fields).length > 0 ? JSON.stringify(fields) : '';
+  return (
+    <li class={level >= 50 ? 'failed' : level >= 40 ? 'warn' : ''}>
+      {time !== undefined && <time>{new Date(time).toISOString().slice(11, 19)}</time>}{' '}
+      {msg ?? line} <span class="muted">{msg === undefined ? '' : more}</span>
+    </li>
+  );
+};
+
+type LogRecord = { time?: number; level?: number; msg?: string; pid?: number; hostname?: string };
+
+const parsed = (line: string): LogRecord => {
+  try {
+    return JSON.parse(line) as LogRecord;
+  } catch {
+    return {};
+  }
+};
