@@ -4,7 +4,7 @@ import { address } from '../../protocols/address.ts';
 import { type ActorInput, effect, hostActions } from '../../protocols/statechart.ts';
 import { type Exploration, explore, type Ledger } from './coverage.ts';
 
-const door = setup({
+const gate = setup({
   types: {
     context: {} as { opened: number },
     events: {} as { type: 'open' } | { type: 'close' },
@@ -15,7 +15,7 @@ const door = setup({
   guards: { isWorn: ({ context }) => context.opened > 2, isNever: () => false },
   delays: { draught: 500 },
 }).createMachine({
-  id: 'door',
+  id: 'gate',
   context: { opened: 0 },
   initial: 'shut',
   states: {
@@ -47,8 +47,8 @@ const door = setup({
 
 const nothing: Ledger = { copy: () => nothing, take: () => {} };
 const exploration: Exploration = {
-  machine: door,
-  self: address('default', 'door', 'front'),
+  machine: gate,
+  self: address('default', 'gate', 'front'),
   ledger: () => nothing,
   key: ({ snapshot }) => [snapshot.value, (snapshot.context as { opened: number }).opened],
   moves: () => [
@@ -58,26 +58,26 @@ const exploration: Exploration = {
   ],
 };
 
-it('names every state and every guarded branch that nothing reaches', () => {
+it('names every state and every guarded branch that no path reaches', () => {
   expect(explore(exploration).unreached).toEqual([
-    'transition door.ajar on close [isNever] to door.stuck',
-    'transition door.ringing on xstate.error.actor.ring to door.broken',
-    'state door.stuck',
-    'state door.broken',
+    'transition gate.ajar on close [isNever] to gate.stuck',
+    'transition gate.ringing on xstate.error.actor.ring to gate.broken',
+    'state gate.stuck',
+    'state gate.broken',
   ]);
 });
 
-it('says after which path a promise was broken', () => {
+it('names the path after which a check failed', () => {
   let asked = 0;
   const ledger: Ledger = {
     copy: () => ledger,
     take: ({ name }) => {
       if (name === 'timer:draught') asked++;
-      if (asked > 0) throw new Error('nobody may feel a draught');
+      if (asked > 0) throw new Error('a draught is not allowed');
     },
   };
   const walk = () => explore({ ...exploration, ledger: () => ledger });
-  expect(walk).toThrow('after open, timer:draught: nobody may feel a draught');
+  expect(walk).toThrow('after open, timer:draught: a draught is not allowed');
 });
 
 it('refuses a machine that behaves differently after it was stored', () => {

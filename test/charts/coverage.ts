@@ -7,8 +7,8 @@
  * behave exactly like one that stayed in memory. Time advances by a millisecond per step, and jumps
  * to the next timer when one fires; timers fire in the order of their due times.
  *
- * Boundary: depends on machines and the host only. The contract of a machine is a ledger: an
- * account of all requests along a path, with checks that throw.
+ * Boundary: depends on machines and the host only. The contract of a machine is a ledger: a record
+ * of all requests along a path, with checks that throw.
  */
 import fc from 'fast-check';
 import { chai, expect } from 'vitest';
@@ -56,7 +56,7 @@ export type Move =
 /** What happened in one step, for the ledger. */
 export type Happened = { name: string; cause: Cause; meta: Meta; step: Step };
 
-/** An account of a path: a copy per branch, notified of every step. Checks throw. */
+/** A record of a path: it is copied per branch and receives every step. Its checks throw. */
 export interface Ledger {
   copy(): Ledger;
   take(happened: Happened): void;
@@ -65,7 +65,7 @@ export interface Ledger {
 export type Exploration = {
   machine: AnyStateMachine;
   self: Address;
-  /** by messages and outcomes; timers are found by themselves, named `timer:<delay>` */
+  /** messages and outcomes; the walk adds the timers itself, named `timer:<delay>` */
   moves: (live: Live, now: number, ledger: Ledger) => readonly Move[];
   /** situations that need no separate exploration have the same key */
   key: (live: Live) => unknown;
@@ -87,14 +87,14 @@ type Place = {
   ledger: Ledger;
   /** the last moves that led here */
   path: readonly string[];
-  /** its row as JSON, cached */
+  /** the row of the actor as JSON, cached */
   stored?: string;
 };
-type Deed = { name: string; cause: Cause; meta: Meta; now: number };
+type Delivery = { name: string; cause: Cause; meta: Meta; now: number };
 
-const BORN_AT = 1_000;
+const CREATED_AT = 1_000;
 
-/** Walks breadth first through every situation. */
+/** Visits every situation, breadth first. */
 export function explore(options: Exploration): Report {
   const { situationsMax = 5_000 } = options;
   const probe = new Probe(options.machine);
@@ -106,77 +106,78 @@ export function explore(options: Exploration): Report {
     known.add(key);
     places.push(place);
   };
-  visit(birth(options, probe));
+  visit(startPlace(options, probe));
   for (const script of options.scripts ?? []) visit(follow(options, script, probe));
   let steps = 0;
   for (const place of places) {
     expect(places.length, `situations of ${options.machine.id}`).toBeLessThanOrEqual(situationsMax);
-    for (const deed of deedsAt(options, place)) {
+    for (const delivery of deliveriesAt(options, place)) {
       steps++;
-      visit(go(options, place, deed, probe));
+      visit(go(options, place, delivery, probe));
     }
   }
   return { unreached: probe.unreached(), situations: known.size, steps };
 }
 
 /**
- * Walks at random, with the checks of `explore`, but deeper and in any order; answers how many
- * walks there were. A walk that breaks a promise is shrunk, and printed with the seed to repeat it.
+ * Takes random paths, with the checks of `explore`, but deeper and in any order; returns the number
+ * of paths. A path whose checks fail is shrunk, and printed with the seed that repeats it.
  */
-export function stroll(options: Exploration, walks: number): number {
+export function exploreRandomly(options: Exploration, walks: number): number {
   const picks = fc.array(fc.nat(), { minLength: 20, maxLength: 100 });
   fc.assert(
-    fc.property(picks, (list) => strollBy(options, list)),
+    fc.property(picks, (list) => followPicks(options, list)),
     { numRuns: walks },
   );
   return walks;
 }
 
-function strollBy(options: Exploration, picks: readonly number[]): void {
-  let place = birth(options);
+function followPicks(options: Exploration, picks: readonly number[]): void {
+  let place = startPlace(options);
   for (const pick of picks) {
-    const deeds = deedsAt(options, place);
-    if (deeds.length === 0) return;
-    place = go(options, place, deeds[pick % deeds.length]!);
+    const choices = deliveriesAt(options, place);
+    if (choices.length === 0) return;
+    place = go(options, place, choices[pick % choices.length]!);
   }
 }
 
 /**
- * The place at the end of a path of named moves, which may be long: it is not stored on the way.
+ * The place at the end of a path of named moves. The path may be long, because its places are not
+ * stored.
  */
 export function follow(options: Exploration, script: readonly string[], probe?: Probe): Place {
-  let place = birth(options, probe);
+  let place = startPlace(options, probe);
   for (const name of script) {
-    const deeds = deedsAt(options, place);
-    const deed = deeds.find((one) => one.name === name);
-    if (!deed) {
+    const choices = deliveriesAt(options, place);
+    const delivery = choices.find((one) => one.name === name);
+    if (!delivery) {
       throw new Error(
-        `${name} cannot happen after ${place.path.join(', ')}; only ${deeds.map((one) => one.name).join(', ')}`,
+        `${name} cannot happen after ${place.path.join(', ')}; only ${choices.map((one) => one.name).join(', ')}`,
       );
     }
-    place = advance(options, place, deed, place.ledger, probe);
+    place = advance(options, place, delivery, place.ledger, probe);
   }
   return place;
 }
 
-function birth({ machine, self, ledger }: Exploration, probe?: Probe): Place {
+function startPlace({ machine, self, ledger }: Exploration, probe?: Probe): Place {
   const { tenant, key } = parseAddress(self);
-  const input = { self, tenant, key, now: BORN_AT };
-  const { live, requests } = initialState(machine, input, { id: 'm0', now: BORN_AT, self });
+  const input = { self, tenant, key, now: CREATED_AT };
+  const { live, requests } = initialState(machine, input, { id: 'm0', now: CREATED_AT, self });
   probe?.enter(live.snapshot);
   const first = ledger();
-  const meta = { id: 'm0', now: BORN_AT, self };
+  const meta = { id: 'm0', now: CREATED_AT, self };
   const cause = { event: { type: 'xstate.init' } };
-  first.take({ name: 'birth', cause, meta, step: { live, requests, outcome: 'moved' } });
-  return { live, now: BORN_AT, depth: 0, ledger: first, path: [] };
+  first.take({ name: 'startPlace', cause, meta, step: { live, requests, outcome: 'moved' } });
+  return { live, now: CREATED_AT, depth: 0, ledger: first, path: [] };
 }
 
 /** Everything that may happen at this place. */
-function deedsAt(
+function deliveriesAt(
   { machine, self, moves, setBackMs }: Exploration,
   { live, now, depth, ledger }: Place,
-): Deed[] {
-  const deeds: Deed[] = [];
+): Delivery[] {
+  const steps: Delivery[] = [];
   const id = `m${depth + 1}`;
   const at = now + 1;
   for (const move of moves(live, at, ledger)) {
@@ -189,7 +190,7 @@ function deedsAt(
         ...(move.tell ? {} : { reply: { id } }),
       };
       const cause = { event: { ...move.event, meta: given } };
-      deeds.push({ name: move.name, cause, meta: given, now: at });
+      steps.push({ name: move.name, cause, meta: given, now: at });
       continue;
     }
     const job = live.jobs[move.job];
@@ -198,7 +199,7 @@ function deedsAt(
       'output' in move
         ? settled(move.job, job.key, move.output, meta)
         : failed(move.job, job.key, move.error, meta);
-    deeds.push({ name: move.name, cause, meta, now: at });
+    steps.push({ name: move.name, cause, meta, now: at });
   }
   const armed = Object.entries(live.timers).filter(([, timer]) => !timer.fired);
   const soonest = Math.min(...armed.map(([, timer]) => timer.due));
@@ -206,30 +207,30 @@ function deedsAt(
     if (due > soonest) continue;
     const meta: Meta = { id, now: Math.max(at, due), self };
     const name = `timer:${timerName(machine, timerId) ?? timerId}`;
-    deeds.push({ name, cause: fired(live, timerId, key, meta), meta, now: meta.now });
+    steps.push({ name, cause: fired(live, timerId, key, meta), meta, now: meta.now });
     if (setBackMs === undefined) continue;
     const back = { ...meta, aheadMs: setBackMs };
     const cause = fired(live, timerId, key, back);
-    deeds.push({ name: `${name} set back`, cause, meta: back, now: meta.now });
+    steps.push({ name: `${name} set back`, cause, meta: back, now: meta.now });
   }
-  return deeds;
+  return steps;
 }
 
-/** One step, in memory and from the store; both must come to the same. */
-function go(options: Exploration, place: Place, deed: Deed, probe?: Probe): Place {
+/** One step, in memory and from the store; both must have the same result. */
+function go(options: Exploration, place: Place, delivery: Delivery, probe?: Probe): Place {
   const { machine } = options;
   const row = storedAt(machine, place);
-  const stored = step(machine, load(machine, row), deed.cause, deed.now);
-  const next = advance(options, place, deed, place.ledger.copy(), probe);
+  const stored = step(machine, load(machine, row), delivery.cause, delivery.now);
+  const next = advance(options, place, delivery, place.ledger.copy(), probe);
   const [actual, expected] = [textOf(stored), textOf(next.step)];
   if (actual !== expected) {
-    const about = `${pathTo(place, deed)}: after it was stored and loaded`;
+    const about = `${pathTo(place, delivery)}: after it was stored and loaded`;
     demand(JSON.parse(actual), about).toEqual(JSON.parse(expected));
   }
   return next;
 }
 
-/** Its row as read from a store; checked at the first step from here. */
+/** The row of a place as read from a store; checked at the first step from this place. */
 function storedAt(machine: AnyStateMachine, place: Place): ReturnType<typeof save> {
   if (place.stored === undefined) {
     place.stored = JSON.stringify(save(place.live));
@@ -242,18 +243,18 @@ function storedAt(machine: AnyStateMachine, place: Place): ReturnType<typeof sav
 function advance(
   { machine }: Exploration,
   place: Place,
-  deed: Deed,
+  delivery: Delivery,
   ledger: Ledger,
   probe?: Probe,
 ): Place & { step: Step } {
-  const { name, cause, meta, now } = deed;
+  const { name, cause, meta, now } = delivery;
   const made = step(machine, place.live, cause, now);
-  if (made.outcome === 'failed') expect.fail(`${pathTo(place, deed)}: ${made.error?.message}`);
+  if (made.outcome === 'failed') expect.fail(`${pathTo(place, delivery)}: ${made.error?.message}`);
   probe?.follow(place.live.snapshot, cause);
   try {
     ledger.take({ name, cause, meta, step: made });
   } catch (error) {
-    (error as Error).message = `after ${pathTo(place, deed)}: ${(error as Error).message}`;
+    (error as Error).message = `after ${pathTo(place, delivery)}: ${(error as Error).message}`;
     throw error;
   }
   const path = [...place.path.slice(-PATH_SHOWN), name];
@@ -261,7 +262,7 @@ function advance(
 }
 
 const PATH_SHOWN = 12;
-const pathTo = ({ path }: Place, { name }: Deed): string => [...path, name].join(', ');
+const pathTo = ({ path }: Place, { name }: Delivery): string => [...path, name].join(', ');
 
 const textOf = ({ outcome, requests, live }: Step): string =>
   JSON.stringify({ outcome, requests, row: save(live) });
@@ -273,7 +274,7 @@ const textOf = ({ outcome, requests, live }: Step): string =>
 export const demand = chai.expect as unknown as typeof expect;
 
 /** The params of all requests of one host action, in order. */
-export const said = <Params>(requests: readonly StepRequest[], type: string): Params[] =>
+export const requestsOf = <Params>(requests: readonly StepRequest[], type: string): Params[] =>
   requests.flatMap((ask) =>
     ask.kind === 'action' && ask.type === type ? [ask.params as Params] : [],
   );

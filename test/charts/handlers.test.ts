@@ -34,7 +34,7 @@ function* implementationsOf(part: Part, named: Record<string, unknown>): Generat
 const listOf = (parts: unknown): readonly Part[] =>
   Array.isArray(parts) ? parts : parts === undefined ? [] : [parts];
 
-/** What would throw: a handler on a transition whose event it does not accept. */
+/** The handlers that would throw: those on a transition whose event they do not accept. */
 function misplaced(machine: AnyStateMachine): string[] {
   const { actions, guards, delays } = machine.implementations;
   const found: string[] = [];

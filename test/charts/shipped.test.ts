@@ -1,4 +1,4 @@
-/** What holds for every type that ships, so that a new one cannot be forgotten. */
+/** Rules for every shipped actor type; a new type is included automatically. */
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -30,11 +30,11 @@ const statesOf = (machine: AnyStateMachine) =>
 describe.each(shippedActors().map((actor) => [actor.type, actor] as const))('%s', (type, actor) => {
   const { machine, effects } = actor;
 
-  it('has nothing that a host cannot keep', () => {
+  it('contains only what a host can store', () => {
     expect(lintMachine(machine, { effects: Object.keys(effects) })).toEqual([]);
   });
 
-  it('says of every state what it is', () => {
+  it('has a description for every state', () => {
     const silent = [...nodesOf(machine.root)].filter(
       (node) => node !== machine.root && !node.description,
     );

@@ -17,7 +17,7 @@ import {
   type Step,
   step,
 } from '../../../runtime/statechart/host.ts';
-import { said } from '../../charts/coverage.ts';
+import { requestsOf } from '../../charts/coverage.ts';
 
 const self = address('default', 'agent', 'main');
 const own = address('default', 'session', 'agent:main:main');
@@ -44,7 +44,7 @@ class Agent {
 
   allow(pattern: string, about: Partial<Meta> = { from: own }): Reply {
     const made = this.take({ type: 'agent.allow', pattern, by: 'bo' }, about);
-    return said<Reply>(made.requests, 'reply')[0]!;
+    return requestsOf<Reply>(made.requests, 'reply')[0]!;
   }
 
   get context(): AgentContext {
@@ -62,7 +62,9 @@ describe('commands that operators allowed', () => {
   it('are kept with who allowed them, and shown in the row', () => {
     const agent = configured();
     const made = agent.take({ type: 'agent.allow', pattern: 'ls', by: 'bo' }, { from: own });
-    const [row] = said<Project>(made.requests, 'project').map(({ value }) => value as AgentRow);
+    const [row] = requestsOf<Project>(made.requests, 'project').map(
+      ({ value }) => value as AgentRow,
+    );
     expect(row?.allowed).toMatchObject([{ pattern: 'ls', by: 'bo' }]);
     agent.allow('git status', { principal: operator });
     expect(agent.context.allowed).toMatchObject([
@@ -86,7 +88,7 @@ describe('commands that operators allowed', () => {
   });
 
   it.each<[string, Partial<Meta>]>([
-    ['nobody', {}],
+    ['a message without a sender', {}],
     ['a person without the role', { principal: { sub: 'eve', roles: ['viewer'] } }],
     [
       'the session of another agent in the name of an operator',
@@ -94,7 +96,7 @@ describe('commands that operators allowed', () => {
     ],
     ['another tenant', { from: address('other', 'session', 'agent:main:main') }],
     ['another actor', { from: self, principal: operator }],
-  ])('are not taken from %s', (_, about) => {
+  ])('are not accepted from %s', (_, about) => {
     const agent = configured();
     expect(agent.allow('rm -rf', about).error).toMatchObject({ code: 'FORBIDDEN' });
     expect(agent.context.allowed).toEqual([]);
@@ -122,7 +124,7 @@ describe('money of a day', () => {
     release();
     release(0.75);
     expect(agent.context).toMatchObject({ tokensToday: 22, costToday: 0.75 });
-    const row = said<Project>(release(0.25).requests, 'project')[0]!.value as AgentRow;
+    const row = requestsOf<Project>(release(0.25).requests, 'project')[0]!.value as AgentRow;
     expect(row).toMatchObject({ costTodayUsd: 1 });
     const { requests } = agent.take({ type: 'agent.admit', runId: 'r1' }, { from: own });
     expect(JSON.stringify(requests)).toContain('costPerDayUsd');

@@ -14,7 +14,13 @@ import {
 import { defined } from '../../../protocols/defined.ts';
 import type { Message, Project, Reply, Tell } from '../../../protocols/statechart.ts';
 import type { Live } from '../../../runtime/statechart/host.ts';
-import { demand, type Exploration, type Happened, type Move, said } from '../../charts/coverage.ts';
+import {
+  demand,
+  type Exploration,
+  type Happened,
+  type Move,
+  requestsOf,
+} from '../../charts/coverage.ts';
 
 const self = address('default', 'agent', 'main');
 const budget = budgetAddress('default');
@@ -69,9 +75,9 @@ class Slots {
   take({ cause, meta, step }: Happened): void {
     const event = cause.event as Message & { runId: string };
     const context = contextOf(step.live);
-    const all = said<Tell>(step.requests, 'tell');
+    const all = requestsOf<Tell>(step.requests, 'tell');
     const tells = all.filter(({ to }) => to !== budget);
-    for (const told of all) if (told.to === budget) this.#account(told.event as BudgetEvent);
+    for (const one of all) if (one.to === budget) this.#account(one.event as BudgetEvent);
     if (event.type === 'budget.refused') this.places.delete(event.runId);
     if (event.type === 'agent.admit' && meta.from) this.#ask(event);
     if (event.type === 'agent.release' && step.outcome !== 'ignored') {
@@ -79,13 +85,13 @@ class Slots {
       this.#letGo(event);
     }
     if (event.type === 'agent.return') this.#letGo(event);
-    for (const { to, event: told } of tells) {
-      const runId = told['runId'] as string;
+    for (const { to, event: answer } of tells) {
+      const runId = answer['runId'] as string;
       demand(to).toBe(address('default', 'session', `of-${runId}`));
       demand(this.open.delete(runId), `an answer to ${runId}`).toBe(true);
-      if (told.type === 'agent.admitted') {
+      if (answer.type === 'agent.admitted') {
         const leases = this.admitted.get(runId) ?? [];
-        const { lease, standing } = told as unknown as AgentAdmitted;
+        const { lease, standing } = answer as unknown as AgentAdmitted;
         this.admitted.set(runId, [...leases, lease]);
         const isUnlimited = context.settings!.runsMax === 0;
         demand(standing !== undefined, 'a standing lease').toBe(isUnlimited);
@@ -111,7 +117,7 @@ class Slots {
     if (/open|crowded/.test(state))
       demand([...this.open].filter((id) => this.nested.has(id))).toEqual([]);
     this.#checkRow(step, meta.now);
-    const asked = said<Reply>(step.requests, 'reply').filter(({ to }) => to?.id === meta.id);
+    const asked = requestsOf<Reply>(step.requests, 'reply').filter(({ to }) => to?.id === meta.id);
     const wantsReply =
       event.type === 'agent.configure' ||
       (event.type === 'agent.allow' && meta.reply !== undefined) ||
@@ -141,7 +147,7 @@ class Slots {
   }
 
   #checkRow({ live, requests }: Happened['step'], now: number): void {
-    for (const { value } of said<Project>(requests, 'project')) this.row = value as AgentRow;
+    for (const { value } of requestsOf<Project>(requests, 'project')) this.row = value as AgentRow;
     if (!this.row) return;
     const { waiting } = contextOf(live);
     const running = held(contextOf(live), now);
@@ -162,7 +168,7 @@ const release = (runId: string, lease?: number, inputTokens = 1): Message => ({
   ...defined({ lease }),
 });
 
-const told = (name: string, event: Message) => ({ name, event, tell: true as const });
+const withoutReply = (name: string, event: Message) => ({ name, event, tell: true as const });
 
 const ownSession = address('default', 'session', 'agent:main:main');
 const allow = (name: string, from = ownSession, pattern = 'git status'): Move => ({
@@ -222,7 +228,7 @@ export const exploration: Exploration = {
       ...(set?.tenant ? tenantMoves(contextOf(live)) : []),
       ask(`r${live.seq}`),
       { ...ask(`nested${live.seq}`), name: 'admit nested' },
-      { name: 'admit from nobody', event: { type: 'agent.admit', runId: 'x' } },
+      { name: 'admit without a caller', event: { type: 'agent.admit', runId: 'x' } },
       ...(first ? [{ ...ask(first), name: 'admit again' }] : []),
       ...(last ? [{ ...ask(last), name: 'admit again while waiting' }] : []),
       ...(last
@@ -234,13 +240,13 @@ export const exploration: Exploration = {
             },
           ]
         : []),
-      ...(first ? [told('release', release(first, leases[0]))] : []),
+      ...(first ? [withoutReply('release', release(first, leases[0]))] : []),
       ...(first && set?.tokensPerDay
-        ? [told('release with all tokens', release(first, leases[0], 100))]
+        ? [withoutReply('release with all tokens', release(first, leases[0], 100))]
         : []),
-      ...(last ? [told('give up', release(last, undefined, 0))] : []),
+      ...(last ? [withoutReply('give up', release(last, undefined, 0))] : []),
       ...(twice
-        ? [told('return', { type: 'agent.return', runId: twice[0], lease: twice[1][1] })]
+        ? [withoutReply('return', { type: 'agent.return', runId: twice[0], lease: twice[1][1] })]
         : []),
       ...['agent.pause', 'agent.resume', 'agent.retire'].map((type) => ({
         name: type,

@@ -7,7 +7,13 @@ import {
   approvalAddress,
 } from '../../../protocols/approval.ts';
 import type { Project, Reply } from '../../../protocols/statechart.ts';
-import { demand, type Exploration, type Happened, type Move, said } from '../../charts/coverage.ts';
+import {
+  demand,
+  type Exploration,
+  type Happened,
+  type Move,
+  requestsOf,
+} from '../../charts/coverage.ts';
 
 const asker = address('default', 'process', 'p1');
 const operator = { sub: 'ada', roles: ['operator'] };
@@ -24,12 +30,12 @@ class Decided {
 
   take({ cause, meta, step }: Happened): void {
     const event = cause.event;
-    for (const { value } of said<Project>(step.requests, 'project'))
+    for (const { value } of requestsOf<Project>(step.requests, 'project'))
       this.row = value as ApprovalRow;
-    const replies = said<Reply>(step.requests, 'reply').filter(({ to }) => to);
+    const replies = requestsOf<Reply>(step.requests, 'reply').filter(({ to }) => to);
     const isPerson = meta.from === undefined && meta.principal === operator;
     if (event.type === 'approval.answer' && !isPerson && step.outcome !== 'ignored')
-      demand(replies, 'only a person with the role decides').toMatchObject([{ error: {} }]);
+      demand(replies, 'only an operator with the role decides').toMatchObject([{ error: {} }]);
     if (event.type === 'approval.ask' || event.type === 'approval.answer')
       demand(replies.filter(({ to }) => to?.id === meta.id).length).toBeLessThanOrEqual(1);
     for (const { result } of replies) {
@@ -37,14 +43,17 @@ class Decided {
       if (state === undefined) continue;
       const { decided_at, decided_by } = result as ApprovalDecision;
       this.decision ??= result as ApprovalDecision;
-      demand({ state, decided_at, decided_by }, 'the first decision stands').toMatchObject({
+      demand({ state, decided_at, decided_by }, 'the first decision is final').toMatchObject({
         state: this.decision.state,
         decided_at: this.decision.decided_at,
         decided_by: this.decision.decided_by,
       });
     }
     if (event.type === 'approval.withdraw' && meta.from !== asker)
-      demand(said<Project>(step.requests, 'project'), 'only who asked takes it back').toEqual([]);
+      demand(
+        requestsOf<Project>(step.requests, 'project'),
+        'only the requester can withdraw',
+      ).toEqual([]);
     if (this.row && this.row.state !== 'asked') demand(this.decision).toBeDefined();
   }
 }
@@ -58,13 +67,13 @@ const answer = (name: string, decision: string, principal: typeof operator): Mov
 const moves: Move[] = [
   { name: 'ask', event: { type: 'approval.ask', title: 'May I?' }, from: asker },
   {
-    name: 'take it back',
+    name: 'withdraw',
     event: { type: 'approval.withdraw', why: 'it is over' },
     from: asker,
     tell: true,
   },
   {
-    name: 'take back what others asked',
+    name: "withdraw another's request",
     event: { type: 'approval.withdraw', why: 'no' },
     from: address('default', 'process', 'p2'),
   },

@@ -4,7 +4,13 @@ import type { AuditContext } from '../../../actors/audit/day.ts';
 import { address } from '../../../protocols/address.ts';
 import type { AuditRecord } from '../../../protocols/audit.ts';
 import type { Append, Project, Reply } from '../../../protocols/statechart.ts';
-import { demand, type Exploration, type Happened, type Move, said } from '../../charts/coverage.ts';
+import {
+  demand,
+  type Exploration,
+  type Happened,
+  type Move,
+  requestsOf,
+} from '../../charts/coverage.ts';
 
 export const record = (more: Partial<AuditRecord> = {}): AuditRecord => ({
   at: 1,
@@ -26,8 +32,8 @@ class Day {
   take({ cause, step }: Happened): void {
     if (cause.event.type !== 'audit.note') return;
     const { records } = cause.event as unknown as { records: AuditRecord[] };
-    const [reply] = said<Reply>(step.requests, 'reply');
-    const kept = said<Append>(step.requests, 'append').flatMap(({ entries }) => entries);
+    const [reply] = requestsOf<Reply>(step.requests, 'reply');
+    const kept = requestsOf<Append>(step.requests, 'append').flatMap(({ entries }) => entries);
     if (reply?.error !== undefined) {
       demand(reply.error.code).toBe('INVALID_ARGUMENT');
       demand(kept).toEqual([]);
@@ -36,7 +42,7 @@ class Day {
     this.noted.push(...records);
     demand(kept).toEqual(records.map((one) => ({ type: 'audit.record', ...one })));
     demand(reply?.result).toEqual({ noted: records.length });
-    const [row] = said<Project>(step.requests, 'project');
+    const [row] = requestsOf<Project>(step.requests, 'project');
     demand((row?.value as AuditContext | undefined)?.records).toBe(this.noted.length);
   }
 }

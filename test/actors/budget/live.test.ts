@@ -136,7 +136,7 @@ const end = (agent: string, runId: string, inputTokens = 1) =>
 
 type Answer = { readonly answer: string; readonly lease: number };
 const answerTo = (runId: string) => system.index.get<Answer>('answers', 'default', runId);
-const hears = (runId: string, answer: unknown) =>
+const answered = (runId: string, answer: unknown) =>
   eventually(() => expect(answerTo(runId)?.answer).toEqual(answer));
 const budget = () => system.index.get<BudgetRow>(BUDGETS_INDEX, 'default', 'tenant');
 const agentRow = (id: string) => system.index.get<AgentRow>('agents', 'default', id);
@@ -146,7 +146,7 @@ describe('the budget of a tenant', () => {
   it('has no actor without a configuration', async () => {
     await configure(undefined, 'a', 'b');
     await begin('a', 'r1');
-    await hears('r1', 'agent.admitted');
+    await answered('r1', 'agent.admitted');
     await end('a', 'r1');
     await eventually(() => expect(agentRow('a')).toMatchObject({ tokensToday: 1, running: 0 }));
     expect(budget()).toBeUndefined();
@@ -156,22 +156,22 @@ describe('the budget of a tenant', () => {
     await configure({ tokensPerDay: 100 }, 'a', 'b');
     await begin('a', 'r1');
     await begin('b', 'going');
-    await hears('r1', 'agent.admitted');
-    await hears('going', 'agent.admitted');
+    await answered('r1', 'agent.admitted');
+    await answered('going', 'agent.admitted');
     await end('a', 'r1', 100);
     await eventually(() => expect(budget()).toMatchObject({ status: 'spent', tokensToday: 100 }));
-    const isTold = (id: string) =>
+    const isNotified = (id: string) =>
       eventually(() =>
         expect(system.inspect(agentAt(id))?.context).toMatchObject({ tenantSpent: { error: {} } }),
       );
-    await isTold('b');
+    await isNotified('b');
     await begin('b', 'r2');
-    await hears('r2', spent);
+    await answered('r2', spent);
     await system.stop();
     await open();
     await configure({ tokensPerDay: 100 }, 'a', 'b');
     await begin('a', 'r3');
-    await hears('r3', spent);
+    await answered('r3', spent);
     // Runs that were active when the budget was spent end normally and are counted.
     await end('b', 'going', 5);
     await eventually(() =>
@@ -182,7 +182,7 @@ describe('the budget of a tenant', () => {
   it('admits runs again when its limit is raised, and forgets a removed limit', async () => {
     await configure({ tokensPerDay: 1 }, 'a', 'b');
     await begin('a', 'r1');
-    await hears('r1', 'agent.admitted');
+    await answered('r1', 'agent.admitted');
     await end('a', 'r1');
     await eventually(() => expect(budget()).toMatchObject({ status: 'spent' }));
     await configure({ tokensPerDay: 1_000 }, 'a', 'b');
@@ -193,7 +193,7 @@ describe('the budget of a tenant', () => {
       );
     await isFree('a');
     await begin('a', 'r2');
-    await hears('r2', 'agent.admitted');
+    await answered('r2', 'agent.admitted');
     await configure(undefined, 'a', 'b');
     await eventually(() => expect(budget()).toMatchObject({ ceilings: {} }));
   });
@@ -201,7 +201,7 @@ describe('the budget of a tenant', () => {
   it('admits up to its limit of runs of all agents in order, also after a restart', async () => {
     await configure({ runsMax: 1 }, 'a', 'b');
     await begin('a', 'r1');
-    await hears('r1', 'agent.admitted');
+    await answered('r1', 'agent.admitted');
     await begin('b', 'r2');
     await eventually(() => expect(budget()).toMatchObject({ running: 1, waiting: 1 }));
     await begin('a', 'r3');
@@ -210,11 +210,11 @@ describe('the budget of a tenant', () => {
     await system.stop();
     await open();
     await end('a', 'r1');
-    await hears('r2', 'agent.admitted');
+    await answered('r2', 'agent.admitted');
     await eventually(() => expect(budget()).toMatchObject({ running: 1, waiting: 1 }));
     expect(answerTo('r3')).toBeUndefined();
     await end('b', 'r2');
-    await hears('r3', 'agent.admitted');
+    await answered('r3', 'agent.admitted');
     await end('a', 'r3');
     await eventually(() => expect(budget()).toMatchObject({ running: 0, waiting: 0 }));
   });

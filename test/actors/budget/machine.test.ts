@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { explore, follow, stroll } from '../../charts/coverage.ts';
+import { explore, follow, exploreRandomly } from '../../charts/coverage.ts';
 import { contextOf, exploration } from './walk.ts';
 
 describe('the budget statechart', () => {
@@ -8,7 +8,7 @@ describe('the budget statechart', () => {
   });
 
   it('keeps its invariants on long random paths', () => {
-    expect(stroll(exploration, 40)).toBe(40);
+    expect(exploreRandomly(exploration, 40)).toBe(40);
   });
 
   it('counts money and tokens of one UTC day, and starts at zero on the next', () => {

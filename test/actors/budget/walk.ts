@@ -8,7 +8,13 @@ import { type BudgetRow, budgetAddress } from '../../../protocols/budget.ts';
 import { defined } from '../../../protocols/defined.ts';
 import type { Message, Project, Reply, Tell } from '../../../protocols/statechart.ts';
 import type { Live } from '../../../runtime/statechart/host.ts';
-import { demand, type Exploration, type Happened, type Move, said } from '../../charts/coverage.ts';
+import {
+  demand,
+  type Exploration,
+  type Happened,
+  type Move,
+  requestsOf,
+} from '../../charts/coverage.ts';
 
 const agent = (id: string) => address('default', 'agent', id);
 const LEASE_MS = 1_000;
@@ -19,13 +25,13 @@ export const contextOf = (live: Live) => live.snapshot.context as BudgetContext;
 class Account {
   readonly waits: Set<string>;
   readonly places: Map<string, number>;
-  readonly believes: Map<Address, string>;
+  readonly status: Map<Address, string>;
   runsMax: number;
 
   constructor(from?: Account) {
     this.waits = new Set(from?.waits);
     this.places = new Map(from?.places);
-    this.believes = new Map(from?.believes);
+    this.status = new Map(from?.status);
     this.runsMax = from?.runsMax ?? 0;
   }
 
@@ -38,18 +44,20 @@ class Account {
     const event = cause.event as Message & { runId: string };
     const isFromAgent = meta.from?.startsWith('default/agent/') === true;
     if (event.type.startsWith('budget.') && !isFromAgent) {
-      demand(said<Reply>(step.requests, 'reply')).toMatchObject([{ error: { code: 'FORBIDDEN' } }]);
+      demand(requestsOf<Reply>(step.requests, 'reply')).toMatchObject([
+        { error: { code: 'FORBIDDEN' } },
+      ]);
       return;
     }
     const isAgain = this.waits.has(event.runId) || this.#holds(event.runId, meta.now);
-    this.#hear(event, isAgain);
-    const tells = said<Tell>(step.requests, 'tell');
+    this.#applyRequest(event, isAgain);
+    const tells = requestsOf<Tell>(step.requests, 'tell');
     demand(tells.length).toBeLessThanOrEqual(ANSWERS_PER_TURN);
-    for (const told of tells) this.#told(told, meta.now, event);
+    for (const sent of tells) this.#checkSent(sent, meta.now, event);
     this.#check(happened);
   }
 
-  #hear(event: Message & { runId: string }, isAgain: boolean): void {
+  #applyRequest(event: Message & { runId: string }, isAgain: boolean): void {
     if (event.type === 'budget.configure') {
       this.runsMax = (event['ceilings'] as TenantCeilings).runsMax ?? 0;
       if (this.runsMax === 0) this.places.clear();
@@ -61,18 +69,18 @@ class Account {
     }
   }
 
-  #told({ to, event: told }: Tell, now: number, cause: Message): void {
-    const runId = told['runId'] as string;
-    if (told.type === 'budget.spent' || told.type === 'budget.opened') {
-      this.believes.set(to, told.type);
+  #checkSent({ to, event: sent }: Tell, now: number, cause: Message): void {
+    const runId = sent['runId'] as string;
+    if (sent.type === 'budget.spent' || sent.type === 'budget.opened') {
+      this.status.set(to, sent.type);
       return;
     }
-    if (told.type === 'budget.taken' && this.#holds(runId, now)) {
-      demand(cause, 'only one that asks again is told again').toMatchObject({ runId });
+    if (sent.type === 'budget.taken' && this.#holds(runId, now)) {
+      demand(cause, 'only a run that asks again is answered again').toMatchObject({ runId });
       return;
     }
     demand(this.waits.delete(runId), `one answer to ${runId}`).toBe(true);
-    if (told.type === 'budget.refused' || this.runsMax === 0) return;
+    if (sent.type === 'budget.refused' || this.runsMax === 0) return;
     this.places.set(runId, now + LEASE_MS);
     const held = [...this.places.keys()].filter((id) => this.#holds(id, now));
     demand(held.length, 'places').toBeLessThanOrEqual(this.runsMax);
@@ -88,10 +96,12 @@ class Account {
     demand(agents.length).toBeLessThanOrEqual(AGENTS_MAX);
     for (const one of agents) {
       if (untold.includes(one)) continue;
-      const believed = this.believes.get(one) ?? 'budget.opened';
-      demand(believed, `what ${one} believes`).toBe(spent ? 'budget.spent' : 'budget.opened');
+      const received = this.status.get(one) ?? 'budget.opened';
+      demand(received, `budget status that ${one} received`).toBe(
+        spent ? 'budget.spent' : 'budget.opened',
+      );
     }
-    for (const { value } of said<Project>(step.requests, 'project')) {
+    for (const { value } of requestsOf<Project>(step.requests, 'project')) {
       const row = value as BudgetRow;
       demand(row.status).toBe(spent ? 'spent' : 'open');
       demand(row.day).toBe(new Date(meta.now).toISOString().slice(0, 10));

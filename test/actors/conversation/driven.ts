@@ -19,7 +19,7 @@ import {
   step,
 } from '../../../runtime/statechart/host.ts';
 import { timerName } from '../../../runtime/statechart/facts.ts';
-import { said } from '../../charts/coverage.ts';
+import { requestsOf } from '../../charts/coverage.ts';
 import { begin, ended } from './walk.ts';
 
 const SELF = conversationAddress('default', 'c1');
@@ -87,16 +87,16 @@ export class Driven {
     return this.#live.snapshot.value;
   }
   get results(): readonly ConversationResult[] {
-    return this.#told()
+    return this.#sent()
       .filter(({ type }) => type === 'conversation.answered')
       .map((event) => (event as unknown as ConversationAnswered).result);
   }
   get asked(): readonly SessionReceive[] {
-    return this.#told().filter(({ type }) => type === 'session.receive') as never;
+    return this.#sent().filter(({ type }) => type === 'session.receive') as never;
   }
   get row(): ConversationRow {
-    return said<Project>(this.requests, 'project').at(-1)!.value as ConversationRow;
+    return requestsOf<Project>(this.requests, 'project').at(-1)!.value as ConversationRow;
   }
 
-  #told = (): Message[] => said<Tell>(this.requests, 'tell').map(({ event }) => event);
+  #sent = (): Message[] => requestsOf<Tell>(this.requests, 'tell').map(({ event }) => event);
 }

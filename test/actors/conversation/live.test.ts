@@ -72,10 +72,10 @@ describe('a conversation of two agents', () => {
     expect((await runsOf(troupe, 'c1')).sort()).toEqual(['0', '1', '2', 'announce']);
     const said = (await troupe.rowAtEnd('talk-c1-announce')).text;
     expect(said).toBeTruthy();
-    const told = troupe
+    const ends = troupe
       .events(TARGET)
       .filter((one) => one.stream === 'lifecycle' && one.phase === 'end' && one.text === said);
-    expect(told).toHaveLength(1);
+    expect(ends).toHaveLength(1);
   });
 
   it('is not announced in a session without users', async () => {

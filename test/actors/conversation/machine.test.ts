@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { explore, stroll } from '../../charts/coverage.ts';
+import { explore, exploreRandomly } from '../../charts/coverage.ts';
 import { exploration } from './walk.ts';
 
 describe('the conversation statechart', () => {
@@ -10,6 +10,6 @@ describe('the conversation statechart', () => {
   });
 
   it('keeps its invariants on long random paths', { timeout: 120_000 }, () => {
-    expect(stroll(exploration, 100)).toBe(100);
+    expect(exploreRandomly(exploration, 100)).toBe(100);
   });
 });

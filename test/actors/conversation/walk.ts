@@ -12,7 +12,13 @@ import {
 import type { RunEnded, SessionReceive } from '../../../protocols/session.ts';
 import type { Project, Tell } from '../../../protocols/statechart.ts';
 import type { Live } from '../../../runtime/statechart/host.ts';
-import { demand, type Exploration, type Happened, type Move, said } from '../../charts/coverage.ts';
+import {
+  demand,
+  type Exploration,
+  type Happened,
+  type Move,
+  requestsOf,
+} from '../../charts/coverage.ts';
 
 export const REQUESTER = 'agent:planner:main';
 export const TARGET = 'agent:coder:main';
@@ -82,22 +88,22 @@ class Account {
     if (event.type === 'run.ended') this.taken.add((event as unknown as RunEnded).runId);
     if (event.type === 'reply' && event['result'])
       this.taken.add((event['result'] as { runId: string }).runId);
-    for (const tell of said<Tell>(step.requests, 'tell')) this.#told(tell);
-    for (const { value } of said<Project>(step.requests, 'project'))
+    for (const tell of requestsOf<Tell>(step.requests, 'tell')) this.#checkSent(tell);
+    for (const { value } of requestsOf<Project>(step.requests, 'project'))
       this.row = value as ConversationRow | null;
     if (event.type === 'run.ended' && (event as unknown as RunEnded).runId !== before)
       demand(step.requests, 'the end of a run that is not awaited changes nothing').toEqual([]);
     if (step.outcome !== 'ignored') this.#check(happened);
   }
 
-  #told({ to, event, ask }: Tell): void {
+  #checkSent({ to, event, ask }: Tell): void {
     if (event.type === 'conversation.answered') {
       demand(to, 'the requester is answered').toBe(sessionOf(REQUESTER));
       this.results.push(event as unknown as ConversationAnswered);
       return;
     }
     demand(event).toMatchObject({ type: 'session.receive', notify: true, queue: 'followup' });
-    demand(ask, 'a refusal is heard').toBe(true);
+    demand(ask, 'a refusal returns to the conversation').toBe(true);
     this.asked.push(event as unknown as SessionReceive);
     this.to.push(to);
   }
@@ -105,17 +111,18 @@ class Account {
   #check({ step: { live } }: Happened): void {
     const context = contextOf(live);
     const ids = this.asked.map(({ runId }) => runId);
-    demand(new Set(ids).size, 'no turn is asked twice').toBe(ids.length);
+    demand(new Set(ids).size, 'each turn is requested once').toBe(ids.length);
     const turns = Math.min(this.begun?.turns ?? 0, PING_PONG_TURNS_MAX);
     demand(ids.length, 'at most turns + 2 runs').toBeLessThanOrEqual(turns + 2);
     demand(this.results.length, 'answered once').toBeLessThanOrEqual(1);
     const isAsking = live.snapshot.matches('asking');
-    if (this.begun && !isAsking) demand(this.results, 'answered before it goes on').toHaveLength(1);
+    if (this.begun && !isAsking)
+      demand(this.results, 'the requester is answered before the replies').toHaveLength(1);
     if (context.answered) demand(this.results).toHaveLength(1);
     this.#checkResult();
     this.#checkTurns();
     if (!live.snapshot.matches('removed')) this.#checkRow(live);
-    else demand(this.row, 'its row goes with it').toBeNull();
+    else demand(this.row, 'the row is removed with the conversation').toBeNull();
   }
 
   #checkResult(): void {
@@ -126,7 +133,7 @@ class Account {
     if (delivered) demand(this.taken.has(result.runId), 'delivered is true').toBe(true);
     if (status === 'ok' || status === 'timeout') demand(delivered).toBe(true);
     if (status === 'refused') demand([delivered, reason]).toEqual([false, 'full']);
-    demand(reply !== undefined, 'a reply is told with ok').toBe(status === 'ok');
+    demand(reply !== undefined, 'only the status ok has a reply').toBe(status === 'ok');
     demand(result.responseTime).toBeGreaterThanOrEqual(0);
   }
 
@@ -140,7 +147,7 @@ class Account {
     const lineages = this.asked.map(({ lineage }) => lineage!);
     demand(lineages.map((one) => one.hops)).toEqual(lineages.map((_, n) => hops + n));
     const shared = lineages.reduce((sum, one) => sum + one.left, 0);
-    demand(shared, 'messages are divided').toBeLessThanOrEqual(left);
+    demand(shared, 'messages left are shared').toBeLessThanOrEqual(left);
   }
 
   #checkRow({ snapshot }: Live): void {
@@ -155,7 +162,7 @@ class Account {
 }
 
 const BEGINS: Move[] = [
-  { name: 'begin with more turns than there are', event: begin({ turns: 9 }) },
+  { name: 'begin with more turns than allowed', event: begin({ turns: 9 }) },
   { name: 'begin without waiting', event: begin({ turns: 1, waitMs: 0 }) },
   { name: 'begin without turns', event: begin({ turns: 0, priority: 'high' }) },
 ];
@@ -207,7 +214,7 @@ function moves(live: Live): Move[] {
     replied('refuse', session, { error }),
     replied('refuse by somebody else', other, { error }),
     end('answer', live),
-    { name: 'answer where nobody talks', event: alone, from: sessionOf(session), tell: true },
+    { name: 'answer to an ended conversation', event: alone, from: sessionOf(session), tell: true },
     end('say nothing', live, { text: ' \n' }),
     end('want no more', live, { text: 'REPLY_SKIP\n' }),
     end('fail', live, { status: 'error', text: '', error: failure }),

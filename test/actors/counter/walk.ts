@@ -2,7 +2,13 @@
 import { type CounterContext, counterMachine } from '../../../actors/counter/machine.ts';
 import { address } from '../../../protocols/address.ts';
 import type { Reply } from '../../../protocols/statechart.ts';
-import { demand, type Exploration, type Happened, type Move, said } from '../../charts/coverage.ts';
+import {
+  demand,
+  type Exploration,
+  type Happened,
+  type Move,
+  requestsOf,
+} from '../../charts/coverage.ts';
 
 /** An independent count of the calls. */
 class Calls {
@@ -13,7 +19,7 @@ class Calls {
   }
 
   take({ cause, step }: Happened): void {
-    const replies = said<Reply>(step.requests, 'reply');
+    const replies = requestsOf<Reply>(step.requests, 'reply');
     if (cause.event.type !== 'conformance.count_call') {
       demand(replies).toHaveLength(0);
       return;

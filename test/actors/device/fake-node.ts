@@ -28,7 +28,7 @@ export type FakeNodeOptions = {
 };
 
 export class FakeNode {
-  readonly heard: DeviceNotice[] = [];
+  readonly notices: DeviceNotice[] = [];
   readonly #system: System;
   readonly #options: FakeNodeOptions;
   readonly #handed = new Set<string>();
@@ -39,7 +39,7 @@ export class FakeNode {
     this.#system = system;
     this.#options = options;
     this.#unsubscribe = system.bus.subscribe(devicesTopic('default'), ({ payload }) => {
-      void this.#hear(payload as DeviceNotice);
+      void this.#onNotice(payload as DeviceNotice);
     });
   }
 
@@ -64,8 +64,8 @@ export class FakeNode {
     return this.#ask({ type: 'device.result', id, connId: this.#options.connId, payload });
   }
 
-  async #hear(notice: DeviceNotice): Promise<void> {
-    this.heard.push(notice);
+  async #onNotice(notice: DeviceNotice): Promise<void> {
+    this.notices.push(notice);
     const { connId, hangs = false, execute } = this.#options;
     if (notice.type !== 'device.deliver' || notice.connId !== connId || hangs) return;
     const { id } = notice;

@@ -113,7 +113,7 @@ describe('a device', () => {
     const waiting = world.ask(device, snap('i1'));
     await eventually(() => expect(row(world)?.node?.invoking).toBe(1));
     await eventually(() =>
-      expect(node.heard).toContainEqual(expect.objectContaining({ id: 'i1' })),
+      expect(node.notices).toContainEqual(expect.objectContaining({ id: 'i1' })),
     );
     const removed = await world.ask(device, { type: 'device.remove' }, { principal: operator });
     expect(removed).toMatchObject(answered({ removed: deviceId }));
@@ -123,7 +123,7 @@ describe('a device', () => {
 });
 
 describe('a command', () => {
-  it('is answered to all who ask under its key, and carried out once', async () => {
+  it('is executed once, and every caller with its key receives the answer', async () => {
     const world = await paired();
     let times = 0;
     const node = nodeOf(world, {
@@ -174,8 +174,8 @@ describe('a command', () => {
     await dead.join();
     expect(await world.ask(device, snap('i1'))).toMatchObject(refused('UNAVAILABLE', 'none'));
     await eventually(() => expect(row(world)?.node?.link).toBeUndefined());
-    const told = dead.heard.filter(({ type }) => type === 'device.deliver');
-    expect(told).toHaveLength(3);
+    const deliveries = dead.notices.filter(({ type }) => type === 'device.deliver');
+    expect(deliveries).toHaveLength(3);
     await nodeOf(world, { connId: 'c2' }).join();
     expect(await world.ask(device, snap('i1'))).toMatchObject(answered({ payload: picture }));
   });
@@ -188,7 +188,7 @@ describe('a command', () => {
     await eventually(() => expect(takenOf(world)).toEqual([true]));
     expect(await late).toMatchObject(refused('DEADLINE_EXCEEDED', 'unknown'));
     const cancelled = expect.objectContaining({ type: 'device.cancel', id: 'i1' });
-    await eventually(() => expect(node.heard).toContainEqual(cancelled));
+    await eventually(() => expect(node.notices).toContainEqual(cancelled));
   });
 });
 

@@ -24,7 +24,7 @@ const asOperator = (scopes: string[], changes: object = {}) =>
   asks({ role: 'operator', scopes, ...changes });
 const requestOf = (answer: { result?: unknown } | undefined): string => {
   const asked = answer?.result as DeviceAsked;
-  if (asked.state !== 'pending') throw new Error('nobody is asked');
+  if (asked.state !== 'pending') throw new Error('no approval is pending');
   return asked.requestId;
 };
 const pendingFor = (reason: string) => ({ result: { state: 'pending', reason } });
@@ -82,7 +82,7 @@ describe('the approval of a device', () => {
     expect(whats).toEqual(['requested', 'expired', 'requested', 'expired']);
   });
 
-  it('never: then it is forgotten after a while', () => {
+  it('is removed when no operator decides for a while', () => {
     const device = new Stepped();
     device.ask(asks());
     device.pass(UNPAIRED_RETENTION_MS - 1);
@@ -133,7 +133,7 @@ describe('a token', () => {
     expect(device.ask(asOperator([READ]))).toMatchObject(paired);
   });
 
-  it('does not do more than its role', () => {
+  it('permits only what its role permits', () => {
     const device = withRole();
     expect(device.ask(token('a', { role: 'node' }))).toMatchObject(code('NOT_FOUND'));
     expect(device.ask(token('a', { scopes: [ADMIN] }))).toMatchObject(code('FORBIDDEN'));
@@ -180,7 +180,7 @@ describe('the commands of a node', () => {
     expect(device.ask(invoke('i3', { command: 'system.which' }))).toBeUndefined();
   });
 
-  it('that change what the device may run are never invoked, whoever approved them', () => {
+  it('that change what the device may run are never invoked, even if an operator approved them', () => {
     const device = Stepped.node();
     const names = ['system.execApprovals.get', 'system.execApprovals.set'];
     device.ask(online({ approved: true, surface: surface(...names) }));
@@ -204,10 +204,13 @@ describe('the commands of a node', () => {
       error: { code: 'UNAVAILABLE', details: { outcome: 'none' } },
     });
     device.ask(online({ connId: 'c2', approved: true }));
-    expect(device.ask(invoke('i0')), 'what the node never had begins anew').toBeUndefined();
+    expect(
+      device.ask(invoke('i0')),
+      'a command that never reached the node may be sent again',
+    ).toBeUndefined();
   });
 
-  it('do not hold more parameters than there is room for', () => {
+  it('are refused when their parameters exceed the bound of the row', () => {
     const device = Stepped.node();
     device.ask(online({ approved: true }));
     const paramsJson = `"${'x'.repeat(PARAMS_CHARACTERS_MAX - 2)}"`;
@@ -220,8 +223,8 @@ describe('the commands of a node', () => {
   });
 });
 
-describe('all that a device keeps', () => {
-  it('stays small, whatever is sent to it: each turn writes it', () => {
+describe('the row of a device', () => {
+  it('stays small, whatever the device receives, because each turn writes it', () => {
     const device = Stepped.node();
     const wide = (characters: number) => JSON.stringify('€'.repeat(characters));
     const params = { description: '€'.repeat(SURFACE_CHARACTERS_MAX - 1_024) };

@@ -7,7 +7,7 @@ import { deviceAddress, type DeviceNotice } from '../../../protocols/device.ts';
 import type { ErrorData } from '../../../protocols/errors.ts';
 import type { Message, Meta, Publish, Reply } from '../../../protocols/statechart.ts';
 import { initialState, fired, isDone, type Live, step } from '../../../runtime/statechart/host.ts';
-import { said } from '../../charts/coverage.ts';
+import { requestsOf } from '../../charts/coverage.ts';
 import { asks, deviceId, operator } from './walk.ts';
 
 const self = deviceAddress('default', deviceId);
@@ -79,9 +79,9 @@ export class Stepped {
   #take({ live, requests: asked, outcome, error }: ReturnType<typeof step>): void {
     if (outcome === 'failed') throw new Error(error?.message);
     this.#live = live;
-    for (const { to, result, error: why } of said<Reply>(asked, 'reply'))
+    for (const { to, result, error: why } of requestsOf<Reply>(asked, 'reply'))
       if (to) this.answers.push({ to: to.id, ...(why ? { error: why } : { result }) });
-    for (const { event } of said<Publish>(asked, 'publish'))
+    for (const { event } of requestsOf<Publish>(asked, 'publish'))
       this.notices.push(event as unknown as DeviceNotice);
   }
 }

@@ -12,7 +12,13 @@ import {
   type DeviceRow,
 } from '../../../protocols/device.ts';
 import type { Message, Project, Publish, Reply } from '../../../protocols/statechart.ts';
-import { demand, type Exploration, type Happened, type Move, said } from '../../charts/coverage.ts';
+import {
+  demand,
+  type Exploration,
+  type Happened,
+  type Move,
+  requestsOf,
+} from '../../charts/coverage.ts';
 
 export const operator = { sub: 'ada', roles: ['operator'] };
 const guest = { sub: 'eve', roles: ['user'] };
@@ -80,15 +86,16 @@ class Promised {
   take({ cause, meta, step }: Happened): void {
     const { event } = cause;
     const context = step.live.snapshot.context as DeviceContext;
-    const replies = said<Reply>(step.requests, 'reply');
+    const replies = requestsOf<Reply>(step.requests, 'reply');
     this.#invoked(event, meta.id, replies);
     const pending = context.invocations.flatMap(({ askers }) => askers.map(({ id }) => id));
     const isDone = step.live.snapshot.status === 'done';
     if (!isDone) this.#trust(event, meta, context);
-    for (const { value } of said<Project>(step.requests, 'project')) this.row = value as DeviceRow;
+    for (const { value } of requestsOf<Project>(step.requests, 'project'))
+      this.row = value as DeviceRow;
     if (!isDone) demand([...this.owed.keys()].toSorted()).toEqual(pending.toSorted());
-    else demand(this.owed.size, 'whoever asked was answered before it went').toBe(0);
-    this.#notices(said<Publish>(step.requests, 'publish'), context);
+    else demand(this.owed.size, 'every caller is answered before the actor ends').toBe(0);
+    this.#notices(requestsOf<Publish>(step.requests, 'publish'), context);
     this.#bounds(context);
   }
 
@@ -102,7 +109,7 @@ class Promised {
         if (event.type === 'device.taken' && (result as { taken?: boolean })?.taken)
           demand(
             this.never,
-            'what is told never to have been there is not handed over',
+            'a command that was reported as not delivered is not handed over',
           ).not.toContain((event as unknown as { id: string }).id);
         continue;
       }
@@ -120,7 +127,7 @@ class Promised {
     for (const role of ['operator', 'node'] as const) {
       const more = context.roles[role]?.scopes.length ?? -1;
       if (more === (before[role]?.scopes.length ?? -1)) continue;
-      demand(more, 'nothing is taken away').toBeGreaterThan(before[role]?.scopes.length ?? -1);
+      demand(more, 'no scope is removed').toBeGreaterThan(before[role]?.scopes.length ?? -1);
       if (event.type === 'device.approve') {
         demand(meta.principal).toBe(operator);
         demand(meta.from).toBeUndefined();
@@ -136,7 +143,7 @@ class Promised {
       const notice = event as unknown as DeviceNotice;
       if (notice.type === 'device.changed') this.#changed(notice);
       if (notice.type !== 'device.deliver') continue;
-      demand(notice.connId, 'sent to its connection').toBe(
+      demand(notice.connId, 'sent to the connection of the node').toBe(
         context.node?.link?.connId ?? notice.connId,
       );
       demand(context.node?.approved).toContain(notice.command);
@@ -155,7 +162,7 @@ class Promised {
 
 const byOperator = (name: string, event: Message): Move => ({ name, event, principal: operator });
 
-const requestsOf = ({ requests, node }: DeviceContext): Move[] => [
+const pairingMoves = ({ requests, node }: DeviceContext): Move[] => [
   ...requests.flatMap(({ requestId, role }) => [
     byOperator(`approve ${role}`, { type: 'device.approve', requestId }),
     byOperator(`reject ${role}`, { type: 'device.reject', requestId }),
@@ -295,7 +302,7 @@ export const pairing: Exploration = {
   moves: whileAlive((live) => [
     ...strangers,
     ...owners,
-    ...requestsOf(contextOf(live)),
+    ...pairingMoves(contextOf(live)),
     connections[2]!,
   ]),
   key,
@@ -317,7 +324,7 @@ export const working: Exploration = {
   moves: asNode((context) => [
     ...connections.filter(({ name }) => !SELDOM.has(name)),
     ...commands('i1'),
-    ...requestsOf(context),
+    ...pairingMoves(context),
     ...items,
     owners[0]!,
   ]),
@@ -332,7 +339,7 @@ export const anything: Exploration = {
     ...connections,
     ...commands('i1'),
     ...commands('i2'),
-    ...requestsOf(context),
+    ...pairingMoves(context),
     ...items,
     ...strangers.slice(0, 5),
     ...owners.slice(2),

@@ -12,12 +12,18 @@ import {
   DOCUMENT_CHARACTERS_MAX,
 } from '../../../protocols/document.ts';
 import type { Message, Project, Reply } from '../../../protocols/statechart.ts';
-import { demand, type Exploration, type Happened, type Move, said } from '../../charts/coverage.ts';
+import {
+  demand,
+  type Exploration,
+  type Happened,
+  type Move,
+  requestsOf,
+} from '../../charts/coverage.ts';
 
 /** An independent record of every content and of the replies to each task. */
 class Contents {
   contents: readonly (string | null)[] = [null];
-  told: ReadonlyMap<string, string> = new Map();
+  answers: ReadonlyMap<string, string> = new Map();
 
   copy(): Contents {
     return Object.assign(new Contents(), this);
@@ -26,13 +32,13 @@ class Contents {
   take({ cause, step }: Happened): void {
     const event = cause.event as Message & { task_id?: string };
     const context = step.live.snapshot.context as DocumentContext;
-    for (const { value } of said<Project>(step.requests, 'project')) {
+    for (const { value } of requestsOf<Project>(step.requests, 'project')) {
       const { version, content, content_hash } = value as DocumentRow;
-      demand(version, 'no version number twice').toBe(this.contents.length);
+      demand(version, 'each version number is used once').toBe(this.contents.length);
       demand(content_hash).toBe(content === null ? null : contentHashOf(content));
       this.contents = [...this.contents, content];
       if (event.type === 'agent_data.restore_document')
-        demand(content, 'the one before').toBe(this.contents.at(-3));
+        demand(content, 'the previous content').toBe(this.contents.at(-3));
     }
     demand(context.now.content).toBe(this.contents.at(-1));
     demand(step.live.snapshot.value).toBe(context.now.content === null ? 'absent' : 'present');
@@ -45,14 +51,14 @@ class Contents {
     { type, task_id }: Message & { task_id?: string },
     requests: Happened['step']['requests'],
   ): void {
-    const replies = said<Reply>(requests, 'reply');
+    const replies = requestsOf<Reply>(requests, 'reply');
     demand(replies).toHaveLength(1);
     const { result, error } = replies[0]!;
     if (error || type === 'agent_data.read_document') return;
-    const before = this.told.get(task_id!);
+    const before = this.answers.get(task_id!);
     const now = JSON.stringify(result);
-    if (before) demand(now, 'a repeat is told the same').toBe(before);
-    this.told = new Map(this.told).set(task_id!, now);
+    if (before) demand(now, 'a repeat receives the same answer').toBe(before);
+    this.answers = new Map(this.answers).set(task_id!, now);
   }
 }
 

@@ -14,7 +14,7 @@ import {
 import { kidOf } from '../../../protocols/security/signature.ts';
 import type { Message, Meta, Reply } from '../../../protocols/statechart.ts';
 import { initialState, fired, type Live, step } from '../../../runtime/statechart/host.ts';
-import { explore, said, stroll } from '../../charts/coverage.ts';
+import { explore, requestsOf, exploreRandomly } from '../../charts/coverage.ts';
 import { exploration, newKey, one, three, two, UNFIT } from './walk.ts';
 
 const self = keyringAddress('default');
@@ -26,7 +26,7 @@ const fresh = () =>
 /** The reply of the keyring, and the keyring afterwards. */
 const ask = (live: Live, event: Message, now = NOW) => {
   const made = step(keyringMachine, live, { event: { ...event, meta: meta(now) } }, now);
-  return { live: made.live, ...said<Reply>(made.requests, 'reply')[0]! };
+  return { live: made.live, ...requestsOf<Reply>(made.requests, 'reply')[0]! };
 };
 const keysOf = (live: Live) => (live.snapshot.context as KeyringContext).keys;
 const add = (sub: string, publicJwk = newKey()) => ({ type: 'keyring.add', sub, publicJwk });
@@ -37,7 +37,7 @@ describe('the keyring statechart', () => {
   });
 
   it('keeps its invariants on long random paths', () => {
-    expect(stroll(exploration, 60)).toBe(60);
+    expect(exploreRandomly(exploration, 60)).toBe(60);
   });
 });
 
@@ -46,7 +46,7 @@ describe('a keyring', () => {
     expect(ask(fresh(), event).error).toMatchObject({ code: 'INVALID_ARGUMENT' });
   });
 
-  it('keeps a key for 90 days, and nothing of it but the public part', () => {
+  it('keeps the public part of a key for 90 days', () => {
     const secret = { ...one, d: 'secret', use: 'sig' };
     const { live, result } = ask(fresh(), add('ann', secret));
     const row = result as KeyRow;
@@ -66,7 +66,7 @@ describe('a keyring', () => {
     expect(keysOf(over)[row.kid]?.status).toBe('expired');
   });
 
-  it('leaves the old key good for the overlap, and no longer than it was', () => {
+  it('keeps the old key valid for the overlap, but not past its own end', () => {
     const first = ask(fresh(), add('ann', one)).live;
     const late = NOW + KEY_LIFE_MS - 1_000;
     const rotate = { type: 'keyring.rotate', sub: 'ann', publicJwk: two };
@@ -81,7 +81,7 @@ describe('a keyring', () => {
     });
   });
 
-  it('answers a repeated rotation with what it did, and retires nothing again', () => {
+  it('answers a repeated rotation with the first result, and retires no key again', () => {
     const first = ask(fresh(), add('ann', one)).live;
     const rotate = { type: 'keyring.rotate', sub: 'ann', publicJwk: two };
     const once = ask(first, rotate);
@@ -126,7 +126,7 @@ describe('a keyring that is full', () => {
   });
   const event = { ...add('ann'), meta: meta(NOW) } as Parameters<typeof keys.add>[0]['event'];
 
-  it('forgets the key that ended first', () => {
+  it('forgets the key that expired first', () => {
     const context = full(NOW - KEY_LIFE_MS - KEYS_MAX);
     expect(keys.isInvalid({ context, event })).toBe(false);
     const after = { ...context, ...keys.add({ context, event }) };
@@ -135,7 +135,7 @@ describe('a keyring that is full', () => {
     expect(keys.projected(after)).toMatchObject({ key: 'k0', value: null });
   });
 
-  it('refuses another rather than forget one whose 90 days have not ended', () => {
+  it('refuses a new key rather than forget one whose 90 days have not ended', () => {
     expect(keys.fault({ context: full(NOW - 10_000), event })).toMatchObject({ code: 'CONFLICT' });
   });
 });

@@ -21,7 +21,7 @@ import {
   type Happened,
   type Ledger,
   type Move,
-  said,
+  requestsOf,
 } from '../../charts/coverage.ts';
 
 export const newKey = (): Ed25519Jwk => {
@@ -57,7 +57,7 @@ class Books implements Ledger {
   }
 
   take({ cause, meta, step }: Happened): void {
-    for (const { key, value } of said<Project>(step.requests, 'project')) {
+    for (const { key, value } of requestsOf<Project>(step.requests, 'project')) {
       const row = value as KeyRow | null;
       const before = this.rows.get(key);
       if (row === null) this.rows.delete(key);
@@ -73,7 +73,7 @@ class Books implements Ledger {
     demand(Object.fromEntries(this.rows)).toEqual(keys);
     demand(this.rows.size).toBeLessThanOrEqual(KEYS_MAX);
     const asked = cause.event.type.startsWith('keyring.');
-    demand(said<Reply>(step.requests, 'reply').map(({ to }) => to?.id)).toEqual(
+    demand(requestsOf<Reply>(step.requests, 'reply').map(({ to }) => to?.id)).toEqual(
       asked ? [meta.id] : [],
     );
     const good = [...this.rows.values()].filter(({ status }) => /active|retiring/.test(status));
@@ -108,7 +108,7 @@ export const exploration: Exploration = {
     { name: 'rotate to two', event: rotate('ann', two) },
     { name: 'rotate to three at once', event: rotate('ann', three, 0) },
     { name: 'rotate late', event: rotate('ann', three, KEY_OVERLAP_MS_MAX) },
-    { name: 'rotate of nobody', event: rotate('eve', two) },
+    { name: 'rotate a principal without keys', event: rotate('eve', two) },
     { name: 'revoke one', event: revoke(kidOf(one)) },
     { name: 'revoke nothing', event: revoke('__proto__') },
     { name: 'unfit', event: UNFIT[0]![1] },

@@ -16,7 +16,7 @@ import {
   step,
   type Step,
 } from '../../../runtime/statechart/host.ts';
-import { explore, said, stroll } from '../../charts/coverage.ts';
+import { explore, requestsOf, exploreRandomly } from '../../charts/coverage.ts';
 import { exploration, spec } from './walk.ts';
 
 const self = address('default', 'listing', 'smith');
@@ -52,7 +52,7 @@ class Listing {
     return made;
   }
 }
-const codeOf = (made: Step) => said<Reply>(made.requests, 'reply')[0]?.error?.code;
+const codeOf = (made: Step) => requestsOf<Reply>(made.requests, 'reply')[0]?.error?.code;
 const url = 'https://smith.example';
 
 describe('the listing statechart', () => {
@@ -61,7 +61,7 @@ describe('the listing statechart', () => {
   });
 
   it('keeps its invariants on long random paths', () => {
-    expect(stroll(exploration, 60)).toBe(60);
+    expect(exploreRandomly(exploration, 60)).toBe(60);
   });
 });
 
@@ -80,11 +80,13 @@ describe('a listing', () => {
     listing.register(0);
     const beat = { type: 'registry.send_heartbeat' };
     for (const made of [listing.tell(FRESH_MS - 1, beat), listing.register(FRESH_MS - 1)]) {
-      expect(said<Project>(made.requests, 'project')).toEqual([]);
-      expect(said<Reply>(made.requests, 'reply')[0]?.result).toMatchObject({ agent_id: 'smith' });
+      expect(requestsOf<Project>(made.requests, 'project')).toEqual([]);
+      expect(requestsOf<Reply>(made.requests, 'reply')[0]?.result).toMatchObject({
+        agent_id: 'smith',
+      });
     }
     const later = listing.tell(FRESH_MS, beat);
-    expect(said<Project>(later.requests, 'project')).toMatchObject([
+    expect(requestsOf<Project>(later.requests, 'project')).toMatchObject([
       { value: { last_seen_at: new Date(FRESH_MS).toISOString(), status: 'live' } },
     ]);
   });
@@ -98,7 +100,7 @@ describe('a listing', () => {
     expect(codeOf(listing.tell(1, { type: 'registry.remove_agent' }, admin))).toBeUndefined();
   });
 
-  it('reserves the names of local agents, and returns them to local code', () => {
+  it('reserves the names of local agents, also where an external agent has taken one', () => {
     const local = new Listing();
     local.register(0, admin);
     expect(codeOf(local.register(1, admin, { url }))).toBe('CONFLICT');
@@ -106,15 +108,15 @@ describe('a listing', () => {
     outside.register(0, ada, { url });
     const made = outside.register(1, admin);
     expect(codeOf(made)).toBeUndefined();
-    expect(said<Project>(made.requests, 'project').at(-1)?.value).not.toHaveProperty('url');
+    expect(requestsOf<Project>(made.requests, 'project').at(-1)?.value).not.toHaveProperty('url');
   });
 
-  it('drops no version that an agent outside offers, before the end that it announced', () => {
+  it('keeps each version that an external agent offers until its announced sunset', () => {
     const listing = new Listing();
     const [first, second] = [spec('metal.forge_nail'), spec('metal.forge_nail', '2.0.0')];
     listing.register(0, ada, { url, actions: [first] });
     const next = { url, actions: [second] };
-    const refused = said<Reply>(listing.register(1, ada, next).requests, 'reply')[0]?.error;
+    const refused = requestsOf<Reply>(listing.register(1, ada, next).requests, 'reply')[0]?.error;
     expect(refused?.code).toBe('INVALID_ARGUMENT');
     expect(refused?.message).toMatch(/version 1 of metal.forge_nail .*deprecate_action/);
     expect(codeOf(listing.register(2, ada, { url, actions: [first, second] }))).toBeUndefined();
@@ -135,10 +137,11 @@ describe('a listing', () => {
     expect(codeOf(local.register(1, ada, { actions: [] }))).toBeUndefined();
   });
 
-  it('stays its owner’s when an operator registers it, which approves its actions', () => {
+  it('keeps its owner when an operator registers it, which approves its actions', () => {
     const listing = new Listing();
     listing.register(0, ada, { url });
-    const rowIn = (made: Step) => said<Project>(made.requests, 'project').at(-1)?.value as AgentRow;
+    const rowIn = (made: Step) =>
+      requestsOf<Project>(made.requests, 'project').at(-1)?.value as AgentRow;
     expect(rowIn(listing.register(1, admin, { url })).claims).toEqual({
       owner: 'ada',
       since: { 'metal.forge_nail': new Date(0).toISOString() },

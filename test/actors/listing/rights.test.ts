@@ -27,7 +27,7 @@ const serving = (rows: readonly AgentRow[], ownNames?: ReadonlySet<string>): str
 };
 
 describe('the name of an action', () => {
-  it('belongs to who offered it first, whichever version another one offers', () => {
+  it('belongs to the agent that offered it first, whichever version another agent offers', () => {
     const early = rowOf('smith', {});
     const late = rowOf('thief', { since: { [ACTION]: day(2) } }, '2.0.0');
     expect(serving([late, early])).toEqual(['smith']);
@@ -35,7 +35,7 @@ describe('the name of an action', () => {
     expect(serving([late])).toEqual(['thief']);
   });
 
-  it('is never served by two strangers, though both came in the same moment', () => {
+  it('is never served by agents of two principals, even if both registered at the same time', () => {
     expect(serving([rowOf('b', {}), rowOf('a', {})])).toEqual(['a']);
   });
 
@@ -51,7 +51,7 @@ describe('the name of an action', () => {
     ]);
   });
 
-  it('belongs to this code where it has the action, since whenever', () => {
+  it('belongs to local agents where they have the action, regardless of the time of registration', () => {
     expect(serving([rowOf('smith', {}), localRow()])).toEqual(['local']);
     expect(serving([rowOf('smith', {})], new Set([ACTION]))).toEqual([]);
   });

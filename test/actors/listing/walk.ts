@@ -17,7 +17,7 @@ import {
   type Happened,
   type Ledger,
   type Move,
-  said,
+  requestsOf,
 } from '../../charts/coverage.ts';
 
 const self = address('default', 'listing', 'smith');
@@ -57,23 +57,25 @@ class Watch implements Ledger {
   take({ cause, meta, step }: Happened): void {
     const context = contextOf(step.live);
     const value = step.live.snapshot.value as string | { listed: { life: string } };
-    for (const { key, value: row } of said<Project>(step.requests, 'project')) {
+    for (const { key, value: row } of requestsOf<Project>(step.requests, 'project')) {
       demand(key).toBe('smith');
       this.row = (row as AgentRow | null) ?? undefined;
     }
     if (cause.event.type.startsWith('registry.') && step.outcome !== 'ignored')
       this.open.add(meta.id);
-    for (const { to } of said<Reply>(step.requests, 'reply')) {
+    for (const { to } of requestsOf<Reply>(step.requests, 'reply')) {
       if (to) demand(this.open.delete(to.id), 'answered once').toBe(true);
     }
     demand(this.open.size).toBe(value === 'checking' || value === 'enrolling' ? 1 : 0);
     if (typeof value === 'object') this.#listed(context, value.listed.life);
     if (value === 'ended') {
       demand(this.row).toBeUndefined();
-      const told = said<Tell>(step.requests, 'tell');
-      demand(told).toEqual([{ to: registry, event: { type: 'listing.ended', agent_id: 'smith' } }]);
+      const tells = requestsOf<Tell>(step.requests, 'tell');
+      demand(tells).toEqual([
+        { to: registry, event: { type: 'listing.ended', agent_id: 'smith' } },
+      ]);
     }
-    this.#notices(said<Publish>(step.requests, 'publish'), meta.now);
+    this.#notices(requestsOf<Publish>(step.requests, 'publish'), meta.now);
   }
 
   #listed(context: ListingContext, life: string): void {
@@ -164,7 +166,7 @@ export const exploration: Exploration = {
             { name: 'schemas are good', job: 'checkSpecs', output: {} },
             { name: 'schemas are bad', job: 'checkSpecs', output: { refused: refusal } },
             {
-              name: 'nobody could look',
+              name: 'schemas cannot be checked',
               job: 'checkSpecs',
               error: { ...refusal, code: 'INTERNAL' },
             },

@@ -3,29 +3,35 @@ import { notificationMachine } from '../../../actors/notification/machine.ts';
 import type { ErrorData } from '../../../protocols/errors.ts';
 import { notificationAddress, type NotificationRow } from '../../../protocols/notification.ts';
 import type { Project, Publish, Reply } from '../../../protocols/statechart.ts';
-import { demand, type Exploration, type Happened, type Move, said } from '../../charts/coverage.ts';
+import {
+  demand,
+  type Exploration,
+  type Happened,
+  type Move,
+  requestsOf,
+} from '../../charts/coverage.ts';
 
 /** The answered posts, and the published events. */
 class Seen {
   row: NotificationRow | null = null;
-  told = 0;
-  word: string | undefined;
+  published = 0;
+  answer: string | undefined;
 
   copy(): Seen {
     return Object.assign(new Seen(), this);
   }
 
   take({ step }: Happened): void {
-    for (const { value } of said<Project>(step.requests, 'project'))
+    for (const { value } of requestsOf<Project>(step.requests, 'project'))
       this.row = value as NotificationRow | null;
-    this.told += said<Publish>(step.requests, 'publish').length;
-    demand(this.told, 'watchers are told once').toBeLessThanOrEqual(1);
-    for (const { to, result, error } of said<Reply>(step.requests, 'reply')) {
+    this.published += requestsOf<Publish>(step.requests, 'publish').length;
+    demand(this.published, 'one event is published').toBeLessThanOrEqual(1);
+    for (const { to, result, error } of requestsOf<Reply>(step.requests, 'reply')) {
       if (!to) continue;
       demand(this.row?.state).toBe(error ? 'failed' : 'sent');
       if (error) continue;
-      this.word ??= JSON.stringify(result);
-      demand(JSON.stringify(result), 'a repeat is told the same').toBe(this.word);
+      this.answer ??= JSON.stringify(result);
+      demand(JSON.stringify(result), 'a repeat receives the same answer').toBe(this.answer);
     }
     const jobs = Object.keys(step.live.jobs);
     demand(jobs).toEqual(this.row?.state === 'posting' ? ['post'] : []);
@@ -44,8 +50,8 @@ export const exploration: Exploration = {
   moves: () => [
     send('keep', {}),
     send('post', { url: 'http://example.org/hook' }),
-    { name: 'taken', job: 'post', output: { status: 204 } },
-    { name: 'not taken', job: 'post', error },
+    { name: 'accepted', job: 'post', output: { status: 204 } },
+    { name: 'not accepted', job: 'post', error },
   ],
   key: ({ snapshot, jobs }) => [snapshot.value, snapshot.status, Object.keys(jobs)],
   ledger: () => new Seen(),

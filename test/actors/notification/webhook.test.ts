@@ -38,12 +38,12 @@ const context = (allowPrivate: boolean): EffectContext => ({
   now: () => Date.now(),
   services: { notifier: { allowPrivate } },
   transcript: () => {
-    throw new Error('not asked for');
+    throw new Error('not part of this test');
   },
-  index: () => Promise.reject(new Error('not asked for')),
-  row: () => Promise.reject(new Error('not asked for')),
-  workspace: () => Promise.reject(new Error('not asked for')),
-  peek: () => Promise.reject(new Error('not asked for')),
+  index: () => Promise.reject(new Error('not part of this test')),
+  row: () => Promise.reject(new Error('not part of this test')),
+  workspace: () => Promise.reject(new Error('not part of this test')),
+  peek: () => Promise.reject(new Error('not part of this test')),
 });
 
 describe('a notification that is posted', () => {
@@ -82,7 +82,7 @@ describe('a notification that is posted', () => {
     'http://[::ffff:127.0.0.1]',
     'http://localhost',
     'http://0x7f.1',
-  ])('never reaches %s unless that is allowed', async (origin) => {
+  ])('is never sent to %s unless private addresses are allowed', async (origin) => {
     const { port } = server.address() as AddressInfo;
     await expect(
       post({ url: `${origin}:${port}/hook`, body }, context(false)),
@@ -91,7 +91,7 @@ describe('a notification that is posted', () => {
   });
 
   it.each(['file:///etc/passwd', 'ftp://example.org/', 'http://ada:secret@127.0.0.1/', 'hook'])(
-    'goes nowhere by %s',
+    'is not sent to the invalid URL %s',
     async (to) => {
       await expect(post({ url: to, body }, context(true))).rejects.toMatchObject({
         code: 'INVALID_ARGUMENT',

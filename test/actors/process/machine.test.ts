@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { explore, stroll } from '../../charts/coverage.ts';
+import { explore, exploreRandomly } from '../../charts/coverage.ts';
 import { exploration } from './walk.ts';
 
 describe('the process statechart', () => {
@@ -10,6 +10,6 @@ describe('the process statechart', () => {
   });
 
   it('keeps its invariants on long random paths', () => {
-    expect(stroll(exploration, 60)).toBe(60);
+    expect(exploreRandomly(exploration, 60)).toBe(60);
   });
 });

@@ -19,7 +19,7 @@ import type { Evidence } from '../../../protocols/task.ts';
 import { eventually } from '../../runtime/eventually.ts';
 import { Stage } from './stage.ts';
 
-/** A warehouse whose shelf the test can read, and whose actions it can make fail. */
+/** A warehouse: the test reads its shelf and makes its actions fail. */
 class Shop {
   /** by place, the items with the task that put them there */
   readonly shelf = new Map<string, string>();
@@ -152,7 +152,7 @@ const order = { goods: 'a lamp' };
 const away = new TroupeError('UNAVAILABLE', 'it is away');
 
 describe('a saga', () => {
-  it('does its steps in order and answers what they made', async () => {
+  it('runs its steps in order and returns their results', async () => {
     const shop = new Shop();
     const view = await (await open(shop)).run(SELL, order, 'k1');
     expect(view).toMatchObject({ state: 'SUCCEEDED', result: { result: { goods: 'a lamp' } } });
@@ -170,7 +170,7 @@ describe('a saga', () => {
     expect(shop.shelf.size).toBe(0);
   });
 
-  it('undoes backward what was done, and what may have been, and names why', async () => {
+  it('undoes in reverse order the steps that did or may have done something, and names the reason', async () => {
     const shop = new Shop();
     shop.broken.set('shop.ship_goods', new TroupeError('FORBIDDEN', 'no road'));
     const view = await (await open(shop)).run(SELL, order, 'k1');
@@ -185,7 +185,7 @@ describe('a saga', () => {
     expect(shop.shelf.size).toBe(0);
   });
 
-  it('believes the verifier and not who did the work', async () => {
+  it('believes the verifier and not the agent that did the work', async () => {
     const shop = new Shop();
     shop.lies = true;
     const view = await (await open(shop)).run(SELL, order, 'k1');
@@ -199,7 +199,7 @@ describe('a saga', () => {
     });
   });
 
-  it('that is cancelled waits for what runs, undoes it, and ends COMPENSATED', async () => {
+  it('that is cancelled waits for the running step, undoes it, and ends COMPENSATED', async () => {
     const shop = new Shop();
     const here = await open(shop);
     shop.onPay = () => new Promise(() => {});
@@ -236,7 +236,7 @@ describe('a saga', () => {
   });
 });
 
-it('a worker of another release without the process compensates nothing of it', async () => {
+it('is not compensated by a worker of another release that lacks the process', async () => {
   const shop = new Shop();
   const here = await open(shop);
   let reached: () => void = () => {};
@@ -316,7 +316,7 @@ describe('a compensation that fails', () => {
   });
 });
 
-it('runs five hundred at once, each to its own end', async () => {
+it('runs beside 499 others, each to its own end', async () => {
   const shop = new Shop();
   const here = await open(shop);
   const views = await Promise.all(
@@ -326,7 +326,7 @@ it('runs five hundred at once, each to its own end', async () => {
   expect(new Set(shop.shelf.values()).size).toBe(500);
 }, 120_000);
 
-describe('a process that cannot be right is refused', () => {
+describe('an invalid process is refused', () => {
   const shop = new Shop();
   const base = { action: SELL, version: '1.0.0', description: 'x', payload: Type.Object({}) };
   const register = (step: Step<unknown>) =>
@@ -338,8 +338,12 @@ describe('a process that cannot be right is refused', () => {
 
   it.each([
     ['verified by the agent that did it', { verify: call('shop.release_goods') }, /another agent/],
-    ['verified by what gives no evidence', { verify: call('shop.take_payment') }, /no Evidence/],
-    ['made of an action that nobody has', { verify: call('shop.burn_down') }, /no action/],
+    [
+      'verified by an action that returns no evidence',
+      { verify: call('shop.take_payment') },
+      /no Evidence/,
+    ],
+    ['made of an action that no agent has', { verify: call('shop.burn_down') }, /no action/],
     [
       'undone and verified by one agent',
       { compensate: { ...call('shop.release_goods'), verify: call('shop.ship_goods') } },
@@ -365,7 +369,7 @@ describe('a process that cannot be right is refused', () => {
     expect(() => new ProcessCatalog([one], new ActionCatalog([sealed]))).toThrow(/sealed payloads/);
   });
 
-  it('as two steps have one name, or a step none, or there is none', () => {
+  it('if two steps have one name, a step has no name, or there are no steps', () => {
     const step = { name: 'a', ...call('shop.ship_goods') };
     expect(() => defineProcess({ ...base, steps: [step, step] })).toThrow(/two steps/);
     expect(() => defineProcess({ ...base, steps: [{ ...step, name: 'A b' }] })).toThrow(/no name/);

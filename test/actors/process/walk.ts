@@ -8,7 +8,13 @@ import { processAddress, type ProcessRow } from '../../../protocols/process.ts';
 import type { Message, Project, Reply, Tell } from '../../../protocols/statechart.ts';
 import { taskAddress, type TaskState } from '../../../protocols/task.ts';
 import type { Live } from '../../../runtime/statechart/host.ts';
-import { demand, type Exploration, type Happened, type Move, said } from '../../charts/coverage.ts';
+import {
+  demand,
+  type Exploration,
+  type Happened,
+  type Move,
+  requestsOf,
+} from '../../charts/coverage.ts';
 
 const self = processAddress('default', 'p1');
 const task = taskAddress('default', 'p1');
@@ -73,27 +79,29 @@ class WorkRecord {
   take(happened: Happened): void {
     const { cause, meta, step } = happened;
     const before = this.lastTask;
-    for (const { to, event, ask } of said<Tell>(step.requests, 'tell')) {
+    for (const { to, event, ask } of requestsOf<Tell>(step.requests, 'tell')) {
       if (event.type === 'task.cancel') {
-        demand(to, 'only what runs is cancelled').toBe(before);
+        demand(to, 'only the running task is cancelled').toBe(before);
         continue;
       }
       demand(ask).toBe(true);
       demand(this.asked.has(to), `${to} is asked once`).toBe(false);
       this.asked = new Set(this.asked).add(to);
       const [name = '', phase] = to.slice(to.lastIndexOf('/') + 1).split('.');
-      if (phase === 'undo') demand(this.did.get(name), 'only what was touched').toBe('done');
+      if (phase === 'undo')
+        demand(this.did.get(name), 'only steps that did something are undone').toBe('done');
       this.lastTask = to;
       if (event.type === 'approval.ask') this.questioned = outline[contextOf(step.live).at]!.name;
     }
-    for (const { value } of said<Project>(step.requests, 'project')) this.row = value as ProcessRow;
-    this.#deed(cause.event, meta.from, before);
-    for (const reply of said<Reply>(step.requests, 'reply'))
+    for (const { value } of requestsOf<Project>(step.requests, 'project'))
+      this.row = value as ProcessRow;
+    this.#recordAnswer(cause.event, meta.from, before);
+    for (const reply of requestsOf<Reply>(step.requests, 'reply'))
       this.#lastWord(reply, contextOf(step.live));
   }
 
   /** Records what an accepted answer means. */
-  #deed(event: Message, from: Address | undefined, awaited: string): void {
+  #recordAnswer(event: Message, from: Address | undefined, awaited: string): void {
     if (event.type !== 'reply' || from !== awaited || from === this.answered) return;
     this.answered = from;
     const [name = '', phase] = awaited.slice(awaited.lastIndexOf('/') + 1).split('.');
@@ -108,7 +116,7 @@ class WorkRecord {
     if (!to) return;
     const word = JSON.stringify(result ?? error);
     this.end ??= word;
-    demand(word, 'the same end to everybody').toBe(this.end);
+    demand(word, 'every caller receives the same end').toBe(this.end);
     demand(this.row?.state).toBe(context.state);
     if (result !== undefined) {
       demand([...this.did.values()]).toEqual(['done', 'done', 'done']);
@@ -158,7 +166,7 @@ const answers = (from: Address): Move[] => {
     const decision = (name: string) => ({ result: { state: 'allowed', decision: name } });
     return [
       ...['again', 'skip', 'abort'].map((name) => reply(name, decision(name))),
-      reply('nobody answers', { result: { state: 'expired' } }),
+      reply('the task expires', { result: { state: 'expired' } }),
     ];
   }
   return [
@@ -187,7 +195,7 @@ const outcomes = ({ jobs, snapshot }: Live): Move[] =>
   });
 
 const late: Move = {
-  name: 'an answer of one left behind',
+  name: 'an answer of an earlier task',
   event: { type: 'reply', to: 'm', result: { state: 'SUCCEEDED' } },
   from: approvalAddress('default', 'old'),
   tell: true,

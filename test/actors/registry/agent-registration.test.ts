@@ -82,7 +82,7 @@ const inDays = (days: number) => new Date(Date.now() + days * 86_400_000).toISOS
 const payload = (fields: object): Envelope['payload'] => ({ schema_version: '1.0', ...fields });
 
 describe('the registry', () => {
-  it('shows an agent that registered, and no longer when it was removed', async () => {
+  it('shows a registered agent until it is removed', async () => {
     expect(await register('smith', [forge({ type: 'object' })])).toMatchObject({
       agent_id: 'smith',
       status: 'live',
@@ -130,7 +130,7 @@ describe('the registry', () => {
     expect(await register('smith2', [forge({})])).toMatchObject({ agent_id: 'smith2' });
   });
 
-  it('keeps the actions of this code from agents outside', async () => {
+  it('refuses actions of local agents to external agents', async () => {
     const beat = new AgentRegistration({ system, agents: localAgents(catalog, '0.1.0') });
     beat.registerWith('default');
     await eventually(() => expect(rowOf('greeter')).toBeDefined());
@@ -154,9 +154,13 @@ describe('the registry', () => {
   it.each([
     ['a schema that does not compile', forge({ type: 'nonsense' }), /no JSON Schema 2020-12/],
     ['a schema that refers elsewhere', forge({ $ref: 'https://example/a.json' }), /2020-12/],
-    ['a name that is no action', { ...forge({}), action: 'Metal.Forge' }, /not an action name/],
-    ['an action of the cell', { ...forge({}), action: 'registry.register_agent' }, /cell's own/],
-    ['an end that is too near', { ...forge({}), sunset_at: inDays(29) }, /30 days ahead/],
+    ['an invalid action name', { ...forge({}), action: 'Metal.Forge' }, /not an action name/],
+    [
+      'an action that the cell itself has',
+      { ...forge({}), action: 'registry.register_agent' },
+      /cell's own/,
+    ],
+    ['a sunset that is too early', { ...forge({}), sunset_at: inDays(29) }, /30 days ahead/],
     ['a sensitive action', { ...forge({}), sensitive: true }, /sealed to this cell/],
     ['no semantic version', { ...forge({}), action_version: 'v1' }, /no semantic version/],
     [
@@ -164,7 +168,7 @@ describe('the registry', () => {
       forge({ description: 'x'.repeat(65_536) }),
       /65536 are allowed/,
     ],
-  ])('refuses %s, and keeps nothing of the agent', async (_, bad, message) => {
+  ])('refuses %s, and stores no part of the registration', async (_, bad, message) => {
     const answer = await register('smith', [forge({}, '2.0.0'), bad]);
     expect(answer['message']).toMatch(message);
     expect(rowOf('smith')).toBeUndefined();
@@ -192,7 +196,7 @@ describe('the registry', () => {
     expect(rowOf('smith')?.actions.map((one) => one.sunset_at)).toEqual([sunset_at, undefined]);
   });
 
-  it('announces what goes at once, with the version to go to', async () => {
+  it('announces a sunset at once, with the version that replaces it', async () => {
     const events: Message[] = [];
     system.bus.subscribe('a2a.out.default.metal', ({ payload: event }) =>
       events.push(event as Message),
@@ -217,8 +221,8 @@ describe('the registry', () => {
   });
 });
 
-describe('the beat of a process', () => {
-  it('registers the agents of this code with each tenant it sees, and again when one was removed', async () => {
+describe('the heartbeat of a process', () => {
+  it('registers the local agents with each new tenant, and again when one was removed', async () => {
     const agents = localAgents(catalog, '0.1.0', { task: [spec('task.get_status')] });
     const beat = new AgentRegistration({ system, agents });
     beat.registerWith('default');
@@ -270,7 +274,7 @@ describe('the offers of a tenant', () => {
     return 'offer' in answer ? answer.offer : expect.unreachable(JSON.stringify(answer));
   };
 
-  it('are those of this code, each MAJOR version with its schemas', () => {
+  it('are those of local agents, each MAJOR version with its schemas', () => {
     const offers = offersOf();
     const offer = found(offers, 'greeter.say_hello', '1.1.9');
     expect(offer.spec.action_version).toBe('1.2.0');
@@ -294,7 +298,7 @@ describe('the offers of a tenant', () => {
     },
   );
 
-  it('are those of agents outside, too, checked by their own schemas', async () => {
+  it('include those of external agents, checked by their own schemas', async () => {
     const schema = {
       $id: 'https://smith.example/forge.json',
       type: 'object',

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { AGENTS_MAX } from '../../../actors/registry/roll.ts';
 import type { RegistryContext } from '../../../actors/registry/types.ts';
-import { explore, follow, stroll } from '../../charts/coverage.ts';
+import { explore, follow, exploreRandomly } from '../../charts/coverage.ts';
 import { exploration } from './walk.ts';
 
 describe('the registry statechart', () => {
@@ -10,7 +10,7 @@ describe('the registry statechart', () => {
   });
 
   it('keeps its invariants on long random paths', () => {
-    expect(stroll(exploration, 60)).toBe(60);
+    expect(exploreRandomly(exploration, 60)).toBe(60);
   });
 
   it('holds a thousand agents, and refuses one more', () => {

@@ -11,7 +11,7 @@ import {
   type Happened,
   type Ledger,
   type Move,
-  said,
+  requestsOf,
 } from '../../charts/coverage.ts';
 
 const self = address('default', 'registry', 'agents');
@@ -29,7 +29,7 @@ class Watch implements Ledger {
     demand(agents.length).toBeLessThanOrEqual(AGENTS_MAX);
     const event: Message = cause.event;
     if (event.type !== 'registry.enrol') return;
-    const [answer, ...more] = said<Reply>(step.requests, 'reply');
+    const [answer, ...more] = requestsOf<Reply>(step.requests, 'reply');
     demand(more).toEqual([]);
     demand(answer?.to?.id).toBe(meta.id);
     demand(agents.includes(String(event['agent_id']))).toBe(answer?.error === undefined);

@@ -4,7 +4,7 @@ import { withPlacement } from '../../../actors/root/migrate.ts';
 import { rootAddress } from '../../../actors/index.ts';
 import { checkRow } from '../../../runtime/statechart/check.ts';
 import { initialState, save } from '../../../runtime/statechart/host.ts';
-import { explore, stroll } from '../../charts/coverage.ts';
+import { explore, exploreRandomly } from '../../charts/coverage.ts';
 import { exploration } from './walk.ts';
 
 describe('the root statechart', () => {
@@ -15,11 +15,11 @@ describe('the root statechart', () => {
   });
 
   it('keeps its invariants on long random paths', () => {
-    expect(stroll(exploration, 60)).toBe(60);
+    expect(exploreRandomly(exploration, 60)).toBe(60);
   });
 });
 
-describe('a root that was stored before it knew of workers', () => {
+describe('a root that was stored by a version without workers', () => {
   it('continues with an empty list', () => {
     const self = rootAddress('default');
     const input = { self, tenant: 'default', key: 'cluster', now: 1 };

@@ -21,7 +21,7 @@ import {
   type Happened,
   type Ledger,
   type Move,
-  said,
+  requestsOf,
 } from '../../charts/coverage.ts';
 
 const self = address('default', 'root', 'cluster');
@@ -74,7 +74,7 @@ class Watch implements Ledger {
     const event = cause.event as Message & { child: string };
     const context = contextOf(step.live);
     if (event.type === 'supervision.down') this.suspended.add(event.child);
-    const tells = said<Tell>(step.requests, 'tell');
+    const tells = requestsOf<Tell>(step.requests, 'tell');
     demand(tells.length).toBeLessThanOrEqual(BATCH);
     for (const tell of tells) this.#order(tell);
     const outbox = context.outbox.tells.filter(isOrder).map(({ to }) => to);
@@ -82,7 +82,7 @@ class Watch implements Ledger {
     demand(new Set([...waiting, ...outbox])).toEqual(this.suspended);
     demand(waiting.length).toBeLessThanOrEqual(WAITING_MAX);
     demand(context.failures.length).toBeLessThanOrEqual(FAILURES_MAX);
-    for (const { index, key, value } of said<Project>(step.requests, 'project')) {
+    for (const { index, key, value } of requestsOf<Project>(step.requests, 'project')) {
       if (index === 'cluster' && key === 'placement') this.placement = value as PlacementRow;
       else if (index === 'cluster') this.row = value as RootRow;
       else if (index === 'workers' && value === null) this.workers.delete(key);
@@ -96,7 +96,7 @@ class Watch implements Ledger {
     this.#settings(event, context);
     this.#placement(context, placement);
     demand(this.row?.status ?? 'unstarted').toBe(life);
-    this.#answers(event, said<Reply>(step.requests, 'reply'), life);
+    this.#answers(event, requestsOf<Reply>(step.requests, 'reply'), life);
   }
 
   /** A seed provides the settings of a cell that has none, and changes no others. */

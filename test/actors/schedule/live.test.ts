@@ -118,7 +118,7 @@ describe('a job on a running system', () => {
     expect(row(world)!.nextAt).toBeGreaterThan(clock.wallMs());
   });
 
-  it('that was due while nothing ran fires once when it is back, and no more', async () => {
+  it('that was due while the system was stopped fires exactly once after the start', async () => {
     const { clock, world } = await scheduled({ kind: 'every', everyMs: HOUR });
     await world.stop();
     clock.shift(5 * HOUR + MINUTE);
@@ -150,7 +150,7 @@ describe('a job on a running system', () => {
     expect(received(world)).toEqual([]);
   });
 
-  it('may be fired beside its times, is answered the same under one key, and removed', async () => {
+  it('can be fired at any time, returns the same answer for one key, and can be removed', async () => {
     const { world } = await scheduled({ kind: 'every', everyMs: HOUR });
     const first = await world.ask(job, { type: 'schedule.run' }, { key: 'now' });
     const again = await world.ask(job, { type: 'schedule.run' }, { key: 'now' });

@@ -19,7 +19,7 @@ import {
   step,
   type Step,
 } from '../../../runtime/statechart/host.ts';
-import { explore, said, stroll } from '../../charts/coverage.ts';
+import { explore, requestsOf, exploreRandomly } from '../../charts/coverage.ts';
 import { exploration } from './walk.ts';
 
 describe('the schedule statechart', () => {
@@ -28,7 +28,7 @@ describe('the schedule statechart', () => {
   });
 
   it('keeps its invariants on long random paths', () => {
-    expect(stroll(exploration, 60)).toBe(60);
+    expect(exploreRandomly(exploration, 60)).toBe(60);
   });
 });
 
@@ -60,7 +60,7 @@ class Hand {
 
   say(event: Message): Reply | undefined {
     const meta = { ...this.#meta(), reply: { id: `a${this.#ids}` } };
-    return said<Reply>(
+    return requestsOf<Reply>(
       this.#take(step(scheduleMachine, this.live, { event: { ...event, meta } }, this.now))
         .requests,
       'reply',
@@ -108,7 +108,7 @@ class Hand {
   #take(made: Step): Step {
     if (made.outcome === 'failed') throw new Error(made.error?.message);
     this.live = made.live;
-    for (const { event } of said<Tell>(made.requests, 'tell')) this.sent.push(event);
+    for (const { event } of requestsOf<Tell>(made.requests, 'tell')) this.sent.push(event);
     return made;
   }
 }
@@ -182,7 +182,7 @@ describe('a job', () => {
     expect(hand.runIds).toEqual([`mail.${START + 6 * HOUR}`]);
   });
 
-  it('never fires for more than a hundred times that it missed', () => {
+  it('fires for at most a hundred missed times', () => {
     const hand = afterAnOutage('fire-late', 150 * HOUR);
     let last = 0;
     while (hand.context.firing) {
@@ -227,7 +227,7 @@ describe('a job', () => {
     [{ kind: 'cron', expression: '0 0 30 2 *' }, /never occurs/],
     [{ kind: 'at', at: START - 1 }, /has passed/],
     [{ kind: 'every', everyMs: 10 }, /everyMs/],
-  ] as const)('is refused with %j, in words', (when, words) => {
+  ] as const)('is refused with %j and a text that names the fault', (when, words) => {
     const hand = new Hand({ when: { kind: 'every', everyMs: HOUR } });
     const job = { agentId: 'main', text: 'look', when };
     expect(hand.say({ type: 'schedule.put', job })?.error?.message).toMatch(words);
@@ -266,7 +266,7 @@ describe('a job of a client', () => {
     ]);
   });
 
-  it('goes when its last run ended well, and stays to be looked at when it did not', () => {
+  it('is removed after its last run succeeded, and kept for inspection after a failure', () => {
     const once = { when: { kind: 'at', at: START + HOUR }, deleteAfterRun: true } as const;
     const well = new Hand(once);
     well.comeTo(START + HOUR);
@@ -279,7 +279,7 @@ describe('a job of a client', () => {
     expect(runsOf(badly)).toMatchObject([{ status: 'error' }]);
   });
 
-  it('is later by its own part of the stagger, each time by the same', () => {
+  it('is delayed by the same share of the stagger at each fire', () => {
     const hand = new Hand({
       when: { kind: 'cron', expression: '0 * * * *', staggerMs: 300_000 },
     });
@@ -303,7 +303,7 @@ describe('a job of a client', () => {
     expect(hand.context.job!.text).toBe('mine');
   });
 
-  it('remembers what it skipped', () => {
+  it('counts the times that it skipped', () => {
     const hand = new Hand({ when: { kind: 'every', everyMs: HOUR }, missed: 'skip' });
     hand.comeTo(START + 5 * HOUR + 5 * MINUTE);
     expect(runsOf(hand)).toMatchObject([{ status: 'skipped', dueAt: START + 5 * HOUR }]);
@@ -312,7 +312,7 @@ describe('a job of a client', () => {
 });
 
 describe('a row of version 1', () => {
-  it('sends its results where its fires were reported', () => {
+  it('sends its results to the address that received its reports', () => {
     const hand = new Hand({ when: { kind: 'every', everyMs: HOUR } });
     hand.comeTo(START + HOUR);
     hand.end();
@@ -331,7 +331,7 @@ describe('a row of version 1', () => {
 });
 
 describe('a job whose clock was set back', () => {
-  it('is set by what the clock shows, and fires then', () => {
+  it('fires when the clock shows its time', () => {
     const hand = new Hand({ when: { kind: 'every', everyMs: HOUR } });
     hand.aheadMs = 24 * HOUR;
     hand.now += 24 * HOUR;
@@ -344,7 +344,7 @@ describe('a job whose clock was set back', () => {
     expect(hand.runIds).toEqual([`mail.${at}`]);
   });
 
-  it('by an hour waits for the clock, and fires for no time twice', () => {
+  it('by an hour waits for the clock and fires once for each time', () => {
     const hand = new Hand({ when: { kind: 'every', everyMs: HOUR } });
     hand.comeTo(START + HOUR);
     hand.end();

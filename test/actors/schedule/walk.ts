@@ -10,7 +10,13 @@ import {
   SCHEDULES_INDEX,
 } from '../../../protocols/schedule.ts';
 import type { Project, Publish, Reply, Tell } from '../../../protocols/statechart.ts';
-import { demand, type Exploration, type Happened, type Move, said } from '../../charts/coverage.ts';
+import {
+  demand,
+  type Exploration,
+  type Happened,
+  type Move,
+  requestsOf,
+} from '../../charts/coverage.ts';
 
 /** The messages to sessions, and the projected row. */
 class Seen {
@@ -23,28 +29,30 @@ class Seen {
 
   take({ meta, step }: Happened): void {
     const { firing, runs } = step.live.snapshot.context as ScheduleContext;
-    for (const { event } of said<Tell>(step.requests, 'tell')) {
+    for (const { event } of requestsOf<Tell>(step.requests, 'tell')) {
       if (event.type === 'session.reset') continue;
       const { runId } = event as unknown as { runId: string };
-      demand(this.runIds, 'no time is fired for twice').not.toContain(runId);
+      demand(this.runIds, 'each time fires once').not.toContain(runId);
       this.runIds = [...this.runIds, runId];
       const { dueAt, firedAt } = firing as ScheduleFire;
       demand(firedAt).toBe(meta.now);
       if (dueAt !== undefined) demand(dueAt, 'never early').toBeLessThanOrEqual(firedAt);
     }
-    for (const { index, value } of said<Project>(step.requests, 'project')) {
+    for (const { index, value } of requestsOf<Project>(step.requests, 'project')) {
       if (index !== SCHEDULES_INDEX) continue;
       this.row = value as ScheduleRow | null;
     }
-    for (const { to, error } of said<Reply>(step.requests, 'reply')) {
+    for (const { to, error } of requestsOf<Reply>(step.requests, 'reply')) {
       if (to && !error) continue;
       if (error) demand(error.message).toMatch(/job/);
     }
     if (step.live.snapshot.status === 'active' && this.row)
-      demand(this.row.state === 'running', 'the row says what is').toBe(firing !== null);
+      demand(this.row.state === 'running', 'the row shows whether a run is active').toBe(
+        firing !== null,
+      );
     if (this.row?.state === 'waiting') demand(this.row.nextAt).toBeGreaterThan(0);
     demand(runs.every(({ status }) => status !== 'running')).toBe(true);
-    for (const { event } of said<Publish>(step.requests, 'publish'))
+    for (const { event } of requestsOf<Publish>(step.requests, 'publish'))
       demand((event as ScheduleChange).row.jobId).toBe('mail');
   }
 }

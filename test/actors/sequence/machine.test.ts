@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { sequenceMachine } from '../../../actors/sequence/machine.ts';
-import { explore, follow, stroll } from '../../charts/coverage.ts';
+import { explore, follow, exploreRandomly } from '../../charts/coverage.ts';
 import { exploration } from './walk.ts';
 
 const HOUR_MS = 3_600_000;
@@ -11,14 +11,14 @@ describe('the sequence statechart', () => {
   });
 
   it('keeps its invariants on long random paths', () => {
-    expect(stroll(exploration, 100)).toBe(100);
+    expect(exploreRandomly(exploration, 100)).toBe(100);
   });
 
-  it('arms its timer at birth and not with each number that passes', () => {
-    const born = follow(exploration, []).live;
+  it('arms its timer when it is created and not for each number', () => {
+    const created = follow(exploration, []).live;
     const { live } = follow(exploration, ['the next', 'the next', 'the last again']);
-    expect(Object.values(born.timers).map(({ due }) => due)).toEqual([1_000 + 28 * HOUR_MS]);
-    expect(live.timers).toEqual(born.timers);
+    expect(Object.values(created.timers).map(({ due }) => due)).toEqual([1_000 + 28 * HOUR_MS]);
+    expect(live.timers).toEqual(created.timers);
   });
 
   it('is forgotten 28 hours after its last submit', () => {
@@ -30,7 +30,7 @@ describe('the sequence statechart', () => {
     expect(now).toBe(1_001 + 28 * HOUR_MS);
   });
 
-  it('has few parts, since it lies on every envelope’s way', () => {
+  it('has few states and transitions, because every envelope passes through it', () => {
     expect(Object.keys(sequenceMachine.states)).toEqual(['keeping', 'forgotten']);
   });
 });

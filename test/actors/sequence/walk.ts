@@ -9,7 +9,7 @@ import {
   type Exploration,
   type Happened,
   type Ledger,
-  said,
+  requestsOf,
 } from '../../charts/coverage.ts';
 import { submitOf } from '../task/submits.ts';
 
@@ -30,7 +30,7 @@ class Numbers implements Ledger {
   }
 
   take({ cause, meta, step: { requests, live } }: Happened): void {
-    const tells = said<Tell>(requests, 'tell');
+    const tells = requestsOf<Tell>(requests, 'tell');
     if (cause.event.type !== 'sequence.pass') return demand(tells).toEqual([]);
     const { seq } = cause.event as unknown as SequencePass;
     const [{ to: task, event } = {}] = tells;
@@ -62,7 +62,7 @@ export const exploration: Exploration = {
       { name: 'the next', event: pass(last + 1) },
       { name: 'one far ahead', event: pass(last + 10) },
       { name: 'the last again', event: pass(last) },
-      { name: 'one told', event: pass(last + 1), tell: true },
+      { name: 'the next without reply', event: pass(last + 1), tell: true },
     ];
   },
   key: (live) => {

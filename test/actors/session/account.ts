@@ -14,7 +14,7 @@ import type {
   Tell,
 } from '../../../protocols/statechart.ts';
 import type { Live } from '../../../runtime/statechart/host.ts';
-import { demand, type Happened, type Ledger, said } from '../../charts/coverage.ts';
+import { demand, type Happened, type Ledger, requestsOf } from '../../charts/coverage.ts';
 
 export const agent = address('default', 'agent', 'main');
 /** an agent that sends messages and receives a report of each end */
@@ -26,12 +26,12 @@ type Seen = {
   begun: number;
   ends: number;
   starts: number;
-  told: number;
+  published: number;
   released: number;
   /** entries since its message, or since its last compaction */
   entries: number;
 };
-const UNSEEN: Seen = { begun: 0, ends: 0, starts: 0, told: 0, released: 0, entries: 0 };
+const UNSEEN: Seen = { begun: 0, ends: 0, starts: 0, published: 0, released: 0, entries: 0 };
 
 export class Account implements Ledger {
   readonly seen: Map<string, Seen>;
@@ -69,13 +69,13 @@ export class Account implements Ledger {
     const { requests, live } = step;
     if (cause.event.type === 'reply' && meta.from) this.asked.delete(meta.from);
     if (cause.event.type === 'agent.admitted') this.leases.add(cause.event['lease'] as number);
-    for (const { entries } of said<Append>(requests, 'append'))
+    for (const { entries } of requestsOf<Append>(requests, 'append'))
       for (const entry of entries as SessionEntry[]) this.#write(entry, cause.event);
-    for (const { event } of said<Publish>(requests, 'publish'))
-      this.#hear(event as unknown as RunEvent);
-    for (const tell of said<Tell>(requests, 'tell')) this.#tell(tell);
-    for (const project of said<Project>(requests, 'project')) this.#show(project);
-    this.#checkReplies(cause.event, said<Reply>(requests, 'reply'), meta.id);
+    for (const { event } of requestsOf<Publish>(requests, 'publish'))
+      this.#countPublished(event as unknown as RunEvent);
+    for (const tell of requestsOf<Tell>(requests, 'tell')) this.#tell(tell);
+    for (const project of requestsOf<Project>(requests, 'project')) this.#show(project);
+    this.#checkReplies(cause.event, requestsOf<Reply>(requests, 'reply'), meta.id);
     this.#checkContext(contextOf(live));
     this.#checkOwed(contextOf(live));
   }
@@ -92,7 +92,7 @@ export class Account implements Ledger {
     const isReport = entry.type === 'user' && entry.origin?.kind === 'subagents';
     const isHeardAtOnce = cause.type === 'session.receive' || isReport;
     if (entry.type === 'user' && entry.of !== undefined && !isHeardAtOnce)
-      demand(this.rows.get(entry.of)?.status, 'who steers waited').toBe('queued');
+      demand(this.rows.get(entry.of)?.status, 'a message that steers was queued').toBe('queued');
     if (entry.type === 'compaction') this.#note(entry.runId, 'entries', 1);
     if (entry.type === 'run.end') {
       this.#note(entry.runId, 'ends');
@@ -109,9 +109,9 @@ export class Account implements Ledger {
     }
   }
 
-  #hear(event: RunEvent): void {
+  #countPublished(event: RunEvent): void {
     if (event.stream !== 'lifecycle') return;
-    this.#note(event.runId, event.phase === 'start' ? 'starts' : 'told');
+    this.#note(event.runId, event.phase === 'start' ? 'starts' : 'published');
   }
 
   #tell({ to, event }: Tell): void {
@@ -122,7 +122,9 @@ export class Account implements Ledger {
     else if (event.type.startsWith('agent.')) demand(to).toBe(agent);
     else if (event.type === 'run.ended') {
       demand(to).toBe(asker);
-      demand(this.listening.delete(event['runId'] as string), 'told once').toBe(true);
+      demand(this.listening.delete(event['runId'] as string), 'the end is reported once').toBe(
+        true,
+      );
     } else demand(event.type).toMatch(/^(subagent|conversation|session)\./);
   }
 
@@ -151,7 +153,7 @@ export class Account implements Ledger {
     if (run) {
       const { runId, entries, asked } = run;
       const seen = this.seen.get(runId);
-      demand(seen).toMatchObject({ begun: 1, entries, ends: 0, told: 0, released: 0 });
+      demand(seen).toMatchObject({ begun: 1, entries, ends: 0, published: 0, released: 0 });
       demand(this.rows.get(runId)?.status).toBe('running');
       for (const joined of run.joined)
         demand(this.rows.get(joined.runId)).toMatchObject({ status: 'running', joined: runId });
@@ -171,15 +173,18 @@ export class Account implements Ledger {
    * A run that neither waits, runs nor joined another one has ended once, like the run it joined.
    */
   #checkOwed({ run, queue, folded }: SessionContext): void {
-    const going = run ? [run, ...run.joined] : [];
-    const open = new Set([...queue, ...folded, ...going].map(({ runId }) => runId));
+    const active = run ? [run, ...run.joined] : [];
+    const open = new Set([...queue, ...folded, ...active].map(({ runId }) => runId));
     for (const runId of this.owed) {
       if (open.has(runId)) continue;
-      demand(this.listening.has(runId), `${runId} has ended, and its sender knows`).toBe(false);
-      const { begun, ends, told, released, starts } = this.seen.get(runId) ?? UNSEEN;
-      demand({ ends, told, released }, `ends of ${runId}`).toEqual({
+      demand(
+        this.listening.has(runId),
+        `${runId} has ended, and its sender still waits for the report`,
+      ).toBe(false);
+      const { begun, ends, published, released, starts } = this.seen.get(runId) ?? UNSEEN;
+      demand({ ends, published, released }, `ends of ${runId}`).toEqual({
         ends: begun,
-        told: 1,
+        published: 1,
         released: begun,
       });
       demand(starts, `starts of ${runId}`).toBeLessThanOrEqual(begun);

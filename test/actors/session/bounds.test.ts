@@ -76,8 +76,8 @@ describe('messages that join a run', () => {
     session.receive('r2');
     session.done('model', answer([call('a')]));
     const said = session.done('model', answer([], { text: 'a'.repeat(40_000) }));
-    const told = said.events.flatMap((event) => ('text' in event ? [event.text?.length] : []));
-    expect(told).toEqual([40_000, 40_000]);
+    const lengths = said.events.flatMap((event) => ('text' in event ? [event.text?.length] : []));
+    expect(lengths).toEqual([40_000, 40_000]);
     expect(session.rows.get('r2')?.text).toHaveLength(32 * 1024);
   });
 });

@@ -33,7 +33,7 @@ import {
   settled,
   step,
 } from '../../../runtime/statechart/host.ts';
-import { said } from '../../charts/coverage.ts';
+import { requestsOf } from '../../charts/coverage.ts';
 import { answer, ASSEMBLED, call, settings } from './driven.ts';
 
 type Letter = {
@@ -244,11 +244,11 @@ export class Crowd {
     if (made.outcome === 'failed') throw new Error(made.error?.message);
     if (isDone(made.live)) this.actors.delete(at);
     else this.actors.set(at, made.live);
-    for (const { entries } of said<Append>(made.requests, 'append'))
+    for (const { entries } of requestsOf<Append>(made.requests, 'append'))
       for (const entry of entries as SessionEntry[]) this.entries.push({ key, entry });
-    for (const { to, event, ask } of said<Tell>(made.requests, 'tell'))
+    for (const { to, event, ask } of requestsOf<Tell>(made.requests, 'tell'))
       this.#post(at, to, event, ask);
-    for (const one of said<Reply>(made.requests, 'reply')) this.#reply(at, one);
+    for (const one of requestsOf<Reply>(made.requests, 'reply')) this.#reply(at, one);
   }
 
   #reply(from: Address, { to, result, error }: Reply): void {

@@ -31,7 +31,7 @@ import {
   settled,
   step,
 } from '../../../runtime/statechart/host.ts';
-import { said } from '../../charts/coverage.ts';
+import { requestsOf } from '../../charts/coverage.ts';
 
 const agent = address('default', 'agent', 'main');
 
@@ -161,18 +161,22 @@ export class Said {
     this.#asks = asks;
   }
   get entries(): SessionEntry[] {
-    return said<Append>(this.#asks, 'append').flatMap(({ entries }) => entries as SessionEntry[]);
+    return requestsOf<Append>(this.#asks, 'append').flatMap(
+      ({ entries }) => entries as SessionEntry[],
+    );
   }
   get events(): RunEvent[] {
-    return said<Publish>(this.#asks, 'publish').map(({ event }) => event as unknown as RunEvent);
+    return requestsOf<Publish>(this.#asks, 'publish').map(
+      ({ event }) => event as unknown as RunEvent,
+    );
   }
   get tells(): Tell[] {
-    return said<Tell>(this.#asks, 'tell');
+    return requestsOf<Tell>(this.#asks, 'tell');
   }
   get answers(): Reply[] {
-    return said<Reply>(this.#asks, 'reply');
+    return requestsOf<Reply>(this.#asks, 'reply');
   }
   rows(index: string): Project[] {
-    return said<Project>(this.#asks, 'project').filter((row) => row.index === index);
+    return requestsOf<Project>(this.#asks, 'project').filter((row) => row.index === index);
   }
 }

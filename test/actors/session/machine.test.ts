@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { explore, stroll } from '../../charts/coverage.ts';
+import { explore, exploreRandomly } from '../../charts/coverage.ts';
 import { exploration } from './walk.ts';
 
 describe('the session statechart', () => {
@@ -10,6 +10,6 @@ describe('the session statechart', () => {
   });
 
   it('keeps its invariants on long random paths', { timeout: 180_000 }, () => {
-    expect(stroll(exploration, 200)).toBe(200);
+    expect(exploreRandomly(exploration, 200)).toBe(200);
   });
 });

@@ -7,7 +7,7 @@ import { address } from '../../../protocols/address.ts';
 import type { Append, Meta, Tell } from '../../../protocols/statechart.ts';
 import { checkRow } from '../../../runtime/statechart/check.ts';
 import { load, type MachineRow, settled, step } from '../../../runtime/statechart/host.ts';
-import { said } from '../../charts/coverage.ts';
+import { requestsOf } from '../../charts/coverage.ts';
 import { converseOf, endedOf, spawnOf } from './bonds-walk.ts';
 import { resultOf } from './driven.ts';
 import { STORED_BEFORE_TALK } from './stored-version-2.ts';
@@ -103,7 +103,7 @@ describe('a session that version 1 stored', () => {
     );
     expect(made.error).toBeUndefined();
     expect(made.live.snapshot.value).toEqual({ running: { working: 'thinking' } });
-    const [tools] = said<Append>(made.requests, 'append');
+    const [tools] = requestsOf<Append>(made.requests, 'append');
     expect(tools!.entries).toMatchObject([{ type: 'tool', callId: 'c0', runId: 'r1' }]);
     const context = made.live.snapshot.context as SessionContext;
     expect(context.run).toMatchObject({ entries: 3, planned: [], isAssembled: true });
@@ -155,7 +155,7 @@ describe('a session that was stored before agents could talk', () => {
       const made = step(sessionMachine, live, cause, now);
       expect(made.error).toBeUndefined();
       live = made.live;
-      return said<Tell>(made.requests, 'tell').map(({ event }) => event.type);
+      return requestsOf<Tell>(made.requests, 'tell').map(({ event }) => event.type);
     };
     const say = (event: object) => take({ event: { ...event, meta: metaOf() } as never });
     const done = (id: string, output: unknown) =>

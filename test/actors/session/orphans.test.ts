@@ -25,8 +25,8 @@ describe('results that a deleted session leaves, where they are adopted,', () =>
     expect(handed['children']).toMatchObject([{ id: 'c2' }, { id: 'c1', ended: true }]);
     const main = new Driven();
     const said = main.send(handed, address('default', 'session', web));
-    const told = said.tells.filter(({ to }) => to === subagent('c1'));
-    expect(told.map(({ event }) => event)).toEqual([
+    const sent = said.tells.filter(({ to }) => to === subagent('c1'));
+    expect(sent.map(({ event }) => event)).toEqual([
       { type: 'subagent.move', parent: 'agent:main:main' },
       { type: 'subagent.report' },
     ]);

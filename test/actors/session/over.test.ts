@@ -34,7 +34,7 @@ describe('a session of a subagent that has not begun', () => {
     ['a client', {}, undefined],
     ['an agent', ofAgent, conversation],
     ['a schedule', {}, schedule],
-  ])('is not begun by %s, and takes its own task afterwards', (_, more, from) => {
+  ])('does not start by a message of %s, and accepts its own task afterwards', (_, more, from) => {
     const session = new Driven(CHILD);
     expect(codeOf(session.receive('r1', { ...more, queue: 'interrupt' }, from))).toBe('NOT_FOUND');
     expect(session.context).toMatchObject({ run: null, queue: [], sessionId: '' });
@@ -77,7 +77,7 @@ describe('a session whose subagent has ended', () => {
     expect(session.context.queue).toEqual([]);
   });
 
-  it('is not one that waits for what it has started', () => {
+  it('is not over while it waits for the end of its own subagents', () => {
     const session = new Driven(CHILD);
     task(session);
     session.admit('sub-u1');
@@ -91,7 +91,7 @@ describe('a session whose subagent has ended', () => {
   });
 });
 
-describe('a session of a subagent that waits for what it has started', () => {
+describe('a session of a subagent that waits for its own subagents', () => {
   /** Its run has ended. A subagent that it started is active, or its report is not read yet. */
   function waiting(onParentReset: 'cascade' | 'detach' = 'cascade'): Driven {
     const session = new Driven(CHILD);
@@ -106,21 +106,21 @@ describe('a session of a subagent that waits for what it has started', () => {
     return session;
   }
   const endIn = ({ tells }: Said) => tells.filter(({ event }) => event.type === 'run.ended');
-  const told = (message: string) => [
+  const abortReport = (message: string) => [
     { to: subagent, event: { status: 'aborted', open: 0, error: { message } } },
   ];
 
   it('notifies its subagent of its deletion, which would otherwise wait for a timeout', () => {
     const session = waiting();
     expect(endIn(session.send({ type: 'session.close' }))).toMatchObject(
-      told('its session was deleted'),
+      abortReport('its session was deleted'),
     );
   });
 
   it('notifies it when a reset leaves no active work', () => {
     const session = waiting('detach');
     const said = session.send({ type: 'session.reset' });
-    expect(endIn(said)).toMatchObject(told('its session was reset'));
+    expect(endIn(said)).toMatchObject(abortReport('its session was reset'));
     expect(session.context.isOver).toBe(true);
     expect(endIn(session.send({ type: 'session.close' }))).toEqual([]);
     expect(endIn(waiting().send({ type: 'session.reset' }))).toEqual([]);
@@ -134,13 +134,13 @@ describe('a session of a subagent that waits for what it has started', () => {
     session.done('model', answer([]));
     expect([session.state, session.context.isOver]).toEqual(['collecting', undefined]);
     expect(endIn(session.send({ type: 'session.abort' }))).toMatchObject(
-      told('what waited was aborted'),
+      abortReport('what waited was aborted'),
     );
   });
 });
 
-describe('a session that never was', () => {
-  it('does not come into the list by an abort', () => {
+describe('a session without any message', () => {
+  it('is not listed after an abort', () => {
     const { answers, rows } = ((said: Said) => ({
       answers: said.answers,
       rows: said.rows('sessions'),
@@ -148,7 +148,7 @@ describe('a session that never was', () => {
     expect([answers, rows]).toMatchObject([[{ result: { aborted: [] } }], []]);
   });
 
-  it('is no session of a subagent after a reset either: it accepts its own task', () => {
+  it('still accepts the task of its subagent after a reset', () => {
     const session = new Driven(CHILD);
     session.send({ type: 'session.reset' });
     expect(codeOf(session.receive('r1'))).toBe('NOT_FOUND');

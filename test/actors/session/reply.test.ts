@@ -25,9 +25,9 @@ const sent = (text: string) => [{ to: 'ann', text }];
 describe('the reply of a run', () => {
   const cases: [string, Partial<ReplyFacts>, string][] = [
     ['is the answer', { text: ' Done. \n' }, 'Done.'],
-    ['does not show reasoning unasked', { reasoning: 'hm' }, 'Done.'],
+    ['does not show reasoning by default', { reasoning: 'hm' }, 'Done.'],
     [
-      'has the reasoning in front where it is asked for',
+      'begins with the reasoning if that is configured',
       { reasoning: 'one\ntwo', showReasoning: true },
       'Reasoning:\n> one\n> two\n\nDone.',
     ],
@@ -42,24 +42,24 @@ describe('the reply of a run', () => {
       '- exec: ls -l\n  a.txt\n  b.txt\n\nDone.',
     ],
     [
-      'tells a refusal without a word',
+      'says that the model refused without text',
       { text: ' ', stop: 'refusal' },
       'The model refused to answer. Say it in another way, or ask another model.',
     ],
-    ['is the refusal in its own words', { text: 'I may not.', stop: 'refusal' }, 'I may not.'],
-    ['says nothing more of an answer that was cut off', { text: 'So', stop: 'length' }, 'So'],
+    ['is the text of the refusal', { text: 'I may not.', stop: 'refusal' }, 'I may not.'],
+    ['adds nothing to an answer that was cut off', { text: 'So', stop: 'length' }, 'So'],
     ['is silent for NO_REPLY', { text: 'NO_REPLY' }, ''],
     ['is silent for NO_REPLY with marks around it', { text: ' **NO_REPLY.** ' }, ''],
-    ['is silent for NO_REPLY said twice', { text: 'NO_REPLY\n\nNO_REPLY' }, ''],
+    ['is silent for a repeated NO_REPLY', { text: 'NO_REPLY\n\nNO_REPLY' }, ''],
     [
       'is silent for NO_REPLY though work is shown',
       { text: 'NO_REPLY', verbose: 'on', tools: [tool()] },
       '',
     ],
-    ['loses the token at its end', { text: 'All is well.\n\nNO_REPLY' }, 'All is well.'],
-    ['loses the token at its beginning', { text: 'NO_REPLY: all is well.' }, 'all is well.'],
+    ['drops the token at its end', { text: 'All is well.\n\nNO_REPLY' }, 'All is well.'],
+    ['drops the token at its beginning', { text: 'NO_REPLY: all is well.' }, 'all is well.'],
     [
-      'keeps the token where it is spoken of',
+      'keeps the token in the middle of a sentence',
       { text: 'Answer NO_REPLY to be silent.' },
       'Answer NO_REPLY to be silent.',
     ],
@@ -78,12 +78,12 @@ describe('the reply of a run', () => {
       'I told her.',
     ],
     [
-      'says what differs by a mark only',
+      'contains a paragraph that differs from the sent one by one character',
       { text: 'Balance: -5', sent: sent('Balance: 5') },
       'Balance: -5',
     ],
     [
-      'says more than what was sent',
+      'contains a paragraph that extends what was sent',
       { text: 'Hello Ann and Bob', sent: sent('Hello Ann') },
       'Hello Ann and Bob',
     ],
@@ -105,11 +105,11 @@ describe('the reply of a run', () => {
       'The run failed: no model answers',
     ],
     [
-      'has the words that were there before it went wrong',
+      'has the text that preceded the failure',
       { status: 'timeout', text: 'So far' },
       'So far\n\nThe run took longer than it may.',
     ],
-    ['is what was said before it was stopped', { status: 'aborted', text: 'So f' }, 'So f'],
+    ['is the text that preceded the abort', { status: 'aborted', text: 'So f' }, 'So f'],
     [
       'is silent when it was stopped with a failed tool',
       { status: 'aborted', text: '', tools: [failed] },

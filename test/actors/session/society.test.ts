@@ -68,14 +68,14 @@ const contextsOf = <T>(crowd: Crowd, type: Parameters<Crowd['of']>[0]): T[] =>
   crowd.of(type).map(({ snapshot }) => snapshot.context as T);
 
 /** How often an agent has read each end: as a call's result, or in a report. */
-function tellings(crowd: Crowd): Map<string, number> {
-  const told = new Map<string, number>();
+function readCounts(crowd: Crowd): Map<string, number> {
+  const counts = new Map<string, number>();
   for (const { entry } of crowd.entries) {
     const inReports = entry.type === 'user' ? entry.text.matchAll(/^Task: task of (.+)$/gm) : [];
     const ids = entry.type === 'tool' ? (entry.ends ?? []) : [...inReports].map(([, id]) => id!);
-    for (const id of ids) told.set(id, (told.get(id) ?? 0) + 1);
+    for (const id of ids) counts.set(id, (counts.get(id) ?? 0) + 1);
   }
-  return told;
+  return counts;
 }
 
 /** The invariants after each step. */
@@ -84,9 +84,11 @@ function check(crowd: Crowd): void {
     expect(leases.reduce((sum, [, runs]) => sum + runs, 0)).toBeLessThanOrEqual(crowd.slots!);
   for (const { sessionKey, books, children = [] } of crowd.sessions()) {
     const { tokens = 0, spawns = 0 } = books ?? {};
-    expect(Math.min(tokens, spawns), `books of ${sessionKey}`).toBeGreaterThanOrEqual(0);
+    expect(Math.min(tokens, spawns), `budget of ${sessionKey}`).toBeGreaterThanOrEqual(0);
     const placed = children.filter(({ going, lost, apart }) => going && !lost && !apart);
-    expect(placed.length, `places of ${sessionKey}`).toBeLessThanOrEqual(limits.concurrentMax);
+    expect(placed.length, `active subagents of ${sessionKey}`).toBeLessThanOrEqual(
+      limits.concurrentMax,
+    );
   }
 }
 
@@ -106,7 +108,7 @@ function settle(crowd: Crowd, pick: Picks, policy: OrphanPolicy, others: () => C
     if (rare > 0 && pick() % 16 === 0) crowd.restart(anyOf([...crowd.actors.keys()], pick));
     check(crowd);
   }
-  throw new Error('it never comes to rest');
+  throw new Error('the sessions never become idle');
 }
 const anyOf = <T>(list: readonly T[], pick: Picks): T => list[pick() % list.length]!;
 
@@ -155,15 +157,15 @@ describe('agents that talk and spawn, each with one slot', () => {
   it('become idle, with each result reported once and complete budgets', {
     timeout: 180_000,
   }, () => {
-    const seen = { told: 0, talks: 0 };
+    const seen = { read: 0, talks: 0 };
     property(RUNS, (pick) => {
       const crowd = begin(1);
       settle(crowd, pick, 'cascade', () => []);
       expectRest(crowd);
       expectOneOfEachTurn(crowd);
-      const told = tellings(crowd);
+      const counts = readCounts(crowd);
       for (const { id, reportedBy } of contextsOf<SubagentContext>(crowd, 'subagent'))
-        expect(told.get(id) ?? 0, `${id}: ${reportedBy}`).toBe(reportedBy === 'silent' ? 0 : 1);
+        expect(counts.get(id) ?? 0, `${id}: ${reportedBy}`).toBe(reportedBy === 'silent' ? 0 : 1);
       for (const key of PEOPLE) {
         const { books } = crowd.context(key);
         if (!books) continue;
@@ -173,14 +175,14 @@ describe('agents that talk and spawn, each with one slot', () => {
       }
       const talks = crowd.of('conversation').length;
       expect(talks).toBeLessThanOrEqual(PEOPLE.length * MESSAGES_MAX);
-      seen.told += told.size;
+      seen.read += counts.size;
       seen.talks += talks;
     });
-    expect(Math.min(seen.told, seen.talks)).toBeGreaterThan(RUNS);
+    expect(Math.min(seen.read, seen.talks)).toBeGreaterThan(RUNS);
   });
 
   it.each<OrphanPolicy>(['cascade', 'adopt', 'detach'])(
-    'become idle whatever users do meanwhile, with nothing reported twice: %s',
+    'become idle and report each end at most once, whatever users do meanwhile: %s',
     { timeout: 180_000 },
     (policy) => {
       property(RUNS / 2, (pick) => {
@@ -215,7 +217,7 @@ describe('agents that talk and spawn, each with one slot', () => {
         });
         expectRest(crowd);
         expectOneOfEachTurn(crowd);
-        const twice = [...tellings(crowd)].filter(([, times]) => times > 1);
+        const twice = [...readCounts(crowd)].filter(([, times]) => times > 1);
         expect(twice).toEqual([]);
       });
     },

@@ -124,7 +124,7 @@ describe('a message that joins a run of agents', () => {
 });
 
 describe('the sender of a message that requested it receives a report of its end', () => {
-  const told = { type: 'run.ended', to: conversation, runId: 'm1', open: 0 };
+  const report = { type: 'run.ended', to: conversation, runId: 'm1', open: 0 };
 
   it('when its run ends', () => {
     const session = new Driven();
@@ -132,7 +132,7 @@ describe('the sender of a message that requested it receives a report of its end
     session.admit('m1');
     expect(endsIn(session.done('model', answer([])))).toEqual([
       {
-        ...told,
+        ...report,
         sessionKey: 'agent:main:main',
         status: 'ok',
         text: 'so it is',
@@ -154,7 +154,7 @@ describe('the sender of a message that requested it receives a report of its end
       error: { code: 'FORBIDDEN', message: 'no' },
     };
     const ends = endsIn(session.send(refused, address('default', 'agent', 'main')));
-    expect(ends).toMatchObject([{ ...told, status: 'error', error: { message: 'no' }, open: 1 }]);
+    expect(ends).toMatchObject([{ ...report, status: 'error', error: { message: 'no' }, open: 1 }]);
   });
 
   it('when it joined another run', () => {
@@ -165,7 +165,7 @@ describe('the sender of a message that requested it receives a report of its end
     session.done('tools', [resultOf('a')]);
     expect(session.context.run).toMatchObject({ lineage, joined: [{ runId: 'm1' }] });
     expect(endsIn(session.done('model', answer([])))).toMatchObject([
-      { ...told, status: 'ok', text: 'so it is', joined: 'r1' },
+      { ...report, status: 'ok', text: 'so it is', joined: 'r1' },
     ]);
   });
 
@@ -177,7 +177,7 @@ describe('the sender of a message that requested it receives a report of its end
     const session = new Driven();
     session.begin('r1');
     session.receive('m1', ofAgent, conversation);
-    expect(endsIn(session.send(event))).toMatchObject([{ ...told, status: 'aborted', text: '' }]);
+    expect(endsIn(session.send(event))).toMatchObject([{ ...report, status: 'aborted', text: '' }]);
   });
 
   it('with the entry point that users used last', () => {

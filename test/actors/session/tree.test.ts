@@ -43,25 +43,27 @@ function check(crowd: Crowd): void {
   for (const session of crowd.sessions()) {
     const { sessionKey, books, children = [], terms } = session;
     const placed = children.filter(({ going, lost }) => going && !lost);
-    expect(placed.length, `places of ${sessionKey}`).toBeLessThanOrEqual(limits.concurrentMax);
+    expect(placed.length, `active subagents of ${sessionKey}`).toBeLessThanOrEqual(
+      limits.concurrentMax,
+    );
     expect(terms?.depth ?? 1).toBeLessThanOrEqual(limits.depthMax);
     if (!books) continue;
     const { tokens, spawns, started, costUsd = 0 } = books;
-    expect(Math.min(tokens, spawns, costUsd), `books of ${sessionKey}`).toBeGreaterThanOrEqual(0);
+    expect(Math.min(tokens, spawns, costUsd), `budget of ${sessionKey}`).toBeGreaterThanOrEqual(0);
     expect(started).toBeLessThanOrEqual(limits.perSessionMax);
     const held = children.filter(({ apart }) => !apart);
     const granted = held.reduce((sum, child) => sum + child.tokens, tokens);
     const ceiling = terms?.tokens ?? limits.tokensPerTree;
     if (!books.renewed) expect(granted).toBeLessThanOrEqual(ceiling);
   }
-  const told = tellings(crowd);
-  expect([...told].filter(([, times]) => times > 1)).toEqual([]);
+  const counts = readCounts(crowd);
+  expect([...counts].filter(([, times]) => times > 1)).toEqual([]);
 }
 
 /** How often an agent has read the end of each subagent: as a call's result, or in a report. */
-function tellings(crowd: Crowd): Map<string, number> {
-  const told = new Map<string, number>();
-  const count = (id: string) => told.set(id, (told.get(id) ?? 0) + 1);
+function readCounts(crowd: Crowd): Map<string, number> {
+  const counts = new Map<string, number>();
+  const count = (id: string) => counts.set(id, (counts.get(id) ?? 0) + 1);
   for (const { entry } of crowd.entries) {
     if (entry.type === 'user' && entry.origin?.kind === 'subagents')
       entry.origin.ids.forEach(count);
@@ -69,10 +71,10 @@ function tellings(crowd: Crowd): Map<string, number> {
     const { status, childSessionKey } = JSON.parse(entry.result) as Record<string, string>;
     if (status !== 'accepted' && childSessionKey) count(childSessionKey.split(':').at(-1)!);
   }
-  return told;
+  return counts;
 }
 
-/** Takes steps as long as there are any. */
+/** Takes steps until none is possible. */
 function settle(crowd: Crowd, pick: Picks, policy: OrphanPolicy, others: () => Chance[]): void {
   let calls = 16;
   const thinks = () => (calls > 0 && pick() % 2 === 0 ? (calls -= 2) && 2 : 0);
@@ -87,7 +89,7 @@ function settle(crowd: Crowd, pick: Picks, policy: OrphanPolicy, others: () => C
     chosen?.go();
     check(crowd);
   }
-  throw new Error('it never comes to rest');
+  throw new Error('the sessions never become idle');
 }
 
 const property = (runs: number, test: (pick: Picks) => void) =>
@@ -130,17 +132,17 @@ describe('a tree of subagents', () => {
       expect(books.costUsd).toBe(limits.costPerTreeUsd);
       expect(books.below.spawned).toBe(subagents.length);
       expect(books.spawns + subagents.length).toBe(limits.perTreeMax);
-      const told = tellings(crowd);
+      const counts = readCounts(crowd);
       for (const { snapshot } of crowd.of('subagent')) {
         const { id, reportedBy } = snapshot.context as { id: string; reportedBy: string };
-        expect(told.get(id) ?? 0, `${id}: ${reportedBy}`).toBe(reportedBy === 'silent' ? 0 : 1);
+        expect(counts.get(id) ?? 0, `${id}: ${reportedBy}`).toBe(reportedBy === 'silent' ? 0 : 1);
       }
     });
     expect(started, 'subagents of all trees').toBeGreaterThan(100);
   });
 
   it.each<OrphanPolicy>(['cascade', 'adopt', 'detach'])(
-    'leaves nothing behind, however it is killed, stopped and reset: %s',
+    'leaves no open work, however its sessions are killed, stopped and reset: %s',
     { timeout: 120_000 },
     (policy) => {
       property(40, (pick) => {

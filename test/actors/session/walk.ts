@@ -150,7 +150,7 @@ const work = (live: Live): Move[] => [
     { name: `${job} failed`, job, error: failure('INTERNAL') },
   ]),
   {
-    name: 'nobody knows',
+    name: 'unknown error',
     job: 'once',
     output: resultsFor(live, { isError: true, unknown: true }),
   },
@@ -210,7 +210,7 @@ const people = (live: Live): Move[] => {
     receive('follow up', { queue: 'followup' }),
     receive('collect', { channel: 'irc', sender: 'Ada' }),
     receive('interrupt', { queue: 'interrupt' }),
-    receive('terms of nobody', { terms: {} }),
+    receive('terms without limits', { terms: {} }),
     receive('wishes', {
       model: 'offline/echo',
       thinking: 'high',
@@ -314,7 +314,7 @@ const others = (live: Live): Move[] => {
     decided(live, 'allow always', decision('allowed', 'allow-always')),
     decided(live, 'deny', decision('denied', 'deny')),
     decided(live, 'expired', decision('expired')),
-    decided(live, 'nobody can be asked', undefined, failure('UNAVAILABLE')),
+    decided(live, 'no operator can be asked', undefined, failure('UNAVAILABLE')),
     toSession('another answer', { type: 'reply', to: 'm1', result: decision('allowed') }),
   ];
 };

@@ -114,8 +114,8 @@ describe('a subagent of a running session', () => {
     await parent.spawn('a', '[[stall:1]] think for ever');
     await parent.rowWith('a', { status: 'running' });
     await eventually(() => expect(runRow(system, 'a')?.status).toBe('running'));
-    const told = await tell(system, 'a', { type: 'subagent.steer', text: 'look here, too' });
-    expect(told).toMatchObject({ result: { delivered: true } });
+    const answer = await tell(system, 'a', { type: 'subagent.steer', text: 'look here, too' });
+    expect(answer).toMatchObject({ result: { delivered: true } });
     await eventually(() =>
       expect(system.index.get<RunRow>('runs', 'default', 'steer-a-1')?.sessionKey).toBe(
         childOf('a'),

@@ -12,7 +12,7 @@ import {
   type Live,
   step,
 } from '../../../runtime/statechart/host.ts';
-import { demand, said } from '../../charts/coverage.ts';
+import { demand, requestsOf } from '../../charts/coverage.ts';
 import { CHILD, ID, OTHER, PARENT, self, sessionOf, terms } from './walk.ts';
 
 /** One subagent, and what its last turn requested of the host. */
@@ -55,10 +55,10 @@ class Driven {
   }
 
   get row(): SubagentRow {
-    return said<Project>(this.requests, 'project').at(-1)!.value as SubagentRow;
+    return requestsOf<Project>(this.requests, 'project').at(-1)!.value as SubagentRow;
   }
   get tells(): readonly Tell[] {
-    return said<Tell>(this.requests, 'tell');
+    return requestsOf<Tell>(this.requests, 'tell');
   }
   get end(): SubagentEnded {
     return this.tells.map(({ event }) => event)[0] as unknown as SubagentEnded;
@@ -166,14 +166,14 @@ describe('the end', () => {
   it('is sent to the session that has adopted the subagent, and shown there', () => {
     const subagent = running().take({ type: 'subagent.move', parent: OTHER }, PARENT);
     expect(
-      said<Project>(subagent.requests, 'project').map(({ key, value }) => [key, !!value]),
+      requestsOf<Project>(subagent.requests, 'project').map(({ key, value }) => [key, !!value]),
     ).toEqual([
       [`${PARENT}|${ID}`, false],
       [`${OTHER}|${ID}`, true],
     ]);
     subagent.take(ended({}), CHILD);
     expect(subagent.tells.map(({ to }) => to)).toEqual([sessionOf(OTHER)]);
-    const [{ event }] = said<Publish>(subagent.requests, 'publish') as [Publish];
+    const [{ event }] = requestsOf<Publish>(subagent.requests, 'publish') as [Publish];
     expect(event as unknown as RunEvent).toMatchObject({ sessionKey: OTHER, phase: 'end' });
   });
 

@@ -21,7 +21,13 @@ import {
   type Live,
   step,
 } from '../../../runtime/statechart/host.ts';
-import { demand, type Exploration, type Happened, type Move, said } from '../../charts/coverage.ts';
+import {
+  demand,
+  type Exploration,
+  type Happened,
+  type Move,
+  requestsOf,
+} from '../../charts/coverage.ts';
 
 export const ID = 's1';
 export const PARENT = 'agent:main:main';
@@ -61,9 +67,9 @@ class World {
 
   take({ name, cause, meta, step: { requests, live, outcome } }: Happened): void {
     const { event } = cause;
-    this.hear(requests);
+    this.record(requests);
     if (isGivenBack(name)) this.ends = this.ends.slice(0, -1);
-    const replies = said<Reply>(requests, 'reply').filter(({ to }) => to?.id === meta.id);
+    const replies = requestsOf<Reply>(requests, 'reply').filter(({ to }) => to?.id === meta.id);
     demand(replies.length).toBeLessThanOrEqual(1);
     const isAsked = event.type === 'subagent.kill' || event.type === 'subagent.steer';
     if (isAsked && outcome !== 'ignored')
@@ -72,10 +78,11 @@ class World {
     comesToItsReport(live, meta.now, this);
   }
 
-  hear(requests: readonly StepRequest[]): void {
-    for (const { to, event } of said<Tell>(requests, 'tell')) this.told(to, event);
-    for (const { event } of said<Publish>(requests, 'publish')) this.published(event as never);
-    for (const { key, value } of said<Project>(requests, 'project')) {
+  record(requests: readonly StepRequest[]): void {
+    for (const { to, event } of requestsOf<Tell>(requests, 'tell')) this.checkMessage(to, event);
+    for (const { event } of requestsOf<Publish>(requests, 'publish'))
+      this.checkPublished(event as never);
+    for (const { key, value } of requestsOf<Project>(requests, 'project')) {
       const rows = new Map(this.rows);
       if (value === null) rows.delete(key);
       else rows.set(key, value as SubagentRow);
@@ -83,22 +90,22 @@ class World {
     }
   }
 
-  told(to: string, event: Tell['event']): void {
+  checkMessage(to: string, event: Tell['event']): void {
     if (event.type === 'session.receive') {
       demand(to).toBe(sessionOf(CHILD));
       const { origin } = event as unknown as SessionReceive;
-      if (origin?.kind === 'task') demand(++this.tasks, 'the task is told once').toBe(1);
+      if (origin?.kind === 'task') demand(++this.tasks, 'the task is sent once').toBe(1);
     }
     if (event.type !== 'subagent.ended') return;
     const { again, outcome } = event as unknown as SubagentEnded;
     this.outcome ??= outcome;
-    demand(outcome, 'how it ended never changes').toBe(this.outcome);
+    demand(outcome, 'the outcome never changes').toBe(this.outcome);
     if (again) return;
-    demand(this.ends, 'a parent takes one end').not.toContain(to);
+    demand(this.ends, 'each parent receives one end').not.toContain(to);
     this.ends = [...this.ends, to];
   }
 
-  published(event: RunEvent): void {
+  checkPublished(event: RunEvent): void {
     if (event.stream !== 'subagent') return;
     if (event.phase === 'start') demand(++this.starts).toBe(1);
     else demand(++this.endEvents, 'one end event').toBe(1);
@@ -107,7 +114,7 @@ class World {
 
   checkRows(live: Live): void {
     const { shownUnder } = live.snapshot.context as SubagentContext;
-    demand(this.rows.size, 'it stands in one place').toBeLessThanOrEqual(1);
+    demand(this.rows.size, 'the subagent has at most one row').toBeLessThanOrEqual(1);
     if (live.snapshot.matches('unknown') || isDone(live)) {
       demand(this.rows.size).toBe(0);
       return;
@@ -115,7 +122,9 @@ class World {
     const row = this.rows.get(`${shownUnder}|${ID}`);
     demand(row, 'the row of its last parent').toBeDefined();
     const hasEnded = live.snapshot.matches('reporting') || live.snapshot.matches('reported');
-    demand(row!.endedAt !== undefined, 'the row says what is').toBe(hasEnded);
+    demand(row!.endedAt !== undefined, 'the row shows whether the subagent has ended').toBe(
+      hasEnded,
+    );
     demand(row!.until === undefined).toBe(hasEnded);
     if (live.snapshot.matches('reported')) demand(row!.reported).toBeDefined();
   }
@@ -139,7 +148,7 @@ function comesToItsReport(from: Live, at: number, world: World): void {
   let live = from;
   let now = at;
   for (let round = 0; !isDone(live); round++) {
-    demand(round, `it goes on for ever after ${[...passed].join(', ')}`).toBeLessThan(20);
+    demand(round, `the subagent never ends after ${[...passed].join(', ')}`).toBeLessThan(20);
     const armed = Object.entries(live.timers).filter(([, timer]) => !timer.fired);
     demand(armed.length, `${JSON.stringify(live.snapshot.value)} has an end by time`).not.toBe(0);
     const [id, { due, key }] = armed.toSorted(([, a], [, b]) => a.due - b.due)[0]!;
@@ -148,7 +157,7 @@ function comesToItsReport(from: Live, at: number, world: World): void {
     const timer = timerName(subagentMachine, id);
     demand(next.outcome, timer).not.toBe('failed');
     passed.add(String(timer));
-    seen.hear(next.requests);
+    seen.record(next.requests);
     live = next.live;
     if (live.snapshot.matches('reported')) passed.add('reported');
   }
@@ -218,8 +227,8 @@ const always: readonly Move[] = [
   { name: 'go', event: { type: 'subagent.go' }, from: sessionOf(PARENT), tell: true },
   { name: 'accepted', event: { type: 'reply', to: 'x', result: {} }, tell: true },
   { name: 'not accepted', event: { type: 'reply', to: 'x', error: gone }, tell: true },
-  refused('nobody takes the task', 'session.receive', gone),
-  refused('nobody aborts', 'session.abort', gone),
+  refused('the session refuses the task', 'session.receive', gone),
+  refused('the session refuses the abort', 'session.abort', gone),
   ended('it answers'),
   ended('it answers with others open', { open: 1, below, runId: 'r2' }),
   ended('it fails', { status: 'error', error: away }),
@@ -234,11 +243,11 @@ const always: readonly Move[] = [
   { name: 'steer with nothing', event: { type: 'subagent.steer', text: ' ' } },
   { name: 'report', event: { type: 'subagent.report' }, from: sessionOf(PARENT), tell: true },
   { name: 'report to a stranger', event: { type: 'subagent.report' } },
-  heard('it is heard', 'followup', PARENT),
-  heard('the other parent hears', 'steer', OTHER),
-  heard('it is heard of by nobody', 'unknown', PARENT),
-  move('another takes it over', OTHER),
-  move('nobody is concerned', null),
+  heard('the parent accepts the report', 'followup', PARENT),
+  heard('the other parent accepts the report', 'steer', OTHER),
+  heard('the parent does not know it', 'unknown', PARENT),
+  move('another session adopts it', OTHER),
+  move('no session adopts it', null),
   refused('the parent is gone', 'subagent.ended', gone),
 ];
 

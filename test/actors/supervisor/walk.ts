@@ -18,7 +18,7 @@ import {
   type Happened,
   type Ledger,
   type Move,
-  said,
+  requestsOf,
 } from '../../charts/coverage.ts';
 
 const self = address('default', 'supervisor', 'shop');
@@ -71,7 +71,7 @@ class Care implements Ledger {
     const { outbox, waiting, plan, children } = contextOf(step.live);
     if (event.type === 'supervision.down' && step.outcome !== 'ignored')
       this.failed.add(event.child);
-    const tells = said<Tell>(step.requests, 'tell');
+    const tells = requestsOf<Tell>(step.requests, 'tell');
     demand(tells.length).toBeLessThanOrEqual(BATCH + 1);
     for (const { to, event: order, lane, supervise } of tells) {
       if (/^(sys|supervisor)\./.test(order.type)) {
@@ -87,18 +87,18 @@ class Care implements Ledger {
     for (const child of this.failed) demand(pending, `${child} gets an order`).toContain(child);
     const state = JSON.stringify(step.live.snapshot.value);
     const halted = state.includes('halted');
-    const told = tells.filter(({ event: one }) => one.type === 'supervision.down');
+    const reports = tells.filter(({ event: one }) => one.type === 'supervision.down');
     const gaveUp = halted && !this.halted && event.type === 'supervision.down';
-    demand(told.map(({ to }) => to)).toEqual(gaveUp ? [plan.parent] : []);
+    demand(reports.map(({ to }) => to)).toEqual(gaveUp ? [plan.parent] : []);
     this.halted = halted;
-    for (const { value } of said<Project>(step.requests, 'project'))
+    for (const { value } of requestsOf<Project>(step.requests, 'project'))
       this.row = value as SupervisorRow;
     const status = halted ? 'halted' : state.includes('unconfigured') ? undefined : 'supervising';
     demand(this.row?.status).toBe(status);
     if (status)
       demand(this.row).toMatchObject({ children: children.length, strategy: plan.strategy });
     const asked = /^supervisor\.(start|add|remove)$/.test(event.type) && step.outcome !== 'ignored';
-    demand(said<Reply>(step.requests, 'reply').map(({ to }) => to?.id)).toEqual(
+    demand(requestsOf<Reply>(step.requests, 'reply').map(({ to }) => to?.id)).toEqual(
       asked ? [meta.id] : [],
     );
   }
@@ -108,7 +108,7 @@ const many = Array.from({ length: 40 }, (_, n) => spec(`o${n}`));
 export const UNFIT: [string, Message][] = [
   ['children', start({ children: 'all' as never })],
   ['too many', start({ children: Array.from({ length: 101 }, (_, n) => spec(`o${n}`)) })],
-  ['no address', start({ children: [{ child: 'nobody' as never, start: { type: 'x' } }] })],
+  ['no address', start({ children: [{ child: 'no-address' as never, start: { type: 'x' } }] })],
   ['twice', start({ children: [a, a] })],
   ['itself', start({ children: [{ child: self, start: { type: 'x' } }] })],
   ['no start', start({ children: [{ child: a.child } as never] })],
@@ -152,7 +152,7 @@ export const exploration: Exploration = {
       { name: 'add known', event: { type: 'supervisor.add', child: { ...a, action: 'resume' } } },
       { name: 'add unfit', event: { type: 'supervisor.add' } },
       { name: 'remove', event: { type: 'supervisor.remove', child: a.child } },
-      { name: 'remove nobody', event: { type: 'supervisor.remove', child: self } },
+      { name: 'remove unknown child', event: { type: 'supervisor.remove', child: self } },
       { name: 'restart', event: { type: 'supervisor.restart' }, tell: true },
       { name: 'stop', event: { type: 'supervisor.stop' }, tell: true },
       ...fails('a fails', a),
@@ -179,16 +179,19 @@ export const exploration: Exploration = {
   },
 };
 
-/** The replies of a supervisor in its initial state to events in order; timers fire in between. */
-export function conversation(...events: Message[]): { told: string[]; replies: Reply[] } {
-  const told: string[] = [];
+/**
+ * What a supervisor in its initial state sends and replies to these events, in order. Its timer
+ * fires for each event `time`.
+ */
+export function outputsOf(...events: Message[]): { sent: string[]; replies: Reply[] } {
+  const sent: string[] = [];
   const replies: Reply[] = [];
   const ledger: Ledger = {
     copy: () => ledger,
     take: ({ step }) => {
-      replies.push(...said<Reply>(step.requests, 'reply'));
-      for (const { to, event } of said<Tell>(step.requests, 'tell'))
-        told.push(`${event.type} ${to.split('/').at(-1)}`);
+      replies.push(...requestsOf<Reply>(step.requests, 'reply'));
+      for (const { to, event } of requestsOf<Tell>(step.requests, 'tell'))
+        sent.push(`${event.type} ${to.split('/').at(-1)}`);
     },
   };
   const moves = () => events.map((event, n) => ({ name: `${n}`, event }));
@@ -197,6 +200,6 @@ export function conversation(...events: Message[]): { told: string[]; replies: R
     { ...exploration, ledger: () => ledger, moves },
     events.map((event, n) => (isTimer(event) ? 'timer:restartBackoff' : `${n}`)),
   );
-  return { told, replies };
+  return { sent, replies };
 }
 export const time: Message = { type: 'time' };

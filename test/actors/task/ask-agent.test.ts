@@ -58,7 +58,7 @@ const ask = askWith({ allowLoopback: true });
 /** An agent with the same answer to every request. */
 const askWithAnswer = (status: number, body: unknown) =>
   createAskAgent({ request: () => Promise.resolve({ status, body, retryAfterSec: undefined }) });
-const rowAt = (door: string) => ({ agent_id: 'tester', url: door });
+const rowAt = (agentUrl: string) => ({ agent_id: 'tester', url: agentUrl });
 
 beforeAll(async () => {
   outside = await openRealTasks();

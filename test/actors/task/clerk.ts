@@ -21,7 +21,7 @@ const clerkMachine = setup({
         ? {
             asker: event.meta.reply ?? null,
             text: event.text,
-            by: event.meta.principal?.sub ?? 'nobody',
+            by: event.meta.principal?.sub ?? 'no principal',
           }
         : {},
     ),

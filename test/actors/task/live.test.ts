@@ -13,9 +13,9 @@ describe('a task', () => {
   it('is accepted at once and publishes its progress in order', async () => {
     const desk = await openDesk();
     const job = desk.job();
-    const told: TaskEvent[] = [];
+    const published: TaskEvent[] = [];
     desk.world.system.bus.subscribe(taskTopic('t', job.id), ({ payload }) => {
-      told.push(payload as TaskEvent);
+      published.push(payload as TaskEvent);
     });
     expect(await job.view()).toMatchObject({ task_id: job.id, state: 'RUNNING', attempt: 1 });
     (await desk.work.began(1)).done({ ok: true });
@@ -24,11 +24,11 @@ describe('a task', () => {
     const names = ['demo.do_thing.accepted', 'demo.do_thing.running', 'demo.do_thing.done'];
     expect(view.events.map(({ event }) => event)).toEqual(names);
     // Only the newest event of a turn is published; the earlier ones are in its view.
-    await eventually(() => expect(told.map(({ event }) => event)).toEqual(names.slice(1)));
-    expect(told.map(({ event_id }) => event_id)).toEqual([2, 3].map((n) => `${job.id}.${n}`));
+    await eventually(() => expect(published.map(({ event }) => event)).toEqual(names.slice(1)));
+    expect(published.map(({ event_id }) => event_id)).toEqual([2, 3].map((n) => `${job.id}.${n}`));
   });
 
-  it('is answered at its end where the asker waits for that', async () => {
+  it('is answered at its end if the caller waits for that', async () => {
     const desk = await openDesk();
     const answer = desk.job().view({ answer: 'done' });
     (await desk.work.began(1)).done(withLinks(7, [{ uri: 'urn:seven', name: 'seven' }]));

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { step } from '../../../runtime/statechart/host.ts';
-import { explore, follow, stroll } from '../../charts/coverage.ts';
+import { explore, follow, exploreRandomly } from '../../charts/coverage.ts';
 import { contextOf, exploration, self } from './walk.ts';
 
 describe('the task statechart', () => {
@@ -11,7 +11,7 @@ describe('the task statechart', () => {
   });
 
   it('keeps its invariants on long random paths', () => {
-    expect(stroll(exploration, 100)).toBe(100);
+    expect(exploreRandomly(exploration, 100)).toBe(100);
   });
 });
 

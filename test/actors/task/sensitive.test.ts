@@ -18,9 +18,9 @@ const everything = (desk: Desk): string =>
 describe('the result of sensitive work', () => {
   it('is stored sealed with its links, never published, and opened by the installation only', async () => {
     const desk = await sensitive();
-    const told: TaskEvent[] = [];
+    const published: TaskEvent[] = [];
     desk.world.system.bus.subscribe(taskTopic('*', '*'), ({ payload }) => {
-      told.push(payload as TaskEvent);
+      published.push(payload as TaskEvent);
     });
     const job = desk.job();
     await job.view();
@@ -29,9 +29,9 @@ describe('the result of sensitive work', () => {
     const view = await job.is({ state: 'SUCCEEDED' });
     expect(view.result).toEqual({ jwe: expect.any(String) });
     expect(everything(desk)).not.toContain(SECRET);
-    await eventually(() => expect(told.at(-1)?.task.state).toBe('SUCCEEDED'));
-    expect(told.at(-1)?.task).not.toHaveProperty('result');
-    expect(JSON.stringify(told)).not.toContain(SECRET);
+    await eventually(() => expect(published.at(-1)?.task.state).toBe('SUCCEEDED'));
+    expect(published.at(-1)?.task).not.toHaveProperty('result');
+    expect(JSON.stringify(published)).not.toContain(SECRET);
     expect(await openResult(view, [desk.sealingKey])).toMatchObject({
       result: { text: SECRET },
       resource_links: [link],
@@ -63,7 +63,7 @@ describe('the result of sensitive work', () => {
     });
   });
 
-  it('cannot be evidence, which everybody is shown, and its work cannot ask for input', async () => {
+  it('cannot be evidence, which is public, and its work cannot request input', async () => {
     expect(() =>
       defineAction({
         action: 'demo.do_thing',
@@ -85,15 +85,11 @@ describe('the result of sensitive work', () => {
   });
 });
 
-describe('what sensitive work throws', () => {
+describe('an error of sensitive work', () => {
   it.each([
-    [
-      'an error of ours',
-      new TroupeError('FORBIDDEN', SECRET, { details: { SECRET } }),
-      'FORBIDDEN',
-    ],
-    ['any other', new Error(SECRET), 'INTERNAL'],
-  ])('is told as a code and a fixed text: %s', async (_, error, code) => {
+    ['a TroupeError', new TroupeError('FORBIDDEN', SECRET, { details: { SECRET } }), 'FORBIDDEN'],
+    ['any other error', new Error(SECRET), 'INTERNAL'],
+  ])('is shown as a code and a fixed text: %s', async (_, error, code) => {
     const desk = await sensitive({ attemptsMax: 1 });
     const job = desk.job();
     await job.view();
@@ -113,7 +109,7 @@ describe('what sensitive work throws', () => {
     expect(everything(desk)).not.toContain(SECRET);
   });
 
-  it('while it is undone is not shown, either', async () => {
+  it('is not shown when the compensation throws it', async () => {
     const desk = await openDesk(({ undo }) => ({
       sensitive: true,
       compensate: (payload, context) => undo.run(payload, context),

@@ -21,7 +21,7 @@ import {
   type Happened,
   type Ledger,
   type Move,
-  said,
+  requestsOf,
 } from '../../charts/coverage.ts';
 import { envelopeOf, performer, submitOf, termsOf } from './submits.ts';
 
@@ -31,12 +31,12 @@ export const contextOf = (live: Live) => live.snapshot.context as TaskContext;
 /** A record of one task: its row, its events, and its callers without an answer. */
 class Account implements Ledger {
   row: TaskRow | null;
-  told: number;
+  publishedMax: number;
   readonly owed: Set<string>;
 
   constructor(from?: Account) {
     this.row = from?.row ?? null;
-    this.told = from?.told ?? 0;
+    this.publishedMax = from?.publishedMax ?? 0;
     this.owed = new Set(from?.owed);
   }
 
@@ -46,20 +46,20 @@ class Account implements Ledger {
 
   take({ cause, meta, step: { requests, live, outcome } }: Happened): void {
     const { view } = contextOf(live);
-    this.#hear(said<Publish>(requests, 'publish'), view);
+    this.#checkPublished(requestsOf<Publish>(requests, 'publish'), view);
     const before = this.row;
-    for (const { index, key, value } of said<Project>(requests, 'project')) {
+    for (const { index, key, value } of requestsOf<Project>(requests, 'project')) {
       if (index === 'tasks') this.row = value as TaskRow | null;
       else demand(key).toBe('job-1|1');
     }
     this.#checkRow(before, live);
     if (meta.reply && outcome !== 'ignored') this.owed.add(meta.reply.id);
-    for (const reply of said<Reply>(requests, 'reply')) this.#settle(reply, view);
+    for (const reply of requestsOf<Reply>(requests, 'reply')) this.#settle(reply, view);
     if (live.snapshot.status === 'done' || (view && isFinal(view.state))) {
-      demand([...this.owed], 'who asked and was not answered').toEqual([]);
+      demand([...this.owed], 'callers without an answer').toEqual([]);
       demand(contextOf(live).work).toBeNull();
     }
-    for (const { to, event, principal } of said<Tell>(requests, 'tell')) {
+    for (const { to, event, principal } of requestsOf<Tell>(requests, 'tell')) {
       demand(to).toBe(performer);
       demand(principal).toEqual(envelopeOf().principal);
       demand(event['task_id']).toBe('1');
@@ -68,19 +68,19 @@ class Account implements Ledger {
   }
 
   /** The newest event of each turn that has some; they are numbered from 1 without gaps. */
-  #hear(publishes: readonly Publish[], view: TaskView | null): void {
-    demand(publishes).toHaveLength((view?.events.length ?? 0) > this.told ? 1 : 0);
+  #checkPublished(publishes: readonly Publish[], view: TaskView | null): void {
+    demand(publishes).toHaveLength((view?.events.length ?? 0) > this.publishedMax ? 1 : 0);
     for (const { topic, event } of publishes) {
       const { n, event_id, task } = event as unknown as TaskEvent;
-      demand(n).toBeGreaterThan(this.told);
-      this.told = n;
+      demand(n).toBeGreaterThan(this.publishedMax);
+      this.publishedMax = n;
       demand(topic).toBe('task.t.1');
       demand(event_id).toBe(`1.${n}`);
       demand(task.events).toHaveLength(n);
       demand(task.state).toBe(task.events.at(-1)!.state);
     }
     if (view) demand(view.events.map(({ n }) => n)).toEqual(view.events.map((_, at) => at + 1));
-    demand(view?.events.length ?? 0).toBe(this.told);
+    demand(view?.events.length ?? 0).toBe(this.publishedMax);
   }
 
   /** A final view never changes; the row is the view. */
@@ -92,7 +92,10 @@ class Account implements Ledger {
   }
 
   #settle({ to, result, error }: Reply, view: TaskView | null): void {
-    if (to) demand(this.owed.delete(to.id), `an answer to ${to.id}, who waits for none`).toBe(true);
+    if (to)
+      demand(this.owed.delete(to.id), `${to.id}, which receives an answer, waits for one`).toBe(
+        true,
+      );
     if (!error) demand((result as TaskView).events).toEqual(view?.events);
   }
 }
@@ -179,7 +182,7 @@ const laterMoves = (): Move[] => [
   { name: 'repeat and wait', event: submitOf({ answer: 'done' }) },
   { name: 'repeat with other payload', event: submitOf({ payloadHash: 'h2' }) },
   { name: 'smith is chosen', job: 'choose', output: SMITH },
-  { name: 'nobody can be chosen', job: 'choose', error: failure('UNAVAILABLE') },
+  { name: 'no agent can be chosen', job: 'choose', error: failure('UNAVAILABLE') },
   ...['perform', 'performOnce', 'check'].flatMap(jobMoves),
   { name: 'undone', job: 'compensate', output: null },
   { name: 'cannot be undone now', job: 'compensate', error: failure('UNAVAILABLE') },

@@ -92,6 +92,6 @@ it('calls with the end of a subagent name it, whatever a hook does to their text
   const calls = [planned('a', 'sessions_spawn', { task: 'count', wait: true }, { class: 'keyed' })];
   const run = (context: EffectContext) =>
     callKeyed.run({ ...session, calls }, { ...context, index: () => Promise.resolve(NO_ROWS) });
-  const [told] = await at.run(run, 'batch', 'discard');
-  expect(told).toMatchObject({ result: '"accepted"', ends: [id] });
+  const [outcome] = await at.run(run, 'batch', 'discard');
+  expect(outcome).toMatchObject({ result: '"accepted"', ends: [id] });
 });

@@ -79,10 +79,10 @@ it('a call that may not run again keeps its answer and reports that its files ar
     await elsewhere((at) => writeFile(join(at, 'theirs'), ''));
     return result('[exit code 0]');
   };
-  const [told] = await keepingWorkspace(context, work, false);
+  const [outcome] = await keepingWorkspace(context, work, false);
   expect(tries).toBe(1);
-  expect(told).toMatchObject({ isError: true });
-  expect(told!.result).toMatch(
+  expect(outcome).toMatchObject({ isError: true });
+  expect(outcome!.result).toMatch(
     /^\[exit code 0\]\n\[It ran, but what it changed .* is lost: another/,
   );
   await elsewhere(async (path) => expect(await readdir(path)).toEqual(['theirs']));
@@ -90,16 +90,16 @@ it('a call that may not run again keeps its answer and reports that its files ar
 
 it('the names of what was left out hold no secret value, and are few', async () => {
   const { context, elsewhere } = await twoWorkers();
-  const [told] = await keepingWorkspace(context, async (attempt) => {
+  const [outcome] = await keepingWorkspace(context, async (attempt) => {
     const { path } = await attempt.workspace();
     await writeFile(join(path, 'kept'), '');
     await symlink('/value-of-a-skill', join(path, 'a-value-of-a-skill'));
     for (let n = 100; n < 150; n++) await symlink('/etc/passwd', join(path, `b-${n}`));
     return result('[exit code 0]');
   });
-  expect(told!.result).toContain('"a-***": it is a link to "/***"');
-  expect(told!.result).toMatch(/"b-118": .*\nand 31 more\]$/);
-  expect(told!.result).not.toContain('value-of-a-skill');
-  expect(told).toMatchObject({ isError: false });
+  expect(outcome!.result).toContain('"a-***": it is a link to "/***"');
+  expect(outcome!.result).toMatch(/"b-118": .*\nand 31 more\]$/);
+  expect(outcome!.result).not.toContain('value-of-a-skill');
+  expect(outcome).toMatchObject({ isError: false });
   await elsewhere(async (path) => expect(await readdir(path)).toEqual(['kept']));
 });
