@@ -158,7 +158,7 @@ async function externalSender(home: string, { port }: Program): Promise<Sender> 
     headers: { authorization: `Bearer ${PROGRAM_TOKEN}`, 'content-type': 'application/json' },
     body: JSON.stringify({ tenant: TENANT, sub, public_jwk }),
   });
-  if (!answer.ok) throw new Error(`the key was not taken: ${await answer.text()}`);
+  if (!answer.ok) throw new Error(`the key was not accepted: ${await answer.text()}`);
   return async (subject, seq, isAsync) => {
     const envelope = envelopeOf(sub, subject, seq);
     const headers = {

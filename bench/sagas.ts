@@ -55,16 +55,16 @@ export const sagas = defineScenario({
   },
   async measure({ folder, pick }) {
     const program = await startProgram(folder);
-    const door = new Door(program);
+    const client = new Client(program);
     const agents = await agentsOf(join(folder, 'data'), pick(500, 100, 5));
-    await inParallel(agents.length, WIDTH, (n) => register(door, agents[n]!));
+    await inParallel(agents.length, WIDTH, (n) => register(client, agents[n]!));
     const memory = highestMemory(program.pid);
     const threadMs = processorTimeOf(program.pid).mainMs;
     const begunAt = Date.now();
     const acks = await askAll(program.port, agents);
-    const views = await ended(door, agents);
+    const views = await ended(client, agents);
     const usedMs = processorTimeOf(program.pid).mainMs - threadMs;
-    const account = { memoryMb: memory.end(), ...(await accountOf(door, agents, views)) };
+    const account = { memoryMb: memory.end(), ...(await accountOf(client, agents, views)) };
     await program.stop();
     return { ...timesOf(acks, views, { begunAt, usedMs }), ...account };
   },
@@ -107,7 +107,7 @@ const envelopeOf = ({ name }: Agent, action: string, seq: number, payload: objec
 });
 
 /** The client for requests that are not measured. */
-class Door {
+class Client {
   readonly #url: string;
 
   constructor({ port }: Program) {
@@ -141,7 +141,7 @@ class Door {
   }
 }
 
-async function register(door: Door, agent: Agent): Promise<void> {
+async function register(client: Client, agent: Agent): Promise<void> {
   const action = `${agent.name.replace('-', '_')}.do_its_work`;
   const spec = {
     action,
@@ -157,11 +157,11 @@ async function register(door: Door, agent: Agent): Promise<void> {
   };
   const url = 'https://agents.example';
   const payload = { agent_id: agent.name, version: '1.0.0', url, actions: [spec] };
-  const { task_id } = await door.send(
+  const { task_id } = await client.send(
     agent,
     envelopeOf(agent, 'registry.register_agent', 1, payload),
   );
-  const view = await door.end(task_id);
+  const view = await client.end(task_id);
   if (view.state !== 'SUCCEEDED') throw new Error(`${agent.name}: ${JSON.stringify(view.error)}`);
 }
 
@@ -204,9 +204,9 @@ function taken({ status, body }: Answer): TaskView {
 }
 
 /** The end of every saga, in order. */
-async function ended(door: Door, agents: readonly Agent[]): Promise<readonly TaskView[]> {
+async function ended(client: Client, agents: readonly Agent[]): Promise<readonly TaskView[]> {
   const views: TaskView[] = [];
-  for (const { taskId } of agents) views.push(await door.end(taskId));
+  for (const { taskId } of agents) views.push(await client.end(taskId));
   return views;
 }
 
@@ -250,13 +250,13 @@ function timesOf(
   };
 }
 
-async function accountOf(door: Door, agents: readonly Agent[], views: readonly TaskView[]) {
-  const { agents: rows } = await door.get<{ agents: { agent_id: string }[] }>('/v1/agents');
+async function accountOf(client: Client, agents: readonly Agent[], views: readonly TaskView[]) {
+  const { agents: rows } = await client.get<{ agents: { agent_id: string }[] }>('/v1/agents');
   const names = new Set(rows.map(({ agent_id }) => agent_id));
-  const dead = await door.get<{ dead_letters: unknown[] }>('/v1/dead-letters');
+  const dead = await client.get<{ dead_letters: unknown[] }>('/v1/dead-letters');
   let faulty = 0;
   await inParallel(agents.length, WIDTH, async (n) => {
-    if (!(await isAsItShouldBe(door, agents[n]!))) faulty++;
+    if (!(await isAsItShouldBe(client, agents[n]!))) faulty++;
   });
   return {
     registered: agents.filter(({ name }) => names.has(name)).length,
@@ -267,12 +267,12 @@ async function accountOf(door: Door, agents: readonly Agent[], views: readonly T
 }
 
 /** Checks for one version with the right content, and evidence of both steps whose files exist. */
-async function isAsItShouldBe(door: Door, agent: Agent): Promise<boolean> {
+async function isAsItShouldBe(client: Client, agent: Agent): Promise<boolean> {
   const { name, content, taskId } = agent;
   const read = envelopeOf(agent, 'agent_data.read_document', 4, { document_id: name });
-  const { result } = await door.end((await door.send(agent, read)).task_id);
+  const { result } = await client.end((await client.send(agent, read)).task_id);
   const document = result as DocumentRow | undefined;
-  const { records } = await door.get<{ records: Evidence[] }>(`/evidence/${taskId}`);
+  const { records } = await client.get<{ records: Evidence[] }>(`/evidence/${taskId}`);
   const files = await Promise.all(
     records.map(async ({ artifact_uri, artifact_hash }) => {
       const file = await fetch(artifact_uri);

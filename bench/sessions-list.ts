@@ -82,7 +82,7 @@ async function listed(folder: string, count: number, times: number) {
 function contextOn(state: State): ToolContext {
   const config = loadConfig({ env: {}, flags: {} }).config;
   const index = createIndex(state, SHARDS);
-  const nobody = () => Promise.reject(new Error('listing asks nobody'));
+  const unused = () => Promise.reject(new Error('the list needs no actor'));
   return {
     signal: new AbortController().signal,
     idempotencyKey: 'bench',
@@ -94,12 +94,12 @@ function contextOn(state: State): ToolContext {
     callId: 'bench',
     models: createModelCatalog({ providers: {} }, { clock: systemClock }),
     confinement: { sandboxed: false, workspaceAccess: 'rw' },
-    workspace: nobody,
+    workspace: unused,
     update: () => {},
     system: {
-      ask: nobody,
+      ask: unused,
       index: async () => index,
-      transcript: () => ({ read: nobody, last: nobody }),
+      transcript: () => ({ read: unused, last: unused }),
     },
     talk: { ...talkRulesOf(config), enabled: true },
     installed: [],

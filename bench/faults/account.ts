@@ -189,7 +189,7 @@ async function rest(auditor: Auditor, look: () => Promise<void>, person: Person)
     await look();
     const why = unrest(auditor) ?? person.waits();
     still = why || auditor.ledger.turns !== turns ? 0 : still + 1;
-    if (why && performance.now() > end) throw new Error(`no rest within ${REST_MS} ms: ${why}`);
+    if (why && performance.now() > end) throw new Error(`not idle within ${REST_MS} ms: ${why}`);
   }
 }
 

@@ -174,7 +174,7 @@ class People {
         for (const role of ['user', 'assistant']) {
           const found = entries.filter((one) => one.role === role && one.runId === runId).length;
           if (found < 1) wrong.lost.push(`${runId} is lost: ${role}`);
-          if (found > 1) wrong.doubled.push(`${runId} stands ${found} times: ${role}`);
+          if (found > 1) wrong.doubled.push(`${runId} occurs ${found} times: ${role}`);
         }
     }
     this.#client?.close();

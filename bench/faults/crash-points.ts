@@ -9,16 +9,16 @@ import { decodeMail, decodeRecord } from '../../runtime/shard/commit/records.ts'
 import { parseSubject } from '../../protocols/subjects.ts';
 
 export const crashPoints = {
-  afterReceive: 'mail is read, and nobody has seen it',
+  afterReceive: 'mail is read, and no actor has received it',
   inTheTurn: 'in the transition of an actor',
-  beforeAppend: 'a record of turns is made, and not sent',
-  unansweredAppend: 'a record of turns is stored, and its owner has no answer',
-  beforeOutbox: 'a record counts, and nothing of it has left',
-  halfOutbox: 'one link of a record has left, another has not',
+  beforeAppend: 'a record of turns is built, and not sent',
+  unansweredAppend: 'a record of turns is stored, and its owner has received no answer',
+  beforeOutbox: 'a record counts, and none of its outputs has left',
+  halfOutbox: 'one link of a record has been sent, another has not',
   beforeTrim: 'a snapshot counts, and nothing is trimmed',
-  inSnapshot: 'the blob is whole, and no record names it',
-  beforeHandOff: 'the next owner is prepared, and the shard not let go',
-  afterHandOff: 'the shard is let go, and the next owner does not know',
+  inSnapshot: 'the blob is complete, and no record names it',
+  beforeHandOff: 'the next owner is prepared, and the shard is not released',
+  afterHandOff: 'the shard is released, and the next owner has not been notified',
 } as const;
 export type CrashPoint = keyof typeof crashPoints;
 

@@ -123,7 +123,7 @@ export async function spreadOver(system: System, workers: number, shards: number
     const holders = new Set(held.map(({ node }) => node));
     if (held.length === shards && holders.size === workers) return;
     if (performance.now() > deadline)
-      throw new Error(`${held.length} of ${shards} shards are held, by ${holders.size} workers`);
+      throw new Error(`${held.length} of ${shards} shards are owned, by ${holders.size} workers`);
     await sleep(LOOK_MS);
   }
 }

@@ -32,7 +32,7 @@ export const counterMachine = setup({
   options: { maxIterations: 100 },
   states: {
     counting: {
-      description: 'It adds what it is given and tells its sum to whoever asks.',
+      description: 'It adds the numbers that it receives and replies with their sum.',
       on: {
         add: { actions: 'add' },
         mark: {

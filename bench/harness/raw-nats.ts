@@ -85,7 +85,10 @@ async function consume(stream: JetStreamClient, count: number): Promise<void> {
   const consumer = await stream.consumers.get(STREAM, { filter_subjects: MAIL });
   let seen = 0;
   await new Promise<void>((resolve, reject) => {
-    const late = setTimeout(() => reject(new Error(`only ${seen} of ${count} came`)), DEADLINE_MS);
+    const late = setTimeout(
+      () => reject(new Error(`only ${seen} of ${count} arrived`)),
+      DEADLINE_MS,
+    );
     const callback = () => {
       if (++seen !== count) return;
       clearTimeout(late);

@@ -130,7 +130,7 @@ test('amounts have three digits and their unit', () => {
   expect(amount(1_000_000, 'count')).toBe('1,000,000');
 });
 
-test('a figure cannot stand beside a limit that is not there', () => {
+test('a figure cannot name a missing figure as its limit', () => {
   const figures = { a: { label: 'a', unit: 'ms', limit: 'b' } } as const;
   const define = () =>
     defineScenario({

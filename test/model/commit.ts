@@ -2,8 +2,8 @@
  * Commit: the log with its fence, and what an owner does with the log's answer (rules C1 to C5, A2
  * to A4).
  *
- * Building a record and sending it are one step here: what is built depends only on the owner's own
- * state and on mail that never changes, so building it earlier gives nothing new.
+ * Building a record and sending it are one step here. The record depends only on the owner's own
+ * state and on mail that never changes. Therefore building it earlier would add no behaviour.
  */
 import type { Step } from './explore.ts';
 import type { Configuration } from './configurations.ts';
@@ -46,7 +46,7 @@ export const journalOf = ({ world, shard }: Pick<Scene, 'world' | 'shard'>): Jou
 export const named = ({ shard, process }: Scene, what: string): string =>
   `shard ${shard} p${process.id} ${what}`;
 
-/** What the log answers as the last position of the subject: nothing stored reads as 0. */
+/** The last position of the subject that the log returns; 0 if nothing is stored. */
 export function visibleLast({ last, trimmedTo }: Journal): number {
   return trimmedTo >= last ? 0 : last;
 }
@@ -54,9 +54,9 @@ export function visibleLast({ last, trimmedTo }: Journal): number {
 // ---- the log
 
 /**
- * The log takes in an append: stored if the expectation holds, else refused. With a leaking fence
- * it may also be stored when another record with the same expectation just was: two possible
- * answers.
+ * The log receives an append: it stores the record if the expectation holds, otherwise it refuses.
+ * With a leaking fence it may also store it directly after another record with the same
+ * expectation: two possible results.
  */
 export function arrivals(
   configuration: Configuration,
@@ -87,7 +87,7 @@ function store(
 ): World {
   const { journal } = world.shards[shard];
   const position = journal.last + 1;
-  // C4: the position of the record stored right before decides, so every reader decides the same
+  // C4: the position of the previous stored record decides, so every reader decides the same
   const counts = record.prev === visibleLast(journal) || configuration.mistake === 'noChainRule';
   const stored = [...journal.stored, { position, record, counts }];
   if (!counts) return withShard(world, shard, { journal: { ...journal, stored, last: position } });
@@ -137,7 +137,7 @@ type Content = {
 };
 
 /**
- * The next record of a process. Its id is new for every record built and the same on every resend.
+ * The next record of a process. Each built record has a new id, which every resend keeps.
  */
 export function build({ configuration, process }: Scene, content: Content): JournalRecord {
   const { kind = 'TURNS', turns = [], snapshot = null } = content;
@@ -184,14 +184,14 @@ export function appendSteps(
   emit(scene, 'P1', named(scene, `${what}: no answer`), next, 'fault');
 }
 
-/** C3: the last record is this very one, and C5 agrees. */
+/** C3: the last record is this one, and C5 agrees. */
 function isMine(scene: Scene, record: JournalRecord): boolean {
   const last = journalOf(scene).stored.at(-1)?.record;
   return last?.recId === record.recId && isFirstAfterPrev(scene, record);
 }
 
 /**
- * C5: the first record stored after `prev` is the one that counts. Asked only where the fence may
+ * C5: the first record stored after `prev` is the one that counts. Checked only where the fence may
  * leak.
  */
 function isFirstAfterPrev(scene: Scene, record: JournalRecord): boolean {
@@ -207,7 +207,7 @@ function afterStored(scene: Scene, record: JournalRecord): World {
   return isFirstAfterPrev(scene, record) ? learnCommitted(scene, record) : giveUp(scene);
 }
 
-/** A4: the record of another is there. */
+/** A4: the journal has the record of another owner. */
 function afterRefused(scene: Scene, record: JournalRecord): World {
   const { configuration, world, shard, process } = scene;
   if (configuration.mistake === 'refusedSentAgain' && process.phase === 'owning') {
@@ -230,12 +230,12 @@ export function pendingSteps(scene: Scene, record: JournalRecord): void {
   } else if (rebuilds(configuration) && process.phase === 'owning') {
     const rebuilt = process.rebuilds + (configuration.mistake === 'unknownIsRebuilt' ? 1 : 0);
     const next = withProcess(world, shard, process.id, { pending: null, rebuilds: rebuilt });
-    emit(scene, 'C3', named(scene, `takes its ${record.kind} as failed`), next);
+    emit(scene, 'C3', named(scene, `considers its ${record.kind} failed`), next);
   } else if (visibleLast(journalOf(scene)) === record.prev) {
     const next = withProcess(world, shard, process.id, { pending: { record, ask: 'resend' } });
     emit(scene, 'C3', named(scene, `reads back: ${record.kind} not stored yet`), next);
   } else {
-    emit(scene, 'A4', named(scene, 'reads back the record of another'), giveUp(scene));
+    emit(scene, 'A4', named(scene, 'reads back the record of another owner'), giveUp(scene));
   }
 }
 
@@ -249,7 +249,7 @@ function learnCommitted(scene: Scene, record: JournalRecord): World {
   const started = record.turns.some((turn) => turn.intent?.state === 'started');
   const common = { state, last, pending: null, rebuilds: 0 };
   switch (record.kind) {
-    case 'EPOCH': // A5: relay begins at what the fold knows to be settled
+    case 'EPOCH': // A5: relay starts behind the items that are settled according to the fold
       return withProcess(world, shard, process.id, {
         ...common,
         phase: 'owning',
@@ -273,8 +273,8 @@ function learnCommitted(scene: Scene, record: JournalRecord): World {
 }
 
 /**
- * A4: drops everything. A candidate (A3) reads what is new and tries again; a running runner goes
- * on.
+ * A4: drops everything. A candidate (A3) reads the new records and tries again; a started runner
+ * continues.
  */
 export function giveUp({ world, shard, process }: Scene): World {
   if (process.phase === 'claiming') {
@@ -292,7 +292,10 @@ export function giveUp({ world, shard, process }: Scene): World {
 
 // ---- loading
 
-/** A2: the blob of the pointer, then the tail behind it. `hole`: somebody trimmed while we read. */
+/**
+ * A2: the blob of the pointer, then the tail behind it. `hole`: the journal was trimmed during the
+ * read.
+ */
 export function load(
   { mistake }: Configuration,
   journal: Journal,

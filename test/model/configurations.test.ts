@@ -1,7 +1,6 @@
 /**
- * The commit protocol, searched completely in small systems. The floors under the counts are what
- * was measured when they were written: a model that visits fewer states has lost behaviour, not
- * bugs.
+ * The commit protocol, searched completely in small systems. The lower bounds of the counts were
+ * measured when the test was written. A model that visits fewer states has lost behaviour.
  */
 import { describe, expect, test } from 'vitest';
 import { type Configuration, long, quick } from './configurations.ts';
@@ -58,12 +57,12 @@ const longFloors: Record<keyof typeof long, Floor> = {
   'leaking fence with the answer verified, two messages': [48_658, 3_072],
 };
 
-/** Rules that must have taken part, taken over all quick configurations together. */
+/** Rules that all quick configurations together must exercise. */
 const rules = 'A1 A2 A3 A4 A7 C3 D2 D3 E1 E4 F1 F3 G3 G4 G5 G6 H2 P1 T1 T2 T3 fault'.split(' ');
 
 const minute = 60_000;
 
-/** One search per configuration and run, whichever test asks first. */
+/** One search per configuration, which all tests of the file share. */
 const searched = new Map<Configuration, Exploration>();
 
 function search(configuration: Configuration): Exploration {
@@ -78,7 +77,7 @@ function searchEach<Name extends string>(
   timeout: number,
 ): void {
   const names = Object.keys(configurations) as Name[];
-  test.each(names)('%s: every reachable state keeps V1 to V8', { timeout }, (name) => {
+  test.each(names)('%s: V1 to V8 hold in every reachable state', { timeout }, (name) => {
     const { violation, complete, states, quiescent } = search(configurations[name]);
     expect(violation).toBeUndefined();
     expect(complete).toBe(true);

@@ -42,7 +42,7 @@ export type Configuration = {
   readonly choices: Choices;
   /** embedded: a record and its link entries are stored in one transaction, settled at commit */
   readonly atomicRelay: boolean;
-  /** relay what is committed also while a journal append has no answer yet */
+  /** committed items are relayed even while a journal append has no answer yet */
   readonly relayWhilePending: boolean;
   /** the message whose turn opens an effect of class `once` */
   readonly onceBy: ClientMessage | null;
@@ -52,9 +52,9 @@ export type Configuration = {
   readonly snapshotShard: ShardIndex;
   /** mailboxes are trimmed up to the committed floor */
   readonly trimMail: boolean;
-  /** no owner and empty journals in the beginning */
+  /** initially no owner and empty journals */
   readonly cold: boolean;
-  /** the one rule this configuration breaks on purpose */
+  /** the only rule that this configuration breaks on purpose */
   readonly mistake: Mistake | null;
 };
 
@@ -81,7 +81,7 @@ export function configure(sketch: Sketch): Configuration {
   };
 }
 
-/** Small enough for every test run. */
+/** The configurations that are small enough for every test run. */
 export const quick = {
   'unknown append and take-over': configure({ unknown: 1, takeOver: [1, 0] }),
   'two unknown appends and take-over': configure({
@@ -183,7 +183,7 @@ export const quick = {
   }),
 } as const satisfies Record<string, Configuration>;
 
-/** The long ones, with `TROUPE_MODEL=full`. */
+/** The large configurations, searched with `TROUPE_MODEL=full`. */
 export const long = {
   'two unknown appends, two messages, take-over': configure({ unknown: 2, takeOver: [1, 0] }),
   'unknown append, crash, two messages, take-over': configure({

@@ -1,4 +1,4 @@
-/** The explorer itself: a search that cannot fail proves nothing. */
+/** The explorer itself: a search proves something only if it can fail. */
 import { describe, expect, test } from 'vitest';
 import { explore, type Model, type Violation } from './explore.ts';
 

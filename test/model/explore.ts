@@ -1,25 +1,24 @@
 /**
- * Explorer: visits every state a model can reach and stops at the first that breaks an invariant.
+ * Explorer: visits every reachable state of a model and stops at the first one that breaks an
+ * invariant.
  *
- * Owns the search, its memory of states seen and the trace to a violation; knows nothing of what is
- * modelled. A state is remembered as a 64-bit fingerprint of its canonical text: with a million
- * states the chance that two of them share one, so that a state is missed, is below one in ten
- * million.
+ * It owns the search, the set of visited states and the trace to a violation, and is independent of
+ * the model. A visited state is stored as a 64-bit fingerprint of its canonical text. With a
+ * million states, the probability that two of them share a fingerprint, so that one is missed, is
+ * below one in ten million.
  *
- * Depth first is smaller and finds *whether*; breadth first keeps the way to each state and finds
- * the
- * *shortest* way to a violation.
+ * Depth-first search needs less memory and finds whether a violation exists. Breadth-first search
+ * stores the path to each state and finds the shortest path to a violation.
  */
 
-/** One thing that can happen next. */
+/** One possible next step. */
 export type Step<State> = {
   /** id of the rule it exercises, or `fault` */
   readonly rule: string;
   readonly label: string;
   readonly next: State;
   /**
-   * Happens by itself sooner or later. False: a fault or a free choice, which may also never
-   * happen.
+   * True: the step happens eventually. False: a fault or a free choice, which may never happen.
    */
   readonly progress: boolean;
 };
@@ -29,11 +28,11 @@ export type Violation = { readonly invariant: string; readonly why: string };
 export interface Model<State> {
   initial(): State;
   steps(state: State): readonly Step<State>[];
-  /** Equal texts mean states with equal futures. */
+  /** States with equal texts have equal successors. */
   identify(state: State): string;
   /** Checked in every state. */
   check(state: State): Violation | undefined;
-  /** Checked where no step makes progress: all that was promised must be done. */
+  /** Checked where no step makes progress: all accepted work must be done. */
   checkAtRest(state: State): Violation | undefined;
 }
 
@@ -117,7 +116,7 @@ function traceTo<State>(last: Node<State>): string[] {
   return labels.reverse();
 }
 
-/** A stack, or a queue that forgets what was taken. */
+/** A stack, or a queue that releases removed entries. */
 class Worklist<Item> {
   readonly #order: Order;
   #items: Item[] = [];
@@ -154,7 +153,7 @@ class FingerprintSet {
     return this.#insert(low, high);
   }
 
-  /** A high half of zero marks a free place; `fingerprint` never yields it. */
+  /** A high half of zero marks a free slot; `fingerprint` never returns it. */
   #insert(low: number, high: number): boolean {
     const mask = this.#low.length - 1;
     let place = low & mask;

@@ -1,7 +1,7 @@
 /**
- * Invariants V1 to V8 of the commit protocol, each a function that answers what is wrong, or
- * nothing. All but V5 hold in every state; V5 is what must be done once nothing but faults and
- * choices remain.
+ * Invariants V1 to V8 of the commit protocol, each a function that returns the violation, or ''.
+ * All but V5 hold in every state. V5 says what must be done when only faults and choices remain as
+ * next steps.
  */
 import type { Configuration } from './configurations.ts';
 import type { Violation } from './explore.ts';
@@ -23,7 +23,7 @@ const oneSuccessor: Invariant = ({ shards: both }) => {
   return undefined;
 };
 
-/** V2: what left a shard is in a record that counts, with the same content. */
+/** V2: every item that left a shard is in a record that counts, with the same content. */
 const outputsAreCommitted: Invariant = ({ shards: both, network, effects }) => {
   const { sentEver, committed } = both[0].journal;
   const late = network.flatMap((append) => (append.to === 'link' ? [append.entry] : []));
@@ -43,7 +43,8 @@ const outputsAreCommitted: Invariant = ({ shards: both, network, effects }) => {
 };
 
 /**
- * V3: the receiver accepts a prefix of what was sent, and a client's messages apply in its order.
+ * V3: the receiver accepts a prefix of the sent items, and a client's messages are applied in the
+ * order sent.
  */
 const orderWithoutGap: Invariant = ({ shards: both }, { clients }) => {
   const { sentEver, committed } = both[0].journal;
@@ -65,7 +66,7 @@ const appliedOnce: Invariant = ({ shards: both }) => {
   return new Set(applied).size < applied.length ? `applied ${applied.join(' ')}` : undefined;
 };
 
-/** V5: with no more faults and some owner per shard, everything accepted is done. */
+/** V5: without further faults and with an owner per shard, all accepted work is done. */
 const nothingLeftUndone: Invariant = ({ shards: both, clients }) => {
   const [sender, receiver] = [both[0].journal, both[1].journal];
   for (const [message, progress] of Object.entries(clients)) {
@@ -88,7 +89,7 @@ const nothingLeftUndone: Invariant = ({ shards: both, clients }) => {
 const startedOnce: Invariant = ({ effects: { starts, again } }) =>
   starts > 1 + again ? `started ${starts} times with ${again} decisions to try again` : undefined;
 
-/** V7: what a process that can still commit has to read is neither trimmed nor half written. */
+/** V7: nothing that a process must read and that can still commit is trimmed or half written. */
 const nothingNeededIsTrimmed: Invariant = (world) => {
   for (const shard of shards) {
     const { journal, mail } = world.shards[shard];

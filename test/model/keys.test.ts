@@ -1,4 +1,6 @@
-/** How long an idempotency key must be kept (F4): one unit less, and a request is applied twice. */
+/**
+ * How long an idempotency key must be kept (F4): with one unit less, a request is applied twice.
+ */
 import { describe, expect, test } from 'vitest';
 import { explore } from './explore.ts';
 import { type KeyRules, keyRetention } from './keys.ts';

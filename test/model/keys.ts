@@ -1,13 +1,13 @@
 /**
- * Keys: for how long a shard must remember an idempotency key (rule F4).
+ * Keys: how long a shard must store an idempotency key (rule F4).
  *
  * A client may send copies of one request during its retry window; a copy may stay in the network
- * as long as it likes. A copy stored after its `notAfter` is stale and is never applied; a key is
+ * for any time. A copy stored after its `notAfter` is stale and is never applied; a key is
  * forgotten when the shard's `keyNow`, the highest log time read so far, is past `firstAt +
  * retention`. The question is how long the retention must be so that no copy that is not stale
  * outlives its key.
  *
- * Time goes in whole units and the first copy may leave at time 0.
+ * Time has whole units, and the first copy may leave at time 0.
  */
 import type { Model, Step, Violation } from './explore.ts';
 
@@ -15,13 +15,13 @@ export type KeyRules = {
   /** the client sends its last copy at this time at the latest */
   readonly retryWindow: number;
   /**
-   * `notAfter` is this long after the door's estimate of log time; `null`: copies never become
-   * stale
+   * `notAfter` is this long after the log time that the entry point estimates; `null`: copies never
+   * become stale
    */
   readonly copyLife: number | null;
-  /** how far the door's estimate may be off, to either side */
+  /** the largest error of the entry point's estimate, in either direction */
   readonly estimateError: number;
-  /** how far ahead of true time the log's clock may be; it may be right the next time */
+  /** how far ahead of true time the log's clock may be; it may be exact at the next reading */
   readonly clockError: number;
   readonly retention: number;
 };

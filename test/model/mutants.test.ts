@@ -1,6 +1,6 @@
 /**
- * Each rule is broken on purpose and the model has to notice by the invariant that the rule is
- * there for. The shortest way to the violation is printed: it is the reason of the rule.
+ * Each rule is broken on purpose, and the invariant that the rule protects must report it. The
+ * shortest path to the violation is printed: it shows why the rule exists.
  */
 import { describe, expect, test } from 'vitest';
 import { explore } from './explore.ts';
@@ -23,7 +23,7 @@ describe('a protocol with one rule broken', () => {
       console.log(`${mutant.what}\n${trace}\n  => ${violation?.invariant}: ${violation?.why}`);
       expect(violation?.invariant).toBe(mutant.caughtBy);
 
-      // and it is the mistake: the same search without it finds nothing
+      // the mistake is the cause: the same search without it finds no violation
       const sound = commitProtocol({ ...mutant.configuration, mistake: null });
       expect(explore(sound, 'breadth first', { statesMax: states }).violation).toBeUndefined();
     },

@@ -1,6 +1,6 @@
 /**
- * Mutants: one rule broken each, and the invariant that must notice. A model that lets a mutant
- * live checks less than it says.
+ * Mutants: each breaks one rule, and names the invariant that must report it. A model in which a
+ * mutant survives checks too little.
  */
 import { type Configuration, configure } from './configurations.ts';
 import type { InvariantId } from './invariants.ts';
@@ -17,7 +17,7 @@ const takeOver = [1, 0] as const;
 
 export const mutants: readonly Mutant[] = [
   {
-    what: 'the log stores an append whatever it expects',
+    what: 'the log stores an append without checking its expectation',
     breaks: 'P2',
     caughtBy: 'V4',
     configuration: configure({ clients: one, takeOver, mistake: 'noFence' }),
@@ -71,7 +71,7 @@ export const mutants: readonly Mutant[] = [
     configuration: configure({ clients: one, unknown: 1, mistake: 'relayBeforeCommit' }),
   },
   {
-    what: 'the floor is the position read, not the position taken in',
+    what: 'the floor is the position read, not the position processed',
     breaks: 'B1',
     caughtBy: 'V5',
     configuration: configure({ mistake: 'floorIsReadPosition' }),
@@ -88,19 +88,19 @@ export const mutants: readonly Mutant[] = [
     }),
   },
   {
-    what: 'two flights at once, and an answer is taken as delivery of all before it',
+    what: 'two flights at once, and an answer counts as delivery of all earlier items',
     breaks: 'D3',
     caughtBy: 'V5',
     configuration: configure({ link: 2, takeOver, mistake: 'answerIsDelivery' }),
   },
   {
-    what: 'two flights at once, and the receiver takes every number above the highest',
+    what: 'two flights at once, and the receiver accepts every number above the highest',
     breaks: 'E1',
     caughtBy: 'V3',
     configuration: configure({ link: 2, takeOver, mistake: 'acceptsAnyHigher' }),
   },
   {
-    what: 'the receiver does not skip link items it has',
+    what: 'the receiver does not skip link items that it has received',
     breaks: 'E1',
     caughtBy: 'V3',
     configuration: configure({ clients: one, link: 1, mistake: 'noLinkDedupe' }),
@@ -112,13 +112,13 @@ export const mutants: readonly Mutant[] = [
     configuration: configure({ link: 1, mistake: 'flightSkippedByFirst' }),
   },
   {
-    what: 'a new owner takes all that is committed as settled, and relay is not in the commit',
+    what: 'a new owner considers all committed items settled, and relay is not part of the commit',
     breaks: 'A5',
     caughtBy: 'V5',
     configuration: configure({ clients: one, crash: 1, mistake: 'settledAtTakeOver' }),
   },
   {
-    what: 'the receiver does not look at keys',
+    what: 'the receiver does not check keys',
     breaks: 'F3',
     caughtBy: 'V4',
     configuration: configure({ clients: one, client: 1, mistake: 'noKeyDedupe' }),
@@ -130,7 +130,7 @@ export const mutants: readonly Mutant[] = [
     configuration: configure({ clients: one, snapshot: 1, takeOver, mistake: 'holeIgnored' }),
   },
   {
-    what: 'an unknown append is taken as committed',
+    what: 'an unknown append counts as committed',
     breaks: 'C3',
     caughtBy: 'V2',
     configuration: configure({ clients: one, unknown: 1, mistake: 'unknownIsCommitted' }),
@@ -148,13 +148,13 @@ export const mutants: readonly Mutant[] = [
     configuration: configure({ clients: one, takeOver, mistake: 'refusedSentAgain' }),
   },
   {
-    what: 'a once effect starts without a committed Start',
+    what: 'an effect of class once starts without a committed Start',
     breaks: 'G3',
     caughtBy: 'V6',
     configuration: configure({ clients: one, onceBy: 'c0', takeOver, mistake: 'startNotRecorded' }),
   },
   {
-    what: 'a new owner starts a started once effect again',
+    what: 'a new owner starts a started effect of class once again',
     breaks: 'G4',
     caughtBy: 'V6',
     configuration: configure({
@@ -171,13 +171,13 @@ export const mutants: readonly Mutant[] = [
     configuration: configure({ clients: one, timerBy: 'c0', takeOver, mistake: 'timerByMail' }),
   },
   {
-    what: 'the mailbox is trimmed to what was read',
+    what: 'the mailbox is trimmed to the position read',
     breaks: 'T3',
     caughtBy: 'V7',
     configuration: configure({ clients: one, unknown: 1, mistake: 'mailTrimmedToRead' }),
   },
   {
-    what: 'an idle owner never looks whether it was replaced',
+    what: 'an idle owner never checks whether it was replaced',
     breaks: 'A7',
     caughtBy: 'V5',
     configuration: configure({
@@ -193,7 +193,8 @@ export const mutants: readonly Mutant[] = [
 ];
 
 /**
- * Looks wrong, and a complete search shows that it is not, as long as each record has its own id.
+ * This behaviour seems wrong, but a complete search shows that it is safe if each record has its
+ * own id.
  */
 export const harmless: Configuration = configure({
   clients: one,

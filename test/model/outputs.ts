@@ -1,5 +1,5 @@
 /**
- * Outputs: everything an owner does with what is committed (rules C1, D, G, H, I).
+ * Outputs: everything that an owner does with committed records (rules C1, D, G, H, I).
  */
 import type { Scene } from './commit.ts';
 import { appendSteps, build, emit, journalOf, named } from './commit.ts';
@@ -9,7 +9,7 @@ import { fold, putMail, withProcess, withShard } from './world.ts';
 const become = ({ world, shard, process }: Scene, change: Partial<Process>): World =>
   withProcess(world, shard, process.id, change);
 
-/** All outputs of an owner that waits for no answer. */
+/** All outputs of an owner without a pending append. */
 export function outputSteps(scene: Scene): void {
   const { configuration, shard, process } = scene;
   if (shard === 0) {
@@ -21,7 +21,7 @@ export function outputSteps(scene: Scene): void {
   if (configuration.trimMail) trimMailSteps(scene);
 }
 
-/** What goes on while an append has no answer: nothing of the record that is pending (C1). */
+/** The outputs while an append has no answer: none of them belongs to the pending record (C1). */
 export function outputStepsWhilePending(scene: Scene): void {
   const { configuration, world, shard, process } = scene;
   if (process.phase !== 'owning' || !process.pending) return;

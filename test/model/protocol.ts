@@ -2,13 +2,14 @@
  * Protocol: the model of a shard's commit protocol (docs/commit-protocol.md), for exhaustive
  * search.
  *
- * Who moves: clients, the network, runners without an owner, and the processes of each shard. Every
- * step is named by the rule it exercises. The rules themselves are in commit.ts (A, C), turns.ts
- * (B, E, F) and outputs.ts (D, G, H, I); a configuration says which faults may happen and which
- * rule is broken.
+ * Steps are taken by clients, the network, effect runners without an owner, and the processes of
+ * each shard. Every step has the id of the rule that it exercises. The rules themselves are in
+ * commit.ts (A, C), turns.ts (B, E, F) and outputs.ts (D, G, H, I); a configuration says which
+ * faults may happen and which rule is broken.
  *
- * Not modelled: replies, the control lane, stashes, careful mode, parking, the spawn ledger,
- * HANDOFF, more than two believers per shard, loss of stored records.
+ * Not modelled: replies, the control lane, stashes, the crash-loop guard, parking, the spawn
+ * ledger, HANDOFF, more than two processes that consider themselves owner of a shard, loss of
+ * stored records.
  */
 import type { Scene } from './commit.ts';
 import {
@@ -61,7 +62,7 @@ function stepsOf(stage: Stage): readonly Step<World>[] {
   return stage.steps;
 }
 
-// ---- the beginning
+// ---- the initial world
 
 function initialWorld({ clients, faults, choices, cold }: Configuration): World {
   const shards = [cold ? coldShard : ownedShard(0), cold ? coldShard : ownedShard(1)] as const;
@@ -111,7 +112,10 @@ function ownedShard(id: number): Shard {
 
 // ---- F. clients
 
-/** F1, F2: a door appends a client's messages one after the other, each until it is answered. */
+/**
+ * F1, F2: an entry point appends a client's messages one after the other, and repeats each until it
+ * is answered.
+ */
 function clientSteps(stage: Stage): void {
   const { world, configuration } = stage;
   for (const row of configuration.clients) {
@@ -175,7 +179,7 @@ function arrive(stage: Stage, world: World, append: Delayed): void {
 
 // ---- A. owners
 
-/** A1: anyone may try at any time. It is progress where nobody else does. */
+/** A1: any process may try at any time. It is progress if the shard has no other process. */
 function takeOverSteps(stage: Stage, shard: ShardIndex): void {
   const { world } = stage;
   const { processes } = world.shards[shard];
@@ -227,7 +231,7 @@ function loadSteps(scene: Scene): void {
   const state = load(configuration, journal, process.pointer ?? null);
   if (state === 'hole') {
     const next = withProcess(world, shard, process.id, { pointer: undefined });
-    emit(scene, 'A2', named(scene, 'finds a hole and begins again'), next);
+    emit(scene, 'A2', named(scene, 'finds a hole and starts again'), next);
     return;
   }
   const loaded = {
@@ -241,17 +245,16 @@ function loadSteps(scene: Scene): void {
 }
 
 /**
- * A7: an owner looks at the journal's last record from time to time, also when it has nothing to
- * append.
+ * A7: an owner reads the journal's last record periodically, even when it has nothing to append.
  */
 function probeSteps(scene: Scene): void {
   const { configuration, world, shard, process } = scene;
   if (configuration.mistake === 'noIdleProbe') return;
   if (visibleLast(world.shards[shard].journal) === process.last) return;
-  emit(scene, 'A7', named(scene, 'finds the record of another'), giveUp(scene));
+  emit(scene, 'A7', named(scene, 'finds the record of another owner'), giveUp(scene));
 }
 
-/** A4, G6: a runner whose owner was replaced goes on and reports to the mailbox. */
+/** A4, G6: a runner whose owner was replaced continues and reports to the mailbox. */
 function orphanSteps(stage: Stage): void {
   const { effects } = stage.world;
   if (effects.orphans === 0) return;

@@ -1,6 +1,6 @@
 /**
- * Turns: the mailbox is read in order, every entry becomes exactly one Turn (rules B1, B2, E1, E4,
- * F3, H2).
+ * Turns: the mailbox is read in order, and every entry becomes exactly one Turn (rules B1, B2, E1,
+ * E4, F3, H2).
  */
 import type { Scene } from './commit.ts';
 import { appendSteps, build } from './commit.ts';
@@ -8,7 +8,7 @@ import type { Configuration } from './configurations.ts';
 import type { ClientMessage, MailEntry, ShardState, Turn, World } from './world.ts';
 import { fold, withShard } from './world.ts';
 
-/** Takes the next one to `groupMax` mailbox entries into one record. */
+/** Processes the next one to `groupMax` mailbox entries in one record. */
 export function turnSteps(scene: Scene): void {
   const { configuration, world, shard, process } = scene;
   const { entries, trimmedTo } = world.shards[shard].mail;
@@ -17,7 +17,7 @@ export function turnSteps(scene: Scene): void {
   for (let count = 1; count <= Math.min(configuration.groupMax, unread); count++) {
     const group = entries.slice(from, from + count);
     const { world: noted, alreadySeen } = noteEarly(scene, group);
-    const turns = takeIn(scene, group, from, alreadySeen);
+    const turns = turnsOf(scene, group, from, alreadySeen);
     const record = build(scene, {
       turns: floorAtReadPosition(configuration, turns, entries.length),
     });
@@ -34,7 +34,7 @@ function describe(entry: MailEntry): string {
   return entry.kind === 'links' ? `links ${entry.first}+${entry.bodies.length}` : entry.kind;
 }
 
-function takeIn(
+function turnsOf(
   { configuration, world, process }: Scene,
   group: readonly MailEntry[],
   from: number,
@@ -63,10 +63,10 @@ function turnOf(
 ): Turn {
   switch (entry.kind) {
     case 'client':
-      return alreadySeen.has(entry.key) ? {} : takeClient(configuration, state, entry.key, epoch);
+      return alreadySeen.has(entry.key) ? {} : turnOfClient(configuration, state, entry.key, epoch);
     case 'links':
-      return takeLinks(configuration, state, entry.first, entry.bodies);
-    case 'outcome': // E4: closes the intent, also one that is unknown or that is to be tried again
+      return turnOfLinks(configuration, state, entry.first, entry.bodies);
+    case 'outcome': // E4: closes the intent, also one that is unknown or will be tried again
       return ['started', 'unknown'].includes(state.intent.state) ||
         (state.intent.state === 'open' && againEver > 0)
         ? { intent: { ...state.intent, state: 'closed' } }
@@ -76,8 +76,8 @@ function turnOf(
   }
 }
 
-/** F3: a key that is known makes no turn of the machine. */
-function takeClient(
+/** F3: a known key causes no turn of the machine. */
+function turnOfClient(
   { mistake, onceBy, timerBy }: Configuration,
   state: ShardState,
   key: ClientMessage,
@@ -94,10 +94,10 @@ function takeClient(
 }
 
 /**
- * E1: accepts what is above the highest accepted, skips what is not, drops a flight that leaves a
- * gap.
+ * E1: accepts items above the highest accepted number, skips the others, and drops a flight that
+ * leaves a gap.
  */
-function takeLinks(
+function turnOfLinks(
   { mistake }: Configuration,
   state: ShardState,
   first: number,
@@ -129,7 +129,7 @@ function noteEarly(
 
 /**
  * Mistake `floorIsReadPosition`: the floor in the record is the last position read, not the last
- * taken in.
+ * position processed.
  */
 function floorAtReadPosition({ mistake }: Configuration, turns: Turn[], readTo: number): Turn[] {
   if (mistake !== 'floorIsReadPosition') return turns;

@@ -1,12 +1,12 @@
 /**
- * World: what the model of the commit protocol consists of (docs/commit-protocol.md).
+ * World: the state of the model of the commit protocol (docs/commit-protocol.md).
  *
  * Two shards. Clients send to the actors of shard 0; each client message makes its actor send one
- * message to the actor of shard 1. On each shard at most two processes believe at the same time
- * that they own it, so that a zombie and its successor interleave in every way. A world is
- * immutable: a step answers a new one and shares all parts it did not touch.
+ * message to the actor of shard 1. At most two processes at a time consider themselves owner of a
+ * shard, so that a former owner and its successor interleave in every way. A world is immutable: a
+ * step returns a new one and shares all unchanged parts.
  *
- * Fields called *ghost* are seen by the invariants only; no rule reads them.
+ * Only the invariants read fields that are marked as *ghost*; no rule does.
  */
 
 /** Index of an entry in a log, from 1; 0 is "before the first". */
@@ -41,7 +41,7 @@ export type Intent = {
 export type ShardState = {
   /** last mail position whose turn is in the fold */
   readonly mailFloor: Position;
-  /** what the actors took in, in order; stands for their snapshots */
+  /** the inputs that the actors applied, in order; represents their snapshots */
   readonly applied: readonly string[];
   readonly keys: readonly ClientMessage[];
   /** number of the next item on the link to shard 1 */
@@ -55,7 +55,7 @@ export type ShardState = {
   readonly timer: 'none' | 'armed' | 'fired';
 };
 
-/** What one input did to the state. */
+/** The changes of the state by one input. */
 export type Turn = {
   readonly mailFloor?: Position;
   readonly applied?: readonly string[];
@@ -64,7 +64,7 @@ export type Turn = {
   readonly linkIn?: number;
   readonly intent?: Intent;
   readonly timer?: ShardState['timer'];
-  /** a person decided to try the effect again (G5) */
+  /** an operator decided to try the effect again (G5) */
   readonly again?: true;
 };
 
@@ -82,7 +82,7 @@ export type JournalRecord = {
   readonly turns: readonly Turn[];
   readonly outFloor: number;
   readonly snapshot: Snapshot | null;
-  /** ghost: the state it was built from */
+  /** ghost: the state from which it was built */
   readonly builtOn: ShardState;
 };
 
@@ -109,17 +109,20 @@ export type Journal = {
 
 export type Mail = { readonly entries: readonly MailEntry[]; readonly trimmedTo: Position };
 
-/** A record that was appended and whose fate its owner does not know yet. */
+/** An appended record whose outcome its owner does not know yet. */
 export type Pending = { readonly record: JournalRecord; readonly ask: 'read back' | 'resend' };
 
-/** A process that owns a shard, believes so, or tries to. All of it is lost in a crash. */
+/**
+ * A process that owns a shard, considers itself its owner, or tries to become it. A crash loses all
+ * of it.
+ */
 export type Process = {
   readonly id: number;
   readonly phase: 'loading' | 'claiming' | 'owning';
   /** while loading: the pointer it read; undefined: not read yet */
   readonly pointer: Snapshot | null | undefined;
   readonly epoch: Position;
-  /** position of the last journal record it knows */
+  /** position of the last journal record that it has read */
   readonly last: Position;
   readonly state: ShardState;
   readonly pending: Pending | null;
@@ -129,13 +132,13 @@ export type Process = {
   readonly mayStart: boolean;
   readonly runner: boolean;
   readonly snapshot: Snapshot | null;
-  /** journal positions it may trim */
+  /** journal positions that it may trim */
   readonly trimTo: Position;
-  /** mistakes only: records built anew after an unknown answer */
+  /** mistakes only: records that were rebuilt after an unknown answer */
   readonly rebuilds: number;
-  /** mistakes only: sent without waiting for what was sent before */
+  /** mistakes only: flights sent without waiting for earlier ones */
   readonly sentAhead: number;
-  /** mistakes only: has done once what it should not do */
+  /** mistakes only: it has made the mistake once */
   readonly strayed: boolean;
 };
 
@@ -147,7 +150,7 @@ export type Shard = {
   readonly seenEarly: readonly ClientMessage[];
 };
 
-/** An append on its way: it arrives later, or never. */
+/** An append in transit: it arrives later, or never. */
 export type Delayed =
   | { readonly to: 'journal'; readonly shard: ShardIndex; readonly record: JournalRecord }
   | { readonly to: 'mail'; readonly shard: ShardIndex; readonly entry: MailEntry }
@@ -173,14 +176,14 @@ export type Faults = {
   readonly fenceLeak: number;
 };
 
-/** Things that may be done, and need not be. */
+/** Optional steps. */
 export type Choices = { readonly snapshot: number; readonly again: number };
 
 export type World = {
   readonly shards: readonly [Shard, Shard];
   readonly network: readonly Delayed[];
   readonly clients: Readonly<Record<ClientMessage, 'unsent' | 'trying' | 'accepted'>>;
-  /** ghosts `starts` and `again`; runners whose owner was replaced go on (A4) */
+  /** ghosts `starts` and `again`; runners whose owner was replaced continue (A4) */
   readonly effects: {
     readonly starts: number;
     readonly again: number;
@@ -237,7 +240,7 @@ function foldTurn(state: ShardState, turn: Turn): ShardState {
   };
 }
 
-/** The only way a state changes: at commit, at take-over and in the ghost alike. */
+/** The only function that changes a state: at commit, at take-over and in the ghost. */
 export function fold(state: ShardState, turns: readonly Turn[], outFloor: number): ShardState {
   const after = turns.reduce(foldTurn, state);
   if (outFloor === after.outFloor) return after;
@@ -283,8 +286,9 @@ export class Identifier {
   readonly #wholeJournal: boolean;
 
   /**
-   * @param wholeJournal the records themselves matter, not only their fold: with snapshots a load
-   * may begin in the middle, and with a leaking fence a reader looks at single records
+   * @param wholeJournal the records themselves are part of the text, not only their fold: with
+   * snapshots a load may start in the middle, and with a leaking fence a reader reads single
+   * records
    */
   constructor(wholeJournal: boolean) {
     this.#wholeJournal = wholeJournal;

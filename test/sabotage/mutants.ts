@@ -1,7 +1,7 @@
 /**
  * Mutants: the mistakes this protocol must not make, as changes of real lines. Production code has
- * no switches for them: the bundle that a trial runs is made with the line changed. `find` occurs
- * exactly once in its file, else the mutant is stale and the run says so.
+ * no switches for them: each trial runs a bundle with the changed line. `find` occurs exactly once
+ * in its file, else the mutant is stale and the run says so.
  */
 export type Change = { readonly file: string; readonly find: string; readonly replace: string };
 
@@ -11,7 +11,10 @@ export type Mutant = {
   readonly breaks: string;
   /** more than one where two lines guard the same rule */
   readonly changes: readonly Change[];
-  /** a seed that caught it once, tried before the others: it saves a minute where most miss it */
+  /**
+   * a seed that caught it before; it runs first, which saves a minute where most seeds miss the
+   * fault
+   */
   readonly seed?: number;
   /** a test file that must fail instead, where the simulation does not run the changed lines */
   readonly test?: string;
@@ -98,7 +101,7 @@ export const mutants: readonly Mutant[] = [
     ],
   },
   {
-    name: 'lease in spite of a limit',
+    name: 'lease despite a limit',
     breaks:
       'an agent with a limit or a budget gives a standing lease, under which it counts no run',
     test: LEASES,
@@ -179,7 +182,7 @@ export const mutants: readonly Mutant[] = [
     ],
   },
   {
-    name: 'unknown append taken as committed',
+    name: 'unknown append counted as committed',
     breaks: 'C3: the fate of an append is guessed, not read',
     changes: [
       {
@@ -290,7 +293,7 @@ export const mutants: readonly Mutant[] = [
     ],
   },
   {
-    name: 'replaced and idle for ever',
+    name: 'a replaced owner never stops',
     breaks: 'A7: an owner with nothing to append never looks whether it still owns',
     changes: [
       {
@@ -314,7 +317,7 @@ export const mutants: readonly Mutant[] = [
     ],
   },
   {
-    name: 'a stash let go after the mail',
+    name: 'stash released after the mail',
     seed: 367,
     breaks: 'I4, B3: a message that waited is overtaken by one that was sent after it',
     changes: [

@@ -19,7 +19,7 @@ export function mutate({ name, changes }: Mutant, file: string, source: string):
     .reduce((changed, { find, replace }) => {
       const found = changed.split(find).length - 1;
       if (found === 1) return changed.replace(find, () => replace);
-      throw new Error(`the mutant '${name}' is stale: its line stands ${found} times in ${file}`);
+      throw new Error(`the mutant '${name}' is stale: its line occurs ${found} times in ${file}`);
     }, source);
 }
 

@@ -1,7 +1,7 @@
 /**
  * Actors of the simulation: one machine that executes its messages, under several types with
  * different policies, and a supervisor. A message is a small program (`Command`), so the seed
- * decides who sends to whom, what waits, what fails and what dies.
+ * decides about senders and receivers, waits, failures and crashes.
  *
  * Every applied message, timer and outcome is counted in the context and its id is stored, so that
  * the auditor can compare the stored state with the turns.
@@ -19,7 +19,7 @@ import {
 } from '../../protocols/statechart.ts';
 import { type ActorDefinition, defineActor, type EffectDefinition } from '../../runtime/index.ts';
 
-/** One thing for an actor to do. `soft` waits while the actor is busy, `hard` never waits. */
+/** One command of an actor. `soft` waits while the actor is busy, `hard` never waits. */
 export type Command = Message & {
   readonly type: 'hard' | 'soft' | 'arm' | 'do' | 'cancel' | 'finish';
   /** messages that the receiver sends on when it applies this one */
@@ -96,7 +96,7 @@ const machine = setup({
     count: assign(({ context, event }): Partial<Context> => {
       const { kills, throws, tells = [] } = command(event);
       if (kills) killer.kill(context.self);
-      if (throws) throw new Error(`asked to throw by ${command(event).meta.id}`);
+      if (throws) throw new Error(`throws on request of ${command(event).meta.id}`);
       return { n: context.n + 1, last: command(event).meta.id, sent: context.sent + tells.length };
     }),
     countArmed: assign({
@@ -257,7 +257,7 @@ const DIRECTIVES = [
 
 /** The services of an effect (`context.services`): the outside world as one process reaches it. */
 export type World = {
-  /** works for so long; never comes back in a process that died */
+  /** works for this time; never resolves in a process that died */
   work(id: string, attempt: number, cls: string, call: Call): Promise<Answer>;
   /** the outcome of an attempt of a `once` effect */
   recall(id: string): { outcome: Answer } | 'again' | 'ask';

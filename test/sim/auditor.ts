@@ -25,7 +25,7 @@ export type Request = {
   readonly seq: number;
   readonly to: Address;
   readonly keyed: boolean;
-  /** the final response to the client; `unsure`: a copy may still be in flight */
+  /** the final response to the client; `unsure`: a copy may still be in transit */
   outcome: 'pending' | 'accepted' | 'answered' | 'refused' | 'unsure';
 };
 
@@ -124,13 +124,13 @@ export class Auditor {
     return this.#answers.get(uid) ?? [];
   }
 
-  // ---- what clients do and what anybody sees
+  // ---- requests of clients and visible outputs
 
   request(request: Request): void {
     this.#requests.set(request.uid, request);
   }
 
-  /** A client's inbox got an answer. */
+  /** The inbox of a client has received an answer. */
   sawResponse(seen: Seen): void {
     const { id, result, error } = seen;
     const fates = this.#fates.get(id) ?? [];
@@ -160,7 +160,7 @@ export class Auditor {
       this.#fault(`effect ${id} attempt ${attempt} is ${state} in no record that counts`);
   }
 
-  /** The work of an effect begins. */
+  /** The work of an effect starts. */
   sawStart(id: string, attempt: number, cls: string): void {
     const state = cls === 'once' ? 'started' : 'open';
     if (!this.ledger.intents.has(`${id}@${attempt}@${state}`))
@@ -217,7 +217,9 @@ export class Auditor {
       this.#fault(`${turn.actor} ignored ${item?.event.type ?? turn.input} in ${turn.why}`);
   }
 
-  /** An outcome settles what is open, and only a success may be of an earlier attempt (E4). */
+  /**
+   * An outcome settles an open intent, and only a success may belong to an earlier attempt (E4).
+   */
   #settles({ turn, taken: { outcome, intent } }: TurnView): void {
     if (!outcome || turn.result === 'dropped') return;
     const { kind } = outcome.outcome;
@@ -241,7 +243,7 @@ export class Auditor {
     this.#letters.set(id, reason);
   }
 
-  /** Rule 3: what a turn may do to its actor's row. */
+  /** Rule 3: how a turn may change its actor's row. */
   #step(view: TurnView): void {
     const { turn, taken, before, after } = view;
     const rowless = this.#rowless.get(turn.actor);
@@ -249,7 +251,7 @@ export class Auditor {
     if (after === undefined && turn.state !== undefined) return this.#stepWithoutRow(view, was);
     if (after !== undefined) this.#rowless.delete(turn.actor);
     if (after === null) {
-      // Done and forgotten: what it did last cannot be read any more.
+      // The actor is done and removed: its last turn can no longer be read.
       this.#steps.add(`${turn.actor} ${(was?.n ?? 0) + 1} ${taken.seen}`);
       return;
     }
@@ -294,7 +296,7 @@ export class Auditor {
   #inOrder({ turn }: TurnView, item: OutItem): void {
     const place = this.#places.get(item.id);
     if (!place || item.event.type.startsWith('sys.')) return;
-    // A copy of a message whose first copy was refused for the time being may come at any time.
+    // A copy of a message whose first copy was refused temporarily may arrive at any time.
     if (this.fatesOf(item.id).some(({ result }) => result === 'refused')) return;
     const lane = `${turn.actor}|${place.sender}|${kindOf(turn.actor, item.event.type)}`;
     const last = this.#lasts.get(lane);
@@ -336,7 +338,7 @@ export class Auditor {
   }
 }
 
-/** What is expected of a row that is not known. */
+/** The expected state of an unknown row. */
 type Rowless = Pick<Tally, 'n' | 'sent'> & Pick<ActorRow, 'life'>;
 
 /** How many commands the actor sent in the turn. */

@@ -1,6 +1,6 @@
 /**
- * Closing: what the auditor asks when nothing moves any more: is every message accounted for, is
- * every promise kept, and is what the owners hold what the logs say (I3, I9, V5).
+ * Closing: the checks of the auditor when the cluster is idle. Every message is accounted for, no
+ * accepted work is open, and the rows of the owners equal the fold of the logs (I3, I9, V5).
  */
 import { isDeepStrictEqual } from 'node:util';
 import { decode } from '../../protocols/codec.ts';
@@ -13,7 +13,7 @@ import type { State } from '../../runtime/state/state.ts';
 import { type Auditor, type Fate, type Request, type Seen, tallyOf } from './auditor.ts';
 import type { Ledger, ShardLedger } from './ledger.ts';
 
-/** Why the cluster is not at rest; undefined when it is. */
+/** Why the cluster is not idle; undefined when it is. */
 export function unrest({ ledger, derailed }: Auditor): string | undefined {
   for (const s of ledger.shards) {
     for (const [lane, floor] of [
@@ -50,20 +50,20 @@ function reachedOf(ledger: Ledger, s: ShardLedger, link: string): number {
   return missing < 0 ? outs.length : missing;
 }
 
-/** Actors that wait for a supervisor's word. */
+/** Actors that wait for an order of a supervisor. */
 export function* suspended(ledger: Ledger): Generator<string> {
   for (const { shard } of ledger.shards)
     for (const [actor, bytes] of ledger.table(shard, TABLE.actor))
       if (decodeActorRow(bytes).status === 'suspended') yield actor;
 }
 
-/** Effects that wait for a person's word. */
+/** Effects that wait for the decision of an operator. */
 export function* undecided(ledger: Ledger): Generator<[id: string, intent: Intent]> {
   for (const { shard } of ledger.shards)
     for (const [id, bytes] of ledger.table(shard, TABLE.intent)) yield [id, decodeIntent(bytes)];
 }
 
-/** Everything that is wrong now that nothing moves any more. */
+/** All faults of an idle cluster. */
 export function closingFaults(auditor: Auditor): string[] {
   const { ledger } = auditor;
   return [
@@ -104,7 +104,7 @@ const isStashed = (ledger: Ledger, item: OutItem): boolean =>
     ),
   );
 
-/** What rows of actors say is undone though nothing moves. */
+/** Work that is open according to the rows of actors although the cluster is idle. */
 export function* actorFaults({ ledger, derailed }: Auditor, shard: number): Generator<string> {
   for (const [actor, bytes] of ledger.table(shard, TABLE.actor)) {
     const row: ActorRow = decodeActorRow(bytes);
@@ -165,14 +165,14 @@ const answersFor = ({ code, message }: ErrorData): boolean =>
 
 const LASTING = new Set(['applied', 'ignored', 'expired', 'crashed', 'poison']);
 
-/** What the key of a request remembers, or what would be seen twice. */
+/** Whether a fate is stored under the key of the request, or would be visible twice. */
 const lasts = ({ result, view }: Fate): boolean => {
   const { why = '' } = view.turn;
   if (result !== 'refused') return LASTING.has(result);
   return !ERRORS[why.split(':')[0] as ErrorCode].retriable && !/the idempotency key/.test(why);
 };
 
-/** Transcripts and dead letters hold what was sent, in its order. */
+/** Transcripts and dead letters contain the sent items in the order sent. */
 function keptFaults(ledger: Ledger): string[] {
   const faults: string[] = [];
   for (const [subject, items] of ledger.kept) {
@@ -187,19 +187,19 @@ function keptFaults(ledger: Ledger): string[] {
   return faults;
 }
 
-/** Tables that turns write; the others are the fold's own. */
+/** Tables that turns write; only the fold uses the others. */
 const COMPARED = [
   ...Object.values(TABLE).filter((table) => table !== TABLE.scalars && table !== TABLE.out),
   'ix:tally',
 ];
 
-/** Where the rows of an owner differ from what the logs say. */
+/** Differences between the rows of an owner and the fold of the logs. */
 export function* stateFaults(ledger: Ledger, shard: number, state: State): Generator<string> {
   for (const table of COMPARED) {
     const rows = new Map(ledger.table(shard, table));
     for (const { key, value } of state.range(shard, table, { limit: 100_000 })) {
       const expected = rows.get(key);
-      if (!expected) yield `shard ${shard}: the owner has ${table} ${key}, the logs do not`;
+      if (!expected) yield `shard ${shard}: the owner has ${table} ${key}, which the logs lack`;
       else if (Buffer.compare(expected, value) !== 0)
         yield `shard ${shard}: ${table} ${key} differs from the logs`;
       rows.delete(key);

@@ -35,7 +35,7 @@ export type ClusterOptions = {
   readonly keepsDisk: boolean;
 };
 
-/** How often which port does what it should not. */
+/** The fault rates of each port. */
 export type Faults = {
   readonly log: LogFaults;
   readonly bus: BusFaults;
@@ -100,7 +100,7 @@ export class Cluster {
     this.#place();
   }
 
-  /** The log as it is without faults of its own. */
+  /** The log without faults. */
   get storedLog(): Log {
     return this.#store?.log ?? this.log;
   }
@@ -212,7 +212,7 @@ export class Cluster {
         bus: this.bus,
         auditor: this.auditor,
         trace: (line) => this.say(line),
-        // Who lives is a guess: a worker that is taken for dead may still run effects.
+        // Liveness is a guess: a worker that is considered dead may still run effects.
         alive: () =>
           this.workers.flatMap(({ process }) => (beliefs.chance(0.6) ? [process.name] : [])),
         onEnd: (_, shard, status, why) => {
@@ -285,7 +285,7 @@ export class Cluster {
   }
   readonly #full = new Set<number>();
 
-  /** The newest snapshot of a shard rots, and no second one: one bad blob costs nothing (T2). */
+  /** Damages the newest snapshot of a shard, and no other: one damaged blob loses nothing (T2). */
   #rot(shard: number): void {
     void this.blobs.list(`snap/${CELL}/${shard}/`).then((names) => {
       const newest = [...names].sort((a, b) => covers(a) - covers(b)).at(-1);

@@ -23,15 +23,15 @@ import {
 import { decode } from '../../protocols/codec.ts';
 import type { Stored } from './sim-log.ts';
 
-/** A message that waits in a stash, as its row says. */
+/** A message that waits in a stash, according to its row. */
 type StashRow =
   | { readonly kind: 'message'; readonly item: OutItem }
   | { readonly kind: 'cause'; readonly event: { readonly meta?: { readonly id: string } } };
 
-/** What a turn took in: a message, or the id that its machine saw. */
+/** The input of a turn: a message, or the id that its machine received. */
 export type Taken = {
   readonly item?: OutItem;
-  /** of a client: its key and the row that remembers it */
+  /** of a client: its key and the row that stores it */
   readonly client?: Extract<MailEntry, { kind: 'client' }>;
   readonly outcome?: Extract<MailEntry, { kind: 'outcome' }>;
   /** the intent of the outcome, as stored before the turn */
@@ -71,7 +71,7 @@ export type ShardLedger = {
   readonly accepted: Map<string, number>;
 };
 
-/** Rounding, and no more: an owner's estimate of log time is never ahead (H1). */
+/** Only rounding: an owner's estimate of log time is never ahead (H1). */
 const TIME_AHEAD_MS = 2;
 const LANES = { data: 'm', control: 'c' } as const;
 
@@ -80,7 +80,7 @@ export class Ledger {
   readonly shards: readonly ShardLedger[];
   /** `m3` or `c3` (lane and shard) -> its entries, position p at index p - 1 */
   readonly mail = new Map<string, (MailEntry | undefined)[]>();
-  /** kept items by the log they lie in, in order, repeated ids left out */
+  /** kept items by the log that contains them, in order, without repeated ids */
   readonly kept = new Map<string, OutItem[]>();
   /** `id@attempt@state` of every intent row that counts */
   readonly intents = new Set<string>();
@@ -237,7 +237,7 @@ export class Ledger {
     return seen === undefined ? {} : { seen };
   }
 
-  // ---- what leaves a shard
+  // ---- outputs of a shard
 
   #mailed(shard: number, lane: 'm' | 'c', { position, bytes }: Stored): void {
     const entries = this.mail.get(`${lane}${shard}`) ?? [];

@@ -1,8 +1,8 @@
 /**
  * SimProcess: the boundary of one process. Everything that reaches the code of a process from
- * outside (a clock's call, an answer of a port, a message) comes through `enter`: at once while the
- * process runs, later while it is paused, never once it is dead. What a process has sent before it
- * died is on its way all the same.
+ * outside (a timer, an answer of a port, a message) passes `enter`: at once while the process runs,
+ * later while it is paused, never after it has died. Messages that a process sent before it died
+ * are still delivered.
  */
 import { TroupeError } from '../../protocols/errors.ts';
 import type { Blobs } from '../../runtime/blobs/blobs.ts';
@@ -18,7 +18,7 @@ export class SimProcess {
   #state: 'running' | 'paused' | 'dead' = 'running';
   #waiting: (() => void)[] = [];
 
-  /** @param skewMs how far its wall clock is off */
+  /** @param skewMs the error of its wall clock */
   constructor(name: string, clock: VirtualClock, skewMs: number) {
     this.name = name;
     this.clock = {
@@ -121,7 +121,7 @@ export class SimProcess {
         this.#call(async () => {
           if (isFull()) throw new TroupeError('UNAVAILABLE', 'the disk of this machine is full');
           await state.write(puts);
-          // A power loss meanwhile took away rows that a dead process no longer reads.
+          // A power loss during the write has removed rows that the dead process does not read.
           if (this.alive) onWritten(puts);
         }),
       clear: (shard) => this.#call(() => state.clear(shard)),
@@ -129,7 +129,7 @@ export class SimProcess {
     };
   }
 
-  /** A call out of the process, whose answer comes back through the boundary. */
+  /** A call from the process to the outside, whose answer passes the boundary. */
   #call<T>(call: () => Promise<T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       if (!this.alive) return;

@@ -1,6 +1,6 @@
 /**
- * SimBlobs: the Blobs port with latency and with what disks do to files: writes that fail, writes
- * that a crash leaves half done, and bytes that rot.
+ * SimBlobs: the Blobs port with latency and with faults of disks: failed writes, writes that a
+ * crash interrupts, and damaged bytes.
  */
 import { TroupeError } from '../../protocols/errors.ts';
 import type { Blobs } from '../../runtime/blobs/blobs.ts';

@@ -1,5 +1,5 @@
 /**
- * SimBus: the Bus port with latency, loss and doubles, as far as the port allows them: all of them.
+ * SimBus: the Bus port with every fault that the port permits: latency, loss and duplicates.
  */
 import { TroupeError } from '../../protocols/errors.ts';
 import type { Bus, BusMessage } from '../../runtime/bus/bus.ts';

@@ -1,6 +1,6 @@
 /**
- * The simulated log is a log: with no faults it keeps the whole contract, with faults the seed
- * alone decides.
+ * The simulated log keeps the whole contract of a log when it has no faults. With faults, only the
+ * seed decides.
  */
 import { expect, it } from 'vitest';
 import { AppendUnknown } from '../../runtime/log/log.ts';
@@ -54,7 +54,7 @@ const trace = async (seed: number, faults: LogFaults): Promise<string[]> => {
   return lines;
 };
 
-it('does the same for the same seed, and something else for another', async () => {
+it('has the same results for the same seed, and others for another seed', async () => {
   const [first, second, other] = [
     await trace(7, FAULTS),
     await trace(7, FAULTS),

@@ -1,8 +1,8 @@
 /**
  * SimLog: the Log port of a simulated cluster: one store that all processes share, with latency and
- * seeded faults. What the port promises (P1 to P5) holds at every moment; everything that it leaves
- * open happens: requests that are lost, answers that are lost, copies that arrive after the caller
- * gave up, a disk that is full, hints that come late, reads and trims that fail.
+ * seeded faults. The guarantees of the port (P1 to P5) always hold; everything that the port leaves
+ * open happens: lost requests, lost answers, copies that arrive after the caller's timeout, a full
+ * disk, late hints, failed reads and trims.
  */
 import { TroupeError } from '../../protocols/errors.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
@@ -55,7 +55,7 @@ const SLOW_MS_MAX = 400;
 export class SimLog implements Log {
   readonly atomic = false;
   faults: LogFaults = NO_LOG_FAULTS;
-  /** while true every append is refused for want of room */
+  /** while true, every append is refused because the disk is full */
   full = false;
   readonly #clock: VirtualClock;
   readonly #random: Random;

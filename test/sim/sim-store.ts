@@ -1,8 +1,8 @@
 /**
  * SimStore: the embedded store of a simulated process, with its real log, recovery and checkpoints,
- * on a disk that dies with the process or with the machine. With durability `process` only the
- * process dies: a power loss may cost answered appends then, which an auditor could not tell from a
- * fault.
+ * on a disk that fails with the process or with the machine. With durability `process` only the
+ * process fails, because a power loss may then lose answered appends, which an auditor could not
+ * distinguish from a fault.
  */
 import type { Log } from '../../runtime/log/log.ts';
 import { type Durability, openWalStore, type WalStore } from '../../runtime/log/wal-store.ts';
@@ -18,7 +18,7 @@ export type SimStoreOptions = {
   readonly random: Random;
   readonly cell: string;
   readonly durability: Durability;
-  /** notified of every entry when nothing can take it away any more */
+  /** notified of every entry when it can no longer be lost */
   readonly onStored: (entry: Stored) => void;
 };
 

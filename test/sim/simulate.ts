@@ -1,7 +1,7 @@
 /**
  * simulate: one run of a whole cluster by seed. Clients work while faults are injected. Then the
- * faults stop, and the cluster must come to rest with every message accounted for. Finally every
- * process dies and restarts from what is stored.
+ * faults stop, and the cluster must become idle with every message accounted for. Finally every
+ * process is killed and restarts from the stored data.
  */
 import type { Address } from '../../protocols/address.ts';
 import { Cluster } from './cluster.ts';
@@ -21,9 +21,9 @@ export type Verdict = {
   readonly requests: number;
 };
 
-const TROUBLE_MS = 20_000;
+const FAULT_PHASE_MS = 20_000;
 const REST_MS = 240_000;
-/** Calls of the clock after which a run is taken to go round in circles. */
+/** Number of clock calls after which a run counts as endless. */
 const STEPS_MAX = 2_000_000;
 
 export async function simulate(seed: number): Promise<Verdict> {
@@ -34,8 +34,8 @@ export async function simulate(seed: number): Promise<Verdict> {
   const failed = () => auditor.faults.length > 0 || clock.steps > STEPS_MAX;
   cluster.start(plan.faults);
   const clientsDone = startClients(cluster, random, plan);
-  startTrouble(cluster, random.fork('trouble'), plan.troubleEveryMs);
-  await clock.run(TROUBLE_MS, failed);
+  startFaults(cluster, random.fork('trouble'), plan.troubleEveryMs);
+  await clock.run(FAULT_PHASE_MS, failed);
   cluster.calm();
   await rest(cluster, clientsDone, failed);
   if (auditor.faults.length === 0) auditor.ledger.faults.push(...closingFaults(auditor));
@@ -63,25 +63,25 @@ function startClients(cluster: Cluster, random: Random, { workload: plan }: Plan
       auditor,
       worker: () => cluster.anyWorker(client),
       requests: plan.requestsPerClient,
-      untilMs: TROUBLE_MS,
+      untilMs: FAULT_PHASE_MS,
     }).then(() => working--);
   }
   return () => working === 0;
 }
 
-/** Things go wrong again and again until the time of trouble is over. */
-function startTrouble(cluster: Cluster, random: Random, everyMs: number): void {
+/** Injects faults repeatedly until the fault phase ends. */
+function startFaults(cluster: Cluster, random: Random, everyMs: number): void {
   const { clock } = cluster;
   const next = () =>
     clock.after(random.whole(1, everyMs * 2), () => {
-      if (clock.monotonicMs() >= TROUBLE_MS) return;
+      if (clock.monotonicMs() >= FAULT_PHASE_MS) return;
       cluster.disturb();
       next();
     });
   next();
 }
 
-/** Runs until nothing moves any more; people decide what only people can. */
+/** Runs until the cluster is idle, and makes the decisions of operators. */
 async function rest(cluster: Cluster, clientsDone: () => boolean, failed: () => boolean) {
   const { clock, auditor } = cluster;
   const { ledger } = auditor;
@@ -91,24 +91,24 @@ async function rest(cluster: Cluster, clientsDone: () => boolean, failed: () => 
     await clock.run(clock.monotonicMs() + 1_000, failed);
     if (failed()) break;
     decide(cluster, decided);
-    const waits = clientsDone() ? unrest(auditor) : 'a client is at work';
+    const waits = clientsDone() ? unrest(auditor) : 'a client is still sending';
     if (!waits && [...undecided(ledger)].length === 0 && [...suspended(ledger)].length === 0) {
-      // What is at rest stays at rest: nothing may stir once all marks are written.
+      // An idle cluster stays idle: no turn follows when all marks are written.
       const { turns } = ledger;
       await clock.run(clock.monotonicMs() + 15_000, failed);
       if (ledger.turns === turns) return oneOwnerEach(cluster);
     }
     if (clock.monotonicMs() > until)
-      return ledger.fault(`no rest: ${waits ?? 'people have to decide'}`);
+      return ledger.fault(`not idle: ${waits ?? 'decisions of operators are open'}`);
   }
-  if (auditor.faults.length === 0) ledger.fault(`no rest after ${clock.steps} steps`);
+  if (auditor.faults.length === 0) ledger.fault(`not idle after ${clock.steps} steps`);
 }
 
 /** Every replaced owner has detected it by now, even without work (A7). */
 function oneOwnerEach({ workers, auditor: { ledger } }: Cluster): void {
   for (const { shard } of ledger.shards) {
     const owners = workers.filter((worker) => worker.owns(shard)).length;
-    if (owners !== 1) ledger.fault(`shard ${shard} has ${owners} owners at rest`);
+    if (owners !== 1) ledger.fault(`shard ${shard} has ${owners} owners in an idle cluster`);
   }
 }
 
@@ -133,7 +133,7 @@ function decide(cluster: Cluster, decided: Set<string>): void {
   }
 }
 
-/** Everything dies; what comes up again is what the logs say. */
+/** Kills all processes; their restart must produce the state that the logs contain. */
 async function comeBack(cluster: Cluster, failed: () => boolean): Promise<void> {
   const { clock, auditor } = cluster;
   const { shards } = auditor.ledger;

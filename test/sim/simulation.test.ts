@@ -19,7 +19,7 @@ const report = ({ seed, what, faults, trace }: Verdict): string =>
   [
     `TROUPE_SEED=${seed} npx vitest run test/sim/simulation.test.ts   (${what})`,
     ...faults.map((fault) => `  ${fault}`),
-    `the last of its trace:`,
+    `the end of its trace:`,
     ...trace.slice(-TRACE_LINES).map((line) => `  ${line}`),
   ].join('\n');
 
@@ -41,7 +41,7 @@ for (let first = from; first <= to; first += SEEDS_PER_TEST) {
   });
 }
 
-it('does the same again for the same seed', async () => {
+it('repeats a run exactly for the same seed', async () => {
   const [once, again] = [await simulate(from), await simulate(from)];
   const named = ({ trace }: Verdict) =>
     trace.map((line) => line.replaceAll(/[0-9a-f-]{36}/g, 'id'));

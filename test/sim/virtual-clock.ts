@@ -1,7 +1,7 @@
 /**
  * VirtualClock: the time of a simulation. It stops while code runs and jumps to the next due timer,
- * so a day costs only the work in it. Timers that are due at the same moment run in the order in
- * which they were set.
+ * so a simulated day takes only the time of its work. Timers that are due at the same moment run in
+ * the order in which they were set.
  */
 import type { Clock } from '../../runtime/clock/clock.ts';
 
@@ -14,7 +14,7 @@ export class VirtualClock implements Clock {
   #now = 0;
   #order = 0;
   readonly #heap: Due[] = [];
-  /** calls made so far */
+  /** number of calls until now */
   steps = 0;
 
   wallMs(): number {
@@ -32,7 +32,7 @@ export class VirtualClock implements Clock {
     return () => void (due.call = undefined);
   }
 
-  /** Resolves after that many virtual milliseconds. */
+  /** Resolves after this number of virtual milliseconds. */
   sleep(delayMs: number): Promise<void> {
     return new Promise((resolve) => this.after(delayMs, resolve));
   }

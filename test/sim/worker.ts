@@ -41,15 +41,15 @@ export type WorkerOptions = {
   readonly log: Log;
   /** rows on this worker's disk, or the store's */
   readonly state: State;
-  /** whether this worker's disk has no room just now */
+  /** whether this worker's disk is full now */
   readonly isFull: () => boolean;
   readonly blobs: Blobs;
   readonly bus: Bus;
   readonly auditor: Auditor;
   readonly trace: (line: string) => void;
-  /** names of the workers that are up, this one among them */
+  /** names of the running workers, this one included */
   readonly alive: () => readonly string[];
-  /** an owner of this worker stopped to own its shard */
+  /** an owner of this worker no longer owns its shard */
   readonly onEnd: (worker: SimWorker, shard: number, status: string, why: string) => void;
 };
 
@@ -209,7 +209,7 @@ export class SimWorker {
       },
       abort: (id) => {
         if (this.#effects.isRunning(id)) this.#effects.abort(id);
-        // The bus loses what it likes.
+        // The bus may lose any message.
         else if (abortsArrive.chance(0.5)) this.#runners.abortElsewhere(id);
       },
       adopt: (ids, orphaned) => this.#runners.adopt(ids, orphaned),
@@ -217,7 +217,7 @@ export class SimWorker {
     };
   }
 
-  /** What effects reach of the world outside. */
+  /** The outside world as effects reach it. */
   #world(): World {
     const { auditor, random, process } = this.#o;
     return {
@@ -225,7 +225,7 @@ export class SimWorker {
         auditor.sawStart(id.slice(id.indexOf(':') + 1), attempt, cls);
         return new Promise<Answer>((resolve, reject) =>
           process.clock.after(ms, () => {
-            if (fails) reject(new Error('asked to fail'));
+            if (fails) reject(new Error('fails on request'));
             else resolve({ actor: id as Address, n: attempt, of });
           }),
         );

@@ -89,7 +89,7 @@ export type ClientOptions = {
   readonly clock: Pick<VirtualClock, 'monotonicMs' | 'sleep'>;
   readonly workload: Workload;
   readonly auditor: Auditor;
-  /** a worker that seems to be up */
+  /** a worker that seems to be running */
   readonly worker: () => { readonly entryPoint: Pick<System, 'ask' | 'tell'> } | undefined;
   readonly requests: number;
   /**
