@@ -1,6 +1,6 @@
 /**
- * Agents that do all the harm that their tools permit: they spawn without end in breadth and depth,
- * send messages in circles, and send messages to or kill whatever they find, with hostile
+ * Agents that abuse their tools as far as possible: they spawn without end in breadth and depth,
+ * send messages in circles, and send messages to or kill every session that they find, with hostile
  * arguments. They run alone, and while clients reset, delete, abort and send messages. Afterwards
  * no limit was exceeded, nothing is left behind, and the installation answers the next user.
  */

@@ -80,7 +80,7 @@ type InstallOptions = {
   readonly data?: string;
 };
 
-/** It is stopped at the end of the test. */
+/** Starts the installation, and stops it at the end of the test. */
 export async function install({
   config,
   files = {},

@@ -103,11 +103,11 @@ const CASES: Readonly<Record<string, Case>> = {
     plans: [{ kind: 'cut', deltas: [], reasoning: ['so ', 'then'] }, text],
     reasoning: '',
   },
-  'an answer without a word': {
+  'an answer without text': {
     plans: [{ kind: 'answer', deltas: [] }],
     reply: '',
   },
-  'a refusal without a word': {
+  'a refusal without text': {
     plans: [{ kind: 'answer', deltas: [], stop: 'refusal' }],
     reply: 'The model refused to answer. Say it in another way, or ask another model.',
     stops: ['refusal'],
@@ -118,7 +118,7 @@ const CASES: Readonly<Record<string, Case>> = {
     stops: ['length'],
     reasoning: 'hm',
   },
-  'a call of a tool that is not there': {
+  'a call of an unknown tool': {
     plans: [{ kind: 'answer', calls: [{ id: 'call_1', name: 'teleport', args: {} }] }, text],
     stops: ['tools', 'end'],
     results: [expect.stringMatching(/teleport/) as string],

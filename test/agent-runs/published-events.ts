@@ -61,7 +61,7 @@ function rebuilt(events: readonly RunEvent[], stream: 'assistant' | 'reasoning')
     const before = calls[event.call] ?? '';
     expect(event.offset, 'no delta leaves a gap').toBeLessThanOrEqual(before.length);
     if (event.offset < before.length) {
-      expect(event.offset, 'an answer begins anew at its beginning').toBe(0);
+      expect(event.offset, 'a repeated answer starts at offset 0').toBe(0);
       restarts++;
     }
     calls[event.call] = before.slice(0, event.offset) + event.delta;

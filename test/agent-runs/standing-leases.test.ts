@@ -13,7 +13,7 @@ const MAIN = 'agent:main:main';
 
 const rowOf = ({ system }: Installation) => system.index.get<AgentRow>('agents', 'default', 'main');
 
-/** Sends it to the agent and waits until its row shows the status. */
+/** Sends an event to the agent and waits until the agent's row shows the status. */
 async function set(troupe: Installation, type: string, status: AgentRow['status']) {
   await troupe.system.tell(agentAddress('default', 'main'), { type }, { principal: PERSON });
   await eventually(() => expect(rowOf(troupe)).toMatchObject({ status }));

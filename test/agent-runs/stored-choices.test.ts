@@ -1,6 +1,6 @@
 /**
- * Stored models and thinking levels that are not valid any more: stored before they were checked,
- * or of a provider that was removed from the configuration.
+ * Stored models and thinking levels that are no longer valid: an older version stored them without
+ * a check, or their provider was removed from the configuration.
  */
 import { expect, it, onTestFinished } from 'vitest';
 import { sessionAddress } from '../../actors/index.ts';

@@ -163,7 +163,7 @@ describe('the status of a message is', () => {
 
   it.each<[string, Said]>([
     ['a session', { sessionKey: 'agent:coder:nowhere', message: 'x' }],
-    ['an agent', { sessionKey: 'agent:nobody:main', message: 'x' }],
+    ['an agent', { sessionKey: 'agent:unknown:main', message: 'x' }],
     ['a label', { label: 'the red one', message: 'x' }],
   ])('not found where %s is not there', async (_, args) => {
     const played = await play(API, sender(), crew());

@@ -1,6 +1,6 @@
 /**
  * Agents that wait for each other where only one run at a time is permitted. A run that another
- * agent's run led to needs no slot, so every waiting agent is answered.
+ * agent's run caused needs no slot. Therefore every waiting agent is answered.
  */
 import { expect, it } from 'vitest';
 import type { AgentRow } from '../../protocols/agent.ts';

@@ -63,7 +63,8 @@ it('applies to every tool, and its refusals name the configuration key', {
     error: expect.stringContaining("add 'writer' to this list"),
   });
 
-  // Not the main session: it is sandboxed, and sees what it spawned, which is nothing.
+  // This session is not the main session: it is sandboxed, and sees only its own subagents, of
+  // which there are none.
   const inside = await calls(troupe, WEB, 'sessions_list', {});
   expect([MAIN, WEB, WRITER, CLOSED].filter((key) => inside.includes(key))).toEqual([WEB]);
   expect(await call('sessions_send', { sessionKey: WRITER, ...words }, WEB)).toMatchObject({

@@ -90,7 +90,7 @@ it('results of subagents are not shown as a user message, and one answer follows
     }
     if (said.startsWith('[Results')) return says('Seven, all received.');
     return results.length > 0
-      ? says('I have somebody count.')
+      ? says('I let a subagent count.')
       : wants(['sessions_spawn', { task: 'count' }], ['sessions_spawn', { task: 'count again' }]);
   };
   const { troupe } = await play(API, script, CREW);
@@ -99,7 +99,7 @@ it('results of subagents are not shown as a user message, and one answer follows
   hold.open();
   await eventually(() => expect(finalsIn(client, MAIN)).toHaveLength(2));
   await settled(troupe);
-  expect(finalsIn(client, MAIN)).toEqual(['I have somebody count.', 'Seven, all received.']);
+  expect(finalsIn(client, MAIN)).toEqual(['I let a subagent count.', 'Seven, all received.']);
   const { payload } = await client.call('chat.history', { sessionKey: MAIN });
   const messages = payload.messages as { role: string }[];
   const persons = messages.filter((one) => one.role === 'user' && !('origin' in one));

@@ -1,11 +1,11 @@
-/** Runs that another agent's led to: who waits for them may hold the last slot. */
+/** Runs that another agent's run caused. The run that waits for them may hold the last slot. */
 import { describe, expect, it } from 'vitest';
 import { agentMachine } from '../../actors/agent/machine.ts';
 import { address } from '../../protocols/address.ts';
 import type { AgentRow, AgentSettings } from '../../protocols/agent.ts';
 import type { Message, Project, Tell } from '../../protocols/statechart.ts';
 import { initialState, type Live, step } from '../../runtime/statechart/host.ts';
-import { said } from '../charts/coverage.ts';
+import { requestsOf } from '../charts/coverage.ts';
 
 const self = address('default', 'agent', 'main');
 const poor: Partial<AgentSettings> = { tokensPerDay: 10 };
@@ -25,8 +25,8 @@ function agentWith(more?: Partial<AgentSettings>) {
     const about = { id: `m${++now}`, now, self, from };
     const made = step(agentMachine, live, { event: { ...event, meta: about } }, now);
     live = made.live;
-    for (const { value } of said<Project>(made.requests, 'project')) row = value as AgentRow;
-    return said<Tell>(made.requests, 'tell').map(({ event: told }) => told);
+    for (const { value } of requestsOf<Project>(made.requests, 'project')) row = value as AgentRow;
+    return requestsOf<Tell>(made.requests, 'tell').map(({ event: sent }) => sent);
   };
   const settings: AgentSettings = {
     agentId: 'main',

@@ -150,9 +150,17 @@ describe('troupe agent', () => {
   });
 
   it('has exit codes for no gateway, a wrong token, and a wrong agent', async () => {
-    const nobody = await runProgram(['agent', '-m', 'x', '--port', String(await reservePort())]);
-    expect(nobody).toMatchObject({ code: 3 });
-    expect(nobody.stderr).toMatch(/no gateway responds at ws:.* \(ECONNREFUSED\).*troupe start/s);
+    const unreachable = await runProgram([
+      'agent',
+      '-m',
+      'x',
+      '--port',
+      String(await reservePort()),
+    ]);
+    expect(unreachable).toMatchObject({ code: 3 });
+    expect(unreachable.stderr).toMatch(
+      /no gateway responds at ws:.* \(ECONNREFUSED\).*troupe start/s,
+    );
     const { url } = await runGateway();
     const refused = await runProgram(['agent', '-m', 'x', '--url', url, '--token', 'wrong']);
     expect(refused).toMatchObject({ code: 4 });
@@ -162,13 +170,13 @@ describe('troupe agent', () => {
       '-m',
       'x',
       '--agent',
-      'nobody',
+      'unknown-agent',
       '--json',
       ...at(url),
     ]);
     expect(unknown).toMatchObject({ code: 2 });
     expect(JSON.parse(unknown.stdout)).toMatchObject({
-      error: { code: 'INVALID_ARGUMENT', message: 'unknown agent id "nobody"' },
+      error: { code: 'INVALID_ARGUMENT', message: 'unknown agent id "unknown-agent"' },
     });
   });
 });
@@ -329,7 +337,7 @@ describe('troupe doctor', () => {
     write(
       home,
       'keys.json5',
-      "{ models: { providers: { openai: {} } }, agents: { defaults: { model: 'nobody-has-it' } }, session: { dmScope: 'per-peer' } }",
+      "{ models: { providers: { openai: {} } }, agents: { defaults: { model: 'no-such-model' } }, session: { dmScope: 'per-peer' } }",
     );
     const keys = await runProgram(['doctor', '--json', '--config', join(home, 'keys.json5')], {
       home,

@@ -80,14 +80,14 @@ describe('troupe dlq redrive and drop', () => {
       domain: 'orders',
       reason: 'GONE',
       error,
-      to: 't/nobody/k',
+      to: 't/unknown/k',
       event: { type: 'do' },
     };
     await server.world.ask(puppet('a'), { type: 'do', abandons: [lost] });
     await abandon(server.world, 'orders', 1);
     const all = await dlq(server, 'redrive', '--all', '--domain', 'orders', '--why', 'x');
     expect(all).toMatchObject({ code: 1, stdout: '1 of orders were redriven\n' });
-    expect(all.stderr).toMatch(/^orders\/\d+: no actor type 'nobody'/);
+    expect(all.stderr).toMatch(/^orders\/\d+: no actor type 'unknown'/);
   });
 
   it.each([
@@ -111,9 +111,9 @@ describe('troupe dlq redrive and drop', () => {
     const at = (url: string, token = SECRET) =>
       runProgram(['dlq', 'list', '--url', url, '--token', token]);
     expect(await at(server.url, 'wrong')).toMatchObject({ code: 4 });
-    const nobody = await at(`ws://127.0.0.1:${await reservePort()}`);
-    expect(nobody).toMatchObject({ code: 3 });
-    expect(nobody.stderr).toContain('Is troupe running?');
+    const unreachable = await at(`ws://127.0.0.1:${await reservePort()}`);
+    expect(unreachable).toMatchObject({ code: 3 });
+    expect(unreachable.stderr).toContain('Is troupe running?');
     const foreign = await at(`${server.url}/elsewhere`);
     expect(foreign).toMatchObject({ code: 1 });
     expect(foreign.stderr).toContain('status 404');

@@ -29,7 +29,7 @@ async function startTroupe(
 const tokenOf = (url: string) => /#token=([\w-]+)$/.exec(url)?.[1] ?? '';
 
 describe('troupe start', () => {
-  it('prints one URL with a token in it, serves there, and stops in order at SIGTERM', async () => {
+  it('prints one URL with a token, serves it, and stops cleanly at SIGTERM', async () => {
     const program = startProgram(['start', '--port', '0']);
     const url = await eventually(() => {
       const found = /http:\S+/.exec(program.stdout)?.[0];
@@ -45,7 +45,7 @@ describe('troupe start', () => {
     await expect(fetch(`${origin}/readyz`)).rejects.toThrow('fetch failed');
   });
 
-  it('stops in order at SIGTERM and ends a background command', async () => {
+  it('stops cleanly at SIGTERM and ends a background command', async () => {
     const home = scratchFolder();
     const port = String(await reservePort());
     write(home, '.troupe/troupe.json5', "{ tools: { exec: { ask: 'off' } } }");

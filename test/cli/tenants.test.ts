@@ -60,8 +60,8 @@ it('commands show the configuration of the tenant, and without --tenant that of 
 }, 60_000);
 
 it('an unknown tenant is refused with the list of configured ones', async () => {
-  const args = ['agents', 'policy', '--data', installation(), '--tenant', 'nobody'];
+  const args = ['agents', 'policy', '--data', installation(), '--tenant', 'unknown'];
   const { code, stderr } = await runProgram(args);
   expect(code).not.toBe(0);
-  expect(stderr).toContain('no tenant nobody is configured; available: default, acme');
+  expect(stderr).toContain('no tenant unknown is configured; available: default, acme');
 });

@@ -116,7 +116,7 @@ describe.each<[string, (url: string) => ClientSocket]>([
       const wrong = client.request('agent', {
         message: 'x',
         idempotencyKey: 'y',
-        agentId: 'nobody',
+        agentId: 'unknown',
       });
       await expect(wrong).rejects.toMatchObject({
         code: 'INVALID_ARGUMENT',

@@ -67,7 +67,7 @@ function sessionsOn(worker: string, count: number, agent = 'main'): string[] {
   return keys;
 }
 
-/** The reply, which repeats what the tools answered. */
+/** The reply, which contains the results of the tools. */
 async function said(client: GatewayClient, sessionKey: string, message: string): Promise<string> {
   const params = { message, sessionKey, idempotencyKey: `${sessionKey} ${message}` };
   const { result } = (await client.request('agent', params, { expectFinal: true })) as {
@@ -162,7 +162,7 @@ describe.skipIf(!server)(`agents of a cluster${leftOut}`, () => {
     expect(await reply).toContain('allowed');
   }, 20_000);
 
-  it('do not ask again on another worker what was allowed permanently', async () => {
+  it('do not ask again on another worker about a command that was allowed permanently', async () => {
     const asked = new Promise<{ id: string }>((resolve) =>
       first.on('exec.approval.requested', resolve),
     );

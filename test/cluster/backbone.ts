@@ -98,7 +98,7 @@ async function startNode(
   }
 }
 
-/** @throws the first failure, when the others have come and were ended */
+/** @throws the first failure, after the other parts have opened and were closed */
 async function allOrNone<T>(
   coming: readonly Promise<T>[],
   end: (one: T) => Promise<void>,

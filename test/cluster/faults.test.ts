@@ -34,7 +34,7 @@ const scenario: Scenario = {
 
 const none = natsServers().length === 0 ? ' (skipped: there is no nats-server here)' : '';
 test.skipIf(none !== '')(
-  `nothing is lost and nothing doubled${none}, seed ${SEED}`,
+  `no message is lost or applied twice${none}, seed ${SEED}`,
   {
     timeout: 240_000,
   },

@@ -144,7 +144,7 @@ const shaOf = async (answer: Response) =>
     .digest('hex');
 
 describe.skipIf(!server)(`sagas on three workers${leftOut}`, () => {
-  it('end once, and well, while a worker is killed', { timeout: 240_000 }, async () => {
+  it('end once and successfully while a worker is killed', { timeout: 240_000 }, async () => {
     const { workers, gateway, list } = await openCluster();
     await Promise.all(names.map((name) => gateway.run(update(name))));
 
@@ -160,7 +160,7 @@ describe.skipIf(!server)(`sagas on three workers${leftOut}`, () => {
     await workers[1]!.ended;
     const doneAtKill = done;
     const views = await Promise.all(ends);
-    // else it was killed too late to show anything
+    // otherwise the worker was killed too late to prove anything
     expect(doneAtKill).toBeLessThan(SAGAS);
 
     for (const { state, events, error } of views) {

@@ -191,7 +191,7 @@ describeOnNats('agents that talk in a cluster', ({ path }) => {
     });
   }, 60_000);
 
-  it('an echo is stopped where it returns, wherever its sessions run', async () => {
+  it('a chain of messages is cut where it returns to a visited session, wherever its sessions run', async () => {
     await say('agent:main:main', 'ask coder to: ask main to: say hello');
     await eventually(async () => {
       const results = await resultsOf('agent:coder:main');

@@ -6,7 +6,7 @@ const agentsOf = (...sets: Parameters<typeof shippedActions>) => [
 ];
 
 describe('the built-in actions', () => {
-  it('are those of the configured sets, and always those of the registry', () => {
+  it('are those of the configured sets, and include those of the registry in every configuration', () => {
     expect(agentsOf(['conformance'])).toEqual(['conformance', 'registry']);
     expect(agentsOf(['factory'])).not.toContain('conformance');
     expect(agentsOf([])).toEqual(['registry']);

@@ -1,4 +1,7 @@
-/** Hooks in a whole troupe: each one is called when and with what docs/hooks.md says. */
+/**
+ * Hooks in a whole installation: each is called at the time and with the event that docs/hooks.md
+ * describes.
+ */
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -168,8 +171,8 @@ describe('hooks of an installation', () => {
     await talk();
     await client.close();
     await troupe.stop();
-    const told = sessions();
-    expect(told.map(({ name, reason }) => `${name} ${reason}`.trim())).toEqual([
+    const sent = sessions();
+    expect(sent.map(({ name, reason }) => `${name} ${reason}`.trim())).toEqual([
       'session_start',
       'session_end new',
       'session_start',
@@ -178,8 +181,8 @@ describe('hooks of an installation', () => {
       'session_end deleted',
       'session_start',
     ]);
-    for (const n of [0, 2, 4]) expect(told[n + 1]?.sessionId).toBe(told[n]?.sessionId);
-    expect(new Set(told.map(({ sessionId }) => sessionId)).size).toBe(4);
+    for (const n of [0, 2, 4]) expect(sent[n + 1]?.sessionId).toBe(sent[n]?.sessionId);
+    expect(new Set(sent.map(({ sessionId }) => sessionId)).size).toBe(4);
   });
 
   it('that cannot be loaded do not prevent the start, unless they are required', async () => {

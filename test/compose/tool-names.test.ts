@@ -1,4 +1,4 @@
-/** The tools of a whole troupe are those in the configuration's table of tool names. */
+/** The tools of a whole installation are those in the configuration's table of tool names. */
 import { expect, it } from 'vitest';
 import { createProcessServices } from '../../compose/process-services.ts';
 import { loadConfig } from '../../runtime/config/index.ts';

@@ -38,7 +38,7 @@ const running = new Map<string, Program>();
 let nats: NatsServer | undefined;
 let trial: TrialOptions;
 let token: string;
-let door: string;
+let origin: string;
 
 const folderOf = (name: string): string => join(data, name);
 
@@ -69,14 +69,14 @@ async function open(): Promise<void> {
   const config = acme.replaceAll(/\bacme\b/g, TENANT);
   nats = await startNats({ path: server!.path, config });
   writeFileSync(SEALING_KEY, JSON.stringify(await newSealingKey()), { mode: 0o600 });
-  for (const name of [...NAMES, 'door']) configure(name, port);
+  for (const name of [...NAMES, 'gateway']) configure(name, port);
   await Promise.all(NAMES.map(work));
-  const gateway = await startGateway(folderOf('door'), port, nats.url);
-  running.set('door', gateway);
-  const credentials = await credentialsAt(folderOf('door'), gateway.url, TENANT);
+  const gateway = await startGateway(folderOf('gateway'), port, nats.url);
+  running.set('gateway', gateway);
+  const credentials = await credentialsAt(folderOf('gateway'), gateway.url, TENANT);
   ({ token } = credentials);
-  door = `http://127.0.0.1:${port}`;
-  trial = trialOver(door, credentials);
+  origin = `http://127.0.0.1:${port}`;
+  trial = trialOver(origin, credentials);
 }
 
 /**
@@ -151,10 +151,10 @@ describe.skipIf(!server)(`a cluster of ${NAMES.length} workers${leftOut}`, () =>
   });
 
   it('can be checked by the command over both transports', { timeout: 120_000 }, async () => {
-    const { port, origin } = new URL(door);
+    const { port } = new URL(origin);
     const { code, stdout, stderr } = await runProgram(
       ['conformance', nats!.url, '--http', origin, '--tenant', TENANT, '--only', 'e', '--json'],
-      { env: { TROUPE_HOME: folderOf('door'), TROUPE_PORT: port, TROUPE_TOKEN: TOKEN } },
+      { env: { TROUPE_HOME: folderOf('gateway'), TROUPE_PORT: port, TROUPE_TOKEN: TOKEN } },
     );
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     const report = JSON.parse(stdout) as { transport: string; findings: Finding[] };

@@ -6,7 +6,7 @@ import type { Finding } from '../../conformance/suite.ts';
 import { runProgram } from '../cli/program.ts';
 import { TOKEN } from '../kill/program.ts';
 import { scratchFolder, write } from '../runtime/config/folder.ts';
-import { openBrokenDoor } from './breakers/broken-server.ts';
+import { openBrokenServer } from './breakers/broken-server.ts';
 import { discoveryBreakers } from './breakers/refusals.ts';
 import { embeddedSubject, faultsIn, ownOf, type Subject } from './subject.ts';
 
@@ -49,8 +49,8 @@ it('creates credentials for the gateway of its data folder, and revokes the key'
 
 it('reports broken and skipped rules of another endpoint, with exit code 1', async () => {
   const breaker = discoveryBreakers.find(({ breaks }) => breaks === 'discovery.acp')!;
-  const door = await openBrokenDoor(subject.origin, breaker.fault(ownOf(subject)));
-  onTestFinished(() => door.close());
+  const broken = await openBrokenServer(subject.origin, breaker.fault(ownOf(subject)));
+  onTestFinished(() => broken.close());
   const profile = write(
     scratchFolder(),
     'theirs.json',
@@ -58,7 +58,7 @@ it('reports broken and skipped rules of another endpoint, with exit code 1', asy
   );
   const given = ['--bearer', subject.credentials.token, '--profile', profile];
   const only = ['discovery', 'security', 'order.gap'].flatMap((id) => ['--only', id]);
-  const { code, stdout } = await run(door.url, ...given, ...only);
+  const { code, stdout } = await run(broken.url, ...given, ...only);
   expect(code).toBe(1);
   expect(stdout).toMatch(/^BROKEN +discovery\.acp .*\n +both documents agree; received: \{"mcp":/m);
   expect(stdout).toMatch(/^kept +order\.gap /m);

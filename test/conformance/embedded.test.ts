@@ -1,7 +1,7 @@
 /** The suite against the built program over HTTP: every rule is kept. */
 import { beforeAll, expect, it, onTestFinished } from 'vitest';
 import { CHECKS, type Finding, runSuite } from '../../conformance/suite.ts';
-import { type Fault, openBrokenDoor } from './breakers/broken-server.ts';
+import { type Fault, openBrokenServer } from './breakers/broken-server.ts';
 import { say } from './breakers/faults.ts';
 import { embeddedSubject, faultsIn, type Subject, trialOver } from './subject.ts';
 
@@ -13,14 +13,14 @@ beforeAll(async () => {
 }, 60_000);
 
 it('keeps every rule and skips none', { timeout: 120_000 }, async () => {
-  const told: Finding[] = [];
+  const reported: Finding[] = [];
   const { findings, resent } = await runSuite({
     ...trialOver(subject.origin, subject.credentials),
-    onFinding: (finding) => told.push(finding),
+    onFinding: (finding) => reported.push(finding),
   });
   expect(faultsIn(findings)).toEqual([]);
   expect(findings.map(({ id }) => id)).toEqual(CHECKS.map(({ id }) => id));
-  expect(told).toEqual(findings);
+  expect(reported).toEqual(findings);
   expect(resent).toBe(0);
 });
 
@@ -36,17 +36,17 @@ const losingAnswers = (): Fault => {
 it('keeps every rule for a client that retries unanswered requests', {
   timeout: 120_000,
 }, async () => {
-  const door = await openBrokenDoor(subject.origin, losingAnswers());
-  onTestFinished(() => door.close());
-  const { findings, resent } = await runSuite(trialOver(door.url, subject.credentials));
+  const broken = await openBrokenServer(subject.origin, losingAnswers());
+  onTestFinished(() => broken.close());
+  const { findings, resent } = await runSuite(trialOver(broken.url, subject.credentials));
   expect(faultsIn(findings)).toEqual([]);
   expect(resent).toBeGreaterThan(10);
 });
 
 it('is reported immediately when no server answers', { timeout: 30_000 }, async () => {
-  const door = await openBrokenDoor(subject.origin, losingAnswers());
-  await door.close();
-  const trial = trialOver(door.url, subject.credentials);
+  const broken = await openBrokenServer(subject.origin, losingAnswers());
+  await broken.close();
+  const trial = trialOver(broken.url, subject.credentials);
   const { findings, resent } = await runSuite({ ...trial, only: ['envelope.'] });
   expect(findings.map(({ verdict }) => verdict)).toEqual(findings.map(() => 'broken'));
   expect(resent).toBe(0);

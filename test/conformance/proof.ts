@@ -1,6 +1,6 @@
 /** Proof: the suite's result for an endpoint that breaks one rule. */
 import { CHECKS, type Finding, runSuite } from '../../conformance/suite.ts';
-import { openBrokenDoor } from './breakers/broken-server.ts';
+import { openBrokenServer } from './breakers/broken-server.ts';
 import type { Breaker } from './breakers/faults.ts';
 import { ownOf, type Subject, trialOver } from './subject.ts';
 
@@ -38,9 +38,12 @@ export async function foundBroken(
   { breaks, fault }: Breaker,
   only: readonly string[] = [],
 ): Promise<readonly Finding[]> {
-  const door = await openBrokenDoor(subject.origin, fault(ownOf(subject)));
+  const broken = await openBrokenServer(subject.origin, fault(ownOf(subject)));
   const faultsOf = async (ids: readonly string[]) => {
-    const { findings } = await runSuite({ ...trialOver(door.url, subject.credentials), only: ids });
+    const { findings } = await runSuite({
+      ...trialOver(broken.url, subject.credentials),
+      only: ids,
+    });
     return findings.filter(({ verdict }) => verdict !== 'kept');
   };
   try {
@@ -50,6 +53,6 @@ export async function foundBroken(
     const again = await faultsOf(others);
     return [...first.filter(({ id }) => id === breaks), ...again];
   } finally {
-    await door.close();
+    await broken.close();
   }
 }

@@ -73,7 +73,7 @@ export const trialOver = (
   strangerToken,
 });
 
-/** What a proxy in front of it knows. */
+/** What a proxy in front of the endpoint knows. */
 export function ownOf({ origin, credentials }: Subject): Own {
   const { token, who, external, strangerToken } = credentials;
   if (!external || !strangerToken) throw new Error('the suite lacks credentials');

@@ -22,8 +22,8 @@ describeOnNats('The durability of deploy/nats.conf', ({ path, version }) => {
       const [file = ''] = readdirSync(join(server.folder, 'ports'));
       const ports = readFileSync(join(server.folder, 'ports', file), 'utf8');
       const { monitoring } = JSON.parse(ports) as { monitoring: [string] };
-      const told = await fetch(`${monitoring[0]}/varz`);
-      const { jetstream } = (await told.json()) as { jetstream: { config: object } };
+      const response = await fetch(`${monitoring[0]}/varz`);
+      const { jetstream } = (await response.json()) as { jetstream: { config: object } };
       return 'sync_always' in jetstream.config;
     } finally {
       await server.stop();
@@ -34,7 +34,7 @@ describeOnNats('The durability of deploy/nats.conf', ({ path, version }) => {
     expect(await flushesAlways([])).toBe(false);
   });
 
-  it('survives a loss of power with its line, which 2.9 refuses instead of ignoring it', async () => {
+  it('survives a power loss with the line marked #power, which server 2.9 refuses', async () => {
     const power = flushesAlways(['power']);
     if (version.startsWith('2.9.')) await expect(power).rejects.toThrow('unknown field');
     else expect(await power).toBe(true);

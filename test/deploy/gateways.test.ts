@@ -1,6 +1,6 @@
 /**
- * Two gateways of one cell with separate data folders, as on two machines: whose tokens the second
- * one accepts, and what is logged when one is configured with its own files and keys.
+ * Two gateways of one cell with separate data folders, as on two machines: which tokens the second
+ * one accepts, and the log when one has its own files and keys.
  */
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { issueToken } from '../../channels/edge/identity/local-issuer.ts';

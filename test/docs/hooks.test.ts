@@ -17,7 +17,7 @@ const rows = readFileSync(new URL('docs/hooks.md', root), 'utf8')
 const wordsOf = (cell = '') => [...cell.matchAll(/`(\w+)`/g)].map(([, word]) => word);
 
 describe('the table of hooks', () => {
-  it('has each of them with its time and what its failure does, in order', () => {
+  it('has each hook in order, with its time limit and the effect of its failure', () => {
     expect(rows.map(([, name, , , , time, failure]) => [name, Number(time), failure])).toEqual(
       Object.entries(HOOKS).map(([name, contract]) => [
         `\`${name}\``,
@@ -27,7 +27,7 @@ describe('the table of hooks', () => {
     );
   });
 
-  it('names every key of an event, and no other but those that may be missing', () => {
+  it('names every key of an event, and marks the optional ones', () => {
     for (const [, name = '', , event] of rows) {
       const sample = hookSamples[name.replaceAll('`', '') as keyof typeof hookSamples];
       const named = wordsOf(event).filter((word) => word !== 'sender' && word !== 'error');
@@ -36,7 +36,7 @@ describe('the table of hooks', () => {
     }
   });
 
-  it('names results as they are taken', async () => {
+  it('names results as the code accepts them', async () => {
     const values: Readonly<Record<string, unknown>> = { files: [], args: {}, cancel: true };
     for (const [, name = '', , , cell] of rows) {
       const hook = name.replaceAll('`', '') as keyof typeof hookSamples;
@@ -56,7 +56,7 @@ describe('the table of hooks', () => {
 });
 
 describe('the examples of hooks', () => {
-  it('load, and do what they say', async () => {
+  it('load, and do what the page says', async () => {
     const folder = fileURLToPath(new URL('examples/hooks', root));
     const { loaded, faults } = await loadHooks({ folder });
     expect(faults).toEqual([]);

@@ -17,7 +17,7 @@ ensureBuilt();
 const page = readFileSync(join(root, 'docs/http.md'), 'utf8');
 const blocks = [...page.matchAll(/^```bash\n(.*?)^```$/gms)].map(([, text]) => text!);
 
-it('every command of the guide does what the guide says, typed in its order', async (context) => {
+it('every command of the guide does what the guide says, executed in order', async (context) => {
   context.skip(withoutPython !== undefined, withoutPython);
   const home = scratchFolder();
   const port = String(await reservePort());
@@ -52,7 +52,7 @@ it('every command of the guide does what the guide says, typed in its order', as
   }
 }, 60_000);
 
-it('the table of errors has every code, with its status and whether it may pass', () => {
+it('the table of errors has every code, with its status and whether a retry may succeed', () => {
   const rows = [...page.matchAll(/^\| `([A-Z_]+)` \| (\d+) \| (yes|no) \|/gm)];
   expect(rows.map(([, code, status, again]) => [code, Number(status), again === 'yes'])).toEqual(
     Object.entries(ERRORS).map(([code, { http, retriable }]) => [code, http, retriable]),

@@ -8,11 +8,11 @@ import { document } from '../protocols/gateway/published.ts';
 
 const page = () => readFileSync('docs/openclaw-compatibility.md', 'utf8');
 
-test('the page is the one that is made of what is served', () => {
+test('the page equals the one generated from the methods of the gateway', () => {
   expect(page()).toBe(compatibilityPage(document));
 });
 
-test('every published method stands on it once, as served or with a reason', () => {
+test('the page lists every published method once, as served or with a reason', () => {
   const [before = '', after = ''] = page().split('## Not served');
   const names = Object.keys(document.methods).filter((one) => one !== 'connect');
   const served = names.filter((name) => before.includes(`| \`${name}\` |`));

@@ -40,13 +40,13 @@ const missingIn = (page: string): string[] =>
   });
 
 describe('the threat model', () => {
-  it('cites for each threat code and a test that are there', () => {
+  it('cites existing code and an existing test for each threat', () => {
     const page = read('docs/threat-model.md');
     expect(rowsOf(page).length).toBeGreaterThan(15);
     expect(missingIn(page)).toEqual([]);
   });
 
-  it('is refused when it cites a file or a test that is not there', () => {
+  it('is refused when it cites a missing file or test', () => {
     const page = read('docs/threat-model.md');
     const wrong = page.replace(
       'channels/gateway/auth/client-address.ts',
@@ -59,7 +59,7 @@ describe('the threat model', () => {
   });
 });
 
-it.each(PAGES)('%s is linked from the README, and its links lead somewhere', (path) => {
+it.each(PAGES)('%s is linked from the README, and the targets of its links exist', (path) => {
   expect(read('README.md')).toContain(`](${path})`);
   const targets = [...read(path).matchAll(/\]\(([^)#]+)[^)]*\)/g)].map(
     ([, target]) => target ?? '',

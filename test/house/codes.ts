@@ -53,7 +53,7 @@ function unknownCodes(path: string, text: string, defined: ReadonlyMap<string, n
         path,
         line: at + 1,
         rule: 'unknown code',
-        remedy: `${code} is defined nowhere: write the sentence that it stands for`,
+        remedy: `${code} is defined nowhere: write the sentence that it abbreviates`,
       })),
   );
 }

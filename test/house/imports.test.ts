@@ -6,8 +6,8 @@ import { complaints, sources } from './sources.ts';
 const refused = (path: string, text: string): number[] =>
   importFindings(new Map([[path, text]])).map((finding) => finding.line);
 
-describe('the import law', () => {
-  test('every file of this repository keeps it', () => {
+describe('the import rules', () => {
+  test('hold for every file of this repository', () => {
     const files = sources(['.ts', '.tsx']);
     expect(files.size).toBeGreaterThan(10);
     expect(complaints(importFindings(files))).toEqual([]);
@@ -61,7 +61,7 @@ describe('the import law', () => {
     expect(refused(path, text)).toEqual([]);
   });
 
-  test('refuses what a machine would reach through a file beside it', () => {
+  test('refuse an import that a machine would reach through a file beside it', () => {
     const files = new Map([
       ['actors/a/machine.ts', `import { x } from './slots.ts';`],
       ['actors/a/slots.ts', `import { y } from '../b/words.ts';`],
@@ -77,8 +77,8 @@ describe('the import law', () => {
   });
 });
 
-describe('the rule against import cycles', () => {
-  test('every file of this repository keeps it', () => {
+describe('the rules against import cycles', () => {
+  test('hold for every file of this repository', () => {
     expect(complaints(cycleFindings(sources(['.ts', '.tsx'])))).toEqual([]);
   });
 

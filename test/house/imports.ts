@@ -1,6 +1,6 @@
 /**
- * The import law: which folder may import which one. oxlint already refuses most violations. This
- * law lists what is allowed instead of what is forbidden, so that it refuses a new folder by
+ * The import rules: which folder may import which one. oxlint already refuses most violations.
+ * These rules list what is allowed instead of what is forbidden, so that a new folder is refused by
  * default.
  */
 import { posix } from 'node:path';
@@ -28,7 +28,7 @@ const protocols = inFolder('protocols');
 const charts = inFolder('charts');
 const runtimeEntry = oneOf('runtime/index.ts', 'runtime/config/index.ts');
 const memoryEntry = oneOf('memory/index.ts');
-/** How agents outside `actors` define what they offer. */
+/** The files with which agents outside `actors` define their actions and processes. */
 const actionsAndProcesses = oneOf(
   'actors/task/action.ts',
   'actors/task/artifact.ts',
@@ -133,7 +133,7 @@ function chartFiles(files: Sources): ReadonlySet<string> {
   return found;
 }
 
-/** Every import that the law refuses. */
+/** Every import that the rules refuse. */
 export function importFindings(files: Sources): Finding[] {
   const pure = chartFiles(files);
   return [...files].flatMap(([path, text]) =>

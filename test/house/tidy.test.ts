@@ -8,8 +8,8 @@ const broken = (path: string, text: string): string[] =>
 const lines = (count: number, first = '/** head */') =>
   [first, ...Array<string>(count - 1).fill('x();')].join('\n');
 
-describe('the laws of form', () => {
-  test('every file of this repository keeps them', () => {
+describe('the rules of form', () => {
+  test('hold for every file of this repository', () => {
     const files = sources(['.ts', '.tsx', '.mts', '.mjs']);
     expect(files.size).toBeGreaterThan(10);
     expect(complaints(tidyFindings(files))).toEqual([]);

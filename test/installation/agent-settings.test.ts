@@ -85,7 +85,7 @@ describe('the settings of an agent', () => {
 });
 
 describe('the tools of an agent', () => {
-  it('are allowed by both the common and its own list: it can only narrow them', () => {
+  it('are those that both the common list and its own list allow: its own list can only narrow', () => {
     const config = (all: string, own: string) =>
       `{ tools: ${all}, agents: { agents: [{ id: 'a', tools: ${own} }] } }`;
     expect(toolsOf(config("{ allow: ['group:fs'] }", '{}'))).toEqual({ allow: ['group:fs'] });

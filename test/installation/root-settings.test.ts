@@ -65,7 +65,7 @@ it('applySettings configures new agents and retires those that are no longer lis
     .toBe('retired');
 });
 
-it('seeding ends when it is aborted while the root does not answer', async () => {
+it('seeding can be aborted while the root does not answer', async () => {
   const seed = configured('main');
   const aborting = new AbortController();
   const ask = () => {

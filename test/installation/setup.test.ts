@@ -10,7 +10,7 @@ import { startTroupe, type Troupe } from '../../main.ts';
 import { loadConfig } from '../../runtime/config/index.ts';
 import { type Client, connected, TOKEN } from '../channels/gateway/client.ts';
 
-const SECRET = 'sk-that-nobody-may-read';
+const SECRET = 'sk-that-no-client-may-read';
 const TEXT = `{
   // the accepted credentials
   gateway: { port: 0, auth: { token: "${TOKEN}" } },
@@ -83,7 +83,7 @@ describe('agents', () => {
     await ask('agents.create', { name: 'second' });
     const before = readFileSync(file, 'utf8');
     expect((await refusal('agents.create', { name: 'Second' })).message).toContain('already');
-    const model = 'nobody/knows';
+    const model = 'unknown/model';
     await refusal('agents.update', { agentId: 'second', model });
     await refusal('agents.delete', { agentId: 'main' });
     await refusal('agents.create', { name: '///' });
@@ -154,7 +154,7 @@ describe('the configuration', () => {
   });
 });
 
-describe('what there is', () => {
+describe('the catalogs', () => {
   test('models, providers, tools, skills and commands', async () => {
     const { models } = await ask('models.list');
     expect(models.map(({ id }: { id: string }) => id)).toEqual(['troupe-offline', 'm1']);
@@ -176,7 +176,7 @@ describe('what there is', () => {
     expect(skills).toMatchObject([{ name: 'deploy', eligible: true, source: 'troupe-shared' }]);
   });
 
-  test('the machine, the usage, and channels, of which there are none', async () => {
+  test('the machine, the usage, and an empty list of channels', async () => {
     expect(await ask('system.info')).toMatchObject({ pid: process.pid, diskPath: home });
     expect((await ask('channels.status')).channelOrder).toEqual([]);
     await ask('chat.send', { sessionKey: 'main', message: 'hello', idempotencyKey: 'u1' });

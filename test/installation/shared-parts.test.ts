@@ -17,8 +17,8 @@ function openCluster() {
   const bus = new InProcessBus();
   onTestFinished(() => bus.close());
   const heard: Record<string, string[]> = {};
-  let told = 0;
-  bus.subscribe('parts', () => void told++);
+  let published = 0;
+  bus.subscribe('parts', () => void published++);
   const enter = async (name: string, { folder, key = KEY, sealingKid = 'k1' }: Made) => {
     const artifacts = await openFolderArtifacts({
       path: folder,
@@ -32,15 +32,15 @@ function openCluster() {
     const parts = { bus, cell: 'c1', node: `${name}-1`, name, sealingKid, artifacts };
     await new SharedParts({ ...parts, onDifference }).open();
   };
-  return { enter, heard, told: () => told };
+  return { enter, heard, published: () => published };
 }
 
 it('logs nothing if all processes have one bucket and one key', async () => {
-  const { enter, heard, told } = openCluster();
+  const { enter, heard, published } = openCluster();
   const folder = scratchFolder();
   for (const name of ['ann', 'bob', 'eve']) await enter(name, { folder });
   // a new process publishes its parts, and all others publish theirs in response
-  await eventually(() => expect(told()).toBe(1 + 2 + 3));
+  await eventually(() => expect(published()).toBe(1 + 2 + 3));
   expect(heard).toEqual({ ann: [], bob: [], eve: [] });
 });
 

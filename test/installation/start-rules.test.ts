@@ -9,8 +9,8 @@ const pathsOf = (text: string) => problems(text).map(({ path }) => path);
 
 describe('the rules of a start', () => {
   it.each([
-    ['a model of no provider', "'nobody/x'", /There is no model nobody\/x\. Known: offline/],
-    ['a bare name that no provider has', "'gpt-of-nobody'", /There is no model gpt-of-nobody/],
+    ['a model of no provider', "'unknown/x'", /There is no model unknown\/x\. Known: offline/],
+    ['a bare name that no provider has', "'gpt-unknown'", /There is no model gpt-of-unknown/],
     ['a provider without a model', "'openai/'", /There is no model openai\//],
     ['a model that the offline provider does not have', "'offline/echo'", /There is no model/],
   ])('refuse %s, for an agent, its fallbacks and the defaults', (_, name, why) => {
@@ -47,10 +47,12 @@ describe('the rules of a start', () => {
   });
 
   it('apply to a process that is started without a file', () => {
-    const { config } = load("{ agents: { defaults: { model: 'nobody/x', fallbacks: ['no/y'] } } }");
+    const { config } = load(
+      "{ agents: { defaults: { model: 'unknown/x', fallbacks: ['no/y'] } } }",
+    );
     for (const start of [() => assertStartable(config), () => createProcessServices(config)]) {
       expect(start).toThrow(ConfigError);
-      expect(start).toThrow(/2 problems[^]*nobody\/x[^]*no\/y/);
+      expect(start).toThrow(/2 problems[^]*unknown\/x[^]*no\/y/);
     }
   });
 });
@@ -62,11 +64,11 @@ describe('one report', () => {
         nonsense: 1,
         gateway: { port: 'many', bind: 'everywhere' },
         agents: {
-          defaults: { model: 'nobody/x', timeoutSeconds: 'long' },
+          defaults: { model: 'unknown/x', timeoutSeconds: 'long' },
           agents: [
             { id: 'a', modle: 'x' },
-            { model: 'nobody/y' },
-            { id: 'a', fallbacks: ['openai/gpt-5', 'nobody/z'] },
+            { model: 'unknown/y' },
+            { id: 'a', fallbacks: ['openai/gpt-5', 'unknown/z'] },
             'b',
           ],
         },

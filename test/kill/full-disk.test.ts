@@ -26,7 +26,7 @@ const send = (client: GatewayClient, idempotencyKey: string) =>
   });
 
 test.skipIf(!hasPrlimit())(
-  `the program on a full disk refuses messages, loses none, and goes on when there is room (seed ${SEED})`,
+  `the program on a full disk refuses messages, loses none, and continues when there is space (seed ${SEED})`,
   { timeout: 180_000 },
   async () => {
     const conversations = new Conversations(SEED, randomOf(SEED));

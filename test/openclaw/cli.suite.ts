@@ -21,20 +21,20 @@ const call = async (method: string, params: object = {}) =>
 const secondAgo = () => Date.now() - 1_000;
 
 describe('openclaw, asked how the gateway is', () => {
-  it('health and gateway health say that it is well', async () => {
+  it('health and gateway health report a healthy gateway', async () => {
     expect(await good('gateway', 'health')).toMatch(/OK/);
     expect(await good('health')).toMatch(/Agents: main \(default\)/);
     expect(await json('health')).toMatchObject({ ok: true, defaultAgentId: 'main' });
   });
 
-  it('status --deep reaches it with the token, and probes its health', async () => {
+  it('status --deep reaches the gateway with the token, and probes its health', async () => {
     const status = await good('status', '--deep');
     expect(status).toMatch(/Gateway\s+│ remote · ws:.*reachable.*auth token/);
     expect(status).toMatch(/Last heartbeat\s+│ none/);
     expect(status).not.toMatch(/unknown method/);
   });
 
-  it('gateway probe reaches it and may read', async () => {
+  it('gateway probe reaches the gateway with read access', async () => {
     const probed = await good('gateway', 'probe', '--json');
     expect(probed).toMatch(/"ok": true/);
     expect(await good('gateway', 'probe')).toMatch(
@@ -42,19 +42,19 @@ describe('openclaw, asked how the gateway is', () => {
     );
   });
 
-  it('logs prints what it wrote', async () => {
+  it('logs prints the log of the gateway', async () => {
     expect(await good('logs', '--limit', '50')).toMatch(/gateway: listening/);
     expect(await good('logs', '--limit', '50', '--json')).toMatch(/"type":"log"/);
   });
 
-  it('system presence names who is connected', async () => {
+  it('system presence lists the connected clients', async () => {
     const there = jsonIn(await good('system', 'presence', '--json'));
     expect(there).toEqual(
       expect.arrayContaining([expect.objectContaining({ host: 'cli', roles: ['operator'] })]),
     );
   });
 
-  it('system heartbeat last says that there was none', async () => {
+  it('system heartbeat last reports that there was none', async () => {
     expect((await good('system', 'heartbeat', 'last')).trim()).toBe('null');
   });
 
@@ -73,7 +73,7 @@ describe('openclaw agent', () => {
     expect(await good('agent', '--agent', 'main', '-m', 'what is 6 * 7?')).toMatch(/42/);
   });
 
-  it('--json has the run, its session, the reply and what it used', async () => {
+  it('--json prints the run, its session, the reply and the usage', async () => {
     const asked = secondAgo();
     const run = await json('agent', '--agent', 'main', '-m', 'what is 6 * 8?');
     expect(run).toMatchObject({
@@ -97,26 +97,26 @@ describe('openclaw agent', () => {
     expect(ts).toBeGreaterThan(asked);
   });
 
-  it('prints a long answer whole', async () => {
+  it('prints a long answer completely', async () => {
     const message = '[[words:3000]] [[pace:0]] at length';
     const said = await good('agent', '--session-key', 'agent:main:long', '-m', message);
     expect(said.trim().split(/\s+/)).toHaveLength(3_000);
   });
 
-  it('in a session of its own, which sessions.list then has', async () => {
+  it('uses a named session, which sessions.list then contains', async () => {
     await good('agent', '--session-key', 'agent:main:second', '-m', 'hello there');
     const { sessions } = await call('sessions.list', { includeLastMessage: true });
     const keys = sessions.map(({ key }: { key: string }) => key);
     expect(keys).toEqual(expect.arrayContaining(['agent:main:main', 'agent:main:second']));
   });
 
-  it('reports the failure of a run, and ends with it', async () => {
+  it('reports a failed run and exits with a failure code', async () => {
     const { code, out } = await user.run(['agent', '--agent', 'main', '-m', '[[fail:FORBIDDEN]]']);
     expect(out).not.toMatch(/unknown method/);
     expect(code === 0 ? out : 'ended with an error').toMatch(/error|fail|refus|forbidden/i);
   });
 
-  it('sent again after kill -9 goes on in the same session', async () => {
+  it('continues in the same session after kill -9 of the gateway', async () => {
     await good('agent', '--agent', 'main', '-m', 'remember the word heron');
     await troupe.restart();
     const { messages } = await call('chat.history', { sessionKey: 'agent:main:main', limit: 50 });
@@ -133,7 +133,7 @@ describe('openclaw, asked what there is', () => {
     expect(models).toEqual([expect.objectContaining({ key: 'offline/troupe-offline' })]);
   });
 
-  it('skills list, tasks list, devices list and nodes list answer with none', async () => {
+  it('skills list, tasks list, devices list and nodes list print empty lists', async () => {
     expect(await good('skills', 'list')).toMatch(/No skills found/);
     expect(await good('tasks', 'list')).toMatch(/Background tasks: 0/);
     expect(await good('devices', 'list')).toMatch(/No device pairing entries/);
@@ -152,7 +152,7 @@ describe('openclaw, asked what there is', () => {
     });
   });
 
-  it('gateway call of a method that is not here says so', async () => {
+  it('gateway call of an unknown method is refused', async () => {
     const { code, out } = await user.run(['gateway', 'call', 'tts.status']);
     expect(code).not.toBe(0);
     expect(out).toMatch(/unknown method: tts\.status/);
@@ -173,7 +173,7 @@ describe('openclaw sessions', () => {
 describe('openclaw cron', () => {
   const jobs = async (...args: string[]) => (await json('cron', 'list', ...args)).jobs;
 
-  it('add, edit, disable, enable, run, runs and rm', async () => {
+  it('adds, edits, disables, enables, runs and removes a job, and lists its runs', async () => {
     const added = await json(
       'cron',
       'add',
@@ -214,7 +214,7 @@ describe('openclaw cron', () => {
     expect(await jobs('--all')).toEqual([]);
   });
 
-  it('add takes a cron expression with its time zone, and a time', async () => {
+  it('adds jobs by a cron expression with its time zone, and by a time', async () => {
     const at = new Date(Date.now() + 86_400_000).toISOString();
     const nightly = await json(
       'cron',

@@ -133,7 +133,7 @@ describe('the reference client', () => {
     await start();
   }, timeout);
 
-  it('gets a run accepted and then its final answer on one request, and its events in order', {
+  it('receives the acceptance and the final answer of a run for one request, and its events in order', {
     timeout,
   }, async () => {
     const peer = new Peer({ url, token: TOKEN, caps: ['tool-events'] });
@@ -152,7 +152,7 @@ describe('the reference client', () => {
     expect(await peer.run('what is 6 * 7?', 'one')).toMatchObject({ runId: 'one', result });
   });
 
-  it('is refused without a credential by the code that stops its attempts', {
+  it('is refused without a credential, with the code that stops its retries', {
     timeout,
   }, async () => {
     const peer = new Peer({ url, token: 'wrong' });
@@ -161,7 +161,9 @@ describe('the reference client', () => {
     expect(peer.hellos).toEqual([]);
   });
 
-  it('is paired by a person, then comes with the token of its device', { timeout }, async () => {
+  it('is approved by an operator, and then connects with the token of its device', {
+    timeout,
+  }, async () => {
     const operator = new Peer({
       url,
       token: TOKEN,
@@ -197,7 +199,7 @@ describe('the reference client', () => {
     await eventually(() => expect(alone.errors).not.toEqual([]), timeout / 2);
   });
 
-  it('comes back by itself after kill -9, and the run of its key has gone on', {
+  it('reconnects by itself after kill -9, and the run of its key has continued', {
     timeout,
   }, async () => {
     const peer = new Peer({ url, token: TOKEN });
@@ -238,7 +240,7 @@ describe.skipIf(!server)(`the reference client, two gateways behind one address$
     await nats?.stop();
   });
 
-  it('gets the result of the same run by its key when one is killed in it', {
+  it('receives the result of the same run by its key when a gateway is killed during the run', {
     timeout,
   }, async () => {
     const watcher = new Peer({ url: gateways[1].url, token: TOKEN });

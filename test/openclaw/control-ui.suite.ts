@@ -146,7 +146,7 @@ describe.skipIf(chromiumPath === undefined)(
       await troupe?.stop();
     });
 
-    it('chats: an answer is shown while it is written, and whole at its end', async () => {
+    it('shows an answer while it is written, and completely at its end', async () => {
       await says('[[words:60]] [[pace:20]] slowly');
       await sees(/The actor reads/);
       await says('what is 6 * 7?');
@@ -158,7 +158,7 @@ describe.skipIf(chromiumPath === undefined)(
       expect(await sees(/answered: 42/)).toMatch(/The actor reads/);
     });
 
-    it('goes on by itself after kill -9 of the gateway', async () => {
+    it('continues by itself after kill -9 of the gateway', async () => {
       await troupe.restart();
       await eventually(async () => {
         await says('what is 8 * 8?');
@@ -175,14 +175,14 @@ describe.skipIf(chromiumPath === undefined)(
       ['logs', 'logs.tail', /gateway: listening|log/i],
       ['usage', 'sessions.usage', /tokens|usage/i],
       ['skills', 'skills.status', /skills/i],
-    ])('shows its page /%s with what troupe has, and no error', async (path, method, what) => {
+    ])('shows its page /%s with the data of troupe, and no error', async (path, method, what) => {
       await go(`/${path}`);
       await eventually(() => expect([...answered]).toContain(method), 60_000);
       const text = await sees(what);
       expect(text).not.toMatch(/unknown method|INVALID_REQUEST|something went wrong/i);
     });
 
-    it('asked in vain only for what is known to be not here, and threw nothing', () => {
+    it('calls only documented missing methods without success, and throws no error', () => {
       expect([...unknown].filter((method) => !ASKED_IN_VAIN.has(method))).toEqual([]);
       expect(pageErrors).toEqual([]);
     });

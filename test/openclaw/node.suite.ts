@@ -93,7 +93,7 @@ describe('openclaw node run', () => {
     node = who.start([...args, '--display-name', name]);
   };
 
-  it('is let in when openclaw devices approve says so, and not before', async () => {
+  it('connects after openclaw devices approve, and not before', async () => {
     start();
     const { requestId } = await asked('box', 'devices', 'list');
     expect(node.out).not.toMatch(/node host gateway connected/);
@@ -103,7 +103,7 @@ describe('openclaw node run', () => {
     expect(await good('devices', 'list')).toMatch(/Paired \(1\)[^]*box[^]*node/);
   });
 
-  it('does nothing before openclaw nodes approve has said what it may', async () => {
+  it('executes nothing before openclaw nodes approve has approved its commands', async () => {
     const { requestId } = await asked('box', 'nodes', 'pending');
     const { code } = await user.run([
       'nodes',
@@ -122,7 +122,7 @@ describe('openclaw node run', () => {
     expect(await good('nodes', 'pending')).toMatch(/No pending/);
   });
 
-  it('is described, asked where a program is, and runs one', async () => {
+  it('is described, finds a program, and runs one', async () => {
     expect(await good('nodes', 'describe', '--node', 'box')).toMatch(
       /paired · connected[^]*- system\.which/,
     );
@@ -133,13 +133,13 @@ describe('openclaw node run', () => {
     expect(jsonIn(out).payload).toMatchObject({ exitCode: 0, stdout: 'from the box\n' });
   });
 
-  it('is renamed for everybody', async () => {
+  it('is renamed for every client', async () => {
     await good('nodes', 'rename', '--node', 'box', '--name', 'the box');
     expect(await which('the box', 'ls')).toMatchObject({ bins: { ls: expect.any(String) } });
     await good('nodes', 'rename', '--node', 'the box', '--name', 'box');
   });
 
-  it('goes away, which is said, and comes back as the same node', async () => {
+  it('is reported as disconnected, and returns as the same node', async () => {
     end(node.child);
     const { nodeId } = await untilConnected('box', false);
     const { code, out } = await runOn(nodeId, ['true'], 'run-2');
@@ -150,14 +150,14 @@ describe('openclaw node run', () => {
     expect(await which('box', 'ls')).toMatchObject({ bins: { ls: expect.any(String) } });
   });
 
-  it('comes back by itself after kill -9 of the gateway, with all that was approved', async () => {
+  it('reconnects by itself after kill -9 of the gateway, with all its approvals', async () => {
     await troupe.restart();
     await untilConnected('box', true);
     expect(await which('box', 'ls')).toMatchObject({ bins: { ls: expect.any(String) } });
     expect(await good('nodes', 'pending')).toMatch(/No pending/);
   });
 
-  it('is turned away when its token was revoked and it was removed', async () => {
+  it('is refused after its token was revoked and it was removed', async () => {
     const { nodeId } = await nodeNamed('box');
     const rotated = await json('devices', 'rotate', '--device', nodeId, '--role', 'node');
     expect(rotated).toMatchObject({ deviceId: nodeId, role: 'node' });
@@ -170,7 +170,7 @@ describe('openclaw node run', () => {
     end(node.child);
   });
 
-  it('is not let in when openclaw devices reject says so', async () => {
+  it('is refused after openclaw devices reject', async () => {
     start(troupe.user('stranger'), 'stranger');
     const { requestId } = await asked('stranger', 'devices', 'list');
     await good('devices', 'reject', requestId);
@@ -183,7 +183,7 @@ describe('openclaw node run', () => {
 describe('troupe node run, used by openclaw', () => {
   let nodeId: string;
 
-  it('is let in and approved by the same commands, and found by its name', async () => {
+  it('is approved by the same commands, and found by its name', async () => {
     const url = `ws://127.0.0.1:${troupe.port}`;
     const args = ['node', 'run', '--url', url, '--token', troupe.token];
     troupe.troupe('shed', [...args, '--display-name', 'shed', '--allow', 'echo *']);
@@ -193,7 +193,7 @@ describe('troupe node run, used by openclaw', () => {
     expect(await which('shed', 'ls')).toEqual({ bins: { ls: expect.stringMatching(/\/ls$/) } });
   });
 
-  it('runs what its owner allowed without a question', async () => {
+  it('runs without approval a command that its owner allowed', async () => {
     const { out } = await runOn(nodeId, ['echo', 'from the shed'], 'shed-1');
     expect(jsonIn(out).payload).toMatchObject({ exitCode: 0, stdout: 'from the shed\n' });
   });
@@ -201,21 +201,24 @@ describe('troupe node run, used by openclaw', () => {
   it.each([
     ['allow-once', 'runs'],
     ['deny', 'does not run'],
-  ])('asks about another command; openclaw approvals resolve %s: it %s', async (decision) => {
-    const running = runOn(nodeId, ['id', '-u'], `shed-${decision}`);
-    const id = await eventually(async () => {
-      const { approvals } = await json('approvals', 'pending');
-      expect(approvals).toHaveLength(1);
-      expect(approvals[0].summary).toMatch(/id -u/);
-      return approvals[0].id as string;
-    }, withinMs);
-    expect(await good('approvals', 'resolve', id, decision)).toMatch(`resolved ${decision}`);
-    const { code, out } = await running;
-    if (decision === 'deny') {
-      expect(code).not.toBe(0);
-      expect(out).toMatch(/denied|refused|person|FORBIDDEN/i);
-    } else expect(jsonIn(out).payload).toMatchObject({ exitCode: 0 });
-    const again = await good('approvals', 'resolve', id, decision);
-    expect(again).toMatch(`already resolved (same decision: ${decision})`);
-  });
+  ])(
+    'requests an approval for another command; after openclaw approvals resolve %s it %s',
+    async (decision) => {
+      const running = runOn(nodeId, ['id', '-u'], `shed-${decision}`);
+      const id = await eventually(async () => {
+        const { approvals } = await json('approvals', 'pending');
+        expect(approvals).toHaveLength(1);
+        expect(approvals[0].summary).toMatch(/id -u/);
+        return approvals[0].id as string;
+      }, withinMs);
+      expect(await good('approvals', 'resolve', id, decision)).toMatch(`resolved ${decision}`);
+      const { code, out } = await running;
+      if (decision === 'deny') {
+        expect(code).not.toBe(0);
+        expect(out).toMatch(/denied|refused|person|FORBIDDEN/i);
+      } else expect(jsonIn(out).payload).toMatchObject({ exitCode: 0 });
+      const again = await good('approvals', 'resolve', id, decision);
+      expect(again).toMatch(`already resolved (same decision: ${decision})`);
+    },
+  );
 });

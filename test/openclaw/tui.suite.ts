@@ -18,7 +18,7 @@ afterAll(() => troupe.stop());
 const ESCAPE = '\u001b';
 const CTRL_C = '\u0003';
 
-/** The history that the gateway has of a session. */
+/** The history of a session at the gateway. */
 const historyOf = async (sessionKey: string): Promise<string> => {
   const params = JSON.stringify({ sessionKey, limit: 50 });
   const out = await user.good(['gateway', 'call', 'chat.history', '--params', params]);
@@ -48,19 +48,19 @@ describe('openclaw tui', () => {
     expect(await historyOf('agent:main:main')).toMatch(/The actor reads/);
   });
 
-  it('shows a tool that was used, and the answer made of it', async () => {
+  it('shows a tool call, and the answer that uses its result', async () => {
     await tui.says('what is 6 * 7?', /calculate/i);
     await tui.sees(/answered: 42/);
     expect(await tui.sees(/connected \| idle/)).toMatch(/connected \| idle/);
   });
 
-  it('/status says what troupe says of the session', async () => {
+  it('/status shows the status of the session in troupe', async () => {
     await tui.says('/status', /state idle/);
     await tui.sees(/connected \| idle/);
     expect(tui.text).not.toMatch(/unknown (method|command)|error/i);
   });
 
-  it('escape stops an answer that is long', async () => {
+  it('escape stops a long answer', async () => {
     await tui.says('[[words:2000]] [[pace:10]] for ever', /The actor reads/);
     tui.mark();
     tui.press(ESCAPE);
@@ -69,7 +69,7 @@ describe('openclaw tui', () => {
     expect(await tui.says('what is 5 * 5?', /answered: 25/)).toMatch(/answered: 25/);
   });
 
-  it('/model offers the models of the gateway and takes one', async () => {
+  it('/model lists the models of the gateway and selects one', async () => {
     await tui.says('/model', /→ offline\/troupe-offline/);
     tui.mark();
     tui.press('\r');
@@ -78,7 +78,7 @@ describe('openclaw tui', () => {
     );
   });
 
-  it('/session begins another session, and /sessions lists both', async () => {
+  it('/session starts another session, and /sessions lists both', async () => {
     await tui.says('/session kitchen', /session kitchen/);
     await tui.says('repeat kettle', /kettle[^]*connected \| idle/);
     tui.mark();
@@ -87,13 +87,13 @@ describe('openclaw tui', () => {
     expect(await historyOf('agent:main:kitchen')).toMatch(/kettle/);
   });
 
-  it('/new begins a conversation that knows nothing of the one before', async () => {
+  it('/new starts a conversation without the history of the previous one', async () => {
     await tui.says('/new', /new session: agent:main:tui-/);
     await tui.says('how many messages?', /You have sent 1 message so far/);
     expect(await tui.sees(/connected \| idle/)).toMatch(/connected \| idle/);
   });
 
-  it('comes back by itself after kill -9 of the gateway, and goes on', async () => {
+  it('reconnects by itself after kill -9 of the gateway, and continues', async () => {
     await tui.says('/session main', /session main \| \S*troupe-offline/);
     tui.mark();
     await troupe.restart();
@@ -101,7 +101,7 @@ describe('openclaw tui', () => {
     expect(await tui.says('what is 8 * 8?', /answered: 64/)).toMatch(/answered: 64/);
   });
 
-  it('shows after kill -9 in a run how the run ended', async () => {
+  it('shows the end of a run that kill -9 interrupted', async () => {
     // Half a minute of text, so that the kill interrupts it.
     await tui.says('[[words:600]] [[pace:20]] through a crash', /The actor reads/);
     tui.mark();

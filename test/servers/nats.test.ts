@@ -5,7 +5,7 @@ import { describeOnNats } from './describe-on-nats.ts';
 import { startNats } from './nats.ts';
 
 describeOnNats('a nats-server for tests', ({ path, version }) => {
-  it('has its messages again after kill -9', async () => {
+  it('keeps its messages after kill -9', async () => {
     const first = await startNats({ path });
     expect(first.version).toBe(version);
     const before = await connect({ servers: first.url });
@@ -23,7 +23,7 @@ describeOnNats('a nats-server for tests', ({ path, version }) => {
     await again.stop();
   });
 
-  it('takes more configuration, and says what is wrong with it', async () => {
+  it('accepts additional configuration, and reports its faults', async () => {
     const server = await startNats({ path, config: 'max_payload: 9000' });
     const nc = await connect({ servers: server.url });
     expect(nc.info?.max_payload).toBe(9000);

@@ -2,9 +2,9 @@
  * A port of 127.0.0.1 for a server that is not started yet, or never. While no server that the test
  * starts listens on it, a connection to it is refused.
  *
- * A port that was merely free a moment ago may be assigned to any socket of this machine. So each
- * reserved port is the local port of a connection that this process keeps open: Linux assigns it to
- * no other socket, and still lets a server listen on it that asks for this port.
+ * The system may assign a port that was free a moment ago to any socket. Therefore each reserved
+ * port is the local port of a connection that this process keeps open: Linux assigns it to no other
+ * socket, and still permits a server to listen on it explicitly.
  */
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server } from 'node:net';

@@ -1,5 +1,5 @@
 /**
- * A local HTTP server that plays a model provider: each request uses the next plan of a script, or
+ * A local HTTP server in place of a model provider: each request uses the next plan of a script, or
  * the default plan. It sends real HTTP and server-sent events on 127.0.0.1, so that tests use the
  * real SDKs. The protocols are in anthropic-server.ts, google-server.ts and openai-server.ts.
  */

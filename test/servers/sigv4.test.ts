@@ -31,7 +31,7 @@ const queryExample: SignedRequest = {
   headers: { host },
 };
 
-describe('the signatures that the S3 server of the tests asks for', () => {
+describe('the signatures that the S3 server of the tests requires', () => {
   it.each([
     ['in the header', headerExample],
     ['in the query', queryExample],
@@ -40,7 +40,7 @@ describe('the signatures that the S3 server of the tests asks for', () => {
     expect(signatureOf(request, scope, SECRET)).toBe(scope.signature);
   });
 
-  it('are others for another method, path, header or key', () => {
+  it('differ for another method, path, header or key', () => {
     const scope = scopeOf(headerExample)!;
     const others = [
       { ...headerExample, method: 'PUT' },

@@ -55,9 +55,9 @@ const going = (): SubagentRow => {
 };
 
 const tell = (event: object) => {
-  const told = { runId: 'r1', sessionKey: MAIN, at: 1, stream: 'subagent', id: 's', ...event };
+  const runEvent = { runId: 'r1', sessionKey: MAIN, at: 1, stream: 'subagent', id: 's', ...event };
   const about = { childRunId: 'run of s', childSessionKey: CHILD };
-  system.bus.publish(runEventsTopic('default', MAIN), { ...told, ...about });
+  system.bus.publish(runEventsTopic('default', MAIN), { ...runEvent, ...about });
 };
 
 test('a subagent is a card that is updated and links to its conversation', async () => {
@@ -83,7 +83,7 @@ test('a subagent is a card that is updated and links to its conversation', async
   const row: SessionRow = {
     sessionKey: CHILD,
     sessionId: 'of the child',
-    agentId: 'nobody-configured',
+    agentId: 'not-configured',
     status: 'idle',
     updatedAt: 1,
     createdAt: 1,

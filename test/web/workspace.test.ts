@@ -223,7 +223,7 @@ describe('the keyboard', () => {
         return { name: name.trim(), shown };
       });
       seen.add(focus.name);
-      if (!focus.shown) throw new Error(`nobody sees that "${focus.name}" has the focus`);
+      if (!focus.shown) throw new Error(`no outline shows that "${focus.name}" has the focus`);
     }
     for (const name of ['Conversations', 'Keyboard shortcuts', 'Search conversations', 'Send'])
       expect([...seen]).toContain(name);
@@ -246,7 +246,7 @@ describe('the keyboard', () => {
   });
 });
 
-describe('the looks', () => {
+describe('the styles', () => {
   test.each(['light', 'dark'] as const)(
     'are legible when the user selects %s, whatever the system setting',
     async (theme) => {

@@ -1,4 +1,4 @@
-/** What a model is shown of a transcript. */
+/** The part of a transcript that a model receives. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { conversationFrom } from '../../../agent/context/conversation.ts';
@@ -163,7 +163,7 @@ describe('a conversation for a model', () => {
   });
 });
 
-/** Turns with calls, all answered; sizes that pass every bound. */
+/** Turns whose calls all have results, in sizes that exceed every bound. */
 const anyMessages = fc
   .array(
     fc.record({
@@ -217,7 +217,7 @@ describe('pruning', () => {
   });
 });
 
-/** A surrogate without its other half. */
+/** A lone surrogate. */
 const hasHalf = (text: string): boolean => {
   try {
     encodeURIComponent(text);

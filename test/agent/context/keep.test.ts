@@ -1,4 +1,4 @@
-/** What stays when a conversation is compacted, and the words of its summary. */
+/** The part of a conversation that a compaction keeps, and the text of its summary. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { ShownEntry } from '../../../agent/context/conversation.ts';

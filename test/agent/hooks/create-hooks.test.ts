@@ -1,4 +1,4 @@
-/** Calling hooks: order, what each sees, time limits, failures that are open and closed. */
+/** Calling hooks: their order, their input, their time limits, and failing open or closed. */
 import { describe, expect, it } from 'vitest';
 import { defined } from '../../../protocols/defined.ts';
 import {
@@ -47,15 +47,15 @@ class HandClock implements Clock {
 
 const watched = (modules: readonly HookModule[]) => {
   const clock = new HandClock();
-  const told: HookFailure[] = [];
+  const reported: HookFailure[] = [];
   let failures = 0;
   const hooks = createHooks({
     modules,
     clock,
     onFailure: () => failures++,
-    report: (failure) => told.push(failure),
+    report: (failure) => reported.push(failure),
   });
-  return { hooks, clock, told, failures: () => failures };
+  return { hooks, clock, reported, failures: () => failures };
 };
 
 describe('hooks', () => {
@@ -145,25 +145,25 @@ describe('hooks', () => {
   });
 });
 
-describe('a hook that fails', () => {
+describe('a failing hook', () => {
   const broken = () => {
     throw new Error('broken');
   };
 
-  it('that fails open is skipped and reported', async () => {
-    const { hooks, told, failures } = watched([
+  it('is skipped and reported when it fails open', async () => {
+    const { hooks, reported, failures } = watched([
       module('a', { message_received: broken }),
       module('b', { message_received: ({ text }) => ({ text: `${text}!` }) }),
     ]);
     const event = { text: 'x', channel: 'webchat', images: [] };
     expect(await hooks.run('message_received', event, about)).toEqual({ text: 'x!' });
     expect(failures()).toBe(1);
-    expect(told).toEqual([
+    expect(reported).toEqual([
       { module: 'a', hook: 'message_received', about, why: 'broken', unreported: 0 },
     ]);
   });
 
-  it('that fails closed refuses the operation and is named in the error', async () => {
+  it('refuses the operation when it fails closed, and the error names it', async () => {
     const { hooks } = watched([module('guard', { before_tool_call: broken })]);
     await expect(hooks.run('before_tool_call', CALL, about)).rejects.toMatchObject({
       code: 'FORBIDDEN',
@@ -173,10 +173,10 @@ describe('a hook that fails', () => {
 
   it.each([
     ['a misspelled key', { blocked: 'no' }],
-    ['a reason that is none', { block: true }],
+    ['a reason that is no text', { block: true }],
     ['a text', 'no'],
     ['a list', []],
-  ])('includes one with an invalid result: %s', async (_, result) => {
+  ])('is one that returns an invalid result: %s', async (_, result) => {
     const { hooks } = watched([module('a', { before_tool_call: () => result as never })]);
     await expect(hooks.run('before_tool_call', CALL, about)).rejects.toMatchObject({
       code: 'FORBIDDEN',
@@ -184,7 +184,7 @@ describe('a hook that fails', () => {
     });
   });
 
-  it.each([undefined, null])('does not include one without a result: %s', async (result) => {
+  it.each([undefined, null])('is not one that returns no result: %s', async (result) => {
     const { hooks, failures } = watched([
       module('a', { before_tool_call: async () => result as never }),
     ]);
@@ -199,7 +199,7 @@ describe('a hook that fails', () => {
   });
 
   it('is counted each time, but reported only once per interval', async () => {
-    const { hooks, clock, told, failures } = watched([
+    const { hooks, clock, reported, failures } = watched([
       module('a', { message_sent: broken, session_start: broken }),
     ]);
     for (let n = 0; n < 5; n++) await hooks.run('message_sent', { text: '' }, about);
@@ -207,7 +207,7 @@ describe('a hook that fails', () => {
     clock.pass(REPORT_MS);
     await hooks.run('message_sent', { text: '' }, about);
     expect(failures()).toBe(7);
-    expect(told.map(({ hook, unreported }) => [hook, unreported])).toEqual([
+    expect(reported.map(({ hook, unreported }) => [hook, unreported])).toEqual([
       ['message_sent', 0],
       ['session_start', 0],
       ['message_sent', 4],
@@ -219,7 +219,7 @@ describe('a hook that exceeds its time limit', () => {
   it('is aborted by its signal and ignored afterwards', async () => {
     let signal: AbortSignal | undefined;
     let fail: (error: Error) => void = () => {};
-    const { hooks, clock, told } = watched([
+    const { hooks, clock, reported } = watched([
       module('a', {
         message_received: (_, who) => {
           signal = who.signal;
@@ -232,14 +232,14 @@ describe('a hook that exceeds its time limit', () => {
     clock.pass(HOOKS.message_received.timeoutMs);
     expect(await running).toBeUndefined();
     expect(signal?.aborted).toBe(true);
-    expect(told[0]?.why).toBe('it took longer than 5000 ms');
+    expect(reported[0]?.why).toBe('it took longer than 5000 ms');
     fail(new Error('no subscriber listens'));
   });
 
   it('is suspended after repeated timeouts, and tried again later', async () => {
     let calls = 0;
     let hangs = true;
-    const { hooks, clock, told } = watched([
+    const { hooks, clock, reported } = watched([
       module('a', {
         before_tool_call: () => {
           calls++;
@@ -259,7 +259,7 @@ describe('a hook that exceeds its time limit', () => {
     hangs = false;
     clock.pass(SET_ASIDE_MS);
     expect(await hooks.run('before_tool_call', CALL, about)).toEqual({ args: { command: 'pwd' } });
-    expect(told.length).toBeGreaterThan(0);
+    expect(reported.length).toBeGreaterThan(0);
   });
 
   it('is suspended immediately when it is late again after a suspension', async () => {

@@ -1,4 +1,4 @@
-/** Loading hooks from a folder: what counts, and what is said of a file that does not. */
+/** Loading hooks from a folder: which files are loaded, and the report about the others. */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -72,21 +72,17 @@ describe('a folder of hooks', () => {
   it.each([
     ['does not read', 'export default {\n  name: ,', 'line 2: Unexpected ","'],
     ['throws when it runs', "throw new Error('no database')", 'no database'],
-    ['imports what is not there', "import './gone.js';", 'line 1: Could not resolve "./gone.js"'],
+    ['imports a missing file', "import './gone.js';", 'line 1: Could not resolve "./gone.js"'],
     ['has no default export', 'export const hooks = {};', 'no default export'],
     ['has no name', 'export default { hooks: {} };', 'its name has to be small letters'],
     ['has a name with a space', "export default { name: 'a b', hooks: {} };", 'its name has to be'],
     ['has no hooks', "export default { name: 'a' };", 'it has no hooks'],
     [
-      'has a priority that is none',
+      'has a priority that is no number',
       "export default { name: 'a', priority: 'x', hooks: {} };",
       'a number',
     ],
-    [
-      'names a hook that is not there',
-      named('a', 'agent_ends: () => {}'),
-      'there is no hook agent_ends',
-    ],
+    ['names an unknown hook', named('a', 'agent_ends: () => {}'), 'there is no hook agent_ends'],
     [
       'has a hook that is no function',
       named('a', 'agent_end: 5'),

@@ -30,7 +30,7 @@ const refusal = (act: () => unknown): TroupeError => {
     if (error instanceof TroupeError) return error;
     throw error;
   }
-  throw new Error('was not refused');
+  throw new Error('the call was not refused');
 };
 
 describe('the default model', () => {

@@ -1,4 +1,4 @@
-/** Chat Completions as servers that call themselves compatible really speak it. */
+/** Chat Completions as servers that claim compatibility actually implement it. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { defined } from '../../../protocols/defined.ts';
 import type { ModelRequest } from '../../../agent/models/model.ts';
@@ -217,7 +217,7 @@ describe('an answer without an end', () => {
   it.each<[string, unknown]>([
     ['words', { content: 'x'.repeat(600_000) }],
     ['arguments', call({ index: 0, id: 'a' }, 'f', 'x'.repeat(600_000))],
-  ])('is given up when its %s are too many', async (_, delta) => {
+  ])('is abandoned when it has too many %s', async (_, delta) => {
     play([delta, delta], 'stop');
     expect((await ask()).error?.message).toContain('an answer of more than 1048576 characters');
   });

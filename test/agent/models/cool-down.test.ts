@@ -42,17 +42,17 @@ describe('a cool-down', () => {
       [place],
       [otherModel, otherKey],
     ],
-    ['silence: that model', failure('DEADLINE_EXCEEDED'), minute / 2, [place], [otherModel]],
-    ['nonsense: that model', failure('INTERNAL'), minute / 2, [place], [otherModel]],
+    ['a timeout: that model', failure('DEADLINE_EXCEEDED'), minute / 2, [place], [otherModel]],
+    ['an invalid answer: that model', failure('INTERNAL'), minute / 2, [place], [otherModel]],
     [
-      'a refused key: every model behind it',
+      'a refused key: every model of that key',
       failure('UNAUTHORIZED'),
       hour,
       [place, otherModel],
       [otherKey],
     ],
     [
-      'an unpaid bill: every model behind the key',
+      'an unpaid bill: every model of that key',
       failure('FORBIDDEN', { status: 402 }),
       hour,
       [place, otherModel],
@@ -66,7 +66,7 @@ describe('a cool-down', () => {
       [otherModel],
     ],
     [
-      'an address where nobody is: all that is there',
+      'an unreachable address: every model at that address',
       failure('UNAVAILABLE', { reason: 'not_reached' }),
       minute / 2,
       [place, otherModel, otherKey],
@@ -127,7 +127,7 @@ describe('a cool-down', () => {
       call.failed(failure('RATE_LIMIT_EXCEEDED'));
     }
     expect(cools()).toBeLessThanOrEqual(minute);
-    // nor does an answer to a call that began before them say that it is over
+    // An answer to a call that began before the failures does not end the cool-down.
     table.begin(place).failed(failure('RATE_LIMIT_EXCEEDED'));
     together[0]?.succeeded();
     expect(cools()).toBeGreaterThan(0);
@@ -136,7 +136,7 @@ describe('a cool-down', () => {
   it('keeps its table bounded, whatever models are requested', () => {
     const { fail, cools } = rig();
     for (let n = 0; n < 12_000; n++) fail(failure('UNAVAILABLE'), { ...place, model: `m${n}` });
-    expect(cools({ ...place, model: 'm0' })).toBe(0); // the oldest made room
+    expect(cools({ ...place, model: 'm0' })).toBe(0); // the oldest entry was removed
     expect(cools({ ...place, model: 'm11999' })).toBeGreaterThan(0);
   });
 });
@@ -170,7 +170,7 @@ describe('for any sequence of calls', () => {
     }),
   );
 
-  it('no pause exceeds a day, a success ends it, and time always does', () => {
+  it('each pause lasts at most a day, and a success ends it earlier', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
         let now = 0;

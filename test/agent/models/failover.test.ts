@@ -43,7 +43,7 @@ const settings = (): ModelSettings => ({
   },
 });
 
-type Told = {
+type Outcome = {
   text: string;
   restarts: number;
   switches: string[];
@@ -55,31 +55,31 @@ const run = async (
   catalog = createModelCatalog(settings(), { clock }),
   names: readonly string[] = ['first/claude-sonnet-5-5', 'second/qwen'],
   more: Partial<ModelRequest> = {},
-): Promise<Told> => {
-  const told: Told = { text: '', restarts: 0, switches: [] };
+): Promise<Outcome> => {
+  const outcome: Outcome = { text: '', restarts: 0, switches: [] };
   const { model: _, ...asked } = request(more);
-  const hear = (event: FailoverEvent) => {
-    if (event.kind === 'text') told.text += event.delta;
-    else if (event.kind === 'done') told.done = event;
+  const record = (event: FailoverEvent) => {
+    if (event.kind === 'text') outcome.text += event.delta;
+    else if (event.kind === 'done') outcome.done = event;
     else if (event.kind === 'restart') {
-      told.restarts++;
-      told.text = '';
+      outcome.restarts++;
+      outcome.text = '';
     }
   };
   const onSwitch = (from: string, to: string, why: { code: string }) =>
-    told.switches.push(`${from} > ${to}: ${why.code}`);
+    outcome.switches.push(`${from} > ${to}: ${why.code}`);
   try {
     for await (const event of streamWithFailover(catalog, names, asked, {
       ...options(),
       onSwitch,
     })) {
-      hear(event);
+      record(event);
     }
   } catch (error) {
     if (!(error instanceof TroupeError)) throw error;
-    told.error = error;
+    outcome.error = error;
   }
-  return told;
+  return outcome;
 };
 
 const keysSeen = () =>
@@ -87,11 +87,11 @@ const keysSeen = () =>
 
 describe('failover', () => {
   it('uses only the first model when it answers, and reports the cost', async () => {
-    const told = await run();
-    expect(told).toMatchObject({ text: 'ok', restarts: 0, switches: [] });
-    expect(told.done?.model).toBe('first/claude-sonnet-5-5');
+    const outcome = await run();
+    expect(outcome).toMatchObject({ text: 'ok', restarts: 0, switches: [] });
+    expect(outcome.done?.model).toBe('first/claude-sonnet-5-5');
     // 11 tokens in at $1,000 a million, 7 out at $2,000
-    expect(told.done?.costUsd).toBeCloseTo(0.011 + 0.014, 10);
+    expect(outcome.done?.costUsd).toBeCloseTo(0.011 + 0.014, 10);
     expect(second.requests).toHaveLength(0);
   });
 
@@ -99,15 +99,15 @@ describe('failover', () => {
     const catalog = createModelCatalog(settings(), { clock });
     const limited: Plan = { kind: 'refuse', status: 429, headers: { 'retry-after': '20' } };
     first.script(limited, limited);
-    const told = await run(catalog);
+    const outcome = await run(catalog);
     expect(keysSeen()).toEqual(['key-of-the-first', 'key-of-the-spare']);
-    expect(told.done?.model).toBe('second/qwen');
-    expect(told.done).not.toHaveProperty('costUsd'); // nobody said what it costs
-    expect(told.switches).toEqual([
+    expect(outcome.done?.model).toBe('second/qwen');
+    expect(outcome.done).not.toHaveProperty('costUsd'); // its price is unknown
+    expect(outcome.switches).toEqual([
       'first/claude-sonnet-5-5 > first/claude-sonnet-5-5: RATE_LIMIT_EXCEEDED',
       'first/claude-sonnet-5-5 > second/qwen: RATE_LIMIT_EXCEEDED',
     ]);
-    expect(told.restarts).toBe(0); // nothing had been told
+    expect(outcome.restarts).toBe(0); // no text had been published
     expect((await run(catalog)).done?.model).toBe('second/qwen');
     expect(first.requests).toHaveLength(2);
     clock.advance(20_000);
@@ -121,21 +121,21 @@ describe('failover', () => {
     { kind: 'malformed', deltas: ['half an '], form: 'json' },
   ])('begins again after an answer that broke off ($kind)', async (plan) => {
     first.script(plan);
-    const told = await run();
-    expect(told.restarts).toBe(1);
-    expect(told.text).toBe('ok');
-    expect(told.done).toMatchObject({ text: 'ok', model: 'first/claude-sonnet-5-5' });
+    const outcome = await run();
+    expect(outcome.restarts).toBe(1);
+    expect(outcome.text).toBe('ok');
+    expect(outcome.done).toMatchObject({ text: 'ok', model: 'first/claude-sonnet-5-5' });
     expect(keysSeen()).toEqual(['key-of-the-first', 'key-of-the-spare']);
   });
 
   it('does not fail over on context overflow', async () => {
     first.script({ kind: 'refuse', status: 400, message: 'prompt is too long: 9 > 8' });
-    const told = await run();
-    expect(told.error).toMatchObject({
+    const outcome = await run();
+    expect(outcome.error).toMatchObject({
       code: 'INVALID_ARGUMENT',
       details: { reason: 'context_length' },
     });
-    expect(told.switches).toEqual([]);
+    expect(outcome.switches).toEqual([]);
     first.script({ kind: 'refuse', status: 413, type: 'request_too_large' });
     expect((await run()).error?.code).toBe('PAYLOAD_TOO_LARGE');
     expect(second.requests).toHaveLength(0);
@@ -162,14 +162,14 @@ describe('failover', () => {
       type: 'not_found_error',
       message: 'no such model',
     });
-    const told = await run();
-    expect(told.done?.model).toBe('second/qwen');
+    const outcome = await run();
+    expect(outcome.done?.model).toBe('second/qwen');
     expect(keysSeen()).toEqual(['key-of-the-first']);
-    // nothing cools: the refusal was about this request
+    // no model cools down, because the refusal concerned this request only
     expect((await run()).done?.model).toBe('first/claude-sonnet-5-5');
   });
 
-  it('names every attempt when all fail, with the code of a retriable one', async () => {
+  it('fails with every attempt in its message and the code of a retriable one', async () => {
     first.script({ kind: 'refuse', status: 401 }, { kind: 'refuse', status: 402 });
     second.script({
       kind: 'refuse',
@@ -206,13 +206,13 @@ describe('failover', () => {
       code: 'RATE_LIMIT_EXCEEDED',
       retryAfterMs: 10_000,
     });
-    const told = await run(catalog);
-    expect(told.done?.model).toBe('first/claude-sonnet-5-5');
+    const outcome = await run(catalog);
+    expect(outcome.done?.model).toBe('first/claude-sonnet-5-5');
     expect(keysSeen().at(-1)).toBe('key-of-the-spare');
     expect(second.requests).toHaveLength(1);
   });
 
-  it('keeps the wait of a cooling candidate when the ready one has failed', async () => {
+  it('reports the wait time of a cooling candidate when the ready one has failed', async () => {
     const catalog = createModelCatalog(settings(), { clock });
     const names = ['second/qwen', 'first/claude-sonnet-5-5'];
     first.script(
@@ -232,9 +232,9 @@ describe('failover', () => {
 
   it('skips every key of an unreachable address', async () => {
     await first.close();
-    const told = await run();
-    expect(told.done?.model).toBe('second/qwen');
-    expect(told.switches).toEqual(['first/claude-sonnet-5-5 > second/qwen: UNAVAILABLE']);
+    const outcome = await run();
+    expect(outcome.done?.model).toBe('second/qwen');
+    expect(outcome.switches).toEqual(['first/claude-sonnet-5-5 > second/qwen: UNAVAILABLE']);
   });
 
   it('refuses an unknown name immediately', async () => {

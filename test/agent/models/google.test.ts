@@ -1,4 +1,7 @@
-/** What is Google's own: signatures, foreign calls, blocked prompts, its errors, its addresses. */
+/**
+ * What is specific to Google: signatures, calls of other models, blocked prompts, errors,
+ * addresses.
+ */
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { createGoogleProvider } from '../../../agent/models/google.ts';
 import type { ModelRequest } from '../../../agent/models/model.ts';
@@ -75,7 +78,7 @@ describe('the adapter of Gemini', () => {
     expect((await ask({ messages })).error).toBeUndefined();
     const [, said, heard] = sentBody().contents as unknown as { parts: unknown[] }[];
     expect(said?.parts[0]).toMatchObject({ thoughtSignature: 'skip_thought_signature_validator' });
-    expect(JSON.stringify(heard)).not.toContain('"id"'); // their ids were never Google's
+    expect(JSON.stringify(heard)).not.toContain('"id"'); // Google has not created these ids
     expect((await ask({ messages, model: 'gemini-2.5-flash' })).error).toBeUndefined();
     expect(JSON.stringify(sentBody())).not.toContain('thoughtSignature');
   });
@@ -108,7 +111,7 @@ describe('the adapter of Gemini', () => {
     server.script({ kind: 'answer', reasoning: ['hm'], deltas: ['a'], cachedTokens: 4 });
     expect((await ask()).done[0]?.usage).toEqual({
       inputTokens: 11,
-      outputTokens: 7, // 5 said and 2 thought
+      outputTokens: 7, // 5 of text and 2 of thoughts
       cachedInputTokens: 4,
     });
   });

@@ -98,7 +98,7 @@ it.each<ServedApi>([
   'openai-responses',
   'openai-completions',
   'google-generative-ai',
-])('tells a model that takes no images that there were some (%s)', async (api) => {
+])('replaces images by a note for a model that accepts no images (%s)', async (api) => {
   const text = JSON.stringify(await sent(api, messages, false));
   expect(text).not.toContain(png.data);
   expect(text.match(/There was an image here \(image\/png/g)).toHaveLength(3);

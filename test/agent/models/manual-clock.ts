@@ -4,7 +4,7 @@ import type { Clock } from '../../../runtime/clock/clock.ts';
 export class ManualClock implements Clock {
   #now = Date.UTC(2026, 2, 3, 12);
   #timers = new Set<{ due: number; call: () => void }>();
-  /** how many timers were ever set */
+  /** the number of timers that were set since the start */
   armed = 0;
 
   wallMs(): number {
@@ -38,7 +38,7 @@ export class ManualClock implements Clock {
 export const until = async (condition: () => boolean, what: string): Promise<void> => {
   const deadline = Date.now() + 5_000;
   while (!condition()) {
-    if (Date.now() > deadline) throw new Error(`Never came: ${what}`);
+    if (Date.now() > deadline) throw new Error(`timeout while waiting for ${what}`);
     await new Promise((resolve) => setImmediate(resolve));
   }
 };

@@ -1,4 +1,4 @@
-/** What the offline model does among agents: its steps, its orders, its summaries. */
+/** The offline model in conversations of agents: steps, orders and summaries. */
 import { describe, expect, it } from 'vitest';
 import type { ModelMessage, ModelRequest, ToolSpec } from '../../../agent/models/model.ts';
 import { replyTo } from '../../../agent/models/offline/reply.ts';
@@ -102,7 +102,7 @@ describe('the offline model in a conversation of agents', () => {
   });
 });
 
-describe('the offline model that passes work on', () => {
+describe('the offline model that delegates work', () => {
   it.each([
     ['Ask coder to review this', 'coder', 'review this'],
     ['please ask the agent coder: review this', 'coder', 'review this'],
@@ -124,7 +124,7 @@ describe('the offline model that passes work on', () => {
     expect(callsOf(text)).toEqual([{ name: 'sessions_spawn', args }]);
   });
 
-  it('passes several orders on at once, each with its lines, calls and directives', () => {
+  it('delegates several orders at once, each with its lines, calls and directives', () => {
     const text = 'ask a: call clock {} [[turns:2]]\nand more\nDelegate to b: [[words:9]]';
     expect(callsOf(text)).toEqual([
       {
@@ -158,7 +158,7 @@ describe('the offline model that passes work on', () => {
     expect(textOf(text)).toMatch(/^I read 2 words: "How many\?"/);
   });
 
-  /** After a round of calls that were answered so. */
+  /** The answer after a round of calls with these results. */
   const after = (text: string, ...results: readonly (readonly [string, object])[]) => {
     const messages: ModelMessage[] = [
       { role: 'user', text },

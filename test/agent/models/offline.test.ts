@@ -15,7 +15,8 @@ const clockSpec: ToolSpec = {
 const tools = [calculateSpec, clockSpec];
 
 /**
- * The answer to the last of several things said, with the offline model's own answers in between.
+ * The answer to the last of these messages, with the offline model's answers to the others in
+ * between.
  */
 const answerTo = (...said: string[]): string => {
   const messages: ModelMessage[] = [];

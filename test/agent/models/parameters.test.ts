@@ -1,4 +1,6 @@
-/** What the adapters send: everything the provider needs, and nothing that a provider refuses. */
+/**
+ * The requests of the adapters: everything that the provider needs, and nothing that it refuses.
+ */
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { createAnthropicProvider } from '../../../agent/models/anthropic.ts';
 import { anthropicThinking } from '../../../agent/models/thinking.ts';

@@ -1,7 +1,6 @@
 /**
- * What every model provider must do, as model.ts promises it. Run on each implementation with its
- * real SDK against a local server that speaks its protocol, and on the offline model by its
- * directives.
+ * The contract of model.ts for every model provider. It runs on each implementation with its real
+ * SDK against a local server that speaks its protocol, and on the offline model by its directives.
  */
 import { inspect } from 'node:util';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
@@ -21,7 +20,7 @@ export const secretKey = 'sk-test-very-secret-0123456789';
 export type Rig = {
   readonly provider: ModelProvider;
   readonly clock: ManualClock;
-  /** Makes the provider do `plan` on the next call, and says what to ask. */
+  /** Makes the provider do `plan` on the next call, and returns the request that triggers it. */
   prepare(plan: Plan): ModelRequest;
   /** requests that the provider's server saw; absent for a provider without a server */
   readonly requests?: readonly SeenRequest[];
@@ -64,7 +63,7 @@ export type Heard = {
   error?: TroupeError;
 };
 
-/** Reads a stream to its end, whichever that is. */
+/** Reads a stream until it is done or fails. */
 export const hearAll = async (
   stream: AsyncIterable<ModelEvent>,
   onEvent: (event: ModelEvent, heard: Heard) => void = () => {},
@@ -172,7 +171,7 @@ const goodEnds = (rig: () => Rig, call: Call): void => {
 };
 
 const badEnds = (rig: () => Rig, call: Call): void => {
-  /** What is heard of a call that fails so. */
+  /** The events and the error of a call that fails in this way. */
   const failure = (code: ErrorCode) => ({
     done: [],
     error: { code, details: { provider: rig().provider.id } },
@@ -251,7 +250,7 @@ const badEnds = (rig: () => Rig, call: Call): void => {
   });
 };
 
-/** The server saw the client go. */
+/** The server saw that the client closed the connection. */
 const closed = async ({ requests }: Rig): Promise<boolean> => {
   if (requests) await until(() => requests.at(-1)?.aborted === true, 'the connection’s end');
   return true;

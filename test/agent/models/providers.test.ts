@@ -84,7 +84,7 @@ const connect = async (remote: Remote): Promise<RemoteRig> => {
   };
 };
 
-/** A plan in the words that the offline model understands. */
+/** A plan as directives of the offline model. */
 const directivesFor = (plan: Plan): string => {
   switch (plan.kind) {
     case 'answer': {
@@ -308,8 +308,8 @@ for (const remote of remotes) {
         await until(() => events === 1 && rig.clock.pending === 1, 'the one event');
         for (let ping = 0; ping < 5; ping++) {
           const { armed } = rig.clock;
-          await until(() => rig.clock.armed > armed, 'the idle limit to begin anew');
-          rig.clock.advance(600); // twice this would be too long
+          await until(() => rig.clock.armed > armed, 'the reset of the idle limit');
+          rig.clock.advance(600); // twice this time exceeds the limit
         }
         abort.abort();
         expect((await running).error?.code).toBe('CANCELLED');
@@ -318,7 +318,7 @@ for (const remote of remotes) {
     it('finishes at the end event although the server keeps the connection open', () =>
       withRig(async (rig) => {
         const asked = rig.prepare({ kind: 'answer', deltas: ['a'], hold: true });
-        // the idle limit is out of reach: only the short wait after the end event can pass
+        // the idle limit cannot pass; only the short wait after the end event can
         const running = hearAll(rig.provider.stream(asked, options({ idleTimeoutMs: 1e12 })));
         let ended = false;
         void running.then(() => (ended = true));
@@ -333,7 +333,7 @@ for (const remote of remotes) {
       withRig(async (rig) => {
         const calls = 6;
         for (let turn = 0; turn < calls; turn++) await call(rig, { kind: 'answer', deltas: ['a'] });
-        // the client may open a second one while it puts the first back
+        // the client may open a second connection while it returns the first one to its pool
         const ports = new Set(rig.server.requests.map((seen) => seen.clientPort));
         expect(ports.size).toBeLessThanOrEqual(2);
         expect(rig.server.requests.some((seen) => seen.aborted)).toBe(false);

@@ -12,7 +12,7 @@ const answer =
   'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nkeep-alive: timeout=600\r\n' +
   `connection: keep-alive\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
 
-/** Answers one request per connection, and hangs up when a second one comes on it. */
+/** Answers one request per connection, and closes the connection when a second one arrives. */
 const startForgetful = async () => {
   const served = new WeakSet<Socket>();
   const sockets = new Set<Socket>();

@@ -1,6 +1,6 @@
 /**
- * Each provider's real SDK against each shape that streams really have: what is heard must be the
- * same whichever protocol it came by.
+ * Each provider's real SDK against each shape of real streams: the events must be the same for
+ * every protocol.
  */
 import { afterEach, describe, expect, it } from 'vitest';
 import { createModelCatalog } from '../../../agent/models/catalog.ts';
@@ -24,7 +24,7 @@ const models: Readonly<Record<ServedApi, string>> = {
 let server: ScriptedServer | undefined;
 afterEach(() => server?.close());
 
-const hear = async (api: ServedApi, shape: Shape): Promise<Heard> => {
+const collect = async (api: ServedApi, shape: Shape): Promise<Heard> => {
   server = await startModelServer({ api, shape });
   const { baseUrl } = server;
   const catalog = createModelCatalog({ providers: { p: { api, baseUrl } } }, { clock });
@@ -37,7 +37,7 @@ const text = 'The actor reads mail.';
 const calls = (shape: 'several tool calls' | 'tool call split over events' | 'slow bytes') =>
   (shapes[shape].calls as readonly PlannedCall[]).map(({ name, args }) => ({ name, args }));
 
-/** What must be heard; an `error` ends it after the text that had come. */
+/** The expected events; an `error` follows the text that arrived before it. */
 const expected: Readonly<Record<Shape, Record<string, unknown>>> = {
   text: { text, stop: 'end', calls: [] },
   thinking: { text, stop: 'end', calls: [], reasoning: 'so then' },
@@ -88,7 +88,7 @@ it.each(Object.keys(models) as ServedApi[])(
 
 describe.each(Object.keys(models) as ServedApi[])('%s', (api) => {
   it.each(Object.keys(shapes) as Shape[])('reads %s like every other provider', async (shape) => {
-    const heard = await hear(api, shape);
+    const heard = await collect(api, shape);
     const [done] = heard.done;
     expect({
       text: heard.text,
@@ -100,7 +100,7 @@ describe.each(Object.keys(models) as ServedApi[])('%s', (api) => {
         : { retryAfterMs: heard.error.retryAfterMs }),
       ...(heard.reasoning === '' ? {} : { reasoning: heard.reasoning }),
     }).toEqual(expected[shape]);
-    expect(server?.requests).toHaveLength(1); // the SDK tried once, as the port demands
+    expect(server?.requests).toHaveLength(1); // the SDK made one attempt, as the port requires
     const ids = done?.calls.map(({ id }) => id) ?? [];
     expect(new Set(ids).size).toBe(ids.length);
   });

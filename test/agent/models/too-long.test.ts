@@ -1,4 +1,4 @@
-/** The words by which providers and servers of open models say that a request is too long. */
+/** The errors with which providers and servers of open models report that a request is too long. */
 import { expect, it } from 'vitest';
 import { failureOf, ReportedError } from '../../../agent/models/failure.ts';
 

@@ -1,4 +1,4 @@
-/** Patterns of commands: what runs without a question, and above all what does not. */
+/** Patterns of commands: which commands run without an approval, and which ones need one. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
@@ -341,7 +341,7 @@ describe('the pattern that "always" adds', () => {
   );
 });
 
-/** Characters that shells make something of, more often than others. */
+/** Characters that shells interpret, more often than others. */
 const char = fc.oneof(
   { weight: 3, arbitrary: fc.constantFrom(...' \t\n;&|<>()$`\\"\'*?[]#~=%!{}-./'.split('')) },
   { weight: 2, arbitrary: fc.constantFrom(...'abls01'.split('')) },

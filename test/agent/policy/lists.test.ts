@@ -1,4 +1,4 @@
-/** Lists of tools against a small model of them, and the tools against the table of the config. */
+/** Lists of tools against a small model of them. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type Listed, refusalOf } from '../../../agent/policy/lists.ts';

@@ -1,4 +1,4 @@
-/** Plans of calls: who decides first, and that no doubt is resolved in favour of running. */
+/** Plans of calls: the order of decisions, and that a call does not run in case of doubt. */
 import { Type } from '@sinclair/typebox';
 import { describe, expect, it } from 'vitest';
 import { createHooks } from '../../../agent/hooks/create-hooks.ts';

@@ -1,6 +1,6 @@
 /**
- * The reader of command lines against real shells: whatever line it reads, sh and bash run no
- * program that it has not named, with no words that it has not given.
+ * The parser of command lines against real shells: sh and bash run only the programs and words that
+ * it has returned.
  */
 import { spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -33,7 +33,7 @@ const fragments = [
   'a b c x 1 = X=b ! - , é / *'.split(' '),
   ['\n', '\\\n', '\t', ' ', ' ', ' ', '  ', '`'],
 ].flat();
-/** Programs and words with what shells make something of between them. */
+/** Programs and words, with characters between them that shells interpret. */
 const line = fc
   .array(fc.constantFrom('a ', 'b ', 'c ', ' a', ...fragments), { minLength: 1, maxLength: 12 })
   .map((parts) => parts.join(''));
@@ -44,7 +44,7 @@ const hexOf = (words: readonly string[]) =>
 /** What the shell ran, one entry per program. */
 const ranBy = (shell: string, text: string): readonly string[] => {
   rmSync(log, { force: true });
-  // `wait`, since what is in the background writes its line as well
+  // `wait`, because background commands write lines, too
   spawnSync(shell, ['-c', `${text}\nwait`], {
     cwd: join(folder, 'empty'),
     env: { PATH: programs, HOME: '/home-of-nobody' },

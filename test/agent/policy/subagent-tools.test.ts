@@ -1,4 +1,4 @@
-/** Which tools a subagent gets: against the lists themselves, whatever they are. */
+/** The tools of a subagent, for arbitrary lists. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type Listed, names } from '../../../agent/policy/lists.ts';
@@ -25,7 +25,7 @@ const lists = fc.record({
   deny: fc.array(fc.oneof(entry, fc.constant('*'))),
 });
 
-/** As a session with these lists has it. */
+/** The policy of a session with these lists. */
 const has = (allow: readonly string[], deny: readonly string[], tool: Listed): boolean =>
   !deny.some((one) => names(one, tool)) &&
   (allow.length === 0 || allow.some((one) => names(one, tool)));

@@ -1,7 +1,7 @@
 /**
- * Who may do what with the sessions of other agents: generated configurations against the table of
- * docs/agent-talk.md. The table itself decides here: its rows in its order, its marks in its
- * columns; this file knows only what each row means. So code and docs cannot drift apart.
+ * Access to the sessions of other agents: generated configurations against the table of
+ * docs/agent-talk.md. The test reads rows, order and marks from that table and contains only the
+ * meaning of each row. A difference between code and docs fails the test.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,13 +20,13 @@ import { NO_TALK } from '../../servers/talk-rules.ts';
 
 type World = { readonly rules: TalkRules; readonly who: Talker; readonly what: Talked };
 
-/** What a row says of a case: `no`, `yes`, or nothing. */
+/** The decision of a row about a case: `no`, `yes`, or none. */
 type Meaning = {
   readonly row: RegExp;
   readonly says: (world: World) => 'no' | 'yes' | undefined;
   /** the key that a refusal names; none for rows that only allow */
   readonly place?: (world: World) => string;
-  /** the same case with only this row against it, from one that nothing is against */
+  /** changes an allowed case so that only this row refuses it */
   readonly closed?: (open: World) => World;
 };
 
@@ -87,7 +87,7 @@ const MEANINGS: readonly Meaning[] = [
           !rules.allow.some(({ from, to }) => has([from], who.agentId) && has([to], what.agentId)),
       ),
     place: () => 'tools.agentToAgent.allow',
-    // The other direction alone is not this one.
+    // An entry for the other direction alone is not enough.
     closed: (open) => changed(open, { allow: [{ from: open.what.agentId, to: open.who.agentId }] }),
   },
   {
@@ -147,7 +147,7 @@ function table(): readonly Row[] {
 }
 const ROWS = table();
 
-/** What the table says: the row that refuses, or undefined. */
+/** The row of the table that refuses, or undefined. */
 function byTheTable(world: World, access: Access): Row | undefined {
   for (const row of ROWS) {
     const says = row.marks[access] ? row.says(world) : undefined;
@@ -157,7 +157,7 @@ function byTheTable(world: World, access: Access): Row | undefined {
   return undefined;
 }
 
-/** How much of a history may be read, where it may be. */
+/** How much of a history may be read, if it may be read. */
 const levelByTheTable = (world: World): HistoryLevel =>
   isNear(world) || world.who.agentId === world.what.agentId ? 'full' : levelOf(world);
 
@@ -245,7 +245,7 @@ describe('the policy', () => {
     const rare = [...refusals, ...ACCESSES.map((access) => `${access}: full`), 'history: summary']
       .map((what) => [what, seen.get(what) ?? 0] as const)
       .filter(([, times]) => times < 20);
-    expect(rare, 'cases that the generator hardly makes').toEqual([]);
+    expect(rare, 'cases that the generator rarely creates').toEqual([]);
   });
 
   const open: World = {

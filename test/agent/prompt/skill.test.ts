@@ -1,4 +1,4 @@
-/** Skills: what a SKILL.md says of itself. */
+/** Parsing of SKILL.md files. */
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -44,22 +44,18 @@ describe('a SKILL.md', () => {
     ['has no name', '---\ndescription: x\n---\n', /name: is missing/],
     ['has no description', '---\nname: x\n---\n', /description: is missing/],
     ['has a name of another kind', '---\nname: [a]\ndescription: x\n---\n', /name: is missing/],
-    [
-      'has a name that no list can show',
-      '---\nname: "a/b"\ndescription: x\n---\n',
-      /name: at most/,
-    ],
+    ['has a name with a slash', '---\nname: "a/b"\ndescription: x\n---\n', /name: at most/],
     ['is no YAML', '---\nname: "x\ndescription: [\n---\n', /SKILL\.md: ./],
     ['is a list', '---\n- a\n---\n', /name: is missing/],
     ['has a bomb of aliases', `---\n${base}a: &a [x]\nb: [*a, *a]\n---\n`, /alias/i],
     ['is too long', `---\n${base}x: ${'y'.repeat(17_000)}\n---\n`, /longer than 16384/],
     ['names no variables', `---\n${base}env: ["A B"]\n---\n`, /env: is no list/],
     [
-      'needs a program that is not there',
+      'needs a program that is not installed',
       `---\n${base}requires: {bins: [ffmpeg]}\n---\n`,
       /ffmpeg/,
     ],
-    ['needs a variable that nobody set', `---\n${base}env: KEY\n---\n`, /set skills\.env\.KEY/],
+    ['needs a variable that is not set', `---\n${base}env: KEY\n---\n`, /set skills\.env\.KEY/],
   ];
   it.each(wrong)('that %s is reported with its path', (_, text, why) => {
     const found = read(text);
@@ -67,7 +63,7 @@ describe('a SKILL.md', () => {
     expect(found).toHaveProperty('problem', expect.stringMatching(/^skills\/w\/SKILL\.md: /));
   });
 
-  it('marked as always usable needs no requirements', () => {
+  it('that is marked as always usable does not have to meet its requirements', () => {
     expect(skill(`${base}always: true\nrequires: {bins: [ffmpeg]}`)).toHaveProperty('skill');
   });
 

@@ -108,7 +108,7 @@ describe('the death of troupe', () => {
 });
 
 describe('the choice of a boundary', () => {
-  it('refuses when none works, with what to do, and tries again the next time', async () => {
+  it('fails when no boundary works, with an error that says what to do, and is tried again at the next call', async () => {
     let tries = 0;
     const sandbox = createSandbox({}, async () => {
       tries++;
@@ -122,15 +122,15 @@ describe('the choice of a boundary', () => {
     expect(tries).toBe(2);
   });
 
-  it.skipIf(noBubblewrap !== undefined)('uses bubblewrap where it works', async () => {
+  it.skipIf(noBubblewrap !== undefined)('is bubblewrap where it works', async () => {
     expect(await findSandbox()).toMatchObject({ boundary: { kind: 'bubblewrap' } });
   });
 
-  it('names a missing image, or an engine that does not answer', async () => {
+  it('reports a missing image or an engine that does not respond', async () => {
     expect(await probeDocker('troupe-test/no-such-image')).toMatch(/Docker/);
   });
 
-  it('explains to a user what bubblewrap lacks', () => {
+  it('reports what bubblewrap lacks', () => {
     expect(remedyFor('bwrap: No permissions to create new namespace')).toContain('docs/sandbox.md');
     expect(remedyFor('bwrap: Unknown option --disable-userns')).toContain('0.8');
     expect(remedyFor('bwrap: execvp prlimit: No such file')).toContain('util-linux');
@@ -149,7 +149,7 @@ describe('the arguments of Docker', () => {
       limits: { timeoutMs: 10_000, memoryBytesMax: 64e6, processesMax: 9, fileBytesMax: 5 },
     });
     const line = dockerArguments(command, container);
-    const told = line.join(' ');
+    const options = line.join(' ');
     for (const part of [
       '--network none',
       '--read-only --cap-drop ALL --security-opt no-new-privileges',
@@ -160,7 +160,7 @@ describe('the arguments of Docker', () => {
       '--workdir /workspace/sub',
       '--entrypoint timeout debian:12-slim -s KILL 15 /bin/sh -c true',
     ]) {
-      expect(told).toContain(part);
+      expect(options).toContain(part);
     }
     expect(line).toContain('type=bind,"source=/data/a ""b"", c",target=/workspace,readonly');
     expect(line.filter((part) => part.includes('/data'))).toHaveLength(1);

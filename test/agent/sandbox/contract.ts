@@ -1,4 +1,4 @@
-/** The contract of `boundary.ts`, for every boundary that keeps a command apart. */
+/** The contract of `boundary.ts`, for every boundary that isolates commands. */
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -103,7 +103,7 @@ function inside(boundary: Boundary, workspaceNow: () => string): void {
   });
 }
 
-/** What a descriptor may be: nothing that has a name on the host. */
+/** What a descriptor may refer to: nothing that has a name on the host. */
 const NAMELESS = /^(pipe:|socket:|anon_inode:|\/dev\/null$|\/proc\/\d+\/fd$)/;
 
 function escapes(
@@ -211,7 +211,7 @@ function bounds(boundary: Boundary): void {
     const ran = await runIn(boundary, 'f() { f | f & }; f; sleep 20', {
       limits: { processesMax: 64, timeoutMs: 2_000 },
     });
-    // the kernel refuses to fork, or all of it is ended
+    // the kernel refuses to fork, or ends all of the command
     expect(ran.ended === 'processes' || /fork|resource/i.test(ran.error)).toBe(true);
   });
 
@@ -244,12 +244,12 @@ function bounds(boundary: Boundary): void {
 }
 
 function endings(boundary: Boundary, workspaceNow: () => string): void {
-  /** Writes the time into a file for as long as it lives, out of its parents' reach. */
+  /** A process detached from its parents that writes the time into a file until it ends. */
   const survivor = (file: string) =>
     `setsid sh -c '(while :; do date +%N > ${file}; sleep 0.02; done) & ' ` +
     `</dev/null >/dev/null 2>&1 & while [ ! -s ${file} ]; do sleep 0.01; done; `;
 
-  /** Nothing is written after the end: a writer that lived would come within its 20 ms. */
+  /** Nothing is written after the end; a surviving writer would write within 20 ms. */
   const staysAsItIs = async (file: string) => {
     rmSync(file);
     await new Promise((resolve) => setTimeout(resolve, 200));

@@ -101,7 +101,7 @@ describe.skipIf(chromiumPath === undefined)('a page in the browser', { timeout: 
     const chromiums = () => processesUnder(process.pid, 1_000).length;
     const before = chromiums();
     await run({ action: 'open', url: site.url }, 'a');
-    // the last session lets go of the browser as a new one asks for one
+    // the session that used the browser last releases it when a new session needs one
     const [, opened] = await Promise.all([
       run({ action: 'close' }, 'a'),
       run({ action: 'open', url: site.url }, 'b'),

@@ -1,15 +1,15 @@
-/** What a tool is given in tests: nothing behind it, unless the test says so. */
+/** The context of a tool in tests: no actors and no rows, unless the test adds them. */
 import { createModelCatalog } from '../../../agent/models/catalog.ts';
 import { NO_SECRETS } from '../../../agent/tools/secret-mask.ts';
 import type { ToolContext, ToolSystem } from '../../../agent/tools/tool.ts';
 import { systemClock } from '../../../runtime/index.ts';
 import { NO_TALK } from '../../servers/talk-rules.ts';
 
-const nobody: ToolSystem = {
-  ask: () => Promise.reject(new Error('nobody is asked here')),
-  index: () => Promise.reject(new Error('there are no rows here')),
+const noSystem: ToolSystem = {
+  ask: () => Promise.reject(new Error('this test has no actors')),
+  index: () => Promise.reject(new Error('this test has no rows')),
   transcript: () => {
-    throw new Error('there is no transcript here');
+    throw new Error('this test has no transcript');
   },
 };
 
@@ -23,9 +23,9 @@ export const toolContext = (changes: Partial<ToolContext> = {}): ToolContext => 
   runId: 'run-1',
   callId: 'call-1',
   confinement: { sandboxed: false, workspaceAccess: 'rw' },
-  workspace: () => Promise.reject(new Error('there is no workspace here')),
+  workspace: () => Promise.reject(new Error('this test has no workspace')),
   update: () => {},
-  system: nobody,
+  system: noSystem,
   installed: [],
   models: createModelCatalog({ providers: {} }, { clock: systemClock }),
   talk: NO_TALK,

@@ -66,14 +66,14 @@ describe.each(here)('exec %s', (_, over) => {
   });
 
   it('keeps the end of a flood, counts the rest, and limits updates for watchers', async () => {
-    let told = 0;
-    const update = (delta: string) => (told += delta.length);
+    let published = 0;
+    const update = (delta: string) => (published += delta.length);
     const command = 'yes | head -c 300000000; echo the end';
     const { text } = await exec({ command }, { ...over, update });
     expect(text).toMatch(/^\[the first 29\d{7} of 300000008 bytes are left out\]\n/);
     expect(text.endsWith('the end\n[exit code 0]')).toBe(true);
     expect(Buffer.byteLength(text)).toBeLessThan(64 * 1024);
-    expect(told).toBeLessThan(1_000_000);
+    expect(published).toBeLessThan(1_000_000);
   });
 
   it('publishes the output while it arrives', async () => {
@@ -107,7 +107,7 @@ describe.each(here)('exec %s', (_, over) => {
     const inRun = { ...over, signal: abort.signal };
     const { text } = await exec({ command: 'read line; echo got $line', background: true }, inRun);
     const slow = await exec({ command: 'echo said; sleep 30', yieldMs: 1_500 }, inRun);
-    // the end of the run that started them is not theirs
+    // the end of the run that started them does not end them
     abort.abort();
     expect(slow.text).toMatch(/^said\n\[It still runs and went to the background as p-/);
     const listed = await processes({ action: 'list' }, over);

@@ -12,7 +12,7 @@ import type { ToolContext, ToolResult } from '../../../agent/tools/tool.ts';
 import { toolContext } from './tool-context.ts';
 
 export type Bench = {
-  /** a folder beside the workspace: what must not be reached */
+  /** a folder beside the workspace that no tool may reach */
   outside: string;
   workspace: string;
   /** Calls a tool as a session would, through the registry. */
@@ -25,7 +25,7 @@ export const SANDBOXED: Pick<ToolContext, 'confinement'> = {
   confinement: { sandboxed: true, workspaceAccess: 'rw' },
 };
 
-/** A fresh one for each test of the file. */
+/** A new fixture for each test of the file. */
 export function hostToolsBench(): Bench {
   const toolsWith = (options: Partial<ExecOptions> = {}) =>
     createToolRegistry(

@@ -1,4 +1,4 @@
-/** `nodes` and `canvas` against real device actors; only the node's socket is played. */
+/** `nodes` and `canvas` against real device actors; only the node's socket is simulated. */
 import { createHash, generateKeyPairSync } from 'node:crypto';
 import { expect, it, onTestFinished } from 'vitest';
 import { createNodeTools } from '../../../agent/tools/nodes/nodes.ts';
@@ -52,7 +52,7 @@ const contextOn = (system: System, idempotencyKey: string) =>
     },
   });
 
-/** A node that is let in, connected, and answers by `payload`. */
+/** An approved and connected node that answers with `payload`. */
 async function nodeOn(system: System, payload: (command: DeviceDeliver) => Payload) {
   const { publicKey } = generateKeyPairSync('ed25519');
   const raw = publicKey.export({ type: 'spki', format: 'der' }).subarray(-32);

@@ -1,7 +1,7 @@
 /**
- * A session that answers by a script of the test, on a real embedded system: what tools ask of
- * their session is seen as the session sees it, and what they make of its answers as the model
- * does.
+ * A session that answers by a script of the test, on a real embedded system. The test sees the
+ * requests of tools as the session receives them, and the results of tools as the model receives
+ * them.
  */
 import { onTestFinished } from 'vitest';
 import { assign, setup } from 'xstate';
@@ -29,18 +29,18 @@ type Heard = {
   readonly waiting: Reply['to'];
 };
 
-type Told = Delivered<Message & { readonly script?: Script; readonly row?: Row }>;
+type Incoming = Delivered<Message & { readonly script?: Script; readonly row?: Row }>;
 
-/** The answer of a script; none where it is for later. */
+/** The answer of a script; undefined if it follows later. */
 const saidTo = (to: Reply['to'], script: Script = 'later'): Reply =>
   script === 'later' ? { to, result: null } : { to, ...script };
 
 const scripted = setup({
-  types: { context: {} as Heard, events: {} as Told },
+  types: { context: {} as Heard, events: {} as Incoming },
   actions: {
     ...hostActions,
     learn: assign({ script: ({ context, event }) => event.script ?? context.script }),
-    hear: assign({
+    record: assign({
       asked: ({ context, event: { meta: _, ...event } }) => [...context.asked, event],
       waiting: ({ event }) => event.meta.reply,
     }),
@@ -85,14 +85,14 @@ const scripted = setup({
           {
             guard: 'isNow',
             actions: [
-              'hear',
+              'record',
               {
                 type: 'reply',
                 params: ({ context, event }) => saidTo(event.meta.reply, context.script),
               },
             ],
           },
-          { actions: 'hear' },
+          { actions: 'record' },
         ],
       },
     },
@@ -105,15 +105,15 @@ const principal = { sub: 'agents', roles: ['operator'] };
 export type Stage = {
   readonly system: System;
   readonly session: Address;
-  /** One call, as a model's answer makes it. */
+  /** One call, as in a model's answer. */
   call(tool: Tool, args: object, over?: Partial<ToolContext>): Promise<Outcome>;
   /** to the session, or to the actor of a subagent */
   script(script: Script, to?: Address): Promise<void>;
   answer(script: Script): Promise<void>;
   row(row: Row): Promise<void>;
-  /** asks that tools made so far, also those that had no answer in time */
+  /** the requests of tools until now, including those that timed out */
   asks(): number;
-  /** what the session, or the actor of a subagent, was asked so far */
+  /** the requests that the session, or the actor of a subagent, has received until now */
   asked(of?: Address): readonly Message[];
 };
 /** A result that is JSON. */
@@ -147,7 +147,7 @@ export async function stage(askMs = 15_000): Promise<Stage> {
   const session = address('default', 'session', 'agent:main:main');
   const tell = async (to: Address, event: Message) => {
     const answer = await system.ask(to, event, { principal, timeoutMs: 15_000 });
-    if (answer.kind !== 'answered') throw new Error(`it was not told: ${JSON.stringify(answer)}`);
+    if (answer.kind !== 'answered') throw new Error(`no answer: ${JSON.stringify(answer)}`);
   };
   let calls = 0;
   let asks = 0;
@@ -165,7 +165,7 @@ export async function stage(askMs = 15_000): Promise<Stage> {
           },
           index: () => Promise.resolve(system.index),
           transcript: () => {
-            throw new Error('these tools read no transcript');
+            throw new Error('this test has no transcript');
           },
         },
         ...over,

@@ -6,7 +6,7 @@ const LONGER = `${KEY}-and-more`;
 const PEM = `-----BEGIN PRIVATE KEY-----\nMIIBVAIBADANBgkqhkiG9w0BAQEFAASCAT4w\nshort==\n-----END PRIVATE KEY-----`;
 const mask = createSecretMask([KEY, LONGER, PEM, 'short', 'mật-khẩu-của-tôi']);
 
-/** What leaves a stream that gets the text cut at these places. */
+/** The output of a stream that receives the text cut at these positions. */
 const inPieces = (text: string, cuts: readonly number[]): string => {
   const stream = mask.textStream();
   const ends = [...cuts, text.length];
@@ -36,7 +36,7 @@ describe('a masked text', () => {
           const encoded = Buffer.from(before + KEY + after).toString(encoding);
           const masked = mask.text(`Basic ${encoded}.`);
           expect(masked).toContain('***');
-          // of the value's own characters a few at each edge stay, which others' bits are in, too
+          // A few characters at each edge remain, because they also encode bits of adjacent text.
           const others = Math.ceil(((before.length + after.length) * 4) / 3);
           expect(masked.length).toBeLessThan('Basic ***.'.length + others + 8);
         }
@@ -89,7 +89,7 @@ describe('a masked stream', () => {
     const stream = createSecretMask(values).byteStream();
     const piece = Buffer.from('value-1, value-, alue-7-xxx: a line of an ordinary program\n');
     let bytes = 0;
-    // 3 MB: seconds before the deadline of the test, where it had taken many minutes
+    // 3 MB: takes seconds now; the bug made it take minutes
     for (let n = 0; n < 50_000; n++) bytes += stream.add(piece).length;
     bytes += stream.end().length;
     expect(bytes).toBe(50_000 * piece.length);

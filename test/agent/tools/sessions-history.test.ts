@@ -1,4 +1,7 @@
-/** `sessions_history` over transcripts in a store: what is read, by whom, and in which bounds. */
+/**
+ * `sessions_history` over transcripts in a store: its content, its bounds, and the rights of
+ * callers.
+ */
 import { describe, expect, it } from 'vitest';
 import { sessionsHistoryTool } from '../../../agent/tools/sessions/sessions-history.ts';
 import type { ToolContext } from '../../../agent/tools/tool.ts';

@@ -1,4 +1,4 @@
-/** `sessions_list` over rows in a store: what is shown, to whom, and in which bounds. */
+/** `sessions_list` over rows in a store: its content, its bounds, and the rights of callers. */
 import { describe, expect, it } from 'vitest';
 import { sessionsListTool } from '../../../agent/tools/sessions/sessions-list.ts';
 import type { ToolContext } from '../../../agent/tools/tool.ts';
@@ -101,7 +101,7 @@ describe('sessions_list', () => {
     expect(await found({ filter: 'all', activeMinutes: 2 })).toHaveLength(7);
     expect(await found({ label: 'Al' })).toEqual(['agent:main:telegram:dm:alice']);
     expect(await found({ search: 'ALICE' })).toEqual(['agent:main:telegram:dm:alice']);
-    expect(await found({ search: 'nobody' })).toEqual([]);
+    expect(await found({ search: 'no-such-session' })).toEqual([]);
   });
 
   it('shows sessions of other agents, and their messages, only as far as policy allows', async () => {

@@ -1,6 +1,6 @@
 /**
- * The reading tools in a whole troupe: real sessions made by messages, calls made by a model, and
- * what it is given back.
+ * The tools that read sessions, in a whole installation: messages create real sessions, and a model
+ * calls the tools and receives their results.
  */
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createReadingTools } from '../../../agent/tools/sessions/session-reading-tools.ts';
@@ -32,7 +32,7 @@ const calling =
       toolContext({
         now: Date.now(),
         system: {
-          ask: () => Promise.reject(new Error('reading asks nobody')),
+          ask: () => Promise.reject(new Error('reading tools ask no actor')),
           index: async () => system.index,
           transcript: (of) => ({
             read: (options) => system.transcripts.read(of, options),

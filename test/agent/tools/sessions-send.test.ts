@@ -1,4 +1,4 @@
-/** `sessions_send`: what it asks of the session, and what it says came of it. */
+/** `sessions_send`: its requests to the session, and the outcomes that it reports. */
 import { describe, expect, it } from 'vitest';
 import { sessionsSendTool } from '../../../agent/tools/sessions/sessions-send.ts';
 import type { ConversationResult } from '../../../protocols/conversation.ts';
@@ -168,7 +168,7 @@ describe('sessions_send', () => {
     const open = await opened();
     const status = async (sessionKey: string) => (await send(open, { sessionKey })).said['status'];
     expect(await status(TARGET)).toBe('ok');
-    expect(await status('agent:nobody:main')).toBe('not_found');
+    expect(await status('agent:unknown:main')).toBe('not_found');
     expect(await status('agent:coder:elsewhere')).toBe('not_found');
     expect(await status('agent:coder:subagent:123')).toBe('not_found');
     expect(await status('agent:coder:telegram:group:9')).toBe('not_found');

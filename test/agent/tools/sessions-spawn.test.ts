@@ -1,4 +1,7 @@
-/** `sessions_spawn`: the terms that a wish becomes, and what it says came of it. */
+/**
+ * `sessions_spawn`: the limits that it derives from its arguments, and the outcomes that it
+ * reports.
+ */
 import { describe, expect, it } from 'vitest';
 import type { TalkRules } from '../../../agent/policy/talk.ts';
 import { sessionsSpawnTool } from '../../../agent/tools/sessions/sessions-spawn.ts';
@@ -117,7 +120,9 @@ describe('sessions_spawn', () => {
       reportBack: true,
       wait: true,
     });
-    expect(ends, 'what is told here is not told again').toEqual([open.asked().at(-1)?.['id']]);
+    expect(ends, 'an end in this result is not reported again').toEqual([
+      open.asked().at(-1)?.['id'],
+    ]);
     expect(said).toEqual({
       ...completed,
       cut: [

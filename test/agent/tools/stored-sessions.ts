@@ -1,6 +1,7 @@
 /**
- * Sessions that lie in a store, without a system: rows and transcripts as actors leave them, read
- * by the real index and the real transcripts. For sizes that messages would take too long to make.
+ * Sessions in a store, without a running system: rows and transcripts as actors write them, read by
+ * the real index and the real transcripts. For sizes that would take too long to create by
+ * messages.
  */
 import type { ToolContext } from '../../../agent/tools/tool.ts';
 import { address } from '../../../protocols/address.ts';
@@ -18,7 +19,7 @@ export const NOW = Date.parse('2026-03-01T12:00:00Z');
 const MINUTE = 60_000;
 const SHARDS = 4;
 
-/** A session that is idle, and was last active so many minutes ago. */
+/** An idle session that was last active this many minutes ago. */
 export const sessionRow = (
   sessionKey: string,
   minutesAgo: number,
@@ -44,7 +45,7 @@ export type StoredSessions = {
   sessions(...rows: readonly SessionRow[]): Promise<void>;
   /** appends to the transcript of a session */
   say(sessionKey: string, entries: readonly SessionEntry[]): Promise<void>;
-  /** entries of transcripts that were read so far */
+  /** the number of transcript entries that were read until now */
   entriesRead(): number;
 };
 
@@ -80,7 +81,7 @@ export function storedSessions(): StoredSessions {
       toolContext({
         now: NOW,
         system: {
-          ask: () => Promise.reject(new Error('reading asks nobody')),
+          ask: () => Promise.reject(new Error('reading tools ask no actor')),
           index: async () => index,
           transcript: (of) => ({
             async read(options) {

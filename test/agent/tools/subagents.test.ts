@@ -1,4 +1,4 @@
-/** `subagents`: a session sees, tells and ends its own. */
+/** `subagents`: a session lists, messages and ends its own subagents. */
 import { describe, expect, it } from 'vitest';
 import { subagentsTool } from '../../../agent/tools/sessions/subagents.ts';
 import {

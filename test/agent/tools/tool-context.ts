@@ -1,11 +1,11 @@
-/** What a tool is given, for tests that call one directly. */
+/** The context of a tool, for tests that call a tool directly. */
 import { createModelCatalog } from '../../../agent/models/catalog.ts';
 import { NO_SECRETS } from '../../../agent/tools/secret-mask.ts';
 import type { ToolContext } from '../../../agent/tools/tool.ts';
 import { systemClock } from '../../../runtime/index.ts';
 import { NO_TALK } from '../../servers/talk-rules.ts';
 
-/** A call on the host without a workspace or actors; tests lay over it what they need. */
+/** A call on the host without a workspace or actors; tests override what they need. */
 export const toolContext = (over: Partial<ToolContext> = {}): ToolContext => ({
   signal: new AbortController().signal,
   idempotencyKey: 'intent-1',

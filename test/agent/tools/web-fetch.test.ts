@@ -17,7 +17,7 @@ const fetchTool = (options: Partial<WebFetchOptions> = {}) => {
     tool.run({ url, ...more }, toolContext({ signal }));
 };
 
-const PARAGRAPH = 'The quick brown fox jumps over the lazy dog, and nobody minds. '.repeat(8);
+const PARAGRAPH = 'The quick brown fox jumps over the lazy dog, and then it rests. '.repeat(8);
 const ARTICLE = `<!doctype html><html><head><title>Foxes</title><style>p{color:red}</style></head>
 <body><nav><a href="/">Home</a></nav><article><h1>On foxes</h1><p>${PARAGRAPH}</p>
 <p>${PARAGRAPH}</p><ul><li>red</li><li>grey</li></ul><pre><code>let fox = 1;</code></pre></article>
@@ -92,14 +92,18 @@ describe('the text of a page', () => {
 
   it.each<[string, Page, RegExp]>([
     [
-      'no text is told so',
+      'a page that is no text is reported',
       answering('image/png', Buffer.from([0x89, 0])),
       /is no text: image\/png/,
     ],
-    ['a missing page is told so', answering('text/plain', 'gone', 404), /status 404/],
-    ['a page that is too large is left', answering('text/plain', 'x'.repeat(5_000)), /larger than/],
+    ['a missing page is reported', answering('text/plain', 'gone', 404), /status 404/],
     [
-      'a small bomb is left',
+      'a page that is too large is refused',
+      answering('text/plain', 'x'.repeat(5_000)),
+      /larger than/,
+    ],
+    [
+      'a page that decompresses to a huge size is refused',
       (_, response) => {
         response.writeHead(200, { 'content-type': 'text/plain', 'content-encoding': 'gzip' });
         response.end(gzipSync(Buffer.alloc(10_000_000)));
@@ -107,7 +111,7 @@ describe('the text of a page', () => {
       /larger than/,
     ],
     [
-      'a cut answer is told so',
+      'a truncated answer is reported',
       (_, response) => void response.socket?.destroy(),
       /cannot be reached/,
     ],

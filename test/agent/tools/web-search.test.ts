@@ -79,7 +79,7 @@ describe.each(Object.entries(shapes))('%s', (provider, { path, answer }) => {
     ['that is broken', answering('text/plain', '', 503), /status 503/],
     ['that answers no JSON', answering('text/html', '<html>'), /no JSON/],
     ['that answers too much', answering('application/json', 'x'.repeat(3_000_000)), /too much/],
-  ])('%s is told so, without its key', async (_, page, words) => {
+  ])('%s is reported without the key', async (_, page, words) => {
     const site = await openSite({ [path]: page });
     const result = await run(settings(site.url));
     expect(result).toMatchObject({ isError: true, text: expect.stringMatching(words) as string });

@@ -1,4 +1,4 @@
-/** A small web site on loopback: pages by path, and what was asked of it. */
+/** A small web site on loopback: pages by path, and the received requests. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
@@ -28,7 +28,7 @@ export const redirecting =
     response.end();
   };
 
-/** It is gone when the test is over. */
+/** It stops when the test ends. */
 export async function openSite(pages: Readonly<Record<string, Page>>): Promise<Site> {
   const asked: string[] = [];
   const server = createServer((request, response) => {

@@ -43,7 +43,7 @@ describe('a message that starts with a slash', () => {
     '/usr',
     '/summarize this',
     '/now',
-  ])('goes to the model when it is not a command: %s', (message) => {
+  ])('is sent to the model when it is not a command: %s', (message) => {
     expect(readCommand(message)).toEqual({ kind: 'text' });
   });
 

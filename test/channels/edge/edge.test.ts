@@ -121,7 +121,7 @@ describe('the order of the checks', () => {
       payload: { schema_version: '1.0', text: 1 },
     };
     const steps: readonly [ErrorCode, object, Partial<EdgeRequest>][] = [
-      ['INVALID_ARGUMENT', {}, { authorization: 'Bearer nobody' }],
+      ['INVALID_ARGUMENT', {}, { authorization: 'Bearer unknown' }],
       ['UNAUTHORIZED', { seq: 1 }, {}],
       ['FORBIDDEN', {}, { authorization: 'Bearer clerk' }],
       ['INVALID_ARGUMENT', { tenant_id: 'acme' }, {}],
@@ -141,7 +141,7 @@ describe('the order of the checks', () => {
 
   it('starts with the size', async () => {
     const huge = envelope({ payload: { schema_version: '1.0', text: 'x'.repeat(2 ** 20) } });
-    const error = errorOf(await send({ ...huge, seq: 0 }, { authorization: 'Bearer nobody' }));
+    const error = errorOf(await send({ ...huge, seq: 0 }, { authorization: 'Bearer unknown' }));
     expect(error.code).toBe('PAYLOAD_TOO_LARGE');
     expect(error.message).toContain('artifact_uri');
   });

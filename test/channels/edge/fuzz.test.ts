@@ -136,10 +136,10 @@ it('any input is answered by a task or an error of the taxonomy', {
 });
 
 it.each([
-  ['lists in one another', '['.repeat(400_000) + ']'.repeat(400_000)],
-  ['a number that no double holds', '1e999'],
-  ['a text that is one half of a sign', '"\\ud800"'],
-  ['a field that is a prototype', '{"__proto__":{"polluted":1}}'],
+  ['nested lists', '['.repeat(400_000) + ']'.repeat(400_000)],
+  ['a number outside the range of a double', '1e999'],
+  ['a text with a lone surrogate', '"\\ud800"'],
+  ['a field named like a prototype', '{"__proto__":{"polluted":1}}'],
   ['a thousand fields', `{${Array.from({ length: 1_000 }, (_, n) => `"f${n}":0`).join()}}`],
 ])('%s in a payload is refused or transported, and does no harm', async (_, json) => {
   const asked = { ...envelope(), payload: { schema_version: '1.0', text: 'a', more: '%' } };

@@ -179,7 +179,7 @@ export const openRealTasks = async (): Promise<RealTasks> => {
       mimeTypes: ['application/json'],
     }),
     open: (envelope) => Promise.resolve(envelope),
-    seal: () => Promise.reject(new Error('nothing here is sealed')),
+    seal: () => Promise.reject(new Error('this test seals nothing')),
     askAgent: () => Promise.reject(new TroupeError('UNAVAILABLE', 'no agents outside')),
     count: () => {},
   };

@@ -42,8 +42,8 @@ describe('a task of an action that requires a role', () => {
       payload: { schema_version: '1.0', text: 'x' },
     });
   const readers = {
-    'who has the role': { sub: 'eve', roles: ['clerk'] },
-    'who asked for it, without the role by now': { sub: 'clerk', roles: [] },
+    'a caller with the role': { sub: 'eve', roles: ['clerk'] },
+    'the caller that submitted the task and has lost the role since': { sub: 'clerk', roles: [] },
     'an operator': { sub: 'op', roles: ['operator'] },
   };
   const edgeOf = (caller: { sub: string; roles: readonly string[] }) =>

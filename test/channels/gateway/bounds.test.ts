@@ -26,7 +26,7 @@ describe('bounds', () => {
       expect((await openClient(gateway)).closed).toBeUndefined();
       await eventually(
         () => silent.filter(({ closed }) => closed).length === ended || undefined,
-        'one of them to be gone',
+        'one of the connections to close',
       );
       await openChallenged(gateway);
     }

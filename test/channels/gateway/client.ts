@@ -17,7 +17,7 @@ export const silentLog = { debug: silent, info: silent, warn: silent, error: sil
 
 const catalog = createModelCatalog({ providers: {} }, { clock: systemClock });
 
-/** Of the real catalog, and of `offline/echo`, which is in no process. */
+/** Models of the real catalog, and `offline/echo`, which no process offers. */
 export const MODELS: GatewayOptions['models'] = {
   resolve: (name) => (name === 'offline/echo' ? { name } : catalog.resolve(name)),
   thinkingLevels: (name) => catalog.thinkingLevels(name),
@@ -166,7 +166,7 @@ export const eventually = async <T>(find: () => T | undefined, what: string): Pr
   for (;;) {
     const found = find();
     if (found !== undefined) return found;
-    if (Date.now() > deadline) throw new Error(`waited 10 s in vain for ${what}`);
+    if (Date.now() > deadline) throw new Error(`waited 10 s without success for ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 2));
   }
 };

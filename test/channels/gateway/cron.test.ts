@@ -201,7 +201,7 @@ describe('cron.*', () => {
     expect((await ended(client, id)).payload).toMatchObject({ status: 'ok' });
     await eventually(
       () => client.events('cron').find(({ payload }) => payload.action === 'removed'),
-      'the job to go',
+      'the removal of the job',
     );
     expect(await refusal(client, 'cron.get', { id })).toMatchObject({ code: 'INVALID_REQUEST' });
   });
@@ -342,7 +342,7 @@ describe('tasks.* and send', () => {
           .events('task')
           .map(({ payload }) => payload)
           .find(({ task }) => task.status === 'completed'),
-      'the task to be told',
+      'the event of the task',
     );
     expect(done).toMatchObject({ action: 'upserted', task: { id: runId, runtime: 'cron' } });
     const { tasks } = await ask(client, 'tasks.list', { status: ['completed'], sortBy: 'endedAt' });

@@ -1,7 +1,7 @@
 /**
  * A System whose only actors are sessions that implement protocols/session.ts: serial runs,
  * followup queue, idempotency keys, rows, transcript and run events in the order of the real actor.
- * The test plays the model: it sends each text itself, or lets the session echo.
+ * The test acts as the model: it sends each text itself, or lets the session echo.
  *
  * Committed state is in `FakeCell`, so a second system on the same cell is a restart.
  */
@@ -30,7 +30,7 @@ import type {
 
 type Waiting = Omit<SessionReceive, 'type'>;
 
-/** What survives a restart. */
+/** The state that survives a restart. */
 export class FakeCell {
   readonly rows = new Map<string, Map<string, unknown>>();
   readonly transcripts = new Map<string, TranscriptEntry[]>();
@@ -66,7 +66,7 @@ export class FakeBus implements Bus {
   }
 
   request(): Promise<unknown> {
-    return Promise.reject(new Error('nobody requests over this bus'));
+    return Promise.reject(new Error('no request uses this bus'));
   }
 
   close(): Promise<void> {
@@ -115,7 +115,7 @@ export class FakeSessionSystem implements System {
   readonly actors: System['actors'] = {
     list: () => Promise.resolve([]),
     get: () => Promise.resolve(undefined),
-    turns: () => Promise.reject(new Error('no turns here')),
+    turns: () => Promise.reject(new Error('this system has no turns')),
   };
 
   readonly index: System['index'] = {
@@ -160,7 +160,7 @@ export class FakeSessionSystem implements System {
 
   tell: System['tell'] = async (...call) => {
     await this.ask(call[0], call[1], { ...call[2], timeoutMs: 1000 });
-    return { kind: 'accepted', id: 'told' };
+    return { kind: 'accepted', id: 'accepted' };
   };
   inspect: System['inspect'] = () => undefined;
   status: System['status'] = () => this.shards;

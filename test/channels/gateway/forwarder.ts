@@ -6,7 +6,7 @@ import type { Gateway } from '../../../channels/index.ts';
 export const ELSEWHERE_IP = '203.0.113.9';
 
 export type Forwarder = {
-  /** as the gateway's own, through the proxy */
+  /** the gateway's URL, through the proxy */
   readonly url: string;
   readonly port: number;
   close(): Promise<void>;

@@ -34,7 +34,7 @@ export const openChallenged = async (
   return client;
 };
 
-/** Sessions that the test plays or that echo, their gateway, and a client of it. */
+/** Sessions that the test answers for or that echo, their gateway, and a client of it. */
 export const openAll = async (options: { echo?: boolean } = {}) => {
   const system = new FakeSessionSystem(new FakeCell(), options);
   const gateway = await openGateway(system);

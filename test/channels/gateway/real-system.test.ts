@@ -1,6 +1,6 @@
 /**
- * The gateway on the real runtime and the real session actor. The guarantees that other files test
- * with played sessions hold here too.
+ * The gateway on the real runtime and the real session actor. Other files test the same guarantees
+ * with simulated sessions.
  */
 import { afterEach, describe, expect, test } from 'vitest';
 import type { System } from '../../../runtime/index.ts';

@@ -60,7 +60,7 @@ it('streams the turns of a session with its transitions, from its first message 
   await eventually(() => expect(turns().at(-1)?.state).toBe('idle'));
   const first = turns().length;
   expect(turns()[0]).toMatchObject({ input: 'session.receive', result: 'applied' });
-  // Its agent has admitted it now: a run takes two turns.
+  // The agent has admitted the run now: a run has two turns.
   await troupe.run('agent:main:main', 'echo again');
   await eventually(() => expect(turns()).toHaveLength(first + 2));
   const [received, answered] = turns().slice(-2);

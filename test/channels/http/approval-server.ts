@@ -45,7 +45,7 @@ export async function openApprovals(): Promise<ApprovalServer> {
       const answer = system.ask(to, event, { principal, timeoutMs: 30_000 });
       await eventually(() => {
         if (!system.index.get<ApprovalRow>(APPROVALS_INDEX, 'default', id))
-          throw new Error(`${id} is not asked yet`);
+          throw new Error(`${id} is not pending yet`);
       });
       return { answer };
     },

@@ -52,7 +52,7 @@ const specs = () => rows.flatMap(({ actions }) => actions);
 
 describe('the capabilities', () => {
   it.each(['/mcp/capabilities', '/acp/capabilities'])(
-    'of %s are what stands in the registry, no less and no more',
+    'of %s equal the entries of the registry',
     async (path) => {
       const { actions, agents, envelope_versions } = await get<Capabilities>(path);
       expect(envelope_versions).toEqual(['1.0']);

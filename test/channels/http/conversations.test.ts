@@ -33,7 +33,7 @@ describe('GET /v1/conversations', () => {
     await server.begin('b', 'ended', { requester: 'agent:second:other', turns: 0 });
     expect(await listed(server, `?session=${MAIN}`)).toEqual(['a']);
     expect(await listed(server, `?session=${SECOND}`)).toEqual(['b', 'a']);
-    expect(await listed(server, '?session=agent:nobody:main')).toEqual([]);
+    expect(await listed(server, '?session=agent:unknown:main')).toEqual([]);
     expect(await listed(server, '?tenant=acme')).toEqual([]);
     expect((await call(server, '?tenant=A+B')).status).toBe(400);
   });

@@ -72,7 +72,7 @@ describe('GET /v1/dead-letters', () => {
 });
 
 describe('one dead letter', () => {
-  it('is shown with its message, redriven once, and records by whom and why', async () => {
+  it('is shown with its message, redriven once, and records the operator and the reason', async () => {
     const server = await openDoor();
     await abandon(server.world, 'orders', 1);
     const [{ position }] = (await rows(server)) as [Row];
@@ -115,13 +115,13 @@ describe('one dead letter', () => {
       );
     const error = { code: 'INTERNAL', message: 'gone' };
     const event = { type: 'do' };
-    const lost = { domain: 'orders', reason: 'GONE', error, to: 't/nobody/k', event };
+    const lost = { domain: 'orders', reason: 'GONE', error, to: 't/unknown/k', event };
     await server.world.ask(puppet('a'), { type: 'do', abandons: [lost] });
     await server.world.letters(1);
     const [{ position }] = (await rows(server)) as [Row];
     expect(await call(server, `/orders/${position}/redrive`, { why: 'x' })).toMatchObject({
       status: 404,
-      body: { error: { message: expect.stringContaining("no actor type 'nobody'") } },
+      body: { error: { message: expect.stringContaining("no actor type 'unknown'") } },
     });
     expect(await rows(server)).toHaveLength(1);
   });

@@ -23,7 +23,7 @@ async function call(url: string, path: string, body?: unknown, secret = SECRET) 
   return { status: response.status, body: (await response.json()) as Record<string, unknown> };
 }
 
-/** Work of class `once` that started on a worker which then is lost. */
+/** Work of class `once` that started on a worker that was lost afterwards. */
 async function loseWork(): Promise<{ desk: Desk; job: Job; url: string }> {
   const desk = await openDesk(() => ({ class: 'once' }));
   const job = desk.job();
@@ -78,7 +78,7 @@ describe('/v1/decisions', () => {
     expect((await decide({ decision: 'done', why: 'x' }, `/${job.id}?tenant=T T`)).status).toBe(
       400,
     );
-    expect((await decide({ decision: 'done', why: 'x' }, '/nobody')).status).toBe(404);
+    expect((await decide({ decision: 'done', why: 'x' }, '/unknown')).status).toBe(404);
     expect((await decide({ decision: 'done', why: 'x' }, `/${job.id}?tenant=u`)).status).toBe(404);
     expect((await decide({ decision: 'done', why: 'x' }, `/${job.id}`, 'mine')).status).toBe(403);
     expect((await call(url, '', undefined, 'mine')).status).toBe(403);

@@ -117,7 +117,7 @@ describe('POST /v1/envelopes', () => {
   );
 
   it('tells an unauthenticated client how to authenticate', async () => {
-    const headers = { authorization: 'Bearer nobody' };
+    const headers = { authorization: 'Bearer unknown' };
     const response = await post('/v1/envelopes', envelope(), headers);
     expect(response.status).toBe(401);
     expect(response.headers.get('www-authenticate')).toContain('Bearer');
@@ -237,8 +237,8 @@ describe('/v1/tasks/{id}', () => {
     for (const path of [`/v1/tasks/${task_id}`, `/v1/tasks/${task_id}/events`]) {
       const other = await ask(path, { headers: { authorization: 'Bearer mallory' } });
       expect(other.status).toBe(404);
-      const nobody = await ask(path, { headers: { authorization: '' } });
-      expect(nobody.status).toBe(401);
+      const unauthenticated = await ask(path, { headers: { authorization: '' } });
+      expect(unauthenticated.status).toBe(401);
     }
   });
 });

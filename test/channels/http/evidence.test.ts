@@ -40,7 +40,7 @@ afterAll(async () => {
 /** By caller: the status, and the fields of the first record. */
 const readers = async (index: EvidenceRoutesOptions['index'] = real.system.index) => {
   const { offers } = real;
-  const artifacts = { sign: () => Promise.reject(new Error('not signed here')) };
+  const artifacts = { sign: () => Promise.reject(new Error('this test signs nothing')) };
   const routes = evidenceRoutes({ index, identity, artifacts, offers });
   const listener = routeListener({ routes, log: { error: () => {} } });
   const server = createServer(SERVER_OPTIONS, (request, response) => {

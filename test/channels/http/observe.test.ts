@@ -26,7 +26,7 @@ describe('GET /metrics', () => {
   it('reports the outcomes of envelopes to an operator', async () => {
     await send(envelope());
     await send(envelope({ action: 'test.find_nothing' }));
-    await send(envelope(), 'nobody');
+    await send(envelope(), 'unknown');
     const response = await get('/metrics');
     expect(response.headers.get('content-type')).toMatch(/^text\/plain; version=0\.0\.4/);
     const lines = (await response.text()).split('\n');

@@ -82,7 +82,7 @@ describe('/v1/schedules', () => {
   it.each([
     ['POST', '', { jobId: 'a b', job: hourly }, 400, /jobId/],
     ['POST', '', { job: { ...hourly, when: { kind: 'cron', expression: 'x' } } }, 400, /x \(UTC\)/],
-    ['POST', '', { job: { ...hourly, agentId: 'nobody' } }, 404, /no agent nobody/],
+    ['POST', '', { job: { ...hourly, agentId: 'unknown' } }, 404, /no agent unknown/],
     ['POST', '', { job: { agentId: 'main' } }, 400, /job.when is required/],
     ['POST', '', { job: { ...hourly, model: 'nope/x' } }, 400, /job.model: There is no model nope/],
     ['POST', '', { job: { ...hourly, thinking: 'ultra' } }, 400, /job.thinking: .* allowed: off/],
@@ -98,13 +98,16 @@ describe('/v1/schedules', () => {
     ['POST', '/a/run', undefined, 404, /troupe cron list/],
     ['DELETE', '/a', undefined, 404, /no job a/],
     ['GET', '/a/runs', undefined, 404, /no job a/],
-  ] as const)('%s %s with %j is refused in words', async (method, path, body, status, words) => {
-    const server = await openSchedules();
-    const answer = await call(server, method, path, { body });
-    expect(answer.status).toBe(status);
-    expect(JSON.stringify(answer.body)).toMatch(words);
-    expect(await listed(server)).toEqual([]);
-  });
+  ] as const)(
+    '%s %s with %j is refused with a text that names the fault',
+    async (method, path, body, status, words) => {
+      const server = await openSchedules();
+      const answer = await call(server, method, path, { body });
+      expect(answer.status).toBe(status);
+      expect(JSON.stringify(answer.body)).toMatch(words);
+      expect(await listed(server)).toEqual([]);
+    },
+  );
 
   it('is for operators only', async () => {
     const server = await openSchedules();

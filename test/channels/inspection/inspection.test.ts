@@ -28,7 +28,7 @@ const refusal = (url: string): Promise<number> =>
   new Promise((resolve, reject) => {
     const socket = new WebSocket(url);
     socket.on('unexpected-response', (_, { statusCode = 0 }) => resolve(statusCode));
-    socket.on('open', () => reject(new Error('it was opened')));
+    socket.on('open', () => reject(new Error('the connection was opened')));
     socket.on('error', () => {});
   });
 

@@ -170,7 +170,7 @@ describeOnNats('the NATS entry point', ({ path }) => {
       await eventually(() => expect(idsOf('refused')).toHaveLength(1));
       expect(idsOf('refused')[0]).toMatchObject({ error: { code: 'INVALID_ARGUMENT' } });
       await outside.flush();
-      // the test's own message is not there either: it went to the entry point's subject
+      // the test's own message is not on it either: it was sent to the subject of the entry point
       expect(got).toEqual([]);
       expect(received).toHaveLength(1);
     },

@@ -55,7 +55,7 @@ const invalid = [400, 'INVALID_ARGUMENT'] as const;
 const cases: readonly Case[] = [
   { name: 'a good envelope', status: 200, run: (ask) => ask(envelope()) },
   {
-    name: 'one whose work goes on, asked not to wait',
+    name: 'an envelope with unfinished work, answered without waiting',
     status: 202,
     run: (ask) =>
       ask(envelope({ action: 'test.hold_work', payload: payload({ gate: 'parity' }) }), {
@@ -64,7 +64,7 @@ const cases: readonly Case[] = [
       }),
   },
   {
-    name: 'one whose work fails',
+    name: 'an envelope whose work fails',
     status: 200,
     run: (ask) => ask(envelope({ action: 'test.fail_always', payload: payload({}) })),
   },
@@ -88,7 +88,7 @@ const cases: readonly Case[] = [
   refused('a time in the future', invalid, () => envelope({ timestamp: ago(-600_000) })),
   refused('no token', [401, 'UNAUTHORIZED'], () => envelope(), {}),
   refused('an unknown token', [401, 'UNAUTHORIZED'], () => envelope(), {
-    authorization: 'Bearer nobody',
+    authorization: 'Bearer unknown',
   }),
   refused('another tenant', [403, 'FORBIDDEN'], () => envelope({ tenant_id: 'other' })),
   refused('another principal', [403, 'FORBIDDEN'], () =>
@@ -107,7 +107,7 @@ const cases: readonly Case[] = [
     envelope({ timestamp: ago(120_000), ttl_sec: 60 }),
   ),
   refused(
-    'a payload larger than its action takes',
+    'a payload larger than its action accepts',
     [413, 'PAYLOAD_TOO_LARGE'],
     () => envelope({ ...clerk, payload: payload({ text: 'x'.repeat(500) }) }),
     { authorization: 'Bearer clerk' },
@@ -137,7 +137,7 @@ const cases: readonly Case[] = [
     },
   },
   {
-    name: 'a number that is not above the last',
+    name: 'a sequence number that is not above the last one',
     status: 409,
     code: 'CONFLICT',
     run: async (ask) => {
@@ -163,7 +163,7 @@ const cases: readonly Case[] = [
     },
   },
   {
-    name: 'a cancel of what is done',
+    name: 'a cancel of an ended task',
     status: 409,
     code: 'CONFLICT',
     run: async (ask) => {
@@ -177,7 +177,7 @@ const cases: readonly Case[] = [
     },
   },
   {
-    name: 'a question about a task',
+    name: 'a status request about a task',
     status: 200,
     run: async (ask) => {
       const { body } = await ask(envelope());
@@ -193,7 +193,7 @@ const cases: readonly Case[] = [
     }),
   ),
   {
-    name: 'one more than the quota',
+    name: 'an envelope beyond the quota',
     status: 429,
     code: 'RATE_LIMIT_EXCEEDED',
     run: async (ask) => {
@@ -256,7 +256,7 @@ describeOnNats('an envelope over HTTP and over NATS', ({ path }) => {
   });
 });
 
-/** Removes what is new each time: ids, times, the rest of a quota. */
+/** Removes the values that differ each time: ids, times, the rest of a quota. */
 const alike = ({ status, headers, body }: Reply): unknown => {
   const text = JSON.stringify(body)
     .replaceAll(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, '{uuid}')

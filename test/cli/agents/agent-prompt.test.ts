@@ -47,8 +47,8 @@ describe('troupe agent prompt', () => {
       report: { skills: ['news'] },
       system: expect.stringContaining('Commands: in a sandbox'),
     });
-    const unknown = await runProgram(['agent', 'prompt', '--agent', 'nobody']);
-    expect(unknown).toMatchObject({ code: 2, stderr: expect.stringContaining('nobody') });
+    const unknown = await runProgram(['agent', 'prompt', '--agent', 'unknown-agent']);
+    expect(unknown).toMatchObject({ code: 2, stderr: expect.stringContaining('unknown-agent') });
   });
 
   it('still requires a message for troupe agent', async () => {
@@ -70,7 +70,7 @@ describe('troupe agent workspace', () => {
   });
 
   it('lists the known agents, and refuses a workspace without a folder', async () => {
-    const unknown = await runProgram(['agent', 'workspace', '--agent', 'nobody']);
+    const unknown = await runProgram(['agent', 'workspace', '--agent', 'unknown-agent']);
     expect(unknown).toMatchObject({ code: 2, stderr: expect.stringContaining('main') });
     const home = scratchFolder();
     mkdirSync(join(home, '.troupe'));

@@ -78,7 +78,7 @@ describe('troupe agents policy', () => {
     );
     const json = await runProgram(['agents', 'policy', '--json', '--config', config]);
     expect(JSON.parse(json.stdout)).toMatchObject({ policies: [{ agentId: 'main' }, {}] });
-    const unknown = await runProgram(['agents', 'policy', 'nobody', '--config', config]);
+    const unknown = await runProgram(['agents', 'policy', 'unknown-agent', '--config', config]);
     expect(unknown).toMatchObject({ code: 2, stderr: expect.stringContaining('main, writer') });
   });
 });

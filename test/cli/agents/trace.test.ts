@@ -33,9 +33,9 @@ it('troupe trace prints what a run caused as text, as JSON and as a diagram', as
 
   const shallow = JSON.parse((await trace(runId, '--json', '--depth', '1')).stdout) as RunTrace;
   expect(shallow).toMatchObject({ runId, left: { deeper: 0 } });
-  const nowhere = await trace('of-nobody', '--json');
-  expect(nowhere.code).not.toBe(0);
-  expect(JSON.parse(nowhere.stdout)).toMatchObject({ error: { code: 'NOT_FOUND' } });
+  const unknown = await trace('unknown-run', '--json');
+  expect(unknown.code).not.toBe(0);
+  expect(JSON.parse(unknown.stdout)).toMatchObject({ error: { code: 'NOT_FOUND' } });
   const tooDeep = await trace(runId, '--json', '--depth', '9');
   expect(JSON.parse(tooDeep.stdout)).toMatchObject({ error: { code: 'INVALID_ARGUMENT' } });
   const stranger = await fetch(`http://${host}/v1/runs/${runId}/trace`);

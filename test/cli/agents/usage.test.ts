@@ -145,7 +145,7 @@ it('troupe usage lists the sessions of an agent, largest first, and their sum', 
 it('troupe usage reports an unknown agent or session', async () => {
   const usage = await openDoor([]);
   for (const args of [
-    ['--agent', 'nobody'],
+    ['--agent', 'unknown-agent'],
     ['--session', 'agent:main:nowhere'],
   ]) {
     const { code, stdout } = await usage(SECRET, ...args, '--json');

@@ -26,7 +26,7 @@ describe('a table', () => {
   });
 });
 
-describe('an answer that grows', () => {
+describe('a streamed answer', () => {
   it('is printed once, however its text is streamed', () => {
     const cuts = fc.array(fc.nat(40), { maxLength: 20 });
     fc.assert(
@@ -69,7 +69,7 @@ describe('the exit code', () => {
   const cases: [name: string, error: unknown, code: number][] = [
     ['a wrong argument', new TroupeError('INVALID_ARGUMENT', 'x'), exitCodes.usage],
     ['an unknown thing', new TroupeError('NOT_FOUND', 'x'), exitCodes.usage],
-    ['nobody there', connectionError('unreachable', 'ws://x'), exitCodes.unreachable],
+    ['an unreachable gateway', connectionError('unreachable', 'ws://x'), exitCodes.unreachable],
     ['a wrong token', new TroupeError('UNAUTHORIZED', 'x'), exitCodes.refused],
     ['a missing right', new TroupeError('FORBIDDEN', 'x'), exitCodes.refused],
     ['a time-out', new TroupeError('DEADLINE_EXCEEDED', 'x'), exitCodes.timeout],
@@ -79,7 +79,7 @@ describe('the exit code', () => {
       exitCodes.taken,
     ],
     ['a port in use', Object.assign(new Error('x'), { code: 'EADDRINUSE' }), exitCodes.taken],
-    ['anything else of ours', new TroupeError('INTERNAL', 'x'), exitCodes.failure],
+    ['another TroupeError', new TroupeError('INTERNAL', 'x'), exitCodes.failure],
     ['a fault', new TypeError('x'), exitCodes.failure],
     ['no error at all', 'x', exitCodes.failure],
   ];

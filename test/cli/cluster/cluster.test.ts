@@ -73,7 +73,7 @@ describe.skipIf(!server)(`a cluster as processes${leftOut}`, { timeout: 120_000 
     expect(JSON.parse(answer.stdout)).toMatchObject({ runId: 'r1', status: 'ok' });
     expect(await cluster.run('health')).toMatchObject({ code: 0, stdout: 'ready\n' });
     expect(await cluster.run('health', '--worker', '--name', 'one')).toMatchObject({ code: 0 });
-    expect(await cluster.run('cluster', '--check', 'nobody')).toMatchObject({ code: 1 });
+    expect(await cluster.run('cluster', '--check', 'unknown-node')).toMatchObject({ code: 1 });
     const view = JSON.parse((await cluster.run('cluster', '--json')).stdout) as {
       nodes: { name: string; role: string; shards: number }[];
       shards: { state: string; owner: string; epoch: number }[];

@@ -12,8 +12,8 @@ import { type Started, startProgram } from '../program.ts';
 
 const server = natsServers().at(-1);
 const leftOut = server ? '' : ' (left out: there is no nats-server here)';
-const TOKEN = 'the-token-that-nobody-logs';
-const SECRET = 'a-payload-that-nobody-logs';
+const TOKEN = 'the-token-that-no-process-logs';
+const SECRET = 'a-payload-that-no-process-logs';
 const SUBJECT = 'a2a.notifier.main.in.default';
 
 const envelope = (): Envelope => ({

@@ -60,9 +60,9 @@ test('troupe devices lists, approves, renames and revokes a device', async () =>
 
 test('troupe devices reports unknown devices and requests', async () => {
   gateway = await openGateway(system);
-  const unknown = await devices('remove', 'nobody');
+  const unknown = await devices('remove', 'unknown-device');
   expect(unknown.code).not.toBe(0);
-  expect(unknown.stderr).toContain('no device matches nobody');
+  expect(unknown.stderr).toContain('no device matches unknown-device');
   const late = await devices('approve', 'gone');
   expect(late.stderr).toContain('unknown requestId');
 });

@@ -7,7 +7,7 @@ it('config check and start refuse the same configuration with the same report', 
   const file = write(
     home,
     'wrong.json5',
-    "{ gateway: { port: 'many' }, agents: { defaults: { model: 'nobody-has-it', thinkingLevel: 'banana' } } }",
+    "{ gateway: { port: 'many' }, agents: { defaults: { model: 'no-such-model', thinkingLevel: 'banana' } } }",
   );
   const options = ['--config', file, '--data', scratchFolder()];
   const [check, start] = await Promise.all([
@@ -16,7 +16,7 @@ it('config check and start refuse the same configuration with the same report', 
   ]);
   expect(check.stderr).toMatch(/3 problems/);
   expect(check.stderr).toMatch(
-    /agents\.defaults\.model = "nobody-has-it" \(.*wrong\.json5:1:\d+\)/,
+    /agents\.defaults\.model = "no-such-model" \(.*wrong\.json5:1:\d+\)/,
   );
   expect(check.stderr).toMatch(/thinkingLevel = "banana"[^]*allowed: "off", "minimal"/);
   expect(check.stderr).toContain('gateway.port');

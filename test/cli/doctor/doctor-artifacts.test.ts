@@ -44,7 +44,7 @@ describe('troupe doctor, on the artifact bucket', () => {
   it.each([
     ['a folder', {}],
     ['a folder with a key', { encryptionKey: KEY }],
-    ['a store in clear', s3({ encryption: 'none', endpoint: 'http://10.0.0.1:9000' })],
+    ['an unencrypted store', s3({ encryption: 'none', endpoint: 'http://10.0.0.1:9000' })],
   ])('accepts %s if only this machine can connect', async (_, artifacts) => {
     expect(await findings(artifacts)).toMatchObject([{ check: 'artifacts', status: 'ok' }]);
   });

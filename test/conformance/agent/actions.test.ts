@@ -63,7 +63,7 @@ beforeAll(async () => {
     artifacts,
     open: (sealed) => sealer.open(sealed),
     seal: (value, belongsTo) => sealer.seal(value, belongsTo),
-    askAgent: () => Promise.reject(new Error('there are no agents outside')),
+    askAgent: () => Promise.reject(new Error('this test has no external agents')),
     count: () => {},
   };
   const ports = await openEmbedded({ path: join(folder, 'store'), durability: 'process' });
@@ -228,12 +228,12 @@ describe('the conformance agent', () => {
     expect(JSON.stringify(view)).not.toContain(text);
     const row = system.index.get<TaskRow>(TASKS_INDEX, TENANT, view.task_id);
     expect(row?.view.result).toEqual({ jwe: expect.any(String) });
-    const told = edge.events(
+    const events = edge.events(
       view.task_id,
       { authorization: 'Bearer alice' },
       { after: 0, signal: AbortSignal.timeout(20_000) },
     );
-    for await (const { task } of told) expect(task).not.toHaveProperty('result');
+    for await (const { task } of events) expect(task).not.toHaveProperty('result');
   });
 
   it('accepts a short text and a large file, and refuses a large text', async () => {

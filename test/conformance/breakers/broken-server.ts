@@ -1,5 +1,5 @@
 /**
- * BrokenDoor: an endpoint that breaks one rule. It is an HTTP proxy in front of a real endpoint,
+ * A server that breaks one rule. It is an HTTP proxy in front of a real endpoint,
  * with a fault that changes requests or responses; everything else is unchanged. URLs of the real
  * endpoint are rewritten to the proxy's in responses, and back in requests.
  */
@@ -30,7 +30,7 @@ export type Fault = (asked: Asked, pass: Pass) => Promise<Answered>;
 export type BrokenDoor = { readonly url: string; close(): Promise<void> };
 
 /** @param origin of the real endpoint, without a trailing slash */
-export async function openBrokenDoor(origin: string, fault: Fault): Promise<BrokenDoor> {
+export async function openBrokenServer(origin: string, fault: Fault): Promise<BrokenDoor> {
   const agent = new http.Agent({ keepAlive: true });
   const pass: Pass = (asked) => passOn(origin, agent, asked);
   let url = '';

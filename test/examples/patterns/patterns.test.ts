@@ -16,7 +16,7 @@ const played = (name: string) =>
 const names = ({ participants }: RunTrace) =>
   participants.map(({ name }) => name.replace(/:[0-9a-f]{8}$/, ''));
 const kinds = ({ steps }: RunTrace, kind: string) => steps.filter((step) => step.kind === kind);
-/** Who sends a message to whom, by agent name; texts of the model are ignored. */
+/** The sender and receiver of each message, by agent name; texts of the model are ignored. */
 const arrows = ({ steps, participants }: RunTrace): readonly string[] => {
   const name = (id: string) => participants.find((part) => part.id === id)!.name.split(':')[0];
   return steps.flatMap((step) => {

@@ -82,7 +82,7 @@ async function checkSubagent(row: SubagentRow, entriesOf: EntriesOf): Promise<vo
   const { id, label = '', parent, sessionKey, status, runId } = row;
   const about = `${label} (${id}) of ${parent}`;
   expect(OUTCOMES[label] ?? ['completed'], `end of ${about}`).toContain(status);
-  expect(row.reported, `how ${about} was reported`).toMatch(/^(steer|followup|collect|waited)$/);
+  expect(row.reported, `reports of ${about}`).toMatch(/^(steer|followup|collect|waited)$/);
   const own = await entriesOf(sessionKey);
   same(`tasks of ${about}`, own.filter(isUserOf(runId)).length, 1);
   const texts = textsAbout(id, await entriesOf(parent));
@@ -121,7 +121,7 @@ async function checkTree(
   const used = books!.below.usage;
   const { spawns, tokens } = books!;
   same(
-    `books of ${root}`,
+    `budget of ${root}`,
     { spawns, tokens, spawned: books!.below.spawned },
     {
       spawns: TREE_LIMITS.spawns - mine.length,

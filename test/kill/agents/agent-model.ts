@@ -1,8 +1,8 @@
 /**
- * A model provider on 127.0.0.1 that plays agents by a script. The last message contains `[NAME]`,
- * and the script of that name determines the answers. A script can hold its last answer until the
- * test releases all of them, so that the test can observe each state of a conversation. The
- * provider runs in the test process, so no kill ends it.
+ * A model provider on 127.0.0.1 that answers for agents by a script. The last message contains
+ * `[NAME]`, and the script of that name determines the answers. A script can hold its last answer
+ * until the test releases all of them, so that the test can observe each state of a conversation.
+ * The provider runs in the test process, so no kill ends it.
  *
  * The answer depends only on the request and on the release: a repeated request has the same
  * answer.

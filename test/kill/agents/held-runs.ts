@@ -296,7 +296,7 @@ const holds = (found: object, wanted: object): void => expect(found).toMatchObje
 function resultIn(name: string, entries: readonly SessionEntry[]): SessionEntry {
   const [result, ...others] = entries.filter(({ type }) => type === 'tool');
   if (!result || others.length > 0)
-    throw new Error(`${name}: one result was to be there, and ${others.length} more are`);
+    throw new Error(`${name}: one result was expected, and there are ${others.length} more`);
   return result;
 }
 
@@ -304,7 +304,7 @@ function resultIn(name: string, entries: readonly SessionEntry[]): SessionEntry 
 const oneQuestion = (client: GatewayClient) =>
   eventually(async () => {
     const [question, ...others] = await client.request('exec.approval.list', {});
-    if (!question || others.length > 0) throw new Error('not one question is open');
+    if (!question || others.length > 0) throw new Error('the number of open questions is not one');
     return question;
   });
 

@@ -1,9 +1,9 @@
 /**
- * The part of Mermaid's sequence diagrams that troupe writes, as a strict grammar: whatever passes
- * is read by Mermaid (version 11 was asked).
+ * The part of Mermaid's sequence diagrams that troupe writes, as a strict grammar: Mermaid reads
+ * every diagram that passes (checked with version 11).
  */
 const ID = '[SP][1-9][0-9]*';
-/** Entities instead of everything that ends a text or begins something else. */
+/** Text in which entities replace every character with a meaning in the grammar. */
 const TEXT = String.raw`(?:[^#;%$\\<>&\x60\p{Cc}]|#[0-9]+;|<br/>)+`;
 const LINES: readonly RegExp[] = [
   new RegExp(`^  (?<declare>actor|participant) (?<id>${ID}) as ${TEXT}$`, 'u'),
@@ -12,7 +12,7 @@ const LINES: readonly RegExp[] = [
   new RegExp(`^  (?<activation>activate|deactivate) (?<id>${ID})$`, 'u'),
 ];
 
-/** What is wrong with the diagram; empty: nothing. */
+/** The faults of the diagram; empty if there are none. */
 export function faultsOf(diagram: string): readonly string[] {
   const lines = diagram.split('\n');
   const faults: string[] = [];
@@ -29,7 +29,7 @@ export function faultsOf(diagram: string): readonly string[] {
     const { declare, activation, id = '', from = id, to = id, over = id } = groups;
     if (declare) declared.add(id);
     for (const one of [from, to, over]) {
-      if (one !== '' && !declared.has(one)) faults.push(`nobody is ${one}: ${line}`);
+      if (one !== '' && !declared.has(one)) faults.push(`undeclared participant ${one}: ${line}`);
     }
     if (activation === 'activate') active.add(id);
     if (activation === 'deactivate' && !active.delete(id)) faults.push(`not active: ${line}`);

@@ -1,4 +1,4 @@
-/** What belongs to a run's trace, and in which order its steps stand. */
+/** The steps of a run's trace and their order. */
 import { expect, it } from 'vitest';
 import { traceOf } from '../../../operations/run-trace/trace-of.ts';
 import { TRACE_STEPS_MAX, type RunTrace, type TraceStep } from '../../../protocols/run-trace.ts';
@@ -132,7 +132,7 @@ it('the trace of a subagent contains its task, its run, its end and the report',
         tool('r1', 1_030, 'sessions_spawn', { status: 'accepted' }),
         said('r1', 1_040, 'I let it be found.'),
         ended('r1', 1_041),
-        // by its clock before the end of the subagent that it tells of
+        // by its clock earlier than the end of the subagent that it reports
         user('r2', 1_500, 'results', from('subagents', MAIN, 's')),
         said('r2', 1_650, 'Found.'),
         ended('r2', 1_651),

@@ -126,7 +126,7 @@ describe('artifacts in an S3-compatible store', () => {
 
   it.each([
     [{ bucket: 'absent' }, 'make the bucket'],
-    [{ accessKeyId: 'NOBODY' }, 's3.accessKeyId'],
+    [{ accessKeyId: 'UNKNOWN' }, 's3.accessKeyId'],
     [{ secretAccessKey: 'wrong' }, 's3.secretAccessKey'],
     [{ region: 'mars-1' }, 's3.region'],
   ])('says what to do about %j, at once, and never a secret', async (more, remedy) => {

@@ -81,7 +81,7 @@ describe('agents that talk', () => {
     expect(
       problemsOf(`{
         agents: { agents: [{ id: 'writer',
-          a2a: { allowIncoming: ['writr'], allowOutgoing: ['nobody'], historyAccess: { who: 'full' } },
+          a2a: { allowIncoming: ['writr'], allowOutgoing: ['unknown'], historyAccess: { who: 'full' } },
           subagents: { allowAgents: ['*', 'riter'] } }] },
         tools: { agentToAgent: { allow: [{ from: 'writer', to: 'ghost' }] } },
       }`),

@@ -43,7 +43,7 @@ it('a section of a tenant replaces that of the installation as a whole; the othe
   expect(acme.skills.folder).toBe(join(home, 'books'));
   expect(acme.runtime.workspaces.path).toBe(join(home, 'files'));
   expect(ownSections(config, 'acme')).toEqual(['agents', 'tools', 'hooks', 'skills']);
-  for (const tenant of ['blue', 'default', 'nobody', 'constructor'])
+  for (const tenant of ['blue', 'default', 'unknown', 'constructor'])
     expect(tenantConfig(config, tenant)).toEqual(config);
   expect(tenantsWithOwn(config)).toEqual(['acme']);
 });

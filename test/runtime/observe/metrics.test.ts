@@ -115,7 +115,7 @@ describe('metrics', () => {
     metrics.request({
       ...facts,
       tenant: 'made-up',
-      principal: 'nobody',
+      principal: 'unknown-principal',
       status: 'REFUSED',
       errorCode: 'UNAUTHORIZED',
     });
@@ -123,7 +123,7 @@ describe('metrics', () => {
     expect(text).toContain('action="other",tenant="acme"');
     expect(text).not.toMatch(/guess_(name|again)/);
     expect(text).not.toContain('made-up');
-    expect(text).not.toContain('nobody');
+    expect(text).not.toContain('unknown-principal');
   });
 
   it('escape labels so that no text of a caller becomes a separate line', async () => {

@@ -123,7 +123,7 @@ describe('a step', () => {
     const error = { code: 'UNAVAILABLE', message: 'no' } as const;
     for (const cause of [
       failed('charge', '0.9', error, meta),
-      failed('nobody', '1.2', error, meta),
+      failed('unknown', '1.2', error, meta),
     ]) {
       expect(step(order, live, cause, 1000)).toEqual({ live, requests: [], outcome: 'stale' });
     }

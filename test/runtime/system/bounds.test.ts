@@ -63,7 +63,7 @@ it('an error whose details cannot be stored is kept without them, and not at ful
 });
 
 describe('a machine with invalid requests crashes, and its shard continues:', () => {
-  const event = { type: 'do', n: 'in vain' };
+  const event = { type: 'do', n: 'refused' };
   const nonsense: [string, object][] = [
     ['a tell to no address', { tells: [{ to: 'nowhere', event }] }],
     ['a tell without a receiver', { tells: [{ event }] }],

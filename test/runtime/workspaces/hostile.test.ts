@@ -54,9 +54,9 @@ it('bug: a path longer than the kernel allows made the workspace impossible to o
 
 it('bug: a command that closed its workspace folder lost all its files', async () => {
   const isRoot = process.getuid?.() === 0;
-  const nobody = 65_534;
-  if (isRoot) await chown(folder, nobody, nobody);
-  if (isRoot) process.seteuid?.(nobody); // no mode holds root back
+  const unprivileged = 65_534;
+  if (isRoot) await chown(folder, unprivileged, unprivileged);
+  if (isRoot) process.seteuid?.(unprivileged); // no mode holds root back
   try {
     const version = await change(worker(), a, async (path) => {
       await note('saved')(path);

@@ -67,7 +67,7 @@ it.each<[string, object, Partial<IssuerOptions>, object]>([
     { roles: ['desk'] },
   ],
   [
-    'a map of groups, of which the others grant none',
+    'a map of groups, where unmapped groups grant no role',
     { groups: ['g-1', 'g-2', 'operator', 'toString', 'g-3'] },
     {
       tenant: 'default',

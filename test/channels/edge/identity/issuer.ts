@@ -54,9 +54,9 @@ export async function issuerWith(alg: string, kid: string, issuer = 'https://id.
 
 export type JwksServer = {
   readonly url: string;
-  /** what it serves */
+  /** the document that the server sends */
   keys: readonly JWK[];
-  /** status it answers with */
+  /** the status of its answers */
   status: number;
   /** requests so far */
   asked: number;

@@ -107,8 +107,8 @@ describe('inside a tailnet', () => {
   });
 
   test.each<[string, string, string | undefined | Error, Headers]>([
-    ['the address is of another', 'IDENTITY_MISMATCH', 'bob@example.com', SERVED],
-    ['the address is of nobody', 'IDENTITY_MISMATCH', undefined, SERVED],
+    ['the address belongs to another user', 'IDENTITY_MISMATCH', 'bob@example.com', SERVED],
+    ['the address belongs to no user', 'IDENTITY_MISMATCH', undefined, SERVED],
     ['the daemon does not answer', 'WHOIS_FAILED', new Error('no daemon'), SERVED],
     ['no login was sent', 'IDENTITY_MISSING', 'ann', { 'x-forwarded-for': '100.64.0.5' }],
     ['no address was sent', 'PROXY_MISSING', 'ann', { 'tailscale-user-login': 'ann' }],

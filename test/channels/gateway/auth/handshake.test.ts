@@ -117,7 +117,7 @@ describe('the secret', () => {
     await openClient(gateway, { auth: { password: 'open sesame' } });
   });
 
-  test('that was wrong ten times is delayed while the guesses continue', async () => {
+  test('is refused with a delay after ten wrong attempts, while the guesses continue', async () => {
     const clock = new StillClock();
     const gateway = await openGateway(undefined, { clock });
     for (let guess = 0; guess < 10; guess++) {

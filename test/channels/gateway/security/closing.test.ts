@@ -39,7 +39,7 @@ test('requests on a closing connection are ignored', async () => {
   await next.call('chat.send', { sessionKey: 'main', message: 'hi', idempotencyKey: 'mine' });
   await eventually(
     () => system.asked.find(({ options }) => options.key === 'mine'),
-    'the message of who is still there',
+    'the presence message',
   );
   expect(system.asked.some(({ options }) => options.key === 'late')).toBe(false);
 });

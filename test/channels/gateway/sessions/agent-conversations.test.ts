@@ -158,8 +158,8 @@ test('sessions.delete closes the session of an agent that was created for a task
   keep(system, row(key, { agentId: 'researcher' }));
   const { payload } = await client.call('sessions.delete', { key });
   expect(payload).toMatchObject({ key, deleted: true });
-  const none = await client.call('sessions.delete', { key: 'agent:nobody:subagent:s' });
-  expect(none.error?.message).toContain('unknown agent id "nobody"');
+  const none = await client.call('sessions.delete', { key: 'agent:unknown:subagent:s' });
+  expect(none.error?.message).toContain('unknown agent id "unknown"');
 });
 
 test('a history marks messages of agents, and contains the subagents with their findings', async () => {

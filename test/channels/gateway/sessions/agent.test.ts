@@ -54,7 +54,7 @@ describe('agent', () => {
     const { client } = await openAll();
     const ask = (more: object) =>
       client.call('agent', { message: 'x', idempotencyKey: 'k', ...more });
-    const unknown = await ask({ agentId: 'nobody' });
+    const unknown = await ask({ agentId: 'unknown' });
     expect(unknown.error).toMatchObject({
       code: 'INVALID_REQUEST',
       details: { code: 'UNKNOWN_AGENT_ID' },
@@ -192,8 +192,8 @@ describe('agent.wait', () => {
     expect(pending.payload).toMatchObject({ runId: 'r', status: 'pending' });
     const late = await client.call('agent.wait', { runId: 'r', timeoutMs: 5 });
     expect(late.payload).toMatchObject({ runId: 'r', status: 'timeout' });
-    const unknown = await client.call('agent.wait', { runId: 'nobody', timeoutMs: 5 });
-    expect(unknown.payload).toEqual({ runId: 'nobody', status: 'timeout' });
+    const unknown = await client.call('agent.wait', { runId: 'unknown', timeoutMs: 5 });
+    expect(unknown.payload).toEqual({ runId: 'unknown', status: 'timeout' });
     expect(system.running(MAIN)).toBe('r');
   });
 

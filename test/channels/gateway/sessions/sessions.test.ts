@@ -285,7 +285,7 @@ describe('a session that is created by key', () => {
   });
 
   test.each([{ fork: true }, { worktree: true }, { permissionMode: 'full' }])(
-    'with what a session here does not have is refused with its name (%j)',
+    'with a parameter that troupe does not support is refused by name (%j)',
     async (field) => {
       const refused = await client.call('sessions.create', { agentId: 'main', ...field });
       expect(refused.error?.message).toContain(Object.keys(field)[0]);

@@ -10,12 +10,12 @@ describe('a lost Bus event', () => {
     const id = client.request('agent', { message: 'x', idempotencyKey: 'r' });
     await client.frame((frame) => frame.id === id);
     system.bus.deaf = true;
-    system.finish(MAIN, 'nobody heard me');
+    system.finish(MAIN, 'no event was received');
     system.bus.deaf = false;
     const done = await client.frame((frame) => frame.id === id, 2);
-    expect(done.payload.result.payloads[0].text).toBe('nobody heard me');
+    expect(done.payload.result.payloads[0].text).toBe('no event was received');
     const end = await client.chat('final');
-    expect(end.payload.message.content[0].text).toBe('nobody heard me');
+    expect(end.payload.message.content[0].text).toBe('no event was received');
   });
 
   test('a duplicate end is published once', async () => {

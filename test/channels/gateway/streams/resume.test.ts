@@ -117,7 +117,7 @@ describe('events.resume', () => {
       resumed: false,
       reason: 'another-gateway',
     });
-    expect(await ask({ connId: 'nobody' })).toEqual({ resumed: false, reason: 'too-old' });
+    expect(await ask({ connId: 'unknown' })).toEqual({ resumed: false, reason: 'too-old' });
     expect(await ask({ seq: 1_000 })).toEqual({ resumed: false, reason: 'gap' });
     await cut(first, second);
     clock.move(60_000);

@@ -303,7 +303,7 @@ describe('over HTTP', () => {
   });
 
   it.each(['/v1/dead-letters', '/v1/keys', '/v1/slo', '/v1/decisions', '/metrics'])(
-    'what is of the whole installation is for its own people: %s',
+    'installation-wide data is refused to operators of a tenant: %s',
     async (path) => {
       expect((await http(OF_ACME, path)).status).toBe(403);
       expect((await http(TOKEN, path)).status).toBe(200);
