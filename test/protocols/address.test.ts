@@ -30,7 +30,7 @@ describe('an address', () => {
     );
   });
 
-  it('may hold the characters of session keys, paths and host names in its key', () => {
+  it('may contain the characters of session keys, paths and host names in its key', () => {
     const text = 'agent:main:telegram:group:-100/42.example:topic:ünï 😀';
     expect(parseAddress(`acme/session/${text}`).key).toBe(text);
   });
@@ -51,7 +51,7 @@ describe('an address', () => {
     ['acme/session/\ud800', /surrogate/],
     [`acme/session/${'x'.repeat(513)}`, /513 UTF-8 bytes, at most 512/],
     [`acme/session/${'é'.repeat(257)}`, /514 UTF-8 bytes, at most 512/],
-  ])('is refused as %j with what is wrong', (text, complaint) => {
+  ])('is refused as %j with the fault', (text, complaint) => {
     expect(isAddress(text)).toBe(false);
     expect(() => parseAddress(text)).toThrow(complaint);
     expect(() => parseAddress(text)).toThrow(
@@ -66,7 +66,7 @@ describe('an address', () => {
     expect(isAddress(`t/a/${'😀'.repeat(128)}x`)).toBe(false);
   });
 
-  it('is never a value that is not a text', () => {
+  it('is always a text', () => {
     expect([undefined, null, 7, {}, ['t/a/k']].map(isAddress)).toEqual([
       false,
       false,
@@ -87,11 +87,12 @@ const shardByDefinition = (text: string, shards: number): number => {
   return Number((hash ^ (hash >> 16n)) % BigInt(shards));
 };
 
-/** Of the file as it was frozen. A change in it is a change of the hash. */
+/** The digest of the frozen file. A change of the file is a change of the hash. */
 const VECTORS_SHA256 = '3ff8982167fff01a299ed2c3f46287ba42f78f9cc242777435adb0f4d47c20d0';
 
 describe('the shard of an address', () => {
-  // Frozen: actors live where these say. A change here loses every installation its actors.
+  // Frozen: they determine the shard of each actor. With a change here every installation loses its
+  // actors.
   it.each([
     ['default/session/agent:main:main', 64, 50],
     ['default/session/agent:main:main', 8, 2],
@@ -102,14 +103,14 @@ describe('the shard of an address', () => {
     ['acme/document/Bücher/Straße', 64, 40],
     ['acme/document/漢字', 65_536, 50_033],
     ['acme/document/😀', 65_536, 46_447],
-  ])('%s of %i is %i for ever', (text, shards, shard) => {
+  ])('of %s, with %i shards, is always %i', (text, shards, shard) => {
     const { tenant, type, key: rest } = parseAddress(text);
     expect(shardOf(address(tenant, type, rest), shards)).toBe(shard);
   });
 
   // Also for other implementations: a program in another language that sends to mailboxes must
   // agree.
-  it('is as in the frozen vectors', () => {
+  it('equals the frozen vectors', () => {
     for (const { address: text, hash, shards } of frozen.vectors) {
       const { tenant, type, key: rest } = parseAddress(text);
       const actor = address(tenant, type, rest);
@@ -125,7 +126,7 @@ describe('the shard of an address', () => {
     expect(createHash('sha256').update(file).digest('hex')).toBe(VECTORS_SHA256);
   });
 
-  it('is what its definition says, for keys of every script', () => {
+  it('follows its definition, for keys of every script', () => {
     fc.assert(
       fc.property(
         name,

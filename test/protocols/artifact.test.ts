@@ -8,7 +8,7 @@ const pathsOf = (payload: Record<string, unknown>) =>
   checkArtifactFields(payload).map(({ path }) => path);
 
 describe('the fields of a payload in a file', () => {
-  it('are address and hash together, the type may be left out, and other fields are free', () => {
+  it('are address and hash together; the type is optional, and other fields are free', () => {
     expect(checkArtifactFields(good)).toEqual([]);
     expect(checkArtifactFields({ artifact_uri, artifact_hash })).toEqual([]);
     expect(checkArtifactFields({ ...good, subject: 's', more: { a: 1 } })).toEqual([]);
@@ -20,7 +20,7 @@ describe('the fields of a payload in a file', () => {
     expect([hasArtifact({ artifact_uri }), hasArtifact({ artifact_hash })]).toEqual([true, true]);
   });
 
-  it('are refused alone, each by the path of what is missing', () => {
+  it('are refused alone, with the path of the missing field', () => {
     expect(pathsOf({ artifact_uri })).toEqual(['/payload/artifact_hash']);
     expect(pathsOf({ artifact_hash })).toEqual(['/payload/artifact_uri']);
   });

@@ -4,7 +4,7 @@ import { decode, encode, fromJson, JSON_BYTES_MAX, toJson } from '../../protocol
 
 const bytes = fc.uint8Array({ maxLength: 64 });
 const key = fc.string({ unit: 'binary' }).filter((text) => text !== '__proto__');
-/** What messages are made of: JSON values and bytes. -0 is 0, as in JSON. */
+/** The values of messages: JSON values and bytes. -0 is 0, as in JSON. */
 const value = fc.letrec((tie) => ({
   value: fc.oneof(
     { depthSize: 'small', withCrossShrink: true },
@@ -19,7 +19,7 @@ const value = fc.letrec((tie) => ({
   ),
 })).value;
 
-/** Bytes come back as some Uint8Array; tests compare plain ones. */
+/** Bytes are decoded as a subclass of Uint8Array; tests compare plain ones. */
 const plain = (found: unknown): unknown => {
   if (found instanceof Uint8Array) return Uint8Array.from(found);
   if (Array.isArray(found)) return found.map(plain);
@@ -28,7 +28,7 @@ const plain = (found: unknown): unknown => {
 };
 
 describe('MessagePack', () => {
-  it('brings every JSON value with bytes in it back as it was', () => {
+  it('decodes every JSON value with bytes to an equal value', () => {
     fc.assert(
       fc.property(value, (given) => {
         expect(plain(decode(encode(given)))).toEqual(plain(given));
@@ -46,7 +46,7 @@ describe('MessagePack', () => {
     expect(found).toEqual({ at: 1_763_716_000_000, big: 2 ** 40 });
   });
 
-  it('keeps a field that is undefined as such', () => {
+  it('keeps an undefined field', () => {
     expect(decode(encode({ result: undefined }))).toStrictEqual({ result: undefined });
   });
 
@@ -62,7 +62,7 @@ describe('MessagePack', () => {
     expect(encoded[48]).toHaveLength(encoded[0]!.length);
   });
 
-  it('returns bytes that are never overwritten', () => {
+  it('returns bytes that later calls do not overwrite', () => {
     const first = encode({ text: 'first' });
     const before = Uint8Array.from(first);
     for (let at = 0; at < 2000; at++) encode({ text: `later ${at}`, filler: 'x'.repeat(100) });
@@ -76,14 +76,14 @@ describe('MessagePack', () => {
     expect([...blob]).toEqual([1, 2, 3]);
   });
 
-  it('lets no key of a message reach a prototype', () => {
+  it('never sets a prototype by a key of a message', () => {
     const hostile = JSON.parse('{"__proto__":{"admin":true}}') as unknown;
     const found = decode<Record<string, unknown>>(encode(hostile));
     expect(Object.getPrototypeOf(found)).toBe(Object.prototype);
     expect(found.admin).toBeUndefined();
   });
 
-  it('refuses a cycle, and encodes the next value as if nothing had been', () => {
+  it('refuses a cycle, and encodes the next value correctly', () => {
     const cycle: Record<string, unknown> = { name: 'cycle' };
     cycle.self = cycle;
     expect(() => encode(cycle)).toThrow(
@@ -105,7 +105,7 @@ describe('MessagePack', () => {
 });
 
 describe('JSON at the edges', () => {
-  it('brings every JSON value back, from text and from UTF-8', () => {
+  it('decodes every JSON value, from text and from UTF-8', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (given) => {
         const text = toJson(given);

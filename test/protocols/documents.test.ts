@@ -13,7 +13,7 @@ const root = fileURLToPath(new URL('../../', import.meta.url));
 const published = (path: string) => join(root, 'protocols', 'schemas', path);
 
 describe('the published documents', () => {
-  it('hold an OpenAPI document that its linter accepts without a warning', () => {
+  it('contain an OpenAPI document that its linter accepts without a warning', () => {
     const program = createRequire(import.meta.url).resolve('@redocly/cli/bin/cli.js');
     const args = [program, 'lint', '--format=json', published('openapi.json')];
     const env = { ...process.env, REDOCLY_TELEMETRY: 'off' };
@@ -21,7 +21,7 @@ describe('the published documents', () => {
     expect(JSON.parse(output)).toMatchObject({ totals: { errors: 0, warnings: 0 } });
   });
 
-  it('hold an AsyncAPI document that its parser accepts', async () => {
+  it('contain an AsyncAPI document that its parser accepts', async () => {
     const found = await new Parser().validate(readFileSync(published('asyncapi.json'), 'utf8'));
     // Its names of severities: 0 is an error.
     expect(found).not.toContainEqual(expect.objectContaining({ severity: 0 }));

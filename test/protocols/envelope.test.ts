@@ -89,7 +89,7 @@ describe('an envelope', () => {
   });
 
   it.each(['to', 'from', 'fromSeq', 'lane', 'hops', 'visited', 'replyTo', 'comment'])(
-    'is refused with %s inside: routing data travels beside it',
+    'is refused with %s in its payload, because routing data is outside of it',
     (field) => {
       expect(faultsOf({ ...good, [field]: 'x' })).toEqual([
         { path: `/${field}`, message: 'is not a known field', value: 'x' },
@@ -97,7 +97,7 @@ describe('an envelope', () => {
     },
   );
 
-  it('is refused as a text, a list or nothing', () => {
+  it('is refused as a text, a list or null', () => {
     for (const value of ['x', [], null, undefined, 7])
       expect(checkEnvelope(value)).toMatchObject({ ok: false });
   });
@@ -140,7 +140,7 @@ describe('reading an envelope', () => {
 });
 
 describe('names of actions', () => {
-  it('are read into domain, verb and object', () => {
+  it('are split into domain, verb and object', () => {
     expect(parseAction('agent_data.update_document')).toEqual({
       domain: 'agent_data',
       verb: 'update',
@@ -162,7 +162,7 @@ describe('names of actions', () => {
     },
   );
 
-  it('make the names of events, a cancel those of the action it cancels', () => {
+  it('determine the names of events; a cancel has those of the cancelled action', () => {
     const action = 'agent_data.update_document';
     expect(EVENT_SUFFIXES.map((suffix) => eventOf(action, suffix))).toEqual([
       'agent_data.update_document.accepted',
@@ -184,7 +184,7 @@ describe('an envelope as a message', () => {
     });
   });
 
-  it('is the same envelope again, for any payload', () => {
+  it('is converted back to an equal envelope, for any payload', () => {
     const payload = fc
       .dictionary(fc.string(), fc.jsonValue())
       .map(({ type: _type, meta: _meta, ...fields }) => ({ ...fields, schema_version: '1.0' }));
@@ -198,7 +198,7 @@ describe('an envelope as a message', () => {
     );
   });
 
-  it('cannot be made without the version of its schema', () => {
+  it('cannot be created without the version of its schema', () => {
     expect(() => messageToEnvelope({ type: 'a.b_c' }, good)).toThrow(/schema_version/);
   });
 });

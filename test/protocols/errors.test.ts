@@ -44,7 +44,7 @@ describe('the table of errors', () => {
     expect(retriable).toEqual(['RATE_LIMIT_EXCEEDED', 'UNAVAILABLE', 'DEADLINE_EXCEEDED']);
   });
 
-  it('distinguishes its codes from names that every object has', () => {
+  it('distinguishes its codes from the properties of every object', () => {
     expect(isErrorCode('NOT_FOUND')).toBe(true);
     expect(isErrorCode('toString')).toBe(false);
     expect(isErrorCode('ENOENT')).toBe(false);
@@ -52,7 +52,7 @@ describe('the table of errors', () => {
 });
 
 describe('an error as data', () => {
-  it('keeps code, message, details and wait of a TroupeError, and neither stack nor cause', () => {
+  it('keeps code, message, details and retry delay of a TroupeError, and neither stack nor cause', () => {
     const error = new TroupeError('RATE_LIMIT_EXCEEDED', 'too many runs', {
       details: { limit: 8 },
       retryAfterMs: 1500,
@@ -70,13 +70,13 @@ describe('an error as data', () => {
     expect(error.cause).toBeInstanceOf(Error);
   });
 
-  it('is the same again after it was a class', () => {
+  it('is equal after a conversion to the class and back', () => {
     const data = { code: 'CONFLICT', message: 'seq is behind', details: { last_seq: 4 } } as const;
     expect(TroupeError.from(data).toData()).toEqual(data);
     expect(TroupeError.from(data)).toBeInstanceOf(Error);
   });
 
-  it('passes through as it is, without fields that do not belong to it', () => {
+  it('is unchanged, except that unknown fields are removed', () => {
     const data = { code: 'EXPIRED', message: 'late' } as const;
     expect(errorData({ ...data, stack: 'at line 1', password: 'x' })).toEqual(data);
   });

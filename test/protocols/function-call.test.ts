@@ -85,7 +85,7 @@ describe('an action as a function', () => {
     expect(new Ajv2020().validate(parameters, { name: 'Ada' })).toBe(true);
   });
 
-  it('does not exist when its payload is sensitive, since a model writes plain text', () => {
+  it('does not exist when its payload is sensitive, because a model writes plain text', () => {
     const secret = { ...hello, sensitive: true };
     expect(callable([secret, spec('a.b_c')])).toEqual([spec('a.b_c')]);
     expect(() => envelopeOfCall(call('{}'), head, [secret])).toThrow(/no function/);
@@ -119,7 +119,7 @@ describe('a call', () => {
   });
 });
 
-describe('the answer to a call', () => {
+describe('the response to a call', () => {
   it('is a tool message with the result and its resource links', () => {
     const view = {
       task_id: 't',

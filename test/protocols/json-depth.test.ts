@@ -9,7 +9,7 @@ test('JSON is too deep from one level above the bound, regardless of the rest', 
   expect(isTooDeep('['.repeat(1_000_000))).toBe(true);
 });
 
-test('brackets side by side, and those within texts, are not deep', () => {
+test('sibling brackets, and brackets within texts, do not count as depth', () => {
   expect(isTooDeep(`[${'[],'.repeat(10_000)}1]`)).toBe(false);
   expect(isTooDeep(JSON.stringify(['['.repeat(10_000), '\\"['.repeat(10_000)]))).toBe(false);
 });

@@ -73,7 +73,7 @@ const objects = ({ properties = {}, required = [] }: JsonSchema) =>
     { requiredKeys: [...required] },
   );
 
-/** A payload with one field gone, strange, or too many. */
+/** A payload with one field missing, invalid, or added. */
 const spoilt = (schema: JsonSchema) =>
   fc
     .tuple(
@@ -101,7 +101,7 @@ describe('the schema of a payload', () => {
       title: action,
     });
     expect(description).toEqual(expect.any(String));
-    // What TypeBox adds for itself is no part of JSON.
+    // JSON omits the symbols that TypeBox adds.
     expect(JSON.parse(JSON.stringify(schemas[version]))).toMatchObject(schema);
   });
 
@@ -109,7 +109,7 @@ describe('the schema of a payload', () => {
     Object.entries(schemas).map(([version, schema]) => ({ action, of, version, schema })),
   );
   it.each(judged)(
-    'of $action $of gives another validator the same results as the entry point',
+    'of $action $of has the same results with another validator as at the entry point',
     (own) => {
       const ajv = new Ajv2020({ strict: false });
       formats.default(ajv);

@@ -20,7 +20,7 @@ const times = (when: When, after: string, count: number): string[] => {
 };
 
 describe('cron times', () => {
-  it('a time that the day has not, when clocks go forward, fires when they change', () => {
+  it('a time that does not exist on a day when clocks go forward fires at the change', () => {
     expect(times(inBerlin('30 2 * * *'), '2026-03-27T12:00Z', 3)).toEqual([
       '2026-03-28T01:30',
       '2026-03-29T01:00',
@@ -28,7 +28,7 @@ describe('cron times', () => {
     ]);
   });
 
-  it('a time that the day has twice, when clocks go back, fires once', () => {
+  it('a time that occurs twice on a day when clocks go back fires once', () => {
     expect(times(inBerlin('30 2 * * *'), '2026-10-24T12:00Z', 3)).toEqual([
       '2026-10-25T00:30',
       '2026-10-26T01:30',
@@ -39,11 +39,11 @@ describe('cron times', () => {
   it.each([
     ['2026-03-28T22:30Z', ['2026-03-28T23:00', '2026-03-29T00:00', '2026-03-29T01:00']],
     ['2026-10-24T23:30Z', ['2026-10-25T00:00', '2026-10-25T01:00', '2026-10-25T02:00']],
-  ])('each hour is each hour, also over the change after %s', (after, expected) => {
+  ])('an hourly job fires each hour, also across the clock change after %s', (after, expected) => {
     expect(times(inBerlin('0 * * * *'), after, 3)).toEqual(expected);
   });
 
-  it('nine in the morning stays nine in the morning over the year', () => {
+  it('a job at nine in the morning fires at nine in the morning all year', () => {
     const hours = times(inBerlin('0 9 * * *'), '2026-01-01T00:00Z', 365).map((time) =>
       new Intl.DateTimeFormat('en-GB', { timeZone: 'Europe/Berlin', timeStyle: 'short' }).format(
         at(`${time}Z`),
@@ -58,7 +58,7 @@ describe('times between two', () => {
     ['a period', { kind: 'every', everyMs: 7_000, from: at('2026-03-28T00:00Z') }],
     ['each minute', inBerlin('* * * * *')],
     ['a night in spring', inBerlin('30 2 * * *')],
-  ])('are those that come one after the other: %s', (_, when) => {
+  ])('equal the sequence of next times: %s', (_, when) => {
     const start = at('2026-03-28T00:00Z');
     fc.assert(
       fc.property(fc.nat(3_600_000), fc.nat(600_000), (offset, length) => {
@@ -73,7 +73,7 @@ describe('times between two', () => {
     );
   });
 
-  it('are the last hundred of many', () => {
+  it('are limited to the last hundred', () => {
     const when: When = { kind: 'every', everyMs: 1_000, from: 0 };
     const found = timesBetween(when, 0, 86_400_000);
     expect([found.length, found.at(-1)]).toEqual([100, 86_400_000]);

@@ -14,7 +14,7 @@ function* references(value: unknown): Generator<string> {
   if ('$ref' in value && typeof value.$ref === 'string') yield value.$ref;
   for (const field of Object.values(value)) yield* references(field);
 }
-/** What a JSON pointer such as `#/$defs/Task` refers to; undefined when it refers to nothing. */
+/** The target of a JSON pointer such as `#/$defs/Task`; undefined if there is none. */
 const resolved = (document: object, pointer: string): unknown =>
   pointer
     .slice('#/'.length)
@@ -42,7 +42,7 @@ describe('the published schemas', () => {
     expect(text.match(/"ChatMessage": /g)).toHaveLength(1);
   });
 
-  it('in the repository are those that the sources generate, and no others', () => {
+  it('in the repository are exactly those that the sources generate', () => {
     const found = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) =>
       entry.isFile(),
     );
@@ -52,11 +52,11 @@ describe('the published schemas', () => {
     for (const [path, text] of files) expect(readFileSync(join(folder, path), 'utf8')).toBe(text);
   });
 
-  it('are the same bytes each time they are generated', () => {
+  it('have the same bytes each time they are generated', () => {
     expect([...schemaFiles()]).toEqual([...schemaFiles()]);
   });
 
-  it('of the envelope make another validator accept and refuse the same envelopes', () => {
+  it('of the envelope have the same results with another validator', () => {
     const schema = parsed('envelope/1.0.json');
     const good = {
       version: '1.0',
@@ -86,7 +86,7 @@ describe('the published schemas', () => {
     }
   });
 
-  it('of the gateway make another validator accept valid frames only', () => {
+  it('of the gateway accept only valid frames with another validator', () => {
     const schema = parsed('gateway/4.json');
     expect(validator.Check(schema, { type: 'req', id: '1', method: 'health' })).toBe(true);
     expect(validator.Check(schema, { type: 'event', event: 'tick', payload: { ts: 1 } })).toBe(

@@ -1,4 +1,4 @@
-/** Sealed payloads with real keys, opened by jose's own words as well. */
+/** Sealed payloads with real keys, also opened directly with jose. */
 import { generateKeyPairSync } from 'node:crypto';
 import { CompactEncrypt, decodeProtectedHeader, importJWK } from 'jose';
 import { describe, expect, it } from 'vitest';
@@ -20,7 +20,7 @@ const { payload } = envelope();
 const mine = await newSealingKey();
 const sealed = () => sealPayload(payload, mine, envelope());
 
-/** What another sender might make, with any header. */
+/** A payload of another sender, with any header. */
 const sealedWith = async (header: Record<string, unknown>, text = JSON.stringify(payload)) => ({
   schema_version: '1.0',
   jwe: await new CompactEncrypt(new TextEncoder().encode(text))
@@ -47,7 +47,7 @@ describe('a sealed payload', () => {
     expect(await openPayload(box, [mine, key], envelope())).toEqual(payload);
   });
 
-  it('may come from any sender who spells the header so', async () => {
+  it('may come from any sender that writes the header in the same form', async () => {
     expect(await openPayload(await sealedWith({}), [mine], envelope())).toEqual(payload);
   });
 
@@ -81,7 +81,7 @@ describe('a sealed payload', () => {
     expect(await openPayload(box, [mine], retry)).toEqual(payload);
   });
 
-  it('does not open when anything of it was changed', async () => {
+  it('does not open after any change', async () => {
     const parts = (await sealed()).jwe.split('.');
     for (const at of [1, 2, 3, 4]) {
       const changed = parts.with(at, flip(parts[at]!));
@@ -126,7 +126,7 @@ describe('a sealed payload', () => {
     });
   });
 
-  it('is made for keys of X25519 and P-256 only', async () => {
+  it('is created for keys of X25519 and P-256 only', async () => {
     const signing = generateKeyPairSync('ed25519').publicKey.export({ format: 'jwk' });
     for (const key of [signing, null, { kty: 'oct', k: 'AA' }])
       await expect(sealPayload(payload, key, envelope())).rejects.toMatchObject({
@@ -135,5 +135,5 @@ describe('a sealed payload', () => {
   });
 });
 
-/** Another first character: the last one may hold bits that count for nothing. */
+/** Changes the first character; the last one may contain unused bits. */
 const flip = (text: string): string => (text.startsWith('A') ? 'B' : 'A') + text.slice(1);

@@ -50,7 +50,7 @@ describe('a session key', () => {
     );
   });
 
-  it('is the same text after parsing, whichever writer produced it', () => {
+  it('has the same text after parsing, whichever program wrote it', () => {
     const text = fc.oneof(
       fc.string({ unit: 'binary', maxLength: 60 }),
       fc
@@ -65,7 +65,7 @@ describe('a session key', () => {
     );
   });
 
-  it('is fit to be the key of an address', () => {
+  it('is a valid key of an address', () => {
     fc.assert(
       fc.property(parts, (given) => {
         expect(isAddress(address('acme', 'session', formatSessionKey(given)))).toBe(true);
@@ -117,7 +117,7 @@ describe('a session key', () => {
     'agent:a:telegram:channel:7',
     'agent:a:dm:50%',
     'agent:a:x:y:z:w:v',
-  ])('of another making (%s) is taken as it is', (key) => {
+  ])('of another program (%s) is used unchanged', (key) => {
     expect(parseSessionKey(key)).toEqual({ type: 'other', key });
   });
 

@@ -1,4 +1,4 @@
-/** Signatures with real keys; jose, which is another's code, judges ours and signs for us. */
+/** Signatures with real keys, compared with jose, an independent implementation. */
 import { createHmac, generateKeyPairSync, type JsonWebKey, type KeyObject } from 'node:crypto';
 import fc from 'fast-check';
 import { FlattenedSign, flattenedVerify, importJWK } from 'jose';
@@ -47,7 +47,7 @@ describe('a signed envelope', () => {
     await expect(verify(signature, spaced)).resolves.toBe(kid);
   });
 
-  it.each(Object.keys(envelope()))('is refused when its %s is another', async (field) => {
+  it.each(Object.keys(envelope()))('is refused when its %s differs', async (field) => {
     const signature = await signEnvelope(envelope(), mine);
     const changed = { ...envelope(), [field]: 'another' };
     await expect(verify(signature, changed)).rejects.toMatchObject(refusal(/this envelope/));
@@ -55,7 +55,7 @@ describe('a signed envelope', () => {
     await expect(verify(signature, without)).rejects.toMatchObject(refusal(/this envelope/));
   });
 
-  it('is refused with a field more, and with a value changed deep inside', async () => {
+  it('is refused with an additional field, and with a changed nested value', async () => {
     const signature = await signEnvelope(envelope(), mine);
     for (const changed of [
       { ...envelope(), context_id: 'c' },
@@ -64,7 +64,7 @@ describe('a signed envelope', () => {
       await expect(verify(signature, changed)).rejects.toMatchObject(refusal(/this envelope/));
   });
 
-  it('is what jose says it is', async () => {
+  it('equals the signature of jose', async () => {
     const signature = await signEnvelope(envelope(), mine);
     const [head = '', , tail = ''] = signature.split('.');
     const payload = new TextEncoder().encode(canonicalize(envelope()));
@@ -164,7 +164,7 @@ describe('a signature is refused', () => {
       );
   });
 
-  it('when it is no text of the right form', async () => {
+  it('with a malformed text', async () => {
     const good = await signEnvelope(envelope(), mine);
     const [head, , tail] = good.split('.');
     const payload = Buffer.from(canonicalize(envelope())).toString('base64url');
@@ -210,14 +210,14 @@ it('any text as a signature is refused with an error', async () => {
 });
 
 describe('a key', () => {
-  it('is named by its thumbprint (RFC 8037, appendix A.3)', () => {
+  it('has its thumbprint as id (RFC 8037, appendix A.3)', () => {
     const x = '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo';
     expect(kidOf({ kty: 'OKP', crv: 'Ed25519', x })).toBe(
       'kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k',
     );
   });
 
-  it('is refused unless it is one of Ed25519, and never taken with its private part', () => {
+  it('is refused unless it is an Ed25519 key without its private part', () => {
     for (const wrong of [
       null,
       'text',

@@ -44,7 +44,7 @@ describe('a token', () => {
     );
   });
 
-  it('leaves plain names as they are, so that people can read subjects', () => {
+  it('keeps plain names unchanged, so that subjects are readable', () => {
     expect(subjects.escapeToken('prod-1_eu')).toBe('prod-1_eu');
     expect(subjects.escapeToken('agent:main:dm:+49')).toBe('agent%3Amain%3Adm%3A%2B49');
     expect(subjects.escapeToken('ü.*>')).toBe('%C3%BC%2E%2A%3E');
@@ -60,7 +60,7 @@ describe('a token', () => {
 });
 
 describe('a subject', () => {
-  it('says again what it was made of, and only that', () => {
+  it('is parsed into exactly the parts from which it was created', () => {
     fc.assert(
       fc.property(subject, (parts) => {
         const text = subjects.formatSubject(parts);
@@ -71,7 +71,7 @@ describe('a subject', () => {
     );
   });
 
-  it('is of two makings never the same', () => {
+  it('differs for different parts', () => {
     fc.assert(
       fc.property(subject, subject, (a, b) => {
         const same = JSON.stringify(a) === JSON.stringify(b);
@@ -130,7 +130,7 @@ const matchesByDefinition = (pattern: readonly string[], tokens: readonly string
 
 describe('a pattern', () => {
   const token = fc.constantFrom('a', 'b', 'ab', 'mbx');
-  it('matches what NATS lets it match', () => {
+  it('matches the same subjects as in NATS', () => {
     const pattern = fc.tuple(
       fc.array(fc.oneof(token, fc.constant('*')), { minLength: 1, maxLength: 4 }),
       fc.constantFrom<readonly string[]>([], ['>']),

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { evidencePrefix } from '../../protocols/task.ts';
 
-it('the records of a job are not found among those of another, for any ids', () => {
+it('the records of a job are never returned for another job, for any ids', () => {
   const ids = ['a', 'a|b', 'a%7Cb', 'a|b|c', 'a%', '%', '|', 'ab'];
   for (const one of ids)
     for (const other of ids)

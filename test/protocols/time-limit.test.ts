@@ -20,7 +20,8 @@ const reasonOf = (signal: AbortSignal): Promise<string> =>
     signal.addEventListener('abort', () => resolve((signal.reason as Error).name));
   });
 
-// AbortSignal.any([signal, AbortSignal.timeout(ms)]) never aborts here: the timeout is collected.
+// AbortSignal.any([signal, AbortSignal.timeout(ms)]) never aborts here, because the timeout is
+// collected.
 it('a time limit aborts although the garbage collector ran before', async () => {
   collectOften();
   expect(await reasonOf(signalWithin(new AbortController().signal, 200))).toBe('TimeoutError');
@@ -56,7 +57,7 @@ it('a body that stalls fails at the time limit, and its connection ends', async 
   await closed;
 });
 
-it('a whole body passes', async () => {
+it('a complete body is read', async () => {
   const { signal } = new AbortController();
   expect(await abortableBody(new Response('all of it'), signal).text()).toBe('all of it');
   expect(abortableBody(new Response(null), signal).body).toBe(null);

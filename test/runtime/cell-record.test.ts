@@ -1,4 +1,7 @@
-/** The record of a cell: programs of before record formats cannot open what newer ones opened. */
+/**
+ * The record of a cell: programs without record formats cannot open a cell that a newer program has
+ * opened.
+ */
 import { beforeEach, expect, it } from 'vitest';
 import { decode, encode } from '../../protocols/codec.ts';
 import { MemoryBlobs } from '../../runtime/blobs/memory.ts';
@@ -22,7 +25,7 @@ const open = async () => {
 };
 const stored = () => store.log.read('cell.local', 1);
 
-it('one of an older program is read, and written once more for newer programs alone', async () => {
+it('a record of an older program is read, and written once more for newer programs only', async () => {
   const record = { shards: 2, createdAt: 7 };
   await store.log.append('cell.local', encode(record));
   for (let time = 0; time < 2; time++) {
@@ -35,7 +38,7 @@ it('one of an older program is read, and written once more for newer programs al
   }
 });
 
-it('one that only newer programs may open is refused with the reason', async () => {
+it('a record that only newer programs may open is refused with the reason', async () => {
   const bytes = encodeCell({ shards: 2, createdAt: 7 });
   bytes.set([3, 2], 1);
   await store.log.append('cell.local', bytes);

@@ -1,4 +1,4 @@
-/** DeadLetterLog over a log that holds a letter twice, as a relay may leave it (D6). */
+/** DeadLetterLog over a log that contains a letter twice, as a relay may store it (D6). */
 import { expect, it } from 'vitest';
 import { encode } from '../../protocols/codec.ts';
 import { deadLetterSubject } from '../../protocols/subjects.ts';
@@ -17,7 +17,7 @@ async function empty() {
   const domains = async () => ['orders'];
   const client = {
     refuses: false,
-    /** what others do while a message is on its way */
+    /** runs while a message is in transit */
     during: async () => {},
     tell: async () => {
       await client.during();
@@ -58,7 +58,7 @@ async function twice() {
   return desk;
 }
 
-it('a letter that its log holds twice is listed once, and dealt with once', async () => {
+it('a letter that its log contains twice is listed once, and resolved once', async () => {
   const { letters } = await twice();
   const [first, second, ...none] = await letters.list();
   expect([first!.id, second!.id, none]).toEqual(['id-1', 'id-2', []]);
@@ -68,7 +68,7 @@ it('a letter that its log holds twice is listed once, and dealt with once', asyn
   expect(await letters.list({ domain: 'orders', from: behind })).toMatchObject([{ id: 'id-2' }]);
 });
 
-it('an audit of an older program names a letter of the runtime’s own by its position', async () => {
+it('an audit of an older program names a letter of the runtime’s own domain by its position', async () => {
   const { letters, log } = await twice();
   const error = { code: 'INTERNAL', message: 'no' };
   const event = { type: 'deadLetter', reason: 'R', at: 1, id: 'own', error };
@@ -86,7 +86,7 @@ it('an audit of an older program names a letter of the runtime’s own by its po
 
 const DAY_MS = 86_400_000;
 
-it('a list has heads of bounded size, and a letter its message', async () => {
+it('a list contains heads of bounded size, and a single letter contains its message', async () => {
   const { letters, put } = await empty();
   await put(1);
   const [head] = await letters.list();
@@ -98,7 +98,7 @@ it('a list has heads of bounded size, and a letter its message', async () => {
   expect(whole.error.message.length).toBeGreaterThan(20_000);
 });
 
-it('what somebody dealt with leaves after 30 days, with its audit, and nothing else does', async () => {
+it('resolved letters are removed with their audit after 30 days, and no others are', async () => {
   const { letters, put, pass } = await empty();
   await put(1, 2);
   await letters.drop(1, audit, 'orders');
@@ -115,7 +115,7 @@ it('what somebody dealt with leaves after 30 days, with its audit, and nothing e
   expect(await letters.audits()).toMatchObject([{ position: 4 }]);
 });
 
-it('a copy behind an open letter stays dealt with when the first one has left', async () => {
+it('a copy behind an open letter stays resolved when the first copy was removed', async () => {
   const { letters, put, pass, open } = await empty();
   await put(1, 2, 1, 3);
   await letters.drop(1, audit, 'orders');
@@ -128,7 +128,7 @@ it('a copy behind an open letter stays dealt with when the first one has left', 
   await expect(letters.get(1, 'orders')).rejects.toMatchObject({ code: 'NOT_FOUND' });
 });
 
-it('another process sees at once what was dealt with', async () => {
+it('another process sees at once that a letter was resolved', async () => {
   const { letters, put, open } = await empty();
   await put(1, 2);
   const other = open();

@@ -13,7 +13,7 @@ it('LruMap evicts the entry that was read or written longest ago', () => {
   ]);
 });
 
-it('LruMap keeps the last keys used, as a list of them does, and never more than its bound', () => {
+it('LruMap keeps the most recently used keys, compared with a list, and never more than its bound', () => {
   const use = fc.record({ key: fc.nat(6), isRead: fc.boolean() });
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 4 }), fc.array(use), (entriesMax, uses) => {

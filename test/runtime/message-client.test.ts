@@ -1,6 +1,6 @@
 /**
  * The message client when the log does not report the outcome of an append, or no owner replies:
- * what it must and must not send again (F1, F7).
+ * which messages it must send again, and which it must not (F1, F7).
  */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { setup } from 'xstate';
@@ -113,7 +113,7 @@ describe.each(WAYS)('a message %s', (_, how, again) => {
   });
 });
 
-it('nothing is remembered for a message that is repeatable', async () => {
+it('a repeatable message is not stored after its answer', async () => {
   await openClient(false).tell(to, event, { principal, repeatable: true });
   const [entry] = await log.read(mailboxSubject('e', 0, 'data'), 1);
   expect(decodeMail(entry!.bytes)).not.toHaveProperty('key');

@@ -1,7 +1,7 @@
 /**
- * A process reads the transcripts of its own shards once. Bugs it would catch: an entry that is
- * stored while a page is read is missing for ever; a reader trusts an owner that is gone; a copy
- * that a relay stored twice is seen twice.
+ * A process reads the transcripts of its own shards once. Bugs that it would catch: an entry that
+ * is stored while a page is read is missing permanently; a reader trusts a former owner; an entry
+ * that a relay stored twice is shown twice.
  */
 import { describe, expect, it } from 'vitest';
 import { address, shardOf } from '../../protocols/address.ts';
@@ -55,7 +55,7 @@ describe('the transcripts of a shard that this process owns', () => {
     expect(await texts()).toEqual(['before', 'meanwhile']);
   });
 
-  it('are read from the log when the owner is gone, or another one follows', async () => {
+  it('are read from the log when the shard has no owner or a new one', async () => {
     const { writer, store, texts } = stage();
     const first = writer();
     await texts();

@@ -1,10 +1,9 @@
 /**
- * Values that a JSON Schema admits, for the subset of JSON Schema that protocol schemas are written
- * in.
+ * Arbitrary valid values of a JSON Schema, for the subset of JSON Schema that protocol schemas use.
  */
 import * as fc from 'fast-check';
 
-/** The keywords that are understood. */
+/** The supported keywords. */
 type Schema = {
   readonly type?: string;
   readonly const?: unknown;

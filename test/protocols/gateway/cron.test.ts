@@ -1,4 +1,6 @@
-/** What clients send about jobs and tasks: whatever the published package admits is understood. */
+/**
+ * Requests of clients about jobs and tasks: all that the published package accepts are accepted.
+ */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import * as gateway from '../../../protocols/gateway/index.ts';
@@ -22,7 +24,7 @@ describe('params of jobs and tasks', () => {
     ['tasks.cancel', 'TasksCancelParams'],
     ['send', 'SendParams'],
   ];
-  it.each(taken)('of %s are understood whenever the published %s admits them', (method, name) => {
+  it.each(taken)('of %s are accepted whenever the published %s accepts them', (method, name) => {
     fc.assert(
       fc.property(admittedBy(definition(name)), (params) => {
         const answer = gateway.checkParams(method, params);
@@ -40,12 +42,12 @@ describe('params of jobs and tasks', () => {
   });
 });
 
-describe('what is sent about jobs and tasks', () => {
+describe('an event or result about jobs and tasks', () => {
   it.each([
     ['CronJob', gateway.CronJob],
     ['CronRunLogEntry', gateway.CronRunLogEntry],
     ['TaskSummary', gateway.TaskSummary],
-  ] as const)('is a valid published %s, whatever its fields hold', (name, schema) => {
+  ] as const)('is a valid published %s, for any values of its fields', (name, schema) => {
     fc.assert(
       fc.property(admittedBy(schema), (value) => {
         expect(publishedComplaint(name, value)).toBeUndefined();

@@ -1,6 +1,7 @@
 /**
- * The published package of OpenClaw's protocol judges ours: every value that our schemas admit for
- * the way out must be valid for theirs, every value of theirs must be accepted on the way in.
+ * Our schemas against the published package of OpenClaw's protocol: every value that we may send
+ * must be valid for the package, and we must accept every value that the package permits clients to
+ * send.
  */
 import * as published from '@openclaw/gateway-protocol';
 import type { TSchema } from '@sinclair/typebox';
@@ -13,7 +14,7 @@ import { definition, document, publishedComplaint } from './published.ts';
 
 const runs = { numRuns: 60 };
 
-describe('what the gateway sends', () => {
+describe('a value that the gateway sends', () => {
   const sent: Readonly<Record<string, TSchema>> = {
     ResponseFrame: gateway.ResponseFrame,
     EventFrame: gateway.EventFrame,
@@ -52,7 +53,7 @@ describe('what the gateway sends', () => {
     );
   });
 
-  it('is judged by an oracle that does refuse: a wrong field makes the published schema complain', () => {
+  it('is refused by the published schema when a field is wrong, so the check can fail', () => {
     const ok = { type: 'hello-ok' };
     expect(publishedComplaint('HelloOk', ok)).toMatch(/snapshot/);
     expect(publishedComplaint('TickEvent', { ts: -1 })).toBeDefined();
@@ -109,7 +110,7 @@ describe('what the gateway sends', () => {
 const unexpected = (answer: ReturnType<typeof gateway.checkParams>) =>
   answer.ok ? [] : answer.errors.filter(({ message }) => !message.startsWith('is not supported: '));
 
-describe('what clients send', () => {
+describe('a value that clients send', () => {
   const taken: readonly (readonly [gateway.GatewayMethodName, string])[] = [
     ['connect', 'ConnectParams'],
     ['agent', 'AgentParams'],
@@ -124,7 +125,7 @@ describe('what clients send', () => {
     ['exec.approval.resolve', 'ExecApprovalResolveParams'],
   ];
   it.each(taken)(
-    'as params of %s is accepted, or refused as unsupported, whenever the published %s admits it',
+    'as params of %s is accepted, or refused as unsupported, whenever the published %s accepts it',
     (method, name) => {
       fc.assert(
         fc.property(admittedBy(definition(name)), (params) => {
@@ -158,7 +159,7 @@ describe('what clients send', () => {
     );
   });
 
-  it('may leave params out where nothing is required', () => {
+  it('may omit params if none are required', () => {
     expect(gateway.checkParams('health', undefined)).toEqual({ ok: true, value: {} });
     expect(gateway.checkParams('sessions.list', null)).toEqual({ ok: true, value: {} });
     expect(gateway.checkParams('chat.send', undefined)).toMatchObject({ ok: false });
@@ -204,7 +205,7 @@ describe('what clients send', () => {
 });
 
 describe('the table of methods', () => {
-  it('asks for the scopes that the published document asks for', () => {
+  it('requires the scopes of the published document', () => {
     // `connect` grants scopes; the scope of `agent` depends on its params and is at least write.
     const { connect, ...others } = gateway.GatewayMethods;
     expect(connect.scope).toBeNull();

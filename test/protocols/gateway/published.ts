@@ -1,7 +1,6 @@
 /**
- * The oracle: OpenClaw's published protocol document and the validator its own package uses, so
- * that a frame of ours is judged by theirs. The validator is found through that package, as it
- * finds it.
+ * The oracle: OpenClaw's published protocol document and the validator that its own package uses,
+ * to check our frames. The validator is resolved through that package.
  */
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
@@ -33,14 +32,14 @@ export const definition = (name: string): Definition => {
   return found;
 };
 
-/** What the published schema has against the value; undefined when it accepts it. */
+/** The errors of the published schema for the value; undefined when it is valid. */
 export const publishedComplaint = (name: string, value: unknown): string | undefined =>
   validator.Check(definition(name), value)
     ? undefined
     : `${name}: ${JSON.stringify(validator.Errors(definition(name), value))}`;
 
 /**
- * Results whose definition has another name than its method. Rows of a list are judged one by one.
+ * Results whose definition has another name than its method. Rows of a list are checked one by one.
  */
 const RESULTS: Readonly<Record<string, string>> = {
   connect: 'HelloOk',
@@ -52,7 +51,7 @@ const RESULTS: Readonly<Record<string, string>> = {
   'tasks.retry': 'TasksRecoveryResult',
   'tasks.dismiss': 'TasksRecoveryResult',
 };
-/** Results that have no definition, but rows that do: where the rows are, and of what. */
+/** Results without a definition whose rows have one: the path of the rows, and their definition. */
 const ROWS: Readonly<Record<string, readonly [path: string, definition: string]>> = {
   'sessions.list': ['sessions', 'SessionRow'],
   'sessions.describe': ['session', 'SessionRow'],
@@ -67,9 +66,9 @@ const nameOf = (wire: string, ending: 'Result' | 'Event'): string =>
   wire.replace(/(?:^|[.-])([a-z])/gi, (_, letter: string) => letter.toUpperCase()) + ending;
 
 /**
- * What the published schemas have against a result or an event's payload; undefined when they
- * accept it, or say nothing of it. A definition counts by its name, so a new method is judged
- * without being listed here.
+ * The errors of the published schemas for a result or an event's payload; undefined when it is
+ * valid or has no definition. Definitions are found by name, so that a new method is checked
+ * automatically.
  */
 export const payloadComplaint = (
   wire: string,

@@ -5,7 +5,7 @@ import { expect, it } from 'vitest';
 import { canonical } from '../../../protocols/sdk/typescript/client.js';
 import { startScenario, withoutPython } from './python.ts';
 
-/** Numbers where the ways of writing them part, beside any. */
+/** Numbers whose notations differ between implementations, and arbitrary ones. */
 const oddNumber = fc.oneof(
   fc.double({ noNaN: true, noDefaultInfinity: true }),
   fc.integer(),
@@ -51,7 +51,7 @@ it('the Python SDK writes canonical JSON as json-canonicalize does', async (cont
   expect(written).toEqual(values.map((value) => canonicalize(value)));
 });
 
-it('a number that doubles do not hold is written as the double that it is read as', async (context) => {
+it('a number that is no double is written as the double that parsing it gives', async (context) => {
   context.skip(withoutPython !== undefined, withoutPython);
   const texts = [
     '12345678901234567890',

@@ -7,15 +7,15 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 export type Fault =
-  /** not taken: 503 with `Retry-After: 1` */
+  /** not accepted: 503 with `Retry-After: 1` */
   | 'busy'
-  /** not taken: 429 that names a time in HTTP's own form, one second ahead or less */
+  /** not accepted: 429 with a time in HTTP's date format, at most one second ahead */
   | 'throttled'
-  /** taken and answered, and the answer is lost with the connection */
+  /** accepted, and the response is lost with the connection */
   | 'lost'
-  /** taken and answered, and the connection breaks in the middle of the answer */
+  /** accepted, and the connection breaks within the response */
   | 'half'
-  /** a proxy's page instead of an answer */
+  /** a proxy's page instead of a response */
   | 'page'
   /** forwarded after the requests that arrived shortly after it */
   | 'late'
@@ -27,7 +27,7 @@ export type FlakyProxy = {
   readonly url: string;
   /** for the next envelopes, one each */
   plan(...faults: readonly Fault[]): void;
-  /** the envelopes that came, refused ones too, with the time of each, milliseconds */
+  /** the received envelopes, refused ones included, with their times, milliseconds */
   readonly came: readonly { readonly envelope: Sent; readonly atMs: number }[];
   close(): Promise<void>;
 };

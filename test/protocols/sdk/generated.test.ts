@@ -8,7 +8,7 @@ import { withoutPython } from './python.ts';
 
 const folder = fileURLToPath(new URL('../../../protocols/sdk/', import.meta.url));
 
-it('the generated files of the SDKs are what the sources make, with every action that ships', async () => {
+it('the generated files of the SDKs are current, with every shipped action', async () => {
   const specs = shippedSpecs();
   const files = await sdkFiles(specs);
   for (const [path, text] of files)
@@ -18,7 +18,7 @@ it('the generated files of the SDKs are what the sources make, with every action
 });
 const call = (path: string) => (path.endsWith('.py') ? '("' : "('");
 
-it('every module of the Python SDK is loaded by the machine’s own python3', (context) => {
+it('every module of the Python SDK can be loaded by the machine’s own python3', (context) => {
   context.skip(withoutPython !== undefined, withoutPython);
   const load =
     'import sys; sys.path.insert(0, sys.argv[1]); import troupe_sdk.actions as a; print(a.Actions)';

@@ -1,4 +1,4 @@
-/** A whole troupe on a port of this machine, for programs that come with the SDKs. */
+/** A whole installation on a local port, for programs that use the SDKs. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

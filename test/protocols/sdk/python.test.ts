@@ -112,7 +112,7 @@ describe('failures', () => {
     expect(await run('hung', { URL })).toMatchObject({ code: 'UNAVAILABLE', status: 0 });
   });
 
-  it('costs no event when a connection breaks', async () => {
+  it('lose no event when a connection breaks', async () => {
     const { proxy, URL } = await proxied();
     const running = await start('followed', { URL });
     const cutting = setInterval(() => proxy.cut(), 700);

@@ -6,7 +6,7 @@ import { onTestFinished } from 'vitest';
 const pathOf = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 const SDK = pathOf('../../../protocols/sdk/python');
 
-/** Why none can be run here; undefined when it can. The SDK asks for 3.8. */
+/** Why Python cannot run here; undefined if it can. The SDK requires 3.8. */
 export const withoutPython = ((): string | undefined => {
   const check = 'import sys; sys.exit(0 if sys.version_info >= (3, 8) else 1)';
   const { error, status } = spawnSync('python3', ['-c', check]);
@@ -15,9 +15,9 @@ export const withoutPython = ((): string | undefined => {
 })();
 
 export type Running = {
-  /** each line of stdout as JSON, as far as it came */
+  /** each complete line of stdout as JSON */
   readonly said: readonly unknown[];
-  /** the last one, when it has ended well. @throws with what it wrote to stderr */
+  /** the last one, after a successful end. @throws with its stderr */
   readonly ended: Promise<unknown>;
 };
 

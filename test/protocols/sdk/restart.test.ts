@@ -1,4 +1,4 @@
-/** Both SDKs while the whole program is killed (SIGKILL) under their calls and comes back. */
+/** Both SDKs while the whole program is killed (SIGKILL) during their calls and started again. */
 import { describe, expect, it } from 'vitest';
 import { TroupeClient } from '../../../protocols/sdk/typescript/client.js';
 import { reservePort } from '../../servers/reserve-port.ts';
@@ -29,8 +29,8 @@ const open = async () => {
   return { url: `http://127.0.0.1:${port}`, token: stdout.trim(), restart };
 };
 
-describe('a call under which troupe is killed', () => {
-  it('ends with its result, and its key finds it afterwards (TypeScript)', async () => {
+describe('a call during which troupe is killed', () => {
+  it('ends with its result, which a repeat of its key returns (TypeScript)', async () => {
     const { url, token, restart } = await open();
     const principal = { sub: 'ann', roles: ['writer'] };
     const client = new TroupeClient({

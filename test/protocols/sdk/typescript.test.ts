@@ -141,7 +141,7 @@ describe('a task by the TypeScript SDK', () => {
 });
 
 describe('a refusal', () => {
-  it('says its code, its status and the field', async () => {
+  it('has its code, its status and the field', async () => {
     const client = await clientOf();
     const wrong = await refusalOf(client.call('conformance.echo_payload', { text: 5 }));
     expect(wrong).toMatchObject({ code: 'INVALID_ARGUMENT', status: 400 });
@@ -153,7 +153,7 @@ describe('a refusal', () => {
     expect(await refusalOf(client.task(randomUUID()))).toMatchObject({ code: 'NOT_FOUND' });
   });
 
-  it('is not sent again when it will not pass, and is when it may', async () => {
+  it('is retried only if it is temporary', async () => {
     const proxy = await flaky();
     const client = await clientOf({ url: proxy.url, attemptsMax: 2 });
     await refusalOf(client.call('conformance.echo_payload', { text: 5 }));
@@ -175,7 +175,7 @@ describe('a refusal', () => {
   });
 });
 
-describe('an envelope that meets trouble', () => {
+describe('an envelope under faults', () => {
   it('is sent again with the same key, not before Retry-After, and the work is done once', async () => {
     const proxy = await flaky();
     const client = await clientOf({ url: proxy.url });
@@ -254,7 +254,7 @@ describe('a broken connection', () => {
     expect(await ended).toMatchObject({ state: 'SUCCEEDED' });
   });
 
-  it('that stays ends it after a while, with the name of the task', async () => {
+  it('that persists ends the wait after a while, with the id of the task', async () => {
     const { proxy, url } = await proxied();
     const client = await clientOf({ url, patienceMs: 50 });
     const begun = await slow(client, 30);

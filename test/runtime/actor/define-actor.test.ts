@@ -46,7 +46,7 @@ const shop = (packer = new Packer()) =>
     missedTimers: { patience: 'skip' },
   });
 
-/** What `defineActor` says against options that TypeScript would not let pass. */
+/** The error of `defineActor` for options that TypeScript would refuse. */
 const complaint = (options: unknown): string => {
   try {
     defineActor(options as Parameters<typeof defineActor>[0]);
@@ -80,7 +80,7 @@ describe('defineActor', () => {
     expect(hash).toMatch(/^[0-9a-f]{16}$/);
   });
 
-  it('runs an effect that is an object of a class on that very object', async () => {
+  it('runs an effect that is an object of a class with that object as `this`', async () => {
     const packer = new Packer();
     await shop(packer).effects['pack']?.run(null, {} as never);
     expect(packer.packed).toBe(1);
@@ -143,7 +143,7 @@ describe('defineActor', () => {
     expect(complaint({ type: 'plain', version: 1, machine: plain(), ...options })).toMatch(problem);
   });
 
-  it('holds the types of effects to those of the machine', () => {
+  it('checks the types of effects against those of the machine', () => {
     // @ts-expect-error: the effects that the machine declares are missing
     expect(() => defineActor({ type: 'order', version: 1, machine: order })).toThrow(
       /'charge' has no definition/,

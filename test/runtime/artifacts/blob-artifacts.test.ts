@@ -43,14 +43,14 @@ artifactsContract('blobs', (clock) => {
   });
 });
 
-it('holds nothing of the contents in clear', async () => {
+it('stores no part of the contents unencrypted', async () => {
   const blobs = new MemoryBlobs();
   await put(bucket(blobs, new MovableClock()), 'the recipe is salt and patience');
   for (const name of await blobs.list(''))
     expect(Buffer.from((await blobs.get(name))!).includes('recipe')).toBe(false);
 });
 
-it('refuses what exceeds the room of a tenant, and accepts what is stored already', async () => {
+it('refuses a file beyond the storage limit of a tenant, and accepts one that is already stored', async () => {
   const artifacts = bucket(new MemoryBlobs(), new MovableClock(), { bytesMax: 10 });
   await put(artifacts, '12345678');
   await put(artifacts, '12345678');
@@ -78,7 +78,7 @@ it('removes files that were neither stored nor signed for the retention time', a
   expect(names).toHaveLength(4);
 });
 
-/** Runs `meanwhile` when a blob is deleted for the first time, before or after it is gone. */
+/** Runs `meanwhile` when a blob is deleted for the first time, before or after the deletion. */
 const interrupted = (blobs: Blobs, name: string, meanwhile: () => Promise<unknown>): Blobs => {
   let first = true;
   return {
@@ -94,7 +94,7 @@ const interrupted = (blobs: Blobs, name: string, meanwhile: () => Promise<unknow
   };
 };
 
-it('keeps a file that is stored again while it is removed', async () => {
+it('keeps a file that is stored again during its removal', async () => {
   const [blobs, clock] = [new MemoryBlobs(), new MovableClock()];
   const artifacts = bucket(blobs, clock);
   const { hash } = await put(artifacts, 'one');
@@ -104,7 +104,7 @@ it('keeps a file that is stored again while it is removed', async () => {
   expect((await artifacts.get('acme', hash)).artifact.bytes).toBe(3);
 });
 
-it('finishes what a killed sweep began, and restores what was used since', async () => {
+it('completes the removals of a killed sweep, and restores files that were used since', async () => {
   const [blobs, clock] = [new MemoryBlobs(), new MovableClock()];
   const artifacts = bucket(blobs, clock);
   const [used, unused] = [await put(artifacts, 'used'), await put(artifacts, 'unused')];

@@ -15,13 +15,13 @@ export type ArtifactsUnderTest = {
   readonly dispose: () => Promise<void>;
 };
 
-/** The system's clock, that can be put forward. */
+/** The system's clock, which a test can advance. */
 export class MovableClock implements Clock {
   aheadMs = 0;
   wallMs = () => Date.now() + this.aheadMs;
   monotonicMs = () => performance.now();
   after = (): (() => void) => {
-    throw new Error('nothing waits here');
+    throw new Error('this clock has no timers');
   };
 }
 
@@ -58,7 +58,7 @@ export const artifactsContract = (
       }
     });
 
-    it('keeps nothing at all, and 9 MB of every byte', async () => {
+    it('stores an empty file, and 9 MB with every byte value', async () => {
       const large = Buffer.from(Array.from({ length: 9_000_001 }, (_, at) => (at * 31) % 256));
       for (const value of [Buffer.alloc(0), large]) {
         const { hash } = await artifacts.put(TENANT, value, { contentType: 'image/png' });
@@ -121,7 +121,7 @@ export const artifactsContract = (
         await expect(artifacts.get(tenant, hash)).rejects.toMatchObject({ code: 'NOT_FOUND' });
     });
 
-    it('says that a stored file was damaged', async () => {
+    it('reports that a stored file was damaged', async () => {
       const { hash } = await put('precious');
       await under.damage(TENANT, hash);
       await expect(artifacts.get(TENANT, hash)).rejects.toMatchObject({ code: 'INTERNAL' });
@@ -159,7 +159,7 @@ export const artifactsContract = (
       await expect(artifacts.resolve(TENANT, uri)).rejects.toMatchObject({ code: 'EXPIRED' });
     });
 
-    it('signs nothing that is not there', async () => {
+    it('signs no URL for a missing file', async () => {
       await expect(artifacts.sign(TENANT, sha256(bytes('absent')))).rejects.toMatchObject({
         code: 'NOT_FOUND',
       });
@@ -167,7 +167,7 @@ export const artifactsContract = (
       await expect(artifacts.sign('other', hash)).rejects.toMatchObject({ code: 'NOT_FOUND' });
     });
 
-    it('refuses URLs of others, and its own with any character changed', async () => {
+    it('refuses foreign URLs, and its own with any character changed', async () => {
       const { hash } = await put('one');
       const { artifact_uri: uri } = await artifacts.sign(TENANT, hash);
       const forbidden = { code: 'FORBIDDEN' };
@@ -191,7 +191,7 @@ export const artifactsContract = (
       }
     });
 
-    it('mends a damaged file when it is put again', async () => {
+    it('repairs a damaged file when it is stored again', async () => {
       const { hash } = await put('precious');
       await under.damage(TENANT, hash);
       await put('precious');

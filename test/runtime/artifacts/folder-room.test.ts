@@ -47,10 +47,10 @@ async function openBucket(more: Partial<FolderArtifactsOptions> = {}) {
   return { artifacts, put, open, room, path, aside, age, isThere };
 }
 
-describe('the room of a tenant', () => {
+describe('the storage limit of a tenant', () => {
   const full = { code: 'RATE_LIMIT_EXCEEDED', details: { limit: 'artifacts' } };
 
-  it('ends at its bytes, and what is there may be stored again', async () => {
+  it('refuses further bytes, and accepts a file that is already stored', async () => {
     const { put } = await openBucket({ bytesMax: 3_000 });
     await put('a'.repeat(2_000));
     await expect(put('b'.repeat(2_000))).rejects.toMatchObject(full);
@@ -59,14 +59,14 @@ describe('the room of a tenant', () => {
     await put('b'.repeat(2_000), 'other');
   });
 
-  it('is not taken twice by those who come at once', async () => {
+  it('counts concurrent files once each', async () => {
     const { put } = await openBucket({ bytesMax: 10_000 });
     const texts = Array.from({ length: 20 }, (_, n) => String(n % 10).repeat(1_000 + n));
     const stored = await Promise.allSettled(texts.map((text) => put(text)));
     expect(stored.filter(({ status }) => status === 'fulfilled')).toHaveLength(9);
   });
 
-  it('counts what was there before this process', async () => {
+  it('includes files that were stored before this process started', async () => {
     const { put, open } = await openBucket({ bytesMax: 3_000 });
     await put('a'.repeat(2_000));
     await expect(put('b'.repeat(2_000), 'acme', await open())).rejects.toMatchObject(full);
@@ -97,7 +97,7 @@ describe('a sweep', () => {
     }
   });
 
-  it('settles what a process had taken that died', async () => {
+  it('releases the space that a dead process had reserved', async () => {
     const { put, age, room, isThere, path, aside } = await openBucket();
     const [old, used] = await Promise.all([put('old'), put('used')]);
     await age(old.hash, 91);

@@ -59,7 +59,7 @@ artifactsContract('a folder, sealed', underTest({ encryptionKey: KEY }));
 describe('a sealed folder', () => {
   afterEach(clear);
 
-  it('holds nothing of the contents in clear, and two files of them differ', async () => {
+  it('stores no part of the contents unencrypted, and two files of the same contents differ', async () => {
     const [a, b] = [scratch(), scratch()];
     const secret = 'the recipe is salt and patience';
     const { hash } = await put(
@@ -88,14 +88,14 @@ describe('a sealed folder', () => {
     expect((await sealed.get('acme', hash)).artifact.bytes).toBe(3);
   });
 
-  it('reads what was stored before there was a key', async () => {
+  it('reads files that were stored before the folder had a key', async () => {
     const path = scratch();
     const { hash } = await put(await openFolderArtifacts(optionsOf(path)), 'early');
     const sealed = await openFolderArtifacts(optionsOf(path, { encryptionKey: KEY }));
     expect(Buffer.from((await sealed.get('acme', hash)).contents).toString()).toBe('early');
   });
 
-  it('notices a changed type, a changed name and a file cut short', async () => {
+  it('detects a changed type, a changed name and a truncated file', async () => {
     const path = scratch();
     const artifacts = await openFolderArtifacts(optionsOf(path, { encryptionKey: KEY }));
     const { hash } = await put(artifacts, 'one');
@@ -113,7 +113,7 @@ describe('a sealed folder', () => {
   });
 
   it.each(['short', `${KEY}00`, 'g'.repeat(64)])(
-    'refuses the key %j and says how to make one',
+    'refuses the key %j and explains how to create one',
     async (key) => {
       await expect(
         openFolderArtifacts(optionsOf(scratch(), { encryptionKey: key })),
@@ -141,7 +141,7 @@ describe('a folder of artifacts', () => {
     expect((await readdir(path)).toSorted()).toEqual(['acme', 'incoming', 'signing-key']);
   });
 
-  it('keeps the first of signing keys that are made a moment apart', async () => {
+  it('keeps the first of two signing keys that are created almost at once', async () => {
     for (let round = 0; round < 20; round++) {
       const path = scratch();
       const keys = Array.from({ length: 12 }, async (_, at) => {
@@ -169,7 +169,7 @@ describe('a folder of artifacts', () => {
     const { artifact_uri: uri } = await artifacts.sign('acme', hash);
     const lured = uri.replace('http://127.0.0.1:18789', 'http://127.0.0.1:6666');
     await expect(artifacts.resolve('acme', lured)).rejects.toMatchObject({ code: 'FORBIDDEN' });
-    // Another gateway on the same folder, by its own address: its URLs are good here too.
+    // Another gateway on the same folder, by its own address: its URLs are valid here, too.
     const publicUrl = () => 'https://b.example/agents';
     const other = await openFolderArtifacts(optionsOf(path, { publicUrl }));
     const theirs = await other.sign('acme', hash);
@@ -177,7 +177,7 @@ describe('a folder of artifacts', () => {
     expect(await artifacts.resolve('acme', theirs.artifact_uri)).toBe(hash);
   });
 
-  it('removes at its start what a crash left half-written a day ago, and nothing younger', async () => {
+  it('removes at its start incomplete files of a crash a day ago, and no newer ones', async () => {
     const path = scratch();
     const incoming = join(path, 'incoming');
     await mkdir(incoming);

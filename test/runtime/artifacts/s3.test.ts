@@ -76,7 +76,7 @@ describe('artifacts in an S3-compatible store', () => {
     await expect(absent).rejects.toMatchObject({ code: 'NOT_FOUND' });
   });
 
-  it('makes URLs that the store itself obeys: that file, as an attachment, to be read only', async () => {
+  it('signs URLs that the store accepts for reading that file as an attachment, and for nothing else', async () => {
     const artifacts = open();
     const { hash } = await artifacts.put('acme', one, text);
     const { artifact_uri: uri } = await artifacts.sign('acme', hash);
@@ -99,7 +99,7 @@ describe('artifacts in an S3-compatible store', () => {
     expect(server.objects.get(`acme/${hash}`)!.body.toString()).toBe('one');
   });
 
-  it('tries again when the store stumbles, three times in all', async () => {
+  it('retries failures of the store, three attempts in all', async () => {
     const artifacts = open();
     const { hash } = await artifacts.put('acme', one, text);
     server.faults.push({ kind: 'refuse', status: 503, code: 'SlowDown' }, { kind: 'cut' });
@@ -129,7 +129,7 @@ describe('artifacts in an S3-compatible store', () => {
     [{ accessKeyId: 'UNKNOWN' }, 's3.accessKeyId'],
     [{ secretAccessKey: 'wrong' }, 's3.secretAccessKey'],
     [{ region: 'mars-1' }, 's3.region'],
-  ])('says what to do about %j, at once, and never a secret', async (more, remedy) => {
+  ])('reports the remedy for %j at once, and never a secret', async (more, remedy) => {
     const artifacts = open(more);
     server.requests.length = 0;
     const refusal = artifacts.get('acme', 'a'.repeat(64)).catch((error: unknown) => error);
@@ -139,7 +139,7 @@ describe('artifacts in an S3-compatible store', () => {
     expect(server.requests).toHaveLength(1);
   });
 
-  it('says that the clock is wrong', async () => {
+  it('reports that the clock is wrong', async () => {
     const clock = {
       wallMs: () => Date.now() - 3_600_000,
       monotonicMs: () => 0,
@@ -150,7 +150,7 @@ describe('artifacts in an S3-compatible store', () => {
     });
   });
 
-  it('never mistakes another program’s object for its own file', async () => {
+  it('never treats an object of another program as its own file', async () => {
     const artifacts = open();
     const { hash } = await artifacts.put('acme', one, text);
     server.objects.get(`acme/${hash}`)!.headers = { 'content-type': 'text/html' };
@@ -158,7 +158,7 @@ describe('artifacts in an S3-compatible store', () => {
       await expect(asked).rejects.toMatchObject({ code: 'INTERNAL' });
   });
 
-  it('refuses a URL that its own key signed for longer than a URL may be good', async () => {
+  it('refuses a URL that its own key signed for longer than the maximum', async () => {
     const artifacts = open();
     const { hash } = await artifacts.put('acme', one, text);
     const requests = new S3Requests({ ...optionsOf(server), clock: systemClock, timeoutMs: 1_000 });
@@ -170,7 +170,7 @@ describe('artifacts in an S3-compatible store', () => {
     });
   });
 
-  it('asks for single objects only', async () => {
+  it('requests single objects only', async () => {
     const artifacts = open();
     const { hash } = await artifacts.put('acme', one, text);
     await artifacts.get('acme', hash);

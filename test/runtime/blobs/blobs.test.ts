@@ -13,7 +13,7 @@ blobsContract('files', async () => {
   return { blobs: await open(), reopen: open, dispose: () => removeFolder(path) };
 });
 
-it('removes at start what a crash left half-written, and never lists it', async () => {
+it('removes incomplete blobs of a crash at its start, and never lists them', async () => {
   const path = await temporaryFolder();
   const blobs = await openFileBlobs(path);
   await blobs.put('snap/whole', Buffer.from('whole'));

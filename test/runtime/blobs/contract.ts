@@ -4,7 +4,7 @@ import type { Blobs } from '../../../runtime/blobs/blobs.ts';
 
 export type BlobsUnderTest = {
   readonly blobs: Blobs;
-  /** other Blobs on the same data, as after a restart; absent where nothing outlives them */
+  /** other Blobs on the same data, as after a restart; absent for blobs in memory */
   readonly reopen?: () => Promise<Blobs>;
   readonly dispose: () => Promise<void>;
 };
@@ -23,7 +23,7 @@ export const blobsContract = (name: string, make: () => Promise<BlobsUnderTest>)
     });
     afterEach(() => under.dispose());
 
-    it('returns stored bytes, also none at all and 5 MB', async () => {
+    it('returns stored bytes, including an empty blob and 5 MB', async () => {
       const large = Buffer.alloc(5_000_000, 3);
       await blobs.put('snap/a', bytes('one'));
       await blobs.put('empty', new Uint8Array(0));
@@ -42,7 +42,7 @@ export const blobsContract = (name: string, make: () => Promise<BlobsUnderTest>)
       expect(text(await blobs.get('n'))).toBe('one');
     });
 
-    it('lets one of two concurrent puts of other bytes win', async () => {
+    it('accepts one of two concurrent puts of different bytes', async () => {
       const puts = await Promise.allSettled([
         blobs.put('n', bytes('one')),
         blobs.put('n', bytes('two')),
@@ -115,7 +115,7 @@ export const blobsContract = (name: string, make: () => Promise<BlobsUnderTest>)
       await expect(blobs.delete(bad)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
     });
 
-    it('keeps nothing of the caller, who may reuse the bytes', async () => {
+    it('copies the bytes, so that the caller may reuse its buffer', async () => {
       const mine = Buffer.from('mine');
       await blobs.put('n', mine);
       mine.fill(0);
@@ -123,7 +123,7 @@ export const blobsContract = (name: string, make: () => Promise<BlobsUnderTest>)
       expect(text(await blobs.get('n'))).toBe('mine');
     });
 
-    it('has its blobs again after a restart', async (context) => {
+    it('keeps its blobs across a restart', async (context) => {
       if (under.reopen === undefined) return context.skip('nothing outlives these blobs');
       await blobs.put('snap/a', bytes('one'));
       const again = await under.reopen();

@@ -72,7 +72,7 @@ describeOnNats('NatsBlobs', ({ path }) => {
     }
   });
 
-  it('keeps blobs and chunks of names apart that are folders of each other', async () => {
+  it('separates the blobs and chunks of nested names', async () => {
     const { blobs } = await open();
     const names = ['a', 'a/b', 'a/b/c', 'a/b/c/d', 'a.b', 'm', 'c'];
     for (const [i, name] of names.entries()) await blobs.put(name, bytes(2 * CHUNK, i));
@@ -100,7 +100,7 @@ describeOnNats('NatsBlobs', ({ path }) => {
     await expect(blobs.get('snap/a')).rejects.toThrow(/not those that were put/);
   });
 
-  it('lets one of many writers win, and keeps nothing of the others', async () => {
+  it('accepts one of many concurrent writers, and keeps no bytes of the others', async () => {
     const { stream, blobs, options } = await open();
     const others = [blobs, new NatsBlobs(nc, options), new NatsBlobs(nc, options)];
     const values = [1, 2, 3].map((seed) => bytes(900_000, seed));
@@ -113,7 +113,7 @@ describeOnNats('NatsBlobs', ({ path }) => {
     expect(await messagesOf(stream)).toBe(1 + Math.ceil(900_000 / CHUNK));
   });
 
-  it('lets many writers of the same bytes all be right', async () => {
+  it('accepts all of many concurrent writers of the same bytes', async () => {
     const { stream, blobs, options } = await open();
     const value = bytes(600_000, 4);
     await Promise.all([blobs, new NatsBlobs(nc, options)].map((one) => one.put('n', value)));
@@ -141,7 +141,7 @@ describeOnNats('NatsBlobs', ({ path }) => {
     expect(await blobs.list('')).toEqual([]);
   });
 
-  it('puts a blob although the server is killed under it', async () => {
+  it('stores a blob although the server is killed meanwhile', async () => {
     const { stream, env, blobs } = await open();
     const large = bytes(20_000_000, 6);
     const put = blobs.put('n', large);
@@ -154,7 +154,7 @@ describeOnNats('NatsBlobs', ({ path }) => {
     expect(large.equals((await blobs.get('n'))!)).toBe(true);
   });
 
-  it('shows nothing of a put that died, and removes it when it is abandoned', async () => {
+  it('never shows an interrupted put, and removes it when it counts as abandoned', async () => {
     const { stream, env, blobs, options } = await open();
     const proxy = await startTcpProxy(server.port);
     const dying = await connectNats({ servers: [`127.0.0.1:${proxy.port}`] });
@@ -184,7 +184,7 @@ describeOnNats('NatsBlobs', ({ path }) => {
     expect(value.equals((await later.get('dir/other'))!)).toBe(true);
   });
 
-  it('removes what a dead put left at the next put of the name, and at its deletion', async () => {
+  it('removes the chunks of an interrupted put at the next put of the name, and at its deletion', async () => {
     const { stream, env, options } = await open({ abandonedMs: 0 });
     const blobs = new NatsBlobs(nc, options);
     const leave = async (put: string) => {
@@ -199,7 +199,7 @@ describeOnNats('NatsBlobs', ({ path }) => {
     expect(await messagesOf(stream)).toBe(0);
   });
 
-  it('reads a large blob over a connection that is cut meanwhile', async () => {
+  it('reads a large blob although the connection is cut meanwhile', async () => {
     const { blobs, options } = await open();
     const value = bytes(40 * CHUNK, 9);
     await blobs.put('n', value);
@@ -214,7 +214,7 @@ describeOnNats('NatsBlobs', ({ path }) => {
     await proxy.close();
   });
 
-  it('reports a full stream, lists nothing, and continues when there is room', async () => {
+  it('reports a full stream, lists nothing, and continues when there is space', async () => {
     const { blobs } = await open({ maxBytes: 2_000_000, abandonedMs: 0 });
     await blobs.put('small', bytes(1_000_000, 1));
     await expect(blobs.put('large', bytes(2_000_000, 2))).rejects.toMatchObject({
@@ -242,7 +242,7 @@ describeOnNats('NatsBlobs', ({ path }) => {
 });
 
 describeOnNats('NatsBlobs where messages must be small', ({ path }) => {
-  it('makes chunks that the server accepts', async () => {
+  it('splits blobs into chunks that the server accepts', async () => {
     const server = await startNats({ path, config: 'max_payload: 8192' });
     const nc = await connectNats({ servers: [server.url] });
     const manager = await jetstreamManager(nc);

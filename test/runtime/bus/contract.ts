@@ -5,7 +5,7 @@ import { eventually } from '../eventually.ts';
 
 export type BusUnderTest = {
   readonly bus: Bus;
-  /** advances time until the promise is settled; absent for real time */
+  /** advances time until the promise is settled; absent with a real clock */
   readonly until?: <T>(promise: Promise<T>) => Promise<T>;
   /** waits until everything published so far has arrived; absent if delivery needs no waiting */
   readonly settle?: () => Promise<void>;
@@ -26,7 +26,7 @@ export const busContract = (name: string, make: () => Promise<BusUnderTest>): vo
       await eventually(check);
     };
     const passed = <T>(promise: Promise<T>): Promise<T> => under.until?.(promise) ?? promise;
-    /** subjects a pattern gets of those published */
+    /** the published subjects that a pattern receives */
     const heard = (pattern: string): string[] => {
       const subjects: string[] = [];
       bus.subscribe(pattern, ({ subject }) => subjects.push(subject));
@@ -87,7 +87,7 @@ export const busContract = (name: string, make: () => Promise<BusUnderTest>): vo
       expect(await passed(bus.request('double', 21, { timeoutMs: 10_000 }))).toBe(42);
     });
 
-    it('ignores a response to what was no request', async () => {
+    it('ignores a response to a message that was not a request', async () => {
       let responded = false;
       bus.subscribe('s', ({ respond }) => {
         respond('no request');

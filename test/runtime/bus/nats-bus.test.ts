@@ -178,7 +178,7 @@ describeOnNats('NatsBus', ({ path }) => {
     await late.close();
   });
 
-  it('hands a message to handlers of one subject in the order they came', async () => {
+  it('calls handlers of one subject in the order of their subscriptions', async () => {
     const order: string[] = [];
     const stops = ['a', 'b', 'c'].map((name) =>
       two.subscribe('s', () => {
@@ -198,7 +198,7 @@ describeOnNats('NatsBus', ({ path }) => {
     expect(order).toHaveLength(4);
   });
 
-  it('leaves the connection to who made it, and is not connected when that is closed', async () => {
+  it('does not close the connection of its creator, and is disconnected when the creator closes it', async () => {
     const nc = await connectNats({ servers: [server.url] });
     const bus = new NatsBus(nc, { env: 'x' });
     const got: unknown[] = [];
@@ -215,7 +215,7 @@ describeOnNats('NatsBus', ({ path }) => {
   });
 });
 
-/** a map of two entries that ends after half of one */
+/** a map of two entries that is truncated within the first */
 const CUT = Buffer.from([0x82, 0x01]);
 
 const part = (value: string) => {

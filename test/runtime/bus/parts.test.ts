@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { Assemblies, PARTS_BYTES_MAX, PARTS_WAIT_MS, partsOf } from '../../../runtime/bus/parts.ts';
 
-it('puts any message together again from parts in any order, with doubles', () => {
+it('reassembles any message from parts in any order, with duplicates', () => {
   fc.assert(
     fc.property(
       fc.uint8Array({ maxLength: 300 }),
@@ -24,7 +24,7 @@ it('puts any message together again from parts in any order, with doubles', () =
   );
 });
 
-it('keeps messages and receivers apart', () => {
+it('separates messages and receivers', () => {
   const assemblies = new Assemblies();
   const [a0, a1] = partsOf('a', Buffer.from('aA'), 1);
   const [b0, b1] = partsOf('b', Buffer.from('bB'), 1);
@@ -48,7 +48,7 @@ it('drops an incomplete message and frees its memory', () => {
   expect(assemblies.bytes).toBe(0);
 });
 
-it('holds no more than its bound: the oldest go', () => {
+it('drops the oldest messages beyond its bound', () => {
   const assemblies = new Assemblies();
   const mebibyte = Buffer.alloc(1024 * 1024);
   const half = (id: string) => ({ id, index: 0, count: 2, bytes: mebibyte });

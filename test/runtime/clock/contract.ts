@@ -10,7 +10,7 @@ export type ClockUnderTest = {
 
 export const clockContract = (name: string, make: () => ClockUnderTest): void => {
   describe(`Clock contract: ${name}`, () => {
-    it('calls once, not before its time, and never within `after` itself', async () => {
+    it('calls back once, not early, and never within `after` itself', async () => {
       const { clock, until } = make();
       const start = clock.monotonicMs();
       const calls: number[] = [];
@@ -35,7 +35,7 @@ export const clockContract = (name: string, make: () => ClockUnderTest): void =>
       expect(calls).toEqual(['first', 'second', 'third']);
     });
 
-    it('does not call what was cancelled, and cancelling may be repeated and come late', async () => {
+    it('does not call a cancelled timer; cancelling may be repeated or late', async () => {
       const { clock, until } = make();
       let cancelled = false;
       let done = false;
@@ -56,7 +56,7 @@ export const clockContract = (name: string, make: () => ClockUnderTest): void =>
       expect(called).toBe(true);
     });
 
-    it('does not call at once what is due later than timers can count', async () => {
+    it('does not fire at once for a delay above the limit of timers', async () => {
       const { clock, until } = make();
       let called = false;
       let waited = false;
@@ -67,7 +67,7 @@ export const clockContract = (name: string, make: () => ClockUnderTest): void =>
       cancel();
     });
 
-    it('never lets monotonic time fall', async () => {
+    it('never decreases monotonic time', async () => {
       const { clock, until } = make();
       const times: number[] = [];
       for (let i = 0; i < 20; i++) clock.after(i % 4, () => times.push(clock.monotonicMs()));

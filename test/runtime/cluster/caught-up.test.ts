@@ -55,7 +55,7 @@ class HeldLog {
   };
 }
 
-it('a reader that asks for rows of now waits until they are here, and no longer', async () => {
+it('a reader that requests current rows waits until they have arrived, and no longer', async () => {
   const held = new HeldLog();
   const worker = await world.worker('a');
   const gateway = await world.gateway('g', { aroundLog: held.around });
@@ -70,7 +70,7 @@ it('a reader that asks for rows of now waits until they are here, and no longer'
   const waiting = gateway.caughtUp(p).then(() => {
     reached = true;
   });
-  // who holds the actor has nothing to wait for
+  // the owner of the actor has nothing to wait for
   await worker.caughtUp(p);
   expect(known(worker, p).keeps).toBe('second');
   expect([reached, known(gateway, p).keeps]).toEqual([false, 'first']);

@@ -26,7 +26,7 @@ it('returns the same name and shard count to every process of a new cell', async
   expect(await log.read('cell.e', 0)).toHaveLength(1);
 });
 
-it('keeps cells of other names apart', async () => {
+it('separates cells of different names', async () => {
   const one = await enterCell(log, { env: 'one', shards: 8, onAlarm });
   const other = await enterCell(log, { env: 'other', shards: 8, onAlarm });
   expect(other.cell).not.toBe(one.cell);
@@ -43,7 +43,7 @@ it('waits during an import, and joins the cell that it creates', async () => {
   expect(said).toHaveLength(1);
 });
 
-it('waits for an import no longer than the signal says', async () => {
+it('stops waiting for an import when its signal aborts', async () => {
   await log.append('cell.e', encode({ importing: true }));
   const stop = new AbortController();
   const entering = enterCell(log, {
@@ -55,7 +55,7 @@ it('waits for an import no longer than the signal says', async () => {
   await expect(entering).rejects.toMatchObject({ code: 'CANCELLED' });
 });
 
-it('refuses a record that is not of a cluster, and invalid counts', async () => {
+it('refuses a record of an embedded installation, and invalid counts', async () => {
   await log.append('cell.e', encode({ shards: 8, createdAt: 1 }));
   await expect(enterCell(log, { env: 'e', shards: 8, onAlarm })).rejects.toMatchObject({
     code: 'INTERNAL',

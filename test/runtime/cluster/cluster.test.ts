@@ -1,4 +1,6 @@
-/** Several nodes on one log: who holds what, hand-overs, reads on a gateway, effects that move. */
+/**
+ * Several nodes on one log: owners of shards, hand-overs, reads on a gateway, effects that move.
+ */
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { System } from '../../../runtime/index.ts';
 import { eventually } from '../eventually.ts';
@@ -46,7 +48,7 @@ it('carries messages from a gateway to actors on any worker, once each, in order
     expect(known(gateway, puppet(`p${p}`)).seen).toEqual([0, 10, 20, 30].map((n) => `do:${n + p}`));
 });
 
-it('shows a caller on the gateway its own write at once', async () => {
+it('a caller on the gateway reads its own write at once', async () => {
   await world.worker('a');
   const gateway = await world.gateway('g');
   for (let i = 0; i < 50; i++) {
@@ -56,7 +58,7 @@ it('shows a caller on the gateway its own write at once', async () => {
   }
 });
 
-it('moves shards to a worker that joins and back when it drains, under load, losing and doubling nothing', async () => {
+it('moves shards to a worker that joins and back when it drains, under load, without losing or repeating a message', async () => {
   await world.worker('a');
   const gateway = await world.gateway('g');
   const sent: number[] = [];
@@ -81,7 +83,7 @@ it('moves shards to a worker that joins and back when it drains, under load, los
     );
 });
 
-it('lets an effect on a worker read rows of actors that other workers hold', async () => {
+it('lets an effect on a worker read rows of actors that other workers own', async () => {
   const services: Hands = {
     run: async (_, context) => (await context.index()).list('things', 't'),
   };

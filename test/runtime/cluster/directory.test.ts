@@ -63,7 +63,7 @@ describe('the directory', () => {
     directory = new Directory(join('me', () => own).members, 'me', () => own);
   });
 
-  it('believes the highest epoch where two claim one shard', async () => {
+  it('accepts the claim with the highest epoch where two claim one shard', async () => {
     join('a', () => [claim(0, 'owned', 7)]);
     join('b', () => [claim(0, 'owned', 9)]);
     join('c', () => [claim(0, 'owned', 8)]);
@@ -117,7 +117,7 @@ describe('the directory', () => {
     expect(directory.holderOf(0)?.node).toBe('c');
   });
 
-  it('keeps the figures fresh while the holder stays', async () => {
+  it('updates the figures of a shard while its owner stays the same', async () => {
     let lag = 1;
     join('a', () => [claim(0, 'owned', 7, lag)]);
     await after(1_000);
@@ -139,7 +139,7 @@ describe('the directory', () => {
     expect(changes).toBe(2);
   });
 
-  it('forgets what a node held when it dies', async () => {
+  it('removes the shards of a node that dies', async () => {
     const { process } = join('a', () => [claim(0, 'owned', 7)]);
     await after(1_000);
     process.kill();

@@ -10,7 +10,7 @@ const SHARDS = 64;
 class Loads {
   readonly clock = new VirtualClock();
   readonly factors: number[];
-  /** when some factor changed, ms */
+  /** times at which a factor changed, ms */
   readonly changedAtMs: number[] = [];
   readonly #own: LoadFactor[];
   readonly #speeds: readonly number[];
@@ -76,7 +76,7 @@ describe('the load factor', () => {
       .forEach((atMs, at) => expect(atMs - changes[at]!).toBeGreaterThanOrEqual(30_000));
   });
 
-  it('does not change for noise', async () => {
+  it('ignores noise', async () => {
     const clock = new VirtualClock();
     const random = new Random(7);
     const factor = new LoadFactor(clock);
@@ -87,7 +87,7 @@ describe('the load factor', () => {
     }
   });
 
-  it('does not chase one hot shard around the cluster', async () => {
+  it('does not move one hot shard from worker to worker', async () => {
     const cluster = new Loads([1, 1, 1], (shard) => (shard === 5 ? 0.8 : 0.002));
     await cluster.run(24);
     // Every change of direction doubles the pause, up to half an hour.

@@ -68,7 +68,7 @@ describe('members', () => {
     await after(3_000);
   });
 
-  it('find each other soon, and decide only after they have listened', async () => {
+  it('find each other quickly, and take shards only after a listening period', async () => {
     const late = join('late');
     await after(60);
     expect(late.sees).toBe('a b c late');
@@ -78,14 +78,14 @@ describe('members', () => {
     expect(a.sees).toBe('a b c late');
   });
 
-  it('detect a killed one at once, since its subject has no responder', async () => {
+  it('detect a killed member at once, because its subject has no responder', async () => {
     b.process.kill();
     await after(450);
     expect([a.sees, c.sees]).toEqual(['a c', 'a c']);
     expect(a.heard('died')).toMatchObject([{ why: 'no process listens at its subject' }]);
   });
 
-  it('miss one that is frozen after a second, and not before', async () => {
+  it('declare a frozen member dead after a second, and not before', async () => {
     b.process.pause();
     await after(790);
     expect(a.sees).toBe('a b c');
@@ -94,7 +94,7 @@ describe('members', () => {
     expect(a.heard('died')).toMatchObject([{ why: expect.stringMatching(/^silent for/) }]);
   });
 
-  it('welcome one that was thought dead and beats again', async () => {
+  it('accept a member again that was declared dead and sends heartbeats again', async () => {
     b.process.pause();
     await after(5_000);
     b.process.resume();
@@ -103,7 +103,7 @@ describe('members', () => {
     expect(a.heard('joined').at(-1)).toMatchObject({ beat: { node: 'b' } });
   });
 
-  it('keep one whose beats are lost as long as it answers', async () => {
+  it('keep a member whose heartbeats are lost while it answers requests', async () => {
     const publish = b.link.publish.bind(b.link);
     b.link.publish = (subject, payload) => {
       if (subject !== BEAT_SUBJECT) publish(subject, payload);
@@ -112,7 +112,7 @@ describe('members', () => {
     expect([a.sees, c.sees]).toEqual(['a b c', 'a b c']);
   });
 
-  it('remove one that says goodbye, and ignore its late messages', async () => {
+  it('remove a member that leaves, and ignore its late messages', async () => {
     const last = a.beats.filter(({ node }) => node === 'b').at(-1)!;
     b.members.leave();
     await after(50);
@@ -124,7 +124,7 @@ describe('members', () => {
     expect(a.heard('died')).toEqual([]);
   });
 
-  it('do not mistake a late message of a dead one for a heartbeat', async () => {
+  it('do not treat a late message of a dead member as a heartbeat', async () => {
     const last = a.beats.filter(({ node }) => node === 'b').at(-1)!;
     b.process.kill();
     await after(1_000);
@@ -133,7 +133,7 @@ describe('members', () => {
     expect(a.sees).toBe('a c');
   });
 
-  it('declare none dead when they were paused themselves', async () => {
+  it('declare no member dead after their own process was paused', async () => {
     // Catches a process that resumes after a pause, finds that all others have been silent for five
     // seconds, and takes over all shards.
     a.process.pause();
@@ -149,7 +149,7 @@ describe('members', () => {
     expect(a.heard('died')).toEqual([]);
   });
 
-  it('detect which ones died while they were paused', async () => {
+  it('detect members that died during that pause', async () => {
     a.process.pause();
     await after(2_000);
     b.process.kill();
@@ -159,7 +159,7 @@ describe('members', () => {
     expect(a.sees).toBe('a c');
   });
 
-  it('declare none dead while their connection is down, and listen again when it is up', async () => {
+  it('declare no member dead while their connection is down, and listen again when it is restored', async () => {
     for (const { link } of [a, b, c]) link.connected = false;
     await after(10_000);
     expect(a.members.settled).toBe(false);
@@ -174,7 +174,7 @@ describe('members', () => {
     expect(a.members.settled).toBe(true);
   });
 
-  it('declare none dead when they do not receive their own heartbeats', async () => {
+  it('declare no member dead while they do not receive their own heartbeats', async () => {
     a.link.isCut = true;
     await after(10_000);
     expect(a.members.settled).toBe(false);
@@ -204,7 +204,7 @@ describe('members', () => {
     expect(a.members.self.weight).toBe(1);
   });
 
-  it('put a name that keeps dying on a probation that doubles, and forget it after a minute', async () => {
+  it('place a name that keeps dying on a probation that doubles, and remove it after a minute', async () => {
     const seen: number[] = [];
     for (let round = 0; round < 7; round++) {
       const node = join(`flap.${round}`, 'flap');

@@ -57,7 +57,7 @@ describe('connectNats', () => {
     expect(String(error)).not.toContain('secret');
   });
 
-  it('refuses no server, a file that is not there, and a file that holds no credentials', async () => {
+  it('refuses an empty list of servers, a missing file, and a file without credentials', async () => {
     const refusal = { code: 'INVALID_ARGUMENT' };
     const server = ['127.0.0.1:1'];
     expect(await failure({ servers: [] })).toMatchObject(refusal);
@@ -71,7 +71,7 @@ describe('connectNats', () => {
     expect(await failure({ servers: server, tls: { caFile: '/nowhere' } })).toMatchObject(refusal);
   });
 
-  it('says that what answers is no NATS server', async () => {
+  it('reports that the peer is no NATS server', async () => {
     const other = createServer((socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'));
     await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
     const { port } = other.address() as AddressInfo;
@@ -105,7 +105,7 @@ describeOnNats('connectNats', ({ path }) => {
     expect((await connecting).info?.port).toBe(first.port);
   });
 
-  it('reconnects after the server was killed, and reports both', async () => {
+  it('reconnects after the server was killed, and reports the loss and the return', async () => {
     const server = await start({ path });
     const nc = await dial({ servers: [server.url], name: 'me' });
     await server.kill('SIGKILL');

@@ -47,7 +47,7 @@ onEveryNats('the streams of a cell', (path, version) => {
     }
   });
 
-  it('hold every subject of the log, transcripts and letters apart from mail and journals', async () => {
+  it('contain every subject of the log, with transcripts and dead letters separate from mail and journals', async () => {
     const streams = await openStreams(nc, { env });
     const { mail, journal, kept } = streams;
     expect(streams.streamOf(`mbx.${env}.3.data`)).toBe(mail);
@@ -58,7 +58,7 @@ onEveryNats('the streams of a cell', (path, version) => {
       expect(streams.streamOf(subject)).toBeUndefined();
   });
 
-  it('are the same for processes that create them at once, and for a later one', async () => {
+  it('are the same for processes that create them concurrently, and for a later one', async () => {
     const others = await Promise.all([connectTo(server.port), connectTo(server.port)]);
     // NATS 2.9 rejects about one of a hundred of these requests: the subjects overlap with those of
     // the same stream.
@@ -91,7 +91,7 @@ onEveryNats('the streams of a cell', (path, version) => {
     ['max_msgs_per_subject', { max_msgs_per_subject: 5 }],
     ['no_ack', { no_ack: true }],
     ['subjects', { subjects: [] }],
-  ])('are refused when %s breaks what the log promises', async (field, wrong) => {
+  ])('are refused when %s breaks a guarantee of the log', async (field, wrong) => {
     const manager = await jetstreamManager(nc);
     await manager.streams.add({
       name: `troupe-${env}-journal`,
@@ -115,7 +115,7 @@ onEveryNats('the streams of a cell', (path, version) => {
     });
   });
 
-  it('are refused with replicas that the server cannot keep, or not keep apart', async () => {
+  it('are refused with more replicas than the server can place on separate machines', async () => {
     await expect(openStreams(nc, { env, replicas: 3 })).rejects.toMatchObject({
       code: 'INVALID_ARGUMENT',
       message: expect.stringContaining(version.startsWith('2.9') ? 'before 2.11' : 'replicas'),
@@ -133,7 +133,7 @@ onEveryNats('the streams of a cell', (path, version) => {
     await plain.stop();
   });
 
-  it('are waited for while the server is away', async () => {
+  it('are created when an absent server starts', async () => {
     const away = await startNats({ path });
     const there = await connectTo(away.port);
     await away.kill('SIGKILL');
@@ -147,7 +147,7 @@ onEveryNats('the streams of a cell', (path, version) => {
     await away.stop();
   });
 
-  it('are waited for no longer than the signal says', async () => {
+  it('stop waiting for the server when the signal aborts', async () => {
     const away = await startNats({ path });
     const there = await connectTo(away.port);
     await away.kill('SIGKILL');

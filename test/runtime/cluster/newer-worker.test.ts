@@ -58,7 +58,7 @@ const stateOn = (system: System) => system.status()[shard];
 const ownerOf = (system: System) =>
   stateOn(system)?.state === 'owned' ? stateOn(system)?.node?.split('-')[0] : undefined;
 
-it('a shard whose mail only a newer worker can read is given up by the older, and taken once', async () => {
+it('a shard whose mail only a newer worker can read is released by the older worker, and taken over once', async () => {
   const old = await world.worker('old');
   const gateway = await world.gateway('g');
   await eventually(() => expect(ownerOf(gateway)).toBe('old'));

@@ -1,4 +1,4 @@
-/** A worker and a gateway on a real NATS server: what only a broker with limits can show. */
+/** A worker and a gateway on a real NATS server: the cases that need a broker with limits. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { MemoryState } from '../../../runtime/state/memory.ts';
 import { createSystem, openNats, type System } from '../../../runtime/index.ts';
@@ -9,7 +9,7 @@ import { ask, known, puppet } from './world.ts';
 
 const servers = natsServers();
 
-describe.skipIf(servers.length === 0)('a cell on NATS (no nats-server is at hand)', () => {
+describe.skipIf(servers.length === 0)('a cell on NATS (no nats-server is installed)', () => {
   describe.each(servers)('$version', ({ path }) => {
     let server: NatsServer;
     let systems: System[];
@@ -59,7 +59,7 @@ describe.skipIf(servers.length === 0)('a cell on NATS (no nats-server is at hand
       await eventually(() => expect(isText(known(gateway, puppet('q')).keeps)).toBe(true));
     });
 
-    it('waits for a server that restarts, and loses nothing of what it had accepted', async () => {
+    it('waits for a server that restarts, and loses no accepted message', async () => {
       const [, gateway] = await Promise.all([open('worker', 'a'), open('gateway', 'g')]);
       const accepted: number[] = [];
       let restarted = false;

@@ -24,7 +24,7 @@ onEveryNats('a node on NATS', (path) => {
   });
   afterEach(() => server.stop());
 
-  it('is of the same cell as every other, and keeps its shard count', async () => {
+  it('joins the cell of every other node, and keeps its shard count', async () => {
     const nodes = await Promise.all([open(), open(), open()]);
     expect(new Set(nodes.map(({ store }) => store.cell)).size).toBe(1);
     expect(said).toEqual([]);
@@ -34,7 +34,7 @@ onEveryNats('a node on NATS', (path) => {
     await Promise.all([...nodes, late].map(({ store }) => store.close()));
   });
 
-  it('reads what another one wrote, in the log, on the bus and in blobs', async () => {
+  it('reads what another node wrote to the log, the bus and the blobs', async () => {
     const [one, other] = await Promise.all([open(), open()]);
     const follow = other.store.log.follow('mbx.test.3.data', 1);
     await one.store.log.append('mbx.test.3.data', Buffer.from('mail'));
@@ -72,7 +72,7 @@ onEveryNats('a node on NATS', (path) => {
     await late.stop();
   });
 
-  it('closes also while the server is away', async () => {
+  it('closes even while the server is absent', async () => {
     const { store, bus } = await open();
     await server.kill('SIGKILL');
     await bus.close();

@@ -5,7 +5,7 @@ import { SimCluster, steadyCluster } from './sim-cluster.ts';
 const SEEDS = [1, 2, 3, 4, 5];
 
 describe('a worker that is killed', () => {
-  it.each(SEEDS)('is missed within 1.2 s, and only its shards move (seed %d)', async (seed) => {
+  it.each(SEEDS)('is detected within 1.2 s, and only its shards move (seed %d)', async (seed) => {
     const { cluster, nodes, takes } = await steadyCluster(5, 64, seed);
     const victim = nodes[seed % 5]!;
     const share = victim.shards;
@@ -16,7 +16,7 @@ describe('a worker that is killed', () => {
     expect(cluster.journals.takes - takes).toBe(share);
   });
 
-  it('among many, with a thousand shards', async () => {
+  it('is detected among many workers with a thousand shards', async () => {
     const { cluster, nodes, takes } = await steadyCluster(40, 1_024);
     const share = nodes[21]!.shards;
     nodes[21]!.process.kill();
@@ -25,7 +25,7 @@ describe('a worker that is killed', () => {
     expect(cluster.journals.takes - takes).toBe(share);
   }, 120_000);
 
-  it('while a shard is on its way to it', async () => {
+  it('is replaced when it dies during the hand-over of a shard to it', async () => {
     const { cluster, nodes } = await steadyCluster(3);
     const joiner = cluster.start('joiner');
     while (!nodes.some((node) => node.count('handed off') > 0)) await cluster.run(1);
@@ -34,7 +34,7 @@ describe('a worker that is killed', () => {
     expect(cluster.longestGapMs).toBeLessThan(2_000);
   });
 
-  it('is not waited for by one that hands its shards over to it', async () => {
+  it('does not delay a worker that hands its shards over to it', async () => {
     const { cluster, nodes } = await steadyCluster(2);
     const [leaving, heir] = nodes;
     heir!.host.prepare = () => new Promise(() => {});
@@ -46,7 +46,7 @@ describe('a worker that is killed', () => {
     expect(isOver).toBe(true);
   });
 
-  it('together with most others, leaves all to the one that is left', async () => {
+  it('leaves all shards to the only survivor when most others die with it', async () => {
     const { cluster, nodes, takes } = await steadyCluster(5);
     const share = nodes[0]!.shards;
     for (const { process } of nodes.slice(1)) process.kill();
@@ -73,7 +73,7 @@ describe('a worker that is paused for 5 s', () => {
     expect(cluster.journals.takes - takes).toBe(2 * share);
   });
 
-  it('does not hide with its old claims that the new owner has died', async () => {
+  it('does not hide the death of the new owner by its old claims', async () => {
     const { cluster, nodes } = await steadyCluster(3);
     const [, zombie, heir] = nodes;
     zombie!.process.pause();
@@ -86,7 +86,7 @@ describe('a worker that is paused for 5 s', () => {
 });
 
 describe('a network that fails', () => {
-  it('between one worker and the rest costs its share, there and back', async () => {
+  it('between one worker and the others moves only its share, both times', async () => {
     const { cluster, nodes, takes } = await steadyCluster(5);
     const share = nodes[2]!.shards;
     nodes[2]!.link.isCut = true;
@@ -99,7 +99,7 @@ describe('a network that fails', () => {
     expect(cluster.journals.takes - takes).toBe(2 * share);
   });
 
-  it('and is reported to the worker makes no difference', async () => {
+  it('has the same effect when the worker is notified of it', async () => {
     const { cluster, nodes, takes } = await steadyCluster(5);
     const share = nodes[2]!.shards;
     nodes[2]!.link.connected = false;
@@ -111,7 +111,7 @@ describe('a network that fails', () => {
     expect(cluster.journals.takes - takes).toBe(2 * share);
   });
 
-  it('for all nodes moves nothing, in any order of their return', async () => {
+  it('for all nodes moves no shard, in any order of their return', async () => {
     const { cluster, nodes, takes } = await steadyCluster(5);
     for (const { link } of nodes) link.connected = false;
     await cluster.run(30_000);
@@ -124,7 +124,7 @@ describe('a network that fails', () => {
     expect(cluster.journals.takes).toBe(takes);
   });
 
-  it('by a tenth of its messages moves nothing, and a kill is noticed all the same', async () => {
+  it('for a tenth of its messages moves no shard, and a kill is still detected', async () => {
     const { cluster, nodes, takes } = await steadyCluster(5);
     cluster.network.lost = 0.1;
     await cluster.run(60_000);
@@ -135,14 +135,14 @@ describe('a network that fails', () => {
     expect(cluster.longestGapMs).toBeLessThan(1_200);
     cluster.start('w2');
     await cluster.converge(120_000);
-    // A lost notice costs time, and sometimes an unnecessary take-over.
+    // A lost notice causes a delay, and sometimes an unnecessary take-over.
     expect(cluster.journals.takes - takes).toBeLessThan(3 * share);
     expect(cluster.longestGapMs).toBeLessThan(2_000);
   });
 });
 
 describe('workers that come and go', () => {
-  it('every 3 s for two minutes: only the one that flaps is moved, and soon not even it', async () => {
+  it('every 3 s for two minutes: only shards of the flapping worker move, and soon not even those', async () => {
     const { cluster, nodes, takes } = await steadyCluster(5);
     const share = nodes[2]!.shards;
     const servers = cluster.servers();
@@ -161,7 +161,7 @@ describe('workers that come and go', () => {
     expect(flapper.shards).toBe(share);
   });
 
-  it('all at once: returning nodes take over all shards again', async () => {
+  it('all at once: the returning nodes take over all shards again', async () => {
     const { cluster, nodes, takes } = await steadyCluster(5);
     for (const { process } of nodes) process.kill();
     await cluster.run(30_000);
@@ -171,8 +171,8 @@ describe('workers that come and go', () => {
   });
 });
 
-describe('a shard that cannot be taken', () => {
-  it('is left alone as long as the one that found it so lives', async () => {
+describe('a shard that cannot be taken over', () => {
+  it('is not tried again while the worker that found this out is alive', async () => {
     const cluster = new SimCluster(64);
     cluster.journals.corrupt.add(7);
     const nodes = cluster.startAll(3);
@@ -185,7 +185,7 @@ describe('a shard that cannot be taken', () => {
     expect(nodes.every(({ process, hasStarted }) => hasStarted || !process.alive)).toBe(true);
   });
 
-  it('because only a newer program can read it waits for such a worker', async () => {
+  it('waits for a newer worker if only a newer program can read it', async () => {
     const cluster = new SimCluster(64);
     for (let shard = 0; shard < 64; shard += 2) cluster.journals.formats.set(shard, 2);
     const nodes = cluster.startAll(3);
@@ -196,21 +196,21 @@ describe('a shard that cannot be taken', () => {
     newer.host.format = 2;
     await cluster.run(20_000);
     for (let shard = 0; shard < 64; shard += 2) expect(newer.host.owns(shard)).toBe(true);
-    // An older worker does not try again, although the shard should be one of its own.
+    // An older worker does not try again, although placement assigns the shard to it.
     expect(triesOf(8)).toHaveLength(1);
     const { takes } = cluster.journals;
     await cluster.run(20_000);
     expect(cluster.journals.takes).toBe(takes);
   });
 
-  it('by the one that should is taken by the next', async () => {
+  it('is taken over by the next worker if the assigned one fails', async () => {
     const { cluster, nodes } = await steadyCluster(3);
     const sick = nodes[1]!;
     sick.host.take = () => Promise.reject(new Error('the disk is full'));
     nodes[2]!.process.kill();
     await cluster.run(8_000);
     expect(cluster.servers().every((name) => name !== undefined)).toBe(true);
-    // It tries again more and more rarely, and does not fight for what the other holds.
+    // It retries at growing intervals, and does not compete for the shards of the other worker.
     expect(sick.count('take failed')).toBeLessThan(8 * nodes[2]!.shards);
     const { takes } = cluster.journals;
     await cluster.run(1_000);
@@ -218,8 +218,8 @@ describe('a shard that cannot be taken', () => {
   });
 });
 
-describe('everything at once', () => {
-  it.each(SEEDS)('ends with every shard where it should be (seed %d)', async (seed) => {
+describe('all faults together', () => {
+  it.each(SEEDS)('end with every shard at its assigned worker (seed %d)', async (seed) => {
     const cluster = new SimCluster(64, seed);
     const random = new Random(seed).fork('nemesis');
     cluster.startAll(6);

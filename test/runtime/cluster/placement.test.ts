@@ -18,7 +18,7 @@ describe('workers that start', () => {
     [10, 1_024],
     [100, 1_024],
   ])(
-    '%d together take each of %d shards once, and nothing moves after',
+    '%d together take each of %d shards once, and no shard moves afterwards',
     async (workers, shards) => {
       const cluster = new SimCluster(shards);
       const nodes = cluster.startAll(workers);
@@ -32,7 +32,7 @@ describe('workers that start', () => {
     120_000,
   );
 
-  it('take nothing before they have heard the others', async () => {
+  it('take no shard before they have received the heartbeats of the others', async () => {
     const { cluster, takes } = await steadyCluster(3);
     const late = cluster.start('late');
     await cluster.run(450);
@@ -41,21 +41,21 @@ describe('workers that start', () => {
     expect(cluster.journals.takes).toBe(takes);
   });
 
-  it('one after another get their shares, and a shard moves only to one that came', async () => {
+  it('one after another get their shares, and shards move only to the new worker', async () => {
     const cluster = new SimCluster(64);
     for (let at = 0; at < 5; at++) {
       cluster.start(`w${at}`);
       await cluster.run(700);
     }
     await cluster.converge();
-    // The first took all; every later one its share: 1/2 + 1/3 + 1/4 + 1/5 of the shards in the
-    // mean, less where one is placed at a later one already.
+    // The first took all shards, and every later one its share: 1/2 + 1/3 + 1/4 + 1/5 of the shards
+    // on average, fewer where a shard was already placed at a later one.
     expect(cluster.journals.takes - 64).toBeLessThan(1.5 * 64 * (1 / 2 + 1 / 3 + 1 / 4 + 1 / 5));
     await cluster.run(10_000);
     expect(cluster.misplaced()).toEqual([]);
   });
 
-  it('join a cluster that works: only their share moves, hardly noticed', async () => {
+  it('join a running cluster: only their share moves, with short pauses', async () => {
     const { cluster, takes } = await steadyCluster(4);
     const joiner = cluster.start('joiner');
     await cluster.converge();
@@ -103,9 +103,9 @@ describe('workers that start', () => {
     const young = cluster.start('young', { types: ['order@1', 'invoice@1'] });
     await cluster.run(20_000);
     expect(young.shards).toBeGreaterThan(0);
-    // Nor does it step in while one of them is on its way.
+    // Nor does it take the shard over while a suitable worker starts.
     expect(old.count('took')).toBe(0);
-    // A shard without an owner is better owned by a worker that parks unknown types (M2).
+    // A worker that parks unknown types (M2) is better than no owner.
     for (const { process } of [...nodes, young]) process.kill();
     await cluster.converge();
     expect(old.shards).toBe(64);
@@ -113,7 +113,7 @@ describe('workers that start', () => {
 });
 
 describe('a worker that ends', () => {
-  it('hands every shard to its next owner, who is ready', async () => {
+  it('hands every shard to its next owner, which is prepared', async () => {
     const { cluster, nodes, takes } = await steadyCluster(4);
     const share = nodes[1]!.shards;
     await ended(cluster, nodes[1]!);
@@ -125,7 +125,7 @@ describe('a worker that ends', () => {
     expect(nodes[0]!.count('left')).toBe(1);
   });
 
-  it('lets go of everything when it is the last', async () => {
+  it('releases all shards when it is the last one', async () => {
     const { cluster, nodes } = await steadyCluster(1);
     await ended(cluster, nodes[0]!);
     expect(nodes[0]!.host.status().every(({ state }) => state === 'stopped')).toBe(true);

@@ -84,7 +84,7 @@ describe('rendezvous hashing', () => {
     );
   });
 
-  it('ranks the worker that should have a shard first, and everybody differently', () => {
+  it('ranks the assigned worker of a shard first, and gives every worker a different rank', () => {
     const all = workers(5);
     for (let shard = 0; shard < SHARDS; shard++) {
       const ranks = all.map(({ node }) => rankOf(all, node, shard));
@@ -97,7 +97,7 @@ describe('rendezvous hashing', () => {
     expect(placeOne([], 7)).toBeUndefined();
   });
 
-  it('chooses between two processes of one name alike everywhere', () => {
+  it('chooses the same of two processes of one name on every worker', () => {
     const old = { node: 'w.1', name: 'w', weight: 1 };
     const young = { node: 'w.2', name: 'w', weight: 1 };
     expect(placeAll([old, young], SHARDS)).toEqual(placeAll([young, old], SHARDS));

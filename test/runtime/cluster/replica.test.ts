@@ -1,4 +1,4 @@
-/** A copy of a shard's rows beside its owner, on a log that is not atomic: what a gateway reads. */
+/** A replica of a shard's rows on a log that is not atomic, as a gateway reads it. */
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { address } from '../../../protocols/address.ts';
 import { journalSubject } from '../../../protocols/subjects.ts';
@@ -80,7 +80,7 @@ const sameAsOwner = () =>
       expect(rowsOf(copy, shard)).toEqual(rowsOf(store.state, shard));
   });
 
-it('holds the same rows as the owner, also through snapshots and trims', async () => {
+it('has the same rows as the owner, also across snapshots and trims', async () => {
   await work(0, 60);
   await sameAsOwner();
   await work(60, 120);
@@ -103,7 +103,7 @@ it('starts from the latest snapshot, and continues from its rows after a stop', 
   expect(alarms).toEqual([]);
 });
 
-it('shows a record before it says that it is seen', async () => {
+it('shows the rows of a record before it reports the record as seen', async () => {
   await work(0, 10);
   for (let shard = 0; shard < SHARDS; shard++) {
     const { position } = system.status()[shard]!;
@@ -112,7 +112,7 @@ it('shows a record before it says that it is seen', async () => {
   }
 });
 
-it('follows a new owner, and writes nothing more once it is released', async () => {
+it('follows a new owner, and writes nothing after its release', async () => {
   await work(0, 10);
   await system.stop();
   system = await openSystem();

@@ -76,7 +76,7 @@ it('reports the effects of a dead node', async () => {
   expect(orphaned).toEqual(['1']);
 });
 
-it('waits for a node that is alive and silent, and not for ever', async () => {
+it('waits a bounded time for a node that is alive and silent', async () => {
   const a = openNode('a');
   alive.add('frozen');
   const { orphaned } = adopt(a, ['1']);
@@ -86,7 +86,7 @@ it('waits for a node that is alive and silent, and not for ever', async () => {
   expect(orphaned).toEqual(['1']);
 });
 
-it('concludes nothing wrong from messages that are lost or come twice', async () => {
+it('draws no wrong conclusion from lost or duplicate messages', async () => {
   bus.faults = { lost: 0.3, doubled: 0.3 };
   const [a, b] = [openNode('a'), openNode('b')];
   const mine = Array.from({ length: 50 }, (_, i) => `run-${i}`);
@@ -100,7 +100,7 @@ it('concludes nothing wrong from messages that are lost or come twice', async ()
   expect(orphaned).toHaveLength(51);
 });
 
-it('asks no more once the owner has stopped', async () => {
+it('sends no further requests after the owner has stopped', async () => {
   const a = openNode('a');
   const { orphaned, stop } = adopt(a, ['1']);
   stop();

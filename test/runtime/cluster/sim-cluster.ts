@@ -1,6 +1,6 @@
 /**
- * SimCluster: many nodes on a virtual clock, each with the real members, directory and placement. A
- * judge checks every few milliseconds which shards have no owner.
+ * SimCluster: many nodes on a virtual clock, each with the real members, directory and placement.
+ * An observer checks every few milliseconds which shards have no owner.
  */
 import { Directory } from '../../../runtime/cluster/directory.ts';
 import { Members } from '../../../runtime/cluster/members.ts';
@@ -71,7 +71,7 @@ export class SimNode {
   }
 
   /**
-   * Stops as a process does that receives a signal: hands its shards over, says goodbye and ends.
+   * Stops as a process does that receives a signal: hands its shards over, leaves and ends.
    */
   async stop(): Promise<void> {
     this.isDraining = true;
@@ -141,7 +141,7 @@ export class SimCluster {
     return names;
   }
 
-  /** Shards that are not held by exactly the worker that should have them. */
+  /** Shards that are not owned by exactly their assigned worker. */
   misplaced(): number[] {
     const candidates = this.running
       .filter(({ weight, isDraining, link }) => weight > 0 && !isDraining && link.reaches)
@@ -153,7 +153,7 @@ export class SimCluster {
     );
   }
 
-  /** Runs until every shard is where it should be; answers after how long. */
+  /** Runs until every shard is at its assigned worker; returns the time that it took. */
   async converge(withinMs = 60_000): Promise<number> {
     const fromMs = this.clock.monotonicMs();
     while (this.misplaced().length > 0) {

@@ -1,7 +1,7 @@
 /**
- * SimHost: the shards of one simulated process over a journal that does what a journal does for
- * placement: the last one who took a shard has it, with a rising epoch, and everybody before finds
- * that out when it looks.
+ * SimHost: the shards of one simulated process over a journal with the behaviour that placement
+ * relies on: the last process that took a shard owns it, with a rising epoch, and earlier owners
+ * detect that at their next read.
  */
 import type { ShardHost } from '../../../runtime/cluster/placement.ts';
 import type { ShardStatus } from '../../../runtime/system.ts';
@@ -12,7 +12,7 @@ import type { Link } from './sim-network.ts';
 export class SimJournals {
   readonly #epochs: number[] = [];
   #position = 0;
-  /** how often a shard was taken */
+  /** number of take-overs */
   takes = 0;
   /** shards that cannot be read */
   readonly corrupt = new Set<number>();
@@ -98,7 +98,7 @@ export class SimHost implements ShardHost {
     await this.#store(this.#random.whole(10, 80));
   }
 
-  /** An owner that has nothing to write looks once in a while whether it still is one. */
+  /** An idle owner checks periodically whether it still owns the shard. */
   #look(): void {
     this.#link.process.clock.after(LOOK_MS, () => {
       if (this.#link.reaches)
@@ -115,7 +115,7 @@ export class SimHost implements ShardHost {
     return this.#journals.epochOf(shard) !== this.#statuses.get(shard)?.epoch;
   }
 
-  /** The store is where the bus is: who is cut off waits. */
+  /** The store is behind the same network as the bus: a process that is cut off waits. */
   async #store(delayMs: number): Promise<void> {
     const { clock } = this.#link.process;
     do await new Promise<void>((resolve) => void clock.after(delayMs, resolve));

@@ -66,7 +66,7 @@ export class SimNetwork {
     });
   }
 
-  /** Who is connected and has subscribed; a dead process is neither. */
+  /** The processes that are connected and have subscribed; a dead process is neither. */
   #listening(subject: string): Subscriber[] {
     const all = [...(this.#subscribers.get(subject) ?? [])];
     return all.filter(({ link }) => link.process.alive && link.connected);

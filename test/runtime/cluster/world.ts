@@ -1,6 +1,6 @@
 /**
  * A cluster in one process: nodes with rows of their own on one log, one bus and one store of
- * blobs, all in memory and never atomic. What is under test is the real runtime.
+ * blobs, all in memory and never atomic. The runtime is the real one.
  */
 import { type Address, address } from '../../../protocols/address.ts';
 import type { Message } from '../../../protocols/statechart.ts';
@@ -84,7 +84,7 @@ export class ClusterWorld {
 
 const close = async (): Promise<void> => {};
 
-/** One node's end of the bus: closing it leaves the others theirs. */
+/** The bus of one node; closing it does not close the bus of the others. */
 const ownEnd = (bus: InProcessBus): Bus => {
   const leave = new Set<() => void>();
   return {

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { load, problemsOf } from './folder.ts';
 
 describe('paths of the entry point for programs', () => {
-  it('are beside the configuration file, and URLs stay what they are', () => {
+  it('are relative to the configuration file, and URLs are unchanged', () => {
     const { config, home } = load(`{ a2a: {
       sealingKeyFile: 'seal.jwk',
       signingKeyFile: 'sign.jwk',
@@ -22,8 +22,8 @@ describe('paths of the entry point for programs', () => {
     ]);
   });
 
-  it('do not hide what is wrong with an issuer', () => {
-    // Not a TypeError: what is no issuer is named as such.
+  it('do not hide the fault of an issuer', () => {
+    // Not a TypeError: the report names the value that is no issuer.
     expect(problemsOf('{ a2a: { issuers: [null, 7], artifacts: 7 } }')).not.toEqual([]);
   });
 });
@@ -56,7 +56,7 @@ describe('issuers of tokens', () => {
     expect(paths.map((path) => path.replace(/^a2a\.issuers\[\d\]\./, ''))).toEqual([key]);
   });
 
-  it('have one entry each', () => {
+  it('may have only one entry each', () => {
     const twice = [1, 2].map((n) => `{ issuer: 'https://id.test', jwks: 'k${n}' }`);
     const problems = problemsOf(`{ a2a: { issuers: [${twice.join()}] } }`);
     expect(problems).toMatchObject([{ path: 'a2a.issuers[1].issuer' }]);

@@ -1,11 +1,11 @@
-/** The sections for a cluster: what may be written, what overrides it, and what is refused. */
+/** The sections for a cluster: valid values, overrides and refused values. */
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { natsServers } from '../../../runtime/config/index.ts';
 import { load, problemsOf } from './folder.ts';
 
 describe('the section nats', () => {
-  it('names one server or several, and has defaults for the rest', () => {
+  it('contains one server or several, and has defaults for everything else', () => {
     const one = load("{ nats: { url: 'nats://a:4222' } }").config;
     const two = load("{ nats: { url: ['nats://a:4222', 'tls://b:4222'] } }").config;
     expect([one, two].map(({ nats }) => natsServers(nats))).toEqual([
@@ -18,7 +18,7 @@ describe('the section nats', () => {
     expect(one.runtime).toMatchObject({ tenantWeights: {}, workspaces: {} });
   });
 
-  it('is overridden by variables, and they by flags', () => {
+  it('is overridden by variables, which flags override', () => {
     const env = {
       TROUPE_NATS_URL: 'nats://b:1,nats://c:2',
       TROUPE_NATS_USER: 'u',
@@ -38,7 +38,7 @@ describe('the section nats', () => {
     expect(flagged.cluster).toMatchObject({ name: 'of-flag', weight: 0.5 });
   });
 
-  it('starts relative files at the configuration', () => {
+  it('resolves relative files from the folder of the configuration', () => {
     const { config, home } = load(
       "{ nats: { credentialsFile: 'a.creds', tls: { caFile: 'ca.pem' } }, runtime: { workspaces: { path: 'w' } } }",
     );

@@ -25,7 +25,7 @@ describe('layers', () => {
     expect(sources).not.toHaveProperty('gateway.port');
   });
 
-  it('lets a flag win over the environment, that over the file, that over the default', () => {
+  it('prefers a flag to the environment, the environment to the file, and the file to the default', () => {
     const text = "{ gateway: { port: 2, auth: { token: 'of the file' } }, log: { level: 'warn' } }";
     const env = { TROUPE_PORT: '3', TROUPE_TOKEN: 'of the environment' };
     const fromFile = load(text);
@@ -62,7 +62,7 @@ describe('layers', () => {
     );
   });
 
-  it('starts relative folders at the file and ~ at the home folder', () => {
+  it('resolves relative folders from the folder of the file, and ~ as the home folder', () => {
     const { config, home } = load(
       "{ agents: { defaults: { workspace: 'work' }, agents: [{ id: 'a' }, { id: 'b', workspace: '~/b' }] } }",
     );
@@ -78,7 +78,7 @@ describe('layers', () => {
     expect(() => Object.assign(config.agents.agents[0] ?? {}, { id: 'x' })).toThrow(TypeError);
   });
 
-  it('accepts the examples that the design was drawn from', () => {
+  it('accepts the examples of the design', () => {
     const { config, notYetUsed } = load(`{
       agents: {
         defaults: { workspace: "~/.troupe/workspace", model: "anthropic/claude-opus-4-5" },
@@ -148,7 +148,7 @@ describe('agents', () => {
 });
 
 describe('models', () => {
-  it('leave the choice to the catalog when none is named', () => {
+  it('are chosen by the catalog when none is configured', () => {
     const { config } = load('{}', { env: { OPENAI_API_KEY: 'k' } });
     expect(config.agents.defaults.model).toBeUndefined();
     expect(config.models.providers).toEqual({});
@@ -188,7 +188,7 @@ describe('models', () => {
     expect(() => load(twice('default'))).toThrow(/belongs to `apiKey`/);
   });
 
-  it('may be named bare, by provider, and by a listed name that holds a slash', () => {
+  it('may be named without provider, with provider, and by a listed name that contains a slash', () => {
     const { config } = load(`{
       agents: { defaults: { model: 'claude-sonnet-4' }, agents: [
         { id: 'a', model: 'openai/any' }, { id: 'b', model: 'qwen/qwen3' }, { id: 'c', model: 'offline/troupe-offline' },

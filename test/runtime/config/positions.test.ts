@@ -5,7 +5,7 @@ import { leaves, showPointer, valueAt } from '../../../runtime/config/pointer.ts
 import { positionsOf } from '../../../runtime/config/positions.ts';
 import { editDistance, nearest } from '../../../runtime/config/checks/suggest.ts';
 
-it('finds keys through comments, quotes, escapes, trailing commas and odd line ends', () => {
+it('finds keys despite comments, quotes, escapes, trailing commas and unusual line ends', () => {
   const text = [
     '\uFEFF// head { not: "a key" }',
     "{ /* block, */ 'single': 'it\\'s } ,',",
@@ -53,7 +53,7 @@ it('formats a path in JavaScript syntax', () => {
   expect(showPointer('/agents/routing/whatsapp/+1~1~0')).toBe('agents.routing.whatsapp["+1/~"]');
 });
 
-it('suggests a word for a typing error, and none for a different word', () => {
+it('suggests a word for a typing error, but not for a different word', () => {
   expect(editDistance('gateway', 'gatwya')).toBe(2);
   expect(nearest('gatwya', ['agents', 'gateway'])).toBe('gateway');
   expect(nearest('api_key', ['apiKey', 'api'])).toBe('apiKey');

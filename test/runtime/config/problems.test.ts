@@ -55,7 +55,7 @@ describe('a report', () => {
     ]);
   });
 
-  it('says where the text stops being JSON5', () => {
+  it('reports the position at which the text is no longer valid JSON5', () => {
     expect(problemsOf('{\n  gateway: {\n    port: !\n')).toEqual([
       {
         path: '',
@@ -75,7 +75,7 @@ describe('a report', () => {
     expect(paths('{ gateway: null, agents: [], log: 3 }')).toEqual(['agents', 'gateway', 'log']);
   });
 
-  it('says once that a file is missing, when it was named', () => {
+  it('reports once that a file is missing, if it was named explicitly', () => {
     const file = `${scratchFolder()}/none.json5`;
     expect(() => loadConfig({ env: {}, file })).toThrow(ConfigError);
     expect(() => loadConfig({ env: {}, file })).toThrow(/there is no such file/);
@@ -181,7 +181,7 @@ describe('keys that must agree', () => {
       /forwarded connections are refused/,
     ],
     [
-      'people of the tailnet at a gateway without auth',
+      'users of the tailnet at a gateway without auth',
       "{ gateway: { auth: { mode: 'none', allowTailscale: true } } }",
       'gateway.auth.allowTailscale',
       /forwarded connections are refused/,

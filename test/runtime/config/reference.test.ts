@@ -10,7 +10,7 @@ import { load } from './folder.ts';
 const root = join(import.meta.dirname, '../../..');
 
 describe('docs/config.md', () => {
-  it('is what the schema says now (else: troupe config reference > docs/config.md)', () => {
+  it('equals the reference of the current schema (otherwise run: troupe config reference > docs/config.md)', () => {
     expect(readFileSync(join(root, 'docs/config.md'), 'utf8')).toBe(configReference());
   });
 
@@ -35,7 +35,7 @@ describe('the published schema', () => {
     expect(walk(plain, '')).toEqual([]);
   });
 
-  it('lets a file name the schema for an editor', () => {
+  it('permits a file to name the schema for an editor', () => {
     expect(load("{ $schema: './config.schema.json' }").config.log.level).toBe('info');
   });
 });

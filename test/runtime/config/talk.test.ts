@@ -1,4 +1,4 @@
-/** The keys for agents that talk with each other and start each other. */
+/** The keys for conversations between agents and for subagents. */
 import { describe, expect, it } from 'vitest';
 import { load, problemsOf } from './folder.ts';
 
@@ -6,7 +6,7 @@ const paths = (text: string) => problemsOf(text).map(({ path }) => path);
 const spawn = (text: string) => `{ agents: { spawnDefaults: ${text} } }`;
 
 describe('agents that talk', () => {
-  it('do not by default, and have ceilings for when they do', () => {
+  it('are disabled by default, and have default limits', () => {
     const { config, notYetUsed } = load('{}');
     expect(config.tools.agentToAgent).toEqual({ enabled: false });
     expect(config.session.agentToAgent).toEqual({
@@ -38,7 +38,7 @@ describe('agents that talk', () => {
     expect(notYetUsed).toEqual([]);
   });
 
-  it('are used: no key of theirs waits for a later version', () => {
+  it('use every key: none is reserved for a later version', () => {
     const { notYetUsed } = load(`{
       agents: {
         defaults: { sandbox: { sessionToolsVisibility: 'all' } },
@@ -53,7 +53,7 @@ describe('agents that talk', () => {
     expect(notYetUsed).toEqual([]);
   });
 
-  it('have bounds that are said when they are passed', () => {
+  it('have bounds, and a report of a value beyond its bound', () => {
     expect(
       problemsOf('{ session: { agentToAgent: { maxHops: 33, maxMessages: 0 } } }'),
     ).toMatchObject([
@@ -77,7 +77,7 @@ describe('agents that talk', () => {
     ).toMatchObject([{ allowed: '"spawned", "all"' }]);
   });
 
-  it('are named by ids that there are, in every list', () => {
+  it('must exist by the ids in every list', () => {
     expect(
       problemsOf(`{
         agents: { agents: [{ id: 'writer',
@@ -98,7 +98,7 @@ describe('agents that talk', () => {
     ]);
   });
 
-  it('are confined by names that tools have', () => {
+  it('are restricted by existing names of tools', () => {
     expect(
       problemsOf(`{ agents: {
         agents: [{ id: 'a', subagents: { sandbox: { allowlist: ['reed'] } } }],
@@ -115,7 +115,7 @@ describe('agents that talk', () => {
     );
   });
 
-  it('have a tree that holds at least one of them', () => {
+  it('have a tree limit of at least one subagent', () => {
     const [problem] = problemsOf(spawn('{ maxTokensPerTree: 20000 }'));
     expect(problem).toMatchObject({
       path: 'agents.spawnDefaults.sandbox.maxTokens',

@@ -10,7 +10,7 @@ import {
 } from '../../../runtime/config/index.ts';
 import { load, problemsOf } from './folder.ts';
 
-it('a tenant needs no more than its token, or than who is of it', () => {
+it('a tenant needs only its token or its principals', () => {
   const { config } = load(
     "{ tenants: { acme: { token: 'of acme' }, other: { principals: ['tailscale:ann@example.com'] } } }",
   );
@@ -48,7 +48,7 @@ it('a section of a tenant replaces that of the installation as a whole; the othe
   expect(tenantsWithOwn(config)).toEqual(['acme']);
 });
 
-it('keys of a tenant’s own providers are secrets, and the API of a known one need not be written', () => {
+it('keys of a tenant’s own providers are secrets, and a known provider needs no API', () => {
   const { config } = load(
     `{ tenants: { acme: { models: { providers: { anthropic: { apiKey: { env: 'K' } } } } } } }`,
     { env: { K: 'sk-acme' } },
@@ -92,7 +92,7 @@ it.each([
   expect(problems.find((problem) => problem.path === path)?.message).toMatch(message);
 });
 
-it('whatever sections tenants have, each has its own where it has one, and no key of another’s', () => {
+it('each tenant has its own section where it has one, and no key of another tenant, for any sections', () => {
   const names = ['acme', 'blue', 'constructor'] as const;
   const sections = ['agents', 'models', 'tools', 'messages', 'budget', 'hooks', 'skills'] as const;
   const written = (owner: string, section: (typeof sections)[number]) =>

@@ -37,7 +37,7 @@ it('creates none when one is configured, or when the mode needs none', () => {
   expect(existsSync(tokenFile(open.home))).toBe(false);
 });
 
-it('says which folder cannot be written', () => {
+it('names a folder that it cannot write to', () => {
   const home = scratchFolder();
   const file = write(home, 'in-the-way', '');
   expect(() => ensureToken(loadAt(home, { TROUPE_HOME: join(file, 'data') }))).toThrow(
@@ -46,7 +46,7 @@ it('says which folder cannot be written', () => {
 });
 
 it.skipIf(process.getuid?.() === 0)(
-  'says so when a folder is read-only (skipped as root, who may write)',
+  'reports a read-only folder (skipped as root, which may write)',
   () => {
     const home = scratchFolder();
     const data = join(home, 'data');

@@ -1,4 +1,4 @@
-/** The sections for tools, hooks, skills, queues and budgets: what is taken and what is refused. */
+/** The sections for tools, hooks, skills, queues and budgets: accepted and refused values. */
 import { describe, expect, it } from 'vitest';
 import { Secret } from '../../../runtime/config/index.ts';
 import { load, problemsOf } from './folder.ts';
@@ -28,7 +28,7 @@ describe('the tools', () => {
     expect(JSON.stringify({ tools, skills })).not.toContain('hush');
   });
 
-  it('refuse values that mean nothing, and say what is allowed', () => {
+  it('refuse invalid values, and name the valid ones', () => {
     expect(
       problemsOf("{ tools: { exec: { boundary: 'jail', timeoutSeconds: 0, ask: 'maybe' } } }"),
     ).toMatchObject([
@@ -69,7 +69,7 @@ describe('the tools', () => {
     ]);
   });
 
-  it('need what a search provider cannot do without', () => {
+  it('require the keys that a search provider needs', () => {
     const search = (text: string) => paths(`{ tools: { web: { search: ${text} } } }`);
     expect(search("{ provider: 'searxng' }")).toEqual(['tools.web.search.baseUrl']);
     expect(search("{ provider: 'tavily' }")).toEqual(['tools.web.search.apiKey']);
@@ -77,7 +77,7 @@ describe('the tools', () => {
     expect(search("{ provider: 'brave', apiKey: 'k' }")).toEqual([]);
   });
 
-  it('have their folders where the file is', () => {
+  it('resolve folders from the folder of the file', () => {
     const { hooks, skills } = load("{ hooks: { folder: 'h' }, skills: { folder: 's' } }").config;
     expect([hooks.folder, skills.folder]).toEqual([
       expect.stringMatching(/^\/.*\/h$/),

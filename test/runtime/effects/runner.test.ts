@@ -1,4 +1,4 @@
-/** The limit of effects that run at once, and who is next when it is reached. */
+/** The limit of concurrent effects, and the order of the effects that wait. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { setup } from 'xstate';
 import { type Address, address } from '../../../protocols/address.ts';
@@ -15,7 +15,7 @@ const machine = setup({ actors: { work: effect<string, object>() } }).createMach
   states: { working: { description: 'works', invoke: { id: 'job', src: 'work', input: {} } } },
 });
 
-/** Effects that have begun, in this order, and how each is ended. */
+/** The started effects in order, and a function that ends each one. */
 let began: {
   readonly id: string;
   readonly end: () => void;
@@ -73,7 +73,7 @@ const intentOf = (actor: Address, attempt = 1): Intent => ({
 });
 const run = (tenant: string, id: string, { key = 'k', attempt = 1 } = {}) =>
   runner.run(id, intentOf(address(tenant, 'worker', key), attempt));
-/** Ends the oldest that runs, so many times. */
+/** Ends the oldest running effect, this number of times. */
 async function end(count: number): Promise<void> {
   for (let n = 0; n < count; n++) {
     began[reported.length]!.end();
@@ -82,7 +82,7 @@ async function end(count: number): Promise<void> {
 }
 const ids = () => began.map(({ id }) => id);
 
-it('the first call of a tenant is next, though another has 10,000 that wait', async () => {
+it('the first call of a tenant is next, although another tenant has 10,000 waiting calls', async () => {
   for (let n = 0; n < 10_002; n++) run('flood', `f${n}`);
   run('calm', 'c');
   expect(ids()).toEqual(['f0.1', 'f1.1']);
@@ -91,7 +91,7 @@ it('the first call of a tenant is next, though another has 10,000 that wait', as
   expect(runner.running).toBe(10_001);
 });
 
-it('tenants that wait are served by their weights, an actor’s effects in order', async () => {
+it('waiting tenants are served by their weights, and an actor’s effects in order', async () => {
   open({ gold: 3 });
   for (let n = 0; n < 22; n++) run('gold', `g${n}`);
   for (let n = 0; n < 20; n++) run('plain', `p${n}`);
@@ -108,7 +108,7 @@ it("runs effects of a tenant's actors in turn", async () => {
   expect(ids()).toContain('c.1');
 });
 
-it('one that is aborted while it waits leaves the queue, begins never and reports nothing', async () => {
+it('an effect that is aborted while it waits leaves the queue, never starts and reports nothing', async () => {
   for (const id of ['1', '2', '3', '4']) run('a', id);
   runner.abort('3');
   expect([runner.running, runner.isRunning('3')]).toEqual([3, false]);
@@ -118,7 +118,7 @@ it('one that is aborted while it waits leaves the queue, begins never and report
   expect([reported, runner.running]).toEqual([['1.1', '2.1', '4.1'], 0]);
 });
 
-it('one that is aborted while it runs makes room, once', async () => {
+it('an effect that is aborted while it runs frees one slot, once', async () => {
   for (const id of ['1', '2', '3', '4']) run('a', id);
   runner.abort('1');
   await settled();
@@ -141,7 +141,7 @@ it('a later attempt replaces a waiting one', async () => {
   ]);
 });
 
-it('stop aborts what runs; what waits begins never', async () => {
+it('stop aborts running effects; waiting ones never start', async () => {
   for (const id of ['1', '2', '3']) run('a', id);
   runner.stop();
   await settled();
@@ -154,14 +154,14 @@ it('stop aborts what runs; what waits begins never', async () => {
 describe('a tenant at its own limit', () => {
   beforeEach(() => open({}, { runningMax: 3, tenantRunningMax: 2 }));
 
-  it('leaves slots that others use at once, without waiting behind its queue', () => {
+  it('leaves slots that other tenants use at once, without waiting behind its queue', () => {
     for (let n = 0; n < 1_000; n++) run('flood', `f${n}`);
     expect(ids()).toEqual(['f0.1', 'f1.1']);
     run('calm', 'c0');
     expect(ids()).toEqual(['f0.1', 'f1.1', 'c0.1']);
   });
 
-  it('continues in order as each of its own ends', async () => {
+  it('continues in order when one of its own effects ends', async () => {
     for (let n = 0; n < 20; n++) run('a', `a${n}`);
     for (let done = 0; done < 20; done++) {
       expect(began.length - reported.length).toBe(Math.min(2, 20 - done));
@@ -180,7 +180,7 @@ describe('a tenant at its own limit', () => {
     expect(running).toHaveLength(3);
   });
 
-  it('forgets what is aborted while it waits, in either queue, and makes room when it runs', async () => {
+  it('forgets an aborted waiting effect in either queue, and frees the slot of an aborted running one', async () => {
     for (const id of ['1', '2', '3', '4']) run('a', id);
     for (const id of ['5', '6', '7', '8']) run('b', id);
     expect(ids()).toEqual(['1.1', '2.1', '5.1']);
@@ -193,7 +193,7 @@ describe('a tenant at its own limit', () => {
   });
 });
 
-it('a limit of which nothing could run is refused', () => {
+it('a limit of zero is refused', () => {
   for (const tenantRunningMax of [0, -1, Number.NaN])
     expect(() => open({}, { tenantRunningMax })).toThrow(/at least 1/);
 });

@@ -15,7 +15,7 @@ import { percentile, SimShard } from './sim-shard.ts';
 const RATE = 1_000;
 
 describe('a shard that applies 1,000 entries a second', () => {
-  it('admits the calm tenant within a window, while another sends 20,000 as fast as it can', async () => {
+  it('admits a quiet tenant within a window, while another sends 20,000 as fast as it can', async () => {
     const shard = new SimShard(RATE, { limits: { tenantEntries: 20_000 } });
     const waits: number[] = [];
     for (let n = 0; n < 20_000; n++) void shard.send('flood', `k${n % 50}`).catch(() => {});
@@ -103,7 +103,7 @@ describe('the window', () => {
     expect(admission.load(0, 'data').inFlight).toBe(0);
   });
 
-  it('is right when the answers come in another order than the positions', async () => {
+  it('is correct when the answers arrive in another order than the positions', async () => {
     const { admission, tickets, admit } = openAdmission({});
     for (let n = 0; n < 5; n++) void admit();
     await settled();
@@ -139,7 +139,7 @@ describe('the window', () => {
   });
 });
 
-describe('who waits', () => {
+describe('a waiting message', () => {
   it('is refused above the bound of its tenant, with queue length, limit and retry delay', async () => {
     const { refused, admit } = openAdmission({ windowEntries: 1, tenantEntries: 3 });
     for (let n = 0; n < 5; n++) void admit();
@@ -173,7 +173,7 @@ describe('who waits', () => {
     expect(retryAfterMs).toBeLessThan(2_400);
   });
 
-  it('is refused after its time, or its message’s, when the shard has no owner', async () => {
+  it('is refused after its time limit, or its time to live, when the shard has no owner', async () => {
     const { clock, tickets, refused, admit } = openAdmission({ windowEntries: 2 }, () => false);
     void admit().then(() => tickets[0]!.appended(1));
     void admit().then(() => tickets[1]!.appended(2));
@@ -194,7 +194,7 @@ describe('who waits', () => {
     expect(tickets).toHaveLength(2);
   });
 
-  it('continues when an owner works but its notices are lost', async () => {
+  it('is admitted when the owner works but its notices are lost', async () => {
     const shard = new SimShard(RATE, { limits: { windowEntries: 20 } });
     shard.silent = true;
     const waits: number[] = [];
@@ -203,7 +203,7 @@ describe('who waits', () => {
     expect(waits.slice(20)).toEqual(Array.from({ length: 10 }, () => 5_000));
   });
 
-  it('keeps waiting while the owner reports no progress', async () => {
+  it('waits while the owner reports no progress', async () => {
     const { clock, admission, tickets, refused, admit } = openAdmission({ windowEntries: 1 });
     void admit().then(() => tickets[0]!.appended(1));
     void admit();
@@ -216,7 +216,7 @@ describe('who waits', () => {
     expect([tickets.length, refused.length]).toEqual([1, 1]);
   });
 
-  it('may leave, and those behind it go on', async () => {
+  it('may be cancelled, and later ones continue', async () => {
     const { tickets, refused, admit } = openAdmission({ windowBytes: 1_000 });
     const abort = new AbortController();
     void admit({ bytes: 600 });
@@ -259,7 +259,7 @@ it('the control lane never waits behind data, and has separate bounds', async ()
   expect(tickets).toHaveLength(4);
 });
 
-it('a mailbox that others have filled refuses data at once, until it is shorter or unheard of', async () => {
+it('a mailbox that other processes have filled refuses data at once, until it is shorter or its length is unknown', async () => {
   const { clock, admission, tickets, refused, admit } = openAdmission({});
   const full = { mailFloor: 1, lag: ADMISSION_LIMITS.lagMax + 1 };
   admission.floors(0, full);

@@ -47,7 +47,7 @@ describe('shares', () => {
     );
   });
 
-  it('of a tenant that was idle are no larger when it comes back', () => {
+  it('of a tenant do not grow while it is idle', () => {
     const queue = new FairQueue<Item>();
     fill(queue, 'a', 'x', 200);
     serve(queue, 100);
@@ -145,6 +145,6 @@ it.each([0, -1, Number.NaN, 101])(
   },
 );
 
-it('a tenant may have the name of what every object has', () => {
+it('a tenant may have the name of a property of every object', () => {
   expect(weightsOf({ a: 2 })('constructor')).toBe(1);
 });

@@ -1,4 +1,4 @@
-/** What `troupe actors watch` shows of an actor, from the journal of a real store. */
+/** The turns that `troupe actors watch` shows of an actor, from the journal of a real store. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -19,7 +19,7 @@ import { eventually } from '../eventually.ts';
 const lamp = address('t', 'lamp', 'desk');
 const bell = address('t', 'lamp', 'bell');
 
-/** Off, or warming up (an effect) and then lit until a timer puts it out. */
+/** A lamp: off, warming up (an effect), or lit until a timer turns it off. */
 const lampMachine = setup({
   types: {
     context: {} as { rings: number },
@@ -51,7 +51,7 @@ const lampMachine = setup({
   },
 });
 
-it('shows messages, those that waited, outcomes and timers, with the transitions of each', async () => {
+it('shows messages, stashed messages, outcomes and timers, with the transitions of each', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'troupe-turns-'));
   const ports = await openEmbedded({ path: folder });
   let warm: () => void = () => {};
@@ -76,7 +76,7 @@ it('shows messages, those that waited, outcomes and timers, with the transitions
   const shown: ActorTurn[] = [];
   const turns = await system.actors.turns(lamp, ended.signal);
   await system.tell(lamp, { type: 'press' }, ada);
-  // Committed before the stream is read: it is in it.
+  // Committed before the stream is read, so it is part of the stream.
   await eventually(() => expect(system.inspect(lamp)?.value).toBe('warming'));
   const watching = (async () => {
     for await (const turn of turns) shown.push(turn);

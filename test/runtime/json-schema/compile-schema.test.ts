@@ -1,4 +1,4 @@
-/** Schemas that come from others: none may hold the process, whatever it says. */
+/** External schemas: none may block the process. */
 import { describe, expect, it } from 'vitest';
 import { compileSchema } from '../../../runtime/json-schema/compile-schema.ts';
 import { TroupeError } from '../../../protocols/errors.ts';
@@ -17,7 +17,7 @@ const codeOf = (work: () => unknown): string => {
 };
 
 describe('a schema of an agent outside', () => {
-  it('says where a value does not fit, and never shows it', () => {
+  it('reports the path of an invalid value, and never the value', () => {
     const check = compileSchema(text('^[a-z]+$'));
     expect(check({ text: 'abc' })).toEqual([]);
     const [error] = check({ text: 'SECRET' });
@@ -25,7 +25,7 @@ describe('a schema of an agent outside', () => {
     expect(JSON.stringify(error)).not.toContain('SECRET');
   });
 
-  it('may be of values in one another, as deep as they are', () => {
+  it('may describe nested values of any depth', () => {
     const check = compileSchema({
       additionalProperties: false,
       properties: { child: { $ref: '#' } },
@@ -36,14 +36,14 @@ describe('a schema of an agent outside', () => {
     ]);
   });
 
-  it('shares no names with another one', () => {
+  it('shares no names with another schema', () => {
     const named = (type: string) => ({ properties: { a: { $id: 'https://example.com/a', type } } });
     expect(compileSchema(named('string'))({ a: 'x' })).toEqual([]);
     expect(compileSchema(named('number'))({ a: 1 })).toEqual([]);
     expect(codeOf(() => compileSchema({ $ref: 'https://example.com/a' }))).toBe('INVALID_ARGUMENT');
   });
 
-  it('whose pattern would backtrack for years is aborted, and pauses', () => {
+  it('whose pattern backtracks exponentially is aborted and then suspended', () => {
     const check = compileSchema(text('^(a+)+$'));
     expect(check({ text: 'aaa' })).toEqual([]);
     expect(check({ text: `${'a'.repeat(60)}!` })).toEqual(TOO_LONG);
@@ -55,12 +55,12 @@ describe('a schema of an agent outside', () => {
     expect(check(Array.from({ length: 60_000 }, (_, n) => ({ n })))).toEqual(TOO_LONG);
   });
 
-  it('that refers to itself without an end is aborted', () => {
+  it('that refers to itself endlessly is aborted', () => {
     const check = compileSchema({ allOf: [{ $ref: '#' }] });
     expect(check({})).toEqual(TOO_LONG);
   });
 
-  it('that refers often to what is large is not multiplied', () => {
+  it('that refers repeatedly to a large part does not copy it', () => {
     const many = (of: (n: number) => unknown) =>
       Object.fromEntries(Array.from({ length: 500 }, (_, n) => [`field_${n}`, of(n)]));
     const large = { properties: many(() => ({ type: 'string', minLength: 1 })) };
@@ -72,13 +72,13 @@ describe('a schema of an agent outside', () => {
     expect(check({ field_7: { field_8: 5 } })).toMatchObject([{ path: '/field_7/field_8' }]);
   });
 
-  it('does not keep others from being checked', () => {
+  it('does not block the checks of other schemas', () => {
     const slow = compileSchema(text('^(b+)+$'));
     expect(slow({ text: `${'b'.repeat(60)}!` })).toEqual(TOO_LONG);
     expect(compileSchema(text('^b+$'))({ text: 'bbb' })).toEqual([]);
   });
 
-  it('that is none is refused', () => {
+  it('that is invalid is refused', () => {
     expect(codeOf(() => compileSchema({ type: 'no such type' }))).toBe('INVALID_ARGUMENT');
     expect(codeOf(() => compileSchema({ $async: true, required: ['a'] }))).toBe('INVALID_ARGUMENT');
     const inner = { properties: { a: { $async: true, required: ['b'] } } };

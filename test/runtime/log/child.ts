@@ -1,5 +1,5 @@
 /**
- * Programs of the tests that need a process of their own: bundled once, started as often as wanted.
+ * Test programs in a separate process: bundled once, and started any number of times.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';

@@ -1,6 +1,6 @@
 /**
- * The contract of Log, run on every adapter: P1 to P5 and the behaviour at the edges. An adapter
- * joins with a function that makes a fresh, empty log.
+ * The contract of Log, run on every adapter: P1 to P5 and the edge cases. An adapter provides a
+ * function that creates a new, empty log.
  */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Log, LogEntry, Position } from '../../../runtime/log/log.ts';
@@ -10,7 +10,7 @@ import { eventually } from '../eventually.ts';
 export type LogUnderTest = {
   readonly log: Log;
   /**
-   * closes the log and opens another one on the same data; absent where nothing outlives the log
+   * closes the log and opens another one on the same data; absent for a log in memory
    */
   readonly reopen?: () => Promise<LogUnderTest>;
   readonly dispose: () => Promise<void>;
@@ -23,7 +23,7 @@ const positions = (entries: readonly { readonly position: Position }[]): Positio
   entries.map((entry) => entry.position);
 
 export type LogTraits = {
-  /** whether appends that one caller does not wait for keep their order; more than P1 to P5 say */
+  /** whether concurrent appends of one caller keep their order, which P1 to P5 do not require */
   readonly keepsOrder: boolean;
 };
 
@@ -52,7 +52,7 @@ export const logContract = (
       return answer.position;
     };
 
-    it('answers positions that rise from one, and reads entries back in that order', async () => {
+    it('returns positions that rise from one, and reads entries in that order', async () => {
       const stored = [await store('s', 'a'), await store('s', 'b'), await store('s', 'c')];
       expect(stored[0]).toBeGreaterThanOrEqual(1);
       expect(stored).toEqual([...stored].sort((a, b) => a - b));
@@ -82,7 +82,7 @@ export const logContract = (
       expect(await log.last('s')).toBe(second);
     });
 
-    it('refuses an append whose expectation failed, says the last position, stores nothing (P1)', async () => {
+    it('refuses an append whose expectation failed, returns the last position, and stores nothing (P1)', async () => {
       const first = await store('s', 'a');
       const last = await store('s', 'b');
       for (const expectedLast of [0, first, last + 1]) {
@@ -99,7 +99,7 @@ export const logContract = (
       expect(await log.last('t')).toBe(0);
     });
 
-    it('lets exactly one of many concurrent appends with one expectation through (P2)', async () => {
+    it('accepts exactly one of many concurrent appends with one expectation (P2)', async () => {
       for (let round = 0, last = 0; round < 20; round++) {
         const answers = await Promise.all(
           Array.from({ length: 8 }, (_, i) =>
@@ -137,7 +137,7 @@ export const logContract = (
       expect(await log.read('s', stored[3]! + 1)).toEqual([]);
     });
 
-    it('answers at most `limit` entries, and at least one however few bytes are allowed', async () => {
+    it('returns at most `limit` entries, and at least one, whatever the limit of bytes', async () => {
       for (let i = 0; i < 10; i++) await store('s', `${i}`.repeat(100));
       expect(await log.read('s', 0, { limit: 3 })).toHaveLength(3);
       expect(await log.read('s', 0, { bytesMax: 250 })).toHaveLength(3);
@@ -163,8 +163,8 @@ export const logContract = (
       expect(await store('s', 'e')).toBeGreaterThan(stored[3]!);
     });
 
-    // An emptied subject would answer "last = 0" and let a sleeping writer with that expectation in
-    // (T2).
+    // The last position of an empty subject is 0, which would admit a paused writer with that
+    // expectation (T2).
     it('never trims the last entry, so a subject never looks as if it were new (P4)', async () => {
       await store('s', 'a');
       const last = await store('s', 'b');
@@ -258,7 +258,7 @@ export const logContract = (
       late.close();
     });
 
-    it('says how many entries a follow has before it', async () => {
+    it('reports how many entries a follow will deliver at first', async () => {
       await Promise.all(Array.from({ length: 2_000 }, (_, i) => store('s', `${i}`)));
       const follow = log.follow('s', 1);
       let seen = (await follow.next()).length;
@@ -314,14 +314,14 @@ const atomicContract = (under: () => LogUnderTest): void => {
       ],
     };
 
-    it('stores entries alongside a stored append', async (context) => {
+    it('stores the additional entries of a stored append', async (context) => {
       const { log } = under();
       if (!log.atomic) return context.skip('this log is not atomic');
       await log.append('journal', bytes('j'), { expectedLast: 0, alongside });
       expect(texts(await log.read('mail', 0))).toEqual(['m1', 'm2']);
     });
 
-    it('stores nothing alongside a refused append', async (context) => {
+    it('stores no additional entries of a refused append', async (context) => {
       const { log } = under();
       if (!log.atomic) return context.skip('this log is not atomic');
       expect((await log.append('journal', bytes('j'), { expectedLast: 9, alongside })).kind).toBe(
@@ -330,7 +330,7 @@ const atomicContract = (under: () => LogUnderTest): void => {
       expect(await log.last('mail')).toBe(0);
     });
 
-    it('refuses what should go alongside when it is not atomic', async (context) => {
+    it('refuses additional entries when it is not atomic', async (context) => {
       const { log } = under();
       if (log.atomic) return context.skip('this log is atomic');
       await expect(log.append('journal', bytes('j'), { alongside })).rejects.toMatchObject({
@@ -341,7 +341,7 @@ const atomicContract = (under: () => LogUnderTest): void => {
 };
 
 const reopenContract = (under: () => LogUnderTest, use: (next: LogUnderTest) => void): void => {
-  it('has entries, positions and trims again after it was closed and opened', async (context) => {
+  it('keeps entries, positions and trims when it is closed and opened again', async (context) => {
     const { log, reopen } = under();
     if (reopen === undefined) return context.skip('nothing outlives this log');
     for (const text of ['a', 'b', 'c']) await log.append('s', bytes(text));

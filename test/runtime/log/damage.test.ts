@@ -1,6 +1,6 @@
 /**
- * A damaged store is refused with its path and what to do; it never ends the process and is never
- * guessed at.
+ * A damaged store is refused with its path and a remedy. It never ends the process, and its content
+ * is never guessed.
  */
 import { randomBytes } from 'node:crypto';
 import { copyFile, open, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
@@ -72,7 +72,7 @@ describe('a store whose data file', () => {
     expect(await refusedFor()).toBe('CORRUPT');
   });
 
-  it('is empty or missing is refused, and not taken for a new store', async () => {
+  it('is empty or missing is refused, and not treated as a new store', async () => {
     await truncate(data, 0);
     expect(await refusedFor()).toBe('CORRUPT');
     await rm(data);
@@ -84,9 +84,9 @@ describe('a store whose data file', () => {
     expect(await refusedFor()).toBe('CORRUPT');
   });
 
-  // LMDB maps the file: reading behind its end would be SIGBUS, which no handler survives.
+  // LMDB maps the file. Reading beyond its end raises SIGBUS, which no handler can survive.
   it.each([0.9, 0.5, 0.1])(
-    'was cut to %d of its length is refused and the process lives',
+    'was truncated to %d of its length is refused, and the process survives',
     async (part) => {
       const { size } = await stat(data);
       await truncate(data, Math.max(16_384, Math.floor((size * part) / 4096) * 4096));
@@ -96,7 +96,7 @@ describe('a store whose data file', () => {
   );
 
   // LMDB would end the process by an assertion, or read from anywhere.
-  it('has garbage where its pages should be is refused, wherever it begins', async () => {
+  it('has garbage in place of its pages is refused, wherever the garbage begins', async () => {
     const good = await readFile(data);
     const last = Math.floor(good.length / 4096);
     let refused = 0;
@@ -131,7 +131,7 @@ it('opens again after a refusal once the damage is undone', async () => {
   await store.close();
 });
 
-it('answers a damaged entry with its subject and position, and the entries before it', async () => {
+it('reports a damaged entry with its subject and position, and returns the entries before it', async () => {
   const at = (await readFile(data)).indexOf(marker);
   await overwrite(at, Buffer.from('A'));
   const store = await openEmbeddedStore({ path, durability: 'process' });
@@ -144,7 +144,7 @@ it('answers a damaged entry with its subject and position, and the entries befor
   await store.close();
 });
 
-it('answers a damaged row with its table and key', async () => {
+it('reports a damaged row with its table and key', async () => {
   const at = (await readFile(data)).indexOf('a row that occurs only once');
   await overwrite(at, Buffer.from('A'));
   const store = await openEmbeddedStore({ path, durability: 'process' });
@@ -166,7 +166,7 @@ describe('the store file', () => {
     expect(await refusedFor()).toBe('CORRUPT');
   });
 
-  it('that is missing, as after a crash at the very first start, is made again with the same cell', async () => {
+  it('that is missing, as after a crash of the first start, is created again with the same cell', async () => {
     const { cell } = JSON.parse(await readFile(join(path, STORE_FILE), 'utf8')) as { cell: string };
     await rm(join(path, STORE_FILE));
     const store = await openEmbeddedStore({ path, durability: 'process' });
@@ -176,7 +176,7 @@ describe('the store file', () => {
   });
 });
 
-it('refuses a path that is no folder, saying so', async () => {
+it('reports a path that is no folder', async () => {
   const error = await openEmbeddedStore({ path: data, durability: 'process' }).catch(
     (caught: unknown) => caught,
   );

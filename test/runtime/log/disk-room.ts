@@ -1,5 +1,5 @@
 /**
- * The room on the disk of one process. A limit on the size of its files makes their writes fail as
+ * The space on the disk of one process. A limit on the size of its files makes their writes fail as
  * a full disk does, without a mount, and for no other process.
  */
 import { execFileSync } from 'node:child_process';
@@ -13,7 +13,7 @@ export const hasPrlimit = (): boolean => {
   }
 };
 
-/** No write of the process to a file succeeds any more. */
+/** From now on no write of the process to a file succeeds. */
 export const fillDisk = (pid: number): void => limit(pid, '1:unlimited');
 
 export const emptyDisk = (pid: number): void => limit(pid, 'unlimited:unlimited');

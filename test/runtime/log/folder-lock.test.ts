@@ -46,7 +46,7 @@ describe.each(['flock', 'socket'] as const)('a folder locked by %s', (means) => 
   );
 
   it.runIf(process.platform === 'linux')(
-    'is free at once after kill -9 of its holder',
+    'is free at once after kill -9 of the process that locked it',
     async () => {
       const first = await start(means);
       first.process.kill('SIGKILL');
@@ -58,7 +58,7 @@ describe.each(['flock', 'socket'] as const)('a folder locked by %s', (means) => 
   );
 
   it.runIf(process.platform === 'linux')(
-    'is had by exactly one of many that start together',
+    'is acquired by exactly one of many processes that start together',
     async () => {
       const all = await Promise.all(Array.from({ length: 6 }, () => start(means)));
       expect(all.filter((child) => child.lines()[0] === 'locked')).toHaveLength(1);

@@ -41,10 +41,10 @@ for (let i = 0; i < 20; i++) await append();
 const entries = await store.log.read('s', 1, { limit: 100_000, bytesMax: Number.MAX_SAFE_INTEGER });
 const read = entries.map(({ bytes }) => Buffer.from(bytes).readUInt32LE(0));
 if (JSON.stringify(read) !== JSON.stringify(answered))
-  throw new Error('what is stored is not what was answered');
+  throw new Error('the stored entries differ from the acknowledged ones');
 if (store.state.count(0, 'turn') !== answered.length)
   throw new Error('rows are missing or too many');
-if (answered.length !== before + 20) throw new Error('did not go on after space returned');
+if (answered.length !== before + 20) throw new Error('did not continue when there was space again');
 await store.close();
 console.log('done');
 process.exit(0);

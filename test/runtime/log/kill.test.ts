@@ -1,4 +1,4 @@
-/** kill -9 in the middle of writing: nothing answered is lost, and no write is stored in part. */
+/** kill -9 during writes: no acknowledged append is lost, and no write is stored partially. */
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type EmbeddedStore, openEmbeddedStore } from '../../../runtime/log/embedded-store.ts';
@@ -16,8 +16,8 @@ beforeAll(async () => {
 afterAll(() => program.remove());
 
 /**
- * Every append of the shard with all that belongs to it; the rows of State are those of some append
- * before. Answers the last append.
+ * Checks every append of the shard with its additional entries; the rows of State belong to an
+ * earlier append. Returns the last append.
  */
 const audit = async (store: EmbeddedStore, shard: number): Promise<number> => {
   const last = await store.log.last(`jrn.test.${shard}`);
@@ -40,7 +40,7 @@ const audit = async (store: EmbeddedStore, shard: number): Promise<number> => {
 
 describe.each(['process', 'power'] as const)('a store at durability %s', (durability) => {
   const rounds = durability === 'process' ? ROUNDS : Math.ceil(ROUNDS / 6);
-  it(`keeps every answered append with its alongside, and no half one, over ${rounds} kills`, async () => {
+  it(`keeps every acknowledged append with its additional entries, and no partial one, over ${rounds} kills`, async () => {
     const path = await temporaryFolder();
     let written = 0;
     for (let round = 0; round < rounds; round++) {

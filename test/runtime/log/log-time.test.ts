@@ -4,7 +4,7 @@ import { LogTime } from '../../../runtime/log/log-time.ts';
 
 const HOUR_MS = 3_600_000;
 
-/** Two hands that are set by hand. */
+/** A clock whose wall time and monotonic time a test sets. */
 class Hands implements Clock {
   wall = 10 * HOUR_MS;
   monotonic = 5;
@@ -37,7 +37,7 @@ it('continues at its own pace when the wall clock is set back', () => {
   expect(time.now()).toBe(10 * HOUR_MS + 250);
 });
 
-it('begins with what it finds stored, when that is later than the wall clock', () => {
+it('starts at the stored time if that is later than the wall clock', () => {
   const hands = new Hands();
   const time = new LogTime(hands);
   time.found(9 * HOUR_MS);

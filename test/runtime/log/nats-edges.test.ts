@@ -1,4 +1,4 @@
-/** NatsLog at the edges: racing writers, full and reset streams, slow readers, large entries. */
+/** Edge cases of NatsLog: racing writers, full and reset streams, slow readers, large entries. */
 import { jetstreamManager, type JetStreamManager } from '@nats-io/jetstream';
 import type { NatsConnection } from '@nats-io/transport-node';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -67,7 +67,7 @@ onEveryNats('NatsLog at the edges', (path) => {
   });
 
   // 2.9 counts from one again after a crash when a stream was emptied by a filtered purge; new mail
-  // would then lie below what was read already.
+  // would then have positions below those already read.
   it('keeps the last position through a trim of everything and a kill of the server', async () => {
     for (let i = 0; i < 300; i++) await log.append('s', Buffer.from(`${i}`));
     const last = await log.last('s');
@@ -96,7 +96,7 @@ onEveryNats('NatsLog at the edges', (path) => {
     await deleteStream(nc, small);
   });
 
-  it('says that nothing was stored where no stream is', async () => {
+  it('reports that nothing was stored when the stream is missing', async () => {
     const gone = await openLog(nc, 'nowhere');
     await expect(gone.append('s', Buffer.from('a'))).rejects.toMatchObject({ code: 'UNAVAILABLE' });
     await expect(gone.last('s')).rejects.toMatchObject({ code: 'UNAVAILABLE' });
@@ -111,7 +111,7 @@ onEveryNats('NatsLog at the edges', (path) => {
     }
   });
 
-  it('buffers nothing that is not consumed, and delivers everything that is', async () => {
+  it('buffers no entries before they are consumed, and delivers all that are', async () => {
     const entry = Buffer.alloc(20_000);
     await Promise.all(Array.from({ length: 3_000 }, () => log.append('s', entry)));
     await Promise.all(Array.from({ length: 5_000 }, (_, i) => log.append('t', Buffer.of(i & 255))));
@@ -245,7 +245,7 @@ onEveryNats('NatsLog at the edges', (path) => {
       expect((await log.readLast('t'))?.bytes[0]).toBe(9);
     });
 
-    it('never returns other bytes for them and never skips one', async () => {
+    it('never returns other bytes for such an entry and never skips one', async () => {
       const corrupt = { code: 'INTERNAL', details: { reason: 'CORRUPT' } };
       await log.append('s', large(1));
       await log.append('s', Buffer.from('behind'));

@@ -18,12 +18,12 @@ import {
 
 const CUTS = 20;
 const KILLS = 4;
-/** Entries that must come through between two faults. */
+/** Number of entries that must be delivered between two faults. */
 const BETWEEN_FAULTS = 25;
 
 const text = ({ bytes }: LogEntry): string => Buffer.from(bytes).toString();
 
-/** Everything the log says of a subject, from the beginning. */
+/** All entries of a subject, from the first one. */
 const everything = async (log: Log, subject: string): Promise<LogEntry[]> => {
   const all: LogEntry[] = [];
   for (;;) {
@@ -140,7 +140,7 @@ onEveryNats('NatsLog in trouble', (path) => {
     await close();
   });
 
-  it('follows through cuts and kills without a loss, a double or a change of order', async () => {
+  it('follows a subject across cuts and kills without a lost, duplicate or reordered entry', async () => {
     const log = await openLog(proxied, stream);
     const writing = await openLog(direct, stream);
     const { stored, stop } = writer(writing, 's');

@@ -21,7 +21,7 @@ export const onEveryNats = (name: string, suite: (path: string, version: string)
   }
 };
 
-/** A server that can be ended and started again on its data. */
+/** A server that can be stopped and started again on its data. */
 export const restartableNats = async (path: string) => {
   const first = await startNats({ path });
   const { folder, port } = first;
@@ -41,7 +41,7 @@ export const restartableNats = async (path: string) => {
 
 export type RestartableNats = Awaited<ReturnType<typeof restartableNats>>;
 
-/** Settings as a worker's connection has them, with shorter waits. */
+/** The settings of a worker's connection, with shorter waits. */
 export const connectTo = (port: number): Promise<NatsConnection> =>
   connect({
     servers: `127.0.0.1:${port}`,
@@ -54,7 +54,7 @@ export const connectTo = (port: number): Promise<NatsConnection> =>
     waitOnFirstConnect: true,
   });
 
-/** Makes a stream for all subjects below its own name, which it answers. */
+/** Creates a stream for all subjects below its own name, and returns the name. */
 export const makeStream = async (
   nc: NatsConnection,
   limits: { maxBytes?: number; replicas?: number } = {},

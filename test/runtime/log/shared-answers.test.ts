@@ -1,8 +1,10 @@
-/** Bug it would catch: a caller gets an answer that was on its way before the call. */
+/**
+ * Bug that it would catch: a caller receives an answer to a request that was sent before its call.
+ */
 import { expect, it } from 'vitest';
 import { SharedAnswers } from '../../../runtime/log/shared-answers.ts';
 
-/** Questions that the test answers, in their order. */
+/** Requests that the test answers, in order. */
 function stage() {
   const asked: { resolve: (answer: number) => void; reject: (error: Error) => void }[] = [];
   const answers = new SharedAnswers(
@@ -11,7 +13,7 @@ function stage() {
   return { asked, answers };
 }
 
-it('asks once for all who call during a question, and only after it', async () => {
+it('sends one request for all callers during a pending request, and only after that one', async () => {
   const { asked, answers } = stage();
   const first = answers.get('a');
   const [second, third] = [answers.get('a'), answers.get('a')];
@@ -24,7 +26,7 @@ it('asks once for all who call during a question, and only after it', async () =
   expect(await Promise.all([second, third])).toEqual([2, 2]);
 });
 
-it('asks about other things at once, and again after a failure', async () => {
+it('sends requests about other things at once, and repeats a failed one', async () => {
   const { asked, answers } = stage();
   const [failing, after, other] = [answers.get('a'), answers.get('a'), answers.get('b')];
   expect(asked).toHaveLength(2);

@@ -1,12 +1,12 @@
 /**
- * A disk in memory under a store: it knows what survives the death of the process and what survives
- * a power loss, and fails where a test wants it to.
+ * A disk in memory under a store: it distinguishes the data that survive the end of the process
+ * from those that survive a power loss, and fails where a test requests it.
  */
 import type { KeyedRow, RowRange, Rows, RowWrite, TableName } from '../../../runtime/log/rows.ts';
 import type { SegmentFile, WalFolder } from '../../../runtime/log/wal/folder.ts';
 import { type Frame, nextFrame } from '../../../runtime/log/wal/frame.ts';
 
-/** Chooses among the things that may happen. */
+/** Chooses among the possible outcomes. */
 export type Dice = {
   /** a whole number from `from` to `to`, both inclusive */
   whole(from: number, to: number): number;
@@ -20,13 +20,13 @@ type Segment = {
   isNameSynced: boolean;
 };
 
-/** Unit in which a power loss keeps or loses what was not synced. */
+/** Unit in which a power loss keeps or loses unsynced data. */
 const PAGE_BYTES = 512;
 
 export class SimulatedDisk {
   readonly segments = new Map<string, Segment>();
   readonly tables = new SimulatedTables();
-  /** while true no write finds room; a part of it may be written all the same */
+  /** while true, the disk is full; a part of a write may still be written */
   isFull = false;
   /** next write of a segment: part of the bytes, then an error; or an error after all bytes */
   nextWrite: 'fits' | 'short' | 'complete, but reported as failed' = 'fits';
@@ -39,7 +39,7 @@ export class SimulatedDisk {
   onFrame: (frame: Frame) => void = () => {};
   /** when a frame is reported: when it survives the process's death, or a power loss */
   frameCounts: 'written' | 'synced' = 'written';
-  /** a dead process changes nothing any more */
+  /** a dead process can change nothing */
   #owner = 0;
 
   /** The disk as the next process sees it; the process before it is dead. */
@@ -56,7 +56,7 @@ export class SimulatedDisk {
     }
   }
 
-  /** The process dies, perhaps in the middle of a write. */
+  /** Ends the process, possibly in the middle of a write. */
   kill(dice?: Dice): void {
     this.#owner++;
     const newest = [...this.segments.keys()].sort().at(-1);
@@ -67,7 +67,7 @@ export class SimulatedDisk {
     segment.bytes = Buffer.concat([segment.bytes, part]);
   }
 
-  /** The machine dies: what was not synced is there, absent or full of zeros, page by page. */
+  /** Power loss: each unsynced page is kept, absent or full of zeros. */
   loseSuffix(dice: Dice): void {
     this.#owner++;
     this.tables.committed = this.tables.flushed;
@@ -176,7 +176,7 @@ class SimulatedFolder implements WalFolder {
 
 type Rowset = ReadonlyMap<string, Uint8Array>;
 
-/** Rows by table and key: those that the kernel has, and those that survive a power loss. */
+/** Rows by table and key: those in the kernel's cache, and those that survive a power loss. */
 class SimulatedTables {
   committed: Rowset = new Map();
   flushed: Rowset = new Map();

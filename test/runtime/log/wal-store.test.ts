@@ -1,6 +1,6 @@
 /**
- * Failures that a disk can have and a test cannot cause on a real one: torn and damaged frames,
- * lost pages, failed writes, syncs and commits.
+ * Disk failures that a test cannot cause on a real disk: torn and damaged frames, lost pages,
+ * failed writes, syncs and commits.
  */
 import { describe, expect, it } from 'vitest';
 import { AppendUnknown } from '../../../runtime/log/log.ts';
@@ -13,7 +13,7 @@ import { bytes, newest, open, texts } from './store-on-disk.ts';
 
 describe('an append whose frame cannot be written', () => {
   it.each(['short', 'complete, but reported as failed'] as const)(
-    '(%s) is refused, assigns its position to the next append, and leaves nothing',
+    '(%s) is refused, and the next append gets its position',
     async (failure) => {
       const disk = new SimulatedDisk();
       const { log } = await open(disk);
@@ -49,7 +49,7 @@ describe('an append whose frame cannot be written', () => {
     expect(await log.append('s', bytes, { expectedLast: 0 })).toMatchObject({ position: 1 });
   });
 
-  // What it wrote could be taken for a frame after a restart.
+  // After a restart its bytes could be read as a frame.
   it('ends the store when it cannot be undone', async () => {
     const disk = new SimulatedDisk();
     const { log } = await open(disk);
@@ -62,7 +62,7 @@ describe('an append whose frame cannot be written', () => {
   });
 });
 
-it('an append is visible and answered only after its sync, where that is promised', async () => {
+it('an append is visible and answered only after its sync, at a durability that guarantees this', async () => {
   const disk = new SimulatedDisk();
   const { log } = await open(disk, { durability: 'power' });
   let goOn = () => {};
@@ -82,7 +82,7 @@ it('an append is visible and answered only after its sync, where that is promise
 });
 
 it.each(['process', 'power'] as const)(
-  'a sync that fails ends a store of durability %s: the kernel forgets what it could not write',
+  'a failed sync ends a store of durability %s, because the kernel drops the pages that it could not write',
   async (durability) => {
     const disk = new SimulatedDisk();
     const { log } = await open(disk, { durability, isLazy: false });
@@ -151,7 +151,7 @@ it('stores all appends of one turn of the event loop in one frame', async () => 
 });
 
 describe('a log after the death of its process', () => {
-  it('ends with its last whole frame, wherever the last write was cut', async () => {
+  it('ends with its last complete frame, wherever the last write was cut', async () => {
     const whole = new SimulatedDisk();
     const { log } = await open(whole);
     for (const text of ['a', 'b']) await log.append('s', Buffer.from(text));
@@ -193,7 +193,7 @@ describe('a log after the death of its process', () => {
     expect(await texts((await open(disk)).log)).toEqual(['synced', 'later']);
   });
 
-  it('is cut, with an alarm, where frames that were never synced are missing', async () => {
+  it('is truncated, with an alarm, where frames that were never synced are missing', async () => {
     const disk = new SimulatedDisk();
     const { log } = await open(disk);
     for (const text of ['a', 'b', 'c']) await log.append('s', Buffer.from(text));
@@ -256,7 +256,7 @@ describe('a log after the death of its process', () => {
 describe('over many deaths of process and machine', () => {
   const rounds = 12;
   it.each(['process', 'power'] as const)(
-    'a store of durability %s keeps what it promised, in order, and no half append',
+    'a store of durability %s keeps its guaranteed appends in order, and no partial one',
     async (durability) => {
       let kept = 0;
       for (let seed = 1; seed <= 25; seed++) kept += await account(seed, durability, rounds);
@@ -267,15 +267,16 @@ describe('over many deaths of process and machine', () => {
 });
 
 /**
- * Appends numbers, each with a mailbox entry alongside and a row after it, kills, and compares what
- * is there with what was answered. Answers how many appends the last death had to leave.
+ * Appends numbers, each with a mailbox entry in the same frame and a row after it, kills, and
+ * compares the stored with the acknowledged appends. Returns how many appends had to survive the
+ * last kill.
  */
 async function account(seed: number, durability: Durability, rounds: number): Promise<number> {
   const random = new Random(seed);
   const disk = new SimulatedDisk();
   const pause = () => new Promise<void>((resolve) => setTimeout(resolve, random.whole(0, 2)));
   disk.delay = pause;
-  /** what every later start must find */
+  /** the data that every later start must find */
   let kept = 0;
   for (let round = 0; round < rounds; round++) {
     const { log, state } = await open(disk, { durability, isLazy: false });
@@ -305,7 +306,7 @@ async function account(seed: number, durability: Durability, rounds: number): Pr
       kept = answered;
     } else {
       disk.loseSuffix(random);
-      // What an earlier process left was synced by the start.
+      // The start has synced the data of earlier processes.
       kept = durability === 'power' ? answered : last;
     }
     await work;

@@ -19,7 +19,7 @@ const write = (shard: number, n: number, record: Uint8Array): Promise<void> =>
     { shard, table: 'turn', key: `${n}`, value: record },
   ]);
 
-/** What a restart finds in the journal and not in State. */
+/** The entries that a restart finds in the journal and not in State. */
 const catchUp = async (shard: number): Promise<void> => {
   const position = store.state.get(shard, 'meta', 'position');
   const from = position === undefined ? 0 : Buffer.from(position).readUInt32LE(0);

@@ -86,7 +86,7 @@ describe('metrics', () => {
       metrics.deadLetter({ ...one, errorCode: code, tenant: `tenant-${n % 90}` });
     }
     const text = await metrics.text();
-    // states and codes are fixed lists: what is left when all else is folded
+    // states and codes are fixed lists; all other labels are merged
     const rest = 10 * (codes.length + 1);
     const most = SERIES_MAX.counter + SERIES_MAX.folded + rest;
     for (const name of ['a2a_requests_total', 'a2a_retries_total', 'a2a_dlq_total']) {
@@ -96,7 +96,7 @@ describe('metrics', () => {
     const sets = seriesOf(text, 'a2a_latency_ms_count').length;
     expect(sets).toBeLessThanOrEqual(SERIES_MAX.histogram + SERIES_MAX.folded + rest);
     expect(seriesOf(text, 'a2a_quota_used_ratio').length).toBeLessThanOrEqual(101 * 101);
-    // and nothing was lost by it
+    // and the total is unchanged
     const sum = (name: string) =>
       seriesOf(text, name).reduce((total, line) => total + Number(line.split(' ').at(-1)), 0);
     expect(sum('a2a_requests_total')).toBe(20_000);
@@ -132,7 +132,7 @@ describe('metrics', () => {
     expect(seriesOf(await metrics.text(), 'evil_total')).toEqual([]);
   });
 
-  it('say the 95th percentile of acceptance, within its bucket', () => {
+  it('report the 95th percentile of acceptance, within its bucket', () => {
     const metrics = createMetrics({ process: false, now: () => 1_000 });
     expect(metrics.ack()).toBeUndefined();
     for (let n = 1; n <= 100; n++) metrics.request({ ...facts, ackMs: n <= 94 ? 8 : 150 });
@@ -144,7 +144,7 @@ describe('metrics', () => {
     expect(metrics.ack()!.p95Ms).toBe(10_000);
   });
 
-  it("read the runtime's own metrics when they are scraped", async () => {
+  it("read the runtime's own metrics at each scrape", async () => {
     const metrics = createMetrics();
     let lag = 3;
     const shard = { shard: 0, epoch: 1, position: 0, turnNo: 0, mailFloor: 0, ctlFloor: 0, now: 0 };

@@ -21,8 +21,8 @@ beforeEach(() => {
 });
 afterEach(() => tracer.stop());
 
-describe('work that an envelope caused', () => {
-  /** Hands the work to another actor, which does it by an effect. */
+describe('work that an envelope causes', () => {
+  /** Forwards the work to another actor, which executes it as an effect. */
   const clerk = defineActor({
     type: 'clerk',
     version: 1,
@@ -202,7 +202,7 @@ describe('an envelope that was answered', () => {
   });
 });
 
-it('does the work, and records nothing, where no tracer is registered', async () => {
+it('works without recording when no tracer is registered', async () => {
   await tracer.stop();
   const span = await inSpan(toolSpan({ name: 'read', id: '1' }), async (active) => active);
   expect(span.isRecording()).toBe(false);

@@ -20,7 +20,7 @@ const once = async (nc: NatsConnection, type: string): Promise<void> => {
 describeOnNats('NatsPubsub', ({ path }) => {
   let server: NatsServer;
   let proxy: TcpProxy;
-  /** of a program outside, by the plain client */
+  /** of an external program, with the plain client */
   let outside: NatsConnection;
   let own: NatsConnection;
   let proxied: NatsConnection;
@@ -58,7 +58,7 @@ describeOnNats('NatsPubsub', ({ path }) => {
   };
   const refuse = (message: PublicMessage): void => message.respond?.(bytesOf('too much'));
 
-  it('sends plain bytes and headers that any client reads', async () => {
+  it('sends plain bytes and headers that any client can read', async () => {
     const got: [string, string | undefined][] = [];
     outside.subscribe(`${prefix}.out`, {
       callback: (_, message) =>
@@ -121,7 +121,7 @@ describeOnNats('NatsPubsub', ({ path }) => {
     { limit: 'messages', outstanding: { messages: 2, bytes: 1_000_000 } },
     { limit: 'bytes', outstanding: { messages: 1_000, bytes: 20 } },
   ])
-    it(`answers at once what goes beyond the ${limit} that may be with it`, async () => {
+    it(`refuses at once a message beyond ${limit} that are in progress`, async () => {
       const held: PublicMessage[] = [];
       let release = (): void => {};
       const released = new Promise<void>((resolve) => (release = resolve));
@@ -174,14 +174,14 @@ describeOnNats('NatsPubsub', ({ path }) => {
     expect(taken).toBe(1);
   });
 
-  it('refuses what does not fit in a message of the server, headers counted', () => {
+  it('refuses a message that exceeds the limit of the server, headers included', () => {
     const whole = new Uint8Array(16_384);
     expect(() => one.publish(`${prefix}.out`, whole)).not.toThrow();
     expect(() => one.publish(`${prefix}.out`, whole, { a: 'b' })).toThrow(/16384/);
   });
 
   it.each(['', 'a..b', 'a b', 'a.*', 'a.>', `a.${'x'.repeat(4_000)}`])(
-    'refuses to send to %j, which is no subject',
+    'refuses to send to the invalid subject %j',
     (subject) => {
       expect(() => one.publish(subject, bytesOf(''))).toThrow(/no subject/);
     },

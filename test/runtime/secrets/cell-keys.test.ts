@@ -28,7 +28,7 @@ const join = (blobs: Blobs, folder: Folder, secret?: string, managed?: readonly 
   joinCellKeys({ blobs, cell: 'c1', secret, places: placesOf(folder, managed) });
 const refusedAs = (reason: string) => ({ code: 'UNAUTHORIZED', details: { reason } });
 
-/** Dies before it stores a blob whose name ends so. */
+/** Ends the process before it stores a blob whose name ends with this text. */
 const killedBefore = (blobs: Blobs, end: RegExp): Blobs => ({
   get: (name) => blobs.get(name),
   delete: (name) => blobs.delete(name),
@@ -37,7 +37,7 @@ const killedBefore = (blobs: Blobs, end: RegExp): Blobs => ({
     end.test(name) ? Promise.reject(new Error('killed')) : blobs.put(name, bytes),
 });
 
-it('returns the keys of the first process to each further one, and stores none in clear', async () => {
+it('returns the keys of the first process to each further one, and stores none unencrypted', async () => {
   const [blobs, first, second] = [new MemoryBlobs(), new Map(), new Map()];
   await join(blobs, first, SECRET);
   await join(blobs, second, SECRET);
@@ -48,7 +48,7 @@ it('returns the keys of the first process to each further one, and stores none i
       expect(Buffer.from((await blobs.get(name))!).includes(text)).toBe(false);
 });
 
-it('agrees on one set when first processes start at once', async () => {
+it('agrees on one set of keys when several first processes start at once', async () => {
   const blobs = new MemoryBlobs();
   const folders = [1, 2, 3].map((): Folder => new Map());
   await Promise.all(folders.map((folder) => join(blobs, folder, SECRET)));
@@ -56,7 +56,7 @@ it('agrees on one set when first processes start at once', async () => {
   expect(await blobs.list('')).toHaveLength(2);
 });
 
-it('enters the keys of an existing cell as they are', async () => {
+it('adopts the keys of an existing cell unchanged', async () => {
   const sealing = JSON.stringify({ keys: [{ d: 'present' }, { d: 'former' }] });
   const [blobs, former, other] = [new MemoryBlobs(), new Map([['sealing', sealing]]), new Map()];
   await join(blobs, former);
@@ -65,7 +65,7 @@ it('enters the keys of an existing cell as they are', async () => {
   await join(blobs, former, SECRET);
   await join(blobs, other, SECRET);
   expect(other).toEqual(former);
-  // A later key in front of the cell's own is no other key.
+  // A newer key in front of the cell's key does not make it a different set.
   former.set('sealing', JSON.stringify({ keys: [{ d: 'new' }, { d: 'present' }] }));
   await join(blobs, former);
 });
@@ -89,7 +89,7 @@ it('continues when a first process without a secret is killed', async () => {
   expect(folder).toEqual(made);
 });
 
-it('leaves no keys behind in a folder that lost the start to another without a secret', async () => {
+it('leaves no keys in the folder of a process without a secret that was not the first', async () => {
   const [blobs, won, lost] = [new MemoryBlobs(), new Map(), new Map()];
   const late: Blobs = {
     get: (name) => blobs.get(name),

@@ -1,4 +1,4 @@
-/** AfterCommits: what is held for transcripts. */
+/** AfterCommits: outputs that wait for transcripts. */
 import { expect, test } from 'vitest';
 import { systemClock } from '../../../runtime/clock/clock.ts';
 import {
@@ -6,7 +6,7 @@ import {
   AfterCommits,
 } from '../../../runtime/shard/commit/after-commit.ts';
 
-test('a held answer that cannot be sent raises an alarm and holds no later one', async () => {
+test('a waiting answer that cannot be sent raises an alarm and does not block later ones', async () => {
   const said: string[] = [];
   const alarms: string[] = [];
   const outside = {

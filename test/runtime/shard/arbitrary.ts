@@ -18,8 +18,8 @@ const lane = fc.constantFrom('data' as const, 'control' as const);
 const bytes = fc
   .uint8Array({ maxLength: 40 })
   .map((array): Uint8Array => Buffer.from(array.buffer, array.byteOffset, array.length));
-// Neither the key __proto__ nor a negative zero comes back: the codec renames one, and -0 is 0 as
-// in JSON.
+// The key __proto__ and negative zero do not survive encoding: the codec renames the key, and -0 is
+// 0 as in JSON.
 const json = fc
   .jsonValue({ maxDepth: 3 })
   .filter((value) => !JSON.stringify(value).includes('__proto__'))

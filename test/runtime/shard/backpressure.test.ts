@@ -82,7 +82,7 @@ async function openShard() {
   return { log, owner, client };
 }
 
-it('a mailbox with too much unread refuses the next message with a time to wait, and stores nothing', async () => {
+it('a mailbox with too many unread messages refuses the next one with a retry delay, and stores nothing', async () => {
   const { log, owner, client } = await openShard();
   log.stopped = true;
   const mail = mailboxSubject(ENV, 0, 'data');
@@ -120,7 +120,7 @@ it('a quarantined shard refuses with its reason', async () => {
   });
 });
 
-it('an unreadable mailbox entry has one turn, under the name by which a crash loop blames it', async () => {
+it('an unreadable mailbox entry has one turn, with the name that the crash-loop guard uses for it', async () => {
   const { log, owner } = await openShard();
   log.appendNow(mailboxSubject(ENV, 0, 'data'), Buffer.from('unreadable'));
   while (owner.status().mailFloor < 1) await settled();

@@ -38,7 +38,7 @@ export class ClusterShard {
   readonly alarms: string[] = [];
   readonly path: string;
   readonly blobs: Blobs;
-  /** how the last owner ended against its will */
+  /** why the last owner lost the shard */
   ended: string | undefined;
   readonly #settings: Settings;
   readonly #bus = new InProcessBus();
@@ -102,7 +102,7 @@ export class ClusterShard {
     this.#cache = undefined;
   }
 
-  /** How many inputs the actor has taken, this one included. */
+  /** How many inputs the actor has applied, this one included. */
   async ask(key: string, event: Partial<Command> = {}): Promise<number> {
     const to = address('t', 'plain', key);
     const options = { principal: { sub: 'c', roles: [] }, timeoutMs: 20_000 };
@@ -111,7 +111,7 @@ export class ClusterShard {
     return (answer.result as Answer).n;
   }
 
-  /** Asks one after the other, so that each is a record. */
+  /** Sends asks one after the other, so that each has its own record. */
   async askTimes(times: number, key = 'a', event: Partial<Command> = {}): Promise<void> {
     for (let i = 0; i < times; i++) await this.ask(key, event);
   }
@@ -125,7 +125,7 @@ export class ClusterShard {
     return (await this.journal()).flatMap((record) => (record.t === 'SNAPSHOT' ? [record] : []));
   }
 
-  /** Turns a byte in the middle of a blob's file around. */
+  /** Inverts a byte in the middle of a blob's file. */
   async rot(name: string): Promise<void> {
     const slash = name.lastIndexOf('/');
     const file = join(this.path, 'blobs', name.slice(0, slash), `=${name.slice(slash + 1)}`);
@@ -137,7 +137,7 @@ export class ClusterShard {
   async close(): Promise<void> {
     await this.leave('dies');
     this.#client.close();
-    // What writes there yet ends by itself.
+    // Pending writes end by themselves.
     await rm(this.path, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
   }
 

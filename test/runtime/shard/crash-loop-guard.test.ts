@@ -1,6 +1,5 @@
 /**
- * An input that kills its process is found by its name, and ends as poison without killing again
- * (K).
+ * An input that kills its process is identified, and ends as poison without killing again (K).
  */
 import { describe, expect, it } from 'vitest';
 import { address, type Address } from '../../../protocols/address.ts';
@@ -15,10 +14,10 @@ const SENDER = address('t', 'plain', 'sender');
 const KILLED = address('t', 'resume', 'killed');
 const OTHER = address('t', 'plain', 'other');
 const LIMIT_MS = 60_000;
-/** Messages to another actor after the deadly one: more than careful mode lasts. */
+/** Messages to another actor after the one that kills: more than the guard stays active for. */
 const OTHERS = 8;
 
-/** One shard, one machine that restarts whenever it dies, and no other fault. */
+/** One shard, one machine that restarts after each crash, and no other fault. */
 async function run(crashWindowMs: number, isEmbedded: boolean) {
   const cluster = new Cluster({
     random: new Random(7),
@@ -70,13 +69,13 @@ describe.each([
   ['an embedded store', true],
   ['a cluster', false],
 ])('on %s, an input that kills its process', (_, isEmbedded) => {
-  it('is tried three times alone, then it is poison and the shard continues', async () => {
+  it('is tried three times in a record of its own, then it is poison and the shard continues', async () => {
     const { cluster, records, crashes } = await run(120_000, isEmbedded);
     const poison = turnsOf(records).find(({ result }) => result === 'poison')!;
     expect(poison).toMatchObject({ actor: KILLED });
     const tries = records.filter((record) => record.t === 'TRY' && record.input === poison.input);
     expect(tries).toHaveLength(3);
-    // Twice before anybody was careful, and three times by its name.
+    // Twice before the guard was active, and three times in a record of its own.
     expect(crashes).toBe(5);
     const applied = (actor: Address) =>
       turnsOf(records).filter((turn) => turn.actor === actor && turn.result === 'applied').length;
@@ -95,7 +94,7 @@ describe.each([
     expect(letters.map(({ event }) => event['reason'])).toEqual(['POISON']);
   });
 
-  it('is followed by inputs of which the first are announced, and the later no more', async () => {
+  it('is followed by inputs of which only the first are announced', async () => {
     const { records } = await run(120_000, isEmbedded);
     const announced = new Set(
       records.flatMap((record) => (record.t === 'TRY' ? record.input : [])),
@@ -106,7 +105,7 @@ describe.each([
   });
 });
 
-it('deaths for other reasons, far apart, do not trigger the guard', async () => {
+it('crashes for other reasons, far apart, do not activate the guard', async () => {
   const { records } = await run(0, true);
   expect(records.some(({ t }) => t === 'TRY')).toBe(false);
 });

@@ -1,4 +1,4 @@
-/** Domains of dead letters: found by a row each, and never without end (I8). */
+/** Domains of dead letters: one row each, and a bounded number (I8). */
 import { expect, it } from 'vitest';
 import { eventually } from '../eventually.ts';
 import { openWorld, puppet } from '../system/world.ts';
@@ -6,7 +6,7 @@ import { openWorld, puppet } from '../system/world.ts';
 const DOMAINS = 1_000;
 const PER_TURN = 50;
 
-it('past a thousand of a shard, letters of further domains lie in the runtime’s own', async () => {
+it('letters of further domains beyond a thousand per shard are stored in the runtime’s own domain', async () => {
   const world = await openWorld({ shards: 1 });
   const a = puppet('a');
   const letter = (n: number) => ({

@@ -28,7 +28,7 @@ const groupAt = (fold: Fold, keyNow: number) => {
   return group;
 };
 
-it('removes rows of any table when their hour is over, and not before', async () => {
+it('removes expired rows of any table after their hour, and not before', async () => {
   const fold = await foldWith(
     [
       [TABLE.key, 'a\0b|c'],
@@ -47,7 +47,7 @@ it('removes rows of any table when their hour is over, and not before', async ()
   expect(late.puts.length).toBe(2);
 });
 
-it('takes a row once, for any number of checks before the record is committed', async () => {
+it('removes a row once, for any number of checks before the record is committed', async () => {
   const fold = await foldWith([[TABLE.key, 'a']], [HOUR_MS]);
   expireRows(fold, groupAt(fold, 5 * HOUR_MS));
   const again = groupAt(fold, 5 * HOUR_MS);
@@ -55,7 +55,7 @@ it('takes a row once, for any number of checks before the record is committed', 
   expect(again.puts).toEqual([]);
 });
 
-it('looks again in the next hour when it found nothing', async () => {
+it('checks again in the next hour when it found nothing', async () => {
   const { state } = createMemoryStore({ clock: systemClock });
   const fold = Fold.empty(0, state, false, 'cell');
   expireRows(fold, groupAt(fold, 5 * HOUR_MS));

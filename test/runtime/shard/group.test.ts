@@ -44,7 +44,7 @@ const seal = (fold: Fold, group: Group): void => {
 };
 
 describe('a group numbers', () => {
-  it('turns from where the fold ends, without a gap over groups', () => {
+  it('turns from the end of the fold, without a gap between groups', () => {
     const fold = newFold();
     const first = newGroup(fold);
     first.finish(drafted(), facts('m1.0'));
@@ -56,7 +56,7 @@ describe('a group numbers', () => {
     expect(second.turns.map(({ turnNo }) => turnNo)).toEqual([3]);
   });
 
-  it('each link for itself, from one, without a gap over turns and groups', () => {
+  it('each link separately, from one, without a gap between turns and groups', () => {
     const fold = newFold();
     const first = newGroup(fold);
     first.finish(drafted(1, 2, 1), facts('m1.0'));
@@ -70,7 +70,7 @@ describe('a group numbers', () => {
     expect(numbersOf(second)).toEqual(['2:2', '1:4']);
   });
 
-  it('nothing for a draft that is dropped', () => {
+  it('nothing for a dropped draft', () => {
     const group = newGroup(newFold());
     drafted(1, 1);
     group.finish(drafted(1), facts('m1.0'));
@@ -126,14 +126,14 @@ describe('a group', () => {
     expect(Fold.empty(0, state, true, 'cell').get('actor', ACTOR)).toBeUndefined();
   });
 
-  it('is worth a record when a floor moved, also without a turn', () => {
+  it('needs a record when a floor moved, even without a turn', () => {
     const group = newGroup(newFold());
     expect(group.dirty).toBe(false);
     group.mailFloor = 1;
     expect(group.dirty).toBe(true);
   });
 
-  it('accepts link numbers from where the fold is', () => {
+  it('accepts link numbers from the state of the fold', () => {
     const fold = newFold();
     const group = newGroup(fold);
     expect(group.accepted('3/data')).toBe(0);
@@ -145,7 +145,7 @@ describe('a group', () => {
     expect(newGroup(fold).accepted('3/control')).toBe(0);
   });
 
-  it('has a time that does not fall below that of the record before it', () => {
+  it('has a time not below that of the previous record', () => {
     const fold = newFold();
     seal(fold, newGroup(fold, 100));
     expect(newGroup(fold, 50).now).toBe(100);

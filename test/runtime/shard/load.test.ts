@@ -1,5 +1,5 @@
 /**
- * From what is stored to a shard's state: the chain rule, snapshots, caches, and damage (A2, C4,
+ * Loading a shard's state from the store: the chain rule, snapshots, caches, and damage (A2, C4,
  * T2).
  */
 import { beforeEach, describe, expect, it } from 'vitest';
@@ -50,7 +50,7 @@ type Body = JournalRecord extends infer R
     : never
   : never;
 
-/** Appends a record that names its predecessor, or says otherwise. */
+/** Appends a record that names its predecessor, unless the test names another one. */
 const write = (body: Body, head: { prev?: number; cell?: string } = {}, to = log): number => {
   const prev = lasts.get(to) ?? 0;
   const recId = `r${prev + 1}`;
@@ -86,7 +86,7 @@ const epoch: Body = { t: 'EPOCH', worker: 'w' };
 const rowOf = ({ fold }: Awaited<ReturnType<typeof load>>) =>
   fold.get('row', 'row') && Buffer.from(fold.get('row', 'row')!).toString();
 
-/** A snapshot of what the log holds up to here: its blob and its record. */
+/** A snapshot of the log up to this position: its blob and its record. */
 const snapshot = async (): Promise<string> => {
   const covers = lasts.get(log)!;
   const scratch = new MemoryState();
@@ -98,20 +98,20 @@ const snapshot = async (): Promise<string> => {
 };
 
 describe('a shard is loaded', () => {
-  it('from nothing as an empty one', async () => {
+  it('as an empty shard when nothing is stored', async () => {
     const loaded = await load();
     expect(loaded).toMatchObject({ last: 0, voids: 0, records: 0, bytes: 0 });
     expect(loaded.fold.scalars).toMatchObject({ cell: CELL, turnNo: 0 });
   });
 
-  it('from its records alone', async () => {
+  it('from its records only', async () => {
     for (const body of [epoch, turn('a'), turn('b')]) write(body);
     const loaded = await load();
     expect(rowOf(loaded)).toBe('b');
     expect(loaded).toMatchObject({ last: 3, logTimeMs: clock.wallMs() });
   });
 
-  it('without the records that passed a leaky fence, and says how many they are (C4)', async () => {
+  it('without the records that passed a leaky fence, and reports their number (C4)', async () => {
     for (const body of [epoch, turn('a')]) write(body);
     write(turn('void'), { prev: 1 });
     write(turn('b'));
@@ -120,7 +120,7 @@ describe('a shard is loaded', () => {
     expect(loaded.voids).toBe(1);
   });
 
-  it('from its last snapshot and what came after, the rest being trimmed', async () => {
+  it('from its last snapshot and the later records, when earlier ones are trimmed', async () => {
     for (const body of [epoch, turn('a')]) write(body);
     await snapshot();
     write(turn('b'));
@@ -130,7 +130,7 @@ describe('a shard is loaded', () => {
     expect(loaded).toMatchObject({ records: 2, unreadable: [] });
   });
 
-  it('from the snapshot before, when the blob of the last one is damaged', async () => {
+  it('from the previous snapshot, when the blob of the last one is damaged', async () => {
     for (const body of [epoch, turn('a')]) write(body);
     await snapshot();
     write(turn('b'));
@@ -158,7 +158,7 @@ describe('a cache of rows', () => {
     await catchUp({ fold }, state);
   };
 
-  it('that the journal confirms is the base, and what came after is folded on it', async () => {
+  it('is the base if the journal confirms it, and later records are folded on it', async () => {
     for (const body of [epoch, turn('a')]) write(body);
     await cache();
     write({ ...turn('b'), puts: [['other', 'row', Buffer.from('b')]] } as Body);
@@ -168,7 +168,7 @@ describe('a cache of rows', () => {
     expect(loaded.records).toBe(1);
   });
 
-  it('of another history is thrown away', async () => {
+  it('of another history is discarded', async () => {
     for (const body of [epoch, turn('a')]) write(body);
     const { fold } = await load({ state: new MemoryState() });
     fold.scalars.recId = 'a record that never counted';
@@ -179,7 +179,7 @@ describe('a cache of rows', () => {
     expect(loaded.fold.get('left', 'over')).toBeUndefined();
   });
 
-  it('of another cell is thrown away', async () => {
+  it('of another cell is discarded', async () => {
     for (const body of [epoch, turn('a')]) write(body);
     const { fold } = await load({ state: new MemoryState() });
     fold.scalars.cell = 'another';
@@ -188,8 +188,8 @@ describe('a cache of rows', () => {
     expect((await load()).fold.get('left', 'over')).toBeUndefined();
   });
 
-  // A process was killed while it made the rows of a snapshot its own: the head comes last.
-  it('without a head is thrown away', async () => {
+  // A process was killed while it copied the rows of a snapshot; the head is written last.
+  it('without a head is discarded', async () => {
     for (const body of [epoch, turn('a')]) write(body);
     await state.write([{ shard: 0, table: 'left', key: 'over', value: Buffer.from('x') }]);
     const loaded = await load();
@@ -197,7 +197,7 @@ describe('a cache of rows', () => {
     expect(loaded.fold.get('left', 'over')).toBeUndefined();
   });
 
-  it('is folded again from a snapshot, when records after it are missing', async () => {
+  it('is folded again from a snapshot when records after it are missing', async () => {
     for (const body of [epoch, turn('a')]) write(body);
     await cache();
     write(turn('b'));
@@ -207,7 +207,7 @@ describe('a cache of rows', () => {
     expect(rowOf(await load())).toBe('b');
   });
 
-  it('of a long journal is written on the way, and is then the fold at its last record', async () => {
+  it('of a long journal is written in between, and equals the fold of its last record', async () => {
     write(epoch);
     for (let i = 0; i < 40; i++) write(turn(`${i}`.padStart(40_000, '.')));
     const loaded = await load();
@@ -218,7 +218,7 @@ describe('a cache of rows', () => {
     expect(await load()).toMatchObject({ records: 0, last: 41 });
   });
 
-  it('behind what is trimmed is thrown away', async () => {
+  it('from before the trimmed records is discarded', async () => {
     for (const body of [epoch, turn('a')]) write(body);
     await cache();
     await state.write([{ shard: 0, table: 'left', key: 'over', value: Buffer.from('x') }]);
@@ -240,7 +240,7 @@ describe('a shard is quarantined with CORRUPT', () => {
     await expect(load()).rejects.toMatchObject(corrupt);
   });
 
-  it('when both snapshots that it could begin with are damaged', async () => {
+  it('when both snapshots are damaged', async () => {
     for (const body of [epoch, turn('a')]) write(body);
     const first = await snapshot();
     write(turn('b'));

@@ -1,6 +1,6 @@
 /**
- * Records of other formats: those of before the header, captured from the program of commit
- * 57c77f54, those of newer programs, and headers that no program writes.
+ * Records of other formats: records without a header, captured from the program of commit 57c77f54,
+ * records of newer programs, and invalid headers.
  */
 import { crc32 } from 'node:zlib';
 import fc from 'fast-check';
@@ -160,7 +160,7 @@ const oldKept =
 
 const bytesOf = (base64: string) => Buffer.from(base64, 'base64');
 
-describe('what was stored before there was a header is read', () => {
+describe('records that were stored without a header are read', () => {
   it.each(oldMail)('mailbox entry: %s', (_, written, base64) => {
     expect(decodeMail(bytesOf(base64))).toEqual(written);
   });
@@ -169,7 +169,7 @@ describe('what was stored before there was a header is read', () => {
     expect(decodeRecord(bytesOf(base64))).toEqual(written);
   });
 
-  it.each(oldRecords)('and its damage is found: %s', (_, _written, base64) => {
+  it.each(oldRecords)('and damage in them is detected: %s', (_, _written, base64) => {
     const bytes = bytesOf(base64);
     for (let at = 0; at < bytes.length; at++) {
       bytes[at]! ^= 1;
@@ -182,14 +182,14 @@ describe('what was stored before there was a header is read', () => {
     expect(decodeKept(bytesOf(oldKept))).toEqual(item);
   });
 
-  it('with another body than what is written now, which has seven bytes before it', () => {
+  it('with a body other than the current one, which has a header of seven bytes', () => {
     for (const [, written, base64] of oldMail)
       expect(encodeMail(written).subarray(HEADER_BYTES)).toEqual(bytesOf(base64));
     expect(encodeKept(item).subarray(HEADER_BYTES)).toEqual(bytesOf(oldKept));
   });
 });
 
-/** A kind of entry: random ones, and how it is written and read. */
+/** A kind of entry: random values, and its encoding and decoding. */
 type Kind = {
   readonly any: fc.Arbitrary<unknown>;
   readonly write: (value: never) => Buffer;
@@ -248,7 +248,7 @@ describe.each(kinds)('%s', (what, { any, write, read, finish }) => {
     );
   });
 
-  it('that only a newer program can read says so, and is not taken for a damaged one', () => {
+  it('that only a newer program can read is reported as such, and not as damaged', () => {
     const formats = fc
       .integer({ min: FORMAT + 1, max: 255 })
       .chain((oldest) => fc.tuple(fc.integer({ min: oldest, max: 255 }), fc.constant(oldest)));
@@ -275,7 +275,7 @@ describe.each(kinds)('%s', (what, { any, write, read, finish }) => {
     );
   });
 
-  it('that is encrypted needs a newer program, whatever its body is', () => {
+  it('that is encrypted needs a newer program, regardless of its body', () => {
     fc.assert(
       fc.property(any, fc.integer({ min: 1, max: 2 ** 32 - 1 }), (value, keyId) => {
         const bytes = finish(withHeader(write(value as never), FORMAT, FORMAT, keyId));
@@ -286,7 +286,7 @@ describe.each(kinds)('%s', (what, { any, write, read, finish }) => {
     );
   });
 
-  it('with a header that no program writes is corrupt', () => {
+  it('with an invalid header is corrupt', () => {
     each((_, bytes) => {
       for (const [format, oldest] of [
         [FORMAT, 0],
@@ -299,14 +299,14 @@ describe.each(kinds)('%s', (what, { any, write, read, finish }) => {
     });
   });
 
-  it('that is cut in its header is corrupt', () => {
+  it('that is truncated in its header is corrupt', () => {
     each((_, bytes) => {
       for (let length = 1; length <= HEADER_BYTES; length++)
         expect(() => read(bytes.subarray(0, length))).toThrow(CorruptRecord);
     });
   });
 
-  it('that is cut anywhere is never read as something else', () => {
+  it('that is truncated anywhere is never read as another value', () => {
     fc.assert(
       fc.property(any, fc.nat(), (value, at) => {
         const bytes = write(value as never);
@@ -317,7 +317,7 @@ describe.each(kinds)('%s', (what, { any, write, read, finish }) => {
   });
 });
 
-describe('what a newer format appends is ignored', () => {
+describe('fields that a newer format appends are ignored', () => {
   const behind = (body: readonly unknown[]) => withHeader(encodeEntry(body), FORMAT + 3, FORMAT);
   const newItem = ['t/session/k', 'm-0-8', { type: 'do' }, 0, ...Array.from({ length: 6 }), 'new'];
 
@@ -345,7 +345,7 @@ describe('what a newer format appends is ignored', () => {
   });
 });
 
-it('no value that was stored before begins like a header', () => {
+it('no value that was stored without a header begins like a header', () => {
   fc.assert(
     fc.property(fc.anything(), (value) => {
       expect(bodyStart(encode(value), 'a value')).toBe(0);

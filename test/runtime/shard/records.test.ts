@@ -1,5 +1,5 @@
 /**
- * What a shard writes comes back as it was written, and damage is never taken for something else.
+ * Decoding returns what a shard encoded, and never a different value for damaged bytes.
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -17,7 +17,7 @@ import {
 } from '../../../runtime/shard/commit/records.ts';
 import { journalRecord, mailEntry, outItem } from './arbitrary.ts';
 
-describe('decodes to what was written', () => {
+describe('decodes to the encoded value', () => {
   it('a journal record of every type', () => {
     fc.assert(
       fc.property(journalRecord, (record) => {
@@ -46,7 +46,7 @@ describe('decodes to what was written', () => {
 });
 
 describe('is corrupt', () => {
-  it('a journal record of which any bit is turned', () => {
+  it('a journal record with any bit inverted', () => {
     fc.assert(
       fc.property(journalRecord, fc.nat(), fc.nat(7), (record, at, bit) => {
         const bytes = encodeRecord(record);
@@ -56,7 +56,7 @@ describe('is corrupt', () => {
     );
   });
 
-  it('a journal record that is cut anywhere', () => {
+  it('a journal record that is truncated anywhere', () => {
     fc.assert(
       fc.property(journalRecord, fc.nat(), (record, at) => {
         const bytes = encodeRecord(record);
@@ -71,9 +71,9 @@ describe('is corrupt', () => {
     ['an unknown kind', encode(['x', 'cell'])],
     ['the name of a property of every object', encode(['constructor', 'cell'])],
     ['a link without its items', encode(['l', 'cell', 0, 'data', 1])],
-    ['a link with no item, which would hold the floor', encode(['l', 'cell', 0, 'data', 1, []])],
+    ['a link with no item, which would block the floor', encode(['l', 'cell', 0, 'data', 1, []])],
     [
-      'a link whose item is for no address',
+      'a link whose item has no address',
       encode(['l', 'cell', 0, 'data', 1, [['nowhere', 'i', { type: 'a' }, 0]]]),
     ],
     ['a message without a type', encode(['c', 'cell', ['t/a/k', 'i', {}, 0], null, '', 1, 1])],
@@ -83,7 +83,7 @@ describe('is corrupt', () => {
     expect(() => decodeMail(bytes)).toThrow(CorruptRecord);
   });
 
-  it('any other bytes in a mailbox are an entry, corrupt, or say that they are of a newer format', () => {
+  it('any bytes in a mailbox are decoded as an entry, as corrupt, or as of a newer format', () => {
     const value = fc.array(fc.oneof(fc.constantFrom('l', 'c', 'o', 'cell', null), fc.jsonValue()));
     fc.assert(
       fc.property(fc.oneof(fc.uint8Array(), value.map(encode)), (bytes) => {

@@ -13,7 +13,7 @@ import { type ClusterShard, JOURNAL, openClusterShard } from './cluster-shard.ts
 
 let asked = 0;
 
-/** A shard without an owner, with two snapshots and a tail, after that many asks of `a`. */
+/** A shard without an owner, with two snapshots and a tail, after this number of asks of `a`. */
 const written = async (): Promise<ClusterShard> => {
   const shard = await openClusterShard({ snapshotEvery: 10 });
   await shard.take('w1');
@@ -34,7 +34,7 @@ const rowsOf = (shard: ClusterShard): (readonly [string, string, string])[] =>
     Buffer.from(value).toString('hex'),
   ]);
 
-it('the blob of the last snapshot is damaged: the one before it is loaded, and that is said', async () => {
+it('when the blob of the last snapshot is damaged, the previous one is loaded, and that is reported', async () => {
   const shard = await written();
   const { blob } = (await shard.snapshots()).at(-1)!;
   await shard.rot(blob);
@@ -43,7 +43,7 @@ it('the blob of the last snapshot is damaged: the one before it is loaded, and t
   expect(await shard.ask('a')).toBe(asked + 1);
 });
 
-it('the blob store says that a blob is corrupt: the one before it is loaded', async () => {
+it('when the blob store reports a corrupt blob, the previous one is loaded', async () => {
   const shard = await written();
   const { blobs } = shard;
   const { blob } = (await shard.snapshots()).at(-1)!;
@@ -56,7 +56,7 @@ it('the blob store says that a blob is corrupt: the one before it is loaded', as
   expect(await shard.ask('a')).toBe(asked + 1);
 });
 
-it('every snapshot is damaged and the journal was trimmed: quarantined, naming what is wrong', async () => {
+it('when every snapshot is damaged and the journal was trimmed, the shard is quarantined with the fault', async () => {
   const shard = await written();
   const [one, two] = await shard.snapshots();
   await shard.rot(one!.blob);
@@ -67,7 +67,7 @@ it('every snapshot is damaged and the journal was trimmed: quarantined, naming w
   expect(shard.ended).toMatch(/journal records 1 to \d+ are missing/);
 });
 
-it('a port does not answer: the shard is lost, never quarantined, and taken by who tries later', async () => {
+it('when a port does not answer, the shard is lost, never quarantined, and a later owner can take it', async () => {
   const shard = await written();
   const refuse = async () => {
     throw new TroupeError('UNAVAILABLE', 'no responders');
@@ -84,7 +84,7 @@ it('a port does not answer: the shard is lost, never quarantined, and taken by w
   expect(await shard.ask('a')).toBe(asked + 1);
 });
 
-it('a journal record is damaged: quarantined with its position', async () => {
+it('a shard with a damaged journal record is quarantined with its position', async () => {
   const shard = await written();
   const entry = (await shard.log.read(JOURNAL, 1)).at(-3)!;
   entry.bytes[entry.bytes.length >> 1]! ^= 0xff;
@@ -92,7 +92,7 @@ it('a journal record is damaged: quarantined with its position', async () => {
   expect(shard.ended).toContain(`checksum is wrong at position ${entry.position}`);
 });
 
-it('a record in the middle of the journal is missing: quarantined with its position', async () => {
+it('a shard without a record in the middle of its journal is quarantined with its position', async () => {
   const shard = await written();
   const { log } = shard;
   const lost = (await log.last(JOURNAL)) - 2;
@@ -106,9 +106,9 @@ it('a record in the middle of the journal is missing: quarantined with its posit
 });
 
 it.each([
-  ['that the journal still reaches back to', 3],
-  ['older than what the journal still holds', 200],
-])('a cache %s ends as the rows of a process that had none', async (_, more) => {
+  ['that the journal still covers', 3],
+  ['older than the first record of the journal', 200],
+])('loading from a cache %s gives the same rows as loading without one', async (_, more) => {
   const shard = await written();
   await shard.take('w2');
   await shard.askTimes(more, 'b');
@@ -126,14 +126,14 @@ it.each([
   expect(rowsOf(shard).filter(head)).toEqual(fresh.filter(head));
 });
 
-it('the head of a cache is damaged: the shard is loaded without it', async () => {
+it('when the head of a cache is damaged, the shard is loaded without it', async () => {
   const shard = await written();
   await flipRow(join(shard.path, 'w1'), 0, 'meta', 'head');
   expect(await shard.take('w1')).toBe('owned');
   expect(await shard.ask('a')).toBe(asked + 1);
 });
 
-it('an actor in a cache is damaged: the shard is lost when it is touched, and whole for the next owner', async () => {
+it('when an actor in a cache is damaged, the shard is lost at the first access, and complete for the next owner', async () => {
   const shard = await written();
   await flipRow(join(shard.path, 'w1'), 0, 'actor', '');
   expect(await shard.take('w1')).toBe('owned');
@@ -156,7 +156,7 @@ it('an owner that a newer program replaced is lost, and one that tries to follow
   await shard.take('w1');
   await shard.ask('a');
   const newer = (await shard.log.readLast(JOURNAL))!;
-  // Format 2 for readers of format 2, with the checksum over that.
+  // Format 2 for readers of format 2, with a matching checksum.
   const bytes = Buffer.concat([Buffer.from([0xc1, 2, 2, 0, 0, 0, 0]), newer.bytes.subarray(7, -4)]);
   const checksum = Buffer.alloc(4);
   checksum.writeUInt32BE(crc32(bytes) >>> 0);

@@ -1,6 +1,5 @@
 /**
- * Snapshots of a shard whose log is not atomic: when they are created, and what is trimmed then
- * (I).
+ * Snapshots of a shard whose log is not atomic: when they are created, and what they trim (I).
  */
 import { expect, it } from 'vitest';
 import { systemClock } from '../../../runtime/clock/clock.ts';
@@ -10,7 +9,7 @@ import { coversOf } from '../../../runtime/shard/recovery/snapshot.ts';
 import { eventually } from '../eventually.ts';
 import { JOURNAL, openClusterShard, SNAPSHOTS } from './cluster-shard.ts';
 
-it('after three snapshots the blobs of two are left, and the journal begins behind the first of them', async () => {
+it('after three snapshots two blobs remain, and the journal begins behind the first of them', async () => {
   const shard = await openClusterShard({ snapshotEvery: 10 });
   await shard.blobs.put(`${SNAPSHOTS}1-1`, Buffer.from('of an owner that died before its record'));
   await shard.blobs.put(`${SNAPSHOTS}100000-7`, Buffer.from('newer than ours: not ours to delete'));
@@ -33,7 +32,7 @@ it('after three snapshots the blobs of two are left, and the journal begins behi
   );
 });
 
-it('a shard that changes hands more often than a snapshot is due gets its snapshots all the same', async () => {
+it('a shard whose owner changes more often than a snapshot is due still gets its snapshots', async () => {
   const shard = await openClusterShard({ snapshotEvery: 41 });
   for (let i = 0; i < 8; i++) {
     await shard.take(`w${i % 3}`);
@@ -46,7 +45,7 @@ it('a shard that changes hands more often than a snapshot is due gets its snapsh
   await eventually(async () => expect(await shard.snapshots()).not.toEqual([]));
 });
 
-it('a large shard waits with the next snapshot until the journal is half as large as the last one', async () => {
+it('the next snapshot of a large shard is due when the journal is half as large as the last one', async () => {
   const shard = await openClusterShard({ snapshotEvery: 10 });
   await shard.take('w1');
   await shard.ask('busy', { type: 'do', ms: 1_000_000 });
@@ -95,7 +94,7 @@ it('a failed snapshot is reported, retried, and stops no other work', async () =
   });
 });
 
-it('a name that is no snapshot covers nothing', () => {
+it('a name that is not that of a snapshot covers nothing', () => {
   expect(coversOf('snap/cell/0/12-3')).toBe(12);
   expect(coversOf('snap/cell/0/other')).toBeNaN();
 });

@@ -19,7 +19,7 @@ const rows = (count: number, text: string): Put[] =>
   }));
 const head: Put = { shard: SHARD, table: 'meta', key: 'head', value: Buffer.from('head') };
 
-it('a snapshot holds the rows of the moment in which it was begun, over many pages', async () => {
+it('a snapshot contains the rows of the moment at which it started, over many pages', async () => {
   const state = new MemoryState();
   await state.write([...rows(5_000, 'some text '), head]);
   const wanted = [...state.dump(SHARD)];

@@ -1,4 +1,4 @@
-/** The queue of a shard's timers against the simplest model: a sorted list of what is armed. */
+/** The queue of a shard's timers against the simplest model: a sorted list of the armed timers. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { sortable } from '../../../runtime/shard/turn/actor-row.ts';

@@ -6,7 +6,7 @@ import { type Put, type State, STATE_KEY_BYTES_MAX } from '../../../runtime/stat
 
 export type StateUnderTest = {
   readonly state: State;
-  /** closes the state and opens another one on the same data; absent where nothing outlives it */
+  /** closes the state and opens another one on the same data; absent for a state in memory */
   readonly reopen?: () => Promise<StateUnderTest>;
   readonly dispose: () => Promise<void>;
 };
@@ -32,7 +32,7 @@ export const stateContract = (name: string, make: () => Promise<StateUnderTest>)
     afterEach(() => under.dispose());
     const keys = (options = {}): string[] => state.range(1, 'actor', options).map(({ key }) => key);
 
-    it('shows a write in the tick in which it is answered, and the newest of several', async () => {
+    it('shows a write at once when it is answered, and the newest of several', async () => {
       await state.write([row('k', 'first')]);
       expect(text(state.get(1, 'actor', 'k'))).toBe('first');
       await state.write([row('k', 'second'), row('k', 'third')]);
@@ -40,7 +40,7 @@ export const stateContract = (name: string, make: () => Promise<StateUnderTest>)
       expect(state.get(1, 'actor', 'absent')).toBeUndefined();
     });
 
-    it('removes a row by a null put, also one that is not there', async () => {
+    it('removes a row by a null put, also a missing one', async () => {
       await state.write([row('a'), row('b')]);
       await state.write([
         { shard: 1, table: 'actor', key: 'a', value: null },
@@ -50,7 +50,7 @@ export const stateContract = (name: string, make: () => Promise<StateUnderTest>)
       expect(state.get(1, 'actor', 'a')).toBeUndefined();
     });
 
-    it('shows a range in pieces without copies, and says from where to go on', async () => {
+    it('visits a range in pieces without copies, and returns the key to continue from', async () => {
       await state.write(['f', 'e', 'd', 'c', 'b', 'a'].map((key) => row(key)));
       await state.write([row('x', 'large '.repeat(40_000), 'large'), row('x', 'x', 'actor', 2)]);
       const seen = (options = {}, table = 'actor') => {
@@ -68,7 +68,7 @@ export const stateContract = (name: string, make: () => Promise<StateUnderTest>)
       expect(seen()).toEqual({ values: 'Acdef', last: undefined });
     });
 
-    it('keeps shards, tables and keys apart, also where their names join to the same text', async () => {
+    it('separates shards, tables and keys, also where their names join to the same text', async () => {
       await state.write([
         row('c', '1', 'ab'),
         row('bc', '2', 'a'),
@@ -171,7 +171,7 @@ export const stateContract = (name: string, make: () => Promise<StateUnderTest>)
       await fc.assert(ranges, { numRuns: 100 });
     });
 
-    it('accepts keys of STATE_KEY_BYTES_MAX bytes and refuses longer ones, storing nothing', async () => {
+    it('accepts keys of STATE_KEY_BYTES_MAX bytes, refuses longer ones and stores nothing of them', async () => {
       const longest = 'é'.repeat(STATE_KEY_BYTES_MAX / 2);
       const table = 't'.repeat(200);
       await state.write([row(longest, 'long', table)]);
@@ -182,7 +182,7 @@ export const stateContract = (name: string, make: () => Promise<StateUnderTest>)
       expect(state.get(1, 'actor', 'fine')).toBeUndefined();
     });
 
-    it('refuses addresses that could be mistaken for others', async () => {
+    it('refuses ambiguous addresses', async () => {
       const bad = [
         row('k', 'v', ''),
         row('k', 'v', 'a\0b'),
@@ -268,7 +268,7 @@ export const stateContract = (name: string, make: () => Promise<StateUnderTest>)
       expect(text(state.get(256, 'actor', 'g'))).toBe('g');
     });
 
-    it('clears what was written right before, and keeps what is written right after', async () => {
+    it('clears rows written directly before, and keeps rows written directly after', async () => {
       await Promise.all([
         state.write([row('before')]),
         state.clear(1),
@@ -287,7 +287,7 @@ export const stateContract = (name: string, make: () => Promise<StateUnderTest>)
       await expect(state.clear(1)).rejects.toBeInstanceOf(TroupeError);
     });
 
-    it('has its rows again after it was closed and opened', async (context) => {
+    it('keeps its rows when it is closed and opened again', async (context) => {
       if (under.reopen === undefined) return context.skip('nothing outlives this state');
       await state.write([row('a'), row('b')]);
       under = await under.reopen();

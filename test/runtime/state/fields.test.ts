@@ -24,7 +24,7 @@ const rows = fc.dictionary(
 );
 
 describe('a reader of fields', () => {
-  it('reads the same fields as a complete decode, for any row', () => {
+  it('returns the same fields as a complete decode, for any row', () => {
     const fields = ['label', 'status', 'updatedAt', '__proto__', ''];
     const read = fieldReader(fields);
     const same = fc.property(rows, (row) => {
@@ -50,12 +50,12 @@ describe('a reader of fields', () => {
     }
   });
 
-  it('finds fields in a map of many, and leaves out those that are not there', () => {
+  it('finds fields in a large map, and omits missing ones', () => {
     const many = Object.fromEntries(Array.from({ length: 70_000 }, (_, n) => [`k${n}`, n]));
     expect(fieldReader(['k69999', 'k70000'])(encode(many))).toEqual({ k69999: 69_999 });
   });
 
-  it('passes over values that other writers of MessagePack make', () => {
+  it('skips values of other MessagePack encoders', () => {
     // Extensions of every size, an integer of 64 bits and a float of 32.
     const heads = ['d401', 'd501', 'd601', 'd701', 'd801', 'c70301', 'c8000301', 'c90000000301'];
     const bodies = [1, 2, 4, 8, 16, 3, 3, 3].map((size) => '00'.repeat(size));
@@ -67,7 +67,7 @@ describe('a reader of fields', () => {
     expect(fieldReader(['1'])(bytes)).toEqual({ '1': 7 });
   });
 
-  it('refuses bytes that are no map, that are cut, and a map whose keys are no texts', () => {
+  it('refuses bytes that are no map, truncated bytes, and a map whose keys are no texts', () => {
     const read = fieldReader(['b']);
     const whole = encode({ a: 'text of some length', b: 1 });
     for (const bytes of [encode([1]), encode('b'), Buffer.alloc(0), whole.subarray(0, 9)])

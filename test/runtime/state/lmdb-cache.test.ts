@@ -1,4 +1,4 @@
-/** A cache of rows beside a cluster: fast, and thrown away rather than believed (T6). */
+/** The cache of rows of a cluster's process: it is discarded in case of doubt (T6). */
 import { execFile, execFileSync } from 'node:child_process';
 import { readFile, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -84,13 +84,13 @@ describe('a state cache is emptied', () => {
     expect((await opened()).emptied).toMatch(/another format/);
   });
 
-  it('when what describes it cannot be read', async () => {
+  it('when its description cannot be read', async () => {
     await written();
     await writeFile(join(path, 'cache.json'), '{"cell":');
     expect((await opened()).emptied).toMatch(/cache\.json/);
   });
 
-  it('when its file is cut, and when it is no LMDB file at all', async () => {
+  it('when its file is truncated, and when it is no LMDB file', async () => {
     await written();
     await truncate(join(path, 'data.mdb'), 9_000);
     expect((await opened()).emptied).toMatch(/cannot be read/);
@@ -99,7 +99,7 @@ describe('a state cache is emptied', () => {
   });
 });
 
-it('a state cache is used by one process at a time', async () => {
+it('a state cache is open in one process at a time', async () => {
   const cache = await openStateCache({ path, cell: 'cell' });
   const second = openStateCache({ path, cell: 'cell' });
   await expect(second).rejects.toMatchObject({
@@ -125,7 +125,7 @@ describe('a process that writes a state cache', () => {
   });
   afterAll(() => program.remove());
 
-  it('leaves the rows of one of its writes after kill -9, and no half one', async () => {
+  it('leaves the rows of one of its writes after kill -9, and no partial write', async () => {
     let before = 0;
     for (let round = 0; round < 8; round++) {
       const child = program.start([path]);

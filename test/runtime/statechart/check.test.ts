@@ -23,7 +23,7 @@ const old = build({ a: {}, b, c: {} });
 const row: MachineRow = save(initialState(old, input, meta).live);
 
 describe('a stored row', () => {
-  it('fits the machine that wrote it, in every state of its life', () => {
+  it('matches the machine that wrote it, in every state of its life', () => {
     const machines: [AnyStateMachine, string[]][] = [
       [order, ['order.pay', 'order.cancel']],
       [player, ['power', 'louder', 'mute', 'play', 'mute', 'power', 'back']],
@@ -40,7 +40,7 @@ describe('a stored row', () => {
     }
   });
 
-  it('fits after its timer has fired and a guard kept the state', () => {
+  it('matches after its timer has fired and a guard kept the state', () => {
     const machine = build({ b: { after: { 1000: { guard: 'never', target: 'c' } } }, c: {} });
     const { live } = initialState(machine, input, meta);
     const next = step(machine, live, fired(live, 'xstate.after.1000.m.b', '0.0', meta), 2000);
@@ -95,7 +95,7 @@ describe('a stored row', () => {
       build({ a: {}, b: { type: 'history' } }, { initial: 'a' }),
       ["m: there is no state 'b'"],
     ],
-  ])('does not fit when %s', (_, machine, problems) => {
+  ])('does not match when %s', (_, machine, problems) => {
     expect(checkRow(machine, row)).toEqual(problems);
   });
 
@@ -117,7 +117,7 @@ describe('a stored row', () => {
       build({ p: { initial: 'l', states: { l: {}, r: {} } } }, { initial: 'p' }),
       'm.p: one of its states must be active, the row has {"l":{},"r":{}}',
     ],
-  ])('of a parallel state does not fit when %s', (_, machine, problem) => {
+  ])('of a parallel state does not match when %s', (_, machine, problem) => {
     expect(checkRow(machine, parallel)).toEqual([problem]);
   });
 
@@ -137,7 +137,7 @@ describe('a stored row', () => {
 });
 
 describe('the hash of a definition', () => {
-  it('is the same for the same chart, regardless of its functions', () => {
+  it('is equal for equal charts, regardless of their functions', () => {
     const one = setup({ delays: { soon: 5 } }).createMachine({
       id: 'm',
       initial: 'a',
@@ -152,7 +152,7 @@ describe('the hash of a definition', () => {
     expect(definitionHash(one)).toMatch(/^[0-9a-f]{16}$/);
   });
 
-  it('differs by a state, a target, a guard, an action, an invoke or an order of candidates', () => {
+  it('changes with a state, a target, a guard, an action, an invoke or the order of candidates', () => {
     const base = { on: { go: [{ target: 'b', guard: 'never' }, 'c'] } };
     const charts = [
       build({ b: base, c: {} }),

@@ -1,4 +1,4 @@
-/** The few calls with which tests drive a hosted machine. */
+/** The calls with which tests drive a hosted machine. */
 import type { AnyStateMachine } from 'xstate';
 import type { Message } from '../../../protocols/statechart.ts';
 import { initialState, type Live, type Step, step } from '../../../runtime/statechart/host.ts';

@@ -59,15 +59,15 @@ const events: ReadonlyMap<AnyStateMachine, readonly Message[]> = new Map<
 ]);
 
 /**
- * What a world that obeys a machine has open: the inputs of its jobs and the due times of its
- * timers.
+ * The open work of an environment that executes the requests of a machine: the inputs of its jobs
+ * and the due times of its timers.
  */
 type Open = { jobs: Record<string, string>; timers: Record<string, number>; actions: string[] };
 const nothing = (): Open => ({ jobs: {}, timers: {}, actions: [] });
 
 const roundTrip = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T;
 
-/** Follows what XState's own API answers. */
+/** Follows the results of XState's own API. */
 function follow(
   open: Open,
   actions: readonly { type: string; params?: unknown }[],
@@ -96,12 +96,12 @@ function follow(
     : { ...nothing(), actions: said };
 }
 
-/** Catches a stop or cancel of something that was never started. */
+/** Catches a stop or cancel of a job or timer that was never started. */
 function assertOpen(was: boolean, ask: StepRequest): void {
-  if (!was) throw new Error(`nothing is open for ${JSON.stringify(ask)}`);
+  if (!was) throw new Error(`no open job or timer for ${JSON.stringify(ask)}`);
 }
 
-/** Carries out what the host requests, by id and key as a shard does. */
+/** Executes the requests of the host, by id and key as a shard does. */
 class World {
   readonly jobs = new Map<string, { id: string; input: string }>();
   readonly timers = new Map<string, { id: string; due: number }>();
@@ -144,8 +144,8 @@ const facts = (snapshot: AnyMachineSnapshot) => ({
 });
 
 /**
- * One of all that may happen to the machine now: its events, outcomes of its jobs, its timers,
- * stale ones.
+ * One of all possible inputs of the machine: its events, outcomes of its jobs, its timers, outdated
+ * ones.
  */
 function choose(machine: AnyStateMachine, row: MachineRow, world: World, pick: number): Cause {
   const causes: Cause[] = events.get(machine)!.map((event) => ({ event: { ...event, meta } }));
@@ -194,7 +194,7 @@ function sideBySide(machine: AnyStateMachine, picks: readonly number[]): void {
       expect(answer.live).toBe(live);
       continue;
     }
-    // The world hands an outcome or a firing over once.
+    // The environment delivers an outcome or a timer once.
     if (cause.job) world.jobs.delete(cause.job.key);
     if (cause.timer) world.timers.delete(cause.timer.key);
     if (cause.job) delete open.jobs[cause.job.id];
@@ -235,7 +235,7 @@ it.each([
   ['an order with effects and timers', order],
   ['a player with regions and history', player],
   ['a maze of raised, eventless and dynamic steps', maze],
-])('%s steps as with the public API of XState, with JSON in between', (_, machine) => {
+])('%s steps like the public API of XState, with JSON in between', (_, machine) => {
   steps = 0;
   const picks = fc.array(fc.nat({ max: 2 ** 20 }), { minLength: 25, maxLength: 50 });
   fc.assert(

@@ -20,7 +20,7 @@ import { initialState, step } from '../../../runtime/statechart/host.ts';
 import { transitionsOf } from '../../../runtime/statechart/parts.ts';
 import { input, maze, meta, order, player } from './machines.ts';
 
-/** Every spelling that a printer may get wrong. */
+/** Every notation that a printer may get wrong. */
 const odd = setup({
   types: {
     context: {} as { 'two words': string },
@@ -79,7 +79,7 @@ const charts: [string, AnyStateMachine][] = [
 ];
 
 /**
- * States and transitions with everything that decides where they lead; guards and actions by name
+ * States and transitions with everything that determines their targets; guards and actions by name
  * or kind.
  */
 const shape = (machine: AnyStateMachine) =>
@@ -197,7 +197,7 @@ describe('the Mermaid export', () => {
     },
   );
 
-  it('writes causes in words, and deeper ends into the label', () => {
+  it('names the cause of a transition, and a nested target in its label', () => {
     const text = `${exportMermaid(order)}${exportMermaid(player)}`;
     for (const line of [
       'order_waiting --> order_charging : order.pay [isPositive] / keep, reply',
@@ -213,7 +213,7 @@ describe('the Mermaid export', () => {
     }
   });
 
-  it('names a state only in its own block, since Mermaid would move it', () => {
+  it('names a state only in its own block, because Mermaid would move it', () => {
     for (const [, machine] of charts) {
       const depths = new Map<string, number>();
       const named: [string, number][] = [];
@@ -229,7 +229,7 @@ describe('the Mermaid export', () => {
     }
   });
 
-  it('lets no text break its grammar', () => {
+  it('is valid for any text in the chart', () => {
     const text = exportMermaid(createMachine({ id: 'm', on: { 'a:b;c#"d"': {} } }));
     expect(text).toContain("m --> m : a∶b,c'd'\n");
   });

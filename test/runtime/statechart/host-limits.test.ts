@@ -51,7 +51,7 @@ describe('a timer', () => {
     expect(step(machine, first.live, cause, 1005).outcome).toBe('stale');
   });
 
-  it('that was armed again under its id replaces the one before', () => {
+  it('that is armed again under its id replaces the previous one', () => {
     const machine = setup({
       types: { events: {} as { type: 'again' } | { type: 'ring' } },
       delays: { soon: 5 },
@@ -75,7 +75,7 @@ describe('a timer', () => {
 });
 
 describe('a machine that fails', () => {
-  it('leaves the step with the state before and says where, on what and why', () => {
+  it('keeps the previous state and reports state, event and reason', () => {
     const live = begin(maze);
     const answer = send(maze, live, { type: 'fail' });
     expect(answer).toMatchObject({ outcome: 'failed', requests: [], error: { code: 'INTERNAL' } });
@@ -99,7 +99,7 @@ describe('a machine that fails', () => {
     });
   });
 
-  it('fails in an endless loop of transitions instead of holding the worker', () => {
+  it('fails in an endless loop of transitions instead of blocking the worker', () => {
     expect(send(maze, begin(maze), { type: 'loop' }).error?.message).toContain('Infinite loop');
   });
 
@@ -139,7 +139,7 @@ describe('a machine that fails', () => {
     },
   });
   it.each(['spawn', 'assign', 'self', 'log', 'stop', 'own', 'send'])(
-    'fails when it reaches past its host by %s',
+    'fails when it bypasses its host by %s',
     (type) => {
       const live = begin(impure);
       expect(send(impure, live, { type })).toMatchObject({
@@ -151,7 +151,7 @@ describe('a machine that fails', () => {
     },
   );
 
-  it('meets no trace of a failed step in the next one', () => {
+  it('executes the next step without traces of the failed one', () => {
     const live = begin(impure);
     send(impure, live, { type: 'own' });
     expect(send(impure, live, { type: 'nothing' })).toEqual({

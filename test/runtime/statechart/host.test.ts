@@ -27,7 +27,7 @@ function freeze<T>(value: T): T {
 }
 
 describe('a step', () => {
-  it('answers the requests of a transition in the order of the chart', () => {
+  it('returns the requests of a transition in the order of the chart', () => {
     const { outcome, requests, live } = charging();
     expect(outcome).toBe('moved');
     expect(requests).toEqual([
@@ -68,7 +68,7 @@ describe('a step', () => {
     expect(step(order, live, done, 2000)).toEqual(first);
   });
 
-  it('cancels the timer and keeps no job of the state it leaves by an outcome', () => {
+  it('cancels the timer and removes the job of the state that it leaves by an outcome', () => {
     const { live } = charging();
     const { requests, live: next } = step(
       order,
@@ -129,7 +129,7 @@ describe('a step', () => {
     }
   });
 
-  it('requests nothing for a job and a timer that are begun and ended in one step', () => {
+  it('requests nothing for a job and a timer that start and end in one step', () => {
     const tired = after(maze, begin(maze), { type: 'walk', far: 1 });
     const { requests, live } = send(maze, tired, { type: 'walk', far: 1 });
     expect(live.snapshot.value).toBe('porch');
@@ -175,7 +175,7 @@ describe('a step', () => {
     });
   });
 
-  it('ignores every event after the end and sweeps every timer with it', () => {
+  it('ignores every event after its end and cancels every timer at its end', () => {
     const machine = setup({
       delays: { soon: 5 },
       types: { events: {} as { type: 'end' } },
@@ -200,7 +200,7 @@ describe('a step', () => {
     expect(send(machine, ended.live, { type: 'end' }).outcome).toBe('ignored');
   });
 
-  it('sees the meta of the cause in events, outcomes and timers', () => {
+  it('receives the meta of the cause in events, outcomes and timers', () => {
     const seen: unknown[] = [];
     const machine = setup({
       types: { events: {} as { type: 'go' } },
@@ -252,7 +252,7 @@ describe('a stored machine', () => {
     expect(requests.map((ask) => ask.kind).sort()).toEqual(['cancel', 'stop']);
   });
 
-  it('that no machine can have is refused', () => {
+  it('that is impossible for its machine is refused', () => {
     const row = save(begin(order));
     expect(() => load(order, { ...row, snap: { ...row.snap, v: 'gone' } })).toThrow(
       /order cannot go on/,
@@ -263,7 +263,7 @@ describe('a stored machine', () => {
 });
 
 describe('deferral', () => {
-  it('holds events while an active state wants them to wait, by name or by prefix', () => {
+  it('stashes events while an active state defers them, by name or by prefix', () => {
     const { live } = charging();
     const held = ['order.pay', 'note', 'note.a', 'note.a.b', 'order.cancel', 'notes', 'order'];
     expect(held.filter((type) => defers(order, live, type))).toEqual([

@@ -24,7 +24,7 @@ import { maze, order, player } from './machines.ts';
 const lint = (machine: AnyStateMachine, effects: string[] = ['work']) =>
   lintMachine(machine, { effects }).map(({ state, message }) => `${state}: ${message}`);
 
-/** A machine as plain JavaScript may write it: none of the names is checked by TypeScript. */
+/** A machine in plain JavaScript, whose names TypeScript does not check. */
 const loose = (
   state: Record<string, unknown>,
   more: Record<string, unknown> = {},
@@ -165,7 +165,7 @@ describe('lint', () => {
       /m\.a: invoke 'w' has inline logic/,
     ],
     [
-      'a promise of the host',
+      'a promise actor',
       loose(
         { invoke: { id: 'w', src: 'work' } },
         {},
@@ -174,7 +174,7 @@ describe('lint', () => {
       /m\.a: invoke 'w': 'work' is host work that a restart loses/,
     ],
     [
-      'a callback of the host',
+      'a callback actor',
       loose({ invoke: { id: 'w', src: 'work' } }, {}, { actors: { work: fromCallback(() => {}) } }),
       /host work/,
     ],
@@ -221,7 +221,7 @@ describe('lint', () => {
       /m\.a: meta\.defer has "xstate/,
     ],
     [
-      'an event both deferred and taken',
+      'an event that is both deferred and accepted',
       loose({ meta: { defer: ['go'] }, on: { go: 'b' } }),
       /m\.a: 'go' is deferred here and has a transition here/,
     ],

@@ -1,5 +1,5 @@
 /**
- * Charts the statechart tests run: an order (invokes and timers), a player (regions and history), a
+ * Charts for the statechart tests: an order (invokes and timers), a player (regions and history), a
  * maze (order of microsteps).
  */
 import { and, assign, cancel, enqueueActions, raise, setup, stateIn } from 'xstate';
@@ -114,7 +114,7 @@ export const order = setup({
   },
 });
 
-/** Two regions beside each other; `sound` remembers its volume, `film` where it was. */
+/** Two parallel regions; `sound` has a history of its volume, `film` of its position. */
 export const player = setup({
   types: {
     context: {} as { plays: number },
@@ -262,7 +262,7 @@ export const maze = setup({
       always: { guard: 'isTired', target: 'rest' },
     },
     rest: {
-      // Entered and left in one step now and then: its job and its timer must annul each other.
+      // Sometimes entered and left in one step: then neither its job nor its timer may start.
       invoke: { id: 'scout', src: 'scout', input: null, onDone: 'hall' },
       after: { nap: 'hall', never: 'cave' },
       entry: 'step',

@@ -1,24 +1,24 @@
 /**
- * The backbone: on what the worlds of this file's tests run. Embedded, unless a test file chose
- * another before its suites were read (`test/cluster/`).
+ * The backbone on which the systems of a test file run: embedded, unless the file selects another
+ * one before it loads its suites (`test/cluster/`).
  */
 import type { Ports, System, SystemOptions } from '../../../runtime/index.ts';
 import type { Log } from '../../../runtime/log/log.ts';
 
 export type RunOptions = Omit<SystemOptions, keyof Ports> & {
-  /** the log as the processes of the world see it; default: as it is */
+  /** wraps the log of the processes of the world; default: unchanged */
   readonly aroundLog?: (log: Log) => Log;
 };
 
 export type Running = {
-  /** what a test talks to */
+  /** the system that a test uses */
   readonly system: System;
   /** Ends all processes of the world in order. */
   stop(): Promise<void>;
 };
 
 export type Backbone = {
-  /** Starts the world that is kept at `path`: a folder which outlives it. */
+  /** Starts the world whose data is in the folder `path`, which outlives it. */
   start(path: string, options: RunOptions): Promise<Running>;
   /** URL of the NATS server that a separate process should use; undefined: embedded */
   readonly url?: string;

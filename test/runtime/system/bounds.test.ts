@@ -10,11 +10,11 @@ import { openWorld, puppet, type World } from './world.ts';
 const a = puppet('a');
 const b = puppet('b');
 const PLACES = ['context', 'tell', 'append', 'project'];
-/** Two workers that start may both take a shard: its journal decides, and this is no error. */
+/** Two starting workers may both take a shard: its journal decides, and this is no error. */
 const RACED = /is lost: another owner wrote/;
 const things = (world: World) => world.system.index.list('things', 't');
 
-/** The shards are owned, and actors go on in this run and the next. */
+/** The shards are owned, and actors continue in this run and the next. */
 async function expectSound(world: World): Promise<void> {
   for (let run = 0; run < 2; run++) {
     expect(await world.ask(b, { type: 'do' })).toMatchObject({ kind: 'answered' });
@@ -52,7 +52,7 @@ it.each(ODD)('the input of an effect that cannot be stored crashes its actor: %s
   await expectSound(world);
 });
 
-it('an error whose details cannot be stored is kept without them, and not at full length', async () => {
+it('an error whose details cannot be stored is kept without them and truncated', async () => {
   const world = await openWorld({ shards: 1 });
   await world.ask(a, { type: 'do', throws: 'odd error' });
   const [letter] = await world.letters(1);
@@ -123,7 +123,7 @@ describe('a turn', () => {
     expect(await world.system.transcripts.last(a)).toBe(0);
   });
 
-  it('of a message that waited is refused once, and the next one is taken', async () => {
+  it('of a stashed message is refused once, and the next one is applied', async () => {
     const world = await openWorld({ limits: { turnBytesMax: 20_000 } });
     await world.ask(a, { type: 'close' });
     const large = world.ask(a, { type: 'soft', n: 1, keeps: 'x'.repeat(30_000) });
@@ -145,7 +145,7 @@ describe('the limit of hops', () => {
   const echo = (key: string) => address('t', 'echo', key);
   const state = (world: World, key: Address) => world.system.inspect(key)?.context as Echo;
 
-  it('ends an echo of two actors, notifies the last sender, and stores the message', async () => {
+  it('ends an endless exchange of two actors, notifies the last sender, and stores the message', async () => {
     const world = await openWorld({ limits: { hopsMax }, actors: [echoType()] });
     await world.ask(echo('1'), { type: 'ball', route: [echo('2'), echo('1')] });
     const balls = () => [echo('1'), echo('2')].map((key) => state(world, key).balls);
@@ -157,7 +157,7 @@ describe('the limit of hops', () => {
     });
   });
 
-  it('ends an echo of three actors', async () => {
+  it('ends an endless exchange of three actors', async () => {
     const world = await openWorld({ limits: { hopsMax }, actors: [echoType()], shards: 3 });
     const ring = [echo('1'), echo('2'), echo('3')];
     await world.ask(echo('3'), { type: 'ball', route: ring });
@@ -167,7 +167,7 @@ describe('the limit of hops', () => {
     });
   });
 
-  it('ends a conversation of questions and answers', async () => {
+  it('ends an endless sequence of asks and replies', async () => {
     const world = await openWorld({ limits: { hopsMax }, actors: [echoType()] });
     await world.ask(echo('1'), { type: 'talk', to: echo('2') });
     await eventually(() =>

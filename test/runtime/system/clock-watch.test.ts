@@ -1,4 +1,4 @@
-/** A clock that is wrong is noticed and said once per episode, and can be seen where health is. */
+/** A wrong clock is detected and reported once per episode, and is visible in the health report. */
 import { describe, expect, it } from 'vitest';
 import { clockFault, clockStatus } from '../../../runtime/index.ts';
 import { ClockWatch } from '../../../runtime/clock/clock-watch.ts';
@@ -10,7 +10,7 @@ import { openWorld, puppet } from './world.ts';
 
 const HOUR = 3_600_000;
 
-it('a clock that is set back is said once, and once that it has caught up', async () => {
+it('a clock that is set back is reported once, and once more when it has caught up', async () => {
   const clock = new ShiftedClock();
   const world = await openWorld({ clock });
   const said = () => world.alarms.filter((what) => what.includes('clock'));
@@ -30,7 +30,7 @@ it('a clock that is set back is said once, and once that it has caught up', asyn
 });
 
 describe('the watch of a gateway', () => {
-  it("says that its machine's clock is an hour off, by what the owners of shards say", async () => {
+  it("reports that its machine's clock is an hour off, by the times of the owners of shards", async () => {
     const clock = new VirtualClock();
     const said: string[] = [];
     const owned = () =>

@@ -1,5 +1,5 @@
 /**
- * A clock that was far ahead, or is set back while troupe runs or is down, holds nothing up (I6).
+ * A clock that was far ahead, or is set back while troupe runs or is stopped, delays nothing (I6).
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,5 +1,6 @@
 /**
- * A damaged record or row stops its shard with the reason; nothing is skipped, nothing else stops.
+ * A damaged record or row stops its shard with the reason; no entry is skipped, and nothing else
+ * stops.
  */
 import { describe, expect, it } from 'vitest';
 import { type Address, shardOf } from '../../../protocols/address.ts';
@@ -19,7 +20,7 @@ const hurt = at(0);
 const well = at(1);
 const ENV = 'local';
 
-/** Both shards have an actor; `hurt` has a timer, a waiting message and a remembered key. */
+/** Both shards have an actor; `hurt` has a timer, a stashed message and a stored key. */
 async function lived(): Promise<World> {
   const world = await openWorld({ shards: SHARDS });
   await world.ask(well, { type: 'do', n: 1 });
@@ -46,7 +47,7 @@ async function expectQuarantined(world: World, why: RegExp): Promise<void> {
   expect(await world.ask(well, { type: 'do', n: 2 })).toMatchObject({ kind: 'answered' });
 }
 
-/** What the hurt one has seen when the damage is undone and what came meanwhile was applied. */
+/** What `hurt` has seen after the damage was undone and all later messages were applied. */
 async function mended(world: World, flipBack: () => Promise<void>): Promise<readonly string[]> {
   await world.ask(well, {
     type: 'do',
@@ -168,7 +169,7 @@ describe('damage', () => {
     await eventually(() => expect(world.seen(hurt)).toContain('soft:1'));
   });
 
-  it('in a mailbox entry that was not yet read: nothing behind it is applied before it', async () => {
+  it('in an unread mailbox entry: no later entry is applied before it', async () => {
     const world = await lived();
     const { cell } = world.system;
     await world.stop();
@@ -204,7 +205,7 @@ describe('damage', () => {
   });
 });
 
-it('mail that is no entry of ours is kept as a dead letter, and what follows is applied', async () => {
+it('foreign bytes in a mailbox are kept as a dead letter, and later entries are applied', async () => {
   const world = await lived();
   const { cell } = world.system;
   await world.stop();
@@ -234,7 +235,7 @@ const entry = (cell: string, n: string): Buffer =>
     ttlMs: 600_000,
   });
 
-/** Two messages that were accepted and not read; answers the position of the first. */
+/** Two accepted, unread messages; returns the position of the first. */
 async function append(path: string, cell: string): Promise<number> {
   const store = await openEmbeddedStore({ path, durability: 'process' });
   const subject = mailboxSubject(ENV, 0, 'data');

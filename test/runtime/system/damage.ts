@@ -5,7 +5,7 @@ import { stateKey } from '../../../runtime/state/row.ts';
 
 const binary = { encoding: 'binary', keyEncoding: 'binary' } as const;
 
-/** Turns the last byte of the first value from a key on around; a second time mends it. */
+/** Inverts the last byte of the first value from a key on; a second call repairs it. */
 async function flip(
   path: string,
   table: 'log' | 'state',
@@ -30,6 +30,6 @@ export const flipEntry = (path: string, subject: string, position: number): Prom
     return entryKey(decodeNumber(number), position);
   });
 
-/** @param key of the row, or what it begins with */
+/** @param key of the row, or its prefix */
 export const flipRow = (path: string, shard: number, table: string, key: string): Promise<void> =>
   flip(path, 'state', () => stateKey(shard, table, key));

@@ -1,4 +1,4 @@
-/** Dead letters: kept with their reason until a person has dealt with them, by name (I9). */
+/** Dead letters: kept with their reason until an operator has resolved them by name (I9). */
 import { describe, expect, it } from 'vitest';
 import { eventually } from '../eventually.ts';
 import { bossType, puppetType } from './puppet.ts';
@@ -6,7 +6,7 @@ import { openWorld, puppet, type World } from './world.ts';
 
 const a = puppet('a');
 const audit = { who: 'otto', why: 'it is mended' };
-/** The letters that are listed, each with its message. */
+/** The listed letters, each with its message. */
 const list = async (
   { system: { deadLetters } }: World,
   options?: { domain?: string; from?: number; limit?: number },
@@ -17,7 +17,7 @@ const list = async (
     ),
   );
 
-/** Position of the nth letter that is listed, from 1: positions rise and may have gaps. */
+/** Position of the nth listed letter, from 1: positions rise and may have gaps. */
 const positionOf = async (world: World, nth: number): Promise<number> => {
   const letter = (await world.letters(nth))[nth - 1];
   return letter!.position;
@@ -162,7 +162,7 @@ describe('a dead letter is not resolved', () => {
   });
 });
 
-it('a refusal that its receiver does not handle is a dead letter, and no echo', async () => {
+it('a refusal that its receiver does not handle is a dead letter, and causes no further message', async () => {
   const world = await openWorld();
   const gone = puppet('gone');
   await world.ask(gone, { type: 'end' });
@@ -194,8 +194,8 @@ const abandon = (domain: string, n: number) => ({
   event: { type: 'do', n },
 });
 
-describe('a message that a machine gives up', () => {
-  it('is in the log of its domain with what an operator needs, also after a restart', async () => {
+describe('a message that a machine abandons', () => {
+  it('is in the log of its domain with all that an operator needs, also after a restart', async () => {
     const world = await openWorld();
     expect(await world.system.deadLetters.domains()).toEqual(['actors']);
     await world.ask(a, { type: 'do', abandons: [abandon('orders', 1), abandon('stock_eu', 2)] });
@@ -220,7 +220,7 @@ describe('a message that a machine gives up', () => {
     expect(await list(world)).toMatchObject([{ domain: 'orders' }, { domain: 'stock_eu' }]);
   });
 
-  it('leaves with its turn or not at all', async () => {
+  it('becomes a dead letter with its turn or not at all', async () => {
     const world = await openWorld();
     const abandons = [abandon('orders', 1)];
     await world.ask(a, { type: 'do', n: 1 });
@@ -274,7 +274,7 @@ describe('a message that a machine gives up', () => {
   });
 });
 
-it('poison messages never block others: not their shard, and not those behind them', async () => {
+it('poison messages never block their shard or the messages behind them', async () => {
   const world = await openWorld({ shards: 1 });
   const poison = { type: 'do', throws: 'assign' } as const;
   const others = Array.from({ length: 40 }, (_, n) => puppet(`n${n}`));

@@ -1,4 +1,4 @@
-/** Delivery: what is accepted is applied once or refused with its reason (docs/semantics.md). */
+/** Delivery: an accepted message is applied once or refused with its reason (docs/semantics.md). */
 import { describe, expect, it } from 'vitest';
 import { address } from '../../../protocols/address.ts';
 import { MESSAGE_BYTES_MAX } from '../../../runtime/message-client.ts';
@@ -34,7 +34,7 @@ describe('a message', () => {
   });
 
   it.each([{}, { repeatable: true as const }])(
-    'that is handed on to another actor is answered by that one (%j)',
+    'that is forwarded to another actor is answered by that one (%j)',
     async (how) => {
       const world = await openWorld({ shards: 4 });
       for (const other of ['b', 'c', 'd', 'e'].map(puppet)) {
@@ -51,7 +51,7 @@ describe('a message', () => {
     },
   );
 
-  it('of an actor that is handed on is answered by the one that got it', async () => {
+  it('of an actor that is forwarded is answered by its last receiver', async () => {
     const world = await openWorld();
     const [c, d] = [puppet('c'), puppet('d')];
     const handed = { type: 'do', hands: [d], answer: 'never' };
@@ -103,7 +103,7 @@ describe('a message', () => {
       });
   });
 
-  it('that an actor asks is answered by a reply with the id of its question', async () => {
+  it('that is an ask of an actor is answered by a reply with the id of the ask', async () => {
     const world = await openWorld();
     await world.ask(a, { type: 'do', tells: [{ to: b, event: { type: 'do', n: 1 }, ask: true }] });
     await eventually(() =>
@@ -111,7 +111,7 @@ describe('a message', () => {
     );
   });
 
-  it('from an actor to a type that is not registered comes back as refused', async () => {
+  it('from an actor to a type that is not registered is returned as refused', async () => {
     const world = await openWorld();
     const to = address('t', 'unknown', 'x');
     await world.ask(a, { type: 'do', tells: [{ to, event: { type: 'do' } }] });
@@ -172,8 +172,8 @@ describe('time to live', () => {
   });
 });
 
-describe('the entry point refuses, and nothing is accepted', () => {
-  it('a type that is not registered, and names those that are', async () => {
+describe('the entry point refuses, without accepting anything,', () => {
+  it('a type that is not registered, and names the registered ones', async () => {
     const world = await openWorld();
     const answer = await world.tell(address('t', 'unknown', 'x'), { type: 'do' });
     expect(answer).toMatchObject({
@@ -214,7 +214,7 @@ describe('the entry point refuses, and nothing is accepted', () => {
     },
   );
 
-  it('a message that is too large, and says how large it may be', async () => {
+  it('a message that is too large, and names the limit', async () => {
     const world = await openWorld();
     expect(await world.tell(a, { type: 'do', big: 'x'.repeat(MESSAGE_BYTES_MAX) })).toMatchObject({
       error: {
@@ -278,7 +278,7 @@ function circle(): unknown {
   return event;
 }
 
-/** Until the wall clock has moved on by so much. */
+/** Resolves when the wall clock has advanced by this time. */
 const passed = (ms: number): Promise<void> => {
   const until = Date.now() + ms;
   return eventually(() => expect(Date.now()).toBeGreaterThan(until));

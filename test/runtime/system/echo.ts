@@ -1,4 +1,4 @@
-/** The echo: passes a ball along a ring for ever, and asks again whenever it is answered. */
+/** The echo: passes a ball along a ring endlessly, and asks again at each answer. */
 import { assign, setup } from 'xstate';
 import type { Address } from '../../../protocols/address.ts';
 import {

@@ -10,7 +10,7 @@ import { Stage } from './stage.ts';
 import { openWorld, puppet, type World } from './world.ts';
 
 const a = puppet('a');
-/** The events that the puppet received, as soon as there are `count`. */
+/** The events that the puppet has received, as soon as there are `count`. */
 const received = (world: World, count: number) =>
   eventually(() => {
     const all = world.known(a).received;
@@ -101,7 +101,7 @@ describe.each(['repeatable', 'keyed'])('after a restart an effect that is %s', (
 });
 
 describe('a result', () => {
-  it('that is too large is a failure that says how large it may be', async () => {
+  it('that is too large is a failure that names the limit', async () => {
     const { world, stage } = await working('repeatable');
     stage.runs[0]!.done('x'.repeat(OUTCOME_BYTES_MAX));
     const message = expect.stringContaining(String(OUTCOME_BYTES_MAX));
@@ -131,7 +131,7 @@ describe('a result', () => {
     },
   );
 
-  it('that is an error of endless length is cut', async () => {
+  it('that is an error of unbounded length is truncated', async () => {
     const { world, stage } = await working('repeatable');
     stage.runs[0]!.failed(new TroupeError('NOT_FOUND', 'x'.repeat(2 * OUTCOME_BYTES_MAX)));
     expect(await received(world, 1)).toMatchObject([
@@ -181,7 +181,7 @@ it('an effect sees services, the transcript of its actor and the index', async (
   expect((await context.index()).get('things', 't', 'k')).toEqual({ n: 2 });
   const published: unknown[] = [];
   world.system.bus.subscribe('topic.x', ({ payload }) => published.push(payload));
-  // A subscription is in force on other nodes a moment later.
+  // A subscription is active on other nodes a moment later.
   await eventually(() => {
     context.publish('topic.x', { type: 'delta', n: 3 });
     expect(published[0]).toEqual({ type: 'delta', n: 3 });

@@ -19,7 +19,7 @@ import { bossType, type Hands, puppetType } from './puppet.ts';
 const [path = '', url] = process.argv.slice(2);
 const shards = 2;
 
-/** One worker, so that only the journal records what a message did to the previous process. */
+/** One worker, so that only the journal records that a message killed the previous process. */
 const openWorker = async (server: string) => {
   const env = basename(path).toLowerCase();
   const ports = await openNats({
@@ -33,7 +33,7 @@ const openWorker = async (server: string) => {
   return { ...ports, env, cluster };
 };
 
-/** Effects that end the process where their input says so. */
+/** Effects that end the process if their input requests it. */
 const hands: Hands = {
   run: async (input, { attempt }) => {
     const { kills = [] } = (input ?? {}) as { kills?: readonly number[] };

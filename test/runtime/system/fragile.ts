@@ -1,4 +1,4 @@
-/** Drives fragile.program.ts: calls go in as lines, and a call may end with the process. */
+/** Drives fragile.program.ts: calls are sent as lines, and a call may end the process. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import { bundle, type Child, type Program } from '../log/child.ts';
 import { chosenBackbone } from './backbone.ts';
 import { user } from './world.ts';
 
-/** A call that the process did not live to answer. */
+/** A call whose process ended before it answered. */
 export const DIED = 'died';
 
 export class Fragile {
@@ -19,7 +19,7 @@ export class Fragile {
   readonly #path: string;
   #child: Child | undefined;
   #calls = 0;
-  /** processes that were started so far */
+  /** number of started processes */
   starts = 0;
 
   private constructor(program: Program, path: string) {
@@ -40,12 +40,12 @@ export class Fragile {
     return fragile;
   }
 
-  /** Starts a process; answers whether it lived until it was ready. */
+  /** Starts a process; returns whether it became ready. */
   async start(): Promise<boolean> {
     this.starts++;
     const url = chosenBackbone()?.url;
     const child = this.#program.start([this.#path, ...(url === undefined ? [] : [url])]);
-    child.process.stdin!.on('error', () => {}); // it may be dead when it is called
+    child.process.stdin!.on('error', () => {}); // the process may have ended
     this.#child = child;
     const ready = eventually(() => {
       if (!child.lines().includes('"ready"')) throw new Error(`not ready: ${child.stderr()}`);
@@ -54,12 +54,12 @@ export class Fragile {
     return Promise.race([ready, child.ended.then(() => false)]);
   }
 
-  /** Starts processes until one lives long enough to answer a call. */
+  /** Starts processes until one answers a call. */
   async survive(startsMax = 12): Promise<void> {
     for (let starts = 0; starts < startsMax; starts++) {
       if ((await this.start()) && (await this.#livesOn())) return;
     }
-    throw new Error(`no process of ${startsMax} lived`);
+    throw new Error(`none of ${startsMax} processes answered`);
   }
 
   async kill(): Promise<void> {
@@ -104,7 +104,10 @@ export class Fragile {
     return Promise.race([answered, child.ended.then(() => DIED)]);
   }
 
-  /** Both shards answer a question: what would have killed this process was taken before. */
+  /**
+   * Both shards answer a request, so every earlier message was processed without killing this
+   * process.
+   */
   async #livesOn(): Promise<boolean> {
     for (const key of ['probe-0', 'probe-1', 'probe-2', 'probe-3']) {
       const answer = await this.ask(`t/puppet/${key}` as Address, { type: 'do' });

@@ -1,6 +1,6 @@
 /**
- * Work that never succeeds among work that does: it is tried seven times and then becomes a dead
- * letter of its domain. No other work waits for it.
+ * Work that never succeeds, beside work that succeeds: it is tried seven times and then becomes a
+ * dead letter of its domain. No other work waits for it.
  */
 import { expect, it } from 'vitest';
 import { assign, setup } from 'xstate';
@@ -73,7 +73,7 @@ const machine = setup({
   },
 });
 
-it('work that never succeeds is abandoned after its attempts; all other work was done meanwhile', async () => {
+it('work that never succeeds is abandoned after its attempts, and all other work is done meanwhile', async () => {
   let mended = false;
   let release = () => {};
   const last = new Promise<void>((resolve) => (release = resolve));

@@ -1,4 +1,4 @@
-/** Idempotency keys: what a repeated message comes to (docs/semantics.md). */
+/** Idempotency keys: the result of a repeated message (docs/semantics.md). */
 import { describe, expect, it } from 'vitest';
 import { eventually } from '../eventually.ts';
 import { puppetType } from './puppet.ts';
@@ -56,7 +56,7 @@ describe('with an idempotency key', () => {
     expect(await repeat).toEqual({ kind: 'answered', result: ['do', 'settle'] });
   });
 
-  it('a refusal that may pass later is not the result of the key', async () => {
+  it('a temporary refusal is not the result of the key', async () => {
     const actors = [puppetType({ mailbox: { capacity: 1, whenFull: 'reject' } })];
     const world = await openWorld({ actors });
     await world.ask(a, { type: 'close' });
@@ -71,7 +71,7 @@ describe('with an idempotency key', () => {
     expect(world.seen(a)).toEqual(['close', 'open', 'soft:1', 'soft:2']);
   });
 
-  it('a refusal of the actor itself that may pass later is not the result either', async () => {
+  it('a temporary refusal of the actor itself is not the result either', async () => {
     const world = await openWorld();
     const full = { code: 'RATE_LIMIT_EXCEEDED', message: 'come again' } as const;
     const sent = { type: 'do', n: 1, refuses: { error: full, until: 3 } };
@@ -84,7 +84,7 @@ describe('with an idempotency key', () => {
     expect(world.seen(a)).toEqual(['do:1', 'do:1', 'do:1']);
   });
 
-  it('a refusal of the actor itself that stays is the result of the key', async () => {
+  it('a permanent refusal of the actor itself is the result of the key', async () => {
     const world = await openWorld();
     const wrong = { code: 'FORBIDDEN', message: 'not you' } as const;
     const sent = { type: 'do', n: 1, refuses: { error: wrong, until: 2 } };
@@ -93,7 +93,7 @@ describe('with an idempotency key', () => {
     expect(world.seen(a)).toEqual(['do:1']);
   });
 
-  it('a refusal that stays is the result of the key, also after a restart', async () => {
+  it('a permanent refusal is the result of the key, also after a restart', async () => {
     const world = await openWorld();
     const refused = await world.ask(a, { type: 'do', throws: 'assign' }, { key: 'k' });
     expect(refused).toMatchObject({ kind: 'refused', error: { code: 'INTERNAL' } });
@@ -102,7 +102,7 @@ describe('with an idempotency key', () => {
     expect(await world.system.deadLetters.list()).toHaveLength(1);
   });
 
-  it('a refused tell becomes a dead letter, since its sender gets no reply', async () => {
+  it('a refused tell becomes a dead letter, because its sender gets no reply', async () => {
     const world = await openWorld();
     await world.ask(a, { type: 'end' });
     await world.tell(a, { type: 'do', n: 1 }, { key: 'k' });

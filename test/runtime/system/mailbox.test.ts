@@ -1,4 +1,4 @@
-/** Mailbox policies: what happens with messages that an actor cannot process yet. */
+/** Mailbox policies: the handling of messages that an actor cannot process yet. */
 import { describe, expect, it } from 'vitest';
 import { eventually } from '../eventually.ts';
 import { puppetType } from './puppet.ts';
@@ -61,7 +61,7 @@ describe('a full mailbox', () => {
     expect(await world.ask(a, soft(1), { key: 'k' })).toMatchObject({ kind: 'answered' });
   });
 
-  it('has room again for as many as were taken, over restarts', async () => {
+  it('has space again for as many messages as were processed, across restarts', async () => {
     const world = await closed([type('reject', 3)]);
     for (const event of [soft(1), { type: 'mild', n: 1 }, soft(2)]) await world.tell(a, event);
     await world.ask(a, { type: 'half' });
@@ -72,7 +72,7 @@ describe('a full mailbox', () => {
     expect(await opened(world)).toEqual(['mild:1', 'soft:1', 'soft:2', 'soft:3']);
   });
 
-  it('of one actor does not hold up another of its shard', async () => {
+  it('of one actor does not block another actor of its shard', async () => {
     const world = await openWorld({ shards: 1, actors: [type('reject')] });
     await world.ask(a, { type: 'close' });
     for (let n = 0; n < 50; n++) await world.tell(a, soft(n));
@@ -114,8 +114,8 @@ describe('a mailbox that coalesces', () => {
   });
 });
 
-describe('what waits', () => {
-  it('when its actor ends is refused, and a removed actor is created again', async () => {
+describe('a stashed message', () => {
+  it('is refused when its actor ends, and a removed actor is created again', async () => {
     const world = await openWorld({ actors: [puppetType({ whenDone: 'forget' })] });
     await world.ask(a, { type: 'close' });
     const asked = world.ask(a, soft(1));
@@ -130,7 +130,7 @@ describe('what waits', () => {
     expect(await opened(world)).toEqual(['soft:4']);
   });
 
-  it('is taken again after many rounds of closing and opening', async () => {
+  it('is applied after many rounds of deferring and accepting', async () => {
     const world = await openWorld({ actors: [type('reject', 10)] });
     let n = 0;
     for (let round = 0; round < 20; round++) {

@@ -1,6 +1,7 @@
 /**
- * Programs of two versions on one store: what only the newer one can read is accepted work. An
- * older program that took it for damaged would make a dead letter of it, or skip it.
+ * Programs of two versions on one store: entries that only the newer one can read are accepted
+ * work. If the older program treated them as damaged, it would skip them or make dead letters of
+ * them.
  */
 import { expect, it } from 'vitest';
 import { type Address, shardOf } from '../../../protocols/address.ts';
@@ -23,7 +24,7 @@ const asNewer = (program: NewerProgram) => ({
 const newer = asNewer({ writes: () => true, reads: true });
 const older = asNewer({ writes: () => false, reads: false });
 
-/** Shard 0 is quarantined and says that a newer version is needed; shard 1 continues. */
+/** Shard 0 is quarantined with the reason that a newer version is needed; shard 1 continues. */
 async function expectStopped(world: World): Promise<void> {
   await eventually(() =>
     expect(world.system.status()[0]).toMatchObject({ state: 'quarantined', formatNeeded: 2 }),
@@ -37,7 +38,7 @@ async function expectStopped(world: World): Promise<void> {
   expect(await world.system.deadLetters.list()).toEqual([]);
 }
 
-it('a mailbox entry of a newer program stops its shard, and is applied in order by one that can read it', async () => {
+it('a mailbox entry of a newer program stops its shard, and a program that can read it applies it in order', async () => {
   let isNewer = false;
   const entryPoint = asNewer({ writes: (to) => isNewer && to.startsWith('mbx.'), reads: false });
   const world = await openWorld({ shards: SHARDS, ...entryPoint });
@@ -81,7 +82,7 @@ it('a transcript entry of a newer program is reported to its reader, and stops n
   expect(entries.map(({ entry }) => entry.type)).toEqual(['line 1', 'line 2', 'line 3']);
 });
 
-it('a dead letter of a newer program keeps the list from being read, and is there when it can be', async () => {
+it('a dead letter of a newer program makes the list unreadable, and a program that can read it lists it', async () => {
   let isNewer = false;
   const writer = asNewer({ writes: (to) => isNewer && to.startsWith('a2a.'), reads: false });
   const world = await openWorld({ shards: SHARDS, ...writer });

@@ -1,7 +1,7 @@
 /**
- * A folder in which a newer program has worked: an older one stops the shards that it cannot read,
- * writes nothing to them, and leaves everything as it is. Embedded only: an older node of a cluster
- * takes no part in such a cell (`newer-cluster.test.ts`).
+ * A folder that a newer program has used: an older one stops the shards that it cannot read, and
+ * changes nothing in them. Embedded only: an older node of a cluster does not join such a cell
+ * (`newer-cluster.test.ts`).
  */
 import { expect, it } from 'vitest';
 import { type Address, shardOf } from '../../../protocols/address.ts';
@@ -17,7 +17,7 @@ const at = (shard: number): Address => {
 };
 const JOURNAL = journalSubject('local', 0);
 
-it('stops the shard with the position and the reason, and the newer program goes on', async () => {
+it('stops the shard with the position and the reason, and the newer program continues', async () => {
   let log: Log | undefined;
   const newer = {
     aroundLog: (inner: Log) =>

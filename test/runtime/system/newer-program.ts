@@ -1,7 +1,6 @@
 /**
- * A log as programs of a newer version see and use it: the records that they write have format 2,
- * which only they can read. Their bodies are those of format 1, so the program under test can play
- * the newer one.
+ * The log of programs of a newer version: the records that they write have format 2, which only
+ * they can read. The bodies have format 1, so the program under test can act as the newer one.
  */
 import { crc32 } from 'node:zlib';
 import type {
@@ -21,7 +20,7 @@ const NEWER = 2;
 export type NewerProgram = {
   /** whether it writes format 2 to this subject now */
   readonly writes: (subject: string) => boolean;
-  /** whether it reads format 2; false: it wrote that, and an older program reads */
+  /** whether it reads format 2; false: an older program reads what it wrote */
   readonly reads: boolean;
 };
 
@@ -91,7 +90,7 @@ export class NewerProgramLog implements Log {
   }
 }
 
-/** The same entry with another format and oldest reader; what has no header stays as it is. */
+/** The same entry with another format and oldest reader; an entry without a header is unchanged. */
 function inFormat(subject: string, bytes: Uint8Array, format: number): Uint8Array {
   if (bytes[0] !== MARK || bytes.length <= HEADER_BYTES) return bytes;
   const changed = Buffer.from(bytes);

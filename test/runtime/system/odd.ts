@@ -1,4 +1,4 @@
-/** Values that are no JSON and no bytes: nothing of them may reach a store. */
+/** Values that are neither JSON nor bytes: no part of them may be stored. */
 const circle = (): unknown => {
   const value: Record<string, unknown> = {};
   value['itself'] = value;

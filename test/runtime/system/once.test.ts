@@ -1,4 +1,7 @@
-/** Effects of class once: started only after their Start is committed, never silently twice (G). */
+/**
+ * Effects of class `once`: they start only after their Start is committed, and never twice without
+ * a decision (G).
+ */
 import { describe, expect, it } from 'vitest';
 import { eventually } from '../eventually.ts';
 import { Stage } from './stage.ts';
@@ -46,7 +49,7 @@ describe('an effect whose outcome is lost, without a reconcile hook,', () => {
     expect(world.known(a).received).toEqual([]);
   });
 
-  it('runs again, as the next attempt under the same id, when a person says so', async () => {
+  it('runs again, as the next attempt under the same id, when an operator decides so', async () => {
     const { world, stage } = await lost('once');
     const { id } = await unknown(world);
     expect(await world.system.decide(id, { kind: 'again' })).toEqual({ kind: 'accepted', id });
@@ -66,7 +69,7 @@ describe('an effect whose outcome is lost, without a reconcile hook,', () => {
       { kind: 'failed' as const, error: { code: 'CANCELLED' as const, message: 'it did not' } },
       { type: 'failed', error: { code: 'CANCELLED', message: 'it did not' } },
     ],
-  ])('is what a person says it was: %j', async (decision, notice) => {
+  ])('has the outcome that an operator states: %j', async (decision, notice) => {
     const { world, stage } = await lost('once');
     const { id } = await unknown(world);
     await world.system.decide(id, decision);
@@ -88,7 +91,7 @@ describe('an effect whose outcome is lost, without a reconcile hook,', () => {
     expect(stage.runs).toHaveLength(2);
   });
 
-  it('is forgotten when its state is left', async () => {
+  it('is removed when its state is left', async () => {
     const { world } = await lost('once');
     await unknown(world);
     await world.ask(a, { type: 'open' });
@@ -157,7 +160,7 @@ it('a decision that cannot be stored is refused', async () => {
   expect(await received(world, 1)).toMatchObject([{ output: 1 }]);
 });
 
-it('an effect that a stop kept from starting is not unknown: it runs after the next start', async () => {
+it('an effect that a stop prevented from starting is not unknown: it runs after the next start', async () => {
   const stage = new Stage();
   const world = await openWorld({ services: stage, shards: 1 });
   const actors = Array.from({ length: 30 }, (_, n) => puppet(`p${n}`));

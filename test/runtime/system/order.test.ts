@@ -42,7 +42,7 @@ describe('order', () => {
     await eventually(() => expect(world.seen(a)).toEqual(labels('do', numbers(500))));
   });
 
-  it('holds between what waited and what came after it', async () => {
+  it('holds between stashed messages and later ones', async () => {
     const world = await openWorld();
     const events: Message[] = [
       { type: 'close' },
@@ -83,7 +83,7 @@ describe('order', () => {
     expect(world.seen(a).slice(5)).toEqual(['open', 'soft:1', 'soft:2', 'soft:3']);
   });
 
-  it('of what waits is kept when an actor closes again in the middle, and over restarts', async () => {
+  it('of stashed messages is kept when an actor defers again in between, and across restarts', async () => {
     const world = await openWorld({ actors: [puppetType({ idleMs: 0 })] });
     await world.ask(a, { type: 'close' });
     const events = [
@@ -115,7 +115,7 @@ describe('order', () => {
 });
 
 describe('control messages', () => {
-  it('overtake data that waits in the mailbox', async () => {
+  it('overtake data messages in the mailbox', async () => {
     const world = await openWorld({ shards: 1, limits: { groupTurnsMax: 4 } });
     const sent = numbers(400).map((n) => world.tell(a, { type: 'do', n }));
     const control = world.tell(a, { type: 'do', n: 'control' }, { lane: 'control' });

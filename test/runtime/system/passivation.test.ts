@@ -1,4 +1,4 @@
-/** Passivation: an idle actor is stored as a row, uses no memory, and behaves the same. */
+/** Passivation: an idle actor is a stored row, uses no memory, and behaves the same. */
 import { address } from '../../../protocols/address.ts';
 import { expect, it } from 'vitest';
 import { eventually } from '../eventually.ts';
@@ -10,7 +10,7 @@ const a = puppet('a');
 const residents = (world: World) =>
   world.system.status().reduce((sum, shard) => sum + shard.residents, 0);
 
-it('an idle actor leaves memory and comes back with its state', async () => {
+it('an idle actor leaves memory and is activated with its state', async () => {
   const clock = new ShiftedClock();
   const world = await openWorld({ clock, actors: [puppetType({ idleMs: 30_000 })] });
   await world.ask(a, { type: 'do', n: 1, keeps: { deep: ['x'] } });
@@ -21,7 +21,7 @@ it('an idle actor leaves memory and comes back with its state', async () => {
   expect(world.known(a).keeps).toEqual({ deep: ['x'] });
 });
 
-it('an actor that is used stays', async () => {
+it('an actor in use stays in memory', async () => {
   const clock = new ShiftedClock();
   const world = await openWorld({ clock, actors: [puppetType({ idleMs: 30_000 })], shards: 1 });
   await world.ask(a, { type: 'do' });
@@ -44,7 +44,7 @@ it('an actor with a long idle time does not keep others in memory', async () => 
   await eventually(() => expect(residents(world)).toBe(1));
 });
 
-it('what waits, what is armed and what is suspended survives it', async () => {
+it('stashed messages, timers and suspension survive passivation', async () => {
   const clock = new ShiftedClock();
   const options = { clock, actors: [puppetType({ idleMs: 1_000 })], shards: 1 };
   const world = await openWorld({ ...options, supervisor: puppet('absent') });
@@ -65,7 +65,7 @@ it('what waits, what is armed and what is suspended survives it', async () => {
   await eventually(() => expect(world.seen(armed!)).toEqual(['arm', 'fired']));
 });
 
-it('never are more actors in memory than residentsMax, and all of them answer', async () => {
+it('at most residentsMax actors are in memory, and all actors answer', async () => {
   const world = await openWorld({ shards: 1, limits: { residentsMax: 5 } });
   const all = Array.from({ length: 40 }, (_, n) => puppet(`p${n}`));
   for (let round = 0; round < 3; round++) {
@@ -75,7 +75,7 @@ it('never are more actors in memory than residentsMax, and all of them answer', 
   for (const actor of all) expect(world.seen(actor)).toEqual(['do:0', 'do:1', 'do:2']);
 });
 
-it('an actor with a limit of one resident can tell, ask and wait as any other', async () => {
+it('an actor with a limit of one resident can tell, ask and wait like any other', async () => {
   const world = await openWorld({ shards: 1, limits: { residentsMax: 1 } });
   const b = puppet('b');
   await world.ask(b, { type: 'close' });

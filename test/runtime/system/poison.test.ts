@@ -1,5 +1,6 @@
 /**
- * Inputs and effects that kill the process: found by name, kept, and never run without end (K, G).
+ * Inputs and effects that kill the process: they are identified, stored, and never repeated
+ * endlessly (K, G).
  */
 import { describe, expect, it } from 'vitest';
 import { shardOf } from '../../../protocols/address.ts';
@@ -9,7 +10,7 @@ import type { Known } from './puppet.ts';
 import { boss, puppet } from './world.ts';
 
 const bad = puppet('bad');
-/** Of the same shard as the bad one. */
+/** An actor of the same shard as the one that kills. */
 const neighbour = (() => {
   for (let n = 0; ; n++) {
     const key = puppet(`n${n}`);
@@ -17,7 +18,10 @@ const neighbour = (() => {
   }
 })();
 const TIMEOUT = { timeout: 120_000 };
-/** Two crashes switch careful mode on, three more find the message guilty, and the sixth lives. */
+/**
+ * Two crashes activate the crash-loop guard, three more identify the message, and the sixth process
+ * survives.
+ */
 const STARTS = 6;
 
 describe('a message that kills the process', TIMEOUT, () => {
@@ -73,7 +77,7 @@ describe('a message that kills the process', TIMEOUT, () => {
     });
   });
 
-  it('when it is taken out of a stash ends as a dead letter, and what waited behind it is taken', async () => {
+  it('when it is applied from the stash ends as a dead letter, and later stashed messages are applied', async () => {
     const fragile = await Fragile.open();
     await fragile.ask(bad, { type: 'close' });
     for (const n of [1, 2, 3]) await fragile.tell(bad, { type: 'soft', n, kills: n === 2 });
@@ -97,20 +101,24 @@ describe('a message that kills the process', TIMEOUT, () => {
   });
 });
 
-it('kills from outside blame no message, and nothing is lost or duplicated', TIMEOUT, async () => {
-  const fragile = await Fragile.open();
-  for (let n = 0; n < 8; n++) {
-    expect(await fragile.tell(bad, { type: 'do', n })).toMatchObject({ kind: 'accepted' });
-    await fragile.kill();
-    await fragile.start();
-  }
-  await eventually(async () =>
-    expect(await fragile.known(bad)).toMatchObject({
-      seen: Array.from({ length: 8 }, (_, n) => `do:${n}`),
-    }),
-  );
-  expect(await fragile.letters()).toEqual([]);
-});
+it(
+  'kills from outside are attributed to no message, and no message is lost or duplicated',
+  TIMEOUT,
+  async () => {
+    const fragile = await Fragile.open();
+    for (let n = 0; n < 8; n++) {
+      expect(await fragile.tell(bad, { type: 'do', n })).toMatchObject({ kind: 'accepted' });
+      await fragile.kill();
+      await fragile.start();
+    }
+    await eventually(async () =>
+      expect(await fragile.known(bad)).toMatchObject({
+        seen: Array.from({ length: 8 }, (_, n) => `do:${n}`),
+      }),
+    );
+    expect(await fragile.letters()).toEqual([]);
+  },
+);
 
 /** Resolves with the unknown effect when no process is known to run it. */
 const unknown = (fragile: Fragile) =>

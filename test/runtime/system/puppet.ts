@@ -22,24 +22,24 @@ export type Do = Message & {
   readonly n?: number | string;
   /** params of `tell`, unchecked */
   readonly tells?: readonly unknown[];
-  /** the answer; default what it has seen. `never` keeps the asker waiting */
+  /** the answer; default the inputs that it has seen. With `never` the caller receives none */
   readonly answer?: unknown;
-  /** the answer in place of it, until it has seen so many messages */
+  /** the answer instead, until it has seen this number of messages */
   readonly refuses?: { readonly error: ErrorData; readonly until: number };
   readonly appends?: readonly Message[];
   readonly publishes?: unknown;
   readonly projects?: unknown;
-  /** params of `deadLetter`, taken as they are */
+  /** params of `deadLetter`, unchecked */
   readonly abandons?: readonly unknown[];
-  /** actors that the request is handed to: they answer for this one */
+  /** actors to which the request is forwarded: they answer for this one */
   readonly hands?: readonly Address[];
-  /** the request of another, handed on: it is answered, too */
+  /** a forwarded request of another actor: it is answered, too */
   readonly replyTo?: ReplyRef;
   /** where it throws */
   readonly throws?: 'assign' | 'params' | 'guard' | 'odd error';
-  /** ends the whole process, without a word */
+  /** ends the whole process without a message */
   readonly kills?: boolean;
-  /** puts a value that is no JSON there */
+  /** the place of a value that is no JSON */
   readonly odd?: { readonly what: string; readonly where: string };
   readonly keeps?: unknown;
   /** `arm`: delay of the timer; `work`: input of the effect */
@@ -51,7 +51,7 @@ export type Known = {
   readonly self: Address;
   /** `type:n` of every message it applied */
   readonly seen: readonly string[];
-  /** notices of the host, as they came */
+  /** notices of the host, in order */
   readonly received: readonly Message[];
   readonly ms: number;
   readonly firedAt: number;
@@ -85,7 +85,7 @@ const setupPuppet = setup({
     note: assign(({ context, event }): Partial<Known> => {
       const { throws, kills, odd, keeps = context.keeps, ms = context.ms, meta } = doing(event);
       if (kills) process.kill(process.pid, 'SIGKILL');
-      if (throws === 'assign') throw new Error('asked to throw');
+      if (throws === 'assign') throw new Error('throws on request');
       if (throws === 'odd error')
         throw new TroupeError('CONFLICT', 'x'.repeat(10_000), {
           details: { odd: oddOf('circle') },
@@ -111,7 +111,7 @@ const setupPuppet = setup({
     obey: enqueueActions(({ context, event, enqueue }) => {
       const { tells = [], appends, publishes, projects, throws, odd, meta } = doing(event);
       const { abandons = [], hands = [], replyTo } = doing(event);
-      if (throws === 'params') throw new Error('asked to throw in params');
+      if (throws === 'params') throw new Error('throws in params on request');
       for (const params of tells) enqueue({ type: 'tell', params: params as never });
       if (appends) enqueue({ type: 'append', params: { entries: appends } });
       if (publishes) enqueue({ type: 'publish', params: publishes as never });
@@ -137,7 +137,7 @@ const setupPuppet = setup({
   },
   guards: {
     throwing: ({ event }) => {
-      if (doing(event).throws === 'guard') throw new Error('asked to throw in a guard');
+      if (doing(event).throws === 'guard') throw new Error('throws in a guard on request');
       return false;
     },
     keyed: ({ event }) => doing(event)['cls'] === 'keyed',
@@ -149,7 +149,7 @@ const setupPuppet = setup({
 
 type Enqueue = (action: { type: string; params: unknown }) => void;
 
-/** Asks with a value in it that cannot be stored. */
+/** An ask with a value that cannot be stored. */
 function doOdd(enqueue: Enqueue, self: Address, { what, where }: NonNullable<Do['odd']>): void {
   const value = oddOf(what);
   const event = { type: 'notify', value };
@@ -204,9 +204,9 @@ export const puppetMachine = setupPuppet.createMachine({
   },
   states: {
     open: {},
-    /** accepts neither soft nor mild */
+    /** defers `soft` and `mild` */
     closed: { meta: { defer: ['soft', 'mild'] } },
-    /** accepts mild, not soft */
+    /** defers `soft`, accepts `mild` */
     half: { meta: { defer: ['soft'] } },
     armed: { after: { delay: { target: 'open', actions: 'fire' } } },
     repeatable: { invoke: invoke('repeatable') },
@@ -217,7 +217,7 @@ export const puppetMachine = setupPuppet.createMachine({
   },
 });
 
-/** The world outside, as a test plays it: what effects do. */
+/** The outside world of effects, controlled by a test. */
 export type Hands = {
   run(input: unknown, context: EffectContext): Promise<unknown>;
   reconcile?(
@@ -231,7 +231,7 @@ const run = (input: unknown, context: EffectContext) => handsOf(context).run(inp
 export const puppetEffects = {
   repeatable: { class: 'repeatable', run },
   keyed: { class: 'keyed', run, timeoutMs: 50 },
-  /** without a hook: a person decides */
+  /** without a hook: an operator decides */
   once: { class: 'once', run },
   asking: {
     class: 'once',
@@ -255,7 +255,7 @@ type Changes = Partial<
   >
 >;
 
-/** The puppet as a type, with other policies where a test needs them. */
+/** The actor type of the puppet, with the policies that a test needs. */
 export const puppetType = (changes: Changes = {}): ActorDefinition =>
   defineActor({
     type: 'puppet',

@@ -132,7 +132,7 @@ describe('index rows', () => {
     expect(world.system.index.list('things', 'tenant')).toEqual([]);
   });
 
-  it('of a turn that was rolled back were never there', async () => {
+  it('of a turn that was rolled back are never visible', async () => {
     const world = await withRows(['k']);
     const projects = { index: 'things', key: 'k', value: 'half' };
     const tells = [{ to: 'nowhere', event: { type: 'do' } }];
@@ -151,7 +151,7 @@ describe('a transcript', () => {
   const entries = (from: number, to: number) =>
     Array.from({ length: to - from + 1 }, (_, n) => ({ type: 'line', n: from + n }));
 
-  it('holds what was appended, once and in order, over restarts', async () => {
+  it('contains the appended entries once and in order, across restarts', async () => {
     const world = await openWorld();
     await world.ask(a, { type: 'do', appends: entries(1, 3) });
     await world.restart();
@@ -179,7 +179,7 @@ describe('a transcript', () => {
     expect(await world.system.transcripts.last(a)).toBe(0);
   });
 
-  it('has nothing of a message that was applied before and is sent again', async () => {
+  it('gets no entry for a repeated message', async () => {
     const world = await openWorld();
     const event = { type: 'do', appends: entries(1, 1) };
     await world.ask(a, event, { key: 'k' });
@@ -192,7 +192,7 @@ describe('a transcript', () => {
 });
 
 describe('an actor that is inspected', () => {
-  it('shows its committed state, and the status that its life has', async () => {
+  it('shows its committed state and the status of its life', async () => {
     const world = await openWorld();
     expect(world.system.inspect(a)).toBeUndefined();
     await world.ask(a, { type: 'close', keeps: 'x' });
@@ -206,7 +206,7 @@ describe('an actor that is inspected', () => {
     expect(world.statusOf(a)).toBe('done');
   });
 
-  it('and all other reads activate no actor', async () => {
+  it('is not activated by any read', async () => {
     const world = await openWorld({ actors: [puppetType()], shards: 1 });
     await world.ask(a, { type: 'do', appends: [{ type: 'line' }] });
     await project(world, a, 'k', 1);
@@ -216,14 +216,14 @@ describe('an actor that is inspected', () => {
     await world.system.transcripts.read(a);
     await world.system.deadLetters.list();
     world.system.unknownEffects();
-    // What a node says of itself may be old: with one that is awake it is of now.
+    // A node's own report may be outdated; with an active actor it is current.
     await world.ask(puppet('awake'), { type: 'do' });
     await eventually(() => expect(world.system.status()[0]?.residents).not.toBe(0));
     expect(world.system.status()).toMatchObject([{ residents: 1 }]);
   });
 });
 
-it('what an actor publishes reaches watchers after its commit, and not when it was rolled back', async () => {
+it('events of an actor reach watchers after the commit, and not after a rollback', async () => {
   const world = await openWorld();
   const received: unknown[] = [];
   world.system.bus.subscribe('news.*', ({ subject, payload }) => {
@@ -234,7 +234,7 @@ it('what an actor publishes reaches watchers after its commit, and not when it w
   await world.ask(a, { type: 'do', publishes });
   await world.ask(a, { type: 'do', publishes, tells: [{ to: 'nowhere' }] });
   await world.ask(a, { type: 'do' });
-  // A gateway's copy of the rows may come later than the news.
+  // A gateway's replica of the rows may be later than the event.
   const shown: unknown = chosenBackbone() ? expect.any(Number) : 1;
   await eventually(() => expect(received).toEqual([['news.a', publishes.event, shown]]));
 });

@@ -1,4 +1,4 @@
-/** What is remembered and for how long, and what may be thrown away (F4, I). */
+/** What is stored for how long, and what may be deleted (F4, I). */
 import { expect, it } from 'vitest';
 import { eventually } from '../eventually.ts';
 import { puppetType } from './puppet.ts';
@@ -21,7 +21,7 @@ const pass = async (world: World, clock: ShiftedClock, ms: number): Promise<void
 const count = (labels: readonly string[], label: string) =>
   labels.filter((one) => one === label).length;
 
-it('a key is remembered for 24 hours and more, and forgotten some hours later', async () => {
+it('a key is stored for at least 24 hours, and removed some hours later', async () => {
   const clock = new ShiftedClock();
   const world = await openWorld({ clock, shards: 1 });
   const first = await world.ask(a, { type: 'do', n: 1 }, { key: 'k' });
@@ -39,7 +39,7 @@ it('a key is remembered for 24 hours and more, and forgotten some hours later', 
   expect(again).toMatchObject({ result: ['do:1', 'do:2'] });
 });
 
-it('a key that was forgotten after a refusal and used again is kept as long as any', async () => {
+it('a key that was removed after a refusal and used again is kept as long as any other', async () => {
   const clock = new ShiftedClock();
   const actors = [puppetType({ mailbox: { capacity: 1, whenFull: 'dropOldest' } })];
   const world = await openWorld({ clock, actors, shards: 1 });
@@ -70,7 +70,7 @@ it('a system whose logs were trimmed continues from its state', async () => {
   expect(await world.ask(a, { type: 'do', n: 1 })).toMatchObject({ kind: 'answered' });
 });
 
-it('the number of shards of a store stays, and the operator is notified when another is configured', async () => {
+it('the number of shards of a store is fixed, and the operator is notified when another one is configured', async () => {
   const world = await openWorld({ shards: 3 });
   await world.ask(a, { type: 'do', n: 1 });
   await world.restart({ shards: 5 });

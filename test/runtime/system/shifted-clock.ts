@@ -1,7 +1,7 @@
 /**
- * A real clock that a test can set forward: what is due by then is called at once. Set it forward
- * when nothing is being stored: a shard whose record was stamped before and answered after runs
- * behind by as much, until its next record.
+ * A real clock that a test can set forward: timers that are due by then fire at once. Set it
+ * forward only while no record is being stored. Otherwise the time of that record's shard is behind
+ * by the same amount until its next record.
  */
 import type { Clock } from '../../../runtime/index.ts';
 
@@ -38,7 +38,7 @@ export class ShiftedClock implements Clock {
     }
   }
 
-  /** Sets the wall clock alone, as a suspend does, or a person who sets the clock. */
+  /** Sets only the wall clock, as a suspend or a user does. */
   jump(ms: number): void {
     this.#wallShift += ms;
   }

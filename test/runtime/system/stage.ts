@@ -1,4 +1,7 @@
-/** The stage: plays the world outside for effects; a test sees each run and says how it ends. */
+/**
+ * The stage: simulates the outside world for effects; a test observes each run and decides how it
+ * ends.
+ */
 import type { EffectContext } from '../../../runtime/index.ts';
 import { eventually } from '../eventually.ts';
 import type { Hands } from './puppet.ts';
@@ -29,7 +32,7 @@ export class Stage implements Hands {
     return this.answer();
   }
 
-  /** The nth run, from 1, as soon as it began. */
+  /** The nth run, from 1, as soon as it has started. */
   async began(count: number): Promise<Run> {
     return eventually(() => {
       const run = this.runs[count - 1];

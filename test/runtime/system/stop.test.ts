@@ -1,4 +1,4 @@
-/** A stop in order while effects run: what only the stop caused is no outcome. */
+/** A graceful stop while effects run: a failure that only the stop causes is no outcome. */
 import { expect, it } from 'vitest';
 import { TroupeError } from '../../../protocols/errors.ts';
 import { eventually } from '../eventually.ts';

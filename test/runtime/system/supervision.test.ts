@@ -10,7 +10,7 @@ const b = puppet('b');
 const contextOf = (world: World) =>
   world.system.inspect(boss)?.context as { received: object[] } | undefined;
 
-/** The boss hires a, with an answer to every crash where one is named. */
+/** The boss creates `a`; `policy` is its answer to every crash. */
 async function hired(world: World, policy?: string): Promise<void> {
   await world.tell(boss, { type: 'hire', child: a, ...(policy ? { policy } : {}) });
   await eventually(() => expect(world.seen(a)).toEqual(['notify:hired']));
@@ -58,7 +58,7 @@ describe('a turn that throws', () => {
     );
   });
 
-  it('as the first of its actor leaves an actor with all that its first state asks for', async () => {
+  it('as the first one of its actor leaves an actor in its first state, with the timers and effects of that state', async () => {
     const world = await openWorld();
     await world.ask(a, { type: 'do', throws: 'assign' });
     expect(world.statusOf(a)).toBe('active');
@@ -85,20 +85,20 @@ describe('a turn that throws', () => {
     ]);
   });
 
-  it('is passed over where the type says resume, however often', async () => {
+  it('is skipped if the type says resume, however often it throws', async () => {
     const world = await openWorld({ actors: [puppetType({ supervision: { onThrow: 'resume' } })] });
     for (let n = 0; n < 5; n++) await world.ask(a, { type: 'do', throws: 'assign' });
     expect(await world.ask(a, { type: 'do', n: 1 })).toMatchObject({ result: ['do:1'] });
   });
 
-  it('quarantines at once where the type says so', async () => {
+  it('quarantines the actor at once if the type says so', async () => {
     const actors = [puppetType({ supervision: { onThrow: 'quarantine' } })];
     const world = await openWorld({ actors });
     await world.ask(a, { type: 'do', throws: 'assign' });
     expect(world.statusOf(a)).toBe('quarantined');
   });
 
-  it('sends what waited for an actor that is quarantined to the dead letters', async () => {
+  it('sends the stashed messages of a quarantined actor to the dead letters', async () => {
     const actors = [puppetType({ supervision: { onThrow: 'quarantine' } })];
     const world = await openWorld({ actors });
     await world.ask(a, { type: 'close' });
@@ -135,7 +135,7 @@ describe('a supervisor', () => {
     expect(await last).toMatchObject({ result: ['notify:hired', 'do:1', 'do:2', 'do:3', 'do:4'] });
   });
 
-  it('recreates its actor by sys.restart; the mail stays', async () => {
+  it('recreates its actor by sys.restart and keeps its mail', async () => {
     const world = await openWorld();
     await hired(world);
     await world.ask(a, { type: 'do', n: 1, keeps: 'old' });
@@ -190,7 +190,7 @@ describe('a supervisor', () => {
 
 describe('directives', () => {
   it.each(['sys.resume', 'sys.restart', 'sys.stop', 'sys.quarantine'])(
-    '%s of a stranger is FORBIDDEN, be it a client or an actor',
+    '%s is FORBIDDEN for clients and actors that are not its supervisor',
     async (type) => {
       const world = await openWorld();
       await hired(world);
@@ -204,7 +204,7 @@ describe('directives', () => {
     },
   );
 
-  it('of an operator who makes an actor forward them are FORBIDDEN, too', async () => {
+  it('of an operator that an actor forwards are FORBIDDEN, too', async () => {
     const world = await openWorld();
     await hired(world);
     const tells = [{ to: a, event: { type: 'sys.stop' } }];
@@ -213,7 +213,7 @@ describe('directives', () => {
     expect(world.statusOf(a)).toBe('active');
   });
 
-  it('of an operator are obeyed and answered with the status', async () => {
+  it('of an operator are executed and answered with the status', async () => {
     const world = await openWorld();
     await world.ask(a, { type: 'do', n: 1 });
     expect(await world.order(a, 'sys.quarantine')).toEqual({

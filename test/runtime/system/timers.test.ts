@@ -1,4 +1,4 @@
-/** Timers: fire once, never early, and survive what their process does not. */
+/** Timers: they fire once, never early, and survive the end of their process. */
 import { assign, setup } from 'xstate';
 import { describe, expect, it } from 'vitest';
 import { address } from '../../../protocols/address.ts';
@@ -21,7 +21,7 @@ async function fired(world: World, actor = a): Promise<void> {
 const count = (world: World, actor = a) =>
   world.seen(actor).filter((label) => label === 'fired').length;
 
-/** Armed from its first state on, before its first message is applied. */
+/** An actor with a timer in its first state, armed before its first message is applied. */
 const armedAtStart = defineActor({
   type: 'alarm',
   version: 1,
@@ -115,7 +115,7 @@ describe('a timer', () => {
     await fired(world);
   });
 
-  it('that limits work does not count time that the machine was suspended, however often', async () => {
+  it('that limits work does not count the time during which the machine is suspended', async () => {
     const clock = new ShiftedClock();
     const actors = [puppetType({ workTimers: ['delay'] })];
     const world = await openWorld({ clock, actors, shards: 1 });
@@ -182,7 +182,7 @@ describe('a timer', () => {
     await fired(world);
   });
 
-  it('that is due in days is a row and nothing else until its day', async () => {
+  it('that is due in days is only a row until that day', async () => {
     const clock = new ShiftedClock();
     const world = await openWorld({ clock });
     await world.ask(a, { type: 'arm', ms: 3 * 24 * 60 * MINUTE });
@@ -289,7 +289,7 @@ describe('an actor that is armed from its first state on', () => {
     await eventually(() => expect(state(world)).toBe('rang'));
   });
 
-  it('rings when it was suspended by its first message and resumed', async () => {
+  it('fires its timer after its first message suspended it and it was resumed', async () => {
     const world = await openWorld({ actors: [armedAtStart, puppetType()], supervisor: a });
     await world.ask(alarm, { type: 'odd' });
     await world.ask(alarm, { type: 'sys.resume' }, { principal: operator });

@@ -1,4 +1,4 @@
-/** Versions: a stored actor meets another machine than the one that stored it. */
+/** Versions: a stored actor is loaded by another machine than the one that stored it. */
 import { assign, setup } from 'xstate';
 import { describe, expect, it } from 'vitest';
 import { address } from '../../../protocols/address.ts';
@@ -18,7 +18,10 @@ const b = address('t', 'counter', 'b');
 
 type Count = { readonly n?: number; readonly total?: number; readonly rings: number };
 
-/** A counter; `field` is where its version keeps the count, `rests` whether it can still rest. */
+/**
+ * A counter; `field` is the name of the count in its version, `rests` whether it has the state
+ * `resting`.
+ */
 const machineOf = (field: 'n' | 'total', rests: boolean) =>
   setup({
     types: {
@@ -89,14 +92,17 @@ const unfit: [string, ActorDefinition[]][] = [
       }),
     ],
   ],
-  ['of a version whose migration makes nonsense', [v2({ migrate: { 1: () => ({}) as never } })]],
   [
-    'of the same version without the state it is in',
+    'of a version whose migration returns an invalid row',
+    [v2({ migrate: { 1: () => ({}) as never } })],
+  ],
+  [
+    'of the same version without its current state',
     [defineActor({ type: 'counter', version: 1, machine: machineOf('n', false) })],
   ],
 ];
 
-/** An actor that rests with one message waiting, stored by version 1. */
+/** An actor that rests with one stashed message, stored by version 1. */
 async function resting(): Promise<{ world: World; clock: ShiftedClock }> {
   const clock = new ShiftedClock();
   const world = await openWorld({ clock, actors: [v1], shards: 1 });
@@ -107,7 +113,7 @@ async function resting(): Promise<{ world: World; clock: ShiftedClock }> {
   return { world, clock };
 }
 
-it('a migration rewrites the row when its actor is next used, and once', async () => {
+it('a migration rewrites the row once, at the next use of its actor', async () => {
   const { world } = await resting();
   await world.restart({ actors: [v2({ migrate })] });
   expect(world.system.inspect(a)?.machine).toBe('counter@1');
@@ -126,7 +132,7 @@ it('a migrated actor keeps its timers', async () => {
   await eventually(() => expect(world.system.inspect(a)?.context).toEqual({ total: 2, rings: 1 }));
 });
 
-it('two versions live side by side: stored actors keep theirs, new ones get the newest', async () => {
+it('two versions coexist: stored actors keep theirs, and new ones get the newest', async () => {
   const { world } = await resting();
   await world.restart({ actors: [v1, v2()] });
   await world.tell(a, { type: 'wake' });
@@ -136,7 +142,7 @@ it('two versions live side by side: stored actors keep theirs, new ones get the 
   expect(world.system.inspect(b)?.machine).toBe('counter@2');
 });
 
-describe.each(unfit)('an actor that meets a machine %s', (_, actors) => {
+describe.each(unfit)('an actor that is loaded by a machine %s', (_, actors) => {
   it('is unchanged; its messages are refused and stored, and it continues when its version returns', async () => {
     const { world, clock } = await resting();
     const before = world.system.inspect(a);
@@ -161,7 +167,7 @@ describe.each(unfit)('an actor that meets a machine %s', (_, actors) => {
     expect(await world.ask(a, { type: 'add' }, { key: 'k' })).toMatchObject({ kind: 'answered' });
   });
 
-  it('does not hold up other actors', async () => {
+  it('does not block other actors', async () => {
     const { world } = await resting();
     await world.restart({ actors });
     void world.ask(a, { type: 'wake' });

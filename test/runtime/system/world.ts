@@ -1,7 +1,6 @@
 /**
- * A world for one test: a system on a temporary folder, with real LMDB or on the backbone that the
- * test file chose, which can be stopped and started again, with everything as it was or with other
- * actors.
+ * A world for one test: a system in a temporary folder, with real LMDB or on the backbone of the
+ * test file. It can be stopped and started again, also with other actors.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -106,7 +105,7 @@ export class World {
     return this.system.inspect(actor)?.status;
   }
 
-  /** Dead letters, as soon as there are so many. */
+  /** Dead letters, as soon as there are this many. */
   letters(count: number): Promise<readonly DeadLetter[]> {
     return eventually(async () => {
       const { deadLetters } = this.system;

@@ -1,4 +1,4 @@
-/** An embedded world that is carried over to another place, and what runs there. */
+/** An embedded world that moves to another place, and the system at that place. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -29,7 +29,7 @@ export async function scratch(): Promise<string> {
   return path;
 }
 
-/** Opens the store of a world that is stopped, for a moment. */
+/** Opens the store of a stopped world during a call. */
 export async function withStore<T>(
   path: string,
   use: (ports: Awaited<ReturnType<typeof openEmbedded>>) => Promise<T>,
@@ -42,7 +42,7 @@ export async function withStore<T>(
   }
 }
 
-/** Exports the store of a world that is stopped. */
+/** Exports the store of a stopped world. */
 export async function exported(path: string): Promise<{ file: string; summary: TransferSummary }> {
   const file = join(await scratch(), 'troupe.export');
   const summary = await withStore(path, (ports) => exportCell({ ...ports, file, program: 'test' }));
@@ -107,7 +107,7 @@ export class Carried {
   }
 }
 
-/** Moves what a file holds to a new place of this kind. */
+/** Moves the content of a file to a new place of this kind. */
 export async function moved(
   make: () => Promise<Place>,
   file: string,

@@ -51,7 +51,7 @@ const read = async (path: string) => {
 };
 
 describe('a file of an export', () => {
-  it('returns the frames that were written, of any size', async () => {
+  it('returns the written frames, of any size', async () => {
     const sizes = [0, 1, 1_000, 262_144, 5_000_000];
     const blobs = sizes.map((size) => blob(`b${size}`, Buffer.alloc(size, `${size}`)));
     const { path, bytes, sha256 } = await written(...blobs, end);
@@ -66,7 +66,7 @@ describe('a file of an export', () => {
     }
   });
 
-  it('is refused when a byte of it is another, or its end is missing', async () => {
+  it('is refused when one of its bytes is changed or its end is missing', async () => {
     const { path } = await written(blob('b', Buffer.from('x'.repeat(2_000))), end);
     const whole = readFileSync(path);
     const place = fc.integer({ min: 0, max: whole.length - 1 });
@@ -92,7 +92,7 @@ describe('a file of an export', () => {
     await expect(checkExportFile(path)).rejects.toThrow(/format 4, written by troupe 9\.9/);
   });
 
-  it('is refused when it has no end, and is some other file', async () => {
+  it('is refused when it has no end, and when it is another kind of file', async () => {
     const { path } = await written();
     await expect(read(path)).rejects.toThrow('it has no end');
     writeFileSync(path, 'a'.repeat(100));
@@ -100,7 +100,7 @@ describe('a file of an export', () => {
     await expect(checkExportFile(`${path}x`)).rejects.toMatchObject({ code: 'NOT_FOUND' });
   });
 
-  it('replaces another one only when requested, and leaves nothing of one that failed', async () => {
+  it('replaces an existing file only on request, and leaves no part of a failed one', async () => {
     const { path, sha256 } = await written(end);
     const again = () => writeExportFile(path, all(['header', header], end));
     await expect(again()).rejects.toMatchObject({ code: 'CONFLICT' });

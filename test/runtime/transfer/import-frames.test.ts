@@ -1,6 +1,6 @@
 /**
- * What an import makes of frames that this program does not write itself: those of older programs,
- * and of shards in a state that is hard to come by.
+ * The import of frames that this program does not write itself: those of older programs, and those
+ * of shards in rare states.
  */
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
@@ -49,7 +49,7 @@ it('reads a file of the first format, whose letters and audits have no domain', 
   expect(decode(audit!.bytes)).toEqual({ ...drop, position: letters[1]!.position });
 });
 
-it('keeps how often an input killed a process, under the position that it has now', async () => {
+it('keeps how often an input killed a process, under its new position', async () => {
   const { scalars } = Fold.empty(0, new MemoryState(), true, 'c');
   const tries = { 'm7.2': 2, 'm5.0': 1, 'c7.0': 1, 't9|x': 3 };
   const file = join(await scratch(), 'file');

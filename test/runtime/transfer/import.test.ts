@@ -1,6 +1,6 @@
 /**
- * What an import must not do: open a cell half full, add to one that there is, store anything twice
- * when answers are lost, or let time and numbers of one log mean something in another.
+ * An import must not open a partially filled cell, add to an existing one, store an entry twice
+ * when answers are lost, or use times and numbers of one log in another.
  */
 import { chmod, mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -45,7 +45,7 @@ async function someFile(): Promise<string> {
 const recordOf = async ({ log }: ImportTarget, env: string) =>
   decodeCell<Record<string, unknown>>((await log.readLast(cellSubject(env)))!);
 
-/** The log with another way to append. */
+/** The log with another append function. */
 const passing = (log: Log, append: Log['append']): Log => ({
   atomic: false,
   append,
@@ -67,7 +67,7 @@ const stopAt = (what: string) => {
 };
 
 describe.each(allPlaces())('an import into $name', ({ name, make }) => {
-  it('is refused where there is a cell, and says which', async () => {
+  it('is refused if there is a cell, and names it', async () => {
     const file = await someFile();
     const { place, summary } = await moved(make, file);
     const { target, env } = place;
@@ -78,7 +78,7 @@ describe.each(allPlaces())('an import into $name', ({ name, make }) => {
     expect(await recordOf(target, env)).toMatchObject({ cell: summary.cell, shards: 2 });
   });
 
-  it('keeps everybody out until all of it is there, and says what to do after an interruption', async () => {
+  it('admits no process until it is complete, and explains what to do after an interruption', async () => {
     const file = await someFile();
     const place = await make();
     const { env, target } = place;
@@ -101,7 +101,7 @@ describe.each(allPlaces())('an import into $name', ({ name, make }) => {
   });
 
   it.skipIf(name === 'memory')(
-    'restarts when requested, and admits waiting processes',
+    'restarts on request, and then admits waiting processes',
     async () => {
       const [first, second] = [await someFile(), await someFile()];
       const place = await make();
@@ -125,34 +125,37 @@ describe.each(allPlaces())('an import into $name', ({ name, make }) => {
     },
   );
 
-  it.skipIf(name === 'memory')('changes nothing when another one restarted meanwhile', async () => {
-    const file = await someFile();
-    const place = await make();
-    const { target, env } = place;
-    let go: (() => void) | undefined;
-    const held = new Promise<void>((resolve) => (go = resolve));
-    let reached: (() => void) | undefined;
-    const slow = new Promise<void>((resolve) => (reached = resolve));
-    const log = passing(target.log, async (...args) => {
-      if (args[0].startsWith('jrn.')) {
-        reached?.();
-        await held;
-      }
-      return target.log.append(...args);
-    });
-    const overtaken = importCell({ target: { ...target, log }, env, file });
-    await slow;
-    await importCell({ target, env, file, again: true });
-    const record = await recordOf(target, env);
-    go?.();
-    await expect(overtaken).rejects.toMatchObject({ code: 'CONFLICT' });
-    expect(await recordOf(target, env)).toEqual(record);
-    const there = await Carried.open(place);
-    await eventually(() =>
-      expect(there.known(a).seen).toEqual([1, 2, 3, 6, 7, 8].map((n) => `do:${n}`)),
-    );
-    await place.close();
-  });
+  it.skipIf(name === 'memory')(
+    'changes nothing when another import has restarted meanwhile',
+    async () => {
+      const file = await someFile();
+      const place = await make();
+      const { target, env } = place;
+      let go: (() => void) | undefined;
+      const held = new Promise<void>((resolve) => (go = resolve));
+      let reached: (() => void) | undefined;
+      const slow = new Promise<void>((resolve) => (reached = resolve));
+      const log = passing(target.log, async (...args) => {
+        if (args[0].startsWith('jrn.')) {
+          reached?.();
+          await held;
+        }
+        return target.log.append(...args);
+      });
+      const overtaken = importCell({ target: { ...target, log }, env, file });
+      await slow;
+      await importCell({ target, env, file, again: true });
+      const record = await recordOf(target, env);
+      go?.();
+      await expect(overtaken).rejects.toMatchObject({ code: 'CONFLICT' });
+      expect(await recordOf(target, env)).toEqual(record);
+      const there = await Carried.open(place);
+      await eventually(() =>
+        expect(there.known(a).seen).toEqual([1, 2, 3, 6, 7, 8].map((n) => `do:${n}`)),
+      );
+      await place.close();
+    },
+  );
 });
 
 /** A log that loses answers, and stores some appends late: right before the next one. */
@@ -173,7 +176,7 @@ function lossy(log: Log, seed: number): Log {
 }
 
 describe('an import', () => {
-  it('stores everything once when answers are lost and appends come late', async () => {
+  it('stores every entry once when answers are lost and appends arrive late', async () => {
     const file = await someFile();
     const contents = async ({ log }: ImportTarget) => {
       const subjects = [
@@ -203,7 +206,7 @@ describe('an import', () => {
     }
   });
 
-  it('is refused where mailboxes, journals or transcripts hold something already', async () => {
+  it('is refused if mailboxes, journals or transcripts already contain entries', async () => {
     const file = await someFile();
     for (const subject of ['mbx.new.1.control', 'jrn.new.1', 'trn.new.t.puppet.a']) {
       const { target, env } = new MemoryPlace();
@@ -241,7 +244,7 @@ describe('an import', () => {
     expect(there.known(a).seen).toEqual(['do:keyed']);
   });
 
-  it('quarantines a shard whose rows are damaged later, and never begins with an empty one', async () => {
+  it('quarantines a shard whose rows are damaged later, and never starts with an empty one', async () => {
     const { place, summary } = await moved(memoryPlaces.make, await someFile());
     await place.target.blobs.delete(`snap/${summary.cell}/0/0-0`);
     const there = await Carried.open(place);
@@ -252,7 +255,7 @@ describe('an import', () => {
   });
 });
 
-describe('what moves to another log', () => {
+describe('a shard that moves to another log', () => {
   it('has every link settled up to its last number', () => {
     const { scalars } = Fold.empty(0, new MemoryState(), true, 'c');
     const linkOut = { '1/data': 1_000_001, 'dlq/data': 2 };
@@ -268,7 +271,7 @@ describe('what moves to another log', () => {
     });
   });
 
-  it('has no epoch: the first owner could have the same number, and would run a once effect again', () => {
+  it('has no epoch, because the first owner could have the same number and would run an effect of class once again', () => {
     const intent: Intent = {
       actor: a,
       machine: 'puppet@1',
@@ -286,7 +289,7 @@ describe('what moves to another log', () => {
     expect(decodeIntent(value)).toEqual({ ...intent, epoch: 0 });
   });
 
-  it('holds no message that is not settled', () => {
+  it('contains no unsettled message', () => {
     expect(() => moveRow({ table: 'out', key: 'x', value: Buffer.alloc(0) })).toThrow(
       'not settled',
     );
@@ -355,7 +358,7 @@ describe('an export', () => {
     );
   });
 
-  it('names the workspace that holds more than it may', async () => {
+  it('names a workspace that exceeds its limits', async () => {
     const root = await scratch();
     const world = await openWorld();
     const { cell } = world.system;
@@ -371,7 +374,7 @@ describe('an export', () => {
     });
   });
 
-  it('is refused for a store that troupe never ran on, and for one that holds something unknown', async () => {
+  it('is refused for a store without a cell, and for one with unknown content', async () => {
     const empty = await scratch();
     await expect(exporting(empty)).rejects.toMatchObject({ code: 'NOT_FOUND' });
     const world = await openWorld();

@@ -24,7 +24,7 @@ async function floodAndKill(path: string): Promise<readonly number[]> {
   const child = program.start([path]);
   await eventually(() => {
     if (child.lines().length < ACCEPTED_MIN)
-      throw new Error(`it accepts too little: ${child.stderr()}`);
+      throw new Error(`it accepts too few messages: ${child.stderr()}`);
   });
   child.process.kill('SIGKILL');
   await child.ended;
@@ -34,7 +34,7 @@ async function floodAndKill(path: string): Promise<readonly number[]> {
 const numbersIn = (seen: readonly string[]) => seen.map((label) => Number(label.split(':')[1]));
 
 describe.each(allPlaces())('killed in a flood and moved to $name', ({ make }) => {
-  it('an installation applies what it accepted, once and in order', {
+  it('an installation applies its accepted messages once and in order', {
     timeout: 60_000,
   }, async () => {
     const path = await scratch();

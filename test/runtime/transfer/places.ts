@@ -15,7 +15,7 @@ import type { ImportTarget } from '../../../runtime/transfer/import.ts';
 import { openNatsTarget } from '../../../runtime/transfer/nats-target.ts';
 import { type NatsServer, natsServers, startNats } from '../../servers/nats.ts';
 
-/** Ports of a system on what was imported. */
+/** Ports of a system on the imported data. */
 export type MovedPorts = { store: Omit<Ports['store'], 'subjects' | 'formatVersion'> } & Omit<
   Ports,
   'store'
@@ -37,7 +37,7 @@ export class MemoryPlace implements Place {
   readonly target: ImportTarget;
 
   constructor(clock: Clock = systemClock) {
-    const clear = () => Promise.reject(new Error('a log in memory is not cleared'));
+    const clear = () => Promise.reject(new Error('a log in memory cannot be cleared'));
     this.target = { log: new MemoryLog(clock, false), blobs: new MemoryBlobs(), clear };
   }
 

@@ -102,7 +102,7 @@ describe.each(allPlaces())('moved to $name, an installation', ({ make }) => {
     expect(firedAt - armedAt).toBeGreaterThanOrEqual(500);
   });
 
-  it('runs repeatable effects again, and asks about those that run once', async () => {
+  it('runs repeatable effects again, and leaves effects of class once to an operator', async () => {
     const stage = new Stage();
     const world = await openThree({ services: stage });
     await world.ask(a, { type: 'work', input: 'again' });
@@ -152,7 +152,7 @@ describe.each(allPlaces())('moved to $name, an installation', ({ make }) => {
     await eventually(() => expect(there.known(c).seen).toEqual(received));
   });
 
-  it('keeps transcripts whole and adds to them', async () => {
+  it('keeps complete transcripts and appends to them', async () => {
     const world = await openThree();
     const say = (n: number) => ({ type: 'do', n, appends: [{ type: 'said', n }] });
     for (const n of [1, 2, 3]) await world.ask(a, say(n));
@@ -168,7 +168,7 @@ describe.each(allPlaces())('moved to $name, an installation', ({ make }) => {
     expect(await there.system.transcripts.read(b)).toHaveLength(1);
   });
 
-  it('keeps dead letters and what was done about them, letter by letter', async () => {
+  it('keeps dead letters, resolved and open ones', async () => {
     const world = await openThree();
     for (const n of [1, 2, 3, 4]) await world.tell(a, { type: 'do', n, throws: 'assign' });
     const letters = await world.letters(4);
@@ -219,7 +219,7 @@ describe.each(allPlaces())('moved to $name, an installation', ({ make }) => {
       expect(await deadLetters.get(position, domain)).toMatchObject({ domain });
   });
 
-  it('keeps the blobs that are no snapshots', async () => {
+  it('keeps all blobs except snapshots', async () => {
     const world = await openThree();
     await world.stop();
     const bytes = Buffer.alloc(3_000_000, 'workspace');
@@ -237,7 +237,7 @@ describe.each(allPlaces())('moved to $name, an installation', ({ make }) => {
     expect(await blobs.get('snap/cell/0/9-1')).toBeUndefined();
   });
 
-  it('ends an order that was being paid: charged once, packed and shipped', async () => {
+  it('completes an order that was being paid: charged once, packed and shipped', async () => {
     const bank = new Bank();
     bank.answerMs = 60_000;
     const world = await openWorld({ actors: [order], services: bank });
@@ -257,7 +257,7 @@ describe.each(allPlaces())('moved to $name, an installation', ({ make }) => {
     expect(bank.charges).toHaveLength(1);
   });
 
-  it('runs, stops and starts there as one that was made there', async () => {
+  it('runs, stops and starts like one that was created there', async () => {
     const world = await openThree();
     await world.ask(a, { type: 'do', n: 1 });
     const { file } = await stopped(world);

@@ -1,4 +1,4 @@
-/** What every provider of workspaces promises. */
+/** The contract of every provider of workspaces. */
 import {
   chmod,
   lstat,
@@ -91,7 +91,7 @@ export function workspacesContract(
     );
 
     it(
-      'hold for the next worker what one saved: bytes, modes, links, empty folders',
+      'contain for the next worker everything that was saved: bytes, modes, links, empty folders',
       withWorkspaces(async (under) => {
         let saved = {};
         const version = await change(under.worker(), a, async (path) => {
@@ -105,7 +105,7 @@ export function workspacesContract(
     );
 
     it(
-      'hold for the next worker what one removed, renamed, or made into something else',
+      'show the next worker every removal, rename and change of kind',
       withWorkspaces(async (under) => {
         const [one, two] = [under.worker(), under.worker()];
         await change(one, a, fillOddly);
@@ -127,7 +127,7 @@ export function workspacesContract(
     );
 
     it(
-      'hold a file of many megabytes, changed in its middle',
+      'save a file of many megabytes that was changed in its middle',
       withWorkspaces(async (under) => {
         const bytes = Buffer.alloc(9 * 1024 * 1024 + 7, 'troupe');
         const write = (path: string) => writeFile(join(path, 'large'), bytes);
@@ -143,7 +143,7 @@ export function workspacesContract(
     );
 
     it(
-      `leave what was not saved ${unsaved}`,
+      `leave unsaved changes ${unsaved}`,
       withWorkspaces(async (under) => {
         const worker = under.worker();
         await change(worker, a, (path) => writeFile(join(path, 'note'), 'saved'));
@@ -158,7 +158,7 @@ export function workspacesContract(
     );
 
     it(
-      'keep actors apart for all keys',
+      'are separate for every actor key',
       withWorkspaces(async (under) => {
         const worker = under.worker();
         const keys = [
@@ -188,7 +188,7 @@ export function workspacesContract(
     );
 
     it(
-      'let a second opener in when the first has closed',
+      'admit a second opener when the first one has closed',
       withWorkspaces(async (under) => {
         const worker = under.worker();
         const first = await worker.open(a, patient);
@@ -204,7 +204,7 @@ export function workspacesContract(
     );
 
     it(
-      'end the wait of an opener with its signal, and let the one behind it in, in turn',
+      'end the wait of an opener with its signal, and admit the next one in order',
       withWorkspaces(async (under) => {
         const worker = under.worker();
         const first = await worker.open(a, patient);
@@ -220,7 +220,7 @@ export function workspacesContract(
     );
 
     it(
-      'are UNAVAILABLE while out of reach, at opening and saving, and as they were afterwards',
+      'are UNAVAILABLE while their storage is unreachable, at opening and saving, and unchanged afterwards',
       withWorkspaces(async (under) => {
         const worker = under.worker();
         await change(worker, a, (path) => writeFile(join(path, 'note'), 'saved'));
@@ -252,7 +252,7 @@ export function workspacesContract(
       ['a link that climbs after it went down', 'out', 'sub/../../other'],
       ['a link that climbs out through another link', 'sub/out', 'top/../other'],
     ];
-    it.each(escaping)('leave out %s, by its name, and save the rest', async (_, path, target) => {
+    it.each(escaping)('omit %s, report its name, and save the rest', async (_, path, target) => {
       await withWorkspaces(async (under) => {
         const worker = under.worker();
         await change(worker, a, (folder) => mkdir(join(folder, 'sub')));
@@ -271,7 +271,7 @@ export function workspacesContract(
     });
 
     it(
-      'save links to paths of the sandbox as links, loops included, and show nothing behind them',
+      'save links to paths of the sandbox as links, loops included, and never follow them',
       withWorkspaces(async (under) => {
         let saved = {};
         await change(under.worker(), a, async (path) => {
@@ -294,7 +294,7 @@ export function workspacesContract(
     );
 
     it(
-      'leave out what is no file, a name that is not UTF-8, and folders of such names',
+      'omit special files, names that are not UTF-8, and folders with such names',
       withWorkspaces(async (under) => {
         const workspace = await under.worker().open(a, patient);
         const { path } = workspace;
@@ -358,21 +358,24 @@ export function workspacesContract(
       ['bytes in a file', { fileBytesMax: 9 }, (path) => truncate(join(path, 'a'), 10)],
       ['bytes in a path', { pathBytesMax: 9 }, (path) => writeFile(join(path, 'x'.repeat(10)), '')],
     ];
-    it.each(bounds)('refuse more %s than allowed, and go on with less', async (_, limits, grow) => {
-      await withWorkspaces(async (under) => {
-        const expected: ErrorCode = 'PAYLOAD_TOO_LARGE';
-        const worker = under.worker(limits);
-        await change(worker, a, (path) => writeFile(join(path, 'a'), 'ninebytes'));
-        const workspace = await worker.open(a, patient);
-        await grow(workspace.path);
-        await expect(workspace.save()).rejects.toMatchObject({ code: expected });
-        for (const entry of await readdir(workspace.path))
-          await rm(join(workspace.path, entry), { recursive: true });
-        await workspace.save();
-        await workspace.close();
-        expect(await found(worker, a)).toEqual({});
-      })();
-    });
+    it.each(bounds)(
+      'refuse more %s than allowed, and accept a later save with fewer',
+      async (_, limits, grow) => {
+        await withWorkspaces(async (under) => {
+          const expected: ErrorCode = 'PAYLOAD_TOO_LARGE';
+          const worker = under.worker(limits);
+          await change(worker, a, (path) => writeFile(join(path, 'a'), 'ninebytes'));
+          const workspace = await worker.open(a, patient);
+          await grow(workspace.path);
+          await expect(workspace.save()).rejects.toMatchObject({ code: expected });
+          for (const entry of await readdir(workspace.path))
+            await rm(join(workspace.path, entry), { recursive: true });
+          await workspace.save();
+          await workspace.close();
+          expect(await found(worker, a)).toEqual({});
+        })();
+      },
+    );
 
     it(
       'cannot be saved when closed, and may be closed twice',

@@ -1,4 +1,4 @@
-/** kill -9 of a worker in the middle of its saves, and what the next one finds. */
+/** kill -9 of a worker during its saves, and the workspace that the next worker opens. */
 import { randomInt } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -55,7 +55,7 @@ const versionsIn = async (path: string) => {
   return texts.map((text) => text.split(' ')[0]);
 };
 
-it('a synced workspace is whole after each kill: the last version saved, or the one that was being saved', async () => {
+it('a synced workspace is complete after each kill: it is the last saved version, or the one that was being saved', async () => {
   for (let kills = 0; kills < KILLS; kills++) {
     const child = start('synced');
     await said(child, 'saving');
@@ -82,7 +82,7 @@ it('a synced workspace is whole after each kill: the last version saved, or the 
 });
 
 it.each(['folder', 'synced'])(
-  'the next worker takes a %s workspace over as soon as the first is killed, and not before',
+  'the next worker opens a %s workspace as soon as the first one is killed, and not before',
   async (kind) => {
     await (await folderWorkspaces({ root, cell, create: true }).open(a, patient)).close();
     const first = start(kind);

@@ -1,4 +1,4 @@
-/** What happens with the workspaces that an effect opened. */
+/** The workspaces of an effect after its end. */
 import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
@@ -96,7 +96,7 @@ const outcomeOf = ({ outcomes }: Attempt): Promise<Outcome> =>
 
 const names = async (actor: Address) => Object.keys(await found(other('other'), actor));
 
-it('an effect that ends well has saved what it wrote before its outcome is reported', async () => {
+it('a successful effect saves its files before its outcome is reported', async () => {
   const running = attempt({
     run: async (_, context) => {
       const own = await context.workspace();
@@ -110,10 +110,10 @@ it('an effect that ends well has saved what it wrote before its outcome is repor
   expect(await outcomeOf(running)).toEqual({ kind: 'done', output: 'written' });
   expect(await names(a)).toEqual(['own']);
   expect(await names(b)).toEqual(['foreign']);
-  await (await workspaces.open(a, patient)).close(); // it was let go
+  await (await workspaces.open(a, patient)).close(); // it was released
 });
 
-it('an effect that fails leaves nothing of what it wrote', async () => {
+it('a failed effect saves no files', async () => {
   const running = attempt({
     run: async (_, context) => {
       const { path } = await context.workspace();
@@ -138,7 +138,7 @@ it('an effect that declares to discard saves nothing', async () => {
   expect(await found(workspaces, a)).toEqual({});
 });
 
-it('an effect whose workspace was saved by another meanwhile has failed with CONFLICT', async () => {
+it('an effect whose workspace another one saved meanwhile fails with CONFLICT', async () => {
   const running = attempt({
     run: async (_, context) => {
       const { path } = await context.workspace();
@@ -161,7 +161,7 @@ it('work that continues after its abort has a separate folder, and the next open
     timeoutMs: 50,
     run: async (_, context) => {
       workspace = await context.workspace();
-      await aborted; // heeds no signal
+      await aborted; // ignores its signal
       late = writeFile(join(workspace.path, 'late'), '').catch(() => {});
       await late;
       return 'too late';
@@ -177,7 +177,7 @@ it('work that continues after its abort has a separate folder, and the next open
   await expect(workspace!.save()).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
 });
 
-it('an effect whose workspace is out of reach has failed with UNAVAILABLE', async () => {
+it('an effect whose workspace is unreachable fails with UNAVAILABLE', async () => {
   const run = async (_: null, context: Parameters<EffectDefinition['run']>[1]) =>
     (await context.workspace()).path;
   const nowhere = syncedWorkspaces({
@@ -195,7 +195,7 @@ it('an effect whose workspace is out of reach has failed with UNAVAILABLE', asyn
   });
 });
 
-it('without a provider it says how to configure one', async () => {
+it('an effect without a provider of workspaces fails with an error that says how to configure one', async () => {
   const none = new WorkspacesOfEffect(undefined, patient.signal);
   await expect(none.open(a)).rejects.toMatchObject({
     code: 'UNAVAILABLE',

@@ -29,7 +29,7 @@ workspacesContract('a folder', 'present', async () => {
   };
 });
 
-it('a folder without the marker is never used, and stays as it is', async () => {
+it('a folder without the marker is never used or changed', async () => {
   const root = await temporaryFolder();
   const workspaces = folderWorkspaces({ root, cell });
   await expect(workspaces.open(a, patient)).rejects.toMatchObject({
@@ -43,7 +43,7 @@ it('a folder without the marker is never used, and stays as it is', async () => 
   await removeFolder(root);
 });
 
-it('a folder of another cell is not used, also where one may be made', async () => {
+it('a folder of another cell is not used, even if a new one could be created', async () => {
   const root = await temporaryFolder();
   await change(folderWorkspaces({ root, cell, create: true }), a, (path) =>
     writeFile(join(path, 'note'), ''),
@@ -55,7 +55,7 @@ it('a folder of another cell is not used, also where one may be made', async () 
   await removeFolder(root);
 });
 
-it('a volume that disappears later is not recreated, though the folder could be created at first', async () => {
+it('a volume that disappears later is not recreated, although the first open may create it', async () => {
   const path = await temporaryFolder();
   const root = join(path, 'volume');
   const workspaces = folderWorkspaces({ root, cell, create: true });
@@ -90,7 +90,7 @@ it('a peek reads nothing outside, regardless of links in the folder', async () =
   await removeFolder(path);
 });
 
-it('a peek at a volume that disappeared since the last one is UNAVAILABLE', async () => {
+it('a peek at a volume that has disappeared is UNAVAILABLE', async () => {
   const path = await temporaryFolder();
   const root = join(path, 'volume');
   const workspaces = folderWorkspaces({ root, cell, create: true });

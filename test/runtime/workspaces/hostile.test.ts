@@ -1,4 +1,4 @@
-/** What a command can leave in a workspace to keep it from being saved, opened or removed. */
+/** Files with which a command could prevent the save, opening or removal of its workspace. */
 import { spawnSync } from 'node:child_process';
 import { chmod, chown, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -56,7 +56,7 @@ it('bug: a command that closed its workspace folder lost all its files', async (
   const isRoot = process.getuid?.() === 0;
   const unprivileged = 65_534;
   if (isRoot) await chown(folder, unprivileged, unprivileged);
-  if (isRoot) process.seteuid?.(unprivileged); // no mode holds root back
+  if (isRoot) process.seteuid?.(unprivileged); // file modes do not restrict root
   try {
     const version = await change(worker(), a, async (path) => {
       await note('saved')(path);

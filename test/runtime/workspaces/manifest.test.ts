@@ -1,4 +1,4 @@
-/** What a stored manifest is to workers of an older version, and what they make of it. */
+/** Stored manifests: as workers of an older version read them, and as those workers write them. */
 import { expect, it } from 'vitest';
 import { decode, encode } from '../../../protocols/codec.ts';
 import {
@@ -35,14 +35,14 @@ it('an older worker finds no entry that it refuses', () => {
   expect(read.entries.map(({ path }) => path)).toEqual(['v', 'v/bin', 'v/bin/python']);
 });
 
-it('links to paths of the sandbox are read again, and no other field is left of them', () => {
+it('links to paths of the sandbox are read, and have no other field', () => {
   const manifest = decodeManifest(stored, about);
   expect(manifest.entries).toHaveLength(5);
   expect(manifest.entries).toEqual(expect.arrayContaining(entries));
   expect(manifest).not.toHaveProperty('sandboxLinks');
 });
 
-it('bug: a link that an older worker carried along covers what it saved instead', () => {
+it('bug: a link that an older worker copied replaced the file that it had saved', () => {
   const older = (changed: readonly SavedEntry[]) =>
     encode({ ...decode<Manifest>(stored), entries: changed });
   expect(pathsOf(older([file('own')]))).toEqual(['own']);
@@ -57,11 +57,11 @@ it('bug: a link that an older worker carried along covers what it saved instead'
 
 it.each([
   ['above the folder', '../out', '/usr/bin/x'],
-  ['through a step back', 'v/../out', '/usr/bin/x'],
+  ['by ..', 'v/../out', '/usr/bin/x'],
   ['to a file of the host', 'out', '/etc/passwd'],
   ['to a file of the host by climbing', 'out', '/usr/../etc/passwd'],
   ['that is relative and escapes', 'out', '../../etc/passwd'],
-])('a damaged list of links makes no link %s', (_, path, target) => {
+])('a damaged list of links creates no link %s', (_, path, target) => {
   const sandboxLinks = [link(path, target)];
   const damaged = encode({ ...decode<Manifest>(stored), entries: [folder('v')], sandboxLinks });
   expect(pathsOf(damaged)).toEqual(['v']);

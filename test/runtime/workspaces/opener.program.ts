@@ -11,7 +11,8 @@ import { folderWorkspaces } from '../../../runtime/workspaces/folder.ts';
 import { syncedWorkspaces } from '../../../runtime/workspaces/synced.ts';
 
 /**
- * The blobs' folder belongs to one process, so it is not touched while another has the workspace.
+ * The blobs' folder belongs to one process, so this process does not use it while another one has
+ * the workspace.
  */
 function lazily(open: () => Promise<Blobs>): Blobs {
   let opened: Promise<Blobs> | undefined;

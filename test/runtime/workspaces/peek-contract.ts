@@ -1,4 +1,4 @@
-/** What every provider promises of a look that opens nothing. */
+/** The contract of `peek`, which reads a workspace without opening it. */
 import { mkdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
@@ -33,7 +33,7 @@ const fill = async (path: string): Promise<void> => {
 
 export function peekContract(withWorkspaces: (test: Test) => () => Promise<void>): void {
   it(
-    'show nothing to a look at an actor that never had one, and make nothing',
+    'return nothing for an actor without a workspace, and create none',
     withWorkspaces(async (under) => {
       const worker = under.worker();
       const seen = await worker.peek(b, PATHS);
@@ -57,7 +57,7 @@ export function peekContract(withWorkspaces: (test: Test) => () => Promise<void>
   );
 
   it(
-    'do not make a look wait for who has it open',
+    'answer a peek without waiting for the worker that has it open',
     withWorkspaces(async (under) => {
       const worker = under.worker();
       await change(worker, a, fill);
@@ -68,7 +68,7 @@ export function peekContract(withWorkspaces: (test: Test) => () => Promise<void>
   );
 
   it(
-    'answer the same look while nothing changes, and what its own worker saved at once',
+    'return the same result while nothing changes, and the saves of the same worker at once',
     withWorkspaces(async (under) => {
       const worker = under.worker();
       await change(worker, a, fill);
@@ -93,7 +93,7 @@ export function peekContract(withWorkspaces: (test: Test) => () => Promise<void>
   );
 
   it(
-    'show what another worker saved, before long',
+    'show the saves of another worker soon',
     withWorkspaces(async (under) => {
       const [one, two] = [under.worker(), under.worker()];
       await change(one, a, fill);
@@ -106,7 +106,7 @@ export function peekContract(withWorkspaces: (test: Test) => () => Promise<void>
   );
 
   it(
-    'follow links within, and say of what is too large, or no file, that it was not read',
+    'follow links within the workspace, and mark entries that are too large or no file as unread',
     withWorkspaces(async (under) => {
       const worker = under.worker();
       await change(worker, a, async (path) => {
@@ -125,7 +125,7 @@ export function peekContract(withWorkspaces: (test: Test) => () => Promise<void>
   );
 
   it(
-    'are UNAVAILABLE to a look, never empty, when what keeps them is out of reach',
+    'are UNAVAILABLE for a peek, and never empty, when their storage is unreachable',
     withWorkspaces(async (under) => {
       await change(under.worker(), a, fill);
       const giveBack = await under.takeAway();

@@ -43,7 +43,7 @@ workspacesContract('a pinned folder', 'present', async () => {
   };
 });
 
-it('a worker without the labels is refused, and makes no folder', async () => {
+it('a worker without the labels is refused, and creates no folder', async () => {
   const path = await temporaryFolder();
   const workspaces = cellOf()(join(path, 'slow'), { disk: 'slow', rack: '7' });
   await expect(workspaces.open(a, patient)).rejects.toMatchObject(unavailable('disk=fast, rack=7'));
@@ -68,7 +68,7 @@ it('a second machine with the labels and another disk never offers an empty fold
   await removeFolder(path);
 });
 
-it('two machines that open at once agree on one volume', async () => {
+it('two machines that open concurrently agree on one volume', async () => {
   const path = await temporaryFolder();
   const worker = cellOf();
   const opened = await Promise.allSettled(

@@ -1,4 +1,4 @@
-/** Workspaces that are synced through Blobs: the fence, the sweep, and what is copied. */
+/** Workspaces that are synced through Blobs: the fence, the sweep, and the copied files. */
 import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
@@ -42,7 +42,7 @@ workspacesContract('Blobs', 'absent', async () => {
   };
 });
 
-/** Blobs whose calls can be held, failed and counted. */
+/** Blobs whose calls a test can delay, fail and count. */
 class Gate implements Blobs {
   readonly #inner: Blobs;
   readonly calls: string[] = [];
@@ -90,7 +90,7 @@ const note = (text: string) => (path: string) => writeFile(join(path, 'note'), t
 const isManifest = (call: string) => call.includes('/m/');
 const isChunk = (call: string) => call.includes('/f/');
 
-it('an overtaken opener cannot save, and the save of the other is kept', async () => {
+it('an overtaken opener cannot save, and the save of the other one is kept', async () => {
   const gate = new Gate(blobs);
   const [one, two] = [worker({ blobs: gate }), worker()];
   const first = await one.open(a, patient);
@@ -107,7 +107,7 @@ it('an overtaken opener cannot save, and the save of the other is kept', async (
   expect(await found(one, a)).toEqual({ note: `644 ${Buffer.from('second').toString('base64')}` });
 });
 
-it('of two that save the same bytes at once exactly one has the version', async () => {
+it('exactly one of two openers that save the same bytes at once gets the version', async () => {
   const openings = await Promise.all([1, 2, 3, 4].map(() => worker().open(a, patient)));
   for (const { path } of openings) await note('same')(path);
   const saved = await Promise.allSettled(openings.map((workspace) => workspace.save()));
@@ -118,7 +118,7 @@ it('of two that save the same bytes at once exactly one has the version', async 
   await Promise.all(openings.map((workspace) => workspace.close()));
 });
 
-it('bug: an opener that slept until its version was removed stored it under the free name', async () => {
+it('bug: a paused opener stored its version under the free name after that version had been removed', async () => {
   const gate = new Gate(blobs);
   const sleeper = await worker({ blobs: gate }).open(a, patient);
   await note('of the sleeper')(sleeper.path);
@@ -143,7 +143,7 @@ it('bug: an opener that slept until its version was removed stored it under the 
   expect(await found(worker(), a)).toEqual({ note: `644 ${Buffer.from('6').toString('base64')}` });
 });
 
-it('a save that counts though others saved after it, before it could see so, is no conflict', async () => {
+it('a save that counts is no conflict, even if others have saved after it before it knew', async () => {
   const gate = new Gate(blobs);
   const first = await worker({ blobs: gate }).open(a, patient);
   await note('first')(first.path);
@@ -159,7 +159,7 @@ it('a save that counts though others saved after it, before it could see so, is 
   await first.close();
 });
 
-it('a save whose answer was lost is found to count when it is saved again', async () => {
+it('a save whose answer was lost is recognized when it is repeated', async () => {
   const gate = new Gate(blobs);
   const workspace = await worker({ blobs: gate }).open(a, patient);
   await note('one')(workspace.path);
@@ -178,7 +178,7 @@ it('a save whose answer was lost is found to count when it is saved again', asyn
   });
 });
 
-it('copies only what differs, both ways, and makes no version without a change', async () => {
+it('copies only differing files, in both directions, and creates no version without a change', async () => {
   const gate = new Gate(blobs);
   const counted = worker({ blobs: gate });
   const chunks = () => gate.calls.filter(isChunk).map((call) => call.split(' ')[0]);
@@ -201,7 +201,7 @@ it('copies only what differs, both ways, and makes no version without a change',
   expect(chunks()).toEqual(['get']);
 });
 
-it('a copy that was only read is used again, an abandoned one is not', async () => {
+it('a copy that was only read is reused, and an abandoned one is not', async () => {
   const gate = new Gate(blobs);
   const reader = worker({ blobs: gate });
   await change(worker(), a, note('read'));
@@ -242,7 +242,7 @@ it('the next open repairs any state of the copy on the disk', async () => {
   }
 });
 
-it('leaves on the disk only the copies used last, and every actor has its files all the same', async () => {
+it('leaves only the most recently used copies on the disk, and every actor keeps its files', async () => {
   const cacheFolder = join(folder, 'cache');
   const few = worker({ cacheFolder, copiesKept: 2 });
   const actors = ['1', '2', '3', '4'].map((key) => address('t', 'agent', key));
@@ -262,7 +262,7 @@ it('leaves on the disk only the copies used last, and every actor has its files 
   for (const actor of actors) expect(await found(few, actor)).toEqual(await found(worker(), actor));
 });
 
-it('keeps the files of the versions it keeps, and of no others', async () => {
+it('keeps the files of the kept versions, and no others', async () => {
   const keeping = worker({ versionsKept: 3 });
   for (let n = 1; n <= 9; n++) {
     await change(keeping, a, async (path) => {
@@ -299,7 +299,7 @@ it('a sweep during a save of another opener removes nothing that its version ref
   expect(await blobs.list(`ws/${cell}/f/`)).toHaveLength(2);
 });
 
-it('bug: a sweep that slept took the files of a version saved since it saw the head', async () => {
+it('bug: a paused sweep removed the files of a version that was saved after it had read the head', async () => {
   const gate = new Gate(blobs);
   await change(worker(), a, note('1'));
   let once = true;

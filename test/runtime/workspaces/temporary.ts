@@ -1,4 +1,4 @@
-/** A fresh folder for one test. */
+/** A new folder for one test. */
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,11 +1,11 @@
-/** What the contracts of workspaces are proved on. */
+/** The providers on which the contracts of workspaces run. */
 import type { Address } from '../../../protocols/address.ts';
 import type { WorkspaceLimits, Workspaces } from '../../../runtime/workspaces/workspaces.ts';
 
 export type WorkspacesUnderTest = {
   /** One more worker of the same cell, in this process. */
   worker(limits?: Partial<WorkspaceLimits>): Workspaces;
-  /** What the files are kept in is out of reach until the answer is called. */
+  /** Makes the storage unreachable until the returned function is called. */
   takeAway(): Promise<() => Promise<void>>;
   dispose(): Promise<void>;
 };
