@@ -13,7 +13,7 @@ import { defined } from '../../protocols/defined.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import type { MessageOrigin, SessionEntry } from '../../protocols/session.ts';
 import type { TranscriptEntry } from '../../runtime/index.ts';
-import { mendConversation } from '../models/conversation.ts';
+import { repairConversation } from '../models/conversation.ts';
 import type { Continuation, ModelMessage } from '../models/model.ts';
 import { fromAgent, marked } from './envelope.ts';
 import { pruned } from './pruning.ts';
@@ -46,7 +46,7 @@ export function conversationFrom(
   { window, reserveTokens, prepend }: ConversationOptions,
 ): Conversation {
   const { system, summary, entries: shown } = shownOf(entries);
-  const said = mendConversation([
+  const said = repairConversation([
     ...(summary === undefined ? [] : [summaryMessage(summary)]),
     ...shown.flatMap(({ entry }) => messageOf(entry, prepend)),
   ]);

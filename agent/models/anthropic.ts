@@ -22,7 +22,7 @@ import {
 import {
   argsObject,
   blocksFor,
-  mendConversation,
+  repairConversation,
   type Origin,
   portableId,
 } from './conversation.ts';
@@ -101,7 +101,7 @@ const connect = async (connection: OpenConnection, fetch: Fetch): Promise<Anthro
 const paramsOf = (request: ModelRequest, connection: OpenConnection, most: number): Params => {
   const model = modelOf(connection, request.model);
   const origin = { provider: connection.origin, model: request.model };
-  const messages = mendConversation(request.messages, origin);
+  const messages = repairConversation(request.messages, origin);
   const params: Params = {
     model: request.model,
     max_tokens: Math.min(request.maxTokens ?? most, most),

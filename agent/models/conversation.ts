@@ -19,24 +19,24 @@ export const unfinishedCallText =
  * The conversation with exactly one result after each call. Results without a call and empty
  * messages are removed. For an `origin`, call ids are also unique.
  */
-export const mendConversation = (
+export const repairConversation = (
   messages: readonly ModelMessage[],
   origin?: Origin,
 ): ModelMessage[] => {
-  const mended: ModelMessage[] = [];
+  const repaired: ModelMessage[] = [];
   const rename = origin === undefined ? undefined : ownIds(messages, origin);
   for (let at = 0; at < messages.length; at++) {
     const message = messages[at] as ModelMessage;
     if (message.role === 'tool') continue; // taken below, with its call
     if (!saysSomething(message)) continue;
     if (message.role === 'user' || !message.calls?.length) {
-      mended.push(message);
+      repaired.push(message);
       continue;
     }
     const results = resultsOf(message.calls, messages, at + 1);
-    mended.push(...(rename?.(message, message.calls, results) ?? [message, ...results]));
+    repaired.push(...(rename?.(message, message.calls, results) ?? [message, ...results]));
   }
-  return mended;
+  return repaired;
 };
 
 /**

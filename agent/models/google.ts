@@ -32,7 +32,7 @@ import {
 import {
   argsObject,
   blocksFor,
-  mendConversation,
+  repairConversation,
   type Origin,
   portableId,
 } from './conversation.ts';
@@ -139,7 +139,7 @@ const paramsOf = (
   const thinking = googleThinking(model, request.thinking);
   return {
     model: request.model,
-    contents: contentsOf(mendConversation(request.messages, origin), origin, model),
+    contents: contentsOf(repairConversation(request.messages, origin), origin, model),
     config: {
       automaticFunctionCalling: { disable: true },
       ...(request.system === '' ? {} : { systemInstruction: request.system }),

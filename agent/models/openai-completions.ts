@@ -14,7 +14,7 @@ import type { ChatCompletionCreateParamsStreaming as Params } from 'openai/resou
 import type { ImagePart } from '../../protocols/content.ts';
 import { BUILT_IN_PROVIDERS } from '../../protocols/models/model-providers.ts';
 import { type Connection, modelOf, type OpenConnection, openConnection } from './connection.ts';
-import { blocksFor, mendConversation, type Origin } from './conversation.ts';
+import { blocksFor, repairConversation, type Origin } from './conversation.ts';
 import { dataUrl, imagesFor } from './images.ts';
 import type { ModelInfo, ModelMessage, ModelProvider, ModelRequest } from './model.ts';
 import { ChunkReader } from './openai-chunks.ts';
@@ -60,7 +60,10 @@ const paramsOf = (
     request.system === '' ? [] : [{ role: 'system', content: request.system }];
   const params: Params = {
     model: request.model,
-    messages: [...system, ...messagesOf(mendConversation(request.messages, origin), origin, model)],
+    messages: [
+      ...system,
+      ...messagesOf(repairConversation(request.messages, origin), origin, model),
+    ],
     stream: true,
   };
   if (streamOptions) params.stream_options = { include_usage: true };

@@ -13,7 +13,7 @@ import type { ImagePart } from '../../protocols/content.ts';
 import { BUILT_IN_PROVIDERS } from '../../protocols/models/model-providers.ts';
 import type { Answer } from './answer.ts';
 import { type Connection, modelOf, type OpenConnection, openConnection } from './connection.ts';
-import { blocksFor, mendConversation, type Origin, portableId } from './conversation.ts';
+import { blocksFor, repairConversation, type Origin, portableId } from './conversation.ts';
 import { ReportedError } from './failure.ts';
 import { dataUrl, imagesFor } from './images.ts';
 import type { ModelInfo, ModelMessage, ModelProvider, ModelRequest } from './model.ts';
@@ -50,7 +50,7 @@ const paramsOf = (request: ModelRequest, connection: OpenConnection): Params => 
   const model = modelOf(connection, request.model);
   const params: Params = {
     model: request.model,
-    input: mendConversation(request.messages, origin).flatMap((message) =>
+    input: repairConversation(request.messages, origin).flatMap((message) =>
       itemsOf(message, origin, model),
     ),
     stream: true,

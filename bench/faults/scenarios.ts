@@ -15,7 +15,7 @@ const others: readonly Scenario[] = [
     },
   },
   {
-    name: 'zombie',
+    name: 'former-owner',
     what: 'SIGSTOP of a worker for 5 s, 3 times',
     async run(stage) {
       for (let round = 0; round < 3; round++) await stopAndContinue(stage, 5_000);

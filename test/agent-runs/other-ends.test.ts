@@ -1,7 +1,7 @@
 /**
  * Runs that end without an answer, with a model behind a real SDK: aborted by a user, by a time-
  * out, by a limit, by a newer message; and a process that is restarted in the middle. Each run ends
- * once, and nothing of it continues.
+ * once, and none of its work continues.
  */
 import { expect, it, onTestFinished } from 'vitest';
 import { sessionAddress } from '../../actors/index.ts';

@@ -146,7 +146,7 @@ it('a silent target announces nothing', async () => {
 });
 
 it('a session without users is not asked for an announcement', async () => {
-  const { troupe, turns } = await play(API, talk('hear, hear'), CREW);
+  const { troupe, turns } = await play(API, talk('well said'), CREW);
   const client = await enter(troupe);
   await send(client, MAIN, 'ask the coder');
   const { conversations } = await settled(troupe);

@@ -31,7 +31,7 @@ async function waiting(config: Readonly<Record<string, unknown>> = {}) {
         await opened;
         return says(FOUND);
       }
-      if (turn.said.startsWith(REPORTS)) return says('Seven apples, I hear.');
+      if (turn.said.startsWith(REPORTS)) return says('Seven apples.');
       if (turn.said !== 'count') return says('yes');
       if (turn.results.length > 0) return says(`I read: ${String(turn.results[0]!['result'])}`);
       return wants(['sessions_spawn', { task: 'count the apples', label: 'apples', wait: true }]);

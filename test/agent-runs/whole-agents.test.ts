@@ -73,11 +73,11 @@ describe('an agent at work in its workspace', () => {
         wants(['edit', { path: 'sum.sh', edits: [{ oldText: '40 + 1', newText: '40 + 2' }] }]),
         wants(
           ['exec', { command: 'pwd; sh sum.sh | tee out.txt' }],
-          ['write', { path: 'notes/done.md', content: 'mended\n' }],
+          ['write', { path: 'notes/done.md', content: 'repaired\n' }],
         ),
         says('The sum is 42 now.'),
       );
-      const ended = await troupe.run('agent:main:work', 'mend the sum');
+      const ended = await troupe.run('agent:main:work', 'repair the sum');
       expect(ended.row).toMatchObject({ status: 'ok', text: 'The sum is 42 now.' });
       expect(ended.results.map(({ name, isError }) => [name, isError])).toEqual([
         ['read', false],
@@ -90,7 +90,7 @@ describe('an agent at work in its workspace', () => {
       const files = troupe.workspace();
       expect(readFileSync(join(files, 'sum.sh'), 'utf8')).toBe('echo "the sum is $((40 + 2))"\n');
       expect(readFileSync(join(files, 'out.txt'), 'utf8')).toBe('the sum is 42\n');
-      expect(readFileSync(join(files, 'notes/done.md'), 'utf8')).toBe('mended\n');
+      expect(readFileSync(join(files, 'notes/done.md'), 'utf8')).toBe('repaired\n');
       expect(lastAsked(server)).toContain('Always be exact.');
       const output = ended.events.flatMap((one) =>
         one.stream === 'tool' && one.phase === 'update' ? [one.delta] : [],
@@ -122,7 +122,7 @@ describe('an agent at work in its workspace', () => {
       const skill = [
         '---',
         'name: weather',
-        'description: Tells the weather. Use it when somebody asks about rain.',
+        'description: Tells the weather. Use it for questions about rain.',
         'env: [WEATHER_TOKEN]',
         '---',
         'Run `sh skills/weather/ask.sh PLACE`.',
@@ -246,7 +246,7 @@ describe('an agent with memory', () => {
     });
     server.otherwise(({ body }) => {
       const asked = JSON.stringify(body);
-      if (asked.includes('Sum up the conversation')) return says('Ann told of her year.');
+      if (asked.includes('Sum up the conversation')) return says('Ann described her year.');
       if (asked.includes('You keep the notes')) return says('- Ann: her cat is called Fox');
       return says('I see.');
     });

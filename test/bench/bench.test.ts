@@ -66,7 +66,7 @@ describe('the smoke run of all scenarios', () => {
     results = JSON.parse(readFileSync(file, 'utf8')) as Results;
   }, 600_000);
 
-  test('ends well, says on which machine, and leaves nothing behind', () => {
+  test('succeeds, names the machine, and leaves no processes or files', () => {
     expect(`${ended.code} ${ended.stderr}`).toMatch(/^0 /);
     expect(results).toMatchObject({ format: 1, scale: 'smoke' });
     expect(results.machine.cores).toBeGreaterThan(0);

@@ -117,7 +117,7 @@ describe('the comparison with a baseline', () => {
     expect(lineOf(figure('ms', 100), figure('ms', 150))).toMatch(/\+50 % +WORSE/);
   });
 
-  test('says nothing of a change within what the repeats spread over', () => {
+  test('does not report a change within the spread of the repeats', () => {
     const line = lineOf(figure('ms', 80, 100, 130), figure('ms', 120, 125, 140));
     expect(line).not.toMatch(/better|WORSE/);
   });

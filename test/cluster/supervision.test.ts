@@ -103,7 +103,7 @@ async function begin(options: Partial<SupervisorStart>): Promise<Group> {
   return { supervisor, children };
 }
 
-/** The child's turn throws; its worker or that of its supervisor dies, and comes back. */
+/** The child's turn throws; its worker or that of its supervisor is killed and started again. */
 async function failAndKill(child: Address, victim: string): Promise<void> {
   await tell(child, { type: 'till.jam' });
   await kill(victim);

@@ -1,6 +1,6 @@
 /**
  * The rule that imports form no cycle. A type import and a dynamic `import()` count like any other
- * import: a reader who follows either one comes back to the same file. oxlint ignores dynamic
+ * import: a reader who follows either one returns to the same file. oxlint ignores dynamic
  * imports, so its `no-cycle` is not sufficient.
  */
 import { importsOf } from './imports.ts';

@@ -34,6 +34,15 @@ export const WORDS: readonly Word[] = [
   word('vouch', 'verify, sign', '\\bvouch(?:es)?\\b'),
   word('mishap', 'failure', '\\bmishaps?\\b'),
   word('lets in', 'admits, approves', '\\blets? (?:\\w+ )?in\\b'),
+  word('somebody', 'the actor: a client, a process, an operator', '\\b(?:some|any|every)body\\b'),
+  word('anew', 'again, from the beginning'),
+  word('mend', 'repair', '\\bmend(?:s|ed|ing)?\\b'),
+  word('zombie', 'former owner', '\\bzombies?\\b'),
+  word('hire', 'create', '\\bhire[sd]?\\b'),
+  word('dealt with', 'resolved, processed', '\\b(?:dealt|deals?) with\\b'),
+  word('for ever', 'forever, without end'),
+  word('comes back', 'returns, reconnects', '\\b(?:comes?|came) back\\b'),
+  word('in clear', 'unencrypted', '\\bin clear\\b'),
 ];
 
 export const PARTS = ['code', 'docs', 'tests'] as const;

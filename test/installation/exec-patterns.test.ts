@@ -4,7 +4,7 @@ import { createProcessServices } from '../../compose/process-services.ts';
 import { loadConfig } from '../../runtime/config/index.ts';
 import { scratchFolder } from '../runtime/config/folder.ts';
 
-const hired = (allow: readonly string[]) => {
+const configWith = (allow: readonly string[]) => {
   const { config } = loadConfig({
     env: {},
     flags: { data: scratchFolder(), port: '0', token: 'x' },
@@ -14,12 +14,15 @@ const hired = (allow: readonly string[]) => {
 };
 
 it('a pattern that matches nothing is refused at the start, with its place and the reason', () => {
-  expect(() => hired(['ls *', 'sudo *'])).toThrow(
+  expect(() => configWith(['ls *', 'sudo *'])).toThrow(
     /tools\.exec\.allow\[1\] = "sudo \*"\n +matches nothing: sudo runs other programs/,
   );
-  expect(() => hired(['ls > x'])).toThrow('it is no plain command');
+  expect(() => configWith(['ls > x'])).toThrow('it is no plain command');
 });
 
 it('valid patterns are accepted', () => {
-  expect(hired(['ls *', 'git status']).agents[0]?.tools.exec.allow).toEqual(['ls *', 'git status']);
+  expect(configWith(['ls *', 'git status']).agents[0]?.tools.exec.allow).toEqual([
+    'ls *',
+    'git status',
+  ]);
 });

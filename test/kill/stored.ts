@@ -41,7 +41,7 @@ export async function openDead(data: string): Promise<Stored> {
   const store = await openEmbeddedStore({ path: join(data, 'store'), durability: 'process' });
   const cell = await store.log.readLast('cell.local');
   const { shards } = decodeCell<{ shards: number }>(cell!);
-  // The rows are those of the last checkpoint; the journals go on.
+  // The rows are those of the last checkpoint; the journals contain later turns.
   const blobs = await openFileBlobs(join(data, 'store', 'blobs'));
   for (let shard = 0; shard < shards; shard++) {
     const journal = journalSubject('local', shard);

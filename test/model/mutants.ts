@@ -136,7 +136,7 @@ export const mutants: readonly Mutant[] = [
     configuration: configure({ clients: one, unknown: 1, mistake: 'unknownIsCommitted' }),
   },
   {
-    what: 'a record built anew keeps the id of the one it replaces',
+    what: 'a rebuilt record keeps the id of the record that it replaces',
     breaks: 'C3',
     caughtBy: 'V2',
     configuration: configure({ unknown: 1, mistake: 'rebuiltUnderOneId' }),

@@ -61,7 +61,7 @@ describe('openclaw tui', () => {
   });
 
   it('escape stops a long answer', async () => {
-    await tui.says('[[words:2000]] [[pace:10]] for ever', /The actor reads/);
+    await tui.says('[[words:2000]] [[pace:10]] forever', /The actor reads/);
     tui.mark();
     tui.press(ESCAPE);
     await tui.sees(/abort/i);

@@ -216,7 +216,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'timers without a generation',
-    breaks: 'H2: a timer that was cancelled or armed anew fires all the same',
+    breaks: 'H2: a timer that was cancelled or armed again still fires',
     changes: [
       {
         file: `${SHARD}/turn/requests.ts`,
@@ -265,7 +265,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'the clock of a worker as the time of its shard',
-    breaks: 'H1, I6: an owner whose clock is wrong moves the time of the shard for ever',
+    breaks: 'H1, I6: an owner whose clock is wrong moves the time of the shard permanently',
     changes: [
       {
         file: `${SHARD}/shard-time.ts`,

@@ -96,7 +96,7 @@ const machine = setup({
     count: assign(({ context, event }): Partial<Context> => {
       const { kills, throws, tells = [] } = command(event);
       if (kills) killer.kill(context.self);
-      if (throws) throw new Error(`throws on request of ${command(event).meta.id}`);
+      if (throws) throw new Error(`asked to throw by ${command(event).meta.id}`);
       return { n: context.n + 1, last: command(event).meta.id, sent: context.sent + tells.length };
     }),
     countArmed: assign({

@@ -80,7 +80,7 @@ export class Auditor {
   readonly #starts = new Map<string, { starts: number; again: number }>();
   /** what was answered under a key, by the request */
   readonly #answers = new Map<string, Seen[]>();
-  /** actors that lost a timer or an outcome as poison: their machines may wait for ever */
+  /** actors that lost a timer or an outcome as poison: their machines may wait forever */
   readonly derailed = new Set<string>();
   now: () => number = () => 0;
   /** keeps a line of the trace */

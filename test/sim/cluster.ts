@@ -251,7 +251,7 @@ export class Cluster {
     this.say(`${worker.process.name} pauses for ${forMs} ms`);
     worker.process.pause();
     this.clock.after(forMs, () => {
-      this.say(`${worker.process.name} goes on`);
+      this.say(`${worker.process.name} continues`);
       worker.process.resume();
     });
     // Placement considers the worker dead and assigns its shards to others.

@@ -142,9 +142,10 @@ async function comeBack(cluster: Cluster, failed: () => boolean): Promise<void> 
   cluster.crashAll();
   const isUp = () => shards.every(({ shard }) => cluster.ownerOf(shard));
   await clock.run(clock.monotonicMs() + 60_000, () => failed() || isUp());
-  if (!isUp()) auditor.ledger.fault('not every shard came back');
+  if (!isUp()) auditor.ledger.fault('a shard has no owner after the restart');
   await clock.run(clock.monotonicMs() + 15_000, failed);
-  if (auditor.ledger.turns !== turns) auditor.ledger.fault('a restart at rest made new turns');
+  if (auditor.ledger.turns !== turns)
+    auditor.ledger.fault('a restart of an idle cluster caused new turns');
   compareStates(cluster);
 }
 

@@ -225,7 +225,7 @@ export class SimWorker {
         auditor.sawStart(id.slice(id.indexOf(':') + 1), attempt, cls);
         return new Promise<Answer>((resolve, reject) =>
           process.clock.after(ms, () => {
-            if (fails) reject(new Error('fails on request'));
+            if (fails) reject(new Error('asked to fail'));
             else resolve({ actor: id as Address, n: attempt, of });
           }),
         );

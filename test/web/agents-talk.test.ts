@@ -131,14 +131,14 @@ test('a subagent is shown under the run that started it, and not without that ru
       subagent('new', 'r1', 'running'),
       subagent('old', 'r1', 'completed'),
       subagent('gone', 'r0', 'failed'),
-      subagent('goes on', 'r0', 'starting'),
+      subagent('active', 'r0', 'starting'),
     ],
     sessionInfo: { spawnedBy: MAIN },
   });
   const keys = linesOf(now).map((line) =>
     line.kind === 'subagent' ? line.subagent.id : line.kind === 'history' && line.item.text,
   );
-  expect(keys).toEqual(['r1', 'old', 'new', 'r2', 'goes on']);
+  expect(keys).toEqual(['r1', 'old', 'new', 'r2', 'active']);
   expect(now.parent).toBe(MAIN);
 });
 

@@ -212,7 +212,7 @@ function moves(live: Live): Move[] {
     replied('accept', session, { result: { runId: awaited?.runId, status: 'accepted' } }),
     replied('accept something else', session, { result: { runId: before?.runId ?? 'x' } }),
     replied('refuse', session, { error }),
-    replied('refuse by somebody else', other, { error }),
+    replied('refuse by another session', other, { error }),
     end('answer', live),
     { name: 'answer to an ended conversation', event: alone, from: sessionOf(session), tell: true },
     end('say nothing', live, { text: ' \n' }),
@@ -222,7 +222,7 @@ function moves(live: Live): Move[] {
     end('be aborted', live, { status: 'aborted', text: '' }),
     end('join another run', live, { joined: 'run-9' }),
     end('answer before', live, { runId: before?.runId ?? 'x', sessionKey: other }),
-    end('answer to somebody else', live, { runId: 'talk-other-0' }),
+    end('answer to another conversation', live, { runId: 'talk-other-0' }),
   ];
 }
 

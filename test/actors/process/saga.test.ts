@@ -27,7 +27,7 @@ class Shop {
   /** by action: the error that it throws instead of working */
   readonly broken = new Map<string, TroupeError>();
   /** puts nothing on the shelf, but reports that it did */
-  lies = false;
+  reportsFalsely = false;
   /** called while the action works */
   onPay: () => Promise<void> = () => Promise.resolve();
 
@@ -41,7 +41,7 @@ class Shop {
 
   readonly actions = [
     this.#action('shop.reserve_goods', 'clerk', (payload, { idempotencyKey }) => {
-      if (!this.lies) this.shelf.set(idempotencyKey, String(payload['goods']));
+      if (!this.reportsFalsely) this.shelf.set(idempotencyKey, String(payload['goods']));
       return Promise.resolve({ id: idempotencyKey });
     }),
     this.#action('shop.release_goods', 'clerk', (payload) => {
@@ -187,7 +187,7 @@ describe('a saga', () => {
 
   it('believes the verifier and not the agent that did the work', async () => {
     const shop = new Shop();
-    shop.lies = true;
+    shop.reportsFalsely = true;
     const view = await (await open(shop)).run(SELL, order, 'k1');
     expect(view).toMatchObject({
       state: 'COMPENSATED',

@@ -70,7 +70,7 @@ const away = { code: 'UNAVAILABLE', message: 'away' } as const;
 const ended: Looked = { status: 'ok', endedAt: 5_000 };
 
 const looks = (count: number): string[] =>
-  Array.from({ length: count }, () => ['timer:untilLook', 'goes on']).flat();
+  Array.from({ length: count }, () => ['timer:untilLook', 'still running']).flat();
 
 export const exploration: Exploration = {
   machine: scheduleMachine,
@@ -78,7 +78,7 @@ export const exploration: Exploration = {
   moves: (_, now) => [
     put('put every', every),
     put('put once', { ...every, when: { kind: 'at', at: now + 100 } }),
-    put('put a time that lies long back', { ...every, when: { kind: 'at', at: 0 } }),
+    put('put a time long ago', { ...every, when: { kind: 'at', at: 0 } }),
     put('put once, skip', { ...every, when: { kind: 'at', at: now + 100 }, missed: 'skip' }),
     put('put off', { ...every, enabled: false }),
     put('put skip', { ...every, missed: 'skip' }),
@@ -103,7 +103,7 @@ export const exploration: Exploration = {
       tell: true,
     },
     { name: 'ended', job: 'look', output: ended },
-    { name: 'goes on', job: 'look', output: null },
+    { name: 'still running', job: 'look', output: null },
     { name: 'not readable', job: 'look', error: away },
   ],
   key: ({ snapshot, jobs }) => {

@@ -86,7 +86,7 @@ describe('a spawn', () => {
     expect(typesTo(said, 'c5')).toEqual(['subagent.reserve']);
   });
 
-  it('without a wish for money has half of what is left', () => {
+  it('without a cost limit is granted half of the remaining budget', () => {
     const session = acting();
     const paid = { limits: { ...limits, costPerTreeUsd: 8 } };
     const grants = ['c1', 'c2'].map((id) => tellIn(spawn(session, id, paid), 'subagent.reserve'));

@@ -74,8 +74,8 @@ describe('the reply of a run', () => {
     ],
     [
       'leaves out the paragraph that was sent',
-      { text: 'Hello Ann.\n\nI told her.', sent: sent('Hello Ann.') },
-      'I told her.',
+      { text: 'Hello Ann.\n\nI wrote to her.', sent: sent('Hello Ann.') },
+      'I wrote to her.',
     ],
     [
       'contains a paragraph that differs from the sent one by one character',
@@ -93,11 +93,11 @@ describe('the reply of a run', () => {
       'The tool exec failed (ls -l), and there is no answer. Ask again, or look at the run for what it said.',
     ],
     [
-      'says nothing of the tool when something was sent',
+      'does not mention the failed tool when something was sent',
       { text: 'NO_REPLY', tools: [failed], sent: sent('It did not work') },
       '',
     ],
-    ['says nothing of a tool that failed when there is an answer', { tools: [failed] }, 'Done.'],
+    ['does not mention a failed tool when there is an answer', { tools: [failed] }, 'Done.'],
     ['is silent when there is nothing at all', { text: '' }, ''],
     [
       'says what went wrong',

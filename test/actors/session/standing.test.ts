@@ -89,7 +89,7 @@ describe('a session with a standing lease', () => {
     expect(session.state).toEqual({ running: 'admitting' });
   });
 
-  it('does not check it in later calls: the run goes on', () => {
+  it('does not check the lease in later calls, and the run continues', () => {
     const session = withLease();
     session.receive('r2');
     const assembled = { digest: 'd', replyHooks: false };

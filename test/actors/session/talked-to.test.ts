@@ -333,7 +333,7 @@ describe('a session that is deleted', () => {
 });
 
 describe('a session that no agent has to do with', () => {
-  it('keeps and shows nothing of agents', () => {
+  it('stores and shows no fields about agents', () => {
     const session = new Driven();
     session.begin('r1');
     const row = rowIn(session.done('model', answer([])));

@@ -124,7 +124,7 @@ describe('a probe', () => {
     ]);
   });
 
-  it('that came back ends the wait in its conversation', () => {
+  it('that returned to its origin ends the wait in its conversation', () => {
     const session = acting();
     session.send(converseOf('t1', 'r1'));
     const said = session.send({ type: 'session.cycle', id: 't1', path: [] }, other);

@@ -75,7 +75,7 @@ describe('a subagent of a running session', () => {
   it('ends at its time limit, with its run', async () => {
     const system = await open(folder());
     const parent = await holdParent(system);
-    await parent.spawn('a', '[[stall:1]] think for ever', { timeoutMs: 300 });
+    await parent.spawn('a', '[[stall:1]] think forever', { timeoutMs: 300 });
     await parent.rowWith('a', { status: 'timedOut', reported: 'steer' });
     await eventually(() => expect(runRow(system, 'a')?.endedAt).toBeDefined());
   });
@@ -83,7 +83,7 @@ describe('a subagent of a running session', () => {
   it('is killed at once, with its run; a second kill changes nothing', async () => {
     const system = await open(folder());
     const parent = await holdParent(system);
-    await parent.spawn('a', '[[stall:1]] think for ever');
+    await parent.spawn('a', '[[stall:1]] think forever');
     await parent.rowWith('a', { status: 'running' });
     const kill = { type: 'subagent.kill', reason: 'not needed any more' };
     expect(await tell(system, 'a', kill)).toMatchObject({ result: { killed: ['a'] } });
@@ -97,7 +97,7 @@ describe('a subagent of a running session', () => {
     const system = await open(folder());
     const parent = await holdParent(system);
     const one = { concurrentMax: 1 };
-    await parent.spawn('a', '[[stall:1]] think for ever', one);
+    await parent.spawn('a', '[[stall:1]] think forever', one);
     await parent.rowWith('a', { status: 'running' });
     expect(await parent.spawn('b', '[[words:2]] say two', one)).toMatchObject({ queued: true });
     await parent.rowWith('b', { status: 'reserved' });
@@ -111,7 +111,7 @@ describe('a subagent of a running session', () => {
   it('receives a message while it runs', async () => {
     const system = await open(folder());
     const parent = await holdParent(system);
-    await parent.spawn('a', '[[stall:1]] think for ever');
+    await parent.spawn('a', '[[stall:1]] think forever');
     await parent.rowWith('a', { status: 'running' });
     await eventually(() => expect(runRow(system, 'a')?.status).toBe('running'));
     const answer = await tell(system, 'a', { type: 'subagent.steer', text: 'look here, too' });
@@ -127,7 +127,7 @@ describe('a subagent of a running session', () => {
     const path = folder();
     const first = await openRealSystem(path, 0);
     const before = await holdParent(first);
-    await before.spawn('a', '[[stall:1]] think for ever');
+    await before.spawn('a', '[[stall:1]] think forever');
     await before.rowWith('a', { status: 'running' });
     await first.stop();
     const second = await open(path);

@@ -50,7 +50,7 @@ export async function holdParent(system: System): Promise<Parent> {
   await system.ask(to, message, { principal: PERSON, timeoutMs: 20_000, key: RUN });
   await eventually(() => {
     if (system.index.get<RunRow>('runs', 'default', RUN)?.status !== 'running')
-      throw new Error('the run of the parent goes on');
+      throw new Error('the run of the parent is active');
   });
   return parentOf(system);
 }

@@ -7,7 +7,7 @@ const error: ErrorData = { code: 'UNAVAILABLE', message: 'away' };
 const backoff = { first: 1_000, max: 60_000 };
 
 describe('the pause between attempts', () => {
-  it('lies between nothing and the doubled first, up to the longest', () => {
+  it('is between zero and the doubled first pause, up to the longest', () => {
     fc.assert(
       fc.property(fc.string(), fc.integer({ min: 1, max: 40 }), (seed, failures) => {
         const pause = pauseMsOf(backoff, failures, { seed, error });

@@ -179,7 +179,7 @@ describe('a cancel', () => {
 });
 
 describe('work that fails', () => {
-  it('is tried again, then lies in the dead letters of its domain, and can be redriven', async () => {
+  it('is retried, then becomes a dead letter of its domain, and can be redriven', async () => {
     const desk = await openDesk(() => ({ attemptsMax: 3 }));
     const job = desk.job();
     const waiting = job.view({ answer: 'done' });

@@ -6,7 +6,7 @@ import { cutMiddle } from '../../../agent/context/cut.ts';
 import { fromAgent, marked, saidByAgent, unmarked } from '../../../agent/context/envelope.ts';
 import { pruned } from '../../../agent/context/pruning.ts';
 import { messagesTokens, tokensOf } from '../../../agent/context/tokens.ts';
-import { mendConversation } from '../../../agent/models/conversation.ts';
+import { repairConversation } from '../../../agent/models/conversation.ts';
 import { replyTo } from '../../../agent/models/offline/reply.ts';
 import type { ModelMessage } from '../../../agent/models/model.ts';
 import type { SessionEntry } from '../../../protocols/session.ts';
@@ -173,7 +173,7 @@ const anyMessages = fc
     { minLength: 1, maxLength: 8 },
   )
   .map((turns) =>
-    mendConversation(
+    repairConversation(
       turns.flatMap(({ question, results }, turn) => [
         { role: 'user' as const, text: `${turn} ${question}` },
         ...results.flatMap((size, at): ModelMessage[] => {

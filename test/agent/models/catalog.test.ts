@@ -106,7 +106,7 @@ describe('resolving a model’s name', () => {
     expect(error.message).toContain('models.providers.acme.api');
   });
 
-  it.each(['nonsense', 'offline/other', 'nobody/model', 'local/', '/qwen', ''])(
+  it.each(['nonsense', 'offline/other', 'unknown/model', 'local/', '/qwen', ''])(
     'refuses "%s" and lists what exists',
     (name) => {
       const error = refusal(() => catalog.resolve(name));

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { mendConversation, unfinishedCallText } from '../../../agent/models/conversation.ts';
+import { repairConversation, unfinishedCallText } from '../../../agent/models/conversation.ts';
 import type { ModelMessage } from '../../../agent/models/model.ts';
 
 const id = fc.constantFrom('a', 'b', 'c');
@@ -24,9 +24,9 @@ const message: fc.Arbitrary<ModelMessage> = fc.oneof(
 it('makes any history valid: one result after each call, and no empty message', () => {
   fc.assert(
     fc.property(fc.array(message, { maxLength: 12 }), (history) => {
-      const mended = mendConversation(history);
+      const repaired = repairConversation(history);
       let open: string[] = [];
-      for (const one of mended) {
+      for (const one of repaired) {
         if (one.role === 'tool') {
           expect(open.shift()).toBe(one.callId);
           continue;
@@ -37,7 +37,7 @@ it('makes any history valid: one result after each call, and no empty message', 
         open = calls.map((each) => each.id);
       }
       expect(open).toEqual([]);
-      expect(mendConversation(mended)).toEqual(mended);
+      expect(repairConversation(repaired)).toEqual(repaired);
     }),
   );
 });
@@ -49,7 +49,7 @@ it('keeps a valid history unchanged', () => {
     { role: 'tool', callId: 'a', name: 'clock', result: 'noon', isError: false },
     { role: 'assistant', text: 'Noon.' },
   ];
-  expect(mendConversation(history)).toEqual(history);
+  expect(repairConversation(history)).toEqual(history);
 });
 
 it('accepts a result after an intermediate user message', () => {
@@ -65,7 +65,7 @@ it('accepts a result after an intermediate user message', () => {
     { role: 'user', text: 'hurry' },
     { role: 'tool', callId: 'a', name: 'clock', result: 'noon', isError: false },
   ];
-  expect(mendConversation(history)).toMatchObject([
+  expect(repairConversation(history)).toMatchObject([
     { role: 'assistant' },
     { role: 'tool', callId: 'a', result: 'noon' },
     { role: 'tool', callId: 'b', result: unfinishedCallText, isError: true },
@@ -84,12 +84,15 @@ it('renames calls with duplicate ids, but keeps ids of the provider itself', () 
     },
     { role: 'tool', callId: 'call_0', name: 'clock', result, isError: false },
   ];
-  const mended = mendConversation([...step('one'), ...step('two', true), ...step('three')], origin);
-  const ids = mended.flatMap((one) => (one.role === 'tool' ? [one.callId] : []));
+  const repaired = repairConversation(
+    [...step('one'), ...step('two', true), ...step('three')],
+    origin,
+  );
+  const ids = repaired.flatMap((one) => (one.role === 'tool' ? [one.callId] : []));
   expect(new Set(ids).size).toBe(3);
   expect(ids[1]).toBe('call_0');
-  const called = mended.flatMap((one) => (one.role === 'assistant' ? (one.calls ?? []) : []));
+  const called = repaired.flatMap((one) => (one.role === 'assistant' ? (one.calls ?? []) : []));
   expect(called.map((one) => one.id)).toEqual(ids);
-  expect(mendConversation(mended, origin)).toEqual(mended);
+  expect(repairConversation(repaired, origin)).toEqual(repaired);
   expect(ids.every((one) => /^[\w-]{1,64}$/.test(one))).toBe(true);
 });

@@ -238,7 +238,7 @@ describe('failover', () => {
   });
 
   it('refuses an unknown name immediately', async () => {
-    const { error } = await run(undefined, ['second/qwen', 'nobody/knows']);
+    const { error } = await run(undefined, ['second/qwen', 'unknown/model']);
     expect(error).toMatchObject({ code: 'INVALID_ARGUMENT' });
     expect(second.requests).toHaveLength(0);
   });

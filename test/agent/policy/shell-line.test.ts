@@ -47,7 +47,7 @@ const ranBy = (shell: string, text: string): readonly string[] => {
   // `wait`, because background commands write lines, too
   spawnSync(shell, ['-c', `${text}\nwait`], {
     cwd: join(folder, 'empty'),
-    env: { PATH: programs, HOME: '/home-of-nobody' },
+    env: { PATH: programs, HOME: '/no-home' },
     timeout: 10_000,
   });
   return existsSync(log) ? readFileSync(log, 'utf8').trim().split('\n') : [];

@@ -26,7 +26,7 @@ const places: [string, Partial<ToolContext>, string | undefined][] = [
 const here = places.filter(([, , skip]) => skip === undefined);
 
 describe.each(here)('exec %s', (_, over) => {
-  it('refuses a command with a zero byte, and stores nothing of it', async () => {
+  it('refuses a command with a zero byte, and stores no part of it', async () => {
     const open = () => readdirSync('/proc/self/fd').length;
     const before = open();
     for (let count = 0; count < 10; count++) {

@@ -210,7 +210,7 @@ describe('sessions_spawn', () => {
       isError: true,
       said: { status: 'timedOut', result: 'five of them' },
     });
-    await open.script({ error: { code: 'CONFLICT', message: 'no run goes on' } as never });
+    await open.script({ error: { code: 'CONFLICT', message: 'no run is active' } as never });
     expect(await spawn(open, {})).toMatchObject({
       isError: true,
       said: { status: 'error', code: 'CONFLICT' },

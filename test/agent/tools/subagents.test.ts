@@ -107,7 +107,7 @@ describe('subagents', () => {
     expect((await use(open, { action: 'status', id: 'first' })).said['id']).toBe('aaa-1');
   });
 
-  it('finds nothing of another session', async () => {
+  it('finds no subagent of another session', async () => {
     const open = await opened(others);
     for (const action of ['status', 'steer', 'kill'])
       expect(await use(open, { action, id: 'ddd-1', message: 'stop' })).toMatchObject({

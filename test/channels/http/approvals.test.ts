@@ -134,7 +134,7 @@ describe('POST /v1/approvals/{id}', () => {
 
   it.each([
     ['', 401],
-    ['of-somebody', 403],
+    ['of-another-program', 403],
   ])('shows and decides nothing with the secret %j', async (secret, status) => {
     const server = await openApprovals();
     await server.ask('a');

@@ -111,7 +111,7 @@ describe('/v1/schedules', () => {
 
   it('is for operators only', async () => {
     const server = await openSchedules();
-    const secret = 'of-somebody';
+    const secret = 'of-another-program';
     expect((await call(server, 'GET', '', { secret })).status).toBe(403);
     expect((await call(server, 'POST', '', { secret, body: { job: hourly } })).status).toBe(403);
     expect(await listed(server)).toEqual([]);

@@ -29,7 +29,7 @@ async function openTwo() {
   const parent = await holdParent(server.system);
   await parent.spawn('ended', '[[words:2]] say two');
   await parent.rowWith('ended', { status: 'completed', reported: 'steer' });
-  await parent.spawn('going', '[[stall:1]] think for ever');
+  await parent.spawn('going', '[[stall:1]] think forever');
   await parent.rowWith('going', { status: 'running' });
   return { server, parent };
 }
@@ -86,7 +86,7 @@ describe('/v1/subagents', () => {
 
   it('is for operators only', async () => {
     const server = await openSubagents();
-    const secret = 'of-somebody';
+    const secret = 'of-another-program';
     const paths = ['', '/census'].map((path) => call(server, 'GET', path, { secret }));
     const kill = call(server, 'POST', '/x/kill', { secret, body: { reason: 'no' } });
     const answers = await Promise.all([...paths, kill]);

@@ -13,11 +13,11 @@ it('troupe subagents lists and counts subagents, sends them messages and ends th
   const server = await openSubagents();
   expect(await subagents(server)).toMatchObject({ code: 0, stdout: 'no subagent is running\n' });
   const parent = await holdParent(server.system);
-  await parent.spawn('s1', '[[stall:1]] think for ever');
+  await parent.spawn('s1', '[[stall:1]] think forever');
   await parent.rowWith('s1', { status: 'running' });
   const { stdout } = await subagents(server, 'list');
   expect(stdout).toMatch(/^SUBAGENT +STATE +SINCE +AGENT +PARENT +TOKENS +REPORTED +TASK\n/);
-  expect(stdout).toMatch(/s1 +running +\d+ s +main +agent:main:main +\d+ of 50000 .*for ever\n/);
+  expect(stdout).toMatch(/s1 +running +\d+ s +main +agent:main:main +\d+ of 50000 .*forever\n/);
   expect(await subagents(server, 'steer', 's1', 'faster')).toMatchObject({
     stdout: 'the message was delivered to s1\n',
   });

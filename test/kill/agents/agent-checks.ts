@@ -176,5 +176,5 @@ export async function checkIdle(sessionKey: string, stored: Stored): Promise<voi
   const context = (await stored.contextOf(addressOf(sessionKey))) as SessionContext;
   const { run, queue, folded, children, reports, awaited, waits, probed } = context;
   const open = { run, queue, folded, children, reports, awaited, waits, probed };
-  same(`what goes on in ${sessionKey}`, open, { run: null, queue: [], folded: [] });
+  same(`open work in ${sessionKey}`, open, { run: null, queue: [], folded: [] });
 }

@@ -115,7 +115,7 @@ def patient():
 
 
 def slowly():
-    """Waits on while the other side goes away and comes back."""
+    """Keeps waiting while the server stops and starts again."""
     client = client_of(pause_sec_max=0.5)
     begun = client.submit("conformance.run_slowly", {"seconds": 3})
     print(json.dumps(begun.state), flush=True)

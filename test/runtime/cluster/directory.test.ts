@@ -74,7 +74,7 @@ describe('the directory', () => {
   });
 
   it('ignores claims older than a known epoch', async () => {
-    join('zombie', () => [claim(0, 'owned', 7)]);
+    join('former', () => [claim(0, 'owned', 7)]);
     const { process } = join('owner', () => [claim(0, 'owned', 9)]);
     await after(1_000);
     process.kill();
@@ -84,9 +84,9 @@ describe('the directory', () => {
   });
 
   it('rejects an old claim by its own epoch, also after it lost the shard', async () => {
-    join('zombie', () => [claim(0, 'owned', 7)]);
+    join('former', () => [claim(0, 'owned', 7)]);
     await after(1_000);
-    expect(directory.holderOf(0)?.node).toBe('zombie');
+    expect(directory.holderOf(0)?.node).toBe('former');
     own = [claim(0, 'owned', 9)];
     await after(1_000);
     expect(directory.holderOf(0)?.node).toBe('me');

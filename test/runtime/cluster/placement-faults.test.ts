@@ -36,12 +36,12 @@ describe('a worker that is killed', () => {
 
   it('does not delay a worker that hands its shards over to it', async () => {
     const { cluster, nodes } = await steadyCluster(2);
-    const [leaving, heir] = nodes;
-    heir!.host.prepare = () => new Promise(() => {});
+    const [leaving, successor] = nodes;
+    successor!.host.prepare = () => new Promise(() => {});
     let isOver = false;
     void leaving!.stop().then(() => (isOver = true));
     await cluster.run(50);
-    heir!.process.kill();
+    successor!.process.kill();
     await cluster.run(3_000);
     expect(isOver).toBe(true);
   });
@@ -59,27 +59,27 @@ describe('a worker that is killed', () => {
 describe('a worker that is paused for 5 s', () => {
   it.each(SEEDS)('is replaced within 2 s and gets its share back (seed %d)', async (seed) => {
     const { cluster, nodes, takes } = await steadyCluster(5, 64, seed);
-    const zombie = nodes[seed % 5]!;
-    const share = zombie.shards;
-    zombie.process.pause();
+    const former = nodes[seed % 5]!;
+    const share = former.shards;
+    former.process.pause();
     await cluster.run(5_000);
     expect(cluster.misplaced()).toEqual([]);
     expect(cluster.longestGapMs).toBeLessThan(2_000);
-    zombie.process.resume();
+    former.process.resume();
     await cluster.converge();
     await cluster.run(5_000);
-    expect(zombie.count('stalled')).toBe(1);
-    expect(zombie.count('died')).toBe(0);
+    expect(former.count('stalled')).toBe(1);
+    expect(former.count('died')).toBe(0);
     expect(cluster.journals.takes - takes).toBe(2 * share);
   });
 
   it('does not hide the death of the new owner by its old claims', async () => {
     const { cluster, nodes } = await steadyCluster(3);
-    const [, zombie, heir] = nodes;
-    zombie!.process.pause();
+    const [, former, successor] = nodes;
+    former!.process.pause();
     await cluster.run(3_000);
-    zombie!.process.resume();
-    heir!.process.kill();
+    former!.process.resume();
+    successor!.process.kill();
     await cluster.converge();
     expect(cluster.longestGapMs).toBeLessThan(2_000);
   });

@@ -53,7 +53,7 @@ async function run(crashWindowMs: number, isEmbedded: boolean) {
   return { cluster, records, crashes };
 }
 
-/** The whole journal: nothing of it is trimmed in these runs. */
+/** The complete journal, which these runs do not trim. */
 async function read({ storedLog, clock }: Cluster) {
   const entries = storedLog.read(journalSubject(SIM_ENV, 0), 1, { limit: 1_000 });
   let over = false;

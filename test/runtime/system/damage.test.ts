@@ -48,7 +48,10 @@ async function expectQuarantined(world: World, why: RegExp): Promise<void> {
 }
 
 /** What `hurt` has seen after the damage was undone and all later messages were applied. */
-async function mended(world: World, flipBack: () => Promise<void>): Promise<readonly string[]> {
+async function seenAfterRepair(
+  world: World,
+  flipBack: () => Promise<void>,
+): Promise<readonly string[]> {
   await world.ask(well, {
     type: 'do',
     n: 3,
@@ -70,7 +73,7 @@ describe('damage', () => {
     await flip();
     await world.start();
     await expectQuarantined(world, /damaged|checksum/);
-    expect((await mended(world, flip))[0]).toBe('arm:1');
+    expect((await seenAfterRepair(world, flip))[0]).toBe('arm:1');
   });
 
   it.each([
@@ -83,7 +86,7 @@ describe('damage', () => {
     await flip();
     await world.start();
     await expectQuarantined(world, /damaged/);
-    expect((await mended(world, flip))[0]).toBe('arm:1');
+    expect((await seenAfterRepair(world, flip))[0]).toBe('arm:1');
   });
 
   it("in an actor's row, as soon as it is needed", async () => {
@@ -96,7 +99,7 @@ describe('damage', () => {
     await world.tell(hurt, { type: 'do', n: 'first' });
     await expectQuarantined(world, /damaged/);
     expect(await world.system.deadLetters.list()).toEqual([]);
-    expect((await mended(world, flip))[0]).toBe('arm:1');
+    expect((await seenAfterRepair(world, flip))[0]).toBe('arm:1');
     expect(world.seen(hurt)).toEqual(['arm:1', 'do:first', 'do:well']);
   });
 
@@ -129,7 +132,7 @@ describe('damage', () => {
     }
     await expectQuarantined(world, /damaged/);
     expect(world.alarms.filter((what) => what.includes('quarantined'))).toHaveLength(1);
-    expect((await mended(world, flip))[0]).toBe('arm:1');
+    expect((await seenAfterRepair(world, flip))[0]).toBe('arm:1');
     expect(world.system.index.get('names', 't', 'x')).toEqual({ n: 1 });
   });
 
@@ -141,7 +144,7 @@ describe('damage', () => {
     await world.start();
     expect(() => world.system.inspect(hurt)).toThrow(/damaged/);
     await expectQuarantined(world, /damaged/);
-    expect((await mended(world, flip))[0]).toBe('arm:1');
+    expect((await seenAfterRepair(world, flip))[0]).toBe('arm:1');
   });
 
   it('in the row of an idempotency key, as soon as it is needed', async () => {
@@ -152,7 +155,7 @@ describe('damage', () => {
     await world.start();
     await world.tell(hurt, { type: 'arm', n: 1 }, { key: 'k' });
     await expectQuarantined(world, /damaged/);
-    expect((await mended(world, flip))[0]).toBe('arm:1');
+    expect((await seenAfterRepair(world, flip))[0]).toBe('arm:1');
   });
 
   it('in a message that waits in a stash', async () => {
@@ -164,7 +167,7 @@ describe('damage', () => {
     await flip();
     await world.start();
     await expectQuarantined(world, /damaged/);
-    expect((await mended(world, flip))[0]).toBe('arm:1');
+    expect((await seenAfterRepair(world, flip))[0]).toBe('arm:1');
     await world.ask(hurt, { type: 'open' });
     await eventually(() => expect(world.seen(hurt)).toContain('soft:1'));
   });
@@ -179,7 +182,7 @@ describe('damage', () => {
     await world.start();
     await expectQuarantined(world, /damaged/);
     expect(world.seen(hurt)).toEqual(['arm:1']);
-    expect((await mended(world, flip))[0]).toBe('arm:1');
+    expect((await seenAfterRepair(world, flip))[0]).toBe('arm:1');
     expect(world.seen(hurt)).toEqual(['arm:1', 'do:mail 1', 'do:mail 2', 'do:well']);
   });
 

@@ -5,7 +5,7 @@ import { bossType, puppetType } from './puppet.ts';
 import { openWorld, puppet, type World } from './world.ts';
 
 const a = puppet('a');
-const audit = { who: 'otto', why: 'it is mended' };
+const audit = { who: 'otto', why: 'the fault is fixed' };
 /** The listed letters, each with its message. */
 const list = async (
   { system: { deadLetters } }: World,

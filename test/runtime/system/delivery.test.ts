@@ -157,7 +157,7 @@ describe('time to live', () => {
     expect(world.seen(a)).toEqual(['close', 'open']);
   });
 
-  it('a message of an actor that expires comes back as refused', async () => {
+  it('a message of an actor that expires is returned as refused', async () => {
     const world = await openWorld();
     await world.ask(b, { type: 'close' });
     const tell = { to: b, event: { type: 'soft', n: 1 }, ttlMs: 0 };

@@ -74,7 +74,7 @@ const machine = setup({
 });
 
 it('work that never succeeds is abandoned after its attempts, and all other work is done meanwhile', async () => {
-  let mended = false;
+  let fixed = false;
   let release = () => {};
   const last = new Promise<void>((resolve) => (release = resolve));
   const tries: unknown[] = [];
@@ -86,7 +86,7 @@ it('work that never succeeds is abandoned after its attempts, and all other work
       charge: {
         class: 'repeatable',
         run: async (order, { traceId }) => {
-          if (!order['poison'] || mended) return 'paid';
+          if (!order['poison'] || fixed) return 'paid';
           if (tries.push(traceId) === ATTEMPTS) await last;
           throw new TroupeError('UNAVAILABLE', 'the bank does not answer');
         },
@@ -117,7 +117,7 @@ it('work that never succeeds is abandoned after its attempts, and all other work
   });
   // Later attempts are caused by a timer, which has no trace.
   expect(tries[0]).toBe(traceId);
-  mended = true;
+  fixed = true;
   const audit = { who: 'otto', why: 'the bank answers' };
   await world.system.deadLetters.redrive(letter!.position, audit, 'orders');
   await eventually(() => expect(world.system.inspect(bad)).toMatchObject({ value: 'paid' }));

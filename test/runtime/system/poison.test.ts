@@ -54,9 +54,9 @@ describe('a message that kills the process', TIMEOUT, () => {
 
   it('is reported to its sender and to the supervisor of its receiver', async () => {
     const fragile = await Fragile.open();
-    await fragile.tell(boss, { type: 'hire', child: bad });
+    await fragile.tell(boss, { type: 'create', child: bad });
     await eventually(async () =>
-      expect(await fragile.known(bad)).toMatchObject({ seen: ['notify:hired'] }),
+      expect(await fragile.known(bad)).toMatchObject({ seen: ['notify:created'] }),
     );
     await fragile.ask(bad, { type: 'do', n: 1 });
     const tells = [{ to: bad, event: { type: 'do', kills: true } }];
@@ -73,7 +73,7 @@ describe('a message that kills the process', TIMEOUT, () => {
     });
     await fragile.tell(boss, { type: 'order', child: bad, directive: 'sys.resume' });
     expect(await fragile.ask(bad, { type: 'do', n: 2 })).toMatchObject({
-      result: ['notify:hired', 'do:1', 'do:2'],
+      result: ['notify:created', 'do:1', 'do:2'],
     });
   });
 

@@ -85,7 +85,7 @@ const setupPuppet = setup({
     note: assign(({ context, event }): Partial<Known> => {
       const { throws, kills, odd, keeps = context.keeps, ms = context.ms, meta } = doing(event);
       if (kills) process.kill(process.pid, 'SIGKILL');
-      if (throws === 'assign') throw new Error('throws on request');
+      if (throws === 'assign') throw new Error('asked to throw');
       if (throws === 'odd error')
         throw new TroupeError('CONFLICT', 'x'.repeat(10_000), {
           details: { odd: oddOf('circle') },
@@ -111,7 +111,7 @@ const setupPuppet = setup({
     obey: enqueueActions(({ context, event, enqueue }) => {
       const { tells = [], appends, publishes, projects, throws, odd, meta } = doing(event);
       const { abandons = [], hands = [], replyTo } = doing(event);
-      if (throws === 'params') throw new Error('throws in params on request');
+      if (throws === 'params') throw new Error('asked to throw in params');
       for (const params of tells) enqueue({ type: 'tell', params: params as never });
       if (appends) enqueue({ type: 'append', params: { entries: appends } });
       if (publishes) enqueue({ type: 'publish', params: publishes as never });
@@ -137,7 +137,7 @@ const setupPuppet = setup({
   },
   guards: {
     throwing: ({ event }) => {
-      if (doing(event).throws === 'guard') throw new Error('throws in a guard on request');
+      if (doing(event).throws === 'guard') throw new Error('asked to throw in a guard');
       return false;
     },
     keyed: ({ event }) => doing(event)['cls'] === 'keyed',
@@ -284,14 +284,14 @@ const bossMachine = setup({
   id: 'boss',
   context: { received: [], policy: null },
   on: {
-    hire: {
+    create: {
       actions: [
         'keepPolicy',
         {
           type: 'tell',
           params: ({ event }) => ({
             to: event['child'] as Address,
-            event: (event['first'] ?? { type: 'notify', n: 'hired' }) as Message,
+            event: (event['first'] ?? { type: 'notify', n: 'created' }) as Message,
             supervise: true,
           }),
         },

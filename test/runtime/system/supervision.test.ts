@@ -11,9 +11,9 @@ const contextOf = (world: World) =>
   world.system.inspect(boss)?.context as { received: object[] } | undefined;
 
 /** The boss creates `a`; `policy` is its answer to every crash. */
-async function hired(world: World, policy?: string): Promise<void> {
-  await world.tell(boss, { type: 'hire', child: a, ...(policy ? { policy } : {}) });
-  await eventually(() => expect(world.seen(a)).toEqual(['notify:hired']));
+async function createChild(world: World, policy?: string): Promise<void> {
+  await world.tell(boss, { type: 'create', child: a, ...(policy ? { policy } : {}) });
+  await eventually(() => expect(world.seen(a)).toEqual(['notify:created']));
 }
 const order = (world: World, directive: string) =>
   world.tell(boss, { type: 'order', child: a, directive });
@@ -114,7 +114,7 @@ describe('a turn that throws', () => {
 describe('a supervisor', () => {
   it('is notified; messages wait in order and are applied after sys.resume', async () => {
     const world = await openWorld();
-    await hired(world);
+    await createChild(world);
     await world.ask(a, { type: 'do', throws: 'assign' });
     expect(world.statusOf(a)).toBe('suspended');
     await eventually(() =>
@@ -132,12 +132,14 @@ describe('a supervisor', () => {
     await world.restart();
     const last = world.ask(a, { type: 'do', n: 4 });
     await order(world, 'sys.resume');
-    expect(await last).toMatchObject({ result: ['notify:hired', 'do:1', 'do:2', 'do:3', 'do:4'] });
+    expect(await last).toMatchObject({
+      result: ['notify:created', 'do:1', 'do:2', 'do:3', 'do:4'],
+    });
   });
 
   it('recreates its actor by sys.restart and keeps its mail', async () => {
     const world = await openWorld();
-    await hired(world);
+    await createChild(world);
     await world.ask(a, { type: 'do', n: 1, keeps: 'old' });
     await world.ask(a, { type: 'do', throws: 'guard' });
     await world.tell(a, { type: 'do', n: 2 });
@@ -149,7 +151,7 @@ describe('a supervisor', () => {
 
   it('stops its actor by sys.stop: waiting and new messages are refused', async () => {
     const world = await openWorld();
-    await hired(world);
+    await createChild(world);
     await world.ask(a, { type: 'do', throws: 'assign' });
     const waiting = world.ask(a, { type: 'do', n: 1 });
     await order(world, 'sys.stop');
@@ -160,7 +162,7 @@ describe('a supervisor', () => {
 
   it('quarantines its actor by sys.quarantine', async () => {
     const world = await openWorld();
-    await hired(world);
+    await createChild(world);
     await world.ask(a, { type: 'do', throws: 'assign' });
     const waiting = world.ask(a, { type: 'do', n: 1 });
     await order(world, 'sys.quarantine');
@@ -170,7 +172,7 @@ describe('a supervisor', () => {
 
   it('may answer every crash at once, any number of times', async () => {
     const world = await openWorld();
-    await hired(world, 'sys.resume');
+    await createChild(world, 'sys.resume');
     for (let n = 0; n < 6; n++) {
       await world.ask(a, { type: 'do', throws: 'assign' });
       await world.ask(a, { type: 'do', n });
@@ -193,20 +195,20 @@ describe('directives', () => {
     '%s is FORBIDDEN for clients and actors that are not its supervisor',
     async (type) => {
       const world = await openWorld();
-      await hired(world);
+      await createChild(world);
       expect(await world.ask(a, { type })).toMatchObject({ error: { code: 'FORBIDDEN' } });
       await world.ask(b, { type: 'do', tells: [{ to: a, event: { type } }] });
       await eventually(() =>
         expect(world.known(b).received).toMatchObject([{ error: { code: 'FORBIDDEN' } }]),
       );
       expect(world.statusOf(a)).toBe('active');
-      expect(world.seen(a)).toEqual(['notify:hired']);
+      expect(world.seen(a)).toEqual(['notify:created']);
     },
   );
 
   it('of an operator that an actor forwards are FORBIDDEN, too', async () => {
     const world = await openWorld();
-    await hired(world);
+    await createChild(world);
     const tells = [{ to: a, event: { type: 'sys.stop' } }];
     await world.ask(b, { type: 'do', tells }, { principal: operator });
     await eventually(() => expect(world.known(b).received).toHaveLength(1));

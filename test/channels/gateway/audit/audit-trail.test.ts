@@ -22,7 +22,7 @@ const opened = () => {
   };
   const system = { tell, ask: tell } as unknown as Pick<System, 'tell' | 'ask'>;
   const trail = new AuditTrail({ system, tenant: 'acme', gateway: 'g', clock, log: silentLog });
-  const refuse = (code: string) => trail.connectRefused('somebody', '127.0.0.1', code);
+  const refuse = (code: string) => trail.connectRefused('unknown', '127.0.0.1', code);
   return { clock, store, trail, refuse };
 };
 

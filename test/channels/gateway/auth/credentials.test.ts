@@ -133,7 +133,7 @@ describe('a tenant', () => {
     },
   ]);
 
-  test('is determined by its token, and sees nothing of other tenants', async () => {
+  test('is determined by the token, and its clients see no data of other tenants', async () => {
     const gateway = await openGateway(undefined, { tenancy });
     const acme = await openClient(gateway, { auth: { token: 'the-token-of-acme' } });
     const own = await openClient(gateway);

@@ -180,7 +180,7 @@ describe.each([
   ['another tenant', () => blue],
   ['the installation itself', () => own],
 ])('a client of %s', (_, client) => {
-  it('finds nothing of another tenant, and received none of its events', async () => {
+  it('finds no data of another tenant, and received none of its events', async () => {
     expect(found(await lookAround(client()))).toEqual([]);
     expect(found(JSON.stringify(client().frames))).toEqual([]);
   });
@@ -291,7 +291,7 @@ describe('over HTTP', () => {
     },
   );
 
-  it('a tenant’s token changes nothing of another tenant', async () => {
+  it('a tenant’s token cannot change another tenant', async () => {
     const post = (path: string) => http(OF_BLUE, path, { method: 'POST' });
     expect((await post(`/v1/schedules/${jobId}/run`)).status).toBe(404);
     const gone = await http(OF_BLUE, `/v1/schedules/${jobId}`, { method: 'DELETE' });
