@@ -10,7 +10,7 @@ const pathsOf = (text: string) => problems(text).map(({ path }) => path);
 describe('the rules of a start', () => {
   it.each([
     ['a model of no provider', "'unknown/x'", /There is no model unknown\/x\. Known: offline/],
-    ['a bare name that no provider has', "'gpt-unknown'", /There is no model gpt-of-unknown/],
+    ['a bare name that no provider has', "'gpt-unknown'", /There is no model gpt-unknown/],
     ['a provider without a model', "'openai/'", /There is no model openai\//],
     ['a model that the offline provider does not have', "'offline/echo'", /There is no model/],
   ])('refuse %s, for an agent, its fallbacks and the defaults', (_, name, why) => {

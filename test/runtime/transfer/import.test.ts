@@ -1,7 +1,4 @@
-/**
- * An import must not open a partially filled cell, add to an existing one, store an entry twice
- * when answers are lost, or use times and numbers of one log in another.
- */
+/** An import opens no partial cell, stores nothing twice, and never mixes the times of two logs. */
 import { chmod, mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
