@@ -9,7 +9,7 @@ import type { Reply } from '../../protocols/statechart.ts';
 import { keyOf, unknown } from './slots.ts';
 import { type AgentContext, type Allowed, type Args, on } from './types.ts';
 
-/** Of all patterns together: they are written with every turn of the agent. */
+/** Limit of all patterns together, because every turn of the agent writes them. */
 export const ALLOWED_CHARACTERS_MAX = 65_536;
 const PATTERN_CHARACTERS_MAX = 8_192;
 
@@ -50,7 +50,7 @@ export const notConfigured = (args: Args): Reply => ({
   error: unknown(args),
 });
 
-/** With the pattern of the event as the newest, and without what it displaces. */
+/** The patterns with that of the event as the newest, and without those that it displaces. */
 function withPattern({ context, event }: Args): readonly Allowed[] {
   if (event.type !== 'agent.allow') return context.allowed;
   const { pattern, by, meta } = event;
@@ -70,7 +70,7 @@ function withPattern({ context, event }: Args): readonly Allowed[] {
 
 export const allow = (args: Args): Partial<AgentContext> => ({ allowed: withPattern(args) });
 
-/** Before `allow`: it compares with what was allowed until then. */
+/** Call it before `allow`, because it compares with the patterns that were allowed until then. */
 export function answered(args: Args): Reply {
   const after = withPattern(args);
   const kept = new Set(after.map(({ pattern }) => pattern));

@@ -1,4 +1,4 @@
-/** Rows of agents as older versions wrote them, made to what the present one reads. */
+/** Migrates rows of agents that older versions wrote. */
 import type { AgentSettings } from '../../protocols/agent.ts';
 import type { ActorDefinition } from '../../runtime/index.ts';
 import { LEASE_GRACE_MS } from './slots.ts';

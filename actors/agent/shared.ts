@@ -26,7 +26,10 @@ import {
 } from './slots.ts';
 import { type AgentContext, type Args, type ArgsOf, on, type Slot } from './types.ts';
 
-/** Runs of one agent that ask for a place at once: they wait here, not all with the tenant. */
+/**
+ * Maximum number of runs of one agent that request a slot of the tenant at once; the others wait
+ * here.
+ */
 export const ASKED_MAX = 32;
 const NOTHING: Usage = { inputTokens: 0, outputTokens: 0 };
 
@@ -51,18 +54,18 @@ export const configured = ({ context, event }: Args): Tell => {
   return toBudget(context, configure);
 };
 
-/** What the run of the event used; its place is free. */
+/** Reports the usage of the run of the event and releases its slot. */
 export const released = on('agent.release', ({ context, event }): Tell => {
   const { runId, usage } = event;
   const release: BudgetRelease = { type: 'budget.release', runId, usage };
   return toBudget(context, release);
 });
 
-// ---- places
+// ---- slots of the tenant
 
 const hasLane = ({ settings }: AgentContext): boolean => Boolean(settings?.tenant?.runsMax);
 
-/** It needs no place of the tenant's. */
+/** The run needs no slot of the tenant. */
 export const nextMayRun = (args: Args): boolean => !hasLane(args.context) && slotIsFree(args);
 
 export const nextMayAsk = ({ context, event }: Args): boolean => {
@@ -91,7 +94,7 @@ export const noteAsked = ({ context }: Args): Partial<AgentContext> => {
   };
 };
 
-/** After a while without an answer: a repeat changes nothing for the one that has its place. */
+/** Repeats a request without an answer; for a run that has its slot a repeat changes nothing. */
 export const askAgain = ({ context }: Args): Partial<AgentContext> => ({
   waiting: context.waiting.map(({ asked: _, ...slot }) => slot),
 });
@@ -136,7 +139,7 @@ export const dropAwaited = on(
   }),
 );
 
-/** It continues to wait, and requests again at its turn. */
+/** The run continues to wait, and requests a slot again at its turn. */
 export const unaskAwaited = on(
   ['budget.taken', 'budget.refused'],
   (args): Partial<AgentContext> => ({
@@ -164,7 +167,7 @@ export const unaskFirst = ({ context }: Args): Partial<AgentContext> => {
   return { waiting: [first, ...rest], answered: context.answered + 1 };
 };
 
-// ---- the tenant's verdict of the day
+// ---- the budget status of the tenant
 
 export const noteVerdict = ({ event }: Args): Partial<AgentContext> => ({
   tenantSpent: event.type === 'budget.spent' ? { day: event.day, error: event.error } : null,

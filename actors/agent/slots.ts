@@ -16,7 +16,7 @@ import { type AgentContext, type Args, type ArgsOf, on, type Slot } from './type
 
 /** Runs that may wait for a slot; more are refused (I8). */
 export const WAITING_MAX = 1_000;
-/** A slot whose run is past its time by so much was lost with its session. */
+/** A slot whose run has exceeded its time limit by this much was lost with its session. */
 export const LEASE_GRACE_MS = 60_000;
 /** Leases end together: at most this number of ends falls within the time of a run. */
 const LEASES_MAX = 16;
@@ -59,7 +59,7 @@ function standingOf(settings: AgentSettings): string | undefined {
   return isLimited ? undefined : contentHashOf(JSON.stringify(settings)).slice(0, 24);
 }
 
-/** The answer to the root, which waits for it before entry points open. */
+/** The answer to the root, which waits for it before it opens entry points. */
 export const configured = ({ context, event }: Args): Reply => ({
   to: event.meta.reply,
   result: { agentId: keyOf(context) },
@@ -67,7 +67,7 @@ export const configured = ({ context, event }: Args): Reply => ({
 
 const dayOf = (now: number): string => new Date(now).toISOString().slice(0, 10);
 
-/** Sums of the day that it is now. */
+/** The sums of the current day. */
 function sumsOn({ day, tokensToday, costToday }: AgentContext, now: number) {
   return day === dayOf(now) ? { tokensToday, costToday } : { tokensToday: 0, costToday: 0 };
 }
@@ -87,11 +87,11 @@ export function leaseOf({ settings }: AgentContext, now: number): number {
 const going = ({ leases }: AgentContext, now: number): Leases =>
   leases.filter(([until]) => now < until);
 
-/** Runs that may still be going. */
+/** Runs that may still be active. */
 export const held = (context: AgentContext, now: number): number =>
   going(context, now).reduce((sum, [, runs]) => sum + runs, 0);
 
-/** One more, from now on. */
+/** Adds one slot from now on. */
 export function hold(context: AgentContext, now: number): Pick<AgentContext, 'leases'> {
   const lease = leaseOf(context, now);
   const others = going(context, now).filter(([until]) => until !== lease);
@@ -99,7 +99,7 @@ export function hold(context: AgentContext, now: number): Pick<AgentContext, 'le
   return { leases: [...others, [lease, runs + 1] as const].toSorted(([a], [b]) => a - b) };
 }
 
-/** Releases one; an expired lease is already gone. */
+/** Releases one slot; an expired lease is already removed. */
 const letGo = (leases: Leases, lease: number | undefined): Leases =>
   leases.flatMap(([until, runs]) => {
     if (until !== lease) return [[until, runs] as const];
@@ -150,7 +150,7 @@ export const waitsAlready = on('agent.admit', (args): boolean =>
   args.context.waiting.some(({ runId }) => runId === slotOf(args).runId),
 );
 
-/** Somebody has begun to wait for what comes behind it: it needs no slot any more. */
+/** Another run has started to wait for this one, so this one needs no slot any more. */
 export const hurries = on(
   'agent.admit',
   (args): boolean =>
@@ -181,13 +181,13 @@ export const newTurn = (): Partial<AgentContext> => ({ answered: 0 });
 export const turnIsFull = ({ waiting, answered }: AgentContext): boolean =>
   waiting.length > 0 && answered >= ANSWERS_PER_TURN;
 
-/** The first has come when the day's budget was not yet spent. */
+/** The first request arrived before the day's budget was spent. */
 export const nextIsOverBudget = ({ context, event }: Args): boolean =>
   context.waiting.length > 0 && overBudget(context, event.meta.now) !== undefined;
 
 export const nextMayRun = (args: Args): boolean => args.context.waiting.length > 0 && hasSlot(args);
 
-/** The run's slot is free, or it waits no longer; what it used is counted. */
+/** Releases the run's slot, or removes the run from the queue, and counts its usage. */
 export function release({ context, event }: Args): Partial<AgentContext> {
   if (event.type !== 'agent.release') return {};
   const { runId, usage, lease, meta } = event;
@@ -201,7 +201,7 @@ export function release({ context, event }: Args): Partial<AgentContext> {
   };
 }
 
-/** It was admitted twice, or when it did not want to run any more. */
+/** The run was admitted twice, or after it had been cancelled. */
 export const onReturn = ({ context, event }: Args): Partial<AgentContext> =>
   event.type === 'agent.return' ? { leases: letGo(context.leases, event.lease) } : {};
 
@@ -234,7 +234,7 @@ function admission({ context }: Args, { runId, session }: Slot, lease: number): 
 /** Admits the run that `promote` removes from the queue. */
 export const admittedFirst = (args: Args): Tell => admitted(args, args.context.waiting[0]!);
 
-// ---- runs without a slot: those that another agent's run led to, and all under a standing lease
+// ---- runs without a slot: those that another agent's run caused, and all under a standing lease
 
 /** The lease of a run without a slot; no real lease ends at that time. */
 const NO_SLOT = 0;
@@ -255,7 +255,9 @@ export const admittedWithoutSlot = on(
 const firstWithoutSlot = ({ waiting, standing }: AgentContext): Slot | undefined =>
   standing === undefined ? waiting.find(({ nested }) => nested) : waiting[0];
 
-/** It came while the agent was paused, or waits for a slot that it does not need any more. */
+/**
+ * The run arrived while the agent was paused, or waits for a slot that it does not need any more.
+ */
 export const slotlessWaits = ({ context }: Args): boolean =>
   firstWithoutSlot(context) !== undefined;
 
@@ -304,7 +306,7 @@ export const QUEUE_FULL: ErrorData = {
 };
 export const RETIRED: ErrorData = { code: 'FORBIDDEN', message: 'the agent is retired' };
 
-// ---- what others see
+// ---- the row
 
 export function row({ context, event }: Args, status: AgentRow['status']): Project {
   const { settings, waiting, allowed, standing } = context;

@@ -29,7 +29,7 @@ export type Slot = {
   readonly at: number;
   /** it has requested a slot of the tenant */
   readonly asked?: true;
-  /** it needs neither a slot nor a place; it waits only while the agent is paused */
+  /** it needs no slot of the agent or the tenant; it waits only while the agent is paused */
   readonly nested?: true;
 };
 
@@ -40,8 +40,8 @@ export type AgentContext = {
   readonly self: Address;
   readonly settings: AgentSettings | null;
   /**
-   * how many runs were admitted and not yet released, by when their slots come free by themselves;
-   * soonest first. A few numbers, however many runs there are: they are written with every turn
+   * by the time at which their leases end, soonest first: the number of runs that were admitted and
+   * not yet released. Every turn writes these few numbers, however many runs there are
    */
   readonly leases: readonly (readonly [until: number, runs: number])[];
   readonly waiting: readonly Slot[];

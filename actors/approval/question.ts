@@ -176,7 +176,7 @@ export const unknown = (args: Args): Reply =>
     `there is no approval ${args.context.id}: \`troupe approvals list\` shows those that wait`,
   );
 
-/** Why an answer to an open approval does not count. */
+/** Why an answer to a pending approval is refused. */
 export const refused = (args: Args): Reply => {
   const { context, event } = args;
   if (!isByOperator(args)) {
@@ -196,7 +196,7 @@ export const refused = (args: Args): Reply => {
   );
 };
 
-/** The first answer counted; this one says whose it was. */
+/** The error for a later answer; it names the principal of the first one. */
 export const late = (args: Args): Reply => {
   const { id, row } = args.context;
   const { state, decided_by: by, decided_at: at, decision } = row!;

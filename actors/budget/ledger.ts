@@ -1,6 +1,6 @@
 /**
- * Ledger: the pure parts of the budget's chart: what was used today, who has a place, who waits.
- * Functions of context and event; the chart says when.
+ * Ledger: the pure parts of the budget's chart: today's usage, the runs that have a slot, and the
+ * runs that wait for one. Functions of context and event; the chart says when.
  */
 import { parseAddress } from '../../protocols/address.ts';
 import {
@@ -23,9 +23,9 @@ import {
   type SlotRequest,
 } from './types.ts';
 
-/** Runs that may wait for a place; more are refused (I8). */
+/** Runs that may wait for a slot; more are refused (I8). */
 export const WAITING_MAX = 1_000;
-/** Agents that receive the verdict; one more replaces the oldest. */
+/** Agents that receive the budget status; one more replaces the oldest. */
 export const AGENTS_MAX = 1_000;
 /** Agents that one turn notifies, well below the limit of a turn; the others follow. */
 export const ANSWERS_PER_TURN = 32;
@@ -47,15 +47,15 @@ export const initialContext = ({ self, now }: ActorInput): BudgetContext => ({
 
 const dayOf = (now: number): string => new Date(now).toISOString().slice(0, 10);
 
-/** Sums of the day that it is now. */
+/** The sums of the current day. */
 function sumsOn(context: BudgetContext, now: number) {
   const { day, tokensToday, costToday } = context;
   return day === dayOf(now) ? { tokensToday, costToday } : { tokensToday: 0, costToday: 0 };
 }
 
-// ---- who speaks
+// ---- senders
 
-/** Only agents of the tenant share what it has. */
+/** Only agents of the tenant may use its budget. */
 export function isNoAgent({ context, event }: Args): boolean {
   const { from } = event.meta;
   if (from === undefined) return true;
@@ -68,7 +68,7 @@ export const notAnAgent = ({ event }: Args): Reply => ({
   error: { code: 'FORBIDDEN', message: 'only agents of the tenant share its budget' },
 });
 
-// ---- what they say
+// ---- messages of agents
 
 export function configure({ context, event }: Args): Partial<BudgetContext> {
   if (event.type !== 'budget.configure') return {};
@@ -104,7 +104,7 @@ export const wait = on(
   }),
 );
 
-/** The run's place is free, or it waits no longer; what it used is counted. */
+/** Releases the run's slot, or removes the run from the queue, and counts its usage. */
 export function release({ context, event }: Args): Partial<BudgetContext> {
   if (event.type !== 'budget.release') return {};
   const { runId, usage, meta } = event;
@@ -118,9 +118,9 @@ export function release({ context, event }: Args): Partial<BudgetContext> {
   };
 }
 
-// ---- the verdict of the day
+// ---- the budget status of the day
 
-/** Every agent is notified of a change. */
+/** Notifies every agent of a change. */
 export function judge({ context, event }: Args): Partial<BudgetContext> {
   const spent = reached(context, event.meta.now);
   return spent === context.spent ? {} : { spent, untold: context.agents };
@@ -159,7 +159,7 @@ export const dropNotified = ({ context }: Args): Partial<BudgetContext> => ({
   answered: context.answered + 1,
 });
 
-// ---- places
+// ---- slots
 
 const held = (context: BudgetContext, now: number): readonly RunSlot[] =>
   context.running.filter(({ until }) => now < until);
@@ -178,7 +178,7 @@ export const nextMayRun = ({ context, event }: Args): boolean => {
   return context.waiting.length > 0 && isFree;
 };
 
-/** Until a place is free at the latest, whatever has become of its agent. */
+/** Time until a slot is free at the latest, even if its agent was lost. */
 export const leaseMs = ({ context, event }: Args): number => {
   const { now } = event.meta;
   return Math.min(...held(context, now).map(({ until }) => until)) - now;
@@ -198,7 +198,7 @@ export const takenFirst = ({ context }: Args): Tell => {
   return taken(agent, runId);
 };
 
-/** The one that waited longest has the free place. */
+/** The longest waiting run gets the free slot. */
 export function promote({ context, event }: Args): Partial<BudgetContext> {
   const { now } = event.meta;
   const [next, ...waiting] = context.waiting;
@@ -227,7 +227,7 @@ export const dropFirst = ({ context }: Args): Partial<BudgetContext> => ({
   answered: context.answered + 1,
 });
 
-// ---- what others see
+// ---- the row
 
 export function row({ context, event }: Args): Project {
   const { now } = event.meta;

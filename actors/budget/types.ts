@@ -10,9 +10,9 @@ import type {
 import type { Delivered } from '../../protocols/statechart.ts';
 import { type ActionArgs, handlersOf } from '../kit/handlers.ts';
 
-/** A run that holds a place until it is released, at the latest until then. */
+/** A run that has a slot until it is released, at the latest until this time. */
 export type RunSlot = { readonly runId: string; readonly until: number };
-/** A run that waits for a place, and its agent. */
+/** A run that waits for a slot, and its agent. */
 export type SlotRequest = {
   readonly runId: string;
   readonly agent: Address;
@@ -22,7 +22,7 @@ export type SlotRequest = {
 export type BudgetContext = {
   readonly self: Address;
   readonly ceilings: TenantCeilings;
-  /** agents that were configured with ceilings, oldest first */
+  /** agents that were configured with limits, oldest first */
   readonly agents: readonly Address[];
   /** UTC day that the sums count */
   readonly day: string;
@@ -30,7 +30,7 @@ export type BudgetContext = {
   readonly costToday: number;
   readonly running: readonly RunSlot[];
   readonly waiting: readonly SlotRequest[];
-  /** the ceiling that was reached */
+  /** the limit that was reached */
   readonly spent: NonNullable<BudgetRow['spent']> | null;
   /** agents that have not received the newest state yet */
   readonly untold: readonly Address[];

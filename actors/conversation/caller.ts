@@ -1,8 +1,8 @@
 /**
  * Caller: the one answer to the requester's session about its message. Pure.
  *
- * Every way out of `asking` answers, and so do the delivery, the caller's timeout and its release
- * if they come first; `once` sends only the first of them.
+ * Every transition out of `asking` answers. The delivery, the caller's timeout and its release
+ * answer, too, if they are earlier; `once` sends only the first answer.
  */
 import { address } from '../../protocols/address.ts';
 import type { ConversationAnswered, ConversationResult } from '../../protocols/conversation.ts';
@@ -55,7 +55,7 @@ export function sendDelivered(at: ActionArgs): ActionResult {
   return waits ? {} : once(at, { status: 'accepted', ...withReason(released) });
 }
 
-/** Its patience is over, or that of the exchange. */
+/** The caller's time limit, or that of the exchange, has passed. */
 export const sendLate = (at: ActionArgs): ActionResult =>
   once(at, {
     status: at.context.delivered && at.context.released === undefined ? 'timeout' : 'accepted',
@@ -83,7 +83,7 @@ export const sendRefused = on(
     }),
 );
 
-/** The first answer, or why there is none. */
+/** The first answer, or the reason for its absence. */
 export const sendReply = on('run.ended', (at): ActionResult => {
   const { status, text, error } = at.event;
   if (status === 'ok') return once(at, { status: 'ok', reply: replyOf(text) });

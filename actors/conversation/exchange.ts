@@ -74,7 +74,7 @@ function ask(
   return { change: { turns: [...context.turns, asking] }, tells: [to] };
 }
 
-/** The message goes to the target. */
+/** Sends the message to the target. */
 export const begin = on('conversation.begin', ({ context, event }): ActionResult => {
   const { type: _, meta, lineage, ...given } = event;
   const turns = Math.max(0, Math.min(given.turns, PING_PONG_TURNS_MAX));
@@ -96,7 +96,7 @@ export const begin = on('conversation.begin', ({ context, event }): ActionResult
   return { change: { ...change, about, lineage: kept, createdAt: meta.now }, tells };
 });
 
-/** One side reads what the other has said last. */
+/** Sends one side the last message of the other side. */
 export function askReply(at: ActionArgs): ActionResult {
   const { context } = at;
   const { requester, target, turns } = aboutOf(context);
@@ -138,9 +138,11 @@ export function askAnnouncement(at: ActionArgs): ActionResult {
   return { change: { ...change, lineage: kept }, tells };
 }
 
-// ---- whose turn it is
+// ---- which side has the turn
 
-/** The first answer is turn 0, so that the number of the next is the count of those there were. */
+/**
+ * The first answer is turn 0, so that the number of the next turn is the number of earlier turns.
+ */
 const nextTurn = ({ turns }: ConversationContext): number => turns.length;
 const isRequesters = (turn: number): boolean => turn % 2 === 1;
 const goesOn = (context: ConversationContext): boolean => context.end === undefined;
@@ -179,7 +181,7 @@ export const isRefusal = on(
 
 export const refusalOf = ({ error }: ReceiveReply): ErrorData => error!;
 
-/** '' if an agent said nothing, or wants no further turn. */
+/** '' if the agent's answer is empty or requests no further turn. */
 export function replyOf(text: string): string {
   const word = text.trim();
   return word === REPLY_SKIP || word === ANNOUNCE_SKIP ? '' : text;
@@ -188,7 +190,7 @@ const isSilent = (text: string): boolean => replyOf(text).trim() === '';
 
 export const deliver = (): ActionResult => ({ change: { delivered: true } });
 
-/** The awaited run has its end: is there another turn, and if not, why? */
+/** Handles the end of the awaited run: requests the next turn, or stores why there is none. */
 export const onRunEnded = on('run.ended', ({ context, event: ended }): ActionResult => {
   const { target } = aboutOf(context);
   const isTargets = ended.sessionKey === target;
@@ -211,7 +213,7 @@ export const onRunEnded = on('run.ended', ({ context, event: ended }): ActionRes
   };
 });
 
-/** A run that this message joined answers to somebody else. */
+/** This message joined another run, whose answer belongs to another sender. */
 const isAnswer = ({ status, joined }: RunEnded): boolean => status === 'ok' && joined === undefined;
 
 function endBy(
@@ -236,7 +238,9 @@ export const onAnnouncement = on('run.ended', (at): ActionResult => {
   };
 });
 
-/** Queues are full, sessions go: the exchange ends, the requester loses nothing by it. */
+/**
+ * A queue is full or a session was deleted: the exchange ends, and the requester keeps its answer.
+ */
 export const onRefusal = on('reply', ({ context, event }): ActionResult => {
   const turns = closed(context, { endedAt: nowOf(event), status: 'refused' });
   const isAnnouncement = awaited(context).turn === 'announce';

@@ -1,4 +1,4 @@
-/** Row: what a conversation leaves in its index, and what it answers an operator. Pure. */
+/** Row: the index row of a conversation, and its answers to operators. Pure. */
 import {
   type ConversationRow,
   CONVERSATIONS_INDEX,

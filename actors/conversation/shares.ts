@@ -7,8 +7,8 @@
 import { type Lineage, VISITED_MAX } from '../../protocols/lineage.ts';
 
 /**
- * Share of its messages that is reserved for the turns after the first answer; each step uses half
- * of it.
+ * The share of the messages that is reserved for the turns after the first answer; each turn uses
+ * half of the rest.
  */
 const KEPT_SHARE = 1 / 4;
 const REPLY_SHARE = 1 / 2;

@@ -1,4 +1,4 @@
-/** What a conversation keeps between turns. Small: what was said is in the transcripts. */
+/** The context of a conversation. It is small, because the messages are in the transcripts. */
 import type {
   ConversationBegin,
   ConversationEnd,
@@ -15,7 +15,7 @@ export type ConversationContext = {
   readonly tenant: string;
   readonly id: string;
   readonly createdAt: number;
-  /** absent until it was begun; `text` is cut to what is quoted of it */
+  /** absent before the request; `text` is cut to the part that is quoted */
   readonly about?: Omit<ConversationBegin, 'type' | 'lineage'>;
   /** of the next requested run */
   readonly lineage: Lineage;
@@ -23,13 +23,13 @@ export type ConversationContext = {
   readonly delivered: boolean;
   /** the requester's session has its answer, which is sent once */
   readonly answered: boolean;
-  /** the requester waits no longer, and why */
+  /** why the requester no longer waits */
   readonly released?: string;
-  /** the last one is the one that is awaited */
+  /** the last one is awaited */
   readonly turns: readonly ConversationTurn[];
-  /** the first answer, as it is quoted; absent: there was none */
+  /** the first answer as it is quoted; absent if there was none */
   readonly first?: string;
-  /** the last words that were no silence */
+  /** the last non-empty answer */
   readonly latest: string;
   /** users have written to the target's session */
   readonly hasAudience: boolean;

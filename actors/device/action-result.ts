@@ -22,7 +22,7 @@ export type ActionResult = {
   readonly notices?: readonly DeviceNotice[];
 };
 
-// ---- who says it
+// ---- senders
 
 /** Operators decide, through an entry point; a message of an actor is never a decision. */
 export const isByOperator = ({ event: { meta } }: ActionArgs): boolean =>
@@ -50,7 +50,7 @@ export const refusal = (
   details?: Record<string, unknown>,
 ): Reply => ({ to, error: { code, message, ...(details ? { details } : {}) } });
 
-/** What somebody sent, short enough for a message. */
+/** A text of a sender, shortened for an error message. */
 export const shown = (value: unknown): string => String(value).slice(0, 80);
 
 /** Refuses a decision of an actor, or of a principal without the role. */

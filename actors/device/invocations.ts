@@ -78,9 +78,9 @@ const pendingOf = (at: ArgsOf<'device.invoke'>): Invocation | undefined =>
 const endedOf = (at: ArgsOf<'device.invoke'>): Ended | undefined =>
   at.context.ended.find(({ id }) => id === at.event.id);
 
-/** The same id again, of one that waits for its answer. */
+/** A repeat of an invocation that waits for its answer. */
 export const isPending = on('device.invoke', (at): boolean => pendingOf(at) !== undefined);
-/** The same id again, of one that is over. */
+/** A repeat of an invocation that has ended. */
 export const isEnded = on('device.invoke', (at): boolean => endedOf(at) !== undefined);
 
 export const join = on('device.invoke', (at): ActionResult => {
@@ -154,7 +154,7 @@ const charactersOf = (texts: readonly string[]): number =>
 
 // ---- acceptance by the node's gateway
 
-/** Publishes to the current connection what no connection received yet. */
+/** Publishes to the current connection the commands that no connection has received yet. */
 export const deliverPending = (context: DeviceContext, now: number): ActionResult => {
   const link = context.node?.link ?? null;
   if (link === null) return { change: context };
@@ -203,7 +203,7 @@ const replaced = (
   invocations: invocations.map((one) => (one === invocation ? { ...one, ...change } : one)),
 });
 
-// ---- the node answers
+// ---- answers of the node
 
 /**
  * Also accepts an answer over an older connection, or before the acceptance, or without a waiting
@@ -249,7 +249,8 @@ const outcomeOf = ({ payload = null, error }: Partial<Ended>): Omit<Reply, 'to'>
 // ---- ends
 
 /**
- * Ends it and answers the caller. A command that certainly never reached the node is not stored.
+ * Ends an invocation and answers its caller. A command that certainly never reached the node is not
+ * stored.
  */
 const over = (
   context: DeviceContext,
@@ -291,7 +292,7 @@ const withoutAnswer = ({ payload: _, ...one }: Ended): Ended => ({
 const sizeOf = ({ payload, error }: Ended): number =>
   payload && 'json' in payload ? payload.json.length : JSON.stringify(error ?? null).length;
 
-/** Ends all of these; `details.outcome` says whether each may have been executed. */
+/** Ends these invocations; `details.outcome` states whether each may have been executed. */
 const endEach = (
   context: DeviceContext,
   invocations: readonly Invocation[],
@@ -317,7 +318,7 @@ export const endAll = (at: ActionArgs, message: string): ActionResult =>
     message,
   }));
 
-// ---- connections end
+// ---- ends of connections
 
 /**
  * Handles the commands of a connection that ended without a successor. A node that keeps a record
@@ -358,8 +359,8 @@ export const comeBack = (context: DeviceContext, now: number, replays: boolean):
 // ---- time
 
 /**
- * Whether a gateway ignored so many publications that it must have ended, and the connection with
- * it.
+ * Whether a gateway has ignored so many publications that it must have ended, together with the
+ * connection.
  */
 export const isLost = (context: DeviceContext, now: number): boolean =>
   context.invocations.some(
@@ -368,7 +369,7 @@ export const isLost = (context: DeviceContext, now: number): boolean =>
 const isUntaken = ({ connId, taken }: Invocation): boolean => connId !== null && !taken;
 const againAt = ({ toldAt }: Invocation): number => toldAt + DELIVER_AGAIN_MS;
 
-/** Ends expired commands, and publishes again what was not accepted. */
+/** Ends expired commands, and publishes again the commands that were not accepted. */
 export const sweep = (context: DeviceContext, now: number): ActionResult => {
   const late = context.invocations.filter(({ deadline }) => deadline <= now);
   const { change, answers } = endEach(context, late, now, ({ command }) => ({
@@ -389,7 +390,7 @@ const cancel = ({ deviceId }: DeviceContext, { id, connId }: Invocation): Device
   connId === null ? [] : [{ type: 'device.cancel', deviceId, connId, id }];
 const keptUntil = ({ endedAt }: Ended): number => endedAt + INVOCATION_KEPT_MS;
 
-/** When something has to be done; [] when nothing waits. */
+/** The times at which work is due; [] when no command waits. */
 export const times = ({ invocations, ended }: DeviceContext): number[] => [
   ...invocations.map(({ deadline }) => deadline),
   ...invocations.filter(isUntaken).map(againAt),

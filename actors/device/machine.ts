@@ -6,7 +6,8 @@
  * surface.ts, invocations.ts, waiting.ts and work.ts.
  *
  * Invariants: only a user approves more than the first role; the node receives a command only after
- * its gateway took the command here; each caller of a command is answered exactly once.
+ * its gateway has accepted the command from this actor; each caller of a command is answered
+ * exactly once.
  */
 import { not, setup } from 'xstate';
 import { type ActorInput, hostActions } from '../../protocols/statechart.ts';
@@ -20,7 +21,7 @@ import type { DeviceContext, DeviceEvent } from './types.ts';
 import * as waiting from './waiting.ts';
 import * as work from './work.ts';
 
-/** The row where a reader sees a difference, then answers and notices. */
+/** Projects the row if a reader would see a difference, then sends answers and notices. */
 const does = (handler: (args: ActionArgs) => ActionResult) =>
   action(handler, ({ context }: ActionArgs, { change, answers = [], notices = [] }) => {
     const after = { ...context, ...change };

@@ -83,7 +83,7 @@ const reasonOf = ({ face, roles }: DeviceContext, ask: DeviceAsk): PairingReason
 const isOther = (approved: string | undefined, said: string | undefined): boolean =>
   approved !== undefined && said !== undefined && approved !== said;
 
-/** An operator's `admin` includes every scope, and who may write may read. */
+/** The scope `admin` of an operator includes every scope, and `write` includes `read`. */
 const includes = (granted: readonly string[], scope: string): boolean =>
   granted.includes(scope) ||
   (scope.startsWith('operator.') && granted.includes('operator.admin')) ||
@@ -104,7 +104,7 @@ export const mayEnter = on(
   (at): boolean => isValid(at) && !isTrusted(at.context) && at.event.approved === true,
 );
 
-/** What the device reports about itself now; the kind that an operator approved stays. */
+/** The device's current report about itself, with the kind that an operator approved. */
 export const faceWith = (before: DeviceFace, said: DeviceFace): DeviceFace => {
   const face = { ...before, ...said, ...pick(before, 'platform'), ...pick(before, 'deviceFamily') };
   return JSON.stringify(face) === JSON.stringify(before) ? before : face;
@@ -131,7 +131,7 @@ export const letIn = on('device.ask', (at): ActionResult => {
   };
 });
 
-/** Requests approval. The same request again extends the time. */
+/** Requests approval. A repeat of the same request extends the time. */
 export const question = on('device.ask', (at): ActionResult => {
   const { context } = at;
   const ask = at.event;
@@ -227,7 +227,7 @@ export const reject = on(['device.approve', 'device.reject'], (at): ActionResult
   };
 });
 
-/** Why a word about a request does not count. */
+/** Why a decision about a request is refused. */
 export const refuseDecision = on(['device.approve', 'device.reject'], (at): ActionResult => {
   if (!isByOperator(at)) return forbidden(at);
   const { requestId } = at.event;

@@ -4,7 +4,7 @@ import type { DeviceContext, NodeFacts } from './types.ts';
 
 const COMMANDS_SHOWN_MAX = 20;
 
-/** Undefined when it may. */
+/** The error for a command that the node may not receive; undefined if it may. */
 export const refusalOf = (context: DeviceContext, command: string): ErrorData | undefined => {
   const { deviceId, node, roles } = context;
   if (roles.node === undefined || node === null) {
@@ -50,7 +50,7 @@ const unapproved = ({ approved, request }: NodeFacts, command: string): ErrorDat
   return { code: 'FORBIDDEN', message: `${command} requires approval: ${remedy}` };
 };
 
-/** It is the first part of a command's name; one name of OpenClaw's differs. */
+/** The capability of a command: the first part of its name, with one exception in OpenClaw. */
 const capabilityOf = (command: string): string =>
   command === 'system.notify' ? 'notifications' : command.split('.', 1)[0]!;
 

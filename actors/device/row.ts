@@ -1,4 +1,4 @@
-/** Row: what is committed of a device for everyone to read, made from its context. */
+/** Row: the index row of a device, derived from its context. */
 import {
   type DeviceRow,
   DEVICES_INDEX,

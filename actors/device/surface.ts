@@ -32,11 +32,11 @@ import type { DeviceContext, NodeFacts } from './types.ts';
 import { workFor } from './waiting.ts';
 
 /**
- * Names that remain approved although the node does not offer them now, and those that it offers.
+ * Approved names, including those that the node does not offer now.
  */
 const APPROVED_MAX = 400;
 
-// ---- it is connected
+// ---- connections
 
 const checkOnline = checker(DeviceOnlineSchema);
 const problemOf = ({ event: { meta, ...online } }: ActionArgs): string | undefined => {
@@ -119,11 +119,11 @@ const offer = (
   return { node: { surface, approved, approvedAt, request: asked }, notices };
 };
 
-/** The newest stay, when they are too many. */
+/** Keeps the newest ones if there are too many. */
 const approvedWith = (approved: readonly string[], names: readonly string[]): readonly string[] =>
   [...approved.filter((name) => !names.includes(name)), ...names].slice(-APPROVED_MAX);
 
-// ---- it leaves
+// ---- ends of connections
 
 export const isItsLink = on(
   'device.offline',
@@ -143,7 +143,7 @@ export const replyOtherLink = (at: ActionArgs): ActionResult => ({
   answers: [answer(at, { offline: false })],
 });
 
-/** Without a connection; `ends` says how its commands end. */
+/** The node without a connection; `ends` determines how its commands end. */
 export const unlinked = (
   context: DeviceContext,
   now: number,
@@ -195,7 +195,7 @@ export const approveSurface = (at: ActionArgs): ActionResult => {
     approvedAt: nowOf(at.event),
   });
 };
-/** It requests approval again at its next connection. */
+/** The node requests approval again at its next connection. */
 export const rejectSurface = (at: ActionArgs): ActionResult => decided(at, 'surface-rejected', {});
 
 export const refuseSurface = on(

@@ -45,9 +45,9 @@ export type DeviceContext = {
   readonly askedAt: number;
   /** null: it was never connected as a node */
   readonly node: NodeFacts | null;
-  /** what waits for an answer, the oldest first */
+  /** invocations that wait for an answer, the oldest first */
   readonly invocations: readonly Invocation[];
-  /** what has ended, the oldest first */
+  /** ended invocations, the oldest first */
   readonly ended: readonly Ended[];
   readonly waiting: readonly WaitingItem[];
 };
@@ -63,7 +63,7 @@ export type NodeFacts = {
   readonly lastSeenAt: number;
 };
 
-/** One command on its way. */
+/** One command that has not ended. */
 export type Invocation = {
   readonly id: string;
   readonly command: string;
@@ -72,22 +72,23 @@ export type Invocation = {
   readonly digest: string;
   readonly sessionKey?: string;
   readonly deadline: number;
-  /** who is owed the answer */
+  /** callers that wait for the answer */
   readonly askers: readonly ReplyRef[];
   /**
-   * the connection of its last publication; null: that has ended, the next connection receives it
+   * the connection of its last publication; null when that has ended, so that the next connection
+   * receives the command
    */
   readonly connId: string | null;
   /** number of publications to that connection, and the time of the last */
   readonly tellings: number;
   readonly toldAt: number;
-  /** that connection's gateway took it */
+  /** the gateway of that connection has accepted it */
   readonly taken: boolean;
-  /** some gateway took it: the node may have carried it out */
+  /** a gateway has accepted it, so the node may have executed it */
   readonly touched: boolean;
 };
 
-/** One that is over. Only such are kept as the node answered, or may have carried out. */
+/** An ended command. It is kept only if the node answered it or may have executed it. */
 export type Ended = {
   readonly id: string;
   readonly digest: string;

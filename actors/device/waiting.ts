@@ -1,4 +1,4 @@
-/** Waiting: the pure parts of what waits for a node until it fetches it. */
+/** Waiting: the pure parts of the work items that wait until a node fetches them. */
 import { checker, describeErrors } from '../../protocols/check.ts';
 import {
   type DeviceDrained,
@@ -77,6 +77,6 @@ export const sweep = (context: DeviceContext, now: number): ActionResult => ({
   change: { ...context, waiting: context.waiting.filter(({ expiresAt }) => expiresAt > now) },
 });
 
-/** When something has to be done; [] when nothing waits. */
+/** The times at which work is due; [] when no item waits. */
 export const times = ({ waiting }: DeviceContext): number[] =>
   waiting.map(({ expiresAt }) => expiresAt);

@@ -1,4 +1,4 @@
-/** Work: what a device's clock does: the earliest of all that waits in it, by one timer. */
+/** Work: the timed work of a device. One timer is set to the earliest due time. */
 import { type ActionArgs, type ActionResult, nowOf } from './action-result.ts';
 import * as invocations from './invocations.ts';
 import { unlinked } from './surface.ts';
@@ -15,18 +15,18 @@ export const hasWork = ({ context }: Pick<ActionArgs, 'context'>): boolean =>
 export const untilDueMs = ({ context, event }: ActionArgs): number =>
   Math.max(0, Math.min(...times(context)) - event.meta.now);
 
-/** Its gateway accepted nothing for so long that it must have ended. */
+/** The gateway has accepted no command for so long that it must have ended. */
 export const isGatewayLost = (at: ActionArgs): boolean =>
   invocations.isLost(at.context, nowOf(at.event));
 
-/** Ends expired commands, and publishes again what was not accepted. */
+/** Ends expired commands, and publishes again the commands that were not accepted. */
 export const sweep = (at: ActionArgs): ActionResult => {
   const now = nowOf(at.event);
   const rest = waiting.sweep(at.context, now).change!;
   return invocations.sweep({ ...at.context, ...rest }, now);
 };
 
-/** As when its connection ends; what is past its time has its own end. */
+/** Handles the commands as when the connection ends; expired ones end as expired. */
 export const loseGateway = (at: ActionArgs): ActionResult => {
   const now = nowOf(at.event);
   const swept = sweep(at);

@@ -1,6 +1,6 @@
 /**
- * Versions: the pure parts of the document's chart: contents with their history, and which tasks
- * have had their way, so that a repeat changes nothing.
+ * Versions: the pure parts of the document's chart: contents with their history, and the applied
+ * tasks, so that a repeat changes nothing.
  */
 import {
   contentHashOf,
@@ -19,12 +19,12 @@ import type { ActorInput, Delivered, Project, Reply } from '../../protocols/stat
 
 /** Versions that are kept besides the present one. */
 export const HISTORY_MAX = 10;
-/** Tasks that are remembered; a repeat comes within minutes. */
+/** Number of tasks that are stored; a repeat arrives within minutes. */
 export const SETTLED_MAX = 64;
 
 type Version = Omit<DocumentRow, 'document_id'>;
 
-/** What a task came to; `revoked` came before its own update and forbids it. */
+/** The result of a task; `revoked`: an undo that arrived before its update and prevents it. */
 type Settled = {
   readonly taskId: string;
   readonly result: DocumentVersion | DocumentRestored | null;
@@ -32,7 +32,7 @@ type Settled = {
 
 export type DocumentContext = {
   readonly id: string;
-  /** the present one; version 0: there was none yet */
+  /** the current version; 0 before the first update */
   readonly now: Version;
   /** oldest first */
   readonly history: readonly Version[];
@@ -110,7 +110,7 @@ export const isLast = ({ context, event }: Args): boolean =>
   context.now.version > 0 &&
   context.now.task_id === event.update_task_id &&
   context.history.length > 0;
-/** Back to nothing: the update made the document. */
+/** Removes the document, because the update created it. */
 export const wasFirst = (args: Args): boolean =>
   isLast(args) && args.context.history.at(-1)!.content === null;
 /** The update did not arrive. If the list of settled tasks is full, it may have been forgotten. */
@@ -126,7 +126,7 @@ export const restore = ({ context, event }: Args): Partial<DocumentContext> => {
   return { ...next, settled: settle(context, event.task_id, result) };
 };
 
-/** An update on its way that is undone before it came must not come later. */
+/** An update that is undone before it arrives must not be applied later. */
 export const revoke = ({ context, event }: Args): Partial<DocumentContext> => {
   if (event.type !== 'agent_data.restore_document') return {};
   const settled = settle(context, event.update_task_id, null);
@@ -149,7 +149,7 @@ export const project = ({ context }: Args): Project => {
   return { index: DOCUMENTS_INDEX, key: context.id, value };
 };
 
-/** What the task came to, now or before. */
+/** The result of the task, from this turn or an earlier one. */
 export const settled = (args: Args): Reply => {
   const { context, event } = args;
   const result = settledOf(context, event.task_id)?.result ?? null;

@@ -1,5 +1,5 @@
 /**
- * Keys: the pure parts of a keyring's chart: which keys there are, when they end, what is answered.
+ * Keys: the pure parts of a keyring's chart: its keys, their ends, and the answers.
  */
 import type { ErrorData } from '../../protocols/errors.ts';
 import {
@@ -29,7 +29,7 @@ export const initialContext = (): KeyringContext => ({ keys: {}, changed: [] });
 
 // ---- requests
 
-/** Why nothing is done about it; undefined when it is fit. */
+/** Why the request is refused; undefined if it is valid. */
 export function fault({ context, event }: Args): ErrorData | undefined {
   if (event.type === 'keyring.revoke')
     return Object.hasOwn(context.keys, event.kid)
@@ -94,10 +94,10 @@ export const add = on(
   },
 );
 
-/** The keys that the new one replaces are good for the overlap, never longer than they were. */
+/** The replaced keys stay valid for the overlap, but not past their own ends. */
 export const retireOthers = on('keyring.rotate', ({ context, event }): Partial<KeyringContext> => {
   const { sub, publicJwk, overlapMs, meta } = event;
-  // The same key again is a repeat of what was done.
+  // The same key is a repeat of an earlier request.
   if (context.keys[kidOf(publicJwk)]) return {};
   const until = meta.now + (overlapMs ?? KEY_OVERLAP_MS_DEFAULT);
   return withRows(
@@ -179,7 +179,7 @@ const withRows = (context: KeyringContext, rows: readonly KeyRow[]): KeyringCont
   changed: [...context.changed, ...rows.map(({ kid }) => kid)],
 });
 
-/** A key id may be used again only when it cannot be mistaken for the old key. */
+/** A key id may be reused only if the new key cannot be confused with the old one. */
 const oldestOver = (keys: Keys, now: number): KeyRow | undefined =>
   Object.values(keys)
     .filter(({ expires_at }) => Date.parse(expires_at) <= now)

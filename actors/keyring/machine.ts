@@ -1,7 +1,7 @@
 /**
  * Keyring: the public keys of external programs, one actor per tenant (`{tenant}/keyring/keys`). A
  * key is valid for 90 days. A rotation keeps the previous key valid for an overlap. Expired and
- * revoked keys stay in the list, so that they cannot be registered again, until the room is needed.
+ * revoked keys stay in the list, so that they cannot be registered again, until the list is full.
  *
  * Invariants: a kid (a thumbprint) always names the same key and principal; an expired or revoked
  * key never becomes valid again, and no change extends a validity; each request is answered once.

@@ -1,4 +1,4 @@
-/** What a keyring keeps between turns. */
+/** The context of a keyring. */
 import type {
   KeyringAdd,
   KeyringRevoke,
@@ -11,7 +11,7 @@ import { type ActionArgs, handlersOf } from '../kit/handlers.ts';
 export type KeyringContext = {
   /** by kid; at most KEYS_MAX */
   readonly keys: Readonly<Record<string, KeyRow>>;
-  /** kids whose rows in the index are behind */
+  /** kids whose index rows are outdated */
   readonly changed: readonly string[];
 };
 

@@ -1,5 +1,6 @@
 /**
- * The pure parts of a listing: its registration, its row, who may speak for it, what is answered.
+ * The pure parts of a listing: its registration, its row, the principals that may change it, and
+ * the answers.
  */
 import {
   AGENTS_INDEX,
@@ -23,9 +24,9 @@ import {
 } from './types.ts';
 
 export const DEGRADED = DEGRADED_AFTER_MS;
-/** From degraded on. */
+/** Counted from the state `degraded`. */
 export const GONE = GONE_AFTER_MS - DEGRADED_AFTER_MS;
-/** From gone on: an agent that is silent for a month is no longer registered. */
+/** Counted from the state `gone`: an agent that is silent for a month is removed. */
 export const FORGOTTEN = 30 * 24 * 3_600_000;
 /**
  * Heartbeats that come sooner after another write nothing: several processes of a cell speak for
@@ -77,8 +78,8 @@ export const keepAsked = on('registry.register_agent', ({ event }): Partial<List
 });
 
 /**
- * The registration that was looked at becomes the agent's. An operator's word makes no other the
- * owner of an agent outside, and approves all its actions.
+ * Stores the checked registration. A registration by an operator keeps the owner of an external
+ * agent, and approves all its actions.
  */
 export const take = ({ context }: State): Partial<ListingContext> => {
   const { owner: _, byOperator: __, at, replyTo: ___, ...registration } = context.asked!;
@@ -102,7 +103,7 @@ const ownerAfter = ({ registration, owner, asked }: ListingContext): string =>
 const approvedAfter = ({ approved, asked }: ListingContext): readonly string[] =>
   asked!.byOperator ? asked!.actions.map(({ action }) => action) : approved;
 
-/** What the schemas and the names of a registration are looked at with. */
+/** The input of the check of a registration. */
 export const checkInput = ({ context }: State): CheckInput => ({
   agentId: context.agentId,
   tenant: context.tenant,
@@ -116,7 +117,7 @@ export const checkInput = ({ context }: State): CheckInput => ({
 export const markSeen = ({ event }: Args): Partial<ListingContext> => ({
   lastSeen: event.meta.now,
 });
-/** Who registers lives, also when what it said was refused. */
+/** A registration counts as a heartbeat, even if it was refused. */
 export const markAskedSeen = ({ context }: State): Partial<ListingContext> => ({
   lastSeen: context.asked!.at,
 });
@@ -141,7 +142,7 @@ export const isSameAndFresh = on(
   (args): boolean => isFresh(args) && isSame(args),
 );
 
-// ---- who may speak for it
+// ---- authorization
 
 const isOperator = ({ meta }: ListingEvent): boolean =>
   meta.principal?.roles.includes('operator') ?? false;
@@ -189,7 +190,7 @@ export const noRow = ({ context }: State): Project => ({
   key: context.agentId,
   value: null,
 });
-/** Asks for room on the roll. */
+/** Requests an entry in the registry. */
 export const enrol = ({ context }: State): Tell => ({
   to: registryAddress(context.tenant),
   event: { type: 'registry.enrol', agent_id: context.agentId },

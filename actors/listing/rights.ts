@@ -9,7 +9,7 @@
  */
 import type { AgentRow } from '../../protocols/action.ts';
 
-/** By what right an agent is offered an action, or not. */
+/** The reason why an agent may serve an action, or may not. */
 export type Rights = {
   /** undefined: no agent offers it */
   owner(action: string): AgentRow | undefined;

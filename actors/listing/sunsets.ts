@@ -1,4 +1,4 @@
-/** The pure parts of announced ends of versions: what ends when, and who is notified. */
+/** The pure parts of announced sunsets of versions: their times and their announcements. */
 import { type ActionSpec, DEPRECATION_MS, deprecationOf, majorOf } from '../../protocols/action.ts';
 import { parseAction } from '../../protocols/envelope.ts';
 import { entryPointEventsTopic } from '../../protocols/task.ts';
@@ -27,14 +27,14 @@ export const isNoOffer = on(
   'registry.deprecate_action',
   ({ context, event }): boolean => !actionsOf(context).some(isOf(askedOf(event))),
 );
-/** Sooner than 30 days from now, or no valid time. */
+/** Whether the time is invalid or earlier than 30 days from now. */
 export const isTooSoon = on(
   'registry.deprecate_action',
   ({ event }): boolean =>
     !(Date.parse(askedOf(event).sunset_at) >= wallOf(event.meta) + DEPRECATION_MS),
 );
 
-/** The last word counts, so that an end can be put off. */
+/** The newest announcement counts, so that a sunset can be postponed. */
 export const deprecate = on(
   'registry.deprecate_action',
   ({ context, event }): Partial<ListingContext> => {
@@ -46,13 +46,13 @@ export const deprecate = on(
   },
 );
 
-/** What a new registration no longer offers needs no end. */
+/** Removes the sunsets of versions that a new registration no longer offers. */
 export const stillOffered = (
   sunsets: readonly Sunset[],
   actions: readonly ActionSpec[],
 ): readonly Sunset[] => sunsets.filter((sunset) => actions.some(isOf(sunset)));
 
-/** The actions as the registry shows them. */
+/** The actions in the form of the registry's rows. */
 export const withSunsets = (context: ListingContext): readonly ActionSpec[] =>
   actionsOf(context).map((spec) => {
     const sunset = context.sunsets.find((one) => isOf(one)(spec));

@@ -19,15 +19,15 @@ export type Sunset = {
   readonly sunset_at: string;
 };
 
-/** A registration as its agent gave it. */
+/** A registration in the form in which the agent sent it. */
 export type Registration = {
   readonly version: string;
-  /** of an agent outside */
+  /** of an external agent */
   readonly url?: string;
   readonly actions: readonly ActionSpec[];
 };
 
-/** A registration whose schemas are being looked at, and who waits for the answer. */
+/** A registration whose schemas are being checked, and the caller that waits for the answer. */
 export type Asked = Registration & {
   /** `sub` of the requester */
   readonly owner: string;
@@ -45,7 +45,7 @@ export type ListingContext = {
   /** null until its first registration is good */
   readonly registration: Registration | null;
   readonly owner: string;
-  /** of each action by name: epoch milliseconds, since when it is offered */
+  /** by name of an action: the time since which it is offered, epoch milliseconds */
   readonly since: Readonly<Record<string, number>>;
   /** names of actions that an operator registered for it */
   readonly approved: readonly string[];
@@ -53,7 +53,7 @@ export type ListingContext = {
   readonly lastSeen: number;
   readonly sunsets: readonly Sunset[];
   readonly asked: Asked | null;
-  /** announcements that this round has yet to make */
+  /** announcements that this round has not sent yet */
   readonly notices: readonly Sunset[];
 };
 
@@ -69,18 +69,18 @@ export type ListingEvent = Delivered<ListingRequest> | Delivered<Enrolled>;
 
 export type CheckInput = {
   readonly agentId: string;
-  /** it is not of this code */
+  /** whether the agent is external */
   readonly outside: boolean;
   readonly tenant: string;
-  /** `sub` of who speaks for it */
+  /** `sub` of the principal that may change it */
   readonly owner: string;
   /** may be offered by any agent */
   readonly approved: readonly string[];
-  /** ends that were announced before */
+  /** sunsets that were announced before */
   readonly announced: readonly Sunset[];
   readonly actions: readonly ActionSpec[];
 };
-/** What `checkSpecs` found. */
+/** The result of `checkSpecs`. */
 export type Verdict = { readonly refused?: ErrorData };
 
 export type Args = ActionArgs<ListingContext, ListingEvent>;

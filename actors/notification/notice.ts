@@ -20,7 +20,7 @@ export type NotificationContext = {
   readonly id: string;
   readonly tenant: string;
   readonly row: NotificationRow | null;
-  /** of the newest question */
+  /** of the newest request */
   readonly asker: ReplyRef | null;
   readonly error: ErrorData | null;
 };

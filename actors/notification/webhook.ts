@@ -1,5 +1,5 @@
 /**
- * One POST to the URL of a caller, which may be anything. The effect of notifications.
+ * The effect of notifications: one POST to a URL that a caller chose.
  *
  * It is sent to public hosts only, unless the application allows others. The resolved address is
  * checked when the connection is made, so that no second lookup can differ. Redirects are not
@@ -25,8 +25,8 @@ export type NotifierServices = {
 const TIMEOUT_MS = 10_000;
 
 /**
- * Not of the public internet (RFC 6890 and its successors). An IPv4 address in the form of IPv6
- * (`::ffff:a.b.c.d`) is checked as IPv4.
+ * Whether an address is not public (RFC 6890 and its successors). An IPv4 address in the form of
+ * IPv6 (`::ffff:a.b.c.d`) is checked as IPv4.
  */
 const PRIVATE = new BlockList();
 for (const [net, prefix] of [
@@ -127,7 +127,7 @@ type Found = (
   family?: number,
 ) => void;
 
-/** As the system looks a name up, but for one that is, with any of its addresses, not public. */
+/** Resolves a name like the system, but fails if any of its addresses is not public. */
 function publicLookup(hostname: string, options: LookupOptions, done: Found): void {
   lookup(hostname, { ...options, all: true }, (error, found) => {
     if (error) return done(error, []);

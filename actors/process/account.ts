@@ -60,7 +60,7 @@ function errorOf(context: ProcessContext): ErrorData {
       outcome: state,
       undone,
       left,
-      // Read by the task, which then says COMPENSATED: all that was begun is undone.
+      // The task reads it and ends as COMPENSATED: all started work is undone.
       compensated: state === 'compensated' && undone.length > 0 && left.length === 0,
       steps: steps.map(publicStep),
     },

@@ -13,9 +13,9 @@ export class ProcessCatalog {
   readonly #actions: ActionCatalog;
 
   /**
-   * @param actions must hold every action of the processes' steps
+   * @param actions must contain every action of the processes' steps
    * @throws TroupeError INVALID_ARGUMENT that names process, step and what is wrong; CONFLICT when
-   * a name and MAJOR version is there twice
+   * two processes have the same name and MAJOR version
    */
   constructor(processes: readonly ProcessDefinition[], actions: ActionCatalog) {
     this.#processes = processes;

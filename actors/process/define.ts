@@ -14,15 +14,15 @@ import { type ActionDefinition, defineAction } from '../task/action.ts';
 
 export const STEPS_MAX = 32;
 
-/** What a payload is made for. */
+/** The arguments of a function that creates a payload. */
 export type About = {
-  /** this run of the process; evidence is kept under it as the job */
+  /** id of this run of the process; evidence is stored with it as the job */
   readonly processId: string;
   /** the task of the step's own work, to verify or undo it; empty for that work itself */
   readonly taskId: string;
-  /** what that work answered; absent when it did not */
+  /** the result of that work; absent if there is none */
   readonly result?: unknown;
-  /** what the compensation answered, to verify it */
+  /** the result of the compensation, to verify it */
   readonly undone?: unknown;
 };
 
@@ -52,12 +52,13 @@ export type Step<Input> = Call<Input> & {
   /** unique in the process; [a-z][a-z0-9_]* */
   readonly name: string;
   /**
-   * Looks at what the step did. Its result is an Evidence; the step is done when it says
-   * `verified`. Its action belongs to another agent than the step's.
+   * Verifies the step. Its result is an Evidence; the step is done when its verdict is `verified`.
+   * Its action belongs to another agent than the step's.
    */
   readonly verify?: Call<Input>;
   /**
-   * Undoes the step, or what may have been done of it: it must bear that there is nothing to undo.
+   * Undoes the step, or the part that may have been done; it must succeed when there is nothing to
+   * undo.
    */
   readonly compensate?: Compensation<Input>;
   /** seconds that the step adds to the time limit of the process; default 300 */
@@ -70,20 +71,20 @@ export type ProcessOptions<Schema extends TSchema> = {
   /** semantic version */
   readonly version: string;
   readonly description: string;
-  /** the agent it belongs to; default `process` */
+  /** the agent that offers it; default `process` */
   readonly agent?: string;
   /** of the payload that starts it */
   readonly payload: Schema;
   /** of that payload; default 1.0 */
   readonly schemaVersion?: string;
   readonly steps: readonly Step<Static<Schema>>[];
-  /** made of the results at the end; default all of them, by step */
+  /** creates the final result from the results of the steps; default all of them, by step */
   readonly result?: (input: Static<Schema>, results: Results) => unknown;
-  /** any of them may ask for it; default all */
+  /** a caller with any of these roles may request it; default all callers */
   readonly roles?: readonly string[];
 };
 
-/** A process as the catalog has it: with the input as what it is outside, JSON. */
+/** A process in the catalog: its input is plain JSON. */
 export type ProcessDefinition = {
   readonly kind: 'process';
   readonly action: string;
@@ -134,7 +135,7 @@ const etaOf = ({ steps }: ProcessDefinition): number =>
     steps.reduce((sum, { etaSec = ETA_SEC_DEFAULT }) => sum + etaSec, 0),
   );
 
-/** The action that starts the process: outward it is a task like any other. */
+/** The action that starts the process; for callers it is a task like any other. */
 export const actionOf = (process: ProcessDefinition): ActionDefinition =>
   defineAction({
     action: process.action,
@@ -145,7 +146,7 @@ export const actionOf = (process: ProcessDefinition): ActionDefinition =>
     actor: (envelope, taskId) => processAddress(envelope.tenant_id, taskId),
     withdraws: true,
     etaSec: etaOf(process),
-    // Its steps are tried again; what it says at the end is its last word.
+    // Its steps are retried individually; the outcome of the process itself is final.
     attemptsMax: 1,
     ...(process.roles ? { roles: process.roles } : {}),
   });

@@ -23,7 +23,7 @@ import type {
   PlanInput,
 } from './types.ts';
 
-/** What the effects of processes need of the application. */
+/** The services that the effects of processes use. */
 export type SagaServices = { readonly processes: ProcessCatalog };
 
 const processesOf = ({ services }: EffectContext): ProcessCatalog =>
@@ -122,7 +122,7 @@ function payloadOf(call: Call<unknown>, input: PlanInput): Payload {
   return json({ schema_version: '1.0', ...fields }, `the payload of ${call.action}`) as Payload;
 }
 
-/** As it will be read: without what JSON does not have. @throws TroupeError INVALID_ARGUMENT */
+/** The value after a conversion to JSON and back. @throws TroupeError INVALID_ARGUMENT */
 function json(value: unknown, what: string): unknown {
   try {
     return JSON.parse(JSON.stringify(value ?? null));

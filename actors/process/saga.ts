@@ -1,6 +1,6 @@
 /**
- * Saga: the pure parts of the process's chart: which step is next, what its outcome means, what is
- * to be undone. The chart says when.
+ * Saga: the pure parts of the process's chart: the next step, the meaning of its outcome, and the
+ * steps to undo. The chart determines when they run.
  */
 import type { ApprovalAsk, ApprovalDecision } from '../../protocols/approval.ts';
 import { approvalAddress } from '../../protocols/approval.ts';
@@ -160,13 +160,13 @@ export const submit = ({ context }: Args): Tell => ({
   ask: true,
 });
 
-/** The step is left before its task has ended. The task's answer does not count any more. */
+/** The step is left before its task has ended; a later answer of the task is ignored. */
 export const cancelTask = ({ context }: Args): Tell => ({
   to: context.call!.to,
   event: { type: 'task.cancel', reason: `the process ${context.processId} is cancelled` },
 });
 
-// ---- what a task came to
+// ---- outcomes of tasks
 
 export const isAwaited = on(
   'reply',
@@ -224,7 +224,7 @@ const mayHaveActed = ({ result, error }: ProcessReply): boolean => {
   return ERRORS[view.error.code].retriable || view.error.code === 'INTERNAL';
 };
 
-/** Why a task did not come to what was wanted. */
+/** Why a task did not have the required outcome. */
 const errorOf = ({ result, error }: ProcessReply): ErrorData => {
   if (error) return error;
   const { state, error: taskError, result: evidence, action, task_id: id } = result as TaskView;
@@ -282,7 +282,7 @@ export const failPlan = (
   steps: change(context, { state: 'failed' }),
 });
 
-// ---- undoing
+// ---- compensation
 
 const lastToUndo = ({ steps }: ProcessContext): number =>
   steps.findLastIndex(

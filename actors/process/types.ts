@@ -9,7 +9,7 @@ import { type ActionArgs, handlersOf } from '../kit/handlers.ts';
 /** The request of a step. */
 export type Phase = 'act' | 'verify' | 'undo' | 'verifyUndo';
 
-/** What of a step its definition has; fixed when the process begins. */
+/** The properties of a step that its definition determines; fixed when the process starts. */
 export type Outline = {
   readonly name: string;
   readonly verify: boolean;
@@ -56,19 +56,19 @@ export type ProcessContext = {
   readonly endedAt?: number;
   /** [] until the first plan */
   readonly steps: readonly Stage[];
-  /** the step it is at */
+  /** the current step */
   readonly at: number;
-  /** of undoing the step, from 0: each is another task */
+  /** number of the attempt to undo the step, from 0; each attempt is another task */
   readonly round: number;
-  /** number of questions to operators so far */
+  /** number of questions to operators until now */
   readonly questions: number;
-  /** the actor whose answer counts now */
+  /** the actor whose answer is awaited */
   readonly awaiting: Address | null;
   /** planned, and requested in the same turn */
   readonly call: Planned | null;
-  /** by step, of those whose work succeeded */
+  /** by step, the results of successful work */
   readonly results: Readonly<Record<string, unknown>>;
-  /** what the compensation of the step answered, for its verifier */
+  /** the result of the compensation of the step, for its verifier */
   readonly undone?: unknown;
   readonly failure: Failure | null;
   /** why the last compensation failed, for the operator */

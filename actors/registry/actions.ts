@@ -10,10 +10,10 @@ import { type ActionDefinition, defineAction } from '../task/action.ts';
 import { AGENT_ACTIONS_MAX } from '../listing/effects/check-specs.ts';
 import { AGENT_ID, listingAddress } from './roll.ts';
 
-/** The agent that these actions belong to. */
+/** The agent that offers these actions. */
 const REGISTRY_AGENT = 'registry';
 const ROLES = ['agent', 'operator'];
-/** A registration is an answer of seconds. */
+/** A registration is answered within seconds. */
 const ETA_SEC = 60;
 const PAYLOAD_BYTES_MAX = 1_048_576;
 

@@ -1,4 +1,4 @@
-/** The pure parts of the registry: who is on the roll. */
+/** The pure parts of the registry: its list of agents. */
 import { address, type Address } from '../../protocols/address.ts';
 import type { ActorInput, Reply } from '../../protocols/statechart.ts';
 import type { RegistryContext, RegistryEvent } from './types.ts';

@@ -21,7 +21,10 @@ import { type Args, on, type RootContext, type RootEvent } from './types.ts';
 
 /** Failures kept; without the record of its failure an actor may only fail once more. */
 export const FAILURES_MAX = 1_000;
-/** Orders that may wait; past it they leave at once, so that no actor stays suspended. */
+/**
+ * Maximum number of waiting orders; further ones are sent at once, so that no actor stays
+ * suspended.
+ */
 export const WAITING_MAX = 200;
 /** Rows of the index `alarms`; beyond it the oldest row is removed. */
 export const ALARMS_MAX = 200;
@@ -90,7 +93,7 @@ const configure = (context: RootContext, settings: Settings): Tell => ({
   ask: true,
 });
 
-/** An agent has answered; one that refused its settings reports that to requests for runs. */
+/** An agent has answered. An agent that refused its settings reports that to requests for runs. */
 export const confirm = ({ context, event }: Args): Partial<RootContext> => ({
   unconfirmed: context.unconfirmed.filter((agent) => agent !== event.meta.from),
 });
@@ -159,7 +162,7 @@ export const plan = on('supervision.down', ({ context, event }): Partial<RootCon
   return waiting.length > WAITING_MAX ? put(context, carryOut(context, next)) : { waiting };
 });
 
-/** A restarted agent has forgotten its settings. */
+/** A restarted agent has lost its settings. */
 function carryOut(context: RootContext, { child, order }: Waiting): readonly Tell[] {
   const settings =
     order === 'sys.restart' && context.agents.find((agent) => agentOf(context, agent) === child);
@@ -168,7 +171,7 @@ function carryOut(context: RootContext, { child, order }: Waiting): readonly Tel
 
 export const orderDue = (args: Args): Partial<RootContext> => sendDue(args, carryOut);
 
-/** It failed too often: it receives no more messages until an operator has decided. */
+/** The actor failed too often: it receives no messages until an operator has decided. */
 export const giveUp = on('supervision.down', ({ context, event }): Partial<RootContext> => {
   const { child, error } = event;
   return {

@@ -1,9 +1,9 @@
-/** Rows of the root as older versions wrote them, made to what the present one reads. */
+/** Migrates rows of the root that older versions wrote. */
 import type { ActorDefinition } from '../../runtime/index.ts';
 
 type Migrate = ActorDefinition['migrate'][number];
 
-/** Version 1 knew of no workers. */
+/** Version 1 had no workers. */
 export const withPlacement: Migrate = (row) => ({
   ...row,
   snap: {

@@ -1,7 +1,7 @@
 /**
  * Placement: the pure parts of the root's region `placement`: the workers of the cell, as reported
- * by themselves and by others that miss them. It is for display only: the journal decides who owns
- * a shard.
+ * by themselves and by nodes that detect their loss. It is for display only: the journal decides
+ * who owns a shard.
  */
 import type { Project } from '../../protocols/statechart.ts';
 import type { PlacementRow, WorkerRow } from '../../protocols/supervision.ts';
@@ -9,7 +9,7 @@ import { type Args, type ArgsOf, on, type RootContext } from './types.ts';
 
 /** Workers kept; beyond it the one whose state is oldest is removed, lost workers first. */
 export const WORKERS_MAX = 256;
-/** How long the row of a lost worker stays to be seen. */
+/** How long the row of a lost worker stays visible. */
 const LOST_KEEP_MS = 3_600_000;
 
 /** An event of a worker's life. */
@@ -19,7 +19,7 @@ type OfWorker = ArgsOf<(typeof WORKER)[number]>;
 const workerOf = ({ context, event }: OfWorker): WorkerRow | undefined =>
   context.workers.find(({ node }) => node === event.node);
 
-/** Unless it is a repetition. */
+/** Whether the event is no repetition. */
 export const isNewcomer = on(WORKER, (args): boolean => workerOf(args)?.state !== 'active');
 /** Reports about an unknown process, or one that was replaced under the same name, are ignored. */
 export const isKnownWorker = on(WORKER, (args): boolean => workerOf(args) !== undefined);
@@ -76,7 +76,7 @@ export const placementRow = ({ context, event }: Args, status: PlacementRow['sta
 
 export const noWorkerServes = ({ context }: Args): boolean => !context.workers.some(serves);
 
-/** Lost ones have been seen; their rows stay for a while. */
+/** Removes rows of lost workers after a while. */
 export const forgetLost = ({ context }: Args): Partial<RootContext> => ({
   workers: context.workers.filter(serves),
 });

@@ -22,18 +22,18 @@ import { type ActionArgs, handlersOf } from '../kit/handlers.ts';
 export type RootContext = {
   readonly self: Address;
   readonly tenant: string;
-  /** as they were configured last */
+  /** the last configured settings */
   readonly agents: readonly AgentSettings[];
   /** agents that have not yet confirmed their settings */
   readonly unconfirmed: readonly Address[];
   /** who started the root and waits for its answer */
   readonly starter: ReplyRef | null;
-  /** since when the life cycle is in its present state */
+  /** the time since which the life cycle is in its current state */
   readonly since: number;
   /** of the last period, oldest first */
   readonly failures: readonly Failure[];
   readonly waiting: readonly Waiting[];
-  /** actors whose alarm rows the index holds, oldest first */
+  /** actors that have an alarm row in the index, oldest first */
   readonly alarms: readonly Address[];
   /** workers in use, and workers lost since the cell was last stable; oldest first */
   readonly workers: readonly WorkerRow[];

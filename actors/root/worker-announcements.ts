@@ -2,10 +2,10 @@
  * Announces workers to the root actor, so that its statechart and its rows show which workers
  * serve.
  *
- * Every worker runs one, but only the worker that owns the root's shard sends: its index holds the
- * root's rows without delay. It compares these rows with the live nodes and sends the difference,
- * so it also repairs what a predecessor left unfinished when it died. Placement does not depend on
- * it: shards are placed by heartbeats alone.
+ * Every worker runs one, but only the worker that owns the root's shard sends: its index contains
+ * the root's rows without delay. It compares these rows with the live nodes and sends the
+ * difference, so it also repairs what a predecessor left unfinished when it died. Placement does
+ * not depend on it: shards are placed by heartbeats alone.
  */
 import { DEFAULT_TENANT, shardOf } from '../../protocols/address.ts';
 import { SYSTEM_PRINCIPAL } from '../../protocols/security/principals.ts';

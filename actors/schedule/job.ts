@@ -1,4 +1,4 @@
-/** Job: the pure parts of the schedule's chart: what is due, what fires, and its outcome. */
+/** Job: the pure parts of the schedule's chart: due times, fires, and their outcomes. */
 import { checker, describeErrors } from '../../protocols/check.ts';
 import type { Address } from '../../protocols/address.ts';
 import { address } from '../../protocols/address.ts';
@@ -68,10 +68,13 @@ export type Looked = {
 export type State = { context: ScheduleContext };
 export type Args = State & { event: ScheduleEvent };
 
-/** Most model runs take longer. A shorter one must not delay a job that fires each second. */
+/**
+ * Most model runs take longer. The first pause is short, so that a short run does not delay a job
+ * that fires each second.
+ */
 const LOOK_MS_MIN = 250;
 const LOOK_MS_MAX = 30_000;
-/** A run without news for this time is lost: its row is removed soon after. */
+/** A run whose row has not changed for this time is lost: the row is removed soon after. */
 const LOST_MS = 86_400_000;
 
 export const initialContext = ({ key, tenant, now }: ActorInput): ScheduleContext => ({
@@ -88,11 +91,11 @@ export const initialContext = ({ key, tenant, now }: ActorInput): ScheduleContex
   skipped: 0,
 });
 
-// ---- what is set
+// ---- settings
 
 const checkJob = checker(ScheduleJobSchema);
 
-/** The job as it would be. */
+/** The job after the change. */
 const jobAfter = ({ context }: State, { job, changes }: Delivered<SchedulePut>): unknown =>
   job ?? { ...context.job, ...changes };
 
@@ -107,7 +110,7 @@ export function problemOf(args: Args): string | undefined {
   const { enabled, when } = answer.value;
   return enabled === false ? undefined : faultIn(when, wallOf(event.meta));
 }
-/** It was set to something else since who sets it looked. */
+/** The job was changed after the caller had read it. */
 export function isOvertaken({ context, event }: Args): boolean {
   if (event.type !== 'schedule.put' || event.ifUpdatedAt === undefined) return false;
   return event.ifUpdatedAt !== (context.job ? context.updatedAt : 0);
@@ -127,7 +130,7 @@ export function take(args: Args): Partial<ScheduleContext> {
   return planned({ ...context, job, createdAt, updatedAt: now, cursor });
 }
 
-/** When it is enabled again, it continues with future times. */
+/** A job that is enabled again continues with future times. */
 export function enable({ context, event }: Args): Partial<ScheduleContext> {
   if (event.type !== 'schedule.enable') return {};
   const { now } = event.meta;
@@ -144,10 +147,10 @@ const planned = (context: ScheduleContext): ScheduleContext => ({
     : null,
 });
 
-/** Its own part of the stagger: the same for each of its times, spread over the jobs. */
+/** The job's share of the stagger: the same for each of its times, and spread over the jobs. */
 function lateMsOf({ job, jobId }: ScheduleContext): number {
   const staggerMs = job?.when.kind === 'cron' ? (job.when.staggerMs ?? 0) : 0;
-  // FNV-1a, whose last bits are as good as its first
+  // FNV-1a, whose low bits are distributed as well as its high bits
   let hash = 0x811c9dc5;
   for (const character of jobId) hash = Math.imul(hash ^ character.charCodeAt(0), 0x01000193);
   return (hash >>> 0) % (staggerMs + 1);
@@ -156,26 +159,27 @@ function lateMsOf({ job, jobId }: ScheduleContext): number {
 export const jobOf = ({ job }: ScheduleContext): ScheduleJob => job!;
 export const isOn = ({ context }: State): boolean => context.job?.enabled ?? true;
 export const hasNext = ({ context }: State): boolean => context.nextAt !== null;
-/** It has done all it was set for, and is to leave then. */
+/** The job has fired for all its times and is configured to be removed then. */
 export const isSpent = ({ context }: State): boolean =>
   isOn({ context }) &&
   context.nextAt === null &&
   jobOf(context).deleteAfterRun === true &&
   context.runs[0]?.status === 'ok';
-/** Its session received it before, and is to be reset. */
+/** The job has fired before and is configured to reset its session. */
 export const isAnew = ({ context }: State): boolean =>
   jobOf(context).fresh === true && context.fires > 0;
 
-// ---- when it is due
+// ---- due times
 
 export const untilDueMs = ({ context, event }: Args): number =>
   Math.max(0, context.nextAt! - wallOf(event.meta));
-/** Not when the clock was set back while it waited. */
+/** False when the clock was set back while the job waited. */
 export const isDue = ({ context, event }: Args): boolean => wallOf(event.meta) >= context.nextAt!;
 
 /**
- * The clock was set back. By a few hours: it waits for the clock, so no time comes twice. By more:
- * the clock was wrong before, and times count from what it shows now, as in cron(8).
+ * Handles a clock that was set back. By a few hours: the job waits for the clock, so that no time
+ * fires twice. By more: the clock was wrong before, and times count from its current value, as in
+ * cron(8).
  */
 export function replan({ context, event }: Args): Partial<ScheduleContext> {
   const now = wallOf(event.meta);
@@ -186,7 +190,7 @@ export function replan({ context, event }: Args): Partial<ScheduleContext> {
 }
 const CORRECTION_MS = 3 * 3_600_000;
 
-/** Due times that have come, oldest first, and which of them is fired for. */
+/** The due times that have passed, oldest first, and those for which the job fires. */
 function dueNow({ context, event }: Args): { passed: readonly number[]; fireFor?: number } {
   const { when, missed = 'once' } = jobOf(context);
   const now = wallOf(event.meta);
@@ -198,7 +202,7 @@ function dueNow({ context, event }: Args): { passed: readonly number[]; fireFor?
 }
 export const isMissed = (args: Args): boolean => dueNow(args).fireFor === undefined;
 
-/** None of the times that have passed is made up for. */
+/** Skips all times that have passed. */
 export function skip(args: Args): Partial<ScheduleContext> {
   const { context, event } = args;
   const { passed } = dueNow(args);
@@ -233,7 +237,9 @@ export function fire(args: Args): Partial<ScheduleContext> {
   return fired(cut, { runId, dueAt: fireFor, firedAt: event.meta.now });
 }
 
-/** Beside its times; the id of the asking message makes the run's. */
+/**
+ * Fires outside the configured times; the run id is derived from the id of the requesting message.
+ */
 export const fireNow = ({ context, event }: Args): Partial<ScheduleContext> =>
   fired(context, { runId: runNowId({ context, event }), firedAt: event.meta.now });
 const runNowId = ({ context, event }: Args): string => `${context.jobId}.now.${event.meta.id}`;
@@ -256,7 +262,7 @@ export const sessionKeyOf = ({ job, jobId }: ScheduleContext): string =>
 const sessionOf = (context: ScheduleContext): Address =>
   address(context.tenant, 'session', sessionKeyOf(context));
 
-/** Its own run, after the session's current one: it never steers another run. */
+/** A separate run after the session's current one; it never steers another run. */
 export function receive({ context }: State): Tell {
   const { text, model, thinking, timeoutMs } = jobOf(context);
   const event: SessionReceive = {

@@ -86,7 +86,7 @@ const change = (context: ScheduleContext, action: ScheduleChange['action']): Pub
   topic: schedulesTopic(context.tenant),
   event: { type: 'schedule.changed', action, row: rowOf(context) },
 });
-/** A new one was set a moment ago. */
+/** Whether the job was just created. */
 export const sayPut = ({ context }: State): Publish =>
   change(context, context.createdAt === context.updatedAt ? 'added' : 'updated');
 export const sayUpdated = ({ context }: State): Publish => change(context, 'updated');

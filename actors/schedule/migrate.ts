@@ -1,4 +1,4 @@
-/** Rows of the schedule as older versions wrote them, made to what the present one reads. */
+/** Migrates rows of the schedule that older versions wrote. */
 import { sessionKey } from '../../protocols/session-key.ts';
 import type { ActorDefinition } from '../../runtime/index.ts';
 import type { ScheduleContext } from './job.ts';

@@ -69,7 +69,7 @@ function planOf(event: SupervisorStart): Plan {
 const whole = (value: number | undefined, min: number, max: number): boolean =>
   value === undefined || (Number.isInteger(value) && value >= min && value <= max);
 
-/** What is wrong with a `supervisor.start` or `supervisor.add`; undefined when it is fit. */
+/** The fault of a `supervisor.start` or `supervisor.add`; undefined if it is valid. */
 export function fault({ context, event }: Args): string | undefined {
   if (event.type === 'supervisor.start') return faultOfStart(context, event);
   if (event.type !== 'supervisor.add') return undefined;
@@ -120,7 +120,7 @@ export const refused = (args: Args): Reply => ({
 const addressesOf = (children: readonly ChildSpec[]): ReadonlySet<Address> =>
   new Set(children.map(({ child }) => child));
 
-/** The list as it is wanted now; children that are no longer on it are ended. */
+/** Applies the new list; children that are no longer on it are ended. */
 export function adopt({ context, event }: Args): Change {
   if (event.type !== 'supervisor.start') return {};
   const wanted = addressesOf(event.children);
@@ -146,7 +146,7 @@ export function take(args: Args): Change {
   return { ...adopted, ...put(adopted, created.map(startOf)) };
 }
 
-/** A child that is listed already keeps its place. */
+/** A listed child keeps its position. */
 export function add({ context, event }: Args): Change {
   if (event.type !== 'supervisor.add') return {};
   const { child: spec } = event;
@@ -167,7 +167,7 @@ export function remove({ context, event }: Args): Change {
   };
 }
 
-/** On the lane of the orders, so that it follows the restart it belongs to. */
+/** Sent on the lane of the orders, so that it follows the restart to which it belongs. */
 const startOf = ({ child, start }: ChildSpec): Tell => ({
   to: child,
   event: start,
@@ -175,7 +175,7 @@ const startOf = ({ child, start }: ChildSpec): Tell => ({
   supervise: true,
 });
 
-// ---- a child failed
+// ---- failures of children
 
 const specOf = ({ children }: SupervisorContext, address: Address): ChildSpec | undefined =>
   children.find(({ child }) => child === address);
@@ -236,7 +236,9 @@ export const quarantineFailed = on(
     put(context, [tellOrder(event.child, 'sys.quarantine', event.error.message)]),
 );
 
-/** It was removed, or the group gave up: no other actor would ever send it a message. */
+/**
+ * The child was removed, or the group has given up: no other actor would ever send it a message.
+ */
 export const endFailed = on('supervision.down', ({ context, event }): Change => {
   const { child, error } = event;
   return put(context, [
@@ -244,7 +246,7 @@ export const endFailed = on('supervision.down', ({ context, event }): Change => 
   ]);
 });
 
-// ---- giving up, and beginning again
+// ---- escalation and restart
 
 /** Every child is ended, the last one first. */
 export const endAll = ({ context }: Args): Change => ({
@@ -282,7 +284,7 @@ export function escalate({ context, event }: Args): Tell {
   return { to: context.plan.parent, event: down };
 }
 
-/** All of them, in order, with no failure on record. */
+/** Restarts all children in order, without recorded failures. */
 export const beginAgain = ({ context }: Args): Change => ({
   failures: [],
   waiting: [],
@@ -295,7 +297,7 @@ export const beginAgain = ({ context }: Args): Change => ({
   ),
 });
 
-// ---- what others see
+// ---- the row
 
 function row({ context, event }: Args, status: SupervisorRow['status']): SupervisorRow {
   return {

@@ -1,7 +1,7 @@
 /**
- * Strategy: the decisions of supervision as pure functions, after Erlang/OTP's supervisor: who is
- * affected by a failure, when there were too many, how long to wait, which directives to send. The
- * charts of supervisors and of the root share it.
+ * Strategy: the decisions of supervision as pure functions, after Erlang/OTP's supervisor: which
+ * children a failure affects, when there are too many failures, how long to wait, and which
+ * directives to send. The charts of supervisors and of the root share it.
  *
  * Two things differ from OTP, because here a turn that threw is rolled back and mail is durable:
  *  - `resume` exists: the last committed state is valid, and only the failed message is lost;

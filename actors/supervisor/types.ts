@@ -1,4 +1,4 @@
-/** What a supervisor keeps between turns. */
+/** The context of a supervisor. */
 import type { Address } from '../../protocols/address.ts';
 import type { ErrorData } from '../../protocols/errors.ts';
 import type { Delivered } from '../../protocols/statechart.ts';
@@ -32,7 +32,7 @@ export type SupervisorContext = {
   /** of the last period, oldest first */
   readonly failures: readonly Failure[];
   readonly waiting: readonly Waiting[];
-  /** why it gave up */
+  /** why it has given up */
   readonly why: ErrorData | null;
   readonly outbox: Outbox;
 };

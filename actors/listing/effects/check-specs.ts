@@ -1,6 +1,6 @@
 /**
- * checkSpecs: looks whether what an agent wants to register can be offered, and by it.
- * Repeatable.
+ * checkSpecs: checks whether the actions of a registration are valid and whether the agent may
+ * offer them. Repeatable.
  */
 import { setImmediate } from 'node:timers/promises';
 import {
@@ -23,8 +23,8 @@ export const AGENT_ACTIONS_MAX = 200;
 /** Schemas of one action, as JSON. */
 export const ACTION_SCHEMAS_BYTES_MAX = 65_536;
 /**
- * All actions of one agent, as JSON. Every process that offers them keeps several copies in memory:
- * at this bound a full registry costs a gateway 2 GB.
+ * Limit of all actions of one agent, as JSON. Every process that offers them keeps several copies
+ * in memory: at this limit a full registry uses 2 GB in a gateway.
  */
 const AGENT_BYTES_MAX = 262_144;
 /** Domains whose actions are the cell's own, each with the agent that offers them. */
@@ -89,7 +89,7 @@ function refuseSpec(agentId: string, { action, action_version, schemas }: Action
     throw invalid(`${action}: it has no schema of its payload`);
 }
 
-/** Schemas of others. Those of this code are TypeBox's, which checks by them itself. */
+/** Checks schemas of external agents. Local schemas are TypeBox schemas, which need no check. */
 async function refuseSchemas({ action, schemas }: ActionSpec): Promise<void> {
   for (const [version, schema] of Object.entries(schemas)) {
     try {

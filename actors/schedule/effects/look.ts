@@ -1,4 +1,4 @@
-/** look: the row of the run that a job began, once. */
+/** look: reads the row of the run that a job started, once. */
 import { FIRE_TEXT_CHARACTERS_MAX } from '../../../protocols/schedule.ts';
 import type { RunRow } from '../../../protocols/session.ts';
 import type { EffectDefinition } from '../../../runtime/index.ts';
