@@ -53,7 +53,7 @@ export function killNow(pid: number): void {
   }
 }
 
-/** A zombie counts as ended: it runs nothing. */
+/** A process in the state Z (not yet reaped) counts as ended, because it runs no code. */
 export const isAlive = (pid: number): boolean =>
   /^State:\s+[^ZX\s]/m.test(textOf(`/proc/${pid}/status`));
 

@@ -27,17 +27,17 @@ export class BlockStream {
     this.#coalescer = new Coalescer(options.coalesce);
   }
 
-  /** The text so far that was taken. */
+  /** The part of the text that was processed. */
   get fed(): string {
     return this.#fed;
   }
 
-  /** When what is held is due; undefined: nothing is held. */
+  /** When the held blocks are due; undefined: none is held. */
   get dueAt(): number | undefined {
     return this.#coalescer.dueAt;
   }
 
-  /** The text as it is now. Returns the blocks to publish. */
+  /** Accepts the current text. Returns the blocks to publish. */
   follow(text: string, nowMs: number): readonly PublishedBlock[] {
     return this.#published(this.#coalescer.add(this.#take(text), nowMs));
   }
@@ -46,7 +46,7 @@ export class BlockStream {
     return this.#published(this.#coalescer.due(nowMs));
   }
 
-  /** All of the text so far; more of it may come. */
+  /** The text up to now; it may continue. */
   flush(): readonly PublishedBlock[] {
     const rest = this.#coalescer.add(this.#chunker.end(), 0);
     return this.#published([...rest, ...this.#coalescer.end()]);
@@ -59,11 +59,11 @@ export class BlockStream {
     return last;
   }
 
-  /** The blocks that are complete by the text as it is now. */
+  /** The blocks that the current text completes. */
   #take(text: string): readonly Block[] {
     const { published } = this.#chunker;
     if (!text.startsWith(this.#fed)) {
-      // A call that is made again has to come as far as it was.
+      // A repeated call first has to reach the published length.
       if (this.#fed.startsWith(text)) return [];
       if (text.slice(0, published) === this.#fed.slice(0, published)) {
         this.#chunker.forgetRest();

@@ -1,6 +1,6 @@
 /**
- * BlockChunker: cuts an answer that is still being written into blocks that can be sent as messages
- * of their own. Pure: text in, blocks out.
+ * BlockChunker: cuts a growing answer into blocks that can be sent as separate messages. Pure: text
+ * in, blocks out.
  *
  * Invariants:
  *  1. Blocks follow each other without a gap: `from` of one is `to` of the one before, and all
@@ -21,7 +21,7 @@ export type BlockOptions = {
   readonly breakAt: 'text_end' | 'message_end';
   readonly charactersMin: number;
   readonly charactersMax: number;
-  /** where a block ends as soon as it may; the others are taken when it is full */
+  /** the preferred place for the end of a block; other places are used when the block is full */
   readonly prefer: 'paragraph' | 'newline' | 'sentence';
 };
 
@@ -35,19 +35,19 @@ export const BLOCK_DEFAULTS: BlockOptions = {
 export type Block = {
   /** markdown that is valid on its own */
   readonly text: string;
-  /** characters of the answer that it holds */
+  /** positions in the answer */
   readonly from: number;
   readonly to: number;
 };
 
 type Kind = 'paragraph' | 'newline' | 'sentence' | 'space' | 'any';
-/** A place to cut, with what is open there. */
+/** A place to cut, with the fence that is open there. */
 type Cut = { readonly at: number; readonly fence: Fence | undefined };
 
 const ORDER: readonly Kind[] = ['paragraph', 'newline', 'sentence', 'space', 'any'];
 /** Characters after a cut that must be known: the marks of a fence are three. */
 const LOOK_AHEAD = 3;
-/** Longest that a line of fence marks is waited for, in `charactersMax`. */
+/** How long the end of a line of fence marks is awaited, in `charactersMax`. */
 const PATIENCE = 4;
 
 const graphemes = new Intl.Segmenter(undefined, { granularity: 'grapheme' });
@@ -57,7 +57,7 @@ export class BlockChunker {
   /** of the text that is not in a block yet */
   #rest = '';
   #from = 0;
-  /** open where `#rest` begins */
+  /** the fence that is open at the start of `#rest` */
   #fence: Fence | undefined;
 
   constructor(options: Partial<BlockOptions> = {}) {
@@ -69,13 +69,13 @@ export class BlockChunker {
     return this.#from;
   }
 
-  /** More of the text. Returns the blocks that are complete by it. */
+  /** Accepts further text. Returns the blocks that it completes. */
   push(text: string): readonly Block[] {
     this.#rest += text;
     return this.#options.breakAt === 'message_end' ? [] : this.#cutAll(false);
   }
 
-  /** The text is at its end: the rest, in as many blocks as it needs. */
+  /** Ends the text. Returns the rest in as many blocks as necessary. */
   end(): readonly Block[] {
     const blocks = this.#cutAll(true);
     if (this.#rest === '') return blocks;
@@ -115,7 +115,7 @@ export class BlockChunker {
   }
 }
 
-/** Where the next block ends; undefined: not yet. */
+/** Where the next block ends; undefined if it is not complete. */
 const findCut = (
   text: string,
   open: Fence | undefined,
@@ -209,7 +209,7 @@ const withinLine = (
 ): Place[] => {
   const places: Place[] = [];
   const line = text.slice(start, end);
-  // no more of a long line is gone through than a block can need: what follows comes again
+  // of a long line only as much is searched as one block can contain; the rest is searched later
   const looked = line.slice(0, Math.max(0, max - start) + BEHIND_MAX);
   for (const { index } of graphemes.segment(looked)) {
     const at = start + index;

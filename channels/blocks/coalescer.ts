@@ -31,7 +31,7 @@ export class Coalescer {
     this.#options = { ...COALESCE_DEFAULTS, ...options };
   }
 
-  /** When what is held is due; undefined: nothing is held. */
+  /** When the held blocks are due; undefined: none is held. */
   get dueAt(): number | undefined {
     return this.#held === undefined ? undefined : this.#dueAt;
   }
@@ -53,12 +53,12 @@ export class Coalescer {
     return published;
   }
 
-  /** What is due at `nowMs`. */
+  /** The blocks that are due at `nowMs`. */
   due(nowMs: number): readonly Block[] {
     return this.#held !== undefined && nowMs >= this.#dueAt ? this.end() : [];
   }
 
-  /** Everything that is held. */
+  /** All held blocks. */
   end(): readonly Block[] {
     const held = this.#held;
     this.#held = undefined;

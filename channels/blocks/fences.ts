@@ -1,6 +1,6 @@
 /**
- * Fenced code in markdown (CommonMark 4.5), as far as cutting needs it: which lines open and close
- * a fence. Pure.
+ * Fenced code in markdown (CommonMark 4.5), limited to the question which lines open and close a
+ * fence. Pure.
  *
  * Any indentation is accepted before a fence, not only up to three spaces, because fences in lists
  * are indented further.

@@ -3,7 +3,7 @@
  * All channels use it.
  *
  * Boundary: it reaches the session by `System.ask` and reads committed rows. The channel decides
- * who may give commands.
+ * which users may send commands.
  *
  * Invariants: a command that changes something uses its idempotency key, so a repeat changes
  * nothing and receives the same reply, also after a restart. A question about a session that does
@@ -34,7 +34,7 @@ export type CommandContext = {
   /** of the agent, `provider/name`; for /status */
   readonly model?: string;
   readonly models: ModelRules;
-  /** of this command; the same again is the same command */
+  /** idempotency key of this command */
   readonly key: string;
 };
 
@@ -42,13 +42,13 @@ export type CommandContext = {
 const ANSWER_MS = 30_000;
 const COMPACT_MS = 300_000;
 
-/** The settings of a session, as `session.set` answers them. */
+/** The settings of a session, in the form of the reply to `session.set`. */
 type Settings = { readonly [Name in Exclude<keyof SessionSet, 'type'>]?: Value };
 type Value = string | boolean | null;
 
 /**
- * The answer's text.
- * @throws TroupeError what the session refused with; DEADLINE_EXCEEDED when it did not answer
+ * The text of the reply. @throws TroupeError the refusal of the session; DEADLINE_EXCEEDED when it
+ * did not answer
  */
 export const executeCommand = async (place: CommandContext, command: Command): Promise<string> => {
   const row = place.system.index.get<SessionRow>('sessions', place.tenant, place.sessionKey);
@@ -141,7 +141,7 @@ const ask = async <Result>(
   });
 };
 
-/** Changes nothing and says what is set. */
+/** Shows the current settings without a change. */
 const settingsOf = async ({ system, tenant, sessionKey, principal }: CommandContext) => {
   const to = address(tenant, 'session', sessionKey);
   const answer = await system.ask(to, { type: 'session.set' }, { principal, timeoutMs: ANSWER_MS });

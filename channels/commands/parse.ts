@@ -4,7 +4,7 @@
  * Boundary: only messages of users are parsed, never the output of a model.
  *
  * Invariants: a text that is no command goes to the model unchanged. A text that is almost a
- * command is taken for a typing error: the user receives a hint, and nothing is executed.
+ * command counts as a typing error: the user receives a hint, and nothing is executed.
  */
 import type { QueueMode, Verbosity } from '../../protocols/session.ts';
 
@@ -95,7 +95,7 @@ const unknownCommand = (word: string): ReadCommand => {
   };
 };
 
-/** The command, or what is wrong with the text after its name. */
+/** The command, or the fault of the text after its name. */
 const commandOf = (name: CommandName, args: string): Command | string => {
   switch (name) {
     case 'compact':

@@ -1,7 +1,7 @@
 /**
- * Artifacts: files of a tenant that are too large for an envelope, or that prove something. Named
- * by their content: a file is never changed. Read from outside by signed URLs, which let one file
- * be fetched for a while, and nothing be written or listed.
+ * Artifacts: files of a tenant that are too large for an envelope, or that prove something. A file
+ * is named by the hash of its content and never changed. External programs read it by a signed URL,
+ * which permits to fetch one file for a limited time, and neither to write nor to list.
  *
  * Adapters: `folder.ts` (a folder of this machine or a shared volume, sealed at rest when a key is
  * set) and `s3.ts` (any S3-compatible store). Contract: test/runtime/artifacts/contract.ts.
@@ -18,7 +18,7 @@ export type Artifact = {
   readonly bytes: number;
 };
 
-/** As it travels in payloads and evidence. */
+/** The form in payloads and evidence. */
 export type ArtifactRef = {
   /** signed, GET only, for 15 minutes at most */
   readonly artifact_uri: string;
@@ -39,7 +39,7 @@ export interface Artifacts {
   ): Promise<Artifact>;
   /**
    * The contents, checked against their name.
-   * @throws TroupeError NOT_FOUND; INTERNAL when they are not what their name says; UNAVAILABLE
+   * @throws TroupeError NOT_FOUND; INTERNAL when they do not match their name; UNAVAILABLE
    */
   get(tenant: string, hash: string): Promise<{ contents: Uint8Array; artifact: Artifact }>;
   /** A new signed URL. @throws TroupeError NOT_FOUND; INVALID_ARGUMENT above ARTIFACT_URL_MS_MAX */

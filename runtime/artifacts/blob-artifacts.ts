@@ -21,9 +21,9 @@ import { SignedUrls } from './signed-urls.ts';
 
 export type BlobArtifactsOptions = {
   readonly blobs: Blobs;
-  /** what files are encrypted with */
+  /** the key that encrypts files */
   readonly sealingKey: SealingKey;
-  /** what URLs are signed with */
+  /** the key that signs URLs */
   readonly urlKey: Buffer;
   /** base of URLs, without a trailing slash; read again for every URL */
   readonly publicUrl: () => string;
@@ -74,7 +74,7 @@ export class BlobArtifacts implements Artifacts {
     try {
       await this.#o.blobs.put(fileOf(tenant, artifact.hash), sealed);
     } catch (error) {
-      // The same contents, which another put has sealed with another nonce.
+      // Another put has stored the same contents, sealed with another nonce.
       if (!(error instanceof TroupeError) || error.code !== 'CONFLICT') throw error;
       await this.get(tenant, artifact.hash);
     }

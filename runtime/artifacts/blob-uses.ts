@@ -56,7 +56,7 @@ export class BlobUses {
     return undefined;
   }
 
-  /** From today on the file stays for another while. */
+  /** Records a use today, which extends the retention of the file. */
   async record(tenant: string, { hash, contentType, bytes }: Artifact): Promise<void> {
     const { blobs } = this.#o;
     const uses = await this.#usesOf(tenant, hash);
@@ -72,7 +72,7 @@ export class BlobUses {
     for (const { name: older, day } of uses) if (day < today) await blobs.delete(older);
   }
 
-  /** Removes files that were not used for `keepDays`; answers how many. */
+  /** Removes files that were not used for `keepDays`; returns their number. */
   async sweep(): Promise<number> {
     const { blobs, keepDays } = this.#o;
     if (keepDays === 0) return 0;
@@ -163,7 +163,7 @@ export class BlobUses {
     const nowMs = this.#o.clock.monotonicMs();
     if (nowMs - this.#sweptAtMs < SWEEP_MS) return;
     this.#sweptAtMs = nowMs;
-    // What fails is done by the next one.
+    // The next sweep repeats failed removals.
     void this.sweep().catch(() => {});
   }
 }

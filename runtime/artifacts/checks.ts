@@ -10,7 +10,10 @@ import { type Artifact, ARTIFACT_BYTES_MAX, ARTIFACT_URL_MS_MAX } from './artifa
 const TENANT = /^[a-z0-9][a-z0-9_-]{0,62}$/;
 const HASH = /^[0-9a-f]{64}$/;
 const MIME = /^[a-z0-9!#$&^_.+-]{1,127}\/[a-z0-9!#$&^_.+-]{1,127}$/;
-/** So much is hashed or sealed at a time: a large file never holds the process for long. */
+/**
+ * Number of bytes that are hashed or sealed at once, so that a large file does not block the
+ * process.
+ */
 const SLICE_BYTES = 2 ** 20;
 
 /** Views of the contents, none larger than a slice. */
@@ -19,7 +22,7 @@ export function* slices(contents: Uint8Array): Generator<Uint8Array> {
     yield contents.subarray(at, at + SLICE_BYTES);
 }
 
-/** SHA-256 as lower-case hex: a file's name. Others get their turn between slices. */
+/** SHA-256 as lower-case hex: a file's name. Other work runs between slices. */
 export async function hashOf(contents: Uint8Array): Promise<string> {
   const hash = createHash('sha256');
   for (const slice of slices(contents)) {
@@ -42,7 +45,7 @@ const allows = (whitelist: readonly string[], type: string): boolean =>
   );
 
 /**
- * What the contents will be called, if they may be stored.
+ * The name of the contents, if they may be stored.
  * @throws TroupeError INVALID_ARGUMENT, PAYLOAD_TOO_LARGE
  */
 export async function nameContents(
@@ -80,7 +83,7 @@ export function checkBytes(bytes: number): void {
   );
 }
 
-/** @throws TroupeError NOT_FOUND for what no file can be called */
+/** @throws TroupeError NOT_FOUND for a text that cannot be the name of a file */
 export function checkName(tenant: string, hash: string): void {
   if (!TENANT.test(tenant) || !HASH.test(hash)) throw absent(tenant, hash);
 }
@@ -93,7 +96,7 @@ export function urlMs(forMs: number = ARTIFACT_URL_MS_MAX): number {
   );
 }
 
-/** @throws TroupeError INTERNAL when the contents are not what their name says */
+/** @throws TroupeError INTERNAL when the contents do not match their name */
 export async function checkContents(hash: string, contents: Uint8Array): Promise<void> {
   if ((await hashOf(contents)) !== hash) throw damaged(hash);
 }

@@ -18,7 +18,7 @@ export type FolderRoomOptions = {
   readonly aside: string;
   /** bytes of one tenant */
   readonly bytesMax: number;
-  /** files leave when they were untouched for so long; 0: never */
+  /** files are removed when they were not used for this time; 0: never */
   readonly keepMs: number;
   readonly clock: Clock;
 };
@@ -27,7 +27,7 @@ const SWEEP_MS = 6 * 3_600_000;
 const HASH = /^[0-9a-f]{64}$/;
 const TAKEN = /^taken\.([a-z0-9_-]+)\.([0-9a-f]{64})\.[0-9a-f]+$/;
 
-/** Whether a file aside is one that a sweep has taken, and not one that is being written. */
+/** Whether a moved file was moved by a sweep, and is not one that is being written. */
 export const isTaken = (name: string): boolean => TAKEN.test(name);
 
 export class FolderRoom {
@@ -43,7 +43,7 @@ export class FolderRoom {
   }
 
   /**
-   * Runs `write`, which stores a file of so many bytes, when there is room.
+   * Runs `write`, which stores a file of this number of bytes, if there is space.
    * @throws TroupeError RATE_LIMIT_EXCEEDED; what `write` throws
    */
   async storing<T>(tenant: string, bytes: number, write: () => Promise<T>): Promise<T> {
@@ -51,7 +51,7 @@ export class FolderRoom {
     return this.#room.storing(tenant, bytes, write);
   }
 
-  /** Removes what was untouched for `keepMs`; answers how many files. */
+  /** Removes files that were not used for `keepMs`; returns their number. */
   async sweep(): Promise<number> {
     const { path, aside, keepMs, clock } = this.#o;
     if (keepMs === 0) return 0;
@@ -85,7 +85,8 @@ export class FolderRoom {
     const [, tenant, hash] = TAKEN.exec(name)!;
     const file = fileOf(path, tenant!, hash!);
     await mkdir(dirname(file), { recursive: true, mode: 0o700 });
-    // One that was stored there meanwhile is the same: its name is its contents.
+    // A file that was stored there meanwhile is identical, because its name is the hash of its
+    // contents.
     await rename(taken, file);
     return 0;
   }
@@ -94,12 +95,12 @@ export class FolderRoom {
     const nowMs = this.#o.clock.monotonicMs();
     if (nowMs - this.#sweptAtMs < SWEEP_MS) return;
     this.#sweptAtMs = nowMs;
-    // What fails is done by the next one.
+    // The next sweep repeats failed removals.
     void this.sweep().catch(() => {});
   }
 }
 
-/** Where a file of a folder is. */
+/** The path of a file in the folder. */
 export const fileOf = (path: string, tenant: string, hash: string): string =>
   join(path, tenant, hash.slice(0, 2), hash);
 

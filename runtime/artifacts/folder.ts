@@ -42,14 +42,14 @@ export type FolderArtifactsOptions = {
   readonly clock?: Clock;
 };
 
-/** What was left half-written so long ago is removed at the next start. */
+/** Incomplete files of this age are removed at the next start. */
 const LEFT_OVER_MS = 86_400_000;
 const INCOMING = 'incoming';
 const BYTES_MAX = 10 * 2 ** 30;
 const DAY_MS = 86_400_000;
 
 /**
- * Makes the folder when absent.
+ * Creates the folder if it is absent.
  * @throws TroupeError UNAVAILABLE when it cannot be used; INVALID_ARGUMENT for a bad key
  */
 export async function openFolderArtifacts(options: FolderArtifactsOptions): Promise<Artifacts> {
@@ -89,7 +89,7 @@ class FolderArtifacts implements Artifacts {
     options: { contentType: string; expectedHash?: string },
   ): Promise<Artifact> {
     const artifact = await nameContents(tenant, contents, options, this.#options.mimeTypes);
-    // One that is there and sound stays, with the type of its first time; a damaged one is mended.
+    // An existing intact file is kept with its first type; a damaged one is replaced.
     const stored = await this.get(tenant, artifact.hash).catch(() => undefined);
     if (stored && (await this.#touch(tenant, artifact.hash))) return stored.artifact;
     const file = this.#file(tenant, artifact.hash);
@@ -103,7 +103,7 @@ class FolderArtifacts implements Artifacts {
     return artifact;
   }
 
-  /** It stays for another while; false when it has left. */
+  /** Extends the retention of the file; false if the file was removed. */
   async #touch(tenant: string, hash: string): Promise<boolean> {
     const file = this.#file(tenant, hash);
     const now = new Date(this.#clock.wallMs());
@@ -138,7 +138,7 @@ class FolderArtifacts implements Artifacts {
     return this.#urls.resolve(tenant, uri);
   }
 
-  /** What a stored file is, without reading all of it. */
+  /** The type and size of a stored file, without reading all of it. */
   #artifact(tenant: string, hash: string): Promise<Artifact> {
     const path = this.#file(tenant, hash);
     const read = async () => {
@@ -158,7 +158,7 @@ class FolderArtifacts implements Artifacts {
   }
 }
 
-/** The folder's own name must be durable too, in every folder above that was made just now. */
+/** Also makes the folder's own name durable, in every parent folder that was just created. */
 async function makeDurableFolder(folder: string): Promise<void> {
   const first = makeFolder(folder);
   if (first === undefined) return;

@@ -37,7 +37,7 @@ export type S3Answer = { readonly headers: Headers; readonly body: Uint8Array };
 
 const ATTEMPTS_MAX = 3;
 const BACKOFF_MS = 100;
-/** Besides statuses from 500 on: what another attempt may mend. */
+/** Statuses below 500 after which another attempt may succeed. */
 const AGAIN: ReadonlySet<number> = new Set([408, 429]);
 const ERROR_BYTES_MAX = 65_536;
 
@@ -73,7 +73,7 @@ export class S3Requests {
     return signed.url.toString();
   }
 
-  /** The status of a GET without a signature: what anybody on the network receives. */
+  /** The status of a GET without a signature, which is public access. */
   async anonymousStatus(key: string): Promise<number> {
     const signal = AbortSignal.timeout(this.#options.timeoutMs);
     try {
@@ -85,7 +85,7 @@ export class S3Requests {
     }
   }
 
-  /** Now, as signatures spell it: 20260131T093000Z. */
+  /** The current time in the format of signatures: 20260131T093000Z. */
   datetime(): string {
     const now = new Date(this.#options.clock.wallMs()).toISOString();
     return now.replaceAll(/[:-]|\.\d{3}/g, '');

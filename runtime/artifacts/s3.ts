@@ -46,7 +46,7 @@ export type S3ArtifactsOptions = S3Place &
 
 const TIMEOUT_MS = 30_000;
 
-/** Sends no request to the store: the first file shows what is wrong with it. */
+/** Sends no request to the store; the first file reveals faults of the configuration. */
 export const openS3Artifacts = (options: S3ArtifactsOptions): Artifacts => new S3Artifacts(options);
 
 class S3Artifacts implements Artifacts {
@@ -68,7 +68,7 @@ class S3Artifacts implements Artifacts {
   ): Promise<Artifact> {
     const named = await nameContents(tenant, contents, options, this.#options.mimeTypes);
     const { hash } = named;
-    // One that is there is written again, with the type of its first time: a damaged one is mended.
+    // An existing object is written again with its first type, which replaces a damaged one.
     const stored = await this.#head(tenant, hash).catch(undefinedIfDamaged);
     const artifact = { ...named, contentType: stored?.contentType ?? named.contentType };
     await this.#requests.send(keyOf(tenant, hash), {
@@ -145,7 +145,7 @@ class S3Artifacts implements Artifacts {
   }
 }
 
-/** What a PUT asks the store to encrypt with. */
+/** The encryption that a PUT requests from the store. */
 export function sealingHeaders({ encryption, kmsKeyId }: S3Sealing): Record<string, string> {
   if (encryption === 'none') return {};
   return {
@@ -173,7 +173,8 @@ const timeOf = (datetime: string): number =>
   Date.parse(datetime.replace(DATETIME, '$1-$2-$3T$4:$5:$6Z'));
 
 /**
- * What a URL says, to be signed again. @throws TroupeError FORBIDDEN when it is no presigned URL
+ * The content of a URL, to be signed again. @throws TroupeError FORBIDDEN when it is no presigned
+ * URL
  */
 function partsOf(uri: string): { key: string; datetime: string; forSec: number } {
   const url = URL.canParse(uri) ? new URL(uri) : undefined;

@@ -1,6 +1,6 @@
 /**
- * Sealed file: the format of one artifact in a folder. A header in clear, then the contents, either
- * plain or encrypted by AES-256-GCM (NIST SP 800-38D) with the tag at the end.
+ * Sealed file: the format of one artifact in a folder. An unencrypted header, then the contents,
+ * either plain or encrypted by AES-256-GCM (NIST SP 800-38D) with the tag at the end.
  *
  * ```
  * 'TRPA' | version 1 | header length, u32 | header, JSON | contents | tag, 16 bytes, if sealed

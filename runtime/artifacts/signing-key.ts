@@ -14,7 +14,7 @@ export const urlKeyFile = (folder: string): string => join(folder, 'signing-key'
 export const newUrlKey = (): string => randomBytes(KEY_BYTES).toString('hex');
 
 /**
- * The key of the folder, which must be there. Processes that start at once end with the same one.
+ * The key of the folder, which must exist. Processes that start concurrently get the same key.
  * @throws TroupeError UNAVAILABLE when it cannot be read or written, or is damaged
  */
 export async function keepSigningKey(folder: string): Promise<Buffer> {

@@ -1,8 +1,9 @@
 /**
- * TenantRoom: how many bytes a tenant's files may have, whatever kind of bucket they are in.
+ * TenantRoom: limits the bytes of a tenant's files in a bucket of any kind.
  *
- * Any number of processes use one bucket. Each counts a tenant's files when it needs to, and again
- * now and then, so that a tenant may exceed its share by what others wrote meanwhile.
+ * Any number of processes use one bucket. Each process counts a tenant's files when necessary, and
+ * again periodically. Therefore a tenant may exceed its limit by the files that other processes
+ * have written since the last count.
  */
 import { TroupeError } from '../../protocols/errors.ts';
 import type { Clock } from '../clock/clock.ts';
@@ -16,10 +17,10 @@ export type TenantRoomOptions = {
 };
 
 type Count = {
-  /** of the files that were there when it began */
+  /** of the files that existed when the count started */
   readonly counted: Promise<number>;
   readonly atMs: number;
-  /** stored since, and on their way */
+  /** stored since then, or being stored */
   more: number;
 };
 
@@ -29,7 +30,7 @@ const FULL_RETRY_MS = 3_600_000;
 export class TenantRoom {
   readonly #o: TenantRoomOptions;
   readonly #counts = new Map<string, Count>();
-  /** bytes by tenant that are being written, which a new count must not miss */
+  /** bytes by tenant that are being written, which a new count must include */
   readonly #writing = new Map<string, number>();
 
   constructor(options: TenantRoomOptions) {
@@ -37,7 +38,7 @@ export class TenantRoom {
   }
 
   /**
-   * Runs `write`, which stores a file of so many bytes, when there is room.
+   * Runs `write`, which stores a file of this number of bytes, if there is space.
    * @throws TroupeError RATE_LIMIT_EXCEEDED; what `write` throws
    */
   async storing<T>(tenant: string, bytes: number, write: () => Promise<T>): Promise<T> {

@@ -1,6 +1,6 @@
 /**
- * Beat: what a node says of itself several times a second, and what one node may ask of another.
- * All of it is a hint: a beat that is lost, late or wrong costs time and never a message (I6).
+ * Beat: the heartbeat of a node, and the requests between nodes. All of it is a hint: a heartbeat
+ * that is lost, late or wrong causes a delay, but never loses a message (I6).
  */
 import { escapeToken } from '../../protocols/subjects.ts';
 import type { Labels } from '../labels.ts';
@@ -12,7 +12,7 @@ export type Beat = {
   /** stable over restarts; shards are placed by it */
   readonly name: string;
   readonly role: 'worker' | 'gateway';
-  /** rises by one with every beat of this node */
+  /** rises by one with every heartbeat of this node */
   readonly seq: number;
   readonly startedAtMs: number;
   readonly version: string;
@@ -20,16 +20,18 @@ export type Beat = {
   readonly weight: number;
   /** hands its shards over and accepts no more */
   readonly draining: boolean;
-  /** the last beat of this node */
+  /** the last heartbeat before this node ends */
   readonly leaving: boolean;
-  /** `type@version` of what it can run (M1) */
+  /** `type@version` of the actors that it can run (M1) */
   readonly types: readonly string[];
-  /** the newest format of records that it knows; absent from nodes of before formats */
+  /**
+   * the newest format of records that it can read; absent from nodes of versions without formats
+   */
   readonly format?: number;
   /** absent from nodes of older versions */
   readonly labels?: Labels;
   readonly load: NodeLoad;
-  /** what it holds */
+  /** the shards that it owns or loads */
   readonly shards: readonly ShardStatus[];
 };
 
@@ -41,11 +43,11 @@ export const BEAT_SUBJECT = 'cluster.beat';
 export const nodeSubject = (node: string): string => `cluster.node.${escapeToken(node)}`;
 
 export type NodeRequest =
-  /** answered by anybody who lives, with `true` */
+  /** every live node answers it with `true` */
   | { readonly kind: 'alive' }
-  /** load what a take-over will need; answered with a `Prepared` */
+  /** requests to load the data that a take-over needs; answered with a `Prepared` */
   | { readonly kind: 'prepare'; readonly shard: number }
-  /** the sender let go of a shard that it owned with this epoch; no answer */
+  /** the sender has released a shard that it owned with this epoch; no answer */
   | { readonly kind: 'yours'; readonly shard: number; readonly epoch: number };
 
 export type Prepared = { readonly ok: boolean; readonly why?: string };

@@ -1,7 +1,6 @@
 /**
- * The cell's record: which cell an `env` is, and over how many shards its actors are spread. The
- * first process that comes writes it, permanently; an import writes it in two steps, and only the
- * second opens the cell.
+ * The cell's record: the name of the cell in an `env`, and its number of shards. The first process
+ * writes it permanently; an import writes it in two steps, and only the second one opens the cell.
  */
 import { randomBytes } from 'node:crypto';
 import { TroupeError, errorData } from '../../protocols/errors.ts';
@@ -22,12 +21,12 @@ export type CellRecord = {
 
 export type EnterOptions = {
   readonly env: string;
-  /** of a new cell; what an existing one has is not changed */
+  /** of a new cell; an existing cell keeps its own number */
   readonly shards: number;
-  /** false: NOT_FOUND where there is no cell; default true */
+  /** false: NOT_FOUND if there is no cell; default true */
   readonly create?: boolean;
   readonly onAlarm: (what: string) => void;
-  /** ends the waits */
+  /** ends all waits */
   readonly signal?: AbortSignal;
 };
 
@@ -62,7 +61,9 @@ export async function enterCell(log: Log, options: EnterOptions): Promise<CellRe
   }
 }
 
-/** The record, or why it cannot be had at present; undefined when there is none and stays none. */
+/**
+ * The record, or why it is not available now; undefined if there is none and none may be created.
+ */
 async function writeOrRead(
   log: Log,
   subject: string,

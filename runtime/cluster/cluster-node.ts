@@ -1,9 +1,9 @@
 /**
- * ClusterNode: this process's part in a cluster. A worker holds the shards that placement gives it
- * and runs their effects; a gateway holds none and keeps copies of all rows, for its reads.
+ * ClusterNode: this process's part in a cluster. A worker owns the shards that placement assigns to
+ * it and runs their effects; a gateway owns none and keeps replicas of all rows for its reads.
  *
- * Boundary: nothing here is safety. Who may write a shard is decided by its journal alone (I1, I6);
- * a node that is wrong about the others wastes time, and no message.
+ * Boundary: nothing here is safety. Only the journal of a shard decides which process may write it
+ * (I1, I6); a node that is wrong about others causes delays, but loses no message.
  */
 import { defined } from '../../protocols/defined.ts';
 import { TroupeError } from '../../protocols/errors.ts';
@@ -35,7 +35,7 @@ export type ClusterOptions = {
   /** stable over restarts, one of its kind in the cell: 1 to 63 of a-z, 0-9, _ and - */
   readonly name: string;
   readonly version: string;
-  /** share of the shards against the other workers', above 0; default 1 */
+  /** share of the shards relative to the other workers, above 0; default 1 */
   readonly weight?: number;
   /** how long running effects may finish when the node stops; default 20,000 */
   readonly drainMs?: number;
@@ -49,7 +49,7 @@ export type ClusterNodeOptions = Omit<ShardsOptions, 'onEnd' | 'onCommitted'> &
     readonly bus: Bus;
     readonly effects: EffectRunner;
     readonly labels: Labels;
-    /** of an effect that another node hands over: whether this one has the labels for it */
+    /** whether this node has the labels for an effect that another node hands over */
     readonly mayRun: (intent: Intent) => boolean;
     /** receives the progress of each shard, for the message client of this process */
     readonly onFloors: (shard: number, floors: Floors) => void;
@@ -62,7 +62,7 @@ export type ClusterNodeOptions = Omit<ShardsOptions, 'onEnd' | 'onCommitted'> &
 
 /** How long a starting node waits for its first shards and copies. */
 const START_MS = 30_000;
-/** How long a copy for a hand-over is kept when the hand-over does not happen. */
+/** How long a replica for a hand-over is kept if the hand-over does not happen. */
 const PREPARED_MS = 30_000;
 /** How long a reader waits for current rows. */
 const CATCH_UP_MS = 15_000;
@@ -80,12 +80,12 @@ export class ClusterNode implements Hosting {
   readonly #load: LoadMeter;
   readonly #startedAtMs: number;
   readonly #taking = new Set<number>();
-  /** of the shards held here: the last record whose rows can be read */
+  /** of the shards that this process owns: the last record whose rows can be read */
   readonly #readable = new Map<number, Position>();
-  /** copies that were made for a hand-over, with the function that keeps them */
+  /** replicas for a hand-over, each with the function that keeps it */
   readonly #prepared = new Map<number, () => void>();
   #readsAll: boolean;
-  /** shards that an effect of this worker has read: it copies them from then on */
+  /** shards that an effect of this worker has read, and which it replicates since then */
   readonly #followed = new Set<number>();
   #draining = false;
 
@@ -149,7 +149,9 @@ export class ClusterNode implements Hosting {
     return own?.state === 'owned' ? own : this.#directory.holderOf(shard)?.status;
   }
 
-  /** The rows here are a cache: it is made again from the journal, by a new owner or a new copy. */
+  /**
+   * The rows of this process are a cache, which a new owner or replica rebuilds from the journal.
+   */
   damaged(shard: number, error: TroupeError): void {
     this.#o.onAlarm(`shard ${shard}: ${error.message}; the rows are read again from the journal`);
     if (this.#isHeld(shard)) this.#shards.damaged(shard, error);
@@ -227,7 +229,7 @@ export class ClusterNode implements Hosting {
     const { log, env, clock } = this.#o;
     const last = await log.last(journalSubject(env, shard));
     const untilMs = clock.monotonicMs() + CATCH_UP_MS;
-    // The shard may change its owner meanwhile: a copy of its rows here has to reach the record.
+    // The owner of the shard may change meanwhile: then the replica here has to reach the record.
     while (this.#readableUpTo(shard) < last) {
       if (clock.monotonicMs() >= untilMs)
         throw new TroupeError(
@@ -279,7 +281,7 @@ export class ClusterNode implements Hosting {
     };
   }
 
-  /** Of an owner and a copy only one writes the shard's rows. */
+  /** Either an owner or a replica writes the shard's rows, never both. */
   async #take(shard: number): Promise<void> {
     this.#taking.add(shard);
     this.#forgetPrepared(shard);
@@ -310,7 +312,7 @@ export class ClusterNode implements Hosting {
     this.#prepared.delete(shard);
   }
 
-  /** Copies the shard from now on, unless this process owns it. */
+  /** Replicates the shard from now on, unless this process owns it. */
   #keep(shard: number): boolean {
     if (this.#taking.has(shard) || this.#isHeld(shard)) return false;
     this.#replicas.keep(shard);
@@ -327,7 +329,7 @@ export class ClusterNode implements Hosting {
     }
   }
 
-  /** Somebody else owns it from now on. */
+  /** Another process owns the shard from now on. */
   #letGo(shard: number): void {
     if (this.#reads(shard)) this.#keep(shard);
     this.#placement?.changed();

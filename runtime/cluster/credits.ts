@@ -37,7 +37,7 @@ export class Credits {
     });
   }
 
-  /** A record of a shard of this process counts. */
+  /** Called when a record of a shard of this process counts. */
   moved(shard: number): void {
     const status = this.#o.statusOf(shard);
     if (!status) return;

@@ -23,7 +23,7 @@ export class Directory {
   /** the best claim of other nodes by shard; undefined when it must be computed again */
   #others: Holder[] | undefined;
 
-  /** @param held what this process holds, at present */
+  /** @param held the shards that this process owns or loads now */
   constructor(members: Members, self: string, held: () => readonly ShardStatus[]) {
     this.#members = members;
     this.#self = self;
@@ -40,7 +40,7 @@ export class Directory {
     return own ? this.#better(other, { node: this.#self, status: own }) : other;
   }
 
-  /** Holder of every shard that has one, at its number. */
+  /** The owner of every shard that has one, indexed by shard. */
   holders(): readonly (Holder | undefined)[] {
     const all: (Holder | undefined)[] = [...this.#othersBest()];
     for (const status of this.#held())
@@ -48,7 +48,7 @@ export class Directory {
     return all;
   }
 
-  /** Every shard that somebody holds, in order, and who does. */
+  /** Every shard that has an owner, in order, with its owner. */
   all(): readonly ShardStatus[] {
     return this.holders().flatMap((holder) =>
       holder ? [{ ...holder.status, node: holder.node }] : [],
@@ -75,7 +75,7 @@ export class Directory {
     this.#changed();
   }
 
-  /** A new epoch makes older claims void. */
+  /** A new epoch invalidates older claims. */
   #learn({ shard, state, epoch }: ShardStatus): void {
     if (state !== 'owned' || epoch <= this.epochOf(shard)) return;
     this.#epochs[shard] = epoch;
@@ -126,7 +126,7 @@ export class Directory {
   }
 }
 
-/** How much a state says about who holds the shard; 0: the node does not hold it. */
+/** How reliably a state names the owner of a shard; 0: the node does not own it. */
 const CLAIMS: Record<ShardStatus['state'], number> = {
   owned: 3,
   loading: 2,

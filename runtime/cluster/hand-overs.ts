@@ -1,6 +1,6 @@
 /**
- * HandOvers: transfers shards of this node to others without a gap. The next owner first loads what
- * it needs; then this node commits, releases the shard, and notifies the next owner.
+ * HandOvers: transfers shards of this node to others without a gap. The next owner first loads the
+ * shard's rows; then this node commits, releases the shard, and notifies the next owner.
  *
  * Boundary: other code decides whether and to which node. A hand-over that fails leaves the shard
  * with this node, or without an owner; then placement's rule for such shards applies.
@@ -33,7 +33,7 @@ export type HandOversOptions = {
   readonly handOff: (shard: number, to: string) => Promise<void>;
   readonly epochOf: (shard: number) => number;
   readonly onEvent: (event: HandOverEvent) => void;
-  /** one has ended, well or not */
+  /** a hand-over has ended, successfully or not */
   readonly onEnd: () => void;
 };
 
@@ -71,7 +71,7 @@ export class HandOvers {
     return given;
   }
 
-  /** This node has stopped: open requests are not answered any more. */
+  /** This node has stopped: pending requests receive no answer. */
   left(node: string): void {
     for (const asked of this.#asked)
       if (asked.node === node) asked.fail(new TroupeError('UNAVAILABLE', 'it has ended'));

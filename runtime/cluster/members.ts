@@ -56,9 +56,12 @@ type Known = {
   probing: boolean;
 };
 
-/** Beats that a node listens for before it judges. */
+/** The number of heartbeats that a node listens for before it judges others. */
 const LISTEN_BEATS = 2.5;
-/** Silence of itself after which a node thinks itself cut off: before it thinks others dead. */
+/**
+ * Silence of its own heartbeats after which a node considers itself cut off; shorter than the
+ * silence after which others count as dead.
+ */
 const DEAF_SHARE = 0.75;
 /** Silence after which a node is asked. */
 const SILENT_BEATS = 1.5;
@@ -86,9 +89,9 @@ export class Members {
   #startedAtMs = 0;
   /** undefined while this node receives nothing */
   #listeningSinceMs: number | undefined;
-  /** when its own beat last came back to it */
+  /** when it last received its own heartbeat */
   #echoedAtMs = 0;
-  /** number of times that listening began; earlier questions do not count */
+  /** number of times that listening started; answers to earlier requests do not count */
   #listening = 0;
   #settled = false;
   #running = false;
@@ -126,7 +129,7 @@ export class Members {
     for (const unsubscribe of this.#unsubscribe) unsubscribe();
   }
 
-  /** This node, as it last said. Only after `start`. */
+  /** This node as in its last heartbeat. Only after `start`. */
   get self(): Beat {
     if (!this.#self) throw new TroupeError('INTERNAL', 'members were not started');
     return this.#self;
@@ -145,7 +148,7 @@ export class Members {
     return node === this.#self?.node || this.#known.has(node);
   }
 
-  /** Whether it has listened for long enough to say who lives. */
+  /** Whether it has listened long enough to know which nodes are alive. */
   get settled(): boolean {
     return this.#settled && !this.#isStalled;
   }
@@ -161,18 +164,18 @@ export class Members {
     return () => void this.#onEvent.delete(call);
   }
 
-  /** Every beat of another node and of this one. Returns unsubscribe. */
+  /** Calls with every heartbeat, including those of this node. Returns unsubscribe. */
   onBeat(call: (beat: Beat) => void): () => void {
     this.#onBeat.add(call);
     return () => void this.#onBeat.delete(call);
   }
 
-  /** One listener for what other nodes ask of this one, `alive` apart. */
+  /** Sets the only listener for requests of other nodes, except `alive`. */
   answer(call: (request: NodeRequest, respond: BusMessage['respond']) => void): void {
     this.#onRequest = call;
   }
 
-  /** What this node says of itself has changed: it beats within 20 ms. */
+  /** The state of this node has changed: it sends a heartbeat within 20 ms. */
   beatSoon(): void {
     if (!this.#running) return;
     this.#cancelSoon ??= this.#o.clock.after(COALESCE_MS, () => this.#beat());
@@ -213,7 +216,7 @@ export class Members {
     return this.#lateMs > this.#timings.deadAfterMs / 2;
   }
 
-  /** Silence during a stall of this process means nothing. */
+  /** Silence during a stall of this process is no evidence. */
   #checkStall(): void {
     if (!this.#isStalled) return;
     const lateMs = this.#lateMs;
@@ -300,7 +303,7 @@ export class Members {
     for (const call of this.#onBeat) call(beat);
   }
 
-  /** A node that joins should know all others at once. */
+  /** Lets a node that joins know all others at once. */
   #joined(beat: Beat): void {
     this.#emit({ kind: 'joined', beat });
     this.beatSoon();

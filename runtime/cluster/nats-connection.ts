@@ -2,12 +2,12 @@
  * The connection to NATS: settings that detect a dead connection within seconds and reconnect
  * without limit, and the one place where the client's events become texts for operators.
  *
- * At the start it waits for a server that is not there yet; errors that waiting cannot resolve (an
- * address, credentials, a certificate) are reported at once. Once connected, it waits for
+ * At the start it waits for a server that is not running yet; errors that waiting cannot resolve
+ * (an address, credentials, a certificate) are reported at once. Once connected, it waits for
  * everything, also for a server that refuses the credentials: they may be valid after the server's
  * next change.
  *
- * No text made here contains a secret.
+ * No text of this file contains a secret.
  */
 import { readFile } from 'node:fs/promises';
 import {
@@ -36,7 +36,7 @@ export type NatsOptions = {
   readonly credsFile?: string;
   /** path of a file with the seed of an nkey */
   readonly nkeySeedFile?: string;
-  /** set, also as `{}`: never without TLS; paths of PEM files */
+  /** if set, even as `{}`, TLS is required; paths of PEM files */
   readonly tls?: {
     readonly caFile?: string;
     readonly certFile?: string;
@@ -71,7 +71,7 @@ const SETTINGS = {
 } satisfies ConnectionOptions;
 
 /**
- * Resolves with the first connection; waits for it without end but `signal`.
+ * Resolves with the first connection; only `signal` ends the wait.
  * @throws TroupeError INVALID_ARGUMENT for an address, a file or a certificate that cannot be
  * used; UNAUTHORIZED when the server refuses the credentials; CANCELLED when `signal` ends the wait
  */
@@ -119,7 +119,7 @@ async function authenticatorOf(options: NatsOptions): Promise<Authenticator | un
   return usable(nkeySeedFile, 'an nkey seed', nkeyAuthenticator(seed));
 }
 
-/** Signs once, so that a file that holds something else is found here and not in the connection. */
+/** Signs once, so that a file with other content is detected here and not by the connection. */
 function usable(path: string, what: string, authenticator: Authenticator): Authenticator {
   try {
     authenticator('nonce');

@@ -76,7 +76,7 @@ export async function openNatsPorts(options: OpenNatsOptions): Promise<NatsPorts
   }
 }
 
-/** What dead processes left of their blobs is swept now and then, by any node that lives long. */
+/** Any long-running node periodically sweeps incomplete blobs of dead processes. */
 function sweepAtTimes(blobs: NatsBlobs, onAlarm: (what: string) => void): () => void {
   const timer = setInterval(() => {
     blobs
@@ -87,7 +87,7 @@ function sweepAtTimes(blobs: NatsBlobs, onAlarm: (what: string) => void): () => 
   return () => clearInterval(timer);
 }
 
-/** What was published last still leaves; a connection that is down has nothing to wait for. */
+/** Flushes the last published messages, unless the connection is down. */
 async function end(nc: NatsConnection): Promise<void> {
   if (nc.isClosed()) return;
   let timer: NodeJS.Timeout | undefined;

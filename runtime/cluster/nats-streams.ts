@@ -35,7 +35,7 @@ export type StreamsOptions = {
   readonly replicas?: number;
   /** bytes each new stream may hold; default no limit but the server's own */
   readonly maxBytes?: number;
-  /** false: only use streams that are there; default true */
+  /** false: use only existing streams; default true */
   readonly create?: boolean;
   /** receives the reason for a wait, at most once in ten seconds */
   readonly onStatus?: (what: string) => void;
@@ -59,7 +59,7 @@ const streamName = (token: string, kind: string): string =>
 const RETRY_MS = { first: 100, max: 2_000 };
 const STATUS_EVERY_MS = 10_000;
 const API_TIMEOUT_MS = 2_000;
-/** Of two requests, one after the other. */
+/** Timeout of two consecutive requests. */
 const ANSWERED_WITHIN_MS = 6_000;
 const DUPLICATES_NANOS = 120 * 1e9;
 /**
@@ -69,10 +69,10 @@ const DUPLICATES_NANOS = 120 * 1e9;
 const IS_THERE: ReadonlySet<number> = new Set([10_058, 10_065]);
 
 /**
- * Makes or checks the streams. Waits while JetStream is not ready; any number of processes may do
- * it at once.
- * @throws TroupeError INVALID_ARGUMENT when the server or a stream cannot keep the promises;
- * NOT_FOUND when a stream is missing and may not be made;
+ * Creates or checks the streams. Waits while JetStream is not ready; any number of processes may
+ * call it concurrently.
+ * @throws TroupeError INVALID_ARGUMENT when the server or a stream cannot give the guarantees of
+ * the log; NOT_FOUND when a stream is missing and may not be created;
  * CANCELLED when `signal` ends the wait
  */
 export async function openStreams(nc: NatsConnection, options: StreamsOptions): Promise<Streams> {
@@ -104,7 +104,9 @@ export async function openStreams(nc: NatsConnection, options: StreamsOptions): 
   };
 }
 
-/** What a stream must be so that nothing leaves it but by our own trims, and nothing is refused. */
+/**
+ * The configuration with which a stream removes messages only by our own trims, and refuses none.
+ */
 const PROMISES = {
   storage: StorageType.File,
   retention: RetentionPolicy.Limits,
@@ -120,7 +122,10 @@ const PROMISES = {
   duplicate_window: DUPLICATES_NANOS,
 } satisfies Partial<StreamConfig>;
 
-/** Fields of an existing stream that break a promise when they differ; the others may be tuned. */
+/**
+ * Fields of an existing stream that must not differ, because a guarantee depends on them; the
+ * others may be tuned.
+ */
 const FIRM = [
   'storage',
   'retention',
@@ -166,7 +171,7 @@ async function findStream(manager: JetStreamManager, wanted: Wanted, env: string
   }
 }
 
-/** For readers: this cluster was never started. */
+/** The error for readers: this cluster was never started. */
 export const noCluster = (env: string, cause?: unknown): TroupeError =>
   new TroupeError('NOT_FOUND', `there is no cluster ${env} on these NATS servers`, { cause });
 
@@ -227,7 +232,7 @@ async function isImporting(
   }
 }
 
-/** Asks again while JetStream is not there, or not ready. */
+/** Repeats the request while JetStream is not available or not ready. */
 async function whenReady(
   nc: NatsConnection,
   stream: string,
@@ -280,7 +285,7 @@ function reasonToWait(nc: NatsConnection, stream: string, error: unknown): strin
 }
 
 /**
- * What a cluster says whose servers have not found each other: no suitable peers (10005),
+ * The errors of a cluster whose servers have not found each other: no suitable peers (10005),
  * temporarily unavailable (10008), not ready (10009), no leader (10010).
  */
 const NOT_YET: ReadonlySet<number> = new Set([10_005, 10_008, 10_009, 10_010]);

@@ -6,7 +6,7 @@ import type { Clock } from '../clock/clock.ts';
 
 const WINDOW_MS = 60_000;
 const PROBATION_MS = { unit: 1_000, max: 30_000 };
-/** Names that are remembered; the one that ended longest ago is forgotten first. */
+/** Maximum number of stored names; the one that ended longest ago is removed first. */
 const NAMES_MAX = 1_000;
 /** More ends than these add nothing to the probation. */
 const ENDS_MAX = 10;

@@ -6,13 +6,13 @@
  *    while by the next best;
  *  - a shard of this worker that another should own is handed over, when both have been members for
  *    long enough;
- *  - a shard that its holder cannot read, because only a newer program can, is taken by a worker
- *    that can;
+ *  - a shard that its owner cannot read, because only a newer program can, is taken over by a
+ *    worker that can;
  *  - a worker that stops hands over everything.
  *
- * Boundary: decides who tries and when. Two workers with different views may both try; the journal
- * admits one of them (A1, I1). Nothing is taken or moved while this node cannot tell which nodes
- * are alive.
+ * Boundary: it decides which worker tries to own a shard, and when. Two workers with different
+ * views may both try; the journal admits one of them (A1, I1). Nothing is taken or moved while this
+ * node cannot tell which nodes are alive.
  */
 import { errorData } from '../../protocols/errors.ts';
 import type { Bus, BusMessage } from '../bus/bus.ts';
@@ -41,13 +41,13 @@ import { type TakeoverEvent, ShardTakeovers } from './shard-takeovers.ts';
 export interface ShardHost {
   /** shards of the cell */
   readonly shards: number;
-  /** shards that were ever taken here, as they are now */
+  /** the current state of all shards that this process has ever owned */
   status(): readonly ShardStatus[];
   /** Resolves when the shard is owned, lost or quarantined; at once when it is owned. */
   take(shard: number): Promise<void>;
   /** Commits open turns and releases the shard. @param toNode '': to any node */
   handOff(shard: number, toNode: string): Promise<void>;
-  /** Loads what a take-over will need, without owning. */
+  /** Loads the data for a take-over without owning the shard. */
   prepare(shard: number): Promise<void>;
 }
 
@@ -78,10 +78,10 @@ export class Placement {
   readonly #takers: ShardAssignment;
   readonly #movers: ShardAssignment;
   readonly #unsubscribe: (() => void)[];
-  /** who held each shard last */
+  /** the last known owner of each shard */
   readonly #lastHolder: (string | undefined)[] = [];
   readonly #unheldSinceMs = new Map<number, number>();
-  /** of the shards that are held here */
+  /** of the shards that this process owns */
   readonly #heldSinceMs = new Map<number, number>();
   readonly #moveAgainMs = new Map<number, number>();
   #preparing = 0;
@@ -133,7 +133,7 @@ export class Placement {
     this.#onPlaced = undefined;
   }
 
-  /** Something about the shards of this worker has changed: one was lost, say. */
+  /** Call it when the shards of this worker have changed, for example when one was lost. */
   changed(): void {
     this.#o.members.beatSoon();
     this.#lookSoon();
@@ -158,7 +158,7 @@ export class Placement {
     this.close();
   }
 
-  /** Takes over and moves nothing any more; keeps its shards. May be repeated. */
+  /** Stops taking over and moving shards; keeps its own. May be repeated. */
   close(): void {
     this.#state = 'closed';
     this.#onPlaced?.();
@@ -200,7 +200,7 @@ export class Placement {
     if (isPlaced) this.#onPlaced?.();
   }
 
-  /** Whether the holder waits for a program that knows a newer format, such as this one. */
+  /** Whether the owner waits for a program that can read a newer format, such as this one. */
   #isForUs(holder: Holder | undefined): boolean {
     const { state, formatNeeded } = holder?.status ?? {};
     if (state !== 'quarantined' || formatNeeded === undefined) return false;

@@ -11,13 +11,13 @@
  */
 export type Candidate = {
   readonly node: string;
-  /** what is hashed */
+  /** the text that is hashed */
   readonly name: string;
   /** above 0 */
   readonly weight: number;
 };
 
-/** Node that should hold each shard; undefined everywhere when there is no candidate. */
+/** The assigned node of each shard; undefined everywhere when there is no candidate. */
 export function placeAll(
   candidates: readonly Candidate[],
   shards: number,
@@ -26,11 +26,11 @@ export function placeAll(
   return Array.from({ length: shards }, (_, shard) => best(all, shard)?.node);
 }
 
-/** Node that should hold this shard. */
+/** The assigned node of this shard. */
 export const placeOne = (candidates: readonly Candidate[], shard: number): string | undefined =>
   best(candidates.map(withSeeds), shard)?.node;
 
-/** How many candidates come before `node` for this shard: 0 is the one that should hold it. */
+/** The rank of `node` for this shard: 0 is the assigned one. */
 export function rankOf(candidates: readonly Candidate[], node: string, shard: number): number {
   const all = candidates.map(withSeeds);
   const self = all.find((one) => one.node === node);
@@ -39,7 +39,7 @@ export function rankOf(candidates: readonly Candidate[], node: string, shard: nu
   return all.filter((one) => one !== self && wins(one, scoreOf(one, shard), self, score)).length;
 }
 
-/** Score of a name for a shard; only the order of scores means something. */
+/** The score of a name for a shard; only the order of scores has a meaning. */
 export const score = (name: string, weight: number, shard: number): number =>
   scoreOf(withSeeds({ node: name, name, weight }), shard);
 

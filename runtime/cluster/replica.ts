@@ -3,7 +3,8 @@
  * for lists and pages, and for a worker that is about to take the shard over. It folds records that
  * count, as an owner does when it loads, and writes only its own State.
  *
- * Invariants: State holds exactly the fold at `position`; it never goes back while a reader waits.
+ * Invariants: State contains exactly the fold at `position`, which never decreases while a reader
+ * waits.
  */
 import { journalSubject } from '../../protocols/subjects.ts';
 import { errorData } from '../../protocols/errors.ts';
@@ -21,7 +22,7 @@ export type ReplicaOptions = Omit<LoadFrom, 'journal'> & {
 
 const RETRY_MS = { first: 100, max: 5_000 };
 
-/** Records before these were trimmed, or are on their way: the replica begins again. */
+/** Earlier records were trimmed or are being trimmed: the replica starts again. */
 class Gap extends Error {}
 
 export class Replica {
@@ -40,23 +41,23 @@ export class Replica {
     this.#done = this.#run();
   }
 
-  /** What State holds at least; undefined while nothing was read. */
+  /** The position that State has reached at least; undefined before the first read. */
   get position(): Position | undefined {
     return this.#position;
   }
 
-  /** Why State does not follow the journal at present. */
+  /** Why State does not follow the journal now. */
   get trouble(): string | undefined {
     return this.#trouble;
   }
 
-  /** Resolves when State holds the record at `position`, or the replica is closed. */
+  /** Resolves when State contains the record at `position`, or the replica is closed. */
   reached(position: Position): Promise<void> {
     if (this.#closed || (this.#position ?? -1) >= position) return Promise.resolve();
     return new Promise((resolve) => this.#waiting.push({ position, resolve }));
   }
 
-  /** Resolves when it writes nothing more. */
+  /** Resolves when the replica has stopped writing. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#follow?.close();

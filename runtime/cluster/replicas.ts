@@ -1,6 +1,6 @@
 /**
- * Replicas: the shards whose rows this process copies. A gateway copies all shards; a worker copies
- * a shard that it is about to take over.
+ * Replicas: the shards whose rows this process replicates. A gateway replicates all shards; a
+ * worker replicates a shard that it is about to take over.
  */
 import { errorData, TroupeError } from '../../protocols/errors.ts';
 import type { Position } from '../log/log.ts';
@@ -14,7 +14,7 @@ const SEEN_WITHIN_MS = 1_000;
 export class Replicas {
   readonly #o: ReplicasOptions;
   readonly #replicas = new Map<number, Replica>();
-  /** copies that are being rebuilt: none of their rows may be read */
+  /** replicas that are being rebuilt, whose rows must not be read */
   readonly #rebuilding = new Set<number>();
   #closed = false;
 
@@ -22,25 +22,31 @@ export class Replicas {
     this.#o = options;
   }
 
-  /** Keeps a copy of the shard from now on. */
+  /** Replicates the shard from now on. */
   keep(shard: number): void {
     if (this.#closed || this.#replicas.has(shard)) return;
     this.#replicas.set(shard, new Replica({ ...this.#o, shard }));
   }
 
-  /** Resolves when the copy, if there is one, holds what the journal held when it was begun. */
+  /**
+   * Resolves when the replica, if there is one, contains all records that the journal had at its
+   * start.
+   */
   async prepared(shard: number): Promise<void> {
     await this.#replicas.get(shard)?.reached(0);
   }
 
-  /** Ends the copy and resolves when nothing writes its rows any more: the shard is taken here. */
+  /**
+   * Ends the replica, because this process takes the shard over; resolves when the replica has
+   * stopped writing.
+   */
   async release(shard: number): Promise<void> {
     const replica = this.#replicas.get(shard);
     this.#replicas.delete(shard);
     await replica?.close();
   }
 
-  /** Makes the copy of a shard again from the journal, because a row of it is damaged. */
+  /** Rebuilds the replica of a shard from the journal, because one of its rows is damaged. */
   rebuild(shard: number): void {
     if (this.#closed || this.#rebuilding.has(shard) || !this.#replicas.has(shard)) return;
     this.#rebuilding.add(shard);
@@ -63,7 +69,7 @@ export class Replicas {
     await this.prepared(shard);
   }
 
-  /** Resolves when a reader here sees the record, or after a second. */
+  /** Resolves when a reader of this process sees the record, or after a second. */
   async seen(shard: number, position: Position): Promise<void> {
     const replica = this.#replicas.get(shard);
     if (!replica) return;
@@ -75,13 +81,13 @@ export class Replicas {
     cancel?.();
   }
 
-  /** How far the copy of a shard has come; -1 where there is none, or nothing in it. */
+  /** The position of the replica of a shard; -1 if there is none or it is empty. */
   position(shard: number): Position {
     return this.#replicas.get(shard)?.position ?? -1;
   }
 
   /**
-   * Resolves when every copy can be read. @throws TroupeError UNAVAILABLE when that takes longer
+   * Resolves when every replica can be read. @throws TroupeError UNAVAILABLE when that takes longer
    */
   async ready(timeoutMs: number): Promise<void> {
     let cancel: (() => void) | undefined;

@@ -22,7 +22,7 @@ export type RunningEffectsOptions = {
   readonly others: () => readonly string[];
   readonly isRunning: (id: string) => boolean;
   readonly abort: (id: string) => void;
-  /** Begins it here for another node; false: this one may not, or not any more. */
+  /** Starts the effect here for another node; false if this node may not run it (any more). */
   readonly run: (id: string, intent: Intent) => boolean;
   /** how long to wait for a silent node that counts as alive; default 2,000 */
   readonly graceMs?: number;
@@ -32,7 +32,7 @@ const GRACE_MS = 2_000;
 const ASK_AGAIN_MS = 200;
 /** How often to ask about effects that run elsewhere. */
 const CHECK_MS = 2_000;
-/** An outcome that was just reported is on its way through the mailbox. */
+/** Time for an outcome that was just reported to pass through the mailbox. */
 const REPORTED_MS = { atTakeOver: 100, seenRunning: 1_000 };
 const IDS_PER_QUESTION = 500;
 /** A worker that is asked to run an effect answers within this time, or is asked again later. */
@@ -51,11 +51,11 @@ type Answer = {
 /** One effect that may run elsewhere. */
 type Asked = {
   readonly orphaned: (id: string) => void;
-  /** nodes that have said that they do not run it, since the last time one said it does */
+  /** nodes that have reported since the last positive answer that they do not run it */
   readonly denied: Set<string>;
-  /** monotonic ms at which silent nodes are waited for no longer */
+  /** monotonic time at which the wait for silent nodes ends, ms */
   readonly until: number;
-  /** and before which nothing is concluded */
+  /** monotonic time before which no conclusion is drawn */
   notBefore: number;
   runningAt: string | undefined;
 };

@@ -1,5 +1,5 @@
 /**
- * Decides which worker should hold which shard, from this node's view of the others. Three
+ * Decides which worker should own which shard, from this node's view of the others. Three
  * questions, from the strictest to the most permissive: where to move a shard that has an owner,
  * who takes over a shard without an owner, and who receives the shards of a node that shuts down.
  */
@@ -7,7 +7,7 @@ import { type Beat, formatOf, type Timings } from './beat.ts';
 import type { Member, Members } from './members.ts';
 import { type Candidate, placeAll, placeOne, rankOf } from './rendezvous.ts';
 
-/** The worker that should hold each shard, out of some candidates. */
+/** The assigned worker of each shard, out of some candidates. */
 export class ShardAssignment {
   readonly #shards: number;
   #candidates: readonly Candidate[] = [];
@@ -35,7 +35,7 @@ export class ShardAssignment {
     return this.#placed[shard];
   }
 
-  /** How many candidates should rather have it than `node`. */
+  /** The number of candidates that are preferred to `node`. */
   rankOf(node: string, shard: number): number {
     return rankOf(this.#candidates, node, shard);
   }
@@ -85,7 +85,7 @@ export const isWorking = ({ role, weight, draining, leaving }: Beat): boolean =>
 const isProven = (members: Members, { beat, knownMs }: Member): boolean =>
   beat.node === members.self.node || knownMs >= members.probationMs(beat.name);
 
-/** Whether a node can go on with what another one has written: its actors and its records (E6). */
+/** Whether a node can continue the work of another one: its actors and its records (E6). */
 const knowsAll = (beat: Beat, other: Beat): boolean =>
   formatOf(beat) >= formatOf(other) && other.types.every((type) => beat.types.includes(type));
 

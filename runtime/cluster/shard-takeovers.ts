@@ -7,7 +7,7 @@ import type { Clock } from '../clock/clock.ts';
 import type { ShardStatus } from '../system.ts';
 
 export type TakeoverEvent =
-  /** `given`: by its owner, else it had no owner */
+  /** `given`: its owner gave it to this node; otherwise it had no owner */
   | {
       readonly kind: 'took';
       readonly shard: number;
@@ -56,12 +56,12 @@ export class ShardTakeovers {
     return this.#running.has(shard) || this.#given.has(shard);
   }
 
-  /** Somebody holds the shard: the next failure is a first one. */
+  /** The shard has an owner, so the next failure counts as the first one. */
   forget(shard: number): void {
     this.#again.delete(shard);
   }
 
-  /** Starts no more; resolves when none is running. */
+  /** Starts no further take-overs; resolves when none is running. */
   async close(): Promise<void> {
     this.#given.clear();
     await Promise.all(this.#running.values());

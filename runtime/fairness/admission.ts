@@ -25,11 +25,11 @@ export type AdmissionLimits = {
   readonly windowBytes: number;
   readonly controlEntries: number;
   readonly controlBytes: number;
-  /** that may wait per shard, lane and tenant */
+  /** maximum number of waiting messages per shard, lane and tenant */
   readonly tenantEntries: number;
-  /** the same in bytes; each entry counts 1,024 more than it has */
+  /** the same in bytes; each entry counts 1,024 bytes more than its size */
   readonly tenantBytes: number;
-  /** that may wait per shard and lane */
+  /** maximum number of waiting messages per shard and lane */
   readonly shardEntries: number;
   readonly shardBytes: number;
   /** entries of all processes in one mailbox, above which data is refused at once */
@@ -56,9 +56,9 @@ export const ADMISSION_LIMITS: AdmissionLimits = {
 
 export type AdmissionOptions = {
   readonly clock: Clock;
-  /** shares of tenants against each other, 0.01 to 100; who is not named has 1 */
+  /** relative shares of tenants, 0.01 to 100; an unnamed tenant has 1 */
   readonly tenantWeights?: Readonly<Record<string, number>> | undefined;
-  /** whether the shard has an owner, as far as is known; default always */
+  /** whether the shard has an owner according to the directory; default: always */
   readonly isOwned?: (shard: number) => boolean;
   readonly limits?: Partial<AdmissionLimits>;
 };
@@ -67,7 +67,7 @@ export type AdmissionRequest = {
   readonly shard: number;
   readonly to: Address;
   readonly lane: Lane;
-  /** of the entry, encoded */
+  /** size of the encoded entry */
   readonly bytes: number;
   /** shortens the longest wait; milliseconds */
   readonly ttlMs?: number | undefined;
@@ -139,13 +139,13 @@ export class Admission {
     if (ctlFloor !== undefined) control.applied(ctlFloor);
   }
 
-  /** Of one shard and lane, for pages and metrics. */
+  /** The state of one shard and lane, for pages and metrics. */
   load(shard: number, lane: Lane): { readonly waiting: number; readonly inFlight: number } {
     const gate = this.#shards.get(shard)?.[lane];
     return { waiting: gate?.waiting ?? 0, inFlight: gate?.inFlight ?? 0 };
   }
 
-  /** Refuses what waits and whatever comes. */
+  /** Refuses all waiting and all later messages. */
   close(): void {
     this.#closed = true;
     for (const { data, control } of this.#shards.values())
@@ -158,7 +158,7 @@ export class Admission {
     if (lag > this.#limits.lagMax) gates.lagAt = this.#clock.monotonicMs();
   }
 
-  /** A lag that was not confirmed for a while refuses nothing. */
+  /** A lag that was not confirmed recently refuses no message. */
   #lagging(shard: number, { lag, lagAt }: Shard): TroupeError | undefined {
     const { staleMs, lagMax } = this.#limits;
     if (this.#clock.monotonicMs() - lagAt > staleMs) return undefined;

@@ -1,6 +1,7 @@
 /**
- * DrainRate: how many waiting items leave per second while any wait, to compute retry times for
- * refused callers. Time in which nothing waits does not count; older observations weigh less.
+ * DrainRate: how many waiting items are admitted per second while any item waits. The retry delay
+ * of refused callers is derived from it. Time in which nothing waits does not count; older
+ * observations weigh less.
  */
 import type { Clock } from '../clock/clock.ts';
 
@@ -12,7 +13,7 @@ export class DrainRate {
   readonly #clock: Clock;
   #left = 0;
   #ms = 0;
-  /** since when any waits */
+  /** the time since which any item waits */
   #since: number | undefined;
 
   constructor(clock: Clock) {
@@ -32,7 +33,9 @@ export class DrainRate {
     this.#since = undefined;
   }
 
-  /** Milliseconds, 100 to 30,000, until this number has left at a `share` of the rate. */
+  /**
+   * Milliseconds, 100 to 30,000, until this number of items is admitted at a `share` of the rate.
+   */
   retryAfterMs(waiting: number, share = 1): number {
     this.#observe();
     if (this.#ms === 0) return RETRY_MS.unknown;

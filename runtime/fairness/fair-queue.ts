@@ -4,7 +4,7 @@
  * over its actors. So neither a flooding tenant nor one hot actor delays others by more than a
  * round.
  *
- * Boundary: it has no clock and resumes no caller; its user decides about waits and their end.
+ * Boundary: it has no clock and resumes no caller; its user starts and ends waits.
  *
  * Invariants: items of one actor leave in order. Only waiting flows hold credit, so idle time gives
  * none. No bound is exceeded (I8).
@@ -12,11 +12,11 @@
 import { TroupeError } from '../../protocols/errors.ts';
 import { Flow, Ring } from './ring.ts';
 
-/** Most that may wait: items, and their cost summed up. */
+/** The maximum number of waiting items, and their maximum total cost. */
 export type Bound = { readonly items: number; readonly cost: number };
 
 export type FairQueueOptions = {
-  /** share of a tenant against the others'; positive; default 1 for each */
+  /** relative share of a tenant; positive; default 1 for each */
   readonly weightOf?: (tenant: string) => number;
   /**
    * cost that a tenant of weight 1 may use in one round, and an actor in its tenant's; default 1.
@@ -47,7 +47,7 @@ export class FairQueue<T> {
   readonly #tenants = new Map<string, Tenant<T>>();
   readonly #ring: Ring<Tenant<T>>;
   readonly #load: Load = { items: 0, cost: 0 };
-  /** of the tenants that wait */
+  /** of the waiting tenants */
   #weights = 0;
 
   constructor(options: FairQueueOptions = {}) {
@@ -71,7 +71,7 @@ export class FairQueue<T> {
     return this.#tenants.get(tenant)?.load.items ?? 0;
   }
 
-  /** Part of what is served that is the tenant's while all wait on, above 0, at most 1. */
+  /** The tenant's share of the service while all current tenants wait, above 0, at most 1. */
   shareOf(tenant: string): number {
     const waiting = this.#tenants.get(tenant);
     if (waiting) return waiting.weight / this.#weights;
@@ -79,7 +79,7 @@ export class FairQueue<T> {
     return weight / (this.#weights + weight);
   }
 
-  /** The bound that one more item would pass; undefined when it fits. */
+  /** The bound that another item would exceed; undefined if there is space. */
   boundAgainst(tenant: string, cost = 1): 'tenant' | 'total' | undefined {
     const load = this.#tenants.get(tenant)?.load;
     if (load && passes(load, cost, this.#tenantMax)) return 'tenant';
@@ -87,8 +87,8 @@ export class FairQueue<T> {
   }
 
   /**
-   * Appends; undefined when a bound would be passed. A first item of a tenant is bounded by
-   * `totalMax` only.
+   * Appends an item; undefined when a bound would be exceeded. A first item of a tenant is bounded
+   * by `totalMax` only.
    */
   push(tenant: string, actor: string, item: T, cost = 1): Place<T> | undefined {
     if (this.boundAgainst(tenant, cost)) return undefined;
@@ -224,7 +224,7 @@ class Actor<T> extends Flow {
 }
 
 type Entry<T> = Place<T> & {
-  /** whose it is while it waits */
+  /** the flow of the item while it waits */
   actor: Actor<T> | undefined;
   before: Entry<T> | undefined;
   after: Entry<T> | undefined;
@@ -241,7 +241,7 @@ const add = (load: Load, items: number, cost: number): void => {
 const WEIGHT = { min: 0.01, max: 100 };
 
 /**
- * Weights by tenant as a function; who is not named has 1.
+ * Weights by tenant as a function; an unnamed tenant has 1.
  * @throws TroupeError INVALID_ARGUMENT when a weight is not a number from 0.01 to 100
  */
 export function weightsOf(

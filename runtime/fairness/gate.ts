@@ -59,7 +59,7 @@ export class Gate {
     this.#rate = new DrainRate(clock);
   }
 
-  /** Callers that wait. */
+  /** The number of waiting callers. */
   get waiting(): number {
     return this.#queue.size;
   }
@@ -81,7 +81,7 @@ export class Gate {
     this.#window.applied(floor);
   }
 
-  /** Refuses all that wait. */
+  /** Refuses all waiting callers. */
   close(error: TroupeError): void {
     for (const waiting of this.#queue.drain()) waiting.refuse(error);
     this.#emptied();
@@ -143,7 +143,10 @@ export class Gate {
     this.#cancelStale = undefined;
   }
 
-  /** News get lost; a window that waits for them must not stay shut while an owner works. */
+  /**
+   * Notices of owners may be lost; a window that waits for one must not block while the owner
+   * works.
+   */
   #watchNews(): void {
     const { clock, staleMs, isOwned } = this.#o;
     const silentMs = clock.monotonicMs() - this.#newsAt;

@@ -10,7 +10,7 @@
 export abstract class Flow {
   readonly weight: number;
   credit = 0;
-  /** it had its credit in this visit */
+  /** it has received its credit in this visit */
   visited = false;
   before: Flow = this;
   after: Flow = this;

@@ -1,7 +1,7 @@
 /**
  * Window: entries of this process in one mailbox that are being appended, or are appended and not
- * known to be applied. A short window keeps the shard's queue short, and so the wait of later
- * messages.
+ * known to be applied. A short window keeps the queue of the shard short, and with it the wait of
+ * later messages.
  *
  * Invariant: `entries` and `bytes` are those of the tickets that are neither failed nor released.
  */
@@ -10,13 +10,13 @@ import type { Position } from '../log/log.ts';
 export type WindowBound = { readonly entries: number; readonly bytes: number };
 
 /**
- * Permission to append one entry. Its holder reports once how the append ended; later reports are
+ * Permission to append one entry. The caller reports once how the append ended; later reports are
  * ignored.
  */
 export interface Ticket {
   /** The log answered: the entry counts until a floor has passed it. */
   appended(position: Position): void;
-  /** Nothing was stored, or that is unknown: the entry no longer counts. */
+  /** The entry was not stored, or its outcome is unknown: it no longer counts. */
   failed(): void;
 }
 
@@ -49,7 +49,7 @@ export class Window {
     return new HeldTicket(this, bytes);
   }
 
-  /** Releases what is applied. Returns how many that were. */
+  /** Releases the applied entries. Returns their number. */
   applied(floor: Position): number {
     if (floor <= this.#floor) return 0;
     this.#floor = floor;

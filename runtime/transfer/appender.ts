@@ -25,8 +25,8 @@ export class Appender {
 
   /**
    * One call at a time.
-   * @throws TroupeError CONFLICT when the subject holds what this appender did not write;
-   * UNAVAILABLE when the log has not taken it in a minute
+   * @throws TroupeError CONFLICT when the subject contains entries that this appender did not
+   * write; UNAVAILABLE when the log has not accepted the entry within a minute
    */
   async append(bytes: Uint8Array): Promise<Position> {
     this.#last = await patiently(() => this.#try(bytes));
@@ -52,7 +52,8 @@ export class Appender {
 }
 
 /**
- * Does it again, which must be harmless, while the store does not answer. @throws its last error
+ * Repeats a call, which must be safe to repeat, while the store does not answer. @throws its last
+ * error
  */
 export async function patiently<T>(work: () => Promise<T>): Promise<T> {
   const until = performance.now() + PATIENCE_MS;

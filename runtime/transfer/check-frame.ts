@@ -1,6 +1,6 @@
 /**
  * Checks the shape of frames that are read from an export file. The checksum of the file proves
- * only that it is complete: anybody can write a file with a right one.
+ * only that it is complete: any program can write a file with a valid checksum.
  */
 import { type TSchema, Type } from '@sinclair/typebox';
 import { type TypeCheck, TypeCompiler } from '@sinclair/typebox/compiler';
@@ -25,7 +25,7 @@ const Header = Type.Object({
   program: Text(100),
 });
 
-/** What follows the name of each frame. */
+/** The elements after the name of each frame. */
 const PARTS: Readonly<Record<Frame[0], readonly TSchema[]>> = {
   header: [Header],
   shard: [Type.Integer({ minimum: 0, maximum: SHARDS_MAX - 1 }), Bytes],

@@ -1,5 +1,5 @@
 /**
- * Export file: frames in one file that is whole or not there, and proves it.
+ * Export file: frames in one file that is complete or absent, with a checksum.
  *
  *   troupe-export\n · gzip of (length u32, little-endian · msgpack)… · SHA-256 of all before it
  *
@@ -76,8 +76,8 @@ export async function writeExportFile(
 }
 
 /**
- * Reads the whole file to find out whether it is what was written, before anything is done with it.
- * @throws TroupeError INVALID_ARGUMENT when it is not, or of a newer format; NOT_FOUND
+ * Reads the whole file to verify its checksum before it is used. @throws TroupeError
+ * INVALID_ARGUMENT when it is damaged or of a newer format; NOT_FOUND
  */
 export async function checkExportFile(
   path: string,
@@ -108,13 +108,13 @@ export async function checkExportFile(
 
 /**
  * The frames of a file that was checked, up to and with its end.
- * @throws TroupeError INVALID_ARGUMENT when they are not what was written
+ * @throws TroupeError INVALID_ARGUMENT when the file has changed since the check
  */
 export async function* readExportFile(path: string): AsyncGenerator<Frame> {
   const end = (await sizeOf(path)) - HASH_BYTES;
   const input = reading(path, MAGIC.length, end);
   const unzip = createGunzip({ chunkSize: CHUNK_BYTES });
-  // What fails is thrown to the reader below; one who stops half-way is no failure.
+  // A failure is thrown to the reader below; a reader that stops early is no failure.
   const piped = pipeline(input, unzip).catch(() => {});
   let last: Frame | undefined;
   try {
@@ -143,7 +143,7 @@ async function* framed(frames: AsyncIterable<Frame>): AsyncGenerator<Buffer> {
   }
 }
 
-/** Cuts the stream into frames by the lengths in it. */
+/** Splits the stream into frames by their lengths. */
 async function* pieces(stream: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let parts: Buffer[] = [];
   let size = 0;

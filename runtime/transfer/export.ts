@@ -1,8 +1,8 @@
 /**
- * Export: everything of an embedded store that another log needs to continue from there, as one
- * file: for each shard the fold and the mail without a turn; transcripts, dead letters and the
- * decisions about them; blobs; files of artifacts, and keys if they are passed. Journals are left
- * out, because the fold is their result.
+ * Export: all data of an embedded store that another log needs to continue its work, as one file:
+ * for each shard the fold and the mail without a turn; transcripts, dead letters and the decisions
+ * about them; blobs; files of artifacts, and keys if they are passed. Journals are left out,
+ * because the fold is their result.
  *
  * The lock of the folder keeps other processes out. The store does the same as at a start: it may
  * write a checkpoint, and nothing else.
@@ -40,10 +40,10 @@ import { WorkspacesFound } from './workspaces.ts';
 export type ExportOptions = {
   readonly store: Pick<EmbeddedStore, 'log' | 'state' | 'cell' | 'subjects'>;
   readonly blobs: Blobs;
-  /** default `local`, as createSystem has it */
+  /** default `local`, as in createSystem */
   readonly env?: string;
   readonly file: string;
-  /** replace a file of that name; default false */
+  /** replaces an existing file of that name; default false */
   readonly force?: boolean;
   /** version of this program */
   readonly program: string;
@@ -106,7 +106,7 @@ async function headerOf({ store, env, program, sealingKids = [] }: Source): Prom
   return { format: FORMAT, cell, env, shards, createdAt, exportedAt, program, sealingKids };
 }
 
-/** Nothing is left behind in silence. @throws TroupeError INTERNAL */
+/** Reports data that an export cannot contain. @throws TroupeError INTERNAL */
 function refuseUnknown({ store, env }: Source, shards: number): void {
   const known = new Set([cellSubject(env), auditSubject(env)]);
   for (const name of store.subjects('')) {
@@ -154,7 +154,7 @@ async function* shardFrames(source: Source, shard: number): AsyncGenerator<Frame
   const { store, blobs, env } = source;
   const { log, state, cell } = store;
   const journal = journalSubject(env, shard);
-  // Also finds out that rows and journal belong together.
+  // This also verifies that rows and journal belong together.
   const { fold } = await loadRows({ log, state, blobs, cell, journal, shard });
   yield ['shard', shard, encode(fold.scalars)];
   const { mailFloor, ctlFloor } = fold.scalars;
@@ -226,7 +226,7 @@ async function* artifactFrames({ artifacts }: Source): AsyncGenerator<Frame> {
     yield ['artifact', tenant, contentType, contents];
 }
 
-/** The entries of a subject from a position on, some at a time. */
+/** The entries of a subject from a position on, in batches. */
 async function* pagesOf(
   { store }: Source,
   subject: string,

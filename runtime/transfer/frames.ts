@@ -1,5 +1,5 @@
 /**
- * Frames: what an export holds, in the order in which it is written and read:
+ * Frames: the content of an export, in the order in which it is written and read:
  *
  *   header      keys, if there is a passphrase
  *   per shard   shard · mail … · rows …
@@ -7,14 +7,14 @@
  *   end
  *
  * Each is one msgpack array that begins with its name. Lists are cut into pages, so no frame is
- * much larger than `PAGE_BYTES` or the one thing that it holds.
+ * much larger than `PAGE_BYTES` or its largest element.
  */
 import type { Lane } from '../../protocols/statechart.ts';
 import type { Position } from '../log/log.ts';
 
 /** 2: dead letters of several domains. 3: keys, files of artifacts. */
 export const FORMAT = 3;
-/** A page of entries or rows is closed when it has so many bytes. */
+/** A page of entries or rows is closed when it has this number of bytes. */
 export const PAGE_BYTES = 128 * 1024;
 
 export type ExportHeader = {
@@ -52,11 +52,11 @@ export type Frame =
   | readonly ['blob', name: string, Uint8Array]
   /** keys of the installation, encrypted with a passphrase (runtime/secrets/passphrase.ts) */
   | readonly ['keys', sealed: Uint8Array]
-  /** a file of a tenant, in clear */
+  /** a file of a tenant, unencrypted */
   | readonly ['artifact', tenant: string, contentType: string, contents: Uint8Array]
   | readonly ['end', TransferCounts];
 
-/** What was carried over. */
+/** The number of transferred items. */
 export type TransferCounts = {
   readonly shards: number;
   readonly actors: number;
@@ -74,7 +74,7 @@ export type TransferSummary = TransferCounts & {
   readonly cell: string;
   /** of the file */
   readonly bytes: number;
-  /** of the file without its last 32 bytes, which say it */
+  /** of the file without its last 32 bytes, which contain it */
   readonly sha256: string;
 };
 

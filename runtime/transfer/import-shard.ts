@@ -52,7 +52,7 @@ export class ShardImport {
     }
   }
 
-  /** Everything of the shard has come: it becomes one that can be loaded. */
+  /** Called when all frames of the shard have been imported: makes the shard loadable. */
   async end(): Promise<void> {
     const { log, blobs, env, cell, shard } = this.#o;
     const { data, control } = this.#lanes;
@@ -99,7 +99,7 @@ class LaneImport {
     return this.#places.get(old);
   }
 
-  /** @throws TroupeError CONFLICT when somebody else wrote into the mailbox */
+  /** @throws TroupeError CONFLICT when another process has written to the mailbox */
   async floor(): Promise<Position> {
     if (this.#first !== undefined) return this.#first - 1;
     if ((await patiently(() => this.#log.last(this.#subject))) === 0) return 0;

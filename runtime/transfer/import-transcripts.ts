@@ -1,17 +1,17 @@
 /**
- * Transcripts' import: entries of one in their order, of many side by side, since each append waits
- * for its answer.
+ * Imports transcripts: the entries of one transcript in order, many transcripts concurrently,
+ * because each append waits for its answer.
  */
 import type { Log } from '../log/log.ts';
 import { Appender } from './appender.ts';
 
-/** Pages that are on their way at once. */
+/** Maximum number of pages that are stored concurrently. */
 const PAGES_MAX = 64;
 
 export class TranscriptImport {
   readonly #log: Log;
   readonly #subjectOf: (actor: string) => string;
-  /** by actor: what writes its transcript, while its pages come */
+  /** by actor: the writer of its transcript */
   #current: { readonly actor: string; readonly appender: Appender } | undefined;
   /** the last page of the current one */
   #last: Promise<void> = Promise.resolve();
@@ -25,7 +25,7 @@ export class TranscriptImport {
 
   /**
    * Resolves when there is room for the next page; the pages of an actor come one after the other.
-   * @throws what an earlier page failed with
+   * @throws the error of an earlier page
    */
   async append(actor: string, entries: readonly Uint8Array[]): Promise<void> {
     if (this.#current?.actor !== actor) {
@@ -54,7 +54,7 @@ export class TranscriptImport {
     await Promise.all(this.#running);
   }
 
-  /** @throws what a page failed with */
+  /** @throws the error of a page */
   throwFailure(): void {
     if (this.#failure) throw this.#failure.error;
   }

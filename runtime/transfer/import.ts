@@ -33,7 +33,7 @@ export type ImportTarget = {
   /** not atomic: shards on it begin with a snapshot */
   readonly log: Log;
   readonly blobs: Blobs;
-  /** Removes everything of the cell but its record: what an interrupted import left. */
+  /** Removes all data of the cell except its record, after an interrupted import. */
   clear(): Promise<void>;
 };
 
@@ -45,9 +45,9 @@ export type ImportOptions = {
   /** restart an interrupted import; default false */
   readonly again?: boolean;
   /**
-   * Called once, when the file is found whole and before anything is written: with the encrypted
-   * keys, if it has some. What it throws ends the import; what it returns is done once the cell is
-   * this import's.
+   * Called once, when the file is found whole and before anything is written: with its encrypted
+   * keys, if it has any. An error ends the import; the returned function is called when the cell
+   * belongs to this import.
    */
   readonly onKeys?: (keys: Uint8Array | undefined) => Promise<(() => Promise<void>) | undefined>;
   /**
@@ -55,7 +55,7 @@ export type ImportOptions = {
    * Needed when the export has files.
    */
   readonly artifacts?: (cell: string) => Promise<Pick<Artifacts, 'put'>>;
-  /** sees every frame as it was exported */
+  /** receives every frame as it was exported */
   readonly onFrame?: (frame: Frame) => void;
   readonly onProgress?: (what: string) => void;
   /** ends it with CANCELLED; the cell stays closed */
@@ -68,7 +68,7 @@ type Importing = {
   readonly cell: string;
   readonly shards: number;
   readonly startedAt: number;
-  /** names this import among all */
+  /** unique id of this import */
   readonly attempt: string;
 };
 
@@ -92,7 +92,7 @@ export async function importCell(options: ImportOptions): Promise<TransferSummar
   return { cell, ...counts, bytes, sha256 };
 }
 
-/** They come right behind the header. */
+/** The keys follow the header directly. */
 async function keysIn(file: string): Promise<Uint8Array | undefined> {
   for await (const frame of readExportFile(file)) {
     if (frame[0] === 'keys') return frame[1];
@@ -179,7 +179,7 @@ class CellImport {
         end = frame;
       }
     } finally {
-      // Also after a failure: nothing is stored any more when this has ended.
+      // Also after a failure: when this has ended, no append is in progress.
       await this.#transcripts.settled();
     }
     this.#transcripts.throwFailure();
@@ -265,7 +265,7 @@ class CellImport {
   }
 }
 
-/** An older export does not count what it cannot hold. */
+/** An older export does not count kinds that it cannot contain. */
 const isSame = (said: Partial<TransferCounts>, counts: TransferCounts): boolean =>
   Object.entries(counts).every(
     ([name, count]) => count === (said[name as keyof TransferCounts] ?? 0),

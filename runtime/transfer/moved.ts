@@ -1,6 +1,6 @@
 /**
- * What changes when a shard moves to another log. Positions belong to one log and mean nothing in
- * another. Times, numbers of turns and links, keys and ids stay unchanged.
+ * What changes when a shard moves to another log. Positions are valid in one log only. Times,
+ * numbers of turns and links, keys and ids stay unchanged.
  */
 import { decode, encode } from '../../protocols/codec.ts';
 import { TroupeError } from '../../protocols/errors.ts';
@@ -14,7 +14,7 @@ import { CorruptRecord } from '../shard/commit/record-format.ts';
 import { decodeMail, encodeMail, type MailEntry } from '../shard/commit/records.ts';
 import type { TableRow } from '../state/state.ts';
 
-/** Where the entries of a shard's mailboxes came to lie. */
+/** The new positions of the entries of a shard's mailboxes. */
 export type NewPlaces = {
   /** positions right before the first entry that has no turn yet */
   readonly mailFloor: Position;
@@ -70,7 +70,7 @@ export function moveRow(row: TableRow): TableRow {
 
 /**
  * A message of a client keeps the time at which it was accepted: its deadline and its key count
- * from then. What does not parse is moved as it is, and ends as a dead letter.
+ * from then. An entry that cannot be parsed is moved unchanged, and ends as a dead letter.
  */
 export function moveMail(bytes: Uint8Array, logTimeMs: number): Uint8Array {
   let entry: MailEntry;

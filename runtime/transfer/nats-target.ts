@@ -22,7 +22,7 @@ export type NatsTargetOptions = NatsOptions & StreamsOptions;
 const CLEAR_TIMEOUT_MS = 60_000;
 
 /**
- * Makes the streams where there are none. @throws TroupeError as openNats does; CANCELLED when
+ * Creates missing streams. @throws TroupeError as openNats does; CANCELLED when
  * `signal` ends the wait for the server
  */
 export async function openNatsTarget(

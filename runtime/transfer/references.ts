@@ -1,7 +1,7 @@
 /**
  * References: which files of artifacts and which keys an export refers to, so that an import can
- * prove that they are there. They are looked for in what is stored, wherever it is: signed URLs of
- * artifacts (`…/{tenant}/{hash}?…`), and payloads that are sealed to a key (JWE, compact form).
+ * verify that they exist. All stored data is searched for: signed URLs of artifacts
+ * (`…/{tenant}/{hash}?…`), and payloads that are sealed to a key (JWE, compact form).
  */
 import type { Frame } from './frames.ts';
 

@@ -18,7 +18,7 @@ import type { Frame } from './frames.ts';
 
 type Blob = readonly [name: string, bytes: Uint8Array];
 
-/** Finds which actors have files, while their rows go by. */
+/** Finds the actors that have files while their rows are exported. */
 export class WorkspacesFound {
   readonly #root: string;
   readonly #names: ReadonlySet<string>;
@@ -38,7 +38,7 @@ export class WorkspacesFound {
     if (this.#names.size > 0 && this.#names.has(folderNameOf(actor))) this.#actors.push(actor);
   }
 
-  /** @param onLeftOut receives a line for each path that no workspace may hold */
+  /** @param onLeftOut receives a line for each path that a workspace must not contain */
   async *frames(cell: string, onLeftOut: (line: string) => void): AsyncGenerator<Frame> {
     for (const actor of this.#actors) {
       const folder = join(this.#root, folderNameOf(actor), 'files');
@@ -89,7 +89,7 @@ async function* versionOf(
   yield* sink.take();
 }
 
-/** Blobs on their way into a file: their names stay known, their bytes are released. */
+/** Blobs that are being exported: their names stay in memory, their bytes are released. */
 class Sink implements Blobs {
   readonly #names: string[] = [];
   #put: Blob[] = [];

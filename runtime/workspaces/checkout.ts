@@ -51,7 +51,10 @@ export async function checkOut(
   }
 }
 
-/** Removes what is not wanted or of another kind; answers what stays, by path. */
+/**
+ * Removes entries that are not part of the version or of another kind; returns the remaining ones,
+ * by path.
+ */
 async function removeOthers(
   root: string,
   wanted: readonly SavedEntry[],
@@ -128,7 +131,7 @@ function unlessGone(error: unknown): void {
 const within = (folder: Buffer, name: Buffer): Buffer =>
   Buffer.concat([folder, Buffer.from('/'), name]);
 
-/** What cannot be read, or holds more than it may, is no beginning: it is emptied. */
+/** A copy that cannot be read, or exceeds the limits, cannot be reused: it is emptied. */
 async function readOrEmpty(root: string, limits: WorkspaceLimits): Promise<Tree> {
   try {
     return await readTree(root, limits);
@@ -169,7 +172,7 @@ async function hasBytes(path: string, { chunks }: SavedFile): Promise<boolean> {
       if (chunk === undefined || hashIn(chunk) !== hashOf(bytes)) return false;
     }
   } catch {
-    return false; // not readable: written anew
+    return false; // not readable: written again
   }
   return at === chunks.length;
 }

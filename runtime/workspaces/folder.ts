@@ -1,10 +1,11 @@
 /**
  * folderWorkspaces: workspaces in a folder of this machine or on a volume that all workers mount.
- * An actor's files are in `{root}/{actor}/files`; they are the truth, so what was written before a
- * crash is there after it, saved or not, and `save` only checks it, makes it durable and counts.
+ * An actor's files are in `{root}/{actor}/files`; this folder is the only copy. Files that were
+ * written before a crash exist after it, saved or not; `save` only checks them, makes them durable
+ * and increments the version.
  *
  * `{root}/troupe-workspaces.json` names the cell. Without it the volume is not mounted, or is
- * another one: UNAVAILABLE, at every opening and saving, for a mount can go away.
+ * another one: then every opening and saving is UNAVAILABLE, because a mount can disappear.
  */
 import { open, readFile, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
@@ -40,7 +41,7 @@ export type FolderWorkspacesOptions = {
   readonly clock?: Clock;
 };
 
-/** Touches nothing until the first workspace is opened. */
+/** Accesses no file before the first workspace is opened. */
 export const folderWorkspaces = (options: FolderWorkspacesOptions): Workspaces =>
   new FolderWorkspaces(options);
 
@@ -84,7 +85,7 @@ class FolderWorkspaces implements Workspaces {
 
   peek(actor: Address, paths: readonly string[], before?: Peeked): Promise<Peeked> {
     return reaching(`the workspace of ${actor} in ${this.#root}`, async () => {
-      // the first look reads which cell the volume is of; later ones only see that it is there
+      // the first check reads the cell of the volume; later ones only check that the marker exists
       if (!before && (await this.#isThere())) await this.#checkMounted();
       const files = join(this.#root, folderNameOf(actor), 'files');
       const had = before !== undefined && before !== NOTHING;
@@ -184,7 +185,10 @@ const readCounter = async (file: string): Promise<number> => {
   throw unavailable(`${file} is damaged: it holds ${JSON.stringify(text.slice(0, 40))}`);
 };
 
-/** Makes every file and every name survive a power loss. Answers what no workspace may hold. */
+/**
+ * Makes every file and every name survive a power loss. Returns the entries that a workspace must
+ * not contain.
+ */
 async function syncTree(root: string, limits: WorkspaceLimits): Promise<readonly LeftOut[]> {
   const { entries, leftOut } = await readTree(root, limits);
   for (const entry of entries) {

@@ -9,9 +9,9 @@ import { join } from 'node:path';
 import { removeTree } from './checkout.ts';
 import type { Places } from './places.ts';
 
-/** The copy that the next opening begins with. */
+/** The copy from which the next opening starts. */
 export const KEPT = 'kept';
-/** One that another process has open just now is left to it. */
+/** A copy that another process has open is left alone. */
 const ENTER_WITHIN_MS = 200;
 
 export class KeptCopies {

@@ -1,6 +1,6 @@
 /**
- * Manifest: one version of a synced workspace, whole: every entry and the names of the blobs its
- * files' bytes are in. Stored once under its version's number and never changed.
+ * Manifest: one complete version of a synced workspace: every entry, and the names of the blobs
+ * with the bytes of its files. It is stored once under its version number and never changed.
  */
 import { decode, encode } from '../../protocols/codec.ts';
 import { TroupeError } from '../../protocols/errors.ts';
@@ -22,7 +22,7 @@ export type Manifest = {
   readonly actor: string;
   /** from 1, without gaps */
   readonly version: number;
-  /** who made it: unique per opening, so that no two openings store the same bytes */
+  /** the opening that created it: unique, so that no two openings store the same bytes */
   readonly opener: string;
   /** `opener` of the version before; empty for version 1 */
   readonly parent: string;
@@ -50,8 +50,8 @@ export const encodeManifest = (manifest: Manifest): Uint8Array => {
 };
 
 /**
- * Read, and believed only where restoring it cannot write outside of its folder. @throws
- * TroupeError UNAVAILABLE, details.reason CORRUPT
+ * Decodes a manifest, and accepts it only if restoring it cannot write outside of its folder.
+ * @throws TroupeError UNAVAILABLE, details.reason CORRUPT
  */
 export const decodeManifest = (bytes: Uint8Array, expected: Partial<Manifest>): Manifest => {
   const what = `version ${expected.version} of the workspace of ${expected.actor}`;
@@ -71,8 +71,8 @@ export const decodeManifest = (bytes: Uint8Array, expected: Partial<Manifest>): 
 };
 
 /**
- * A link that no longer fits is dropped: an older worker may have saved another entry in its place,
- * or removed its folder.
+ * A link that is no longer valid is dropped: an older worker may have saved another entry in its
+ * place, or removed its folder.
  */
 function withLinks(entries: readonly SavedEntry[], links: readonly Link[]): readonly SavedEntry[] {
   if (links.length === 0) return entries;

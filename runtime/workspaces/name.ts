@@ -8,9 +8,10 @@ const READABLE_CHARACTERS_MAX = 100;
 const HASH_CHARACTERS = 32;
 
 /**
- * An actor's name as one folder and one token of a blob's name: of letters, digits, `_`, `-`, `.`,
- * at most 133 characters, never `.` or `..`. Its beginning is for people; 128 bits of SHA-256 keep
- * names apart that are too long, or differ only in case on a file system that does not look at it.
+ * An actor's name as a folder name and a token of a blob's name: letters, digits, `_`, `-`, `.`, at
+ * most 133 characters, never `.` or `..`. It starts with readable text; 128 bits of SHA-256
+ * distinguish names that are too long, or that differ only in case on a file system that ignores
+ * case.
  */
 export const folderNameOf = (actor: Address): string => {
   const readable = blobToken(actor).slice(0, READABLE_CHARACTERS_MAX);
@@ -22,8 +23,8 @@ export const folderNameOf = (actor: Address): string => {
 export const blobToken = (text: string): string => escapeToken(text).replaceAll('%', '.');
 
 /**
- * Runs the work. What the file system or the store throws in it becomes UNAVAILABLE; a TroupeError
- * is passed on, and after an abort the signal's reason is what is thrown.
+ * Runs the work. Errors of the file system or the store become UNAVAILABLE; a TroupeError is
+ * rethrown, and after an abort the signal's reason is thrown.
  */
 export const reaching = async <T>(
   what: string,

@@ -1,7 +1,7 @@
 /**
- * WorkspacesOfEffect: what one attempt of an effect opened. Saved, all of them, and closed when the
- * attempt ends well; closed without saving else, so that a failed attempt leaves no half of its
- * work behind (where the provider can, see its contract).
+ * WorkspacesOfEffect: the workspaces that one attempt of an effect has opened. When the attempt
+ * succeeds, all of them are saved and closed. Otherwise they are closed without saving, so that a
+ * failed attempt leaves no partial work (if the provider supports it, see its contract).
  */
 import type { Address } from '../../protocols/address.ts';
 import { TroupeError } from '../../protocols/errors.ts';
@@ -18,7 +18,10 @@ export class WorkspacesOfEffect {
     this.#signal = signal;
   }
 
-  /** The same one when the attempt asks again; a fresh one when it has closed that. */
+  /**
+   * Returns the same workspace when the attempt opens it again, and a new one after the attempt has
+   * closed it.
+   */
   open(actor: Address): Promise<Workspace> {
     if (!this.#provider) return Promise.reject(noProvider());
     if (this.#ended) return Promise.reject(new TroupeError('CANCELLED', 'the effect has ended'));
@@ -45,7 +48,7 @@ export class WorkspacesOfEffect {
     return this.#close(false);
   }
 
-  /** As `close`, when the attempt's work may still be going on. */
+  /** Like `close`, for an attempt whose work may still run. */
   abandon(): Promise<void> {
     return this.#close(true);
   }

@@ -1,8 +1,11 @@
-/** OpenedWorkspace: an open workspace's life, the same for every provider: one save at a time. */
+/**
+ * OpenedWorkspace: the life cycle of an open workspace, the same for every provider: one save at a
+ * time.
+ */
 import { TroupeError } from '../../protocols/errors.ts';
 import type { LeftOut, Workspace } from './workspaces.ts';
 
-/** `version`: that the folder now is */
+/** `version`: the current version of the folder */
 export type Saved = { readonly version: number; readonly leftOut: readonly LeftOut[] };
 
 type Means = {

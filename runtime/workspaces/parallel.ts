@@ -1,6 +1,6 @@
 /**
- * Does the work for every item, at most `atOnce` at a time. Resolves or rejects, with the first
- * failure, when nothing runs any more; after a failure nothing new is begun.
+ * Does the work for every item, at most `atOnce` at a time. Resolves, or rejects with the first
+ * failure, when all started work has ended; after a failure no further work starts.
  */
 export async function inParallel<T>(
   items: readonly T[],

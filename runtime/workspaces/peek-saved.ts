@@ -14,12 +14,12 @@ import type { Manifest, SavedEntry, SavedFile } from './manifest.ts';
 import { NOTHING, PEEK_BYTES_MAX, PEEK_FOLDERS_MAX, type Peeked, type PeekedFile } from './peek.ts';
 import type { Versions } from './versions.ts';
 
-/** How old the knowledge of the newest version may be. */
+/** Maximum age of the cached newest version. */
 const HEAD_MS = 1_000;
 const HEADS_MAX = 1_000;
-/** Links that lead to links. */
+/** Maximum number of consecutive links. */
 const LINKS_MAX = 8;
-/** A version may be swept while it is read; the next look is at a newer one. */
+/** A version may be swept while it is read; then a newer one is read. */
 const LOOKS_MAX = 5;
 
 type Head = { readonly at: number; readonly manifest: Promise<Manifest | undefined> };
@@ -32,7 +32,7 @@ export class PeekSaved {
     this.#clock = clock;
   }
 
-  /** This process saved it: it is the newest. */
+  /** Called when this process has saved a version, which is the newest. */
   saved(actor: Address, manifest: Manifest): void {
     this.#remember(actor, Promise.resolve(manifest));
   }
@@ -60,7 +60,7 @@ export class PeekSaved {
     });
   }
 
-  /** undefined when nothing was ever saved. Those who ask at once share one answer. */
+  /** undefined if nothing was ever saved. Concurrent callers share one request. */
   #head(actor: Address, versions: Versions): Promise<Manifest | undefined> {
     const known = this.#heads.get(actor);
     if (known && this.#clock.monotonicMs() - known.at < HEAD_MS) return known.manifest;
@@ -79,7 +79,7 @@ export class PeekSaved {
       if (version === 0) return undefined;
       if (before?.version === version) return before;
       const manifest = await versions.read(version);
-      if (manifest) return manifest; // else it was removed meanwhile: there is a newer one
+      if (manifest) return manifest; // otherwise it was removed meanwhile, so there is a newer one
     }
   }
 
@@ -88,7 +88,7 @@ export class PeekSaved {
   }
 }
 
-/** `file`: absent where a link leads to no file. */
+/** `file`: absent if a link has no file as its target. */
 type Selected = { readonly path: string; readonly file?: SavedFile };
 
 function selected(entries: readonly SavedEntry[], paths: readonly string[]): Selected[] {
@@ -117,7 +117,7 @@ function expanded(entries: ReadonlyMap<string, SavedEntry>, path: string): strin
 
 const parentOf = (path: string): string => path.slice(0, Math.max(0, path.lastIndexOf('/')));
 
-/** Where a path's links lead: undefined when to no saved file, or to a path of the sandbox. */
+/** The target of a path's links; undefined if it is no saved file, or a path of the sandbox. */
 function resolved(entries: ReadonlyMap<string, SavedEntry>, path: string): SavedFile | undefined {
   let entry = entries.get(path);
   for (let link = 0; entry?.kind === 'link' && link < LINKS_MAX; link++) {

@@ -12,7 +12,7 @@ import { join, sep } from 'node:path';
 
 export type PeekedFile = {
   readonly path: string;
-  /** absent: it is there, and was not read, for `left` says why */
+  /** absent if the file exists and was not read; `left` says why */
   readonly bytes?: Uint8Array;
   readonly size: number;
   /** larger than PEEK_BYTES_MAX; a link that leads out or nowhere; a folder, a pipe, no right */
@@ -26,7 +26,7 @@ export type Peeked = {
   readonly files: readonly PeekedFile[];
 };
 
-/** Of one file. */
+/** Result for one file. */
 export const PEEK_BYTES_MAX = 1024 * 1024;
 /** Maximum number of folders that `*` matches, in the order of their names. */
 export const PEEK_FOLDERS_MAX = 200;
@@ -94,7 +94,7 @@ async function signOf(root: string, path: string): Promise<Sign | undefined> {
   }
 }
 
-/** There is nothing of that name. */
+/** Whether the error means that the name does not exist. */
 export const isAbsent = (error: unknown): boolean =>
   ['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '');
 
@@ -104,7 +104,7 @@ async function readInside(top: string, path: string): Promise<PeekedFile> {
   try {
     const place = await realpath(join(top, path));
     if (!inside(place)) return { path, size: 0, left: 'leads out' };
-    // not to be held up by a pipe, nor to follow what has become a link since
+    // does not block on a pipe, and does not follow a file that has become a link
     const flags = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW;
     file = await open(place, flags);
     const opened = await readlink(`/proc/self/fd/${file.fd}`).catch(() => place);

@@ -2,8 +2,9 @@
  * Places: one folder per actor on this machine (or volume), used by one opener at a time.
  *
  * Openers of this process wait in order. Between processes the kernel's lock decides
- * (`log/folder-lock.ts`), which ends with its holder, so a killed process is followed at once and
- * no lock is ever stale. Where the file system has no such locks it holds per machine only.
+ * (`log/folder-lock.ts`). It ends with the process that has it, so no lock is ever stale and the
+ * next process continues at once after a kill. On a file system without such locks, the exclusion
+ * holds per machine only.
  */
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -29,8 +30,8 @@ export class Places {
   }
 
   /**
-   * Makes the folder `root`/`name`, not `root`, and waits to be its only user. @throws the signal's
-   * reason, or what the file system says
+   * Creates the folder `root`/`name`, but not `root`, and waits to be its only user. @throws the
+   * signal's reason, or an error of the file system
    */
   async enter(root: string, name: string, signal: AbortSignal): Promise<Place> {
     const folder = join(root, name);
@@ -68,7 +69,7 @@ export class Places {
   }
 }
 
-/** The wait's end, or the abort's reason as soon as it comes. */
+/** Resolves at the end of the wait, or rejects with the reason of an abort. */
 function orAborted(wait: Promise<void>, signal: AbortSignal): Promise<void> {
   return new Promise<void>((resolve, reject) => {
     const onAbort = () => reject(signal.reason as Error);

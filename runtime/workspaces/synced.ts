@@ -1,7 +1,7 @@
 /**
  * syncedWorkspaces: workspaces stored in Blobs as immutable versions and copied to the worker that
- * opens them. Blobs are the truth (`versions.ts`). Every opening makes the folder equal to the
- * newest version, so unsaved changes never return and versions never mix.
+ * opens them. The blobs are authoritative (`versions.ts`). Every opening makes the folder equal to
+ * the newest version, so unsaved changes never return and versions never mix.
  *
  * Cost: every opening and every save reads and hashes all files (about 1 s per GB); only
  * differences are copied. It cannot distinguish an actor whose versions were all lost from one that
@@ -37,7 +37,7 @@ import { makeFolder } from '../make-folder.ts';
 export type SyncedWorkspacesOptions = {
   /** of the cell; its `put` must refuse a taken name between processes, too */
   readonly blobs: Blobs;
-  /** on a disk of this machine; made when absent; may be removed while no workspace is open */
+  /** on a disk of this machine; created if absent; may be removed while no workspace is open */
   readonly cacheFolder: string;
   readonly cell: string;
   /** versions whose files stay in the store, the newest included; default 8, at least 2 */
@@ -52,11 +52,14 @@ const FILES_AT_ONCE = 8;
 /** Maximum number of newer versions that an opening meets before it gives up. */
 const OPENINGS_MAX = 5;
 
-/** Touches nothing until the first workspace is opened. */
+/** Accesses no file before the first workspace is opened. */
 export const syncedWorkspaces = (options: SyncedWorkspacesOptions): Workspaces =>
   new SyncedWorkspaces(options);
 
-/** One opening: where its copy is, and the version that it was made from or saved as. */
+/**
+ * One opening: the place of its copy, and the version from which it was created or as which it was
+ * saved.
+ */
 type Copy = {
   readonly actor: Address;
   readonly versions: Versions;
@@ -148,7 +151,7 @@ class SyncedWorkspaces implements Workspaces {
     return { cell: this.#o.cell, actor, version, opener: '', parent: '', entries: [] };
   }
 
-  /** Whether every file was there; not so when the version was swept meanwhile. */
+  /** Whether every file was found; false if the version was swept meanwhile. */
   async #bring(
     path: string,
     { entries }: Manifest,
@@ -216,7 +219,7 @@ class SyncedWorkspaces implements Workspaces {
     return { entries, leftOut };
   }
 
-  /** The version counts. What a failed sweep leaves is removed by the next one. */
+  /** The version counts. The next sweep removes what a failed one leaves. */
   async #saved({ actor, base, versions }: Copy): Promise<number> {
     this.#peek.saved(actor, base);
     if (base.version % this.#versionsKept === 0)

@@ -98,7 +98,7 @@ const UNREADABLE = 'its permissions forbid to read it';
 const isForbidden = (error: unknown): boolean =>
   ['EACCES', 'EPERM'].includes((error as NodeJS.ErrnoException).code ?? '');
 
-/** Answers a text for what cannot be saved: the reason. */
+/** Returns a text with the reason for an entry that cannot be saved. */
 async function readEntry(path: string, place: Buffer): Promise<TreeEntry | string> {
   if (path.includes('\uFFFD')) return 'its name is not UTF-8';
   const found = await lstat(place).catch((error: unknown) => {
@@ -141,7 +141,7 @@ export function staysInside(path: string, target: string): boolean {
   return climbs <= path.split('/').length - 1 && !steps.slice(climbs).includes('..');
 }
 
-/** Whether a link to it means the same in every sandbox, and nothing else may be meant by it. */
+/** Whether a link to this path has the same, unambiguous meaning in every sandbox. */
 export const isSandboxPath = (target: string): boolean =>
   posix.isAbsolute(target) &&
   !target.split('/').includes('..') &&
@@ -155,7 +155,7 @@ export const CHUNK_BYTES = 4 * 1024 * 1024;
 
 /** The file's bytes in pieces of CHUNK_BYTES, the last one shorter; none for an empty file. */
 export async function* chunksOf(file: string): AsyncGenerator<Buffer> {
-  // what a link leads to is never read
+  // the target of a link is never read
   const handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW);
   try {
     let left = (await handle.stat()).size;
