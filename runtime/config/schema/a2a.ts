@@ -207,7 +207,7 @@ export const a2aSection = section(
     issuers: Type.Array(issuer, {
       default: [],
       description:
-        'whose tokens are believed, besides the gateway’s own token and those that `troupe token` makes',
+        'whose tokens are accepted, besides the gateway’s own token and those that `troupe token` makes',
     }),
     locality: Type.Optional(
       text(
