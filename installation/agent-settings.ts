@@ -2,18 +2,18 @@
  * Translates the configuration of an agent to the settings of its runs. A key with its default
  * value is left out, because settings are sent with every run.
  */
-import type {
-  AgentSettings,
-  ExecPolicy,
-  QueueSettings,
-  SandboxPolicy,
-  TenantCeilings,
-  ToolPolicy,
+import {
+  type AgentSettings,
+  type ExecPolicy,
+  QUEUE_DEFAULTS,
+  type QueueSettings,
+  type SandboxPolicy,
+  type TenantCeilings,
+  type ToolPolicy,
 } from '../protocols/agent.ts';
 import type { ResolvedAgent } from '../runtime/config/index.ts';
 
 /** Defaults of protocols/agent.ts; equal values are left out. */
-const QUEUE = { mode: 'steer', debounceMs: 500, cap: 20, overflow: 'summarize' } as const;
 const EXEC = { ask: 'on-miss', askForMs: 1_800_000 } as const;
 
 export function settingsOf(agent: ResolvedAgent): AgentSettings {
@@ -57,7 +57,7 @@ const sandboxOf = ({ sandbox }: ResolvedAgent): SandboxPolicy => ({
 const NO_CEILINGS = { runsMax: 0, tokensPerDay: 0, costPerDayUsd: 0 };
 
 const queueOf = ({ queue: { byChannel, ...rest } }: ResolvedAgent): QueueSettings | undefined =>
-  filled({ ...unlike(rest, QUEUE), ...given({ byChannel: filled(byChannel) }) });
+  filled({ ...unlike(rest, QUEUE_DEFAULTS), ...given({ byChannel: filled(byChannel) }) });
 
 function toolsOf({ tools }: ResolvedAgent): ToolPolicy | undefined {
   const { ask, allow, askForMinutes } = tools.exec;

@@ -59,6 +59,14 @@ export type TenantCeilings = {
   readonly costPerDayUsd?: number;
 };
 
+/** What an absent setting of the queue means. */
+export const QUEUE_DEFAULTS = {
+  mode: 'steer',
+  debounceMs: 500,
+  cap: 20,
+  overflow: 'summarize',
+} as const satisfies QueueSettings;
+
 /** How the session treats messages that arrive during a run. */
 export type QueueSettings = {
   /** default `steer` */
@@ -67,7 +75,7 @@ export type QueueSettings = {
   readonly byChannel?: Readonly<Record<string, QueueMode>>;
   /** milliseconds without a new message before a run starts with the collected ones; default 500 */
   readonly debounceMs?: number;
-  /** maximum number of queued messages; default 20 */
+  /** maximum number of queued messages, 1 to QUEUE_CAP_MAX; default 20 */
   readonly cap?: number;
   /**
    * when the queue is full: `summarize` (default) replaces the oldest by a line in the next run,
@@ -75,6 +83,9 @@ export type QueueSettings = {
    */
   readonly overflow?: 'summarize' | 'old' | 'refuse';
 };
+
+/** Of queued messages; their bytes have a limit of their own. */
+export const QUEUE_CAP_MAX = 1_000;
 
 /** Which tools an agent has: names and `group:` names; deny has priority. */
 export type ToolPolicy = {

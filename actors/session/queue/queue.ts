@@ -6,6 +6,7 @@
  * outcome of an effect, within the limit of what a turn may write.
  */
 import { IMAGES_MAX } from '../../../protocols/content.ts';
+import { QUEUE_DEFAULTS } from '../../../protocols/agent.ts';
 import type { Lineage } from '../../../protocols/lineage.ts';
 import type { MessageOrigin, SessionEntry } from '../../../protocols/session.ts';
 import type { Project } from '../../../protocols/statechart.ts';
@@ -29,7 +30,6 @@ import { isFull, queueOf } from './waiting-messages.ts';
 
 /** Messages that end with one run by steering it; more become runs of their own. */
 const JOINED_MAX = 256;
-const DEBOUNCE_MS = 500;
 /** Messages that one turn adds to a run; the others are added at the next boundary. */
 const STEERED_AT_ONCE = 16;
 const PREVIEW_CHARACTERS = 120;
@@ -262,5 +262,8 @@ export const nextCollects = ({ context }: ActionArgs): boolean =>
 export function quietMs({ context, event }: ActionArgs): number {
   if (isFull(context)) return 0;
   const last = Math.max(...context.queue.map(({ acceptedAt }) => acceptedAt));
-  return Math.max(0, last + (queueOf(context).debounceMs ?? DEBOUNCE_MS) - nowOf(event));
+  return Math.max(
+    0,
+    last + (queueOf(context).debounceMs ?? QUEUE_DEFAULTS.debounceMs) - nowOf(event),
+  );
 }

@@ -5,15 +5,12 @@
  * Invariants: at most `cap` messages wait, and FOLDED_MAX that were folded. An agent waits for the
  * answer to its message, so such a message is never folded and folds no other.
  */
-import type { QueueSettings } from '../../../protocols/agent.ts';
+import { QUEUE_CAP_MAX, QUEUE_DEFAULTS, type QueueSettings } from '../../../protocols/agent.ts';
 import type { Priority } from '../../../protocols/conversation.ts';
 import type { SessionReceive } from '../../../protocols/session.ts';
 import { firstOf } from '../../kit/text.ts';
 import type { Folded, Pending, SessionContext } from '../types.ts';
 
-/** Messages that may wait (`QueueSettings.cap`), and the most that a setting may say. */
-const QUEUE_CAP = 20;
-const QUEUE_CAP_MAX = 100;
 /** Folded messages that a run may carry; past it the newest is refused whatever `overflow` says. */
 const FOLDED_MAX = 200;
 /** Of all waiting messages; a single one may be as large as entry points accept (4 MiB). */
@@ -23,7 +20,7 @@ const LINE_CHARACTERS = 160;
 export const queueOf = ({ settings }: SessionContext): QueueSettings => settings?.queue ?? {};
 
 export const capOf = (context: SessionContext): number =>
-  Math.max(1, Math.min(queueOf(context).cap ?? QUEUE_CAP, QUEUE_CAP_MAX));
+  Math.max(1, Math.min(queueOf(context).cap ?? QUEUE_DEFAULTS.cap, QUEUE_CAP_MAX));
 
 export const isFull = (context: SessionContext): boolean => context.queue.length >= capOf(context);
 

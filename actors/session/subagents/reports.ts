@@ -6,6 +6,7 @@
  * writes it into the transcript, so it is reported once. Findings are quoted as external material,
  * in an envelope that they cannot close.
  */
+import { QUEUE_DEFAULTS } from '../../../protocols/agent.ts';
 import type { Lineage } from '../../../protocols/lineage.ts';
 import type { MessageOrigin, Usage } from '../../../protocols/session.ts';
 import {
@@ -25,7 +26,6 @@ import type { SessionContext } from '../types.ts';
 export const WHOLE_REPORTS_MAX = 64;
 const SHORT_CHARACTERS = 200;
 const TASK_CHARACTERS = 300;
-const DEBOUNCE_MS = 500;
 /** The first report waits no longer for others. */
 const GATHERED_FOR_MAX_MS = 5_000;
 
@@ -58,7 +58,8 @@ export function quietMs(
   ofMessages: number,
 ): number {
   if (reports.length === 0) return ofMessages;
-  const quiet = reports.at(-1)!.at + (settings?.queue?.debounceMs ?? DEBOUNCE_MS) - now;
+  const quiet =
+    reports.at(-1)!.at + (settings?.queue?.debounceMs ?? QUEUE_DEFAULTS.debounceMs) - now;
   const latest = reports[0]!.at + GATHERED_FOR_MAX_MS - now;
   return Math.max(0, Math.min(Math.max(quiet, ofMessages), latest));
 }

@@ -6,6 +6,7 @@
  * installation/root-settings.ts.
  */
 import { Type } from '@sinclair/typebox';
+import { QUEUE_CAP_MAX, QUEUE_DEFAULTS } from '../../../protocols/agent.ts';
 import { oneOf, record, section } from './fields.ts';
 
 const queueModes = ['steer', 'followup', 'collect', 'interrupt'] as const;
@@ -28,14 +29,18 @@ const channelModes = () =>
     { additionalProperties: false, description: byChannelText, ...byChannel },
   );
 const DEBOUNCE = { minimum: 0, maximum: 60_000 } as const;
-const CAP = { minimum: 1, maximum: 1_000 } as const;
+const CAP = { minimum: 1, maximum: QUEUE_CAP_MAX } as const;
 
 const queueDefaults = section('messages that come while a run is going', {
-  mode: oneOf(queueModes, { default: 'steer', description: modeText }),
+  mode: oneOf(queueModes, { default: QUEUE_DEFAULTS.mode, description: modeText }),
   byChannel: { ...channelModes(), default: {} },
-  debounceMs: Type.Integer({ ...DEBOUNCE, default: 500, description: debounceText }),
-  cap: Type.Integer({ ...CAP, default: 20, description: capText }),
-  overflow: oneOf(overflows, { default: 'summarize', description: overflowText }),
+  debounceMs: Type.Integer({
+    ...DEBOUNCE,
+    default: QUEUE_DEFAULTS.debounceMs,
+    description: debounceText,
+  }),
+  cap: Type.Integer({ ...CAP, default: QUEUE_DEFAULTS.cap, description: capText }),
+  overflow: oneOf(overflows, { default: QUEUE_DEFAULTS.overflow, description: overflowText }),
 });
 
 export const messagesSection = section('messages to all agents', { queue: queueDefaults });

@@ -137,6 +137,16 @@ describe('more messages than may wait', () => {
     expect(session.rows.get('r2')).toMatchObject({ status: 'ok', joined: 'r3' });
   });
 
+  // The schema accepted up to 1,000, and the session counted to 100.
+  it('wait up to the largest setting', () => {
+    const session = new Driven();
+    session.begin('r1', { queue: { cap: 300, overflow: 'refuse' } });
+    for (let n = 2; n <= 301; n++) session.receive(`r${n}`, followup);
+    expect(session.rows.get('r301')).toMatchObject({ status: 'queued' });
+    session.receive('r302', followup);
+    expect(session.rows.get('r302')).not.toMatchObject({ status: 'queued' });
+  });
+
   it('leave the words of the oldest out when that is wanted', () => {
     const session = new Driven();
     session.begin('r1', { queue: { cap: 1, overflow: 'old' } });
