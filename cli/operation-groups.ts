@@ -9,16 +9,24 @@ import { type Finish, withClient, withJson } from './command-parts.ts';
 const LOADERS = {
   actors: async () => (await import('../operations/actors.ts')).actors,
   approvals: async () => (await import('../operations/approvals.ts')).approvals,
+  audit: async () => (await import('../operations/audit.ts')).audit,
   conversations: async () => (await import('../operations/conversations.ts')).conversations,
   cron: async () => (await import('../operations/schedules.ts')).schedules,
   decisions: async () => (await import('../operations/decisions.ts')).decisions,
   dlq: async () => (await import('../operations/dead-letters.ts')).deadLetters,
+  effects: async () => (await import('../operations/effects.ts')).effects,
   keys: async () => (await import('../operations/keys.ts')).keys,
+  runs: async () => (await import('../operations/runs.ts')).runs,
+  sessions: async () => (await import('../operations/sessions.ts')).sessions,
   slo: async () => (await import('../operations/slo.ts')).slo,
   subagents: async () => (await import('../operations/subagents.ts')).subagents,
+  tasks: async () => (await import('../operations/tasks.ts')).tasks,
   trace: async () => (await import('../operations/traces.ts')).traces,
   usage: async () => (await import('../operations/usage.ts')).usage,
 } satisfies Readonly<Record<string, () => Promise<Resource>>>;
+
+/** Groups that are one command. */
+const SINGLE: ReadonlySet<keyof typeof LOADERS> = new Set(['audit', 'slo', 'trace', 'usage']);
 
 /** Adds commands of the same group that are more than one operation. */
 type AddOthers = (group: Command, finish: Finish) => void;
@@ -34,7 +42,7 @@ export const operationGroup =
     if (!args.includes(name)) {
       const command = program.command(name).description(description);
       // As `--help` prints the command itself.
-      if (name === 'slo' || name === 'trace' || name === 'usage') withJson(withClient(command));
+      if (SINGLE.has(name)) withJson(withClient(command));
       if (name === 'trace') command.argument('<run>');
       return;
     }

@@ -2,12 +2,11 @@
  * The command line: every command, its options and its help. The code of a command is imported when
  * it runs, so that `troupe --help` and each command load nothing of the other commands.
  */
-import { Command, Option } from 'commander';
+import { Command } from 'commander';
 import { addInspect } from './actors/actors-commands.ts';
 import type { AgentOptions } from './chat/agent.ts';
 import { addAgentPrompt, addAgentWorkspace } from './agents/agent-prompt-command.ts';
 import { addAgentsCommands } from './agents/agents-commands.ts';
-import { addAuditCommands } from './audit-commands.ts';
 import { addCharts } from './charts-commands.ts';
 import type { ChatOptions } from './chat/chat.ts';
 import { addClusterCommands } from './cluster/cluster-commands.ts';
@@ -27,14 +26,12 @@ import { addTokenCommand } from './keys/keys-commands.ts';
 import { addNodesCommands } from './devices/nodes-commands.ts';
 import type { CommonOptions } from './options.ts';
 import { addSdkCommand } from './sdk-commands.ts';
-import type { SessionDeleteOptions, SessionsOptions } from './sessions.ts';
 import { addTransferCommands } from './transfer/transfer-commands.ts';
 import { operationGroup } from './operation-groups.ts';
 import { version } from './version.ts';
 
 /** @param args the command line: only the definitions of operations that it names are loaded */
 export async function buildProgram(finish: Finish, args: readonly string[]): Promise<Command> {
-  const operations = operationGroup(args);
   const program = new Command('troupe')
     .description('Durable multi-agent runtime: agents that continue after a crash.')
     .version(version, '-V, --version', 'print the version')
@@ -43,45 +40,13 @@ export async function buildProgram(finish: Finish, args: readonly string[]): Pro
     .showSuggestionAfterError()
     .exitOverride()
     .addHelpText('after', exitCodeHelp);
-  const parts: readonly ((parent: Command, end: Finish) => void | Promise<void>)[] = [
+  const parts: readonly Part[] = [
     addStart,
     addClusterCommands,
     addTransferCommands,
     addChat,
     addAgent,
-    addSessions,
-    operations('usage', 'tokens and costs of agents and sessions'),
-    operations(
-      'trace',
-      'what a run led to: messages, subagents, tools, across sessions and workers',
-    ),
-    addAgentsCommands,
-    operations(
-      'actors',
-      'single actors: their states, what they wait for, and their turns',
-      async () => (await import('./actors/actors-commands.ts')).addActorCommands,
-    ),
-    operations(
-      'dlq',
-      'dead letters: messages that could not be delivered or processed',
-      async () => (await import('./dlq.ts')).addRedriveCommand,
-    ),
-    operations('approvals', 'pending approvals'),
-    addDevicesCommands,
-    addNodesCommands,
-    addAuditCommands,
-    operations('cron', 'messages that agents receive at later times'),
-    operations('conversations', 'messages between agents, with their answers and replies'),
-    operations('subagents', 'agents that work for other agents'),
-    operations('decisions', 'tasks with an unknown outcome, or whose compensation failed'),
-    operations(
-      'keys',
-      'keys with which external programs sign their envelopes (A2A-External)',
-      async () => (await import('./keys/keys-commands.ts')).addNewKeyCommands,
-    ),
-    addTokenCommand,
-    addHooksCommands,
-    operations('slo', 'whether the cell meets its service level objectives'),
+    ...operationParts(operationGroup(args)),
     addConformance,
     addSdkCommand,
     addCharts,
@@ -92,6 +57,45 @@ export async function buildProgram(finish: Finish, args: readonly string[]): Pro
   for (const add of parts) await add(program, finish);
   return program;
 }
+
+type Part = (parent: Command, end: Finish) => void | Promise<void>;
+
+/** The commands of operations, and related ones. */
+const operationParts = (operations: ReturnType<typeof operationGroup>): readonly Part[] => [
+  operations('sessions', 'conversations with agents: list, show, reset, compact, delete'),
+  operations('tasks', 'background tasks: subagents, scheduled runs, tasks of other agents'),
+  operations('runs', 'runs of agents, over all sessions'),
+  operations('usage', 'tokens and costs of agents and sessions'),
+  operations('trace', 'what a run led to: messages, subagents, tools, across sessions and workers'),
+  addAgentsCommands,
+  operations(
+    'actors',
+    'single actors: their states, what they wait for, and their turns',
+    async () => (await import('./actors/actors-commands.ts')).addActorCommands,
+  ),
+  operations(
+    'dlq',
+    'dead letters: messages that could not be delivered or processed',
+    async () => (await import('./dlq.ts')).addRedriveCommand,
+  ),
+  operations('approvals', 'pending approvals'),
+  addDevicesCommands,
+  addNodesCommands,
+  operations('audit', 'who did what: connects, approvals, settings, deletions, messages'),
+  operations('effects', 'effects with an unknown outcome, for an operator to decide'),
+  operations('cron', 'messages that agents receive at later times'),
+  operations('conversations', 'messages between agents, with their answers and replies'),
+  operations('subagents', 'agents that work for other agents'),
+  operations('decisions', 'tasks with an unknown outcome, or whose compensation failed'),
+  operations(
+    'keys',
+    'keys with which external programs sign their envelopes (A2A-External)',
+    async () => (await import('./keys/keys-commands.ts')).addNewKeyCommands,
+  ),
+  addTokenCommand,
+  addHooksCommands,
+  operations('slo', 'whether the cell meets its service level objectives'),
+];
 
 const exitCodeHelp = `
 Exit codes: 0 done, 1 failed, 2 wrong arguments or configuration, 3 no gateway answers,
@@ -160,31 +164,6 @@ function addAgent(program: Command, finish: Finish): void {
     });
   addAgentPrompt(agent, finish);
   addAgentWorkspace(agent, finish);
-}
-
-function addSessions(program: Command, finish: Finish): void {
-  const sessions = withJson(withClient(program.command('sessions')))
-    .description('list the sessions, newest first')
-    .option('--agent <id>', 'only sessions of this agent')
-    .option('--limit <n>', 'maximum number', wholeNumber)
-    .addHelpText('after', examples('troupe sessions', 'troupe sessions --json --limit 10'))
-    .action(async (options: SessionsOptions) => {
-      finish(await (await import('./sessions.ts')).sessions(options));
-    });
-  withJson(withClient(sessions.command('delete')))
-    .description('delete a session; its transcript is kept')
-    .argument('<key>', 'its key, from `troupe sessions`')
-    .addOption(
-      new Option(
-        '--orphans <how>',
-        'what happens to its subagents; default: as configured',
-      ).choices(['cascade', 'adopt', 'detach']),
-    )
-    .addHelpText('after', examples('troupe sessions delete agent:main:trial'))
-    .action(async (key: string, _options: object, command: Command) => {
-      const options = command.optsWithGlobals<SessionDeleteOptions>();
-      finish(await (await import('./sessions.ts')).deleteSession(key, options));
-    });
 }
 
 function addConfig(program: Command, finish: Finish): void {

@@ -1,10 +1,10 @@
-/** Calls an operation over HTTP on the gateway that the options name, and prints its result. */
+/** Calls an operation of the gateway that the options name, and prints its result. */
 import type { Static, TObject, TSchema } from '@sinclair/typebox';
 import { type Operation, pathNames } from '../operations/operation.ts';
 import { defined } from '../protocols/defined.ts';
 import { exitCodes } from './exit.ts';
 import { type GatewayHttp, gatewayHttp } from './client/gateway-http.ts';
-import type { TenantClientOptions } from './options.ts';
+import { type TenantClientOptions, withGateway } from './options.ts';
 import { printJson } from './output.ts';
 
 /**
@@ -17,11 +17,27 @@ export async function runOperation<P extends TObject, R extends TSchema>(
   params: Static<P>,
   given: Readonly<Record<string, unknown>> = {},
 ): Promise<number> {
-  const result = await callOperation(operation, await gatewayHttp(options), params, options);
+  const result = await (operation.cli?.connection === 'websocket'
+    ? callByWebSocket(operation, params, options)
+    : callOperation(operation, await gatewayHttp(options), params, options));
   if (options.json) printJson(result);
   else process.stdout.write(operation.cli?.print(result, params, given) ?? '');
   return operation.cli?.isFailure?.(result) ? exitCodes.failure : exitCodes.ok;
 }
+
+/** @throws TroupeError as `runOperation` */
+const callByWebSocket = <P extends TObject, R extends TSchema>(
+  { name, scope }: Operation<P, R>,
+  params: Static<P>,
+  { tenant, ...options }: TenantClientOptions,
+): Promise<Static<R>> =>
+  withGateway(options, (client) =>
+    client.request('operations.run', {
+      name,
+      params,
+      ...(scope === 'installation' ? {} : defined({ tenant })),
+    }),
+  );
 
 /** Sends the HTTP request of an operation. @throws TroupeError as `runOperation` */
 export function callOperation<P extends TObject, R extends TSchema>(

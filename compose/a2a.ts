@@ -39,7 +39,7 @@ import type { Config } from '../runtime/config/index.ts';
 import { type System, systemClock } from '../runtime/index.ts';
 import { shippedSpecs } from './actions.ts';
 import { maskOf, operationServices } from './operation-services.ts';
-import type { ProcessServices } from './process-services.ts';
+import type { GatewayServices } from './process-services.ts';
 import { observed } from './observed.ts';
 import { createOffers } from '../actors/task/tenant-offers.ts';
 import { localAgents, AgentRegistration } from '../actors/registry/agent-registration.ts';
@@ -60,7 +60,7 @@ export type A2a = {
 type Parts = {
   readonly config: Config;
   readonly system: System;
-  readonly processServices: ProcessServices;
+  readonly processServices: GatewayServices;
   readonly tasks: TaskParts;
 };
 

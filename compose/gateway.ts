@@ -3,16 +3,16 @@ import { DEFAULT_TENANT } from '../protocols/address.ts';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type Gateway, type Setup, startGateway, type TenantOptions } from '../channels/index.ts';
+import { type Gateway, startGateway, type TenantOptions } from '../channels/index.ts';
 import { TRANSPORTS } from '../protocols/action.ts';
 import { defined } from '../protocols/defined.ts';
-import { bindHost, type Config, defaultAgent } from '../runtime/config/index.ts';
+import { bindHost, type Config } from '../runtime/config/index.ts';
 import { type System, systemClock } from '../runtime/index.ts';
 import type { Payloads } from '../channels/gateway/devices/node-payloads.ts';
 import { whoisByTailscale } from '../channels/gateway/auth/tailscale.ts';
 import { type A2a, openA2a } from './a2a.ts';
 import { operationServices } from './operation-services.ts';
-import { type ProcessServices, partsFor } from './process-services.ts';
+import { agentNames, type GatewayServices, partsFor } from './process-services.ts';
 import { gatewayAuth } from './gateway-auth.ts';
 import { messageHooks, withGatewayHooks } from './hooks.ts';
 import { type ClusterBroker, openNatsEntryPoint } from './nats-entry-point.ts';
@@ -63,9 +63,6 @@ export async function openGateway(
   }
 }
 
-/** Includes what operators can read and change through the gateway, by tenant. */
-export type GatewayServices = ProcessServices & { readonly setup?: (tenant: string) => Setup };
-
 function listen(
   config: Config,
   system: System,
@@ -101,17 +98,17 @@ function listen(
 
 /** The data and requests of the gateway for one tenant. */
 function faceOf(processServices: GatewayServices, tenant: string): TenantOptions {
-  const { config, agents, fallbackModel, services } = partsFor(processServices, tenant);
-  const configured = agents.map(({ id, model }) => ({ id, model: model ?? fallbackModel }));
+  const { config, services } = partsFor(processServices, tenant);
   const setup = processServices.setup?.(tenant);
+  const names = agentNames(processServices, tenant);
   return {
-    defaultAgentId: defaultAgent(config).id,
-    mainKey: config.session.mainKey,
+    defaultAgentId: names.defaultAgentId,
+    mainKey: names.mainKey,
     models: services.catalog,
     blocks: blockSettings(config),
-    // Operators may create other agents at any time.
+    // Not a spread, which would read the agents only once.
     get agents() {
-      return setup?.agents.cards() ?? configured;
+      return names.agents;
     },
     ...defined({ setup }),
     ...messageHooks(services.hooks, tenant),

@@ -1,16 +1,23 @@
 /** What operations use of a process, for its HTTP routes and its WebSocket clients. */
 import type { OperationServices } from '../operations/operation.ts';
 import { type System, systemClock } from '../runtime/index.ts';
-import { type ProcessServices, partsFor } from './process-services.ts';
+import {
+  agentNames,
+  type GatewayServices,
+  type ProcessServices,
+  partsFor,
+} from './process-services.ts';
 
 export const operationServices = (
   system: System,
-  processServices: ProcessServices,
+  processServices: GatewayServices,
 ): OperationServices => ({
   system,
   metrics: processServices.metrics,
   now: () => systemClock.wallMs(),
   models: (tenant) => partsFor(processServices, tenant).services.catalog,
+  hooks: (tenant) => partsFor(processServices, tenant).services.hooks.names(),
+  agents: (tenant) => agentNames(processServices, tenant),
   maskSecrets: maskOf(processServices),
 });
 

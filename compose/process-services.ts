@@ -4,7 +4,9 @@ import type { Logger } from 'pino';
 import type { AgentServices } from '../agent/services.ts';
 import type { Tool } from '../agent/tools/tool.ts';
 import { rootAddress, shippedActors } from '../actors/index.ts';
-import type { Config } from '../runtime/config/index.ts';
+import type { Setup } from '../channels/index.ts';
+import type { AgentNames } from '../operations/sessions/session-key.ts';
+import { type Config, defaultAgent } from '../runtime/config/index.ts';
 import type { System, SystemOptions } from '../runtime/index.ts';
 import { createMetrics, type Metrics } from '../runtime/observe/metrics.ts';
 import { createLog } from '../installation/process-log.ts';
@@ -40,6 +42,26 @@ export const partsFor = (
   processServices: Pick<ProcessServices, keyof TenantParts | 'tenants'>,
   tenant: string,
 ) => processServices.tenants.get(tenant) ?? processServices;
+
+/** Includes what operators can read and change through the gateway, by tenant. */
+export type GatewayServices = ProcessServices & { readonly setup?: (tenant: string) => Setup };
+
+/** The agents of a tenant now: operators may create others at any time. */
+export function agentNames(processServices: GatewayServices, tenant: string): AgentNames {
+  const { config, agents, fallbackModel } = partsFor(processServices, tenant);
+  const configured = agents.map(({ id, model }) => ({ id, model: model ?? fallbackModel }));
+  // A request may name any tenant: only those of the configuration have settings to keep.
+  const hasSettings =
+    tenant === DEFAULT_TENANT || Object.hasOwn(processServices.config.tenants, tenant);
+  const setup = hasSettings ? processServices.setup?.(tenant) : undefined;
+  return {
+    defaultAgentId: defaultAgent(config).id,
+    mainKey: config.session.mainKey,
+    get agents() {
+      return setup?.agents.cards() ?? configured;
+    },
+  };
+}
 
 /**
  * @param clustered whether the process is part of a cluster

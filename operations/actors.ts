@@ -1,11 +1,14 @@
 /** Actors: the committed state of each actor, without activating it. */
 import { Type } from '@sinclair/typebox';
 import type { ActorSummary, ActorView } from '../protocols/actor-view.ts';
-import { type Address, isAddress, parseAddress } from '../protocols/address.ts';
 import { TroupeError } from '../protocols/errors.ts';
 import { plainText } from '../protocols/plain-text.ts';
+import { type ApprovalRow, APPROVALS_INDEX } from '../protocols/approval.ts';
+import { actorOf } from './actor-of.ts';
+import { actorOrders } from './actor-orders.ts';
+import { type ActorWait, type AwaitedApproval, waitsOf } from './actor-waits.ts';
 import { masked } from './masked.ts';
-import { defineOperation, ObjectOf, type Resource } from './operation.ts';
+import { defineOperation, ObjectOf, type OperationContext, type Resource } from './operation.ts';
 import { ago, table } from './text.ts';
 
 const LISTED_MAX = 1_000;
@@ -64,6 +67,11 @@ const listText = (actors: readonly ActorSummary[]): string =>
         ]),
       );
 
+type ShownActor = ActorView & {
+  /** why it waits; empty when it waits for its next message only */
+  readonly waits: readonly ActorWait[];
+};
+
 const show = defineOperation({
   name: 'actors.show',
   scope: 'tenant',
@@ -74,7 +82,7 @@ const show = defineOperation({
       Type.Boolean({ description: 'With the context of its machine; known secrets are masked' }),
     ),
   }),
-  result: ObjectOf<ActorView>(),
+  result: ObjectOf<ShownActor>(),
   errors: ['INVALID_ARGUMENT', 'NOT_FOUND'],
   http: {
     method: 'GET',
@@ -92,28 +100,33 @@ const show = defineOperation({
     ],
     print: (view) => viewText(view, Date.now()),
   },
-  async run({ system, tenant, maskSecrets }, { actor, context = false }) {
+  async run({ system, tenant, maskSecrets, now }, { actor, context = false }) {
     const found = await system.actors.get(actorOf(tenant, actor), { context });
     if (!found) throw new TroupeError('NOT_FOUND', `actor ${actor} does not exist`);
-    return masked(found, maskSecrets);
+    const approvals = await pendingApprovals(system, tenant, actor);
+    return masked({ ...found, waits: waitsOf(found, { now: now(), approvals }) }, maskSecrets);
   },
 });
 
-/**
- * The address that a request names. @throws TroupeError INVALID_ARGUMENT, NOT_FOUND for an actor of
- * another tenant
- */
-export function actorOf(tenant: string, text: string): Address {
-  if (!isAddress(text))
-    throw new TroupeError('INVALID_ARGUMENT', `${text} is not an address: write tenant/type/key`);
-  if (parseAddress(text).tenant === tenant) return text;
-  throw new TroupeError(
-    'NOT_FOUND',
-    `actor ${text} is not of the tenant ${tenant}: name its tenant`,
+async function pendingApprovals(
+  { index }: Pick<OperationContext['system'], 'index'>,
+  tenant: string,
+  actor: string,
+): Promise<readonly AwaitedApproval[]> {
+  const found: AwaitedApproval[] = [];
+  const fields = ['id', 'by', 'state', 'title', 'expires_at'] as const;
+  await index.scan<ApprovalRow, (typeof fields)[number]>(
+    APPROVALS_INDEX,
+    tenant,
+    { fields },
+    (row) => {
+      if (row.by === actor && row.state === 'asked') found.push(row);
+    },
   );
+  return found.toSorted((a, b) => (a.expires_at < b.expires_at ? -1 : 1));
 }
 
-function viewText(view: ActorView, now: number): string {
+function viewText(view: ShownActor, now: number): string {
   const { actor, machine, status, why, supervisor, state, accepts, shardLag, context } = view;
   const rows: (readonly [string, string])[] = [
     ['actor', actor],
@@ -131,6 +144,7 @@ function viewText(view: ActorView, now: number): string {
     ...view.stash.map(
       ({ type, from }) => ['stash', `${type}${from === undefined ? '' : ` from ${from}`}`] as const,
     ),
+    ...view.waits.map(({ text }) => ['waits', text] as const),
     ['supervisor', supervisor ?? ''],
     ['shard lag', shardLag === 0 ? '' : `${shardLag} messages`],
     ['context', context === undefined ? '' : JSON.stringify(context)],
@@ -141,4 +155,4 @@ function viewText(view: ActorView, now: number): string {
     .join('');
 }
 
-export const actors: Resource = { name: 'actors', operations: [list, show] };
+export const actors: Resource = { name: 'actors', operations: [list, show, ...actorOrders] };

@@ -4,7 +4,7 @@
  */
 import type { Address } from '../protocols/address.ts';
 import { defined } from '../protocols/defined.ts';
-import type { Message } from '../protocols/statechart.ts';
+import type { Lane, Message } from '../protocols/statechart.ts';
 import type { OperationContext } from './operation.ts';
 
 const ANSWER_MS = 20_000;
@@ -17,6 +17,8 @@ export type AskOptions = {
   readonly roles?: readonly string[];
   /** idempotency key of the message */
   readonly key?: string | undefined;
+  /** default `data` */
+  readonly lane?: Lane;
   /** default 20,000 */
   readonly timeoutMs?: number | undefined;
   /** text of DEADLINE_EXCEEDED; default `NAME did not answer; look at the list` */
@@ -36,13 +38,13 @@ export async function askActor<T>(
   },
   to: Address,
   message: Message,
-  { name, roles = OPERATOR_ROLES, key, timeoutMs = ANSWER_MS, timedOut }: AskOptions,
+  { name, roles = OPERATOR_ROLES, key, lane, timeoutMs = ANSWER_MS, timedOut }: AskOptions,
 ): Promise<T> {
   const { askOrThrow } = await import('../runtime/index.ts');
   return askOrThrow<T>(system, to, message, {
     principal: { sub: caller.sub, roles: [...roles] },
     timeoutMs,
     timedOut: timedOut ?? `${name} did not answer; look at the list`,
-    ...defined({ key }),
+    ...defined({ key, lane }),
   });
 }

@@ -1,27 +1,41 @@
 /** All operations, by resource. */
 import { actors } from './actors.ts';
+import { agents } from './agents.ts';
 import { approvals } from './approvals.ts';
+import { audit } from './audit.ts';
+import { cluster } from './cluster.ts';
 import { conversations } from './conversations.ts';
 import { deadLetters } from './dead-letters.ts';
 import { decisions } from './decisions.ts';
+import { effects } from './effects.ts';
 import { keys } from './keys.ts';
 import type { Resource } from './operation.ts';
+import { runs } from './runs.ts';
 import { schedules } from './schedules.ts';
+import { sessions } from './sessions.ts';
 import { slo } from './slo.ts';
 import { subagents } from './subagents.ts';
+import { tasks } from './tasks.ts';
 import { traces } from './traces.ts';
 import { usage } from './usage.ts';
 
 export const RESOURCES: readonly Resource[] = [
+  sessions,
+  runs,
+  tasks,
+  agents,
   approvals,
   schedules,
   conversations,
   subagents,
   decisions,
+  effects,
   keys,
   deadLetters,
   usage,
   traces,
   actors,
   slo,
+  audit,
+  cluster,
 ];

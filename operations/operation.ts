@@ -14,15 +14,20 @@ import type { ErrorCode } from '../protocols/errors.ts';
 import type { Scope } from '../protocols/gateway/connect.ts';
 import type { ModelRules } from '../protocols/models/model-choice.ts';
 import type { Metrics, System } from '../runtime/index.ts';
+import type { AgentNames } from './sessions/session-key.ts';
 
 /** What operations use of the process that serves them. */
 export type OperationServices = {
-  readonly system: Pick<System, 'index' | 'ask' | 'deadLetters' | 'transcripts' | 'actors'>;
+  readonly system: Omit<System, 'stop' | 'inspect' | 'caughtUp' | 'cell'>;
   readonly metrics: Pick<Metrics, 'ack'>;
   /** epoch milliseconds */
   now(this: void): number;
   /** the model catalog of a tenant */
   models(this: void, tenant: string): ModelRules;
+  /** the agents of a tenant, with their models */
+  agents(this: void, tenant: string): AgentNames;
+  /** names of the hooks that runs of the tenant call */
+  hooks(this: void, tenant: string): readonly string[];
   /** replaces every secret that the installation knows */
   maskSecrets(this: void, text: string): string;
 };
@@ -81,6 +86,8 @@ export type CliInput<P extends TObject> = {
 export type CliBinding<P extends TObject, R extends TSchema> = {
   /** as `conversations list`, or one word */
   readonly command: string;
+  /** a WebSocket also accepts the credential of a device; default: HTTP */
+  readonly connection?: 'websocket';
   /** runs when the group is called without a command */
   readonly isDefault?: boolean;
   /** default: the parameters of the operation */

@@ -70,8 +70,6 @@ export const TOOL_UPDATE_CHARACTERS_MAX = 65_536;
 export const COMMANDS_STORED_MAX = 1_000;
 /** Runs whose blocks were requested. */
 export const BLOCK_RUNS_MAX = 1_000;
-/** Timeout of `sessions.compact`, which calls a model. */
-export const COMPACT_TIMEOUT_MS = 300_000;
 
 /** Interval in which pending approvals are read. */
 export const APPROVAL_POLL_MS = 500;
@@ -119,8 +117,6 @@ export const HISTORY_TEXT_CHARACTERS_MAX = 500_000;
 export const HISTORY_WINDOW = 400;
 /** Sessions whose message counts are cached, so that only new entries are counted. */
 export const HISTORY_COUNTS_MAX = 1_000;
-/** Sessions read for lists and counts; `hasMore` reports that there are more. */
-export const SESSIONS_READ_MAX = 10_000;
 
 /** Files of the web page: number and total bytes. They are kept in memory. */
 export const PAGE_FILES_MAX = 200;
@@ -160,9 +156,6 @@ export const STARTUP_BYTES = 262_144;
 export const ACTORS_WATCHED_IN_ALL_MAX = 1_000;
 /** Interval in which the last turn that a lagging client missed is offered to it again. */
 export const ACTOR_TURNS_RETRY_MS = 100;
-
-/** Subagents, and tasks of other agents, that `tasks.list` reads. */
-export const TASKS_READ_MAX = 10_000;
 
 /** Timeout for a device actor to store that its node is connected. */
 export const DEVICE_ONLINE_TIMEOUT_MS = 10_000;

@@ -2,7 +2,7 @@
  * `GET /v1/actors/{actor}/turns`: the turns of one actor from now on, as server-sent events, for
  * operators. Nothing is resumed: a client that reconnects sees what happens from then on.
  */
-import { actorOf } from '../../operations/actors.ts';
+import { actorOf } from '../../operations/actor-of.ts';
 import { masked } from '../../operations/masked.ts';
 import type { ActorTurn } from '../../protocols/actor-view.ts';
 import { DEFAULT_TENANT } from '../../protocols/address.ts';

@@ -2,7 +2,7 @@
  * `/v1/inspect?actor=ADDRESS`: reads the request for an inspection, for operators of the tenant of
  * the actors. `actor` may be repeated, `context=true` adds contexts, `tenant` names a tenant.
  */
-import { actorOf } from '../../operations/actors.ts';
+import { actorOf } from '../../operations/actor-of.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import type { Operator } from '../edge/identity/operator.ts';
 import { queryOf } from '../http/route.ts';

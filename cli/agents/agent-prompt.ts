@@ -29,7 +29,7 @@ export async function agentPrompt(options: AgentPromptOptions): Promise<number> 
     import('../../compose/process-services.ts'),
     import('../../compose/hooks.ts'),
     import('../../installation/agent-settings.ts'),
-    import('../../channels/gateway/sessions/session-key.ts'),
+    import('../../operations/sessions/session-key.ts'),
     import('../../actors/session/effects/assemble.ts'),
   ]);
   const names = {

@@ -1,6 +1,6 @@
 /** How `troupe audit` prints records; their content is tested with the gateway. */
 import { expect, test } from 'vitest';
-import { auditTable } from '../../cli/audit.ts';
+import { auditTable } from '../../operations/audit.ts';
 
 const DEVICE = '985a37773baa92e08c6946c8176384f8abecbb19226ee530f680451be7263f37';
 const noted = { who: 'operator', by: 'token', gateway: 'g', position: 0 } as const;

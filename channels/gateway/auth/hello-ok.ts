@@ -8,7 +8,7 @@ import {
 } from '../../../protocols/gateway/index.ts';
 import type { Clock } from '../../../runtime/index.ts';
 import { METHOD_NAMES } from '../methods/index.ts';
-import { type AgentNames, mainSessionKey } from '../sessions/session-key.ts';
+import { type AgentNames, mainSessionKey } from '../../../operations/sessions/session-key.ts';
 import type { HealthReport } from '../tenant/health-report.ts';
 import type { Presence } from '../tenant/presence.ts';
 import type { Connection } from '../transport/connection.ts';

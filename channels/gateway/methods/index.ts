@@ -29,11 +29,9 @@ import { operationTable } from './operations.ts';
 import { nodeTable } from './devices/nodes.ts';
 import { ANSWERED, type Request } from './request.ts';
 import { resumeTable } from './resume.ts';
-import { sessionDeleteTable } from './sessions/session-delete.ts';
 import { sessionReadTable } from './sessions/session-reads.ts';
 import { sessionSettingTable } from './sessions/session-settings.ts';
 import { sessionWorkTable } from './sessions/session-work.ts';
-import { sessionTable } from './sessions/sessions.ts';
 import { setupTable } from './setup.ts';
 import { workTable } from './work.ts';
 
@@ -41,11 +39,9 @@ const METHODS: ReadonlyMap<string, Method<MethodContext>> = new Map<string, Meth
   ...runTable,
   ...chatTable,
   ...chatMoreTable,
-  ...sessionTable,
   ...sessionReadTable,
   ...sessionWorkTable,
   ...sessionSettingTable,
-  ...sessionDeleteTable,
   ...approvalTable,
   ...approvalRecordTable,
   ...deviceTable,

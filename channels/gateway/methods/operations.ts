@@ -6,7 +6,7 @@
  * the audit. Clients of another tenant than the installation's own reach their tenant only, as over
  * HTTP.
  */
-import { actorOf } from '../../../operations/actors.ts';
+import { actorOf } from '../../../operations/actor-of.ts';
 import { type CheckedRun, checkedRun } from '../../../operations/checked-run.ts';
 import { RESOURCES } from '../../../operations/index.ts';
 import {

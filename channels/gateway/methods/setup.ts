@@ -8,7 +8,7 @@ import { defined } from '../../../protocols/defined.ts';
 import { TroupeError } from '../../../protocols/errors.ts';
 import type { GatewayParams } from '../../../protocols/gateway/index.ts';
 import { COMMANDS } from '../../commands/parse.ts';
-import { type AgentNames, fullSessionKey } from '../sessions/session-key.ts';
+import { type AgentNames, fullSessionKey } from '../../../operations/sessions/session-key.ts';
 import type { AgentCard, Setup } from '../setup.ts';
 import { type MethodTable, published } from './method.ts';
 import type { Request } from './request.ts';

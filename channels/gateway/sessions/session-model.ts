@@ -2,7 +2,7 @@
 import { address } from '../../../protocols/address.ts';
 import type { SessionRow } from '../../../protocols/session.ts';
 import type { SessionScope, TenantScope } from '../tenant/tenant-scope.ts';
-import { agentOf } from './session-key.ts';
+import { agentOf } from '../../../operations/sessions/session-key.ts';
 
 /** The row of a session, which lies in its own shard. @throws TroupeError for no session key */
 export const rowOfSession = (

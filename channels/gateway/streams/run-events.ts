@@ -26,7 +26,7 @@ import {
 import type { RunBlocks } from './run-blocks.ts';
 import type { LiveRun, RunEnd, RunListener, RunPosition } from './live-runs.ts';
 import { isSilent, mayBeSilent } from './silent-text.ts';
-import { agentOf } from '../sessions/session-key.ts';
+import { agentOf } from '../../../operations/sessions/session-key.ts';
 
 /** The text so far and its new part; with `replace` the new part is the whole text. */
 type TextChange = { readonly text: string; readonly delta: string; readonly replace: boolean };

@@ -34,8 +34,8 @@ import {
   SESSION_CHANGE_DELAY_MS,
 } from '../limits.ts';
 import { isMessage } from '../sessions/message-counts.ts';
-import { agentOf } from '../sessions/session-key.ts';
-import { sessionListRow } from '../sessions/session-list-row.ts';
+import { agentOf } from '../../../operations/sessions/session-key.ts';
+import { sessionListRow } from '../../../operations/sessions/session-list-row.ts';
 import { messageOf } from '../sessions/transcript.ts';
 
 /** The fields of a change event that do not come from the row. */

@@ -17,8 +17,8 @@ import { entryPointEventsTopic } from '../../../protocols/task.ts';
 import type { System } from '../../../runtime/index.ts';
 import { type Connection, eventHead } from '../transport/connection.ts';
 import { eventOf } from '../methods/cron/cron-results.ts';
-import type { AgentNames } from '../sessions/session-key.ts';
-import { cronTask, type KnownTask, subagentTask } from '../sessions/task-list.ts';
+import type { AgentNames } from '../../../operations/sessions/session-key.ts';
+import { cronTask, type KnownTask, subagentTask } from '../../../operations/tasks/task-list.ts';
 
 export type WorkFeedOptions = {
   readonly system: Pick<System, 'bus' | 'index'>;

@@ -19,7 +19,7 @@ import type { Connection } from '../transport/connection.ts';
 import { COMMANDS_STORED_MAX } from '../limits.ts';
 import type { Logger } from '../log.ts';
 import type { LiveRuns, RunEnd } from '../streams/live-runs.ts';
-import type { AgentNames } from '../sessions/session-key.ts';
+import type { AgentNames } from '../../../operations/sessions/session-key.ts';
 
 /**
  * Called before a command is executed; a returned reply is appended to the answer. Must not throw.

@@ -14,7 +14,7 @@ import type { SessionRow } from '../../../protocols/session.ts';
 import type { Clock, ShardStatus, System } from '../../../runtime/index.ts';
 import { type Connection, eventHead } from '../transport/connection.ts';
 import { COUNT_REFRESH_MS, COUNT_EXPIRES_MS, HEALTH_CHECK_MS } from '../limits.ts';
-import type { AgentNames } from '../sessions/session-key.ts';
+import type { AgentNames } from '../../../operations/sessions/session-key.ts';
 
 /** The storage path that clients receive; sessions are not stored as files. */
 const SESSIONS_PATH = 'troupe';

@@ -23,7 +23,7 @@ import {
 import type { Clock, Index } from '../../../runtime/index.ts';
 import { type Connection, eventHead } from '../transport/connection.ts';
 import { APPROVAL_READS_MAX, APPROVAL_POLL_MS, APPROVALS_READ_MAX } from '../limits.ts';
-import { agentOf } from '../sessions/session-key.ts';
+import { agentOf } from '../../../operations/sessions/session-key.ts';
 
 export class PendingApprovals {
   readonly #index: Index;

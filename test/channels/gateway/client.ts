@@ -7,6 +7,7 @@ import { WebSocket, type ClientOptions } from 'ws';
 import { createModelCatalog } from '../../../agent/models/catalog.ts';
 import { type Gateway, type GatewayOptions, startGateway } from '../../../channels/index.ts';
 import { systemClock } from '../../../runtime/clock/clock.ts';
+import { createMetrics } from '../../../runtime/index.ts';
 import type { System } from '../../../runtime/system.ts';
 import { payloadComplaint, publishedComplaint } from '../../protocols/gateway/published.ts';
 
@@ -23,6 +24,16 @@ export const MODELS: GatewayOptions['models'] = {
   thinkingLevels: (name) => catalog.thinkingLevels(name),
 };
 
+/** The agents of a tenant. */
+export const AGENTS = {
+  defaultAgentId: 'main',
+  mainKey: 'main',
+  agents: [
+    { id: 'main', model: 'offline/echo' },
+    { id: 'second', model: 'offline/echo' },
+  ],
+};
+
 export const gatewayOn = (
   system: System,
   options: Partial<GatewayOptions> = {},
@@ -33,12 +44,16 @@ export const gatewayOn = (
     host: '127.0.0.1',
     auth: { mode: 'token', token: TOKEN },
     tenant: 'default',
-    defaultAgentId: 'main',
-    mainKey: 'main',
-    agents: [
-      { id: 'main', model: 'offline/echo' },
-      { id: 'second', model: 'offline/echo' },
-    ],
+    ...AGENTS,
+    operations: {
+      system,
+      metrics: createMetrics(),
+      now: Date.now,
+      models: () => MODELS,
+      agents: () => AGENTS,
+      hooks: () => [],
+      maskSecrets: (text) => text,
+    },
     models: MODELS,
     version: '0.1.0',
     log: silentLog,

@@ -148,7 +148,7 @@ it('lets a connection watch a limited number of actors, and forgets them when it
 
 it('refuses operations and watches to clients of a gateway that has no operations', async () => {
   onTestFinished(closeAll);
-  const client = await openClient(await openGateway());
+  const client = await openClient(await openGateway(undefined, { operations: undefined }));
   for (const answer of [
     run(client, 'actors.list'),
     client.call('actors.watch', { actor: MAIN_ACTOR }),

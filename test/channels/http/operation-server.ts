@@ -11,7 +11,7 @@ import { header, type Route, type RouteRequest } from '../../../channels/http/ro
 import { RESOURCES } from '../../../operations/index.ts';
 import { TroupeError } from '../../../protocols/errors.ts';
 import { createMetrics } from '../../../runtime/index.ts';
-import { MODELS } from '../gateway/client.ts';
+import { AGENTS, MODELS } from '../gateway/client.ts';
 
 export const SECRET = 'the-operators-own';
 
@@ -45,6 +45,8 @@ export const testOperations = (
     metrics: createMetrics(),
     now: Date.now,
     models: () => MODELS,
+    agents: () => AGENTS,
+    hooks: () => [],
     maskSecrets: (text) => text.replaceAll(SECRET, '***'),
     operator: operatorWithSecret(),
     installation: operatorWithSecret(),

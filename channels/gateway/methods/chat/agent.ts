@@ -18,7 +18,7 @@ import type { RunRow, SessionReceive } from '../../../../protocols/session.ts';
 import { clientUsage } from '../../streams/run-events.ts';
 import type { RunEnd } from '../../streams/live-runs.ts';
 import { rowOfSession } from '../../sessions/session-model.ts';
-import { fullSessionKey } from '../../sessions/session-key.ts';
+import { fullSessionKey } from '../../../../operations/sessions/session-key.ts';
 import { messagesOf, wholeText } from '../../sessions/transcript.ts';
 import { type MethodTable, published } from '../method.ts';
 import { ANSWERED, refuse, type Request, respond } from '../request.ts';
@@ -32,8 +32,8 @@ import {
   type WaitContext,
   applyRunSettings,
 } from './run.ts';
-import { refuseStale } from '../sessions/session-row.ts';
-import { keyOfSessionId } from '../sessions/sessions.ts';
+import { refuseStale } from '../../../../operations/sessions/find-session.ts';
+import { keyOfSessionId } from '../../../../operations/sessions/list-sessions.ts';
 
 /** What starting a run needs, and waiting for its result. */
 export type AgentRunContext = AcceptContext &

@@ -19,7 +19,7 @@ import { messageOf } from '../../sessions/transcript.ts';
 import { type ChatContext, chatHistory } from './chat.ts';
 import { type MethodTable, published } from '../method.ts';
 import type { Request } from '../request.ts';
-import { sessionNamed } from '../sessions/session-row.ts';
+import { sessionNamed } from '../../../../operations/sessions/find-session.ts';
 import { askSession } from '../sessions/session-settings.ts';
 import { commandsList } from '../setup.ts';
 

@@ -13,8 +13,8 @@ import type {
 import type { SessionReceive, SessionRow } from '../../../../protocols/session.ts';
 import { ACCEPT_TIMEOUT_MS, HISTORY_LIMIT, HISTORY_TEXT_CHARACTERS_MAX } from '../../limits.ts';
 import { endOfRow, type LiveRuns } from '../../streams/live-runs.ts';
-import { fullSessionKey, mainSessionKey } from '../../sessions/session-key.ts';
-import { modelParts, sessionListRow } from '../../sessions/session-list-row.ts';
+import { fullSessionKey, mainSessionKey } from '../../../../operations/sessions/session-key.ts';
+import { modelParts, sessionListRow } from '../../../../operations/sessions/session-list-row.ts';
 import { subagentList } from '../../sessions/subagent-list.ts';
 import { readMessages, type TranscriptScope } from '../../sessions/transcript.ts';
 import { type MethodTable, published } from '../method.ts';
@@ -27,7 +27,7 @@ import {
   type RunSettingsContext,
   applyRunSettings,
 } from './run.ts';
-import { sessionNamed, sessionRow } from '../sessions/session-row.ts';
+import { sessionNamed, sessionRow } from '../../../../operations/sessions/find-session.ts';
 import { askOrThrow } from '../../../../runtime/index.ts';
 
 /** What sending a chat message and reading the history need. */

@@ -8,7 +8,7 @@ import { randomUUID } from 'node:crypto';
 import { TroupeError } from '../../../../protocols/errors.ts';
 import type { WakeParams } from '../../../../protocols/gateway/index.ts';
 import { parseSessionKey } from '../../../../protocols/session-key.ts';
-import { fullSessionKey } from '../../sessions/session-key.ts';
+import { fullSessionKey } from '../../../../operations/sessions/session-key.ts';
 import { injectOnce } from './inject.ts';
 import { type MethodTable, published } from '../method.ts';
 import type { Request } from '../request.ts';

@@ -9,7 +9,11 @@ import { TroupeError } from '../../../../protocols/errors.ts';
 import type { CronAddParams, CronPatch } from '../../../../protocols/gateway/index.ts';
 import type { ScheduleJob, When } from '../../../../protocols/schedule.ts';
 import { sessionKey as keys } from '../../../../protocols/session-key.ts';
-import { type AgentNames, fullSessionKey, mainSessionKey } from '../../sessions/session-key.ts';
+import {
+  type AgentNames,
+  fullSessionKey,
+  mainSessionKey,
+} from '../../../../operations/sessions/session-key.ts';
 
 /**
  * Merges the given fields into the existing job.

@@ -8,7 +8,7 @@ import type {
   ScheduleJob,
   ScheduleRow,
 } from '../../../../protocols/schedule.ts';
-import { type AgentNames, mainSessionKey } from '../../sessions/session-key.ts';
+import { type AgentNames, mainSessionKey } from '../../../../operations/sessions/session-key.ts';
 
 /** @param row of the current version, which contains the job */
 export const clientJob = (names: AgentNames, row: ScheduleRow): CronJob => {

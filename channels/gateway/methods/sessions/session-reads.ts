@@ -1,5 +1,5 @@
 /**
- * `sessions.describe`, `.get`, `.resolve`, `.preview`, `.search`, `.usage.timeseries`,
+ * `sessions.list`, `.describe`, `.get`, `.resolve`, `.preview`, `.search`, `.usage.timeseries`,
  * `.branches.list`, `.groups.list`: read committed rows and transcripts, and activate no session.
  */
 import type { Clock } from '../../../../runtime/index.ts';
@@ -13,6 +13,7 @@ import type {
   SessionsBranchesListParams,
   SessionsDescribeParams,
   SessionsGetParams,
+  SessionsListParams,
   SessionsPreviewParams,
   SessionsPreviewResult,
   SessionsResolveParams,
@@ -26,17 +27,24 @@ import {
   PREVIEWS_MAX,
   USAGE_POINTS_MAX,
 } from '../../limits.ts';
-import { sessionListRow } from '../../sessions/session-list-row.ts';
+import { sessionListRow } from '../../../../operations/sessions/session-list-row.ts';
 import { readLast, readMessages, type TranscriptScope } from '../../sessions/transcript.ts';
 import { type MethodTable, published } from '../method.ts';
 import type { Request } from '../request.ts';
-import { sessionRow } from './session-row.ts';
+import { sessionRow } from '../../../../operations/sessions/find-session.ts';
 import { sessionsSearch } from './session-search.ts';
-import { newestFirst, readSessions } from './sessions.ts';
+import {
+  listSessions,
+  newestFirst,
+  readSessions,
+} from '../../../../operations/sessions/list-sessions.ts';
 
 /** What reading sessions and their transcripts needs. */
 export type SessionReadContext = SessionScope &
   TranscriptScope & { readonly runs: Pick<LiveRuns, 'row'>; readonly clock: Clock };
+
+const sessionsList = ({ context }: Request<SessionReadContext>, params: SessionsListParams) =>
+  listSessions(context, params, context.clock.wallMs());
 
 const sessionsDescribe = (
   { context }: Request<SessionReadContext>,
@@ -211,6 +219,7 @@ const groupsList = ({ context }: Request<SessionReadContext>) => {
 };
 
 export const sessionReadTable: MethodTable<SessionReadContext> = [
+  published('sessions.list', sessionsList),
   published('sessions.describe', sessionsDescribe),
   published('sessions.get', sessionsGet),
   published('sessions.resolve', sessionsResolve),

@@ -9,7 +9,7 @@ import type { TranscriptEntry } from '../../../../runtime/index.ts';
 import { SEARCH_MESSAGES_MAX, SEARCH_SESSIONS_MAX } from '../../limits.ts';
 import { readLast } from '../../sessions/transcript.ts';
 import type { Request } from '../request.ts';
-import { newestFirst, readSessions } from './sessions.ts';
+import { newestFirst, readSessions } from '../../../../operations/sessions/list-sessions.ts';
 
 const RESULTS = 10;
 /** Characters of a snippet before the first match, and in total. */

@@ -1,38 +1,35 @@
 /**
- * `sessions.reset`, `sessions.compact`, `sessions.patch`: change the state and settings of a
- * session.
+ * `sessions.reset`, `sessions.compact`, `sessions.delete`, `sessions.patch`: change the state and
+ * settings of a session.
  */
+import {
+  askSession as ask,
+  type ChangingScope,
+  compactSession,
+  deleteSession,
+  resetSession,
+} from '../../../../operations/sessions/change-session.ts';
 import type { SessionScope, TenantScope } from '../../tenant/tenant-scope.ts';
 import type { SessionWatch } from '../../streams/session-watch.ts';
-import { address } from '../../../../protocols/address.ts';
 import { defined } from '../../../../protocols/defined.ts';
 import { TroupeError } from '../../../../protocols/errors.ts';
 import type {
   SessionsCompactParams,
+  SessionsDeleteParams,
   SessionsPatchParams,
   SessionsResetParams,
 } from '../../../../protocols/gateway/index.ts';
-import type {
-  CompactionDone,
-  SessionClose,
-  SessionCompact,
-  SessionReset,
-  SessionRow,
-} from '../../../../protocols/session.ts';
 import type { SessionInject, SessionSet } from '../../../../protocols/session-settings.ts';
 import {
   CHOICE_PATHS,
   checkModelChoice,
   type ModelRules,
 } from '../../../../protocols/models/model-choice.ts';
-import { ACCEPT_TIMEOUT_MS, COMPACT_TIMEOUT_MS } from '../../limits.ts';
 import { modelNow } from '../../sessions/session-model.ts';
-import { fullSessionKey } from '../../sessions/session-key.ts';
 import { type MethodTable, published } from '../method.ts';
 import { principalOf, type Request } from '../request.ts';
-import { refuseStale, sessionNamed } from './session-row.ts';
-import { SESSIONS_PATH } from './sessions.ts';
-import { askOrThrow } from '../../../../runtime/index.ts';
+import { refuseStale, sessionNamed } from '../../../../operations/sessions/find-session.ts';
+import { SESSIONS_PATH } from '../../../../operations/sessions/list-sessions.ts';
 
 /** What changing the settings of a session needs. */
 export type SessionSettingContext = SessionScope & {
@@ -43,16 +40,7 @@ export type SessionSettingContext = SessionScope & {
 const sessionsReset = async (
   request: Request<SessionSettingContext>,
   params: SessionsResetParams,
-) => {
-  const key = existingKey(request, params);
-  const { reason = 'reset' } = params;
-  const entry = await askSession<{ sessionId: string }>(request, key, {
-    type: 'session.reset',
-    reason,
-  });
-  request.context.watch.publishChange(key, 'reset');
-  return { ok: true, key, entry };
-};
+) => ({ ok: true, ...(await resetSession(changing(request), params)) });
 
 const sessionsCompact = async (
   request: Request<SessionSettingContext>,
@@ -64,17 +52,19 @@ const sessionsCompact = async (
       '/maxLines is not supported: omit it, the model summarizes the transcript',
     );
   }
-  const key = existingKey(request, params);
-  const { instructions } = params;
-  const message: SessionCompact = {
-    type: 'session.compact',
-    ...defined({ instructions }),
-  };
-  const done = await askSession<CompactionDone>(request, key, message, COMPACT_TIMEOUT_MS);
-  const { compacted, tokensBefore, tokensAfter } = done;
-  if (compacted) request.context.watch.publishChange(key, 'compact');
-  return { ok: true, key, compacted, tokensBefore, tokensAfter };
+  return { ok: true, ...(await compactSession(changing(request), params)) };
 };
+
+/** The transcript is kept: `chat.history` still reads it by the session key. */
+const sessionsDelete = async (
+  request: Request<SessionSettingContext>,
+  params: SessionsDeleteParams,
+) => ({ ok: true, archived: [], ...(await deleteSession(changing(request), params)) });
+
+const changing = (request: Request<SessionSettingContext>): ChangingScope => ({
+  ...request.context,
+  principal: principalOf(request),
+});
 
 const sessionsPatch = async (
   request: Request<SessionSettingContext>,
@@ -102,39 +92,21 @@ const sessionsPatch = async (
   return { ok: true, path: SESSIONS_PATH, key, entry };
 };
 
-export const keyOf = ({ key, agentId }: { key: string; agentId?: string }) => ({
+const keyOf = ({ key, agentId }: { key: string; agentId?: string }) => ({
   sessionKey: key,
   ...defined({ agentId }),
 });
 
-/** @throws TroupeError NOT_FOUND, because a message would create the session */
-const existingKey = (
-  { context }: Request<SessionSettingContext>,
-  params: { key: string; agentId?: string },
-): string => {
-  const { sessionKey } = fullSessionKey(context.names, keyOf(params));
-  if (context.system.index.get<SessionRow>('sessions', context.tenant, sessionKey))
-    return sessionKey;
-  throw new TroupeError('NOT_FOUND', `the session ${sessionKey} has no messages yet`);
-};
-
-export const askSession = async <Result>(
+export const askSession = <Result>(
   request: Request<TenantScope>,
   sessionKey: string,
-  message: SessionReset | SessionCompact | SessionSet | SessionInject | SessionClose,
-  timeoutMs = ACCEPT_TIMEOUT_MS,
-): Promise<Result> => {
-  const { system, tenant } = request.context;
-  const to = address(tenant, 'session', sessionKey);
-  return askOrThrow<Result>(system, to, message, {
-    principal: principalOf(request),
-    timeoutMs,
-    timedOut: 'the session stored the request, but has not answered yet: it will still execute it',
-  });
-};
+  message: SessionSet | SessionInject,
+): Promise<Result> =>
+  ask({ ...request.context, principal: principalOf(request) }, sessionKey, message);
 
 export const sessionSettingTable: MethodTable<SessionSettingContext> = [
   published('sessions.reset', sessionsReset),
   published('sessions.compact', sessionsCompact),
   published('sessions.patch', sessionsPatch),
+  published('sessions.delete', sessionsDelete),
 ];

@@ -22,7 +22,7 @@ import { CHOICE_PATHS, checkModelChoice } from '../../../../protocols/models/mod
 import { mayDecide, type PendingApprovals } from '../../tenant/pending-approvals.ts';
 import { modelNow } from '../../sessions/session-model.ts';
 import { endOfRow } from '../../streams/live-runs.ts';
-import { fullSessionKey } from '../../sessions/session-key.ts';
+import { fullSessionKey } from '../../../../operations/sessions/session-key.ts';
 import { absentTable } from '../absent.ts';
 import { abortRuns } from '../chat/chat.ts';
 import { type MethodTable, published } from '../method.ts';
@@ -34,7 +34,7 @@ import {
   type RunSettingsContext,
   applyRunSettings,
 } from '../chat/run.ts';
-import { sessionNamed, sessionRow } from './session-row.ts';
+import { sessionNamed, sessionRow } from '../../../../operations/sessions/find-session.ts';
 import { askSession } from './session-settings.ts';
 
 /** What creating sessions, writing to them and following them needs. */

@@ -16,8 +16,8 @@ import type {
 import type { SessionRow, Usage } from '../../../../protocols/session.ts';
 import { type MethodTable, published } from '../method.ts';
 import type { Request } from '../request.ts';
-import { modelParts } from '../../sessions/session-list-row.ts';
-import { newestFirst, readSessions } from './sessions.ts';
+import { modelParts } from '../../../../operations/sessions/session-list-row.ts';
+import { newestFirst, readSessions } from '../../../../operations/sessions/list-sessions.ts';
 
 /** What reading usage needs. */
 export type UsageContext = TenantScope & { readonly clock: Clock };

@@ -2,13 +2,25 @@
  * Resolves the session that a client names: by a full key, a short key, or the agent's main
  * session.
  */
-import { TroupeError } from '../../../protocols/errors.ts';
-import { parseSessionKey, sessionKey as keys } from '../../../protocols/session-key.ts';
+import { TroupeError } from '../../protocols/errors.ts';
+import { parseSessionKey, sessionKey as keys } from '../../protocols/session-key.ts';
 
 export type AgentNames = {
   readonly defaultAgentId: string;
   readonly mainKey: string;
-  readonly agents: readonly { readonly id: string; readonly model: string }[];
+  readonly agents: readonly NamedAgent[];
+};
+
+export type NamedAgent = {
+  readonly id: string;
+  /** `provider/model` */
+  readonly model: string;
+  readonly fallbacks?: readonly string[];
+  readonly thinking?: string;
+  readonly workspace?: string;
+  readonly name?: string;
+  readonly emoji?: string;
+  readonly avatar?: string;
 };
 
 export const mainSessionKey = ({ mainKey }: AgentNames, agentId: string): string =>

@@ -1,37 +1,32 @@
-/** `sessions.list`: reads committed rows, and activates no session. */
-import type { Clock } from '../../../../runtime/index.ts';
-import type { SessionScope, TenantScope } from '../../tenant/tenant-scope.ts';
-import type { LiveRuns } from '../../streams/live-runs.ts';
-import { TroupeError } from '../../../../protocols/errors.ts';
+/** Lists sessions from committed rows, in the shape of OpenClaw's clients. */
+import { TroupeError } from '../../protocols/errors.ts';
 import {
   SESSIONS_LIST_LIMIT,
   SESSIONS_LIST_LIMIT_MAX,
   type SessionsListParams,
   type SessionsListResult,
-} from '../../../../protocols/gateway/index.ts';
-import type { SessionRow } from '../../../../protocols/session.ts';
-import { SESSIONS_READ_MAX } from '../../limits.ts';
-import { modelParts, sessionListRow } from '../../sessions/session-list-row.ts';
-import { type MethodTable, published } from '../method.ts';
-import type { Request } from '../request.ts';
+} from '../../protocols/gateway/index.ts';
+import type { RunRow, SessionRow } from '../../protocols/session.ts';
+import type { SessionRows } from './find-session.ts';
+import { modelParts, sessionListRow } from './session-list-row.ts';
 
-/** What listing sessions needs. */
-type SessionListContext = SessionScope & {
-  readonly runs: Pick<LiveRuns, 'row'>;
-  readonly clock: Clock;
-};
+/** Sessions that one list reads; `hasMore` reports that there are more. */
+const SESSIONS_READ_MAX = 10_000;
 
 /** The storage path that clients receive; sessions are not stored as files. */
 export const SESSIONS_PATH = 'troupe';
 
 /** All sessions in key order, at most SESSIONS_READ_MAX. */
-export const readSessions = ({ system, tenant }: TenantScope): readonly SessionRow[] =>
+export const readSessions = ({
+  system,
+  tenant,
+}: Omit<SessionRows, 'names'>): readonly SessionRow[] =>
   system.index
     .list<SessionRow>('sessions', tenant, { limit: SESSIONS_READ_MAX })
     .map(({ value }) => value);
 
 /** @throws TroupeError NOT_FOUND when no session has this id */
-export const keyOfSessionId = (scope: TenantScope, sessionId: string): string => {
+export const keyOfSessionId = (scope: Omit<SessionRows, 'names'>, sessionId: string): string => {
   const found = readSessions(scope).find((row) => row.sessionId === sessionId);
   if (found) return found.sessionKey;
   throw new TroupeError('NOT_FOUND', `no session has the id "${sessionId.slice(0, 80)}"`);
@@ -40,15 +35,21 @@ export const keyOfSessionId = (scope: TenantScope, sessionId: string): string =>
 export const newestFirst = (rows: readonly SessionRow[]): readonly SessionRow[] =>
   rows.toSorted((a, b) => b.updatedAt - a.updatedAt);
 
+export const runsOf = ({ system, tenant }: Omit<SessionRows, 'names'>) => ({
+  row: (runId: string) => system.index.get<RunRow>('runs', tenant, runId),
+});
+
 /** Pinned sessions before all others; otherwise the order is kept. */
 const pinnedFirst = (rows: readonly SessionRow[]): readonly SessionRow[] =>
   rows.toSorted((a, b) => Number(b.pinned ?? false) - Number(a.pinned ?? false));
 
-const sessionsList = (
-  { context }: Request<SessionListContext>,
+/** @param now epoch milliseconds */
+export const listSessions = (
+  context: SessionRows,
   params: SessionsListParams,
+  now: number,
 ): SessionsListResult => {
-  const now = context.clock.wallMs();
+  const runs = runsOf(context);
   const all = readSessions(context);
   const known = new Set(context.names.agents.map(({ id }) => id));
   const rows = params.configuredAgentsOnly ? all.filter(({ agentId }) => known.has(agentId)) : all;
@@ -73,7 +74,7 @@ const sessionsList = (
       model: model.model ?? null,
       contextTokens: null,
     },
-    sessions: shown.map((row) => sessionListRow(context, row, params)),
+    sessions: shown.map((row) => sessionListRow({ names: context.names, runs }, row, params)),
   };
 };
 
@@ -92,7 +93,3 @@ const matches = (row: SessionRow, params: SessionsListParams, now: number): bool
     `${row.sessionKey} ${row.label ?? ''} ${row.category ?? ''} ${row.lastMessage ?? ''}`.toLowerCase();
   return text.includes(search.toLowerCase());
 };
-
-export const sessionTable: MethodTable<SessionListContext> = [
-  published('sessions.list', sessionsList),
-];

@@ -1,9 +1,11 @@
 /** One session as lists, answers and events show it, from its committed row. */
-import { defined } from '../../../protocols/defined.ts';
-import type { SessionsListRow } from '../../../protocols/gateway/index.ts';
-import type { RunStatus, SessionRow } from '../../../protocols/session.ts';
-import type { LiveRuns } from '../streams/live-runs.ts';
+import { defined } from '../../protocols/defined.ts';
+import type { SessionsListRow } from '../../protocols/gateway/index.ts';
+import type { RunRow, RunStatus, SessionRow } from '../../protocols/session.ts';
 import { type AgentNames, mainSessionKey } from './session-key.ts';
+
+/** Finds the row of a run of the tenant. */
+export type Runs = { row(runId: string): RunRow | undefined };
 
 /** Optional fields that a client may request. */
 type Wanted = {
@@ -12,7 +14,7 @@ type Wanted = {
 };
 
 export const sessionListRow = (
-  { names, runs }: { readonly names: AgentNames; readonly runs: Pick<LiveRuns, 'row'> },
+  { names, runs }: { readonly names: AgentNames; readonly runs: Runs },
   row: SessionRow,
   wanted: Wanted = {},
 ): SessionsListRow => {

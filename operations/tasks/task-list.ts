@@ -2,8 +2,14 @@
  * Background tasks in the shape of OpenClaw's clients: subagents, runs of schedules, and tasks that
  * other agents requested. Reads committed rows and activates no actor.
  */
-import { defined } from '../../../protocols/defined.ts';
-import type { TaskStatus, TaskSummary } from '../../../protocols/gateway/index.ts';
+import { defined } from '../../protocols/defined.ts';
+import { TroupeError } from '../../protocols/errors.ts';
+import {
+  TASKS_PAGE,
+  type TasksListParams,
+  type TaskStatus,
+  type TaskSummary,
+} from '../../protocols/gateway/work.ts';
 import {
   JOBS_MAX,
   type ScheduleFire,
@@ -11,20 +17,21 @@ import {
   SCHEDULE_RUNS_INDEX,
   type ScheduleRunsRow,
   SCHEDULES_INDEX,
-} from '../../../protocols/schedule.ts';
+} from '../../protocols/schedule.ts';
+import type { RunRow } from '../../protocols/session.ts';
 import {
   SUBAGENTS_INDEX,
   type SubagentRow,
   type SubagentStatus,
-} from '../../../protocols/subagent.ts';
-import {
-  type TaskRow,
-  TASKS_INDEX,
-  type TaskState,
-  type TaskView,
-} from '../../../protocols/task.ts';
-import type { TenantScope } from '../tenant/tenant-scope.ts';
-import { TASKS_READ_MAX } from '../limits.ts';
+} from '../../protocols/subagent.ts';
+import { type TaskRow, TASKS_INDEX, type TaskState, type TaskView } from '../../protocols/task.ts';
+import type { System } from '../../runtime/index.ts';
+
+/** Subagents, and tasks of other agents, that one list reads. */
+const TASKS_READ_MAX = 10_000;
+
+/** Access to the rows of one tenant. */
+export type TaskRows = { readonly system: Pick<System, 'index'>; readonly tenant: string };
 
 /** A task, and the message that cancels it. */
 export type KnownTask = { readonly summary: TaskSummary; readonly of: TaskOrigin };
@@ -33,20 +40,73 @@ export type TaskOrigin =
   | { readonly kind: 'cron'; readonly row: ScheduleRow; readonly fire: ScheduleFire }
   | { readonly kind: 'a2a'; readonly view: TaskView };
 
+/** A page of tasks, by default the last changed first. @throws TroupeError INVALID_ARGUMENT */
+export function listTasks(
+  scope: TaskRows,
+  params: TasksListParams,
+): { readonly tasks: TaskSummary[]; readonly nextCursor?: string } {
+  const { sortBy = 'updatedAt', limit = TASKS_PAGE, cursor = '0' } = params;
+  const from = /^\d{1,9}$/.test(cursor) ? Number(cursor) : undefined;
+  if (from === undefined)
+    throw new TroupeError('INVALID_ARGUMENT', '/cursor does not belong to this list');
+  const sorted = tasksOf(scope)
+    .map(({ summary }) => summary)
+    .filter((task) => matches(task, params))
+    .toSorted((a, b) => (b[sortBy] ?? 0) - (a[sortBy] ?? 0) || (a.id < b.id ? -1 : 1));
+  const next = from + limit;
+  return {
+    tasks: sorted.slice(from, next),
+    ...(next < sorted.length ? { nextCursor: String(next) } : {}),
+  };
+}
+
+const matches = (task: TaskSummary, { status, agentId, sessionKey }: TasksListParams): boolean => {
+  const wanted = typeof status === 'string' ? [status] : status;
+  if (wanted !== undefined && !wanted.includes(task.status)) return false;
+  if (agentId !== undefined && task.agentId !== agentId) return false;
+  return sessionKey === undefined || [task.sessionKey, task.childSessionKey].includes(sessionKey);
+};
+
+/** A task with its prompt and its result. @throws TroupeError NOT_FOUND */
+export function showTask(scope: TaskRows, taskId: string): TaskSummary {
+  const found = findTask(scope, taskId);
+  if (!found) throw new TroupeError('NOT_FOUND', `there is no task ${taskId.slice(0, 80)}`);
+  return { ...found.summary, ...detailsOf(found.of, scope) };
+}
+
+export const findTask = (scope: TaskRows, taskId: string): KnownTask | undefined =>
+  tasksOf(scope).find(({ summary }) => summary.id === taskId);
+
+function detailsOf(of: TaskOrigin, { system, tenant }: TaskRows) {
+  const textOf = (runId: string) => system.index.get<RunRow>('runs', tenant, runId)?.text;
+  switch (of.kind) {
+    case 'subagent': {
+      const result = textOf(of.row.runId);
+      return { prompt: of.row.task, ...(result ? { result } : {}) };
+    }
+    case 'cron': {
+      const result = textOf(of.fire.runId) ?? of.fire.text;
+      return { prompt: of.row.job?.text ?? of.row.text, ...(result ? { result } : {}) };
+    }
+    case 'a2a':
+      return of.view.result === undefined ? {} : { result: JSON.stringify(of.view.result) };
+  }
+}
+
 /** At most TASKS_READ_MAX of each kind, unordered. */
-export const tasksOf = (scope: TenantScope): readonly KnownTask[] => [
+const tasksOf = (scope: TaskRows): readonly KnownTask[] => [
   ...rowsOf<SubagentRow>(scope, SUBAGENTS_INDEX).map(subagentTask),
   ...cronTasks(scope),
   ...rowsOf<TaskRow>(scope, TASKS_INDEX).map(({ view }) => a2aTask(view)),
 ];
 
 const rowsOf = <Row>(
-  { system, tenant }: TenantScope,
+  { system, tenant }: TaskRows,
   index: string,
   limit = TASKS_READ_MAX,
 ): readonly Row[] => system.index.list<Row>(index, tenant, { limit }).map(({ value }) => value);
 
-const cronTasks = (scope: TenantScope): readonly KnownTask[] => {
+const cronTasks = (scope: TaskRows): readonly KnownTask[] => {
   const ended = new Map(
     rowsOf<ScheduleRunsRow>(scope, SCHEDULE_RUNS_INDEX, JOBS_MAX).map(({ jobId, runs }) => [
       jobId,

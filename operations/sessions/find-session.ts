@@ -1,8 +1,15 @@
 /** Finds the committed row of the session that a client names. */
-import { TroupeError } from '../../../../protocols/errors.ts';
-import type { SessionRow } from '../../../../protocols/session.ts';
-import type { SessionScope } from '../../tenant/tenant-scope.ts';
-import { fullSessionKey, refuseOtherAgent } from '../../sessions/session-key.ts';
+import { TroupeError } from '../../protocols/errors.ts';
+import type { SessionRow } from '../../protocols/session.ts';
+import type { System } from '../../runtime/index.ts';
+import { type AgentNames, fullSessionKey, refuseOtherAgent } from './session-key.ts';
+
+/** The rows of one tenant, and its agents, which complete short session keys. */
+export type SessionRows = {
+  readonly system: Pick<System, 'index'>;
+  readonly tenant: string;
+  readonly names: AgentNames;
+};
 
 /**
  * Returns undefined when the session has no messages. The agent of an existing session may be
@@ -11,7 +18,7 @@ import { fullSessionKey, refuseOtherAgent } from '../../sessions/session-key.ts'
  *   `agentId`
  */
 export const sessionRow = (
-  { system, tenant, names }: SessionScope,
+  { system, tenant, names }: SessionRows,
   key: string,
   agentId?: string,
 ): SessionRow | undefined => {
@@ -28,14 +35,14 @@ export const sessionRow = (
  * @throws TroupeError as `sessionRow`
  */
 export const sessionNamed = (
-  scope: SessionScope,
+  scope: SessionRows,
   params: { readonly sessionKey: string; readonly agentId?: string },
 ): { readonly sessionKey: string; readonly agentId: string } =>
   sessionRow(scope, params.sessionKey, params.agentId) ?? fullSessionKey(scope.names, params);
 
 /** @throws TroupeError CONFLICT when the session has another id than a client expects */
 export const refuseStale = (
-  scope: SessionScope,
+  scope: SessionRows,
   key: string,
   expected: string | undefined,
 ): void => {

@@ -1,0 +1,232 @@
+/**
+ * Sessions: conversations with agents. Lists use committed rows and activate no actor; the session
+ * actor resets, compacts and deletes itself. OpenClaw's methods `sessions.*` of the gateway run the
+ * same functions (`operations/sessions`).
+ */
+import { Type } from '@sinclair/typebox';
+import { defined } from '../protocols/defined.ts';
+import { TroupeError } from '../protocols/errors.ts';
+import type { SessionsListResult, SessionsListRow } from '../protocols/gateway/index.ts';
+import { SESSIONS_LIST_LIMIT_MAX } from '../protocols/gateway/sessions.ts';
+import {
+  type ChangingScope,
+  compactSession,
+  deleteSession,
+  resetSession,
+} from './sessions/change-session.ts';
+import { sessionRow } from './sessions/find-session.ts';
+import { listSessions, runsOf } from './sessions/list-sessions.ts';
+import { sessionListRow } from './sessions/session-list-row.ts';
+import { defineOperation, ObjectOf, type OperationContext, type Resource } from './operation.ts';
+import { ago, oneLine, table } from './text.ts';
+
+const ORPHANS = ['cascade', 'adopt', 'detach'] as const;
+const Key = Type.String({ minLength: 1, description: 'Its key, from the list' });
+
+const list = defineOperation({
+  name: 'sessions.list',
+  scope: 'tenant',
+  summary: 'List the sessions, newest first',
+  params: Type.Object({
+    agent: Type.Optional(Type.String({ description: 'Only sessions of this agent' })),
+    search: Type.Optional(
+      Type.String({ description: 'Only sessions whose key, label or last message contains this' }),
+    ),
+    limit: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        description: `Maximum number, at most ${SESSIONS_LIST_LIMIT_MAX}; default 100`,
+      }),
+    ),
+    offset: Type.Optional(Type.Integer({ minimum: 0, description: 'Number of skipped sessions' })),
+  }),
+  result: ObjectOf<SessionsListResult>(),
+  errors: ['INVALID_ARGUMENT'],
+  http: {
+    method: 'GET',
+    path: '/v1/sessions',
+    operationId: 'listSessions',
+    responses: { 200: 'The sessions, pinned ones first' },
+  },
+  cli: {
+    command: 'sessions list',
+    isDefault: true,
+    connection: 'websocket',
+    flags: { agent: '--agent <id>', search: '--search <text>' },
+    examples: ['troupe sessions', 'troupe sessions --json --limit 10'],
+    print: ({ sessions, ts }) => listText(sessions, ts),
+  },
+  run(context, { agent, search, limit, offset }) {
+    const wanted = { includeLastMessage: true, ...defined({ agentId: agent, search }) };
+    const now = context.now();
+    return listSessions(scopeOf(context), { ...wanted, ...defined({ limit, offset }) }, now);
+  },
+});
+
+const listText = (rows: readonly SessionsListRow[], now: number): string =>
+  rows.length === 0
+    ? 'no sessions; `troupe chat` starts one\n'
+    : table(
+        ['session', 'status', 'active', 'model', 'tokens', 'last message'],
+        rows.map((row) => [
+          row.key,
+          row.hasActiveRun ? 'running' : (row.status ?? 'idle'),
+          row.updatedAt ? ago(now - row.updatedAt) : '',
+          row.model ?? '',
+          String((row.inputTokens ?? 0) + (row.outputTokens ?? 0)),
+          oneLine(row.lastMessagePreview ?? '').slice(0, 40),
+        ]),
+      );
+
+const show = defineOperation({
+  name: 'sessions.show',
+  scope: 'tenant',
+  summary: 'Show one session with its settings, model and tokens',
+  params: Type.Object({ key: Key }),
+  result: ObjectOf<SessionsListRow>(),
+  errors: ['INVALID_ARGUMENT', 'NOT_FOUND'],
+  http: {
+    method: 'GET',
+    path: '/v1/sessions/{key}',
+    operationId: 'getSession',
+    responses: { 200: 'The session' },
+  },
+  cli: {
+    command: 'sessions show',
+    args: ['key'],
+    connection: 'websocket',
+    examples: ['troupe sessions show agent:main:main'],
+    print: (row) =>
+      Object.entries(row)
+        .map(([name, value]) => `${name.padEnd(22)}  ${oneLine(JSON.stringify(value))}\n`)
+        .join(''),
+  },
+  run(context, { key }) {
+    const scope = scopeOf(context);
+    const row = sessionRow(scope, key);
+    if (!row) throw new TroupeError('NOT_FOUND', `session ${key} does not exist`);
+    const wanted = { includeLastMessage: true };
+    return sessionListRow({ names: scope.names, runs: runsOf(scope) }, row, wanted);
+  },
+});
+
+const remove = defineOperation({
+  name: 'sessions.delete',
+  scope: 'tenant',
+  summary: 'Delete a session; its transcript is kept',
+  params: Type.Object({
+    key: Key,
+    orphans: Type.Optional(
+      Type.Union(
+        ORPHANS.map((one) => Type.Literal(one)),
+        { description: 'What happens to its subagents; default: as configured' },
+      ),
+    ),
+  }),
+  result: Type.Object({
+    ok: Type.Boolean(),
+    key: Type.String(),
+    deleted: Type.Boolean({ description: 'False when there is no such session' }),
+  }),
+  errors: ['INVALID_ARGUMENT', 'DEADLINE_EXCEEDED'],
+  http: {
+    method: 'DELETE',
+    path: '/v1/sessions/{key}',
+    operationId: 'deleteSession',
+    responses: { 200: 'Deleted, or it did not exist' },
+  },
+  cli: {
+    command: 'sessions delete',
+    args: ['key'],
+    connection: 'websocket',
+    flags: { orphans: '--orphans <how>' },
+    examples: ['troupe sessions delete agent:main:trial'],
+    print: ({ key, deleted }) =>
+      deleted
+        ? `${key} is deleted; its transcript is kept\n`
+        : `session ${key} does not exist: nothing to delete\n`,
+  },
+  run: async (context, params) => ({ ok: true, ...(await deleteSession(asking(context), params)) }),
+});
+
+const reset = defineOperation({
+  name: 'sessions.reset',
+  scope: 'tenant',
+  summary: 'Start a session over: its runs are aborted, and models no longer see earlier messages',
+  params: Type.Object({
+    key: Key,
+    reason: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 200, description: 'The reason, which is recorded' }),
+    ),
+  }),
+  result: Type.Object({ key: Type.String(), entry: Type.Object({ sessionId: Type.String() }) }),
+  errors: ['INVALID_ARGUMENT', 'NOT_FOUND', 'DEADLINE_EXCEEDED'],
+  http: {
+    method: 'POST',
+    path: '/v1/sessions/{key}/reset',
+    operationId: 'resetSession',
+    responses: { 200: 'The session with its new id' },
+  },
+  cli: {
+    command: 'sessions reset',
+    args: ['key'],
+    connection: 'websocket',
+    flags: { reason: '--reason <text>' },
+    examples: ['troupe sessions reset agent:main:main'],
+    print: ({ key, entry }) => `${key} starts over with the id ${entry.sessionId}\n`,
+  },
+  run: (context, params) => resetSession(asking(context), params),
+});
+
+const compact = defineOperation({
+  name: 'sessions.compact',
+  scope: 'tenant',
+  summary: 'Replace the earlier messages of a session by a summary of its model',
+  params: Type.Object({
+    key: Key,
+    instructions: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 4_096, description: 'What the summary must contain' }),
+    ),
+  }),
+  result: Type.Object({
+    key: Type.String(),
+    compacted: Type.Boolean(),
+    tokensBefore: Type.Integer(),
+    tokensAfter: Type.Integer(),
+  }),
+  errors: ['INVALID_ARGUMENT', 'NOT_FOUND', 'CONFLICT', 'DEADLINE_EXCEEDED'],
+  http: {
+    method: 'POST',
+    path: '/v1/sessions/{key}/compact',
+    operationId: 'compactSession',
+    responses: { 200: 'Compacted, or too short to compact' },
+  },
+  cli: {
+    command: 'sessions compact',
+    args: ['key'],
+    connection: 'websocket',
+    flags: { instructions: '--instructions <text>' },
+    examples: ["troupe sessions compact agent:main:main --instructions 'keep the decisions'"],
+    print: ({ key, compacted, tokensBefore, tokensAfter }) =>
+      compacted
+        ? `${key} is compacted from ${tokensBefore} to ${tokensAfter} tokens\n`
+        : `${key} is too short to compact\n`,
+  },
+  run: (context, params) => compactSession(asking(context), params),
+});
+
+const scopeOf = ({ system, tenant, agents }: OperationContext) => ({
+  system,
+  tenant,
+  names: agents(tenant),
+});
+
+const asking = (context: OperationContext): ChangingScope => ({
+  ...scopeOf(context),
+  principal: { sub: context.caller.sub, roles: ['operator'] },
+});
+
+export const sessions: Resource = {
+  name: 'sessions',
+  operations: [list, show, remove, reset, compact],
+};

@@ -1,0 +1,18 @@
+/** An operator of a real installation, who calls operations over the WebSocket. */
+import { onTestFinished } from 'vitest';
+import { connected } from '../channels/gateway/client.ts';
+
+/** Calls an operation. @throws Error with the code and the message of a refusal */
+// oxlint-disable-next-line typescript/no-explicit-any -- a test reads any field of any result
+export type Call = (name: string, params?: object) => Promise<any>;
+
+/** Its connection is closed at the end of the test. */
+export async function operatorOf(troupe: { readonly url: string }): Promise<Call> {
+  const client = await connected(troupe);
+  onTestFinished(() => client.close());
+  return async (name, params = {}) => {
+    const { ok, payload, error } = await client.call('operations.run', { name, params });
+    if (ok) return payload;
+    throw new Error(`${String(error?.details?.['reason'])}: ${error?.message}`);
+  };
+}
