@@ -7,6 +7,7 @@ import { cluster } from './cluster.ts';
 import { conversations } from './conversations.ts';
 import { deadLetters } from './dead-letters.ts';
 import { decisions } from './decisions.ts';
+import { devices } from './devices.ts';
 import { effects } from './effects.ts';
 import { keys } from './keys.ts';
 import type { Resource } from './operation.ts';
@@ -29,6 +30,7 @@ export const RESOURCES: readonly Resource[] = [
   conversations,
   subagents,
   decisions,
+  devices,
   effects,
   keys,
   deadLetters,

@@ -37,7 +37,12 @@ import {
 import type { Logger } from '../log.ts';
 import { keepPayload, type Payloads, readPayload } from './node-payloads.ts';
 import { faceOf, replaysOf, surfaceOf } from './node-surface.ts';
-import { pairChange, pairRequested, pairResolved, pendingNode } from './node-rows.ts';
+import {
+  pairChange,
+  pairRequested,
+  pairResolved,
+  pendingNode,
+} from '../../../operations/devices/node-rows.ts';
 
 type Parts = {
   readonly system: Pick<System, 'index' | 'bus' | 'tell' | 'ask'>;

@@ -4,38 +4,34 @@
  * Invariants: a client grants only scopes that it has; a device without the admin scope manages
  * only itself, and only its role `operator`.
  */
-import { askOrThrow, type Clock } from '../../../../runtime/index.ts';
+import type { Clock } from '../../../../runtime/index.ts';
 import type { DeviceGuard } from '../../auth/device-guard.ts';
 import type { TenantScope } from '../../tenant/tenant-scope.ts';
 import type { Presence } from '../../tenant/presence.ts';
 import type { Connection } from '../../transport/connection.ts';
 import { defined } from '../../../../protocols/defined.ts';
-import {
-  deviceAddress,
-  DEVICE_ROLES,
-  type DeviceApprove,
-  type DeviceReject,
-  type DeviceRemove,
-  type DeviceRename,
-  type DeviceRevoke,
-  type DeviceRole,
-  type DeviceRow,
-  type DeviceToken,
-  DEVICES_INDEX,
-  DEVICES_MAX,
-  type PairingRequest,
-} from '../../../../protocols/device.ts';
+import { DEVICE_ROLES, type DeviceRole, type DeviceRow } from '../../../../protocols/device.ts';
 import { TroupeError } from '../../../../protocols/errors.ts';
-import { plainName } from '../../../../protocols/plain-text.ts';
 import {
   type GatewayParams,
   type GatewayResult,
   SCOPES,
   type Scope,
 } from '../../../../protocols/gateway/index.ts';
-import { pairedDevice, pendingDevice } from '../../devices/device-rows.ts';
+import {
+  approveDevice,
+  askDevice,
+  deviceRow,
+  deviceRows,
+  type DeviceScope,
+  pairingRequest,
+  rejectDevice,
+  removeDevice,
+  renameDevice,
+  revokeDevice,
+} from '../../../../operations/devices/change-device.ts';
+import { pairedDevice, pendingDevice } from '../../../../operations/devices/device-rows.ts';
 import { hashOfToken, newDeviceToken } from '../../auth/device-tokens.ts';
-import { ACCEPT_TIMEOUT_MS } from '../../limits.ts';
 import { scopeMissing } from '../../auth/scopes.ts';
 import { isOwnOf, missingDetails, needsAdmin } from './device-rights.ts';
 import { type MethodTable, published } from '../method.ts';
@@ -51,7 +47,7 @@ export type DeviceContext = TenantScope & {
 
 const pairList = ({ context }: Request<DeviceContext>): GatewayResult<'device.pair.list'> => {
   const connected = connectedDevices(context);
-  const rows = rowsOf(context);
+  const rows = deviceRows(context);
   const now = context.clock.wallMs();
   return {
     pending: rows.flatMap((row) =>
@@ -62,11 +58,6 @@ const pairList = ({ context }: Request<DeviceContext>): GatewayResult<'device.pa
     paired: rows.flatMap((row) => pairedDevice(row, connected.has(row.deviceId)) ?? []),
   };
 };
-
-const rowsOf = ({ system, tenant }: TenantScope): readonly DeviceRow[] =>
-  system.index
-    .list<DeviceRow>(DEVICES_INDEX, tenant, { limit: DEVICES_MAX })
-    .map(({ value }) => value);
 
 /** Devices that are connected to any gateway, as far as presence reports them. */
 const connectedDevices = ({
@@ -85,33 +76,17 @@ type ByRequest = GatewayParams<'device.pair.approve'>;
 
 /** A request for scopes that the caller lacks stays pending for another operator. */
 const pairApprove = async (request: Request<DeviceContext>, { requestId }: ByRequest) => {
-  const { row, asked } = pendingRequest(request, requestId);
+  const { row, asked } = pairingRequest(request.context, requestId);
   assertMayManage(request, row.deviceId, asked.role, 'approval');
   const missing = scopeMissing(scopesOf(request), asked.scopes);
   if (missing !== undefined) throw missingScope(missing);
-  const after = await askDevice<DeviceRow>(request, row.deviceId, {
-    type: 'device.approve',
-    requestId,
-  });
-  return { requestId, device: pairedDevice(after)! };
+  return approveDevice(scopeOf(request), requestId);
 };
 
 const pairReject = async (request: Request<DeviceContext>, { requestId }: ByRequest) => {
-  const { row } = pendingRequest(request, requestId);
+  const { row } = pairingRequest(request.context, requestId);
   assertMayManage(request, row.deviceId, 'operator', 'rejection');
-  await askDevice<DeviceRow>(request, row.deviceId, { type: 'device.reject', requestId });
-  return { requestId, deviceId: row.deviceId };
-};
-
-/** The pairing request and its device row. @throws TroupeError NOT_FOUND */
-const pendingRequest = ({ context }: Request<DeviceContext>, requestId: string) => {
-  for (const row of rowsOf(context)) {
-    const asked: PairingRequest | undefined = row.requests.find(
-      (request) => request.requestId === requestId,
-    );
-    if (asked !== undefined) return { row, asked };
-  }
-  throw new TroupeError('NOT_FOUND', 'unknown requestId: the request was answered, or it expired');
+  return rejectDevice(scopeOf(request), requestId);
 };
 
 const pairRemove = async (
@@ -121,19 +96,15 @@ const pairRemove = async (
   const { context, connection } = request;
   assertMayManage(request, deviceId, managedRole(rowOf(request, deviceId)), 'removal');
   if (connection.client?.deviceId === deviceId) context.guard.spare(connection);
-  await askDevice(request, deviceId, { type: 'device.remove' });
-  return { deviceId };
+  return removeDevice(scopeOf(request), deviceId);
 };
 
 const pairRename = async (
   request: Request<DeviceContext>,
   { deviceId, label }: GatewayParams<'device.pair.rename'>,
 ): Promise<GatewayResult<'device.pair.rename'>> => {
-  const name = plainName(label, label.length);
-  if (name === '') throw new TroupeError('INVALID_ARGUMENT', '/label must not be blank');
   assertMayManage(request, deviceId, managedRole(rowOf(request, deviceId)), 'rename');
-  await askDevice<DeviceRow>(request, deviceId, { type: 'device.rename', name });
-  return { deviceId, label: name };
+  return renameDevice(scopeOf(request), deviceId, label);
 };
 
 /** The token is useless without the device's key, so any client that may replace it receives it. */
@@ -161,7 +132,7 @@ const tokenRotate = async (
     connection.client = { ...client, tokenHash: hash };
   }
   const replace = { type: 'device.token', role, hash, replace: true } as const;
-  await askDevice(request, deviceId, { ...replace, ...defined({ scopes }) });
+  await askDevice(scopeOf(request), deviceId, { ...replace, ...defined({ scopes }) });
   return {
     deviceId,
     role,
@@ -180,15 +151,16 @@ const tokenRevoke = async (
   const { role } = grantOf(request, deviceId, given);
   assertMayManage(request, deviceId, role, 'token revocation');
   if (connection.client?.deviceId === deviceId) context.guard.spare(connection);
-  const row = await askDevice<DeviceRow>(request, deviceId, { type: 'device.revoke', role });
-  return { deviceId, role, revokedAtMs: row.roles[role]?.revokedAt ?? context.clock.wallMs() };
+  return revokeDevice(scopeOf(request), deviceId, role);
 };
 
-const rowOf = ({ context }: Request<DeviceContext>, deviceId: string): DeviceRow => {
-  const row = context.system.index.get<DeviceRow>(DEVICES_INDEX, context.tenant, deviceId);
-  if (row !== undefined) return row;
-  throw new TroupeError('NOT_FOUND', 'unknown deviceId: see device.pair.list');
-};
+const rowOf = ({ context }: Request<DeviceContext>, deviceId: string): DeviceRow =>
+  deviceRow(context, deviceId);
+
+const scopeOf = (request: Request<DeviceContext>): DeviceScope => ({
+  ...request.context,
+  principal: principalOf(request),
+});
 
 const grantOf = (request: Request<DeviceContext>, deviceId: string, given: string) => {
   const row = rowOf(request, deviceId);
@@ -235,19 +207,6 @@ const missingScope = (scope: string): TroupeError =>
       details: missingDetails(scope),
     },
   );
-
-const askDevice = async <Result>(
-  request: Request<DeviceContext>,
-  deviceId: string,
-  message: DeviceApprove | DeviceReject | DeviceRemove | DeviceRename | DeviceToken | DeviceRevoke,
-): Promise<Result> => {
-  const { system, tenant } = request.context;
-  return askOrThrow<Result>(system, deviceAddress(tenant, deviceId), message, {
-    principal: principalOf(request),
-    timeoutMs: ACCEPT_TIMEOUT_MS,
-    timedOut: 'the device has not answered yet: list the devices to see its state',
-  });
-};
 
 export const deviceTable: MethodTable<DeviceContext> = [
   published('device.pair.list', pairList),

@@ -37,7 +37,7 @@ import {
   pairedNode,
   pendingNode,
   scopesToApprove,
-} from '../../devices/node-rows.ts';
+} from '../../../../operations/devices/node-rows.ts';
 import { assertOwn, missingDetails } from './device-rights.ts';
 import { type MethodTable, published } from '../method.ts';
 import { type NodeCallContext, nodeCallTable } from './node-calls.ts';

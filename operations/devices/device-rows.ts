@@ -1,13 +1,13 @@
 /** Converts device rows to the shapes of the gateway protocol. Pure. */
-import { defined } from '../../../protocols/defined.ts';
+import { defined } from '../../protocols/defined.ts';
 import {
   type DeviceFace,
   type DeviceGrant,
   DEVICE_ROLES,
   type DeviceRow,
   type PairingRequest,
-} from '../../../protocols/device.ts';
-import type { PairedDevice, PendingDevice } from '../../../protocols/gateway/index.ts';
+} from '../../protocols/device.ts';
+import type { PairedDevice, PendingDevice } from '../../protocols/gateway/index.ts';
 
 export const pendingDevice = (
   { deviceId, publicKey, roles }: DeviceRow,

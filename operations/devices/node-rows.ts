@@ -1,17 +1,12 @@
 /** Converts rows of nodes to the shapes of the gateway protocol. Pure. */
-import { defined } from '../../../protocols/defined.ts';
+import { defined } from '../../protocols/defined.ts';
 import type {
   DeviceChanged,
   DeviceRow,
   NodeState,
   PairingRequest,
-} from '../../../protocols/device.ts';
-import type {
-  NodeEntry,
-  NodePairPaired,
-  NodePairPending,
-} from '../../../protocols/gateway/index.ts';
-import type { Peers } from '../tenant/peers.ts';
+} from '../../protocols/device.ts';
+import type { NodeEntry, NodePairPaired, NodePairPending } from '../../protocols/gateway/index.ts';
 
 /** Commands that run programs: only an admin may approve them. */
 const RUNS_PROGRAMS = /^system\.(run|execApprovals\.)/;
@@ -26,8 +21,11 @@ export const scopesToApprove = ({ surface }: NodeState) =>
 export const isNode = ({ roles, node }: DeviceRow): boolean =>
   roles.node !== undefined || node !== undefined;
 
+/** Whether a gateway still runs, as far as the entry point knows. */
+export type GatewayLife = { isAlive(gateway: string): boolean };
+
 /** A node whose gateway crashed is disconnected, even if its row still has the connection. */
-export const nodeEntry = (row: DeviceRow, peers: Pick<Peers, 'isAlive'>): NodeEntry => {
+export const nodeEntry = (row: DeviceRow, peers: GatewayLife): NodeEntry => {
   const { node, roles } = row;
   const link = node?.link && peers.isAlive(node.link.gateway) ? node.link : undefined;
   const approvedAtMs = node?.approvedAt ?? roles.node?.approvedAt;

@@ -1,0 +1,63 @@
+/** Devices and nodes as an operator sees and manages them. */
+import { expect, it } from 'vitest';
+import { deviceAddress, type DeviceRole } from '../../protocols/device.ts';
+import { install, type Installation } from '../agent-runs/installation.ts';
+import { newDevice } from '../channels/gateway/devices/device-identity.ts';
+import { operatorOf } from './operator.ts';
+
+const STRANGER = { principal: { sub: 'stranger', roles: [] }, timeoutMs: 10_000 };
+
+/** A device that requests a role. */
+const requestAs = async ({ system }: Installation, role: DeviceRole) => {
+  const { id, publicKey } = newDevice();
+  const scopes = role === 'operator' ? ['operator.read'] : [];
+  const message = { type: 'device.ask', publicKey, role, scopes, face: { name: 'phone' } };
+  await system.ask(deviceAddress('default', id), message, STRANGER);
+  return id;
+};
+
+it('approves, renames and removes a device that requests a role', async () => {
+  const troupe = await install({ config: {} });
+  const call = await operatorOf(troupe);
+  const id = await requestAs(troupe, 'operator');
+  await expect(call('devices.show', { id })).rejects.toThrow('NOT_FOUND');
+  const { pending } = await call('devices.list');
+  expect(pending).toMatchObject([{ deviceId: id, role: 'operator', displayName: 'phone' }]);
+  const request = pending[0].requestId;
+  expect(await call('devices.approve', { request })).toMatchObject({ device: { deviceId: id } });
+  await expect(call('devices.approve', { request })).rejects.toThrow('NOT_FOUND');
+  expect(await call('devices.rename', { id, label: 'desk' })).toEqual({
+    deviceId: id,
+    label: 'desk',
+  });
+  expect(await call('devices.show', { id })).toMatchObject({
+    displayName: 'desk',
+    scopes: ['operator.read'],
+  });
+  await expect(call('devices.rename', { id, label: ' ' })).rejects.toThrow('INVALID_ARGUMENT');
+  await expect(call('devices.revoke', { id, role: 'node' })).rejects.toThrow('NOT_FOUND');
+  expect(await call('devices.remove', { id })).toEqual({ deviceId: id });
+  expect(await call('devices.list')).toEqual({ pending: [], paired: [] });
+  await expect(call('devices.remove', { id })).rejects.toThrow('NOT_FOUND');
+});
+
+it('rejects a pairing request', async () => {
+  const troupe = await install({ config: {} });
+  const call = await operatorOf(troupe);
+  const id = await requestAs(troupe, 'operator');
+  const { pending } = await call('devices.list');
+  const request = pending[0].requestId;
+  expect(await call('devices.reject', { request })).toEqual({ requestId: request, deviceId: id });
+  expect(await call('devices.list')).toMatchObject({ pending: [] });
+});
+
+it('lists and shows nodes, and no other devices', async () => {
+  const troupe = await install({ config: {} });
+  const call = await operatorOf(troupe);
+  const [phone, box] = [await requestAs(troupe, 'operator'), await requestAs(troupe, 'node')];
+  for (const { requestId: request } of (await call('devices.list')).pending)
+    await call('devices.approve', { request });
+  expect(await call('nodes.list')).toMatchObject({ nodes: [{ nodeId: box, connected: false }] });
+  expect(await call('nodes.show', { id: box })).toMatchObject({ nodeId: box, paired: true });
+  await expect(call('nodes.show', { id: phone })).rejects.toThrow('NOT_FOUND');
+});
