@@ -115,6 +115,7 @@ const conversationActors = (): ActorDefinition[] => [
     workTimers: ['runTimeout'],
     // one that is deleted; a message that comes later begins another under its key
     whenDone: 'forget',
+    history: { keep: 'full', days: 7 },
   }),
   // A failed conversation resumes: a restart would request a turn a second time.
   defineActor({

@@ -33,6 +33,7 @@ export type ProcessServices = TenantParts & {
     | 'onAlarm'
     | 'onDeadLetter'
     | 'tenantWeights'
+    | 'history'
     | 'tenantRunningMax'
   >;
 };
@@ -78,7 +79,7 @@ export function createProcessServices(
   const log = createLog(config.log.level, ring);
   const parts = { clustered, ownTools, bucket: new LateBucket() };
   const shared = installationParts(config, parts);
-  const { groupTurnsMax, residentsMax, tenantWeights } = config.runtime;
+  const { groupTurnsMax, residentsMax, tenantWeights, history } = config.runtime;
   const metrics = createMetrics();
   return {
     ...shared,
@@ -92,6 +93,7 @@ export function createProcessServices(
       supervisor: rootAddress(DEFAULT_TENANT),
       limits: { groupTurnsMax, residentsMax },
       tenantWeights,
+      history,
       tenantRunningMax: config.a2a.quota.runningMax,
       onAlarm: (what) => log.warn({ alarm: true }, what),
       onDeadLetter: (letter) => metrics.deadLetter(labelsOf(letter)),

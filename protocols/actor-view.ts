@@ -87,3 +87,22 @@ export type ActorTurn = {
   readonly opened: readonly string[];
   readonly ended: readonly string[];
 };
+
+/** Turns of an actor that are kept, newest first. */
+export type ActorHistory = {
+  /** what its type keeps of each turn */
+  readonly kept: 'none' | 'summary' | 'full';
+  readonly turns: readonly ActorTurn[];
+  /** there are older ones: ask for those before this turn */
+  readonly next?: number;
+};
+
+/** One turn of the history; with bodies only where they are kept. Known secrets are masked. */
+export type ActorTurnDetail = ActorTurn & {
+  /** the message as it came, or the outcome of an effect */
+  readonly body?: unknown;
+  /** messages sent and entries appended */
+  readonly messages?: readonly { readonly to: string; readonly event: unknown }[];
+  /** effects that were requested, with their inputs */
+  readonly requests?: readonly { readonly effect: string; readonly input: unknown }[];
+};

@@ -4,6 +4,8 @@
  *   mailbox       mbx.{env}.{shard}.{lane}          lane: data or control; internal
  *   journal       jrn.{env}.{shard}                 internal
  *   transcript    trn.{env}.{tenant}.{type}.{key}   internal
+ *   history       hst.{env}.{shard}                 internal; segments of a shard
+ *                 hst.{env}.{tenant}.{type}.{key}   internal; turns of one actor, with bodies
  *   cell          cell.{env}                        internal
  *   dead letters  a2a.{domain}.{env}.dlq
  *   entry point   a2a.{domain}.{env}.in.{tenant}    requests
@@ -77,6 +79,16 @@ export const mailboxSubject = (env: string, shard: number, lane: Lane) =>
 export const journalSubject = (env: string, shard: number) => `jrn.${escapeToken(env)}.${shard}`;
 /** The record with the cell's id and its number of shards. */
 export const cellSubject = (env: string) => `cell.${escapeToken(env)}`;
+/** Segments of the history of a shard. */
+export const historySubject = (env: string, shard: number) => `hst.${escapeToken(env)}.${shard}`;
+/**
+ * The turns of one actor with their bodies.
+ * @param actor an Address as text. @throws TroupeError INVALID_ARGUMENT when it is not an address
+ */
+export const fullHistorySubject = (env: string, actor: string) => {
+  const { tenant, type, key } = parseAddress(actor);
+  return `hst.${escapeToken(env)}.${escapeToken(tenant)}.${escapeToken(type)}.${escapeToken(key)}`;
+};
 /**
  * @param actor an Address as text. @throws TroupeError INVALID_ARGUMENT when it is not an address
  */

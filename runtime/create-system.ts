@@ -20,6 +20,7 @@ import { EffectRunner } from './effects/runner.ts';
 import type { Floors } from './fairness/admission.ts';
 import { EmbeddedHosting, type Hosting } from './hosting.ts';
 import type { Labels } from './labels.ts';
+import { type HistoryRules, historyRules, type HistorySettings } from './history/policy.ts';
 import { openCell } from './open-cell.ts';
 import type { Log } from './log/log.ts';
 import {
@@ -73,6 +74,8 @@ export type SystemOptions = {
    * after a crash. Must not throw
    */
   readonly onDeadLetter?: (letter: DeadLetterAsk) => void;
+  /** what is kept of the turns of actors */
+  readonly history?: HistorySettings;
   readonly journalTail?: number;
   readonly snapshotEvery?: number;
   readonly snapshotBytes?: number;
@@ -138,6 +141,7 @@ class RunningSystem implements System {
   readonly #worker: string;
   readonly #clockWatch: ClockWatch;
   readonly #reads: ReadableState;
+  readonly #history: HistoryRules;
   #stopping: Promise<void> | undefined;
   /**
    * A running system keeps its process alive, as a server does; every other timer here does not.
@@ -151,6 +155,7 @@ class RunningSystem implements System {
     this.#worker = nodeName(options.cluster?.name);
     this.bus = bus;
     this.#registry = createRegistry(options.actors);
+    this.#history = historyRules(this.#registry, shards, options.history);
     this.#reads = checkedReads(store.state, {
       damaged: (shard, error) => this.#hosting.damaged(shard, error),
       unreadable: (shard) => this.#hosting.unreadable(shard),
@@ -188,6 +193,8 @@ class RunningSystem implements System {
       registry: this.#registry,
       env,
       shards,
+      history: this.#history,
+      wallMs: () => clock.wallMs(),
       hosting: () => this.#hosting,
     });
     this.#effects = this.#runnerOf(options);
@@ -313,7 +320,8 @@ class RunningSystem implements System {
     const registry = this.#registry;
     const outside = this.#outside;
     const { transcripts } = this;
-    const own = { clock, env, shards, node, registry, outside, transcripts };
+    const history = this.#history;
+    const own = { clock, env, shards, node, registry, outside, transcripts, history };
     const ports = { ...this.#o, ...store, ...own };
     const onFloors = (shard: number, floors: Floors) => this.#client.floors(shard, floors);
     if (!cluster) return new EmbeddedHosting(ports, onFloors);

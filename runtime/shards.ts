@@ -36,7 +36,10 @@ export type ShardsOptions = {
   readonly onEnd?: (shard: number, status: 'lost' | 'quarantined', why: string) => void;
   /** a record of the shard counts */
   readonly onCommitted?: (shard: number) => void;
-} & Pick<OwnerOptions, 'transcripts' | 'journalTail' | 'snapshotEvery' | 'snapshotBytes'>;
+} & Pick<
+  OwnerOptions,
+  'transcripts' | 'history' | 'journalTail' | 'snapshotEvery' | 'snapshotBytes'
+>;
 
 const REOPEN_MS = { first: 100, max: 5_000 };
 

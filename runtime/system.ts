@@ -2,7 +2,13 @@
  * System: the public interface of the runtime. Entry points (gateway, CLI, tests) reach actors by
  * messages only, and read committed state from indexes and transcripts without activating an actor.
  */
-import type { ActorSummary, ActorTurn, ActorView } from '../protocols/actor-view.ts';
+import type {
+  ActorHistory,
+  ActorSummary,
+  ActorTurn,
+  ActorTurnDetail,
+  ActorView,
+} from '../protocols/actor-view.ts';
 import type { Address } from '../protocols/address.ts';
 import type { ErrorData } from '../protocols/errors.ts';
 import type { Lane, Message } from '../protocols/statechart.ts';
@@ -238,6 +244,20 @@ export interface Actors {
     signal: AbortSignal,
     options?: { readonly context?: boolean },
   ): Promise<AsyncIterable<ActorTurn>>;
+  /**
+   * Turns that are kept, newest first; `before` a turn number. `limit` defaults to 100. Also of an
+   * actor that has ended.
+   */
+  history(
+    actor: Address,
+    options?: { readonly before?: number; readonly limit?: number },
+  ): Promise<ActorHistory>;
+  /** One of them; undefined if it is not kept. `context`: with the context after the turn. */
+  turn(
+    actor: Address,
+    turn: number,
+    options?: { readonly context?: boolean },
+  ): Promise<ActorTurnDetail | undefined>;
 }
 
 export type UnknownEffect = {

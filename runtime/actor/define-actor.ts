@@ -8,6 +8,7 @@
 import { type AnyStateMachine, StateMachine } from 'xstate';
 import { TroupeError } from '../../protocols/errors.ts';
 import { definitionHash } from '../statechart/check.ts';
+import { DEFAULT_POLICY, type HistoryPolicy } from '../history/policy.ts';
 import { timerName } from '../statechart/facts.ts';
 import { boundLoops, lintMachine } from '../statechart/lint.ts';
 import type { ActorDefinition, ActorOptions, MissedTimer } from './definition.ts';
@@ -49,8 +50,14 @@ export function defineActor<const Machine extends AnyStateMachine>(
     whenDone: options.whenDone ?? 'keep',
     missedTimers: options.missedTimers ?? {},
     workTimers: options.workTimers ?? [],
+    history: policyOf(options.history),
   };
 }
+
+const policyOf = (history: ActorOptions<AnyStateMachine>['history'] = {}): HistoryPolicy => ({
+  ...DEFAULT_POLICY,
+  ...(typeof history === 'string' ? { keep: history } : history),
+});
 
 const machineProblems = (machine: unknown, effects: readonly string[]): string[] =>
   machine instanceof StateMachine

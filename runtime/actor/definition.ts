@@ -4,6 +4,7 @@
  */
 import type { AnyStateMachine } from 'xstate';
 import type { MachineRow } from '../statechart/live.ts';
+import type { HistoryKept, HistoryPolicy } from '../history/policy.ts';
 import type { Effects, EffectsOf } from './effect.ts';
 
 /**
@@ -67,6 +68,8 @@ export type ActorOptions<Machine extends AnyStateMachine> = {
    * machine was suspended or its clock was set forward, does not count for them.
    */
   readonly workTimers?: readonly string[];
+  /** what is kept of its turns; default summaries of 1,000 turns, for 30 days */
+  readonly history?: HistoryKept | Partial<HistoryPolicy>;
 } & EffectsOption<Machine>;
 
 /** Required as soon as the machine declares effects in `setup({ actors })`. */
@@ -92,4 +95,5 @@ export type ActorDefinition = {
   readonly whenDone: WhenDone;
   readonly missedTimers: Readonly<Record<string, MissedTimer>>;
   readonly workTimers: readonly string[];
+  readonly history: HistoryPolicy;
 };

@@ -1,5 +1,6 @@
 /** Checks the options of `defineActor`. Every message contains path, value and what is allowed. */
 import { type AnyStateMachine, StateMachine } from 'xstate';
+import { HISTORY_BOUNDS, HISTORY_KEPT } from '../history/policy.ts';
 import { delayNames } from '../statechart/facts.ts';
 import type { ActorOptions } from './definition.ts';
 import type { Effects } from './effect.ts';
@@ -24,6 +25,7 @@ export function optionProblems(options: ActorOptions<AnyStateMachine>, effects: 
     ...Object.entries(migrate ?? {}).flatMap(([from, rewrite]) =>
       migrateProblems(from, rewrite, version),
     ),
+    ...historyProblems(options.history),
     ...missedProblems(machine, missedTimers),
     ...workTimerProblems(machine, workTimers),
     ...Object.entries(effects).flatMap(([src, effect]) => effectProblems(machine, src, effect)),
@@ -35,7 +37,7 @@ export function optionProblems(options: ActorOptions<AnyStateMachine>, effects: 
 }
 
 const OPTIONS = new Set(
-  'type version machine effects mailbox supervision migrate idleMs whenDone missedTimers workTimers'.split(
+  'type version machine effects mailbox supervision migrate idleMs whenDone missedTimers workTimers history'.split(
     ' ',
   ),
 );
@@ -72,6 +74,17 @@ function migrateProblems(from: string, rewrite: unknown, version: number): (stri
     !(whole(Number(from), 1, 2 ** 31) && Number(from) < version) &&
       wrong('migrate', from, `an older version than ${version} as the key`),
     typeof rewrite !== 'function' && wrong(`migrate.${from}`, rewrite, 'a function (row) => row'),
+  ];
+}
+
+function historyProblems(
+  history: ActorOptions<AnyStateMachine>['history'] = {},
+): (string | false)[] {
+  if (typeof history === 'string') return [oneOf('history', history, HISTORY_KEPT)];
+  return [
+    oneOf('history.keep', history.keep, HISTORY_KEPT),
+    range('history.turns', history.turns, ...HISTORY_BOUNDS.turns),
+    range('history.days', history.days, ...HISTORY_BOUNDS.days),
   ];
 }
 

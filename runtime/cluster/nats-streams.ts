@@ -5,6 +5,7 @@
  *   mail     mbx.{env}.>                             mailboxes: many writers, trimmed often
  *   journal  jrn.{env}.>                             journals: fenced appends
  *   kept     trn.{env}.>  cell.{env}  a2a.*.{env}.dlq  never trimmed together with a shard
+ *   history  hst.{env}.>                             what actors did
  *   blobs    blb.{env}.>                             snapshots and large payloads
  *
  * There are several streams because a purge blocks its stream: trimming mail must not delay
@@ -47,6 +48,7 @@ export type Streams = {
   readonly mail: string;
   readonly journal: string;
   readonly kept: string;
+  readonly history: string;
   readonly blobs: string;
   /** name of the stream with a subject; undefined for a subject outside this cell */
   streamOf(subject: string): string | undefined;
@@ -85,19 +87,27 @@ export async function openStreams(nc: NatsConnection, options: StreamsOptions): 
     mail: [`mbx.${token}.>`],
     journal: [`jrn.${token}.>`],
     kept: [`trn.${token}.>`, cellSubject(options.env), `a2a.*.${token}.dlq`],
+    history: [`hst.${token}.>`],
     blobs: [`blb.${token}.>`],
   };
   for (const [kind, patterns] of Object.entries(subjects)) {
+    // A cell that only older programs have opened has no history.
+    if (kind === 'history' && options.create === false) continue;
     const wanted = { ...PROMISES, name: name(kind), subjects: patterns };
     const config = { ...wanted, max_bytes: maxBytes, num_replicas: replicas };
     await whenReady(nc, config.name, options, () => openStream(manager, config, options));
   }
-  const names = { mail: name('mail'), journal: name('journal'), kept: name('kept') };
+  const names = {
+    mail: name('mail'),
+    journal: name('journal'),
+    kept: name('kept'),
+    history: name('history'),
+  };
   return {
     ...names,
     blobs: name('blobs'),
     streamOf: (subject) => {
-      for (const kind of ['mail', 'journal', 'kept'] as const)
+      for (const kind of ['mail', 'journal', 'kept', 'history'] as const)
         if (subjects[kind].some((pattern) => subjectMatches(pattern, subject))) return names[kind];
       return undefined;
     },

@@ -23,6 +23,10 @@ import type { ReadableState } from '../state/checked-reads.ts';
 import { compareUtf8 } from '../state/row.ts';
 import { load } from '../statechart/host.ts';
 import type { Actors } from '../system.ts';
+import { HistoryReader } from '../history/reader.ts';
+import type { HistoryRules } from '../history/policy.ts';
+import { detailOf, showTurns } from '../history/show-turns.ts';
+import type { TurnSummary } from '../history/summary.ts';
 import { turnsOf } from './actor-turns.ts';
 
 export type LiveActorsOptions = {
@@ -31,10 +35,15 @@ export type LiveActorsOptions = {
   readonly registry: Registry;
   readonly env: string;
   readonly shards: number;
+  readonly history: HistoryRules;
+  readonly wallMs: () => number;
   readonly hosting: () => Pick<Hosting, 'catchesUp' | 'readsAll' | 'statusOf'>;
 };
 
 const LIST_MAX = 1_000;
+const HISTORY_PAGE = 100;
+/** Older turns that are read at most to find the state before the oldest one shown. */
+const OLDER_MAX = 1_000;
 const STASH_MAX = 100;
 const EFFECTS_MAX = 1_000;
 /** Greater than every character a key may hold. */
@@ -42,9 +51,11 @@ const AFTER_ALL = '\u{10FFFF}';
 
 export class LiveActors implements Actors {
   readonly #o: LiveActorsOptions;
+  readonly #history: HistoryReader;
 
   constructor(options: LiveActorsOptions) {
     this.#o = options;
+    this.#history = new HistoryReader({ ...options, rules: options.history });
   }
 
   readonly list: Actors['list'] = async (tenant, { type, after, limit = LIST_MAX } = {}) => {
@@ -87,6 +98,40 @@ export class LiveActors implements Actors {
     await hosting().catchesUp(shard);
     return turnsOf(actor, { ...this.#o, shard, context }, signal);
   };
+
+  readonly history: Actors['history'] = async (actor, { before, limit = HISTORY_PAGE } = {}) => {
+    const found = await this.#turnsBefore(actor, before, limit);
+    const turns = found.slice(0, limit);
+    return {
+      kept: this.#history.policyOf(actor).keep,
+      turns: showTurns(turns, found.slice(limit), this.#o.registry),
+      ...(found.length > limit ? { next: turns.at(-1)!.turn } : {}),
+    };
+  };
+
+  readonly turn: Actors['turn'] = async (actor, number, { context = false } = {}) => {
+    const found = await this.#turnsBefore(actor, number + 1, 1);
+    if (found[0]?.turn !== number) return undefined;
+    const [shown] = showTurns(found.slice(0, 1), found.slice(1), this.#o.registry);
+    const full = await this.#history.turn(actor, number);
+    return { ...shown!, ...(full && detailOf(full, context)) };
+  };
+
+  /** Newest first, of the turns before a number; and older ones up to one with a state. */
+  async #turnsBefore(
+    actor: Address,
+    before = Number.POSITIVE_INFINITY,
+    limit: number,
+  ): Promise<TurnSummary[]> {
+    const found: TurnSummary[] = [];
+    for await (const turn of this.#history.newestFirst(actor)) {
+      if (turn.turn >= before) continue;
+      found.push(turn);
+      const older = found.length - limit;
+      if (older === OLDER_MAX || (older > 0 && turn.state !== undefined)) break;
+    }
+    return found;
+  }
 
   /** The types of all messages that a state of the present configuration handles. */
   #acceptedBy({ machine, status, row }: ActorRow): readonly string[] {

@@ -274,11 +274,11 @@ export class OwnedShard {
     const outFloor = this.#relay.takeMarks();
     const changes = { turns: group.sealed(), puts, mailFloor, ctlFloor, keyNow, linkIn, outFloor };
     const after = [...group.after, ...starts.after];
-    this.#store({ t: 'TURNS', ...this.#writer.head(), now, ...changes }, after);
+    this.#store({ t: 'TURNS', ...this.#writer.head(), now, ...changes }, after, group);
   }
 
-  #store(record: JournalRecord, after: readonly AfterCommit[]): void {
-    this.#inFlight = this.#commit(record, after).then(() => {
+  #store(record: JournalRecord, after: readonly AfterCommit[], group?: Group): void {
+    this.#inFlight = this.#commit(record, after, group).then(() => {
       this.#inFlight = undefined;
       this.wake();
       this.#input.timers.schedule();
@@ -292,9 +292,16 @@ export class OwnedShard {
   }
 
   /** Stores one record and, when it counts, does what it promises. Never rejects. */
-  async #commit(record: JournalRecord, after: readonly AfterCommit[]): Promise<void> {
+  async #commit(
+    record: JournalRecord,
+    after: readonly AfterCommit[],
+    group?: Group,
+  ): Promise<void> {
     try {
-      const onCounts = (position: Position) => this.#onCommitted(record, after, position);
+      const onCounts = (position: Position) => {
+        if (group) this.#retention.turnsCommitted(group, position);
+        this.#onCommitted(record, after, position);
+      };
       const stored = await this.#writer.write(record, onCounts);
       if (stored.kind === 'lost') this.#events.onLost(stored.why);
     } catch (error) {

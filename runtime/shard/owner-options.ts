@@ -26,4 +26,4 @@ export type OwnerOptions = {
   readonly onCommitted?: () => void;
   /** an idle owner looks at the journal so often (A7); default 1,000 */
   readonly idleProbeMs?: number;
-} & Pick<RetentionOptions, 'journalTail' | 'snapshotEvery' | 'snapshotBytes'>;
+} & Pick<RetentionOptions, 'history' | 'journalTail' | 'snapshotEvery' | 'snapshotBytes'>;

@@ -53,10 +53,10 @@ export async function openNatsTarget(
 async function clear(
   nc: NatsConnection,
   options: NatsTargetOptions,
-  { mail, journal, blobs, kept }: Streams,
+  { mail, journal, blobs, kept, history }: Streams,
 ): Promise<void> {
   const manager = await jetstreamManager(nc, { timeout: CLEAR_TIMEOUT_MS, checkAPI: false });
-  for (const stream of [mail, journal, blobs]) await remove(manager, stream);
+  for (const stream of [mail, journal, history, blobs]) await remove(manager, stream);
   const token = escapeToken(options.env);
   for (const filter of [`trn.${token}.>`, `a2a.*.${token}.dlq`])
     await manager.streams.purge(kept, { filter });

@@ -15,6 +15,7 @@ import { modelsSection } from './models.ts';
 import { budgetSection, messagesSection } from './runs.ts';
 import { agentToAgentExchange } from './talk.ts';
 import { tenantsSection } from './tenants.ts';
+import { historySection } from './history.ts';
 import { hooksSection, skillsSection, toolsSection } from './tools.ts';
 
 const gateway = section('the entry point for clients: WebSocket and HTTP on one port', {
@@ -100,6 +101,7 @@ const runtime = section('the actor runtime', {
       description: 'by tenant, who is served how much when all wait; 1 for one that is not named',
     },
   ),
+  history: historySection,
   workspaces: section('where the files of agents are kept', {
     provider: Type.Optional(
       oneOf(['folder', 'synced', 'pinned'], {

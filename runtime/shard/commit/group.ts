@@ -9,6 +9,7 @@ import { type Fold, type FoldPut, TABLE } from './fold.ts';
 import type { ShardTime } from '../shard-time.ts';
 import { roughBytes } from '../limits.ts';
 import { PendingRow } from '../turn/actor-row.ts';
+import type { TurnSource } from '../turn/turn-source.ts';
 import type { LinkMark, LinkTarget, OutItem, RowPut, Turn } from './records.ts';
 
 /**
@@ -62,7 +63,11 @@ const bytesOf = ([, key, value]: FoldPut): number =>
   key.length + (value instanceof PendingRow ? value.roughBytes : (value?.length ?? 0));
 
 /** A turn of the group. Its rows of actors may not be encoded yet. */
-type OpenTurn = Omit<Turn, 'puts' | 'state'> & { puts: readonly FoldPut[]; state?: unknown };
+export type OpenTurn = Omit<Turn, 'puts' | 'state'> & {
+  puts: readonly FoldPut[];
+  state?: unknown;
+  readonly source?: TurnSource | undefined;
+};
 
 /** How an input ended. Every input has exactly one (B2, I9). */
 export type Verdict = Pick<Turn, 'actor' | 'machine' | 'result' | 'why'>;
@@ -134,13 +139,13 @@ export class Group {
   /**
    * Ends a turn: numbers its output links (D1) and makes its rows visible to the turns that follow.
    */
-  finish(draft: Draft, facts: Verdict & Pick<Turn, 'input'>): void {
+  finish(draft: Draft, facts: Verdict & Pick<Turn, 'input'>, source?: TurnSource): void {
     const out = draft.out.map(
       ({ target, lane, item }) => [target, lane, this.#number(target, lane), item] as const,
     );
     const puts = [...draft.puts.values()];
     for (const put of puts) this.#fold.put(put);
-    const turn = { turnNo: this.nextTurnNo, ...facts, puts, out };
+    const turn = { turnNo: this.nextTurnNo, ...facts, puts, out, source };
     this.turns.push(turn);
     for (const [table, key] of puts) if (table === TABLE.actor) this.#replaceRow(key, turn);
     this.after.push(...draft.after);

@@ -155,7 +155,7 @@ export type JournalRecord = RecordHead &
  */
 type Packed = any[];
 
-function packItem(i: OutItem): unknown[] {
+export function packItem(i: OutItem): unknown[] {
   const all = [
     i.to,
     i.id,
@@ -173,7 +173,7 @@ function packItem(i: OutItem): unknown[] {
   return all.slice(0, end);
 }
 
-function unpackItem(a: Packed): OutItem {
+export function unpackItem(a: Packed): OutItem {
   const item: { -readonly [K in keyof OutItem]: OutItem[K] } = {
     to: a[0],
     id: a[1],
@@ -264,7 +264,7 @@ function unpackMessage(a: Packed): OutItem {
   return item;
 }
 
-const packTurn = (t: Turn) => [
+export const packTurn = (t: Turn) => [
   t.turnNo,
   t.input,
   t.actor,
@@ -276,7 +276,7 @@ const packTurn = (t: Turn) => [
   ...(t.state === undefined ? [] : [t.state]),
 ];
 
-function unpackTurn(a: Packed): Turn {
+export function unpackTurn(a: Packed): Turn {
   const [turnNo, input, actor, machine, result, why, puts] = a;
   const out = a[7].map((o: Packed) => [o[0], o[1], o[2], unpackItem(o[3])] as const);
   const turn = { turnNo, input, actor, machine, result, puts, out };

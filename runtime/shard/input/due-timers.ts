@@ -57,6 +57,7 @@ export function onTimer(
 ): Verdict {
   const { due, actor, life, key } = parseTimer(id);
   t.draft.put(TABLE.timer, id, null);
+  t.source = { kind: 'timer', name };
   if (!resident || resident.actor.life.toString(36) !== life)
     return { actor, machine: '', result: 'dropped', why: 'of an earlier life' };
   const meta: Meta = { id: `${actor}|${life}.${key}`, ...timeOf(t.group), self: actor };

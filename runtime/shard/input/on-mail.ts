@@ -32,6 +32,7 @@ export function onMail(
 ): Verdict {
   switch (body.kind) {
     case 'item':
+      t.source = { kind: 'message', item: body.item };
       return by.message(t, body.item);
     case 'client':
       return onClientEntry(t, body.entry, body.entry.acceptedAt ?? logTimeMs, by);
@@ -51,6 +52,7 @@ function onClientEntry(
   const { group } = t;
   group.keyNow = Math.max(group.keyNow, logTimeMs);
   const item: OutItem = { ...entry.item, deadline: logTimeMs + group.stampLagMs + entry.ttlMs };
+  t.source = { kind: 'message', item };
   if (entry.key === undefined) return by.message(t, item);
   const { keys } = t.residents;
   const rowKey = keys.rowKey(item.to, item.event.type, entry.key);
@@ -59,7 +61,9 @@ function onClientEntry(
     const refusal = refuseKey(t, item, entry, logTimeMs);
     if (refusal) return refusal;
     keys.remember(t, rowKey, entry.payloadHash);
-    return by.message(t, { ...item, reply: { id: item.id, ...item.reply, key: rowKey } });
+    const keyed = { ...item, reply: { id: item.id, ...item.reply, key: rowKey } };
+    t.source = { kind: 'message', item: keyed };
+    return by.message(t, keyed);
   }
   if (known.kind === 'conflict')
     return refuse(t, item, {

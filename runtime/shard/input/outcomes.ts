@@ -15,8 +15,9 @@ type OutcomeEntry = Extract<MailEntry, { kind: 'outcome' }>;
 export function onOutcome(t: TurnContext, entry: OutcomeEntry, by: InputHandlers): Verdict {
   const bytes = t.fold.get(TABLE.intent, entry.intent);
   const intent = bytes && decodeIntent(bytes);
-  const { outcome } = entry;
-  if (!intent || (entry.attempt !== intent.attempt && outcome.kind !== 'done'))
+  const { outcome, attempt } = entry;
+  t.source = { kind: 'outcome', id: entry.intent, attempt, outcome, ...(intent && { intent }) };
+  if (!intent || (attempt !== intent.attempt && outcome.kind !== 'done'))
     return { actor: '', machine: '', result: 'dropped', why: 'stale outcome' };
   if (outcome.kind === 'notStarted' || outcome.kind === 'again')
     return reopen(t, entry, outcome.kind, intent);

@@ -43,6 +43,10 @@ export function onStashed(
   by: InputHandlers,
 ): Verdict {
   const stashed = takeOut(t, resident, index);
+  t.source =
+    stashed.kind === 'message'
+      ? { kind: 'message', item: stashed.item }
+      : { kind: 'event', event: stashed.event };
   if (resident.actor.status !== 'active') return outOfService(t, resident, stashed);
   if (isDone(resident.live)) return afterEnd(t, resident, stashed);
   if (stashed.kind === 'cause') {

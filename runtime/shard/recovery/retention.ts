@@ -10,6 +10,9 @@
 import { errorData } from '../../../protocols/errors.ts';
 import { journalSubject, mailboxSubject } from '../../../protocols/subjects.ts';
 import type { Blobs } from '../../blobs/blobs.ts';
+import type { CommittedTurns } from '../../history/batch.ts';
+import type { HistoryRules } from '../../history/policy.ts';
+import { ShardHistory } from '../../history/shard-history.ts';
 import type { Log, Position } from '../../log/log.ts';
 import type { State } from '../../state/state.ts';
 import type { TurnWorld } from '../turn/turn-context.ts';
@@ -37,6 +40,8 @@ export type RetentionOptions = {
   readonly snapshotEvery?: number;
   /** bytes of it after which one is due, if that comes first; default 16 MiB */
   readonly snapshotBytes?: number;
+  /** absent: nothing is kept of turns */
+  readonly history?: HistoryRules;
   readonly alarm: (what: string) => void;
   /** a snapshot's blob is whole: its record may be written */
   readonly onSnapshot: (blob: SnapshotBlob) => void;
@@ -62,14 +67,23 @@ export class Retention {
   #writing = false;
   #closed = false;
   #notBeforeRecords = 0;
+  readonly #history: ShardHistory | undefined;
 
   constructor(options: RetentionOptions) {
     this.#o = options;
     this.#snapshot = options.fold.scalars.snapshot;
+    const { history: rules, world } = options;
+    this.#history = rules && new ShardHistory({ ...options, rules, shard: world.shard });
   }
 
   close(): void {
     this.#closed = true;
+    this.#history?.close();
+  }
+
+  /** Turns of a record that counts at `position`. */
+  turnsCommitted(turns: CommittedTurns, position: Position): void {
+    this.#history?.committed(turns, position);
   }
 
   /** A record counts at `position`, and State holds exactly the fold up to it. */
@@ -104,7 +118,15 @@ export class Retention {
     this.#trim(upTo, mailFloor, ctlFloor);
   }
 
+  /** What history is made of is trimmed when that is stored. */
   #trim(journal: Position, mail: Position, control: Position): void {
+    if (!this.#history) return this.#trimNow(journal, mail, control);
+    void this.#history.stored().then((isStored) => {
+      if (isStored && !this.#closed) this.#trimNow(journal, mail, control);
+    });
+  }
+
+  #trimNow(journal: Position, mail: Position, control: Position): void {
     const { log, env, world } = this.#o;
     const { shard } = world;
     for (const [subject, upTo] of [

@@ -15,6 +15,7 @@ import { type Fold, type FoldPut, TABLE } from '../commit/fold.ts';
 import { Draft, type Group, type Verdict } from '../commit/group.ts';
 import type { OutItem, TurnResult } from '../commit/records.ts';
 import type { Limits } from '../limits.ts';
+import type { TurnSource } from './turn-source.ts';
 
 /** What a shard's turns need to know of the world; no clock and no I/O among it. */
 export type TurnWorld = {
@@ -84,6 +85,8 @@ export type TurnContext = {
   /** replaced when the turn is rolled back */
   draft: Draft;
   readonly turnNo: number;
+  /** what it processes, as soon as that is known */
+  source?: TurnSource;
 };
 
 /** In addition to the event: the effect or timer that this step settles. */
@@ -102,7 +105,7 @@ export function writeTurn(
   const { nextTurnNo: turnNo } = group;
   const t: TurnContext = { world, fold, group, residents, draft: new Draft(), turnNo };
   const ended = run(t);
-  group.finish(t.draft, { input, ...ended });
+  group.finish(t.draft, { input, ...ended }, t.source);
 }
 
 /** Discards what the turn has drafted, except these rows. */

@@ -116,6 +116,8 @@ export class FakeSessionSystem implements System {
     list: () => Promise.resolve([]),
     get: () => Promise.resolve(undefined),
     turns: () => Promise.reject(new Error('this system has no turns')),
+    history: () => Promise.resolve({ kept: 'none', turns: [] }),
+    turn: () => Promise.resolve(undefined),
   };
 
   readonly index: System['index'] = {

@@ -1,0 +1,87 @@
+/** Batch: turns of one shard that are kept, from one segment to the next. */
+import type { Position } from '../log/log.ts';
+import type { OpenTurn } from '../shard/commit/group.ts';
+import { type FullTurn, removesActor, roughTurnBytes } from './full-turns.ts';
+import type { HistoryKept, HistoryRules } from './policy.ts';
+import { type KnownActor, type OpenEffects, SummaryWriter } from './summary.ts';
+
+/** Turns of one record, in their order. */
+export type CommittedTurns = {
+  readonly now: number;
+  readonly aheadMs: number;
+  readonly turns: readonly OpenTurn[];
+};
+
+export class Batch {
+  readonly summaries: SummaryWriter;
+  /** turns with bodies, by actor */
+  readonly full = new Map<string, FullTurn[]>();
+  /**
+   * actors whose turns had bodies and whose row was removed: what they did before is removed, too
+   */
+  readonly removed = new Set<string>();
+  covers: Position = 0;
+  lastTurn = 0;
+  lastAt = 0;
+  readonly #rules: HistoryRules;
+  readonly #kept = new Map<string, Exclude<HistoryKept, 'summary'> | KnownActor>();
+  #fullBytes = 0;
+
+  constructor(rules: HistoryRules, effects: OpenEffects) {
+    this.#rules = rules;
+    this.summaries = new SummaryWriter(effects);
+  }
+
+  /** Actors that have summaries. */
+  *actors(): Iterable<string> {
+    for (const [actor, kept] of this.#kept) if (typeof kept !== 'string') yield actor;
+  }
+
+  /** Nothing of it is to be stored. */
+  get isEmpty(): boolean {
+    return this.summaries.length === 0 && this.full.size === 0 && this.removed.size === 0;
+  }
+
+  get bytes(): number {
+    return this.summaries.length + this.#fullBytes;
+  }
+
+  add({ now, aheadMs, turns }: CommittedTurns, position: Position): void {
+    this.covers = position;
+    this.lastAt = now;
+    for (const turn of turns) {
+      this.lastTurn = turn.turnNo;
+      const kept = this.#keptOf(turn.actor);
+      if (kept === 'full') this.#addFull({ now, aheadMs, turn });
+      else if (kept !== 'none') this.summaries.add(turn, now, kept);
+    }
+  }
+
+  #keptOf(actor: string): 'none' | 'full' | KnownActor {
+    const known = this.#kept.get(actor);
+    if (known !== undefined) return known;
+    const keep = actor === '' ? 'none' : this.#rules.policyOf(typeOf(actor)).keep;
+    const kept = keep === 'summary' ? this.summaries.actor(actor) : keep;
+    this.#kept.set(actor, kept);
+    return kept;
+  }
+
+  #addFull(full: FullTurn): void {
+    const { actor } = full.turn;
+    if (removesActor(full.turn)) {
+      this.full.delete(actor);
+      this.removed.add(actor);
+      return;
+    }
+    this.#fullBytes += roughTurnBytes(full.turn);
+    const turns = this.full.get(actor);
+    if (turns) turns.push(full);
+    else this.full.set(actor, [full]);
+  }
+}
+
+/** Of an address, which is valid here. */
+const typeOf = (actor: string): string => {
+  const start = actor.indexOf('/') + 1;
+  return actor.slice(start, actor.indexOf('/', start));
+};

@@ -1,0 +1,151 @@
+/**
+ * Full turns: turns with the bodies of their inputs and the rows that they wrote, so that they can
+ * be replayed. Each actor whose type keeps them has a subject of its own, so they can be found and
+ * removed for one actor.
+ */
+import { deflateRawSync, inflateRawSync } from 'node:zlib';
+import { decode } from '../../protocols/codec.ts';
+import type { Message } from '../../protocols/statechart.ts';
+import type { Log, LogEntry, Position } from '../log/log.ts';
+import { PendingRow } from '../shard/turn/actor-row.ts';
+import { decodeIntent, encodeIntent } from '../shard/turn/intents.ts';
+import type { TurnSource } from '../shard/turn/turn-source.ts';
+import { TABLE } from '../shard/commit/fold.ts';
+import type { OpenTurn } from '../shard/commit/group.ts';
+import { bodyStart, encodeEntry } from '../shard/commit/record-format.ts';
+import {
+  type Outcome,
+  packItem,
+  packTurn,
+  type RowPut,
+  unpackItem,
+  unpackTurn,
+} from '../shard/commit/records.ts';
+
+export type FullTurn = {
+  /** shard time of its record */
+  readonly now: number;
+  readonly aheadMs: number;
+  readonly turn: OpenTurn;
+};
+
+type PackedSource =
+  | readonly []
+  | readonly ['m', item: unknown[]]
+  | readonly ['t', name: string]
+  | readonly ['e', event: Message]
+  | readonly ['o', id: string, attempt: number, outcome: Outcome, intent: Uint8Array | null];
+type PackedTurn = readonly [now: number, aheadMs: number, turn: unknown[], source: PackedSource];
+
+/** Keys deduplicate requests of clients, and are not part of what an actor did. */
+const OMITTED: ReadonlySet<string> = new Set([TABLE.key, TABLE.expiry]);
+const DEFLATE = { level: 1 };
+
+/** Whether the actor ended and is forgotten: what it did before is removed from history, too. */
+export const removesActor = ({ puts, actor }: OpenTurn): boolean =>
+  puts.some(([table, key, value]) => table === TABLE.actor && key === actor && value === null);
+
+/** What a turn takes in memory, about. */
+export const roughTurnBytes = ({ puts, out }: OpenTurn): number =>
+  puts.reduce((sum, [, key, value]) => sum + key.length + (value ? sizeOf(value) : 0), 500) +
+  out.length * 500;
+
+const sizeOf = (value: Uint8Array | PendingRow): number =>
+  value instanceof PendingRow ? value.roughBytes : value.length;
+
+export function encodeFullTurns(turns: readonly FullTurn[]): Buffer {
+  const packed = turns.map(({ now, aheadMs, turn }) => [
+    now,
+    aheadMs,
+    packTurn({ ...turn, puts: storedPuts(turn) }),
+    packSource(turn.source),
+  ]);
+  return encodeEntry([deflateRawSync(encodeEntry(packed), DEFLATE)]);
+}
+
+/** [] for the entry that replaces what was removed. */
+export function decodeFullTurns({ bytes, position }: LogEntry): FullTurn[] {
+  const [deflated] = decode<[Uint8Array?]>(bytes, bodyStart(bytes, 'turns of history', position));
+  if (!deflated) return [];
+  const body = inflateRawSync(deflated);
+  return decode<PackedTurn[]>(body, bodyStart(body, 'turns of history')).map(
+    ([now, aheadMs, turn, source]): FullTurn => ({
+      now,
+      aheadMs,
+      turn: { ...unpackTurn(turn), source: unpackSource(source) },
+    }),
+  );
+}
+
+/** All that are kept of an actor, in their order; each once. */
+export async function readFullTurns(log: Log, subject: string): Promise<FullTurn[]> {
+  const turns = new Map<number, FullTurn>();
+  for (let from = 1; ; ) {
+    const entries = await log.read(subject, from);
+    for (const entry of entries)
+      for (const full of decodeFullTurns(entry)) turns.set(full.turn.turnNo, full);
+    const last = entries.at(-1);
+    if (!last) break;
+    from = last.position + 1;
+  }
+  return [...turns.values()].toSorted((a, b) => a.turn.turnNo - b.turn.turnNo);
+}
+
+/**
+ * Removes the turns up to a position. A log keeps the last entry of a subject, so where that is to
+ * go, an empty one comes behind it. What is appended afterwards stays.
+ * @param upTo default: all of them; @param onFailed receives the error of the trim
+ */
+export async function removeFullTurns(
+  log: Log,
+  subject: string,
+  { upTo, onFailed }: { readonly upTo?: Position; readonly onFailed: (error: unknown) => void },
+): Promise<void> {
+  const last = await log.readLast(subject);
+  if (!last) return;
+  const end = Math.min(upTo ?? last.position, last.position);
+  if (end === last.position && decodeFullTurns(last).length > 0)
+    await log.append(subject, encodeEntry([]), { expectedLast: end });
+  log.trim(subject, end).catch(onFailed);
+}
+
+const storedPuts = ({ puts }: OpenTurn): RowPut[] =>
+  puts
+    .filter(([table]) => !OMITTED.has(table))
+    .map(([table, key, value]) => [table, key, value instanceof PendingRow ? value.bytes : value]);
+
+function packSource(source: TurnSource | undefined): PackedSource {
+  switch (source?.kind) {
+    case 'message':
+      return ['m', packItem(source.item)];
+    case 'timer':
+      return ['t', source.name];
+    case 'event':
+      return ['e', source.event];
+    case 'outcome': {
+      const { id, attempt, outcome, intent } = source;
+      // Its input may be large, and is in the turn that opened it.
+      const row = intent && encodeIntent({ ...intent, input: null });
+      return ['o', id, attempt, outcome, row ?? null];
+    }
+    case undefined:
+      return [];
+  }
+}
+
+function unpackSource(packed: PackedSource): TurnSource | undefined {
+  switch (packed[0]) {
+    case 'm':
+      return { kind: 'message', item: unpackItem(packed[1]) };
+    case 't':
+      return { kind: 'timer', name: packed[1] };
+    case 'e':
+      return { kind: 'event', event: packed[1] };
+    case 'o': {
+      const [, id, attempt, outcome, row] = packed;
+      return { kind: 'outcome', id, attempt, outcome, ...(row && { intent: decodeIntent(row) }) };
+    }
+    case undefined:
+      return undefined;
+  }
+}
