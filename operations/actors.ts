@@ -1,8 +1,9 @@
-/** Actors: the committed state of each actor, without activating it. */
+/** Actors: the committed state of each actor, without activating it, and their turns. */
 import { Type } from '@sinclair/typebox';
 import type { ActorSummary, ActorView } from '../protocols/actor-view.ts';
 import { TroupeError } from '../protocols/errors.ts';
 import { plainText } from '../protocols/plain-text.ts';
+import { history, turn } from './actor-history.ts';
 import { type ApprovalRow, APPROVALS_INDEX } from '../protocols/approval.ts';
 import { actorOf } from './actor-of.ts';
 import { actorOrders } from './actor-orders.ts';
@@ -155,4 +156,7 @@ function viewText(view: ShownActor, now: number): string {
     .join('');
 }
 
-export const actors: Resource = { name: 'actors', operations: [list, show, ...actorOrders] };
+export const actors: Resource = {
+  name: 'actors',
+  operations: [list, show, history, turn, ...actorOrders],
+};

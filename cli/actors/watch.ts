@@ -1,6 +1,6 @@
 /** `troupe actors watch`: prints the turns of an actor as they are committed. */
 import type { ActorTurn } from '../../protocols/actor-view.ts';
-import { plainText } from '../../protocols/plain-text.ts';
+import { turnText } from '../../operations/actor-history.ts';
 import { gatewayStream } from '../client/gateway-stream.ts';
 import { exitCodes } from '../exit.ts';
 import type { TenantClientOptions } from '../options.ts';
@@ -23,20 +23,5 @@ export async function watch(actor: string, options: WatchOptions): Promise<numbe
   return stopped.aborted ? exitCodes.interrupted : exitCodes.unreachable;
 }
 
-function lineOf(turn: ActorTurn): string {
-  const { at, input, from, result, why, before, state, path = [], sent, opened, ended } = turn;
-  const messages = sent.map(({ to, type }) => `${type} to ${to}`).join(', ');
-  const deferring = before === undefined ? 'its state' : JSON.stringify(before);
-  const waits = result === 'stashed' ? `waits, because ${deferring} defers it` : why;
-  const states = path.length > 0 ? path : state === undefined ? [] : [state];
-  const parts = [
-    new Date(at).toISOString().slice(11, 23),
-    `${input}${from === undefined ? '' : ` from ${from}`}`,
-    result === 'applied' ? '' : `[${result}${waits === undefined ? '' : `: ${waits}`}]`,
-    states.map((value) => `-> ${JSON.stringify(value)}`).join(' '),
-    opened.length === 0 ? '' : `starts ${opened.join(', ')}`,
-    ended.length === 0 ? '' : `ends ${ended.join(', ')}`,
-    messages === '' ? '' : `sends ${messages}`,
-  ];
-  return plainText(parts.filter((part) => part !== '').join('  '));
-}
+const lineOf = (turn: ActorTurn): string =>
+  `${new Date(turn.at).toISOString().slice(11, 23)}  ${turnText(turn)}`;

@@ -1,6 +1,12 @@
 /** Actors of a real program over HTTP: list, one actor, and its turns as a stream. */
 import { expect, it, onTestFinished } from 'vitest';
-import type { ActorSummary, ActorTurn, ActorView } from '../../../protocols/actor-view.ts';
+import type {
+  ActorHistory,
+  ActorSummary,
+  ActorTurn,
+  ActorTurnDetail,
+  ActorView,
+} from '../../../protocols/actor-view.ts';
 import { install } from '../../agent-runs/installation.ts';
 import { eventually } from '../../runtime/eventually.ts';
 import { TOKEN } from '../gateway/client.ts';
@@ -86,13 +92,37 @@ it('streams the turns of a session with its transitions, from its first message 
   expect(body.context).toMatchObject({ sessionKey: 'agent:main:main' });
 });
 
+it('lists the turns of a session, and shows one with its bodies', async () => {
+  const troupe = await install({ config: {} });
+  await troupe.run('agent:main:main', 'echo hello');
+  const history = async (query = '') =>
+    (await get<ActorHistory>(troupe, `${at(main)}/history${query}`)).body;
+  await eventually(async () => expect((await history()).turns[0]?.state).toBe('idle'));
+  const { kept, turns } = await history();
+  expect(kept).toBe('full');
+  const numbers = turns.map(({ turn }) => turn);
+  expect(numbers).toEqual(numbers.toSorted((a, b) => b - a));
+  const first = turns.at(-1)!;
+  expect(first).toMatchObject({ input: 'session.receive', result: 'applied' });
+  expect(await history(`?limit=1&before=${numbers[0]}`)).toMatchObject({ turns: [turns[1]] });
+
+  const one = async (query = '') =>
+    (await get<ActorTurnDetail>(troupe, `${at(main)}/history/${first.turn}${query}`)).body;
+  expect(await one()).toMatchObject({ ...first, body: { type: 'session.receive' } });
+  expect(JSON.stringify((await one()).body)).toContain('echo hello');
+  expect(await one()).not.toHaveProperty('context');
+  expect((await one('?context=true')).context).toMatchObject({ sessionKey: 'agent:main:main' });
+  expect(await get(troupe, `${at(main)}/history/999999`)).toMatchObject({ status: 404 });
+});
+
 it('shows a tenant only its own actors, and nothing without a token', async () => {
   const troupe = await install({ config: { tenants: { acme: { token: 'token-of-acme' } } } });
   const own = await get<{ actors: ActorSummary[] }>(troupe, '/v1/actors', 'token-of-acme');
   expect(own.body.actors.every(({ actor }) => actor.startsWith('acme/'))).toBe(true);
   for (const path of ['/v1/actors?tenant=default', `${at('default/agent/main')}?tenant=default`])
     expect(await get(troupe, path, 'token-of-acme')).toMatchObject({ status: 403 });
-  for (const path of [at('default/agent/main'), `${at('default/agent/main')}/turns`])
+  const agent = at('default/agent/main');
+  for (const path of [agent, `${agent}/turns`, `${agent}/history`, `${agent}/history/1`])
     expect(await get(troupe, path, 'token-of-acme')).toMatchObject({ status: 404 });
   expect(await get(troupe, `${at(main)}/turns`, 'wrong')).toMatchObject({ status: 401 });
   expect(await get(troupe, at('default/session/none'))).toMatchObject({ status: 404 });

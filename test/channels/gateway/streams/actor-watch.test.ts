@@ -71,7 +71,8 @@ class Journal {
 const open = () => {
   const [journal, clock] = [new Journal(), new StillClock()];
   const unused = () => Promise.reject(new Error('not used'));
-  const actors = { turns: journal.turns, list: unused, get: unused };
+  const others = { list: unused, get: unused, history: unused, turn: unused };
+  const actors = { turns: journal.turns, ...others };
   const watch = new ActorWatch({
     system: { actors },
     clock,
