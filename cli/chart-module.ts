@@ -10,11 +10,14 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { AnyStateMachine } from 'xstate';
 import { errorData, TroupeError } from '../protocols/errors.ts';
+import type { ActorDefinition } from '../runtime/index.ts';
 
 export type ChartSource = {
   readonly type: string;
   readonly version: number;
   readonly machine: AnyStateMachine;
+  /** what `defineActor` returned, if it was that */
+  readonly definition?: ActorDefinition;
 };
 
 /**
@@ -75,9 +78,14 @@ const isMachine = (value: unknown): value is AnyStateMachine =>
   isTable(value['config']) &&
   'implementations' in value;
 
+/** By shape, too. */
+const isDefinition = (value: Record<string, unknown>): value is ActorDefinition =>
+  isTable(value['effects']) && isTable(value['mailbox']) && typeof value['hash'] === 'string';
+
 function sourceOf(value: unknown): ChartSource[] {
   if (isMachine(value)) return [{ type: value.id, version: 1, machine: value }];
   if (!isTable(value) || !isMachine(value['machine'])) return [];
   const { type = value['machine'].id, version = 1, machine } = value;
-  return [{ type: String(type), version: Number(version), machine }];
+  const source = { type: String(type), version: Number(version), machine };
+  return [isDefinition(value) ? { ...source, definition: value } : source];
 }

@@ -2,8 +2,8 @@
  * The command line: every command, its options and its help. The code of a command is imported when
  * it runs, so that `troupe --help` and each command load nothing of the other commands.
  */
-import { Command } from 'commander';
-import { addInspect } from './actors/actors-commands.ts';
+import { Command, Option } from 'commander';
+import { addInspect, addReplay } from './actors/actors-commands.ts';
 import type { AgentOptions } from './chat/agent.ts';
 import { addAgentPrompt, addAgentWorkspace } from './agents/agent-prompt-command.ts';
 import { addAgentsCommands } from './agents/agents-commands.ts';
@@ -51,6 +51,7 @@ export async function buildProgram(finish: Finish, args: readonly string[]): Pro
     addSdkCommand,
     addCharts,
     addInspect,
+    addReplay,
     addConfig,
     addDoctor,
   ];

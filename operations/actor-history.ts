@@ -1,6 +1,11 @@
 /** The turns of an actor that are kept, and one of them with what it processed and sent. */
 import { Type } from '@sinclair/typebox';
-import type { ActorHistory, ActorTurn, ActorTurnDetail } from '../protocols/actor-view.ts';
+import type {
+  ActorHistory,
+  ActorRecording,
+  ActorTurn,
+  ActorTurnDetail,
+} from '../protocols/actor-view.ts';
 import { defined } from '../protocols/defined.ts';
 import { TroupeError } from '../protocols/errors.ts';
 import { plainText } from '../protocols/plain-text.ts';
@@ -85,6 +90,31 @@ export const turn = defineOperation({
     const found = await system.actors.turn(actorOf(tenant, text), number, { context });
     if (!found) throw new TroupeError('NOT_FOUND', `turn ${number} of ${text} is not kept`);
     return masked(found, maskSecrets);
+  },
+});
+
+export const recording = defineOperation({
+  name: 'actors.recording',
+  scope: 'tenant',
+  gatewayScope: 'operator.admin',
+  summary: 'Get the turns of an actor with their bodies, for a replay',
+  params: Type.Object({ actor }),
+  result: ObjectOf<ActorRecording>(),
+  errors: ['INVALID_ARGUMENT', 'NOT_FOUND', 'FORBIDDEN'],
+  http: {
+    method: 'GET',
+    path: '/v1/actors/{actor}/recording',
+    operationId: 'getActorRecording',
+    responses: { 200: 'The recording' },
+  },
+  async run({ system, tenant, maskSecrets }, { actor: text }) {
+    const found = await system.actors.recording(actorOf(tenant, text));
+    if (found.turns === 0)
+      throw new TroupeError('NOT_FOUND', `no turns with bodies are kept of ${text}`);
+    // Masked bytes could not be replayed.
+    const bytes = Buffer.from(found.bytes, 'base64').toString('latin1');
+    if (maskSecrets(bytes) === bytes) return found;
+    throw new TroupeError('FORBIDDEN', `the turns of ${text} contain a secret of the installation`);
   },
 });
 

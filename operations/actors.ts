@@ -3,8 +3,8 @@ import { Type } from '@sinclair/typebox';
 import type { ActorSummary, ActorView } from '../protocols/actor-view.ts';
 import { TroupeError } from '../protocols/errors.ts';
 import { plainText } from '../protocols/plain-text.ts';
-import { history, turn } from './actor-history.ts';
 import { type ApprovalRow, APPROVALS_INDEX } from '../protocols/approval.ts';
+import { history, recording, turn } from './actor-history.ts';
 import { actorOf } from './actor-of.ts';
 import { actorOrders } from './actor-orders.ts';
 import { type ActorWait, type AwaitedApproval, waitsOf } from './actor-waits.ts';
@@ -158,5 +158,5 @@ function viewText(view: ShownActor, now: number): string {
 
 export const actors: Resource = {
   name: 'actors',
-  operations: [list, show, history, turn, ...actorOrders],
+  operations: [list, show, history, turn, recording, ...actorOrders],
 };

@@ -106,3 +106,17 @@ export type ActorTurnDetail = ActorTurn & {
   /** effects that were requested, with their inputs */
   readonly requests?: readonly { readonly effect: string; readonly input: unknown }[];
 };
+
+/** What a program needs to replay an actor. */
+export type ActorRecording = {
+  /** where its turns were taken: their ids contain it */
+  readonly cell: string;
+  readonly shard: number;
+  readonly shards: number;
+  /** of actors without one of their own */
+  readonly supervisor?: string;
+  /** how many */
+  readonly turns: number;
+  /** the turns with their bodies, base64 */
+  readonly bytes: string;
+};

@@ -193,6 +193,8 @@ class RunningSystem implements System {
       registry: this.#registry,
       env,
       shards,
+      cell: store.cell,
+      supervisor: options.supervisor,
       history: this.#history,
       wallMs: () => clock.wallMs(),
       hosting: () => this.#hosting,

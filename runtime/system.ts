@@ -4,6 +4,7 @@
  */
 import type {
   ActorHistory,
+  ActorRecording,
   ActorSummary,
   ActorTurn,
   ActorTurnDetail,
@@ -258,6 +259,8 @@ export interface Actors {
     turn: number,
     options?: { readonly context?: boolean },
   ): Promise<ActorTurnDetail | undefined>;
+  /** All turns whose bodies are kept, for a replay. Nothing in it is masked. */
+  recording(actor: Address): Promise<ActorRecording>;
 }
 
 export type UnknownEffect = {

@@ -11,6 +11,7 @@ import {
   withTenant,
 } from '../command-parts.ts';
 import type { InspectOptions } from './inspect.ts';
+import type { ReplayOptions } from './replay.ts';
 import type { StoredOptions } from './stored.ts';
 import type { WatchOptions } from './watch.ts';
 
@@ -39,6 +40,26 @@ export function addActorCommands(actors: Command, finish: Finish): void {
     )
     .action(async (address: string | undefined, options: StoredOptions) => {
       finish(await (await import('./stored.ts')).stored(address, options));
+    });
+}
+
+export function addReplay(program: Command, finish: Finish): void {
+  withTenant(withJson(withClient(program.command('replay'))))
+    .argument('<address>', 'tenant/type/key')
+    .option(
+      '--against <file>',
+      'a module that exports actor definitions, in place of those of troupe',
+    )
+    .description('take the recorded turns of an actor again; exit code 1 at the first difference')
+    .addHelpText(
+      'after',
+      examples(
+        'troupe replay default/session/agent:main:main',
+        'troupe replay default/order/17 --against order.ts --json',
+      ),
+    )
+    .action(async (address: string, options: ReplayOptions) => {
+      finish(await (await import('./replay.ts')).replayActor(address, options));
     });
 }
 

@@ -53,28 +53,33 @@ export const roughTurnBytes = ({ puts, out }: OpenTurn): number =>
 const sizeOf = (value: Uint8Array | PendingRow): number =>
   value instanceof PendingRow ? value.roughBytes : value.length;
 
-export function encodeFullTurns(turns: readonly FullTurn[]): Buffer {
-  const packed = turns.map(({ now, aheadMs, turn }) => [
-    now,
-    aheadMs,
-    packTurn({ ...turn, puts: storedPuts(turn) }),
-    packSource(turn.source),
-  ]);
-  return encodeEntry([deflateRawSync(encodeEntry(packed), DEFLATE)]);
-}
+/** Turns as bytes, to be sent to a program that replays them. */
+export const packFullTurns = (turns: readonly FullTurn[]): Buffer =>
+  encodeEntry(
+    turns.map(({ now, aheadMs, turn }) => [
+      now,
+      aheadMs,
+      packTurn({ ...turn, puts: storedPuts(turn) }),
+      packSource(turn.source),
+    ]),
+  );
 
-/** [] for the entry that replaces what was removed. */
-export function decodeFullTurns({ bytes, position }: LogEntry): FullTurn[] {
-  const [deflated] = decode<[Uint8Array?]>(bytes, bodyStart(bytes, 'turns of history', position));
-  if (!deflated) return [];
-  const body = inflateRawSync(deflated);
-  return decode<PackedTurn[]>(body, bodyStart(body, 'turns of history')).map(
+export const unpackFullTurns = (bytes: Uint8Array): FullTurn[] =>
+  decode<PackedTurn[]>(bytes, bodyStart(bytes, 'turns of history')).map(
     ([now, aheadMs, turn, source]): FullTurn => ({
       now,
       aheadMs,
       turn: { ...unpackTurn(turn), source: unpackSource(source) },
     }),
   );
+
+export const encodeFullTurns = (turns: readonly FullTurn[]): Buffer =>
+  encodeEntry([deflateRawSync(packFullTurns(turns), DEFLATE)]);
+
+/** [] for the entry that replaces what was removed. */
+export function decodeFullTurns({ bytes, position }: LogEntry): FullTurn[] {
+  const [deflated] = decode<[Uint8Array?]>(bytes, bodyStart(bytes, 'turns of history', position));
+  return deflated ? unpackFullTurns(inflateRawSync(deflated)) : [];
 }
 
 /** All that are kept of an actor, in their order; each once. */

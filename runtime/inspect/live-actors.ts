@@ -25,6 +25,7 @@ import { load } from '../statechart/host.ts';
 import type { Actors } from '../system.ts';
 import { HistoryReader } from '../history/reader.ts';
 import type { HistoryRules } from '../history/policy.ts';
+import { packFullTurns } from '../history/full-turns.ts';
 import { detailOf, showTurns } from '../history/show-turns.ts';
 import type { TurnSummary } from '../history/summary.ts';
 import { turnsOf } from './actor-turns.ts';
@@ -35,6 +36,9 @@ export type LiveActorsOptions = {
   readonly registry: Registry;
   readonly env: string;
   readonly shards: number;
+  readonly cell: string;
+  /** of actors without one of their own */
+  readonly supervisor: Address | undefined;
   readonly history: HistoryRules;
   readonly wallMs: () => number;
   readonly hosting: () => Pick<Hosting, 'catchesUp' | 'readsAll' | 'statusOf'>;
@@ -115,6 +119,19 @@ export class LiveActors implements Actors {
     const [shown] = showTurns(found.slice(0, 1), found.slice(1), this.#o.registry);
     const full = await this.#history.turn(actor, number);
     return { ...shown!, ...(full && detailOf(full, context)) };
+  };
+
+  readonly recording: Actors['recording'] = async (actor) => {
+    const { cell, shards, supervisor } = this.#o;
+    const turns = await this.#history.turnsWithBodies(actor);
+    return {
+      cell,
+      shard: shardOf(actor, shards),
+      shards,
+      ...defined({ supervisor }),
+      turns: turns.length,
+      bytes: packFullTurns(turns).toString('base64'),
+    };
   };
 
   /** Newest first, of the turns before a number; and older ones up to one with a state. */

@@ -118,6 +118,7 @@ export class FakeSessionSystem implements System {
     turns: () => Promise.reject(new Error('this system has no turns')),
     history: () => Promise.resolve({ kept: 'none', turns: [] }),
     turn: () => Promise.resolve(undefined),
+    recording: () => Promise.reject(new Error('no recording here')),
   };
 
   readonly index: System['index'] = {

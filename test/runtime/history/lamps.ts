@@ -76,7 +76,10 @@ const machine = setup({
 });
 
 /** Every third heating fails. */
-export function lampType(keep: HistoryKept, version = 1): ActorDefinition {
+export function lampType(
+  keep: HistoryKept,
+  guards: { isLoud?: (args: { event: Message }) => boolean } = {},
+): ActorDefinition {
   let heated = 0;
   const run = async () => {
     if (++heated % 3 === 0) throw new Error('it is broken');
@@ -84,8 +87,8 @@ export function lampType(keep: HistoryKept, version = 1): ActorDefinition {
   };
   return defineActor({
     type: 'lamp',
-    version,
-    machine,
+    version: 1,
+    machine: machine.provide({ guards }),
     effects: { heat: { class: 'repeatable', run } },
     whenDone: 'forget',
     history: { keep, turns: 100_000 },

@@ -71,7 +71,13 @@ class Journal {
 const open = () => {
   const [journal, clock] = [new Journal(), new StillClock()];
   const unused = () => Promise.reject(new Error('not used'));
-  const others = { list: unused, get: unused, history: unused, turn: unused };
+  const others = {
+    list: unused,
+    get: unused,
+    history: unused,
+    turn: unused,
+    recording: unused,
+  };
   const actors = { turns: journal.turns, ...others };
   const watch = new ActorWatch({
     system: { actors },

@@ -1,0 +1,67 @@
+/**
+ * `troupe replay`: takes the recorded turns of an actor again, in this process, with the machines of
+ * this program or of a module. Nothing is sent: effects are answered by their recorded outcomes.
+ */
+import { shippedActors } from '../../actors/index.ts';
+import type { ActorRecording } from '../../protocols/actor-view.ts';
+import { parseAddress, isAddress } from '../../protocols/address.ts';
+import { defined } from '../../protocols/defined.ts';
+import { TroupeError } from '../../protocols/errors.ts';
+import { plainText } from '../../protocols/plain-text.ts';
+import { unpackFullTurns } from '../../runtime/history/full-turns.ts';
+import { replay, type Replayed } from '../../runtime/history/replay.ts';
+import type { ActorDefinition } from '../../runtime/index.ts';
+import { chartsIn } from '../chart-module.ts';
+import { gatewayHttp } from '../client/gateway-http.ts';
+import { exitCodes } from '../exit.ts';
+import type { TenantClientOptions } from '../options.ts';
+import { printJson } from '../output.ts';
+
+export type ReplayOptions = TenantClientOptions & {
+  /** a module that exports actor definitions */
+  readonly against?: string;
+};
+
+/** Exit code 0 when all turns are equal, 1 when one differs. */
+export async function replayActor(actor: string, options: ReplayOptions): Promise<number> {
+  const { against, tenant, json } = options;
+  if (!isAddress(actor))
+    throw new TroupeError('INVALID_ARGUMENT', `${actor} is not an address: write tenant/type/key`);
+  const definitions = await definitionsFor(parseAddress(actor).type, against);
+  const send = await gatewayHttp(options);
+  const query = new URLSearchParams(defined({ tenant }));
+  const path = `/v1/actors/${encodeURIComponent(actor)}/recording?${query}`;
+  const { bytes, supervisor, ...where } = await send<ActorRecording>({ method: 'GET', path });
+  const turns = unpackFullTurns(Buffer.from(bytes, 'base64'));
+  const by = supervisor !== undefined && isAddress(supervisor) ? { supervisor } : {};
+  const result = replay(turns, definitions, { ...where, ...by });
+  if (json) printJson(result);
+  else process.stdout.write(textOf(result));
+  return result.kind === 'equal' ? exitCodes.ok : exitCodes.failure;
+}
+
+/** Those of the module replace those of the same type and version. */
+async function definitionsFor(type: string, file?: string): Promise<readonly ActorDefinition[]> {
+  const shipped = shippedActors();
+  if (file === undefined) return shipped;
+  const own = (await chartsIn(file)).flatMap(({ definition }) => definition ?? []);
+  if (!own.some((definition) => definition.type === type))
+    throw new TroupeError(
+      'NOT_FOUND',
+      `${file} exports no definition of the actor type ${type}: export what defineActor returns`,
+    );
+  const names = new Set(own.map(({ name }) => name));
+  return [...shipped.filter(({ name }) => !names.has(name)), ...own];
+}
+
+function textOf(result: Replayed): string {
+  const kept = result.kept === 0 ? '' : `, ${result.kept} taken over as they were`;
+  if (result.kind === 'equal') return `equal: ${result.turns} turns${kept}\n`;
+  const { turn, at, input, recorded, replayed } = result;
+  const side = (name: string, facts: unknown) => `  ${name}  ${plainText(JSON.stringify(facts))}\n`;
+  return [
+    `turn ${turn} differs (${new Date(at).toISOString()}, input ${plainText(input)})\n`,
+    side('recorded', recorded),
+    side('replayed', replayed),
+  ].join('');
+}
