@@ -1,6 +1,6 @@
 /**
- * `troupe replay`: takes the recorded turns of an actor again, in this process, with the machines of
- * this program or of a module. Nothing is sent: effects are answered by their recorded outcomes.
+ * `troupe replay`: takes the recorded turns of an actor again, in this process, with the machines
+ * of this program or of a module. Nothing is sent: effects are answered by their recorded outcomes.
  */
 import { shippedActors } from '../../actors/index.ts';
 import type { ActorRecording } from '../../protocols/actor-view.ts';

@@ -115,7 +115,7 @@ function refuseUnknown({ store, env }: Source, shards: number): void {
   }
 }
 
-/** What actors did is left behind: positions and turn numbers begin anew. */
+/** What actors did is left behind: it names positions of this store. */
 const isHistory = (name: string, env: string): boolean =>
   name.startsWith(`hst.${escapeToken(env)}.`);
 
