@@ -3,6 +3,7 @@ import { actors } from './actors.ts';
 import { agents } from './agents.ts';
 import { approvals } from './approvals.ts';
 import { audit } from './audit.ts';
+import { charts } from './charts.ts';
 import { cluster } from './cluster.ts';
 import { conversations } from './conversations.ts';
 import { deadLetters } from './dead-letters.ts';
@@ -37,6 +38,7 @@ export const RESOURCES: readonly Resource[] = [
   usage,
   traces,
   actors,
+  charts,
   slo,
   audit,
   cluster,
