@@ -66,9 +66,21 @@ const idsOf = <Name extends string>(names: readonly Name[]) =>
   Object.fromEntries(names.map((name, id) => [name, id])) as Record<Name, number>;
 const KIND_IDS = idsOf(KINDS);
 const RESULT_IDS = idsOf(RESULTS);
-const MESSAGE = KIND_IDS.message;
 
-const HAS = { state: 16, from: 32, isActive: 64, sent: 128, why: 256, status: 512, effects: 1024 };
+/**
+ * What follows the flags. `repeats`: machine, message type, sender and state are those of the
+ * actor's last turn in the batch, and its status is `active` or unknown as before.
+ */
+const HAS = {
+  repeats: 16,
+  sent: 32,
+  why: 64,
+  state: 128,
+  from: 256,
+  isActive: 512,
+  status: 1024,
+  effects: 2048,
+};
 const RESULT_MASK = 15;
 
 /** Logs without an owning actor, to which a turn appends. */
@@ -88,14 +100,13 @@ export const openEffects = (): OpenEffects => new LruMap<string, string>(OPEN_EF
 export type KnownActor = {
   readonly id: number;
   machine: string;
-  machineId: number;
-  name: string;
-  nameId: number;
-  from: string;
-  fromId: number;
+  /** type of the message; undefined for any other input */
+  name: string | undefined;
+  from: string | undefined;
   state: unknown;
-  stateId: number;
+  status: string | undefined;
 };
+type Facts = { readonly from: string | undefined; readonly flags: number };
 
 export class SummaryWriter {
   readonly #effects: OpenEffects;
@@ -125,89 +136,68 @@ export class SummaryWriter {
   add(turn: OpenTurn, now: number, known: KnownActor): void {
     const { turnNo, source, out, why } = turn;
     const o = this.#out;
+    const after = afterOf(turn);
     const item = source?.kind === 'message' ? source.item : undefined;
-    const { state, status, hasEffects } = afterOf(turn);
-    const from = item?.from ?? item?.principal?.sub;
+    const from = item && (item.from ?? item.principal?.sub);
+    const repeats =
+      item !== undefined &&
+      !after.hasEffects &&
+      known.name === item.event.type &&
+      known.from === from &&
+      known.machine === turn.machine &&
+      known.state === after.state &&
+      known.status === after.status;
     let flags = RESULT_IDS[turn.result];
-    if (state !== undefined) flags |= HAS.state;
-    if (from !== undefined) flags |= HAS.from;
-    if (status === 'active') flags |= HAS.isActive;
-    else if (status !== undefined) flags |= HAS.status;
     if (out.length > 0) flags |= HAS.sent;
     if (why !== undefined) flags |= HAS.why;
-    if (hasEffects) flags |= HAS.effects;
     o.put(turnNo - this.#turn);
     o.put(now - this.#at);
     this.#turn = turnNo;
     this.#at = now;
     o.put(known.id);
-    o.put(this.#machineId(known, turn.machine));
-    o.put(flags);
-    if (item) {
-      o.put(MESSAGE);
-      o.put(this.#nameId(known, item.event.type));
-    } else this.#putSource(turn);
-    if (state !== undefined) o.put(this.#stateId(known, state));
-    if (from !== undefined) o.put(this.#fromId(known, from));
+    if (repeats) o.put(flags | HAS.repeats);
+    else this.#putAll(turn, known, { ...after, from, flags });
     if (out.length > 0) this.#putSent(turn);
     if (why !== undefined) o.put(this.#id(why.slice(0, WHY_CHARACTERS_MAX)));
+    if (after.hasEffects) this.#putEffects(turn);
+  }
+
+  /** Everything that `repeats` stands for. */
+  #putAll(turn: OpenTurn, known: KnownActor, after: After & Facts): void {
+    const o = this.#out;
+    const { state, status, from, hasEffects } = after;
+    let { flags } = after;
+    if (state !== undefined) flags |= HAS.state;
+    if (from !== undefined) flags |= HAS.from;
+    if (status === 'active') flags |= HAS.isActive;
+    else if (status !== undefined) flags |= HAS.status;
+    if (hasEffects) flags |= HAS.effects;
+    o.put(flags);
+    o.put(this.#id(turn.machine));
+    const { kind, name, job } = namesOf(turn.source, turn.input);
+    o.put(KIND_IDS[kind]);
+    o.put(this.#id(name));
+    if (isOutcome(kind)) o.put(this.#id(job ?? ''));
+    if (state !== undefined) o.put(this.#id(JSON.stringify(state)));
+    if (from !== undefined) o.put(this.#id(from));
     if (flags & HAS.status) o.put(this.#id(status!));
-    if (hasEffects) this.#putEffects(turn);
+    known.machine = turn.machine;
+    known.name = kind === 'message' ? name : undefined;
+    known.from = from;
+    known.state = state;
+    known.status = status;
   }
 
   /** An actor whose turns are to be added; once for each. */
   actor(actor: string): KnownActor {
-    const id = this.#id(actor);
     return {
-      id,
-      machine: actor,
-      machineId: id,
-      name: actor,
-      nameId: id,
-      from: actor,
-      fromId: id,
+      id: this.#id(actor),
+      machine: '',
+      name: undefined,
+      from: undefined,
       state: undefined,
-      stateId: 0,
+      status: undefined,
     };
-  }
-
-  #machineId(known: KnownActor, machine: string): number {
-    if (known.machine !== machine) {
-      known.machine = machine;
-      known.machineId = this.#id(machine);
-    }
-    return known.machineId;
-  }
-
-  #nameId(known: KnownActor, name: string): number {
-    if (known.name !== name) {
-      known.name = name;
-      known.nameId = this.#id(name);
-    }
-    return known.nameId;
-  }
-
-  #fromId(known: KnownActor, from: string): number {
-    if (known.from !== from) {
-      known.from = from;
-      known.fromId = this.#id(from);
-    }
-    return known.fromId;
-  }
-
-  #stateId(known: KnownActor, state: unknown): number {
-    if (known.state !== state) {
-      known.state = state;
-      known.stateId = this.#id(JSON.stringify(state));
-    }
-    return known.stateId;
-  }
-
-  #putSource({ source, input }: OpenTurn): void {
-    const { kind, name, job } = namesOf(source, input);
-    this.#out.put(KIND_IDS[kind]);
-    this.#out.put(this.#id(name));
-    if (isOutcome(kind)) this.#out.put(this.#id(job ?? ''));
   }
 
   #putSent({ out }: OpenTurn): void {
@@ -257,42 +247,52 @@ export function readSummaries(
   const wanted = actor === undefined ? -1 : names.indexOf(actor);
   if (actor !== undefined && wanted < 0) return found;
   const reader = new VarintReader(bytes);
+  const name = () => names[reader.next()] ?? '';
   const last = { turn: 0, at: 0 };
+  const lasts = new Map<number, Repeated>();
   while (reader.hasMore) {
     last.turn += reader.next();
     last.at += reader.next();
     const of = reader.next();
-    const summary = readOne(names, reader, { ...last, actor: names[of] ?? '' });
-    if (actor === undefined || of === wanted) found.push(summary);
+    const flags = reader.next();
+    const repeated = flags & HAS.repeats ? lasts.get(of)! : readAll(reader, name, flags);
+    lasts.set(of, repeated);
+    const summary = readRest(reader, name, flags);
+    if (actor === undefined || of === wanted)
+      found.push({ ...last, actor: names[of] ?? '', ...repeated, ...summary });
   }
   return found;
 }
 
-function readOne(
-  names: readonly string[],
-  reader: VarintReader,
-  head: Pick<TurnSummary, 'turn' | 'at' | 'actor'>,
-): TurnSummary {
-  const name = () => names[reader.next()] ?? '';
+type Repeated = Pick<
+  TurnSummary,
+  'machine' | 'kind' | 'name' | 'job' | 'state' | 'from' | 'status'
+>;
+
+function readAll(reader: VarintReader, name: () => string, flags: number): Repeated {
   const machine = name();
-  const flags = reader.next();
   const kind = KINDS[reader.next()] ?? 'unknown';
   const source = { kind, name: name(), ...(isOutcome(kind) ? { job: name() } : {}) };
   const state = flags & HAS.state ? (JSON.parse(name()) as unknown) : undefined;
   const from = flags & HAS.from ? name() : undefined;
+  const status = flags & HAS.isActive ? 'active' : flags & HAS.status ? name() : undefined;
+  return { machine, ...source, ...defined({ state, from, status }) };
+}
+
+function readRest(
+  reader: VarintReader,
+  name: () => string,
+  flags: number,
+): Pick<TurnSummary, 'result' | 'why' | 'sent' | 'opened' | 'ended'> {
   const sent = flags & HAS.sent ? pairs(reader, name, (to, type) => ({ to, type })) : [];
   const why = flags & HAS.why ? name() : undefined;
-  const status = flags & HAS.isActive ? 'active' : flags & HAS.status ? name() : undefined;
   const effects = () =>
     flags & HAS.effects
       ? pairs(reader, name, (id, effect) => ({ id, ...(effect === '' ? {} : { effect }) }))
       : [];
   return {
-    ...head,
-    machine,
     result: RESULTS[flags & RESULT_MASK]!,
-    ...source,
-    ...defined({ state, from, why, status }),
+    ...defined({ why }),
     sent,
     opened: effects(),
     ended: effects(),
