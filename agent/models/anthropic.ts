@@ -1,12 +1,12 @@
 /**
  * Anthropic's Messages API (version 2026-10-21) through its SDK, and compatible servers.
  *
- * Requests contain only what every model accepts: no temperature, top_p or top_k (refused since
- * that version); always `max_tokens`, because it is mandatory; thinking in the form of the model's
- * generation.
+ * Requests contain only what every model accepts. They have no temperature, top_p or top_k, which
+ * that version refuses. They always have `max_tokens`, which is mandatory. Thinking is requested in
+ * the form of the model's generation.
  *
- * Idempotency-Key: Anthropic does not document it, but gateways on the way may use it. A model call
- * is therefore of class `repeatable`, never `keyed`.
+ * Idempotency-Key: Anthropic does not document it, but gateways on the way may use it. Since it may
+ * be ignored, a repeated call may run twice: its class is `repeatable`, never `keyed`.
  */
 import type Anthropic from '@anthropic-ai/sdk';
 import type { ImagePart } from '../../protocols/content.ts';
@@ -44,7 +44,7 @@ type Block = Anthropic.ContentBlockParam;
 type Event = Anthropic.RawMessageStreamEvent;
 
 /**
- * Default when neither the request nor the model's entry has a limit; every current model accepts
+ * For a model that no list names, if the request has no limit either; every current model accepts
  * it.
  */
 const maxTokensDefault = 32_000;
@@ -67,7 +67,7 @@ const wireOf = (
   params: Params,
   options: StreamOptions,
 ): Wire<Event> => {
-  const kept: Kept = { blocks: new Map(), thought: false };
+  const kept: Kept = { blocks: new Map(), usedThinking: false };
   return {
     async open(signal, fetch) {
       const client = await connect(connection, fetch);
@@ -84,27 +84,35 @@ const wireOf = (
  * its own `fetch`.
  */
 const connect = async (connection: OpenConnection, fetch: Fetch): Promise<Anthropic> => {
-  const proof = authentication(connection, ['x-api-key', 'authorization'], 'ANTHROPIC_API_KEY');
+  const credentials = authentication(
+    connection,
+    ['x-api-key', 'authorization'],
+    'ANTHROPIC_API_KEY',
+  );
   const { default: Sdk } = await import('@anthropic-ai/sdk');
   return new Sdk({
-    apiKey: proof.apiKey,
+    apiKey: credentials.apiKey,
     baseURL: connection.baseUrl,
-    defaultHeaders: proof.headers,
+    defaultHeaders: credentials.headers,
     maxRetries: 0,
-    timeout: 2 ** 31 - 1, // ours is the idle limit
+    timeout: 2 ** 31 - 1, // off: stream.ts has a limit for idle streams
     logLevel: 'off', // it would write whole events to the console
     openTelemetry: false,
     fetch,
   });
 };
 
-const paramsOf = (request: ModelRequest, connection: OpenConnection, most: number): Params => {
+const paramsOf = (
+  request: ModelRequest,
+  connection: OpenConnection,
+  maxTokensLimit: number,
+): Params => {
   const model = modelOf(connection, request.model);
   const origin = { provider: connection.origin, model: request.model };
   const messages = repairConversation(request.messages, origin);
   const params: Params = {
     model: request.model,
-    max_tokens: Math.min(request.maxTokens ?? most, most),
+    max_tokens: Math.min(request.maxTokens ?? maxTokensLimit, maxTokensLimit),
     stream: true,
     messages: messagesOf(messages, origin, model),
   };
@@ -116,13 +124,12 @@ const paramsOf = (request: ModelRequest, connection: OpenConnection, most: numbe
       input_schema: { ...parameters, type: 'object' },
     }));
   }
-  // marks the end of the history as cacheable: the next request of the run reads it at a tenth of
-  // the price
+  // makes the prefix up to here cacheable: the next request reads it at a tenth of the price
   if (connection.official) params.cache_control = { type: 'ephemeral' };
   return { ...params, ...thinkingOf(request, model, params.max_tokens, messages, origin) };
 };
 
-/** `off` sends nothing: some models refuse `disabled`. */
+/** With `off` the parameter is absent: some models refuse `thinking: { type: 'disabled' }`. */
 const thinkingOf = (
   request: ModelRequest,
   model: ModelInfo,
@@ -140,7 +147,8 @@ const thinkingOf = (
     };
   }
   const budget = Math.min(thinkingBudgets[level], maxTokens - 1);
-  // with a budget, an answer after tool results must begin with the thinking that led to the calls
+  // With a budget, every answer since the last user message must begin with its thinking; if one
+  // lacks it, thinking is off.
   if (budget < 1_024 || !carriesThinking(messages, origin)) return {};
   return { thinking: { type: 'enabled', budget_tokens: budget } };
 };
@@ -152,7 +160,7 @@ const carriesThinking = (messages: readonly ModelMessage[], origin: Origin): boo
     .every((message) => message.role !== 'assistant' || blocksFor(message, origin) !== undefined);
 };
 
-/** The API requires the results of one assistant message in one user message. */
+/** The API requires all tool results of one answer in one user message. */
 const messagesOf = (
   messages: readonly ModelMessage[],
   origin: Origin,
@@ -205,7 +213,7 @@ const imageOf = ({ mimeType, data }: ImagePart): Anthropic.ImageBlockParam => ({
 });
 
 /** The answer's blocks, which must be sent back unchanged when the model used thinking. */
-type Kept = { blocks: Map<number, Record<string, unknown>>; thought: boolean };
+type Kept = { blocks: Map<number, Record<string, unknown>>; usedThinking: boolean };
 
 const readEvent = (event: Event, answer: Answer, kept: Kept, origin: Origin): void => {
   switch (event.type) {
@@ -223,10 +231,10 @@ const readEvent = (event: Event, answer: Answer, kept: Kept, origin: Origin): vo
       if (event.delta.stop_reason) answer.stop(stops[event.delta.stop_reason] ?? 'end');
       break;
     case 'message_stop':
-      if (kept.thought) answer.continueWith({ ...origin, blocks: blocksKept(kept, answer) });
+      if (kept.usedThinking) answer.continueWith({ ...origin, blocks: blocksKept(kept, answer) });
       answer.end();
       break;
-    default: // other events and later ones say nothing that we need
+    default: // unknown and irrelevant events are ignored
   }
 };
 
@@ -242,7 +250,7 @@ const readUsage = (
   answer: Answer,
 ): void => {
   if (!usage) return;
-  // these input tokens exclude those written to or read from the cache
+  // `input_tokens` excludes cache reads and writes
   const written = usage.cache_creation_input_tokens ?? 0;
   const read = usage.cache_read_input_tokens ?? 0;
   const { input_tokens: fresh, output_tokens: outputTokens } = usage;
@@ -265,7 +273,7 @@ const readBlock = (
 ): void => {
   kept.blocks.set(index, { ...block });
   if (block.type === 'text') answer.text(block.text);
-  if (block.type === 'thinking' || block.type === 'redacted_thinking') kept.thought = true;
+  if (block.type === 'thinking' || block.type === 'redacted_thinking') kept.usedThinking = true;
   if (block.type !== 'tool_use') return;
   answer.openCall(index, block.id, block.name);
   // some compatible servers send the whole input at once

@@ -8,19 +8,19 @@ import type { Fetch } from './stream.ts';
  * its own `fetch`.
  */
 export const connectOpenAi = async (connection: OpenConnection, fetch: Fetch): Promise<OpenAI> => {
-  const proof = authentication(connection, ['authorization', 'api-key'], 'OPENAI_API_KEY');
+  const credentials = authentication(connection, ['authorization', 'api-key'], 'OPENAI_API_KEY');
   const { default: Sdk } = await import('openai');
   return new Sdk({
-    apiKey: proof.apiKey,
+    apiKey: credentials.apiKey,
     // null prevents the SDK from reading these from the environment
     adminAPIKey: null,
     organization: null,
     project: null,
     webhookSecret: null,
     baseURL: connection.baseUrl,
-    defaultHeaders: proof.headers,
+    defaultHeaders: credentials.headers,
     maxRetries: 0,
-    timeout: 2 ** 31 - 1, // ours is the idle limit
+    timeout: 2 ** 31 - 1, // off: stream.ts has a limit for idle streams
     logLevel: 'off', // it would write whole events to the console
     fetch,
   });

@@ -1,7 +1,8 @@
 /**
  * Bubblewrap: runs a command in its own namespaces, without a daemon and without root
  * (github.com/containers/bubblewrap). The command sees /usr, a few files of /etc, its workspace and
- * temporary folders. It has no access to other processes, the network or the rest of the disk.
+ * temporary folders. It has no access to other processes or the rest of the disk,
+ * and none to the network unless `network` is set.
  *
  * To end it, this process kills the first process of the pid namespace, and the kernel then kills
  * all others in it. bwrap dies with its parent and ends after that process. So when bwrap and its

@@ -2,8 +2,8 @@
  * The Edge accepts envelopes of all transports. A transport passes bytes and credentials, and
  * encodes the answer: the same envelope gets the same answer over HTTP and NATS.
  *
- * Order of the checks: size, schema, identity, tenant, payload, idempotency, ttl, quota. Then the
- * append, in which the actors decide about idempotency again and about seq.
+ * `create-edge.ts` has the checks in their order. After them the message is appended; the actors
+ * check the idempotency key once more, and the sequence number.
  */
 import type { ErrorData } from '../../protocols/errors.ts';
 import type { TaskEvent, TaskView } from '../../protocols/task.ts';
@@ -15,7 +15,7 @@ export type Credentials = {
   readonly authorization?: string | undefined;
   /** detached JWS over the canonical envelope (A2A-External); header `x-jws-signature` */
   readonly signature?: string | undefined;
-  /** the transport; only HTTP can show that a sender is on this machine */
+  /** needed because only HTTP shows whether the sender is on this machine */
   readonly transport?: Transport;
 };
 
@@ -35,17 +35,17 @@ export type EdgeRequest = Credentials & {
   /** W3C trace context */
   readonly traceparent?: string | undefined;
   readonly tracestate?: string | undefined;
-  /** domain and tenant of its NATS subject; both must be those of the envelope */
+  /** domain and tenant of its NATS subject; both must equal the envelope's */
   readonly subject?: { readonly domain: string; readonly tenant: string };
   /** wait for a synchronous answer; 0 to SYNC_ANSWER_MS, default SYNC_ANSWER_MS */
   readonly waitMs?: number;
 };
 
-/** State of the quota that is nearest to its limit. */
+/** The quota that will be reached first. */
 export type Rate = { readonly limit: number; readonly remaining: number };
 
 export type EdgeAnswer =
-  /** accepted and durable; the answer is final when the state is */
+  /** accepted and durable; final if the state of the view is final, otherwise follow `events` */
   | { readonly kind: 'task'; readonly view: TaskView; readonly rate?: Rate }
   /** not accepted */
   | {
@@ -59,14 +59,14 @@ export type EdgeAnswer =
 export interface Edge {
   submit(request: EdgeRequest): Promise<EdgeAnswer>;
   /**
-   * One task of the caller's tenant, for its requester, principals that may request its action, and
-   * operators; counted against the quota of reads.
+   * One task of the caller's tenant. Its requester, operators, and principals that may request its
+   * action can read it. Counted against the quota of reads.
    * @throws TroupeError UNAUTHORIZED, FORBIDDEN, NOT_FOUND, RATE_LIMIT_EXCEEDED
    */
   task(taskId: string, credentials: Credentials): Promise<TaskView>;
   /**
-   * The events of the task from `after` + 1 on, each once and in order, until it has ended or
-   * `signal` aborts. A client requests the task before it opens a stream, so the stream is not
+   * The events of the task with a number above `after`, each once and in order, until it has ended
+   * or `signal` aborts. A client requests the task before it opens a stream, so the stream is not
    * counted against the quota. @throws as `task`
    */
   events(
@@ -75,19 +75,19 @@ export interface Edge {
     options: { after: number; signal: AbortSignal },
   ): AsyncIterable<TaskEvent>;
   /**
-   * Not for A2A-External, whose clients send a signed envelope instead; the same applies to
-   * `input`. Both count against the quota of envelopes.
-   * @throws as `task`; CONFLICT when the task has ended with another outcome
+   * Counted against the quota of envelopes.
+   * @throws as `task`; UNAUTHORIZED for A2A-External, whose clients send a signed envelope instead;
+   * CONFLICT when the task has ended with another outcome
    */
   cancel(taskId: string, credentials: Credentials, reason?: string): Promise<TaskView>;
-  /** @throws as `task`; CONFLICT when the task waits for no input */
+  /** Counted and refused like `cancel`. @throws CONFLICT when the task waits for no input */
   input(taskId: string, credentials: Credentials, input: unknown): Promise<TaskView>;
   close(): void;
 }
 
 /** Authenticates callers and their envelopes. */
 export interface Identity {
-  /** @throws TroupeError UNAUTHORIZED with the fault, never with the expected value */
+  /** @throws TroupeError UNAUTHORIZED: names the fault, never a value that would be valid */
   authenticate(credentials: Credentials): Promise<Caller>;
   /**
    * Verifies that the envelope is the caller's: principal and tenant are the token's; under
@@ -102,7 +102,7 @@ export type QuotaAnswer = Rate & {
   readonly allowed: boolean;
   readonly retryAfterMs: number;
 };
-/** Requests per principal and tenant. */
+/** Limits requests, and their bytes, per principal and tenant. */
 export interface Quota {
   take(caller: Caller, bytes: number): QuotaAnswer;
 }
