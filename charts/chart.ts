@@ -89,6 +89,12 @@ export function activePaths(value: unknown): string[] {
   return ['', ...pathsIn(value, '')];
 }
 
+/** The innermost active states of a state value. */
+export const activeLeaves = (value: unknown): readonly string[] =>
+  activePaths(value).filter(
+    (path, _, all) => path !== '' && !all.some((other) => other.startsWith(`${path}.`)),
+  );
+
 function pathsIn(value: unknown, prefix: string): string[] {
   if (typeof value === 'string') return [`${prefix}${value}`];
   if (typeof value !== 'object' || value === null) return [];

@@ -62,3 +62,9 @@ const shapes = `
 export const fileStyle =
   `.statechart{${variables(light)};color-scheme:light dark}` +
   `@media(prefers-color-scheme:dark){.statechart{${variables(dark)}}}${shapes}`;
+
+/** For a page that chooses the scheme by `data-theme` on its root element. */
+export const pageStyle =
+  `.statechart{${variables(light)}}` +
+  `@media(prefers-color-scheme:dark){:root:not([data-theme=light]) .statechart{${variables(dark)}}}` +
+  `:root[data-theme=dark] .statechart{${variables(dark)}}${shapes}`;

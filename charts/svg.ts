@@ -58,8 +58,8 @@ export function svgOf(chart: Chart, drawing: Drawing, options: SvgOptions): stri
 export const ARROWS = `<defs>${['', '-taken']
   .map(
     (kind) =>
-      `<marker id="chart-arrow${kind}" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" ` +
-      `markerHeight="7" orient="auto"><path class="arrow${kind}" d="M0 0L8 4L0 8z"/></marker>`,
+      `<marker id="chart-arrow${kind}" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" ` +
+      `markerHeight="8" markerUnits="userSpaceOnUse" orient="auto"><path class="arrow${kind}" d="M0 0L8 4L0 8z"/></marker>`,
   )
   .join('')}</defs>`;
 

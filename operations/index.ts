@@ -1,6 +1,7 @@
 /** All operations, by resource. */
 import { actors } from './actors.ts';
 import { approvals } from './approvals.ts';
+import { charts } from './charts.ts';
 import { conversations } from './conversations.ts';
 import { deadLetters } from './dead-letters.ts';
 import { decisions } from './decisions.ts';
@@ -23,5 +24,6 @@ export const RESOURCES: readonly Resource[] = [
   usage,
   traces,
   actors,
+  charts,
   slo,
 ];

@@ -17,7 +17,10 @@ import type { Metrics, System } from '../runtime/index.ts';
 
 /** What operations use of the process that serves them. */
 export type OperationServices = {
-  readonly system: Pick<System, 'index' | 'ask' | 'deadLetters' | 'transcripts' | 'actors'>;
+  readonly system: Pick<
+    System,
+    'index' | 'ask' | 'deadLetters' | 'transcripts' | 'actors' | 'charts'
+  >;
   readonly metrics: Pick<Metrics, 'ack'>;
   /** epoch milliseconds */
   now(this: void): number;

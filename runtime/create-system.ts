@@ -34,6 +34,7 @@ import { LiveActors } from './inspect/live-actors.ts';
 import { LogTranscripts } from './transcripts.ts';
 import type { ClientAnswer, Outside } from './shard/commit/after-commit.ts';
 import type { Limits } from './shard/limits.ts';
+import { registeredCharts } from './statechart/picture/registered-charts.ts';
 import { unfitValue } from './statechart/values.ts';
 import { checkedReads, type ReadableState } from './state/checked-reads.ts';
 import type { State } from './state/state.ts';
@@ -128,6 +129,7 @@ class RunningSystem implements System {
   readonly transcripts: LogTranscripts;
   readonly deadLetters: System['deadLetters'];
   readonly actors: System['actors'];
+  readonly charts: System['charts'];
   readonly #o: SystemOptions & { clock: Clock; env: string; shards: number };
   readonly #registry: ReturnType<typeof createRegistry>;
   readonly #hosting: Hosting;
@@ -182,6 +184,7 @@ class RunningSystem implements System {
       client: this.#client,
       domains,
     });
+    this.charts = registeredCharts(this.#registry);
     this.actors = new LiveActors({
       log: store.log,
       state: this.#reads,

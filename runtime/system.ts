@@ -2,6 +2,7 @@
  * System: the public interface of the runtime. Entry points (gateway, CLI, tests) reach actors by
  * messages only, and read committed state from indexes and transcripts without activating an actor.
  */
+import type { Charts } from '../charts/published.ts';
 import type { ActorSummary, ActorTurn, ActorView } from '../protocols/actor-view.ts';
 import type { Address } from '../protocols/address.ts';
 import type { ErrorData } from '../protocols/errors.ts';
@@ -261,6 +262,8 @@ export interface System {
   readonly transcripts: Transcripts;
   readonly deadLetters: DeadLetters;
   readonly actors: Actors;
+  /** the statecharts of the registered actor types */
+  readonly charts: Charts;
   tell(to: Address, event: Message, options: SendOptions): Promise<TellAnswer>;
   /**
    * Waits for the actor's `reply`. With a key a repeated ask gets the first result, also after a

@@ -112,6 +112,7 @@ export class FakeSessionSystem implements System {
     this.echo = echo;
   }
 
+  readonly charts: System['charts'] = { list: () => [], get: async () => undefined };
   readonly actors: System['actors'] = {
     list: () => Promise.resolve([]),
     get: () => Promise.resolve(undefined),

@@ -1,0 +1,145 @@
+/** What the views of actors show, as data: rows of the tree, reasons, and the visible part. */
+import { describe, expect, it } from 'vitest';
+import { setup } from 'xstate';
+import type { ActorSummary, ActorView } from '../../../protocols/actor-view.ts';
+import { chartOf } from '../../../runtime/statechart/picture/chart-of.ts';
+import { strings } from '../../../web/actors/strings.ts';
+import { filtered, rowsOf, shortState, stateText } from '../../../web/actors/tree-rows.ts';
+import { timerName, whyItWaits } from '../../../web/actors/why-it-waits.ts';
+import { around, focusOn, zoomed } from '../../../web/charts/view-box.ts';
+
+const summary = (actor: string, status = 'active', state: unknown = 'open'): ActorSummary => ({
+  actor,
+  machine: `${actor.split('/')[1]}@1`,
+  status,
+  state,
+  effects: 0,
+  timers: 0,
+  stashed: 0,
+});
+const actors = [
+  summary('default/agent/main'),
+  summary('default/session/a', 'active', { running: { working: 'thinking' } }),
+  summary('default/session/b', 'quarantined'),
+];
+
+describe('the tree of actors', () => {
+  it('has a row for each type, with those that need attention, and its actors below', () => {
+    expect(rowsOf(actors, new Set(), false)).toMatchObject([
+      { kind: 'type', type: 'agent', count: 1, troubled: 0, isOpen: true },
+      { kind: 'actor', position: 1, of: 1 },
+      { kind: 'type', type: 'session', count: 2, troubled: 1, isOpen: true },
+      { kind: 'actor', position: 1, of: 2 },
+      { kind: 'actor', position: 2, of: 2 },
+    ]);
+  });
+
+  it('begins closed where a type has many actors, and open where they were searched', () => {
+    const many = Array.from({ length: 100 }, (_, n) => summary(`default/counter/${n}`));
+    expect(rowsOf(many, new Set(), false)).toHaveLength(1);
+    expect(rowsOf(many, new Set(['counter']), false)).toHaveLength(101);
+    expect(rowsOf(many, new Set(), true)).toHaveLength(101);
+  });
+
+  it('is searched by words of address, status and state', () => {
+    const find = (text: string, more = {}) =>
+      filtered(actors, { text, type: '', status: '', ...more }).map(({ actor }) => actor);
+    expect(find('')).toHaveLength(3);
+    expect(find('session THINK')).toEqual(['default/session/a']);
+    expect(find('', { status: 'quarantined' })).toEqual(['default/session/b']);
+    expect(find('main', { type: 'session' })).toEqual([]);
+  });
+
+  it('names the innermost active states', () => {
+    expect(stateText({ a: { b: 'c' }, d: 'e' })).toBe('a.b.c, d.e');
+    expect(shortState({ a: { b: 'c' }, d: 'e' })).toBe('c, e');
+  });
+});
+
+describe('why an actor waits', () => {
+  const chart = chartOf(
+    setup({}).createMachine({
+      id: 'shop',
+      initial: 'busy',
+      states: { busy: { meta: { defer: ['order.*'] }, on: { done: 'free' } }, free: {} },
+    }),
+  );
+  const times = { span: (ms: number) => `${ms} ms`, until: (ms: number) => `in ${ms} ms` };
+  const view: ActorView = {
+    actor: 'default/shop/a',
+    machine: 'shop@1',
+    status: 'active',
+    state: 'busy',
+    accepts: [],
+    effects: [],
+    timers: [],
+    stash: [],
+    shardLag: 0,
+  };
+  const why = (change: Partial<ActorView>) =>
+    whyItWaits({ ...view, ...change }, chart, 1_000, { texts: strings, times });
+
+  it('names the state that defers a stashed message', () => {
+    expect(why({ stash: [{ type: 'order.place' }] })).toEqual([
+      'order.place waits in the stash because the state busy defers it.',
+    ]);
+    expect(why({ stash: [{ type: 'other' }] })).toEqual(['other waits in the stash.']);
+  });
+
+  it('names effects, the lag of its shard and timers', () => {
+    const effects = [
+      { effect: 'pay', state: 'started', attempt: 2, since: 400 },
+      { effect: 'ship', state: 'unknown', attempt: 1, since: 0 },
+    ] as const;
+    const timers = [{ event: 'xstate.after.patience.shop.busy', due: 3_000 }];
+    expect(why({ effects, timers, shardLag: 4 })).toEqual([
+      'Its effect pay runs, attempt 2, for 600 ms.',
+      'It is unknown whether its effect ship happened: it waits for a decision.',
+      '4 messages of its shard wait for their turn.',
+      'after patience in 2000 ms.',
+    ]);
+  });
+
+  it('says what a stopped actor waits for, and nothing else', () => {
+    const effects = [{ effect: 'pay', state: 'open', attempt: 0, since: 0 }] as const;
+    expect(why({ status: 'quarantined', why: 'it crashed', effects })).toEqual([
+      'It is quarantined: it crashed. An operator has to act.',
+    ]);
+    expect(why({ status: 'done' })).toEqual(['It has ended.']);
+    expect(why({})).toEqual(['It waits for a message.']);
+    expect(timerName('order.late')).toBe('order.late');
+  });
+});
+
+describe('the visible part of a chart', () => {
+  const pane = { width: 400, height: 200 };
+  const whole = { x: 0, y: 0, width: 4_000, height: 2_000 };
+
+  it('has the proportions of the pane and is not magnified', () => {
+    expect(around({ x: 0, y: 0, width: 100, height: 100 }, pane)).toEqual({
+      x: -150,
+      y: -50,
+      width: 400,
+      height: 200,
+    });
+    expect(around(whole, pane)).toEqual(whole);
+  });
+
+  it('is the surroundings of an active state where they are readable', () => {
+    const near = { x: 1_000, y: 1_000, width: 200, height: 100 };
+    const view = focusOn({ x: 1_010, y: 1_010, width: 50, height: 30 }, near, whole, pane);
+    expect(view).toEqual(around({ x: 976, y: 976, width: 248, height: 148 }, pane));
+  });
+
+  it('is the state itself where they are not, and stays inside of the drawing', () => {
+    const view = focusOn({ x: 10, y: 10, width: 50, height: 30 }, whole, whole, pane);
+    expect(view).toEqual({ x: 0, y: 0, width: 500, height: 250 });
+  });
+
+  it('keeps the point under the pointer when it is scaled, within limits', () => {
+    const view = { x: 100, y: 100, width: 400, height: 200 };
+    const closer = zoomed(view, 2, pane, 0.25, 0.5);
+    expect(closer).toEqual({ x: 150, y: 150, width: 200, height: 100 });
+    expect(zoomed(closer, 100, pane).width).toBe(160);
+  });
+});

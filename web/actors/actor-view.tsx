@@ -1,0 +1,180 @@
+/** One actor: its chart lit live, why it waits, and its turns. */
+import { useEffect, useState } from 'preact/hooks';
+import { type ChartState, statesOf } from '../../charts/chart.ts';
+import type { PublishedChart } from '../../charts/published.ts';
+import type { ActorView as View } from '../../protocols/actor-view.ts';
+import { ChartView } from '../charts/chart-view.tsx';
+import { type LiveActor, ActorWatch } from './actor-watch.ts';
+import { type ActorsGateway, chartOf } from './gateway.ts';
+import { strings } from './strings.ts';
+import { times } from './times.ts';
+import { isTroubled, stateText } from './tree-rows.ts';
+import { TurnList } from './turn-list.tsx';
+import { timerName, whyItWaits } from './why-it-waits.ts';
+
+/** Follows an actor for as long as it is shown. */
+export function useActor(gateway: ActorsGateway, actor: string | undefined): LiveActor | undefined {
+  const [live, setLive] = useState<LiveActor>();
+  useEffect(() => {
+    if (actor === undefined) return undefined;
+    const watch = new ActorWatch(gateway, actor, setLive);
+    return () => watch.end();
+  }, [gateway, actor]);
+  return live?.actor === actor ? live : undefined;
+}
+
+/** The chart of a machine, once it is read; undefined where there is none. */
+export function useChart(
+  gateway: ActorsGateway,
+  machine: string | undefined,
+): PublishedChart | undefined {
+  const [chart, setChart] = useState<{ machine: string; published: PublishedChart }>();
+  useEffect(() => {
+    let isShown = true;
+    if (machine !== undefined)
+      chartOf(gateway, machine).then(
+        (published) => isShown && setChart({ machine, published }),
+        () => {},
+      );
+    return () => {
+      isShown = false;
+    };
+  }, [gateway, machine]);
+  return chart?.machine === machine ? chart?.published : undefined;
+}
+
+type ActorViewProps = {
+  readonly gateway: ActorsGateway;
+  readonly actor: string;
+  readonly onBack: () => void;
+};
+
+export const ActorView = ({ gateway, actor, onBack }: ActorViewProps) => {
+  const live = useActor(gateway, actor);
+  const published = useChart(gateway, live?.view?.machine);
+  const [shown, setShown] = useState<number>();
+  const [chosen, setChosen] = useState<string>();
+  useEffect(() => {
+    setShown(undefined);
+    setChosen(undefined);
+  }, [actor]);
+  const { view, turns = [], missed = 0, error } = live ?? {};
+  const past = shown === undefined ? undefined : turns.find(({ turn }) => turn === shown);
+  const turn = past ?? turns.at(-1);
+  const value = past ? (past.state ?? past.before) : view?.state;
+  const state = chosen === undefined || !published ? undefined : stateAt(published, chosen);
+  return (
+    <article class="actor" aria-label={actor}>
+      <header class="actor-head">
+        <button type="button" class="actor-back" onClick={onBack}>
+          ← {strings.back}
+        </button>
+        <h2>{actor.split('/').slice(1).join(' / ')}</h2>
+        {view && <Status view={view} />}
+        {past && <span class="tag">{strings.past}</span>}
+      </header>
+      {error !== undefined && (
+        <p class="trouble failed" role="alert">
+          {error}
+        </p>
+      )}
+      <div class="actor-body">
+        <div class="actor-chart">
+          {published && (
+            <ChartView
+              key={published.type}
+              published={published}
+              value={value}
+              turn={turn}
+              chosen={chosen}
+              onChoose={setChosen}
+            />
+          )}
+        </div>
+        <div class="actor-facts">
+          {state && <StateFacts state={state} published={published!} />}
+          {view && <Facts view={view} published={published} />}
+          <section>
+            <h3>{strings.turns}</h3>
+            <TurnList turns={turns} missed={missed} shown={shown} onShow={setShown} />
+          </section>
+        </div>
+      </div>
+    </article>
+  );
+};
+
+const stateAt = ({ chart }: PublishedChart, path: string): ChartState | undefined =>
+  [...statesOf(chart.root)].find((state) => state.path === path);
+
+const Status = ({ view }: { view: View }) => (
+  <>
+    <span
+      class={`tag ${isTroubled({ ...view, effects: 0, timers: 0, stashed: 0 }) ? 'bad' : 'good'}`}
+    >
+      {strings.states[view.status] ?? view.status}
+    </span>
+    <code class="actor-state">{stateText(view.state)}</code>
+  </>
+);
+
+const Facts = ({ view, published }: { view: View; published: PublishedChart | undefined }) => {
+  const reasons = whyItWaits(view, published?.chart, Date.now(), { texts: strings, times });
+  const { accepts, effects, timers, supervisor, machine } = view;
+  return (
+    <>
+      <section>
+        <h3>{strings.waits}</h3>
+        <ul class="reasons">
+          {reasons.map((reason) => (
+            <li key={reason}>{reason}</li>
+          ))}
+        </ul>
+      </section>
+      <List title={strings.accepts} items={accepts} />
+      <List
+        title={strings.effects}
+        items={effects.map(({ effect, state, attempt }) => `${effect}: ${state}, ${attempt}`)}
+      />
+      <List
+        title={strings.timers}
+        items={timers.map(
+          ({ event, due }) => `${timerName(event)} ${times.until(due - Date.now())}`,
+        )}
+      />
+      <List title={strings.machine} items={[machine]} />
+      <List title={strings.supervisor} items={supervisor === undefined ? [] : [supervisor]} />
+    </>
+  );
+};
+
+const StateFacts = ({ state, published }: { state: ChartState; published: PublishedChart }) => {
+  const edges = published.chart.edges.filter(({ from }) => from === state.path);
+  return (
+    <section class="state-facts">
+      <h3>{state.path || state.key}</h3>
+      {state.description !== undefined && <p>{state.description}</p>}
+      <List title={strings.runs} items={state.invokes} />
+      <List
+        title={strings.goes}
+        items={edges.map(({ to, labels }) => `${to || published.type}: ${labels.join(', ')}`)}
+      />
+      <List title={strings.handles} items={state.handles} />
+      <List title={strings.defers} items={state.defers} />
+    </section>
+  );
+};
+
+const List = ({ title, items }: { title: string; items: readonly string[] }) =>
+  items.length === 0 ? null : (
+    <section>
+      <h3>{title}</h3>
+      <ul class="codes">
+        {items.map((item) => (
+          <li key={item}>
+            <code>{item}</code>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
