@@ -2,8 +2,9 @@
  * One actor, live: its turns as they are committed, and what it waits for.
  *
  * Invariants: between two frames any number of turns costs one notification; the last TURNS_MAX
- * turns are kept. The watch and the present state are requested again at an interval, so a lost
- * connection or a missed turn heals by itself.
+ * turns are kept, each once, in order. The watch and the present state are requested again at an
+ * interval, so a lost connection heals by itself; turns that were missed meanwhile come from the
+ * history of the actor, where one is kept.
  */
 import { connectionFailure } from '../../client/gateway-errors.ts';
 import type { ActorTurn, ActorView } from '../../protocols/actor-view.ts';
@@ -20,6 +21,9 @@ export type LiveActor = {
   readonly error?: string;
 };
 
+/** What `actors.history` answers. */
+type Past = { readonly turns: readonly ActorTurn[] };
+
 const TURNS_MAX = 300;
 const AGAIN_MS = 5_000;
 /** Until the connection is back. */
@@ -35,6 +39,8 @@ export class ActorWatch {
   #live: LiveActor;
   #again: ReturnType<typeof setTimeout> | undefined;
   #show: ReturnType<typeof setTimeout> | undefined;
+  /** before the first turns, and after a lost connection or missed turns */
+  #lacksTurns = true;
   #ended = false;
 
   constructor(gateway: ActorsGateway, actor: string, onChange: (live: LiveActor) => void) {
@@ -61,7 +67,9 @@ export class ActorWatch {
     try {
       await this.#gateway.request('actors.watch', { actor: this.#live.actor });
       await this.#read();
+      if (this.#lacksTurns) await this.#readHistory();
     } catch (error) {
+      this.#lacksTurns = true;
       // The page shows a lost connection itself.
       if (connectionFailure(error) === undefined) this.#set({ error: (error as Error).message });
       else againMs = CONNECT_MS;
@@ -77,11 +85,31 @@ export class ActorWatch {
     this.#set({ view });
   }
 
+  async #readHistory(): Promise<void> {
+    this.#lacksTurns = false;
+    const { actor } = this.#live;
+    const { turns } = await this.#gateway
+      .operate<Past>('actors.history', { actor, limit: TURNS_MAX })
+      // An older gateway has no such operation, and a type may keep no history.
+      .catch((): Past => ({ turns: [] }));
+    this.#add(turns);
+  }
+
+  /** Keeps the newest turns, each once. */
+  #add(found: readonly ActorTurn[]): void {
+    const known = new Map(this.#live.turns.map((turn) => [turn.turn, turn]));
+    const added = found.filter(({ turn }) => !known.has(turn));
+    if (added.length === 0) return;
+    const turns = [...known.values(), ...added].toSorted((a, b) => a.turn - b.turn);
+    this.#set({ turns: turns.slice(-TURNS_MAX) });
+  }
+
   #receive({ actor, turn, missed = 0 }: ActorTurnEvent): void {
     if (actor !== this.#live.actor || !turn) return;
     const { turns, view } = this.#live;
-    const isKnown = turns.some((each) => each.turn === turn.turn);
-    if (isKnown) return;
+    const last = turns.at(-1);
+    if (last && last.turn >= turn.turn) return;
+    if (missed > 0) this.#lacksTurns = true;
     this.#set({
       turns: [...turns.slice(1 - TURNS_MAX), turn],
       missed: this.#live.missed + missed,

@@ -1,5 +1,8 @@
 /** The views of operations: a second entry of the page, loaded when the first view is opened. */
 import { ListView } from './list-view.tsx';
+import { lazy } from '../shell/lazy.tsx';
+import { linkToView } from '../routes.ts';
+import type { ActorsViewProps } from '../actors/actors-view.tsx';
 import type { ViewProps } from './view-props.ts';
 import { agents } from './views/agents.tsx';
 import { approvals } from './views/approvals.tsx';
@@ -12,6 +15,11 @@ import { schedules } from './views/schedules.tsx';
 import { Settings } from './views/settings.tsx';
 import { tasks } from './views/tasks.tsx';
 import { Usage } from './views/usage.tsx';
+
+/** Charts are large: they are loaded when the actors are opened. */
+const Actors = lazy<ActorsViewProps>(
+  async () => (await import('../actors/actors-view.tsx')).ActorsView,
+);
 
 export const Views = (props: ViewProps) => {
   switch (props.route.view) {
@@ -27,6 +35,14 @@ export const Views = (props: ViewProps) => {
       return <ListView key="agents" {...props} definition={agents} />;
     case 'audit':
       return <ListView key="audit" {...props} definition={audit} />;
+    case 'actors':
+      return (
+        <Actors
+          gateway={props.workspace}
+          params={props.route.params}
+          onParams={(params, replace) => props.go(linkToView('actors', params), replace)}
+        />
+      );
     case 'runs':
       return <Runs {...props} />;
     case 'devices':

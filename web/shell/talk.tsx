@@ -3,6 +3,7 @@ import { useMemo, useRef } from 'preact/hooks';
 import { Composer } from '../chat/composer.tsx';
 import { Lines } from '../chat/lines.tsx';
 import type { View, Workspace } from '../workspace.ts';
+import { SessionPane } from './session-pane.tsx';
 
 export const Talk = (props: {
   view: View;
@@ -26,23 +27,33 @@ export const Talk = (props: {
     [],
   );
   return (
-    <section class="talk">
-      {trouble !== undefined && (
-        <p class="trouble failed" role="alert">
-          {trouble}
-        </p>
-      )}
-      <Lines key={`l${sessionKey}`} conversation={conversation} online={online} actions={actions} />
-      {sessionKey !== undefined && (
-        <Composer
-          key={`c${sessionKey}`}
-          sessionKey={sessionKey}
-          busy={busy}
+    <>
+      <section class="talk">
+        {trouble !== undefined && (
+          <p class="trouble failed" role="alert">
+            {trouble}
+          </p>
+        )}
+        <Lines
+          key={`l${sessionKey}`}
+          conversation={conversation}
           online={online}
-          onSend={(text, images) => workspace.chat?.send(text, images)}
-          onStop={() => workspace.chat?.abort()}
+          actions={actions}
         />
+        {sessionKey !== undefined && (
+          <Composer
+            key={`c${sessionKey}`}
+            sessionKey={sessionKey}
+            busy={busy}
+            online={online}
+            onSend={(text, images) => workspace.chat?.send(text, images)}
+            onStop={() => workspace.chat?.abort()}
+          />
+        )}
+      </section>
+      {sessionKey !== undefined && view.offers.has('operations.run') && (
+        <SessionPane workspace={workspace} sessionKey={sessionKey} />
       )}
-    </section>
+    </>
   );
 };

@@ -5,6 +5,8 @@ import type { ViewName } from '../routes.ts';
 export const strings = {
   title: 'troupe',
   views: 'Views',
+  statechart: 'Statechart',
+  hideStatechart: 'Hide statechart',
   viewNames: {
     chat: 'Chat',
     actors: 'Actors',

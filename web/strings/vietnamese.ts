@@ -4,6 +4,8 @@ import type { Strings } from './english.ts';
 export const strings: Strings = {
   title: 'troupe',
   views: 'Các trang',
+  statechart: 'Biểu đồ trạng thái',
+  hideStatechart: 'Ẩn biểu đồ',
   viewNames: {
     chat: 'Trò chuyện',
     actors: 'Actor',

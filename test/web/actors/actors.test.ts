@@ -1,0 +1,157 @@
+/** The actors of a real program in the page: the tree, one actor live, and ten thousand of them. */
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { address } from '../../../protocols/address.ts';
+import { install } from '../../agent-runs/installation.ts';
+import { TOKEN } from '../../channels/gateway/client.ts';
+import { axeViolations } from '../axe.ts';
+import { chromiumPath, NO_CHROMIUM, openChromium } from '../chromium.ts';
+import { keepScreenshot, openView, startRealProgram } from '../real-program.ts';
+
+let browser: Browser | undefined;
+beforeAll(async () => {
+  if (chromiumPath !== undefined) browser = await openChromium();
+}, 60_000);
+afterAll(() => browser?.close());
+beforeEach((context) => {
+  if (chromiumPath === undefined) context.skip(NO_CHROMIUM);
+});
+
+const MAIN = 'default/session/agent:main:main';
+const LOOKS = [
+  { name: 'wide-light', viewport: { width: 1_440, height: 900 }, colorScheme: 'light' },
+  { name: 'wide-dark', viewport: { width: 1_920, height: 1_080 }, colorScheme: 'dark' },
+  { name: 'phone-light', viewport: { width: 360, height: 740 }, colorScheme: 'light' },
+  { name: 'phone-dark', viewport: { width: 390, height: 844 }, colorScheme: 'dark' },
+] as const;
+
+const say = async (page: Page, text: string) => {
+  await page.getByRole('textbox', { name: 'Message' }).fill(text);
+  await page.keyboard.press('Enter');
+  await page.locator('.message.agent[aria-busy=false]').last().waitFor();
+};
+const isActive = (page: Page, state: string) =>
+  page.locator(`.statechart .state.active[data-state="${state}"]`).waitFor();
+
+test('an actor shows its chart lit, its turns as they come, and a past turn', async () => {
+  const program = await startRealProgram();
+  const chat = await openView(browser!, program, '');
+  await say(chat.page, 'Hello, who are you?');
+  const { page, errors } = await openView(browser!, program, '');
+  await page.getByRole('link', { name: 'Actors' }).click();
+  await page.getByRole('searchbox').fill('session idle');
+  await page.getByRole('treeitem', { name: /agent:main:main/ }).click();
+  expect(new URLSearchParams(new URL(page.url()).hash.slice(1)).get('item')).toBe(MAIN);
+  await isActive(page, 'idle');
+  await page.getByText('It waits for a message.').waitFor();
+  await page.getByText('Its turns appear here').waitFor();
+  await say(chat.page, 'call calculate {"expression": "6*7"}');
+  await page.locator('.turn-list li').nth(3).waitFor();
+  await page.locator('.statechart .edge.taken').first().waitFor({ state: 'attached' });
+  await page.getByRole('slider').focus();
+  await page.keyboard.press('Home');
+  await page.getByText('A past turn is shown.').waitFor();
+  await isActive(page, 'running');
+  await page.getByRole('button', { name: 'Live' }).click();
+  await isActive(page, 'idle');
+  await page.reload();
+  await isActive(page, 'idle');
+  expect(await page.getByRole('searchbox').inputValue()).toBe('session idle');
+  expect(errors).toEqual([]);
+}, 120_000);
+
+test('the chart is used by keys, and read as a tree', async () => {
+  const program = await startRealProgram();
+  const chat = await openView(browser!, program, '');
+  await say(chat.page, 'Hello, who are you?');
+  const { page } = await openView(browser!, program, `actors&item=${encodeURIComponent(MAIN)}`, {
+    viewport: { width: 1_920, height: 1_080 },
+  });
+  await isActive(page, 'idle');
+  const chart = page.getByRole('application', { name: /Statechart of session/ });
+  const before = await chart.getAttribute('viewBox');
+  await chart.focus();
+  await page.keyboard.press('+');
+  await expect.poll(() => chart.getAttribute('viewBox')).not.toBe(before);
+  await page.keyboard.press('0');
+  await expect.poll(() => chart.getAttribute('viewBox')).toBe(before);
+  await page.getByRole('button', { name: '2 levels of states' }).click();
+  await page.locator('[data-state="running.admitting"]').first().waitFor();
+  await page.getByRole('button', { name: 'Outline' }).click();
+  const tree = page.getByRole('tree', { name: 'States of session' });
+  const idle = tree.getByRole('treeitem', { name: 'idle', exact: true });
+  expect(await idle.getAttribute('aria-current')).toBe('true');
+  await tree.getByRole('treeitem').first().focus();
+  await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('Enter');
+  await page.getByText('No run is active').first().waitFor();
+}, 120_000);
+
+test('the views of actors are legible, without accessibility errors, in both schemes, wide and on a phone', async () => {
+  const program = await startRealProgram();
+  const chat = await openView(browser!, program, '');
+  await say(chat.page, 'Hello, who are you?');
+  for (const { name, ...look } of LOOKS) {
+    const { page, errors } = await openView(browser!, program, 'actors', look);
+    await page.getByRole('treeitem', { name: /agent:main:main/ }).waitFor();
+    const ofTree = await axeViolations(page);
+    await keepScreenshot(page, `actors-${name}`);
+    await page.getByRole('treeitem', { name: /agent:main:main/ }).click();
+    await isActive(page, 'idle');
+    const ofActor = await axeViolations(page);
+    await keepScreenshot(page, `actor-${name}`);
+    const width = await page.evaluate(() => document.documentElement.scrollWidth);
+    expect(width).toBeLessThanOrEqual(look.viewport.width);
+    expect({ name, errors, ofTree, ofActor }).toEqual({
+      name,
+      errors: [],
+      ofTree: [],
+      ofActor: [],
+    });
+    await page.context().close();
+  }
+}, 240_000);
+
+test('beside a conversation, the statechart follows the answer', async () => {
+  const program = await startRealProgram();
+  const { page, errors } = await openView(browser!, program, '', LOOKS[0]);
+  await say(page, 'Hello, who are you?');
+  await page.getByRole('button', { name: 'Statechart' }).click();
+  await isActive(page, 'idle');
+  await say(page, 'call calculate {"expression": "6*7"}');
+  await page.locator('.statechart .edge.taken').first().waitFor({ state: 'attached' });
+  await isActive(page, 'idle');
+  await keepScreenshot(page, 'session-chart-wide-light');
+  await page.reload();
+  await isActive(page, 'idle');
+  await page.getByRole('button', { name: 'Hide statechart' }).click();
+  await page.locator('.statechart').waitFor({ state: 'detached' });
+  expect(errors).toEqual([]);
+}, 120_000);
+
+test('ten thousand actors scroll with as many rows in the document as fit', async () => {
+  const { url, system } = await install({ config: {} });
+  const counters = Array.from({ length: 10_000 }, (_, n) => address('default', 'counter', `n${n}`));
+  const event = { type: 'conformance.count_call', task_id: 't' };
+  const options = { principal: { sub: 'ada', roles: ['operator'] } };
+  for (let n = 0; n < counters.length; n += 500)
+    await Promise.all(
+      counters.slice(n, n + 500).map((counter) => system.tell(counter, event, options)),
+    );
+  const page = await browser!.newPage({ locale: 'en-US' });
+  const errors: string[] = [];
+  page.on('pageerror', (error) => errors.push(String(error)));
+  await page.goto(`${url}#token=${TOKEN}&view=actors&type=counter`);
+  await page.getByText(/10000 actors|10000 of/).waitFor();
+  const tree = page.getByRole('tree', { name: 'Actors' });
+  const rows = tree.getByRole('treeitem');
+  await tree.focus();
+  const most: number[] = [];
+  for (const key of ['PageDown', 'PageDown', 'End', 'PageUp', 'Home', 'End']) {
+    await page.keyboard.press(key);
+    most.push(await rows.count());
+  }
+  expect(Math.max(...most)).toBeLessThan(60);
+  await tree.getByRole('treeitem', { name: /n9999/ }).waitFor();
+  expect(errors).toEqual([]);
+}, 120_000);
