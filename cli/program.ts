@@ -2,7 +2,7 @@
  * The command line: every command, its options and its help. The code of a command is imported when
  * it runs, so that `troupe --help` and each command load nothing of the other commands.
  */
-import { Command, Option } from 'commander';
+import { Command } from 'commander';
 import { addInspect, addReplay } from './actors/actors-commands.ts';
 import type { AgentOptions } from './chat/agent.ts';
 import { addAgentPrompt, addAgentWorkspace } from './agents/agent-prompt-command.ts';
