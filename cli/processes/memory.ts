@@ -8,6 +8,12 @@
  *  - The optimizing compiler is 5 MB of Node's file that would be read for a dozen functions. It is
  *    off until the process is ready, for three seconds at most: recovery of a large store needs it.
  *
+ * V8 allocates in the old generation where objects of one place in the code once survived
+ * ("pretenuring"). Those of a turn or an event die young all the same, and each keeps what it
+ * refers to until a collection of the old generation: a tenth of all garbage, in a loop of a
+ * session's transitions alone. Without it that loop takes 22 % less processor time, and a run 5 to
+ * 8 % less.
+ *
  * Under load, V8 lets the heap grow to four times what is alive before it collects. Here it may
  * double: a third less memory for about 5 % more processor time of an agent run. V8 collects
  * nothing in a process without work, so this module does: a tenth of a second that returns 80 of
@@ -35,6 +41,7 @@ const GARBAGE_BYTES_MIN = 24 * 2 ** 20;
 export async function startSmall<T>(start: () => Promise<T>): Promise<T> {
   setFlagsFromString('--semi-space-growth-factor=1');
   setFlagsFromString('--no-opt');
+  setFlagsFromString('--no-allocation-site-pretenuring');
   setFlagsFromString(`--heap-growing-percent=${HEAP_GROWTH_PERCENT}`);
   const optimize = () => setFlagsFromString('--opt');
   const timer = setTimeout(optimize, WITHOUT_OPTIMIZER_MS_MAX);
