@@ -15,6 +15,9 @@ export type Defined<T> = {
  */
 export function defined<T extends object>(fields: T): Defined<T> {
   const kept: Record<string, unknown> = {};
-  for (const [key, value] of Object.entries(fields)) if (value !== undefined) kept[key] = value;
+  for (const key in fields) {
+    const value = fields[key];
+    if (value !== undefined) kept[key] = value;
+  }
   return kept as Defined<T>;
 }

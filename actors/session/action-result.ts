@@ -64,7 +64,10 @@ export const published = (
 export function defined<T extends Record<string, unknown>>(
   fields: T,
 ): { [K in keyof T]?: NonNullable<T[K]> } {
-  return Object.fromEntries(
-    Object.entries(fields).filter(([, value]) => value !== undefined && value !== null),
-  ) as never;
+  const kept: Record<string, unknown> = {};
+  for (const key in fields) {
+    const value = fields[key];
+    if (value !== undefined && value !== null) kept[key] = value;
+  }
+  return kept as never;
 }

@@ -17,7 +17,7 @@ import { repairConversation } from '../models/conversation.ts';
 import type { Continuation, ModelMessage } from '../models/model.ts';
 import { fromAgent, marked } from './envelope.ts';
 import { pruned } from './pruning.ts';
-import { messagesTokens, tokensOf } from './tokens.ts';
+import { systemTokensOf } from './tokens.ts';
 
 export type ConversationOptions = {
   /** context window of the model, tokens */
@@ -46,15 +46,15 @@ export function conversationFrom(
   { window, reserveTokens, prepend }: ConversationOptions,
 ): Conversation {
   const { system, summary, entries: shown } = shownOf(entries);
-  const said = repairConversation([
+  const all = repairConversation([
     ...(summary === undefined ? [] : [summaryMessage(summary)]),
     ...shown.flatMap(({ entry }) => messageOf(entry, prepend)),
   ]);
-  const systemTokens = tokensOf(system);
+  const systemTokens = systemTokensOf(system);
   const room = window - reserveTokens - systemTokens;
-  const messages = pruned(said, room);
-  const tokens = systemTokens + messagesTokens(messages);
-  if (tokens - systemTokens > room) throw tooLong(tokens, window, reserveTokens);
+  const { messages, tokens: said } = pruned(all, room);
+  const tokens = systemTokens + said;
+  if (said > room) throw tooLong(tokens, window, reserveTokens);
   return { system, messages, tokens };
 }
 

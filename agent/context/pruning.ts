@@ -22,16 +22,19 @@ const LEFT_OUT = '[An old result, left out. Run the tool again if you need it.]'
 /**
  * @param room tokens for all messages; the result may still be too large, and the caller refuses it
  */
-export function pruned(messages: readonly ModelMessage[], room: number): ModelMessage[] {
+export function pruned(messages: readonly ModelMessage[], room: number): Pruned {
   const work = new Pruning(messages);
-  if (work.tokens <= room * SOFT_SHARE) return work.messages;
+  if (work.tokens <= room * SOFT_SHARE) return work;
   const recent = startOfTurn(messages, TURNS_WHOLE);
   work.cut(0, recent, shortened, -Infinity);
   work.cut(0, recent, leftOut, room);
   work.cut(recent, messages.length, shortened, room);
   work.cut(recent, startOfTurn(messages, 1), leftOut, room);
-  return work.messages;
+  return work;
 }
+
+/** Messages and the estimate of their tokens. */
+export type Pruned = { readonly messages: ModelMessage[]; readonly tokens: number };
 
 class Pruning {
   readonly messages: ModelMessage[];

@@ -31,6 +31,15 @@ export function tokensOf(text: string): number {
   return Math.ceil(latin / LATIN_CHARACTERS_PER_TOKEN + other / OTHER_CHARACTERS_PER_TOKEN);
 }
 
+/** The last system prompt and its tokens: most calls have the same one, and it is long. */
+let counted = { system: '', tokens: 0 };
+
+/** `tokensOf` of a system prompt. */
+export function systemTokensOf(system: string): number {
+  if (system !== counted.system) counted = { system, tokens: tokensOf(system) };
+  return counted.tokens;
+}
+
 export function messageTokens(message: ModelMessage): number {
   if (message.role === 'assistant') {
     const calls = message.calls?.length ? tokensOf(JSON.stringify(message.calls)) : 0;

@@ -6,6 +6,7 @@
  * Invariant: keys and header values cannot be read from a catalog or its providers.
  */
 import { TroupeError } from '../../protocols/errors.ts';
+import { LruMap } from '../../runtime/index.ts';
 import {
   BUILT_IN_PROVIDER_IDS,
   BUILT_IN_PROVIDERS,
@@ -207,6 +208,9 @@ const modelsOf = (id: string, entry: ProviderSettings): ModelInfo[] => {
   return [...named, ...known.filter((one) => !named.some((model) => model.id === one.id))];
 };
 
+/** Names that are kept resolved; users may send any name. */
+const RESOLVED_MAX = 256;
+
 const catalogOf = (
   byId: ReadonlyMap<string, Entry>,
   preferred: readonly string[],
@@ -219,10 +223,15 @@ const catalogOf = (
   const names = () =>
     usable.flatMap(({ id, models }) => models.map((model) => `${id}/${model.id}`));
   const found = (name: string) => named(providers, name) ?? bare(name, usable, providers, names());
+  const resolved = new LruMap<string, ResolvedModel>(RESOLVED_MAX);
   const resolve = (name: string): ResolvedModel => {
+    const known = resolved.get(name);
+    if (known) return known;
     const choice = found(name);
     const { api, profiles } = byId.get(choice.provider.id)!;
-    return { ...choice, profiles, thinkingLevels: thinkingLevelsOf(api, choice.model) };
+    const one = { ...choice, profiles, thinkingLevels: thinkingLevelsOf(api, choice.model) };
+    resolved.set(name, one);
+    return one;
   };
   return {
     providers,

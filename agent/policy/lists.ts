@@ -41,6 +41,10 @@ export const refusals = (
   return (tool) => refusalBy(layers, tool);
 };
 
+/** All that decides which tools a session has: equal lists refuse the same tools. */
+export const listsOf = (settings: AgentSettings, sessionKey: string): unknown =>
+  layersOf(settings, sessionKey).map(({ allow, deny }) => [allow, deny]);
+
 const refusalBy = (layers: readonly Layer[], tool: Listed): string | undefined => {
   for (const { deny, denyPath } of layers) {
     const entry = deny.find((name) => names(name, tool));

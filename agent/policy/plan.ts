@@ -17,6 +17,7 @@
 import type { AgentSettings } from '../../protocols/agent.ts';
 import { errorData } from '../../protocols/errors.ts';
 import type { ToolCall } from '../../protocols/session.ts';
+import { LruMap } from '../../runtime/index.ts';
 import type { PlannedCall } from './planned-call.ts';
 import type { HookAbout, Hooks } from '../hooks/hooks.ts';
 import type { ToolSpec } from '../models/model.ts';
@@ -24,7 +25,7 @@ import type { ToolRegistry } from '../tools/registry.ts';
 import type { Tool } from '../tools/tool.ts';
 import { confinementOf } from './confinement.ts';
 import { alwaysPattern, isAllowedCommand } from './exec-patterns.ts';
-import { refusalOf, refusals } from './lists.ts';
+import { listsOf, refusalOf, refusals } from './lists.ts';
 import { visible } from './shell-line.ts';
 
 export { confinementOf } from './confinement.ts';
@@ -148,19 +149,38 @@ const questionOf = (
   return { question: { ...shown, pattern, forMs: askForMs } };
 };
 
+/** Different offers of one registry that are kept. */
+const OFFERS_MAX = 64;
+const offers = new WeakMap<ToolRegistry, LruMap<string, readonly ToolSpec[]>>();
+
 /**
  * The tools that a session's models are offered: those that policy allows and that can run here.
+ * Equal offers are one array: every model call of a run asks for one.
  */
 export const offeredTools = (
   tools: ToolRegistry,
   settings: AgentSettings,
   sessionKey: string,
 ): readonly ToolSpec[] => {
-  const specs = tools.specs();
-  const refusal = refusals(settings, sessionKey);
-  // both are in order of registration
-  return tools.all().flatMap((tool, at) => {
-    const isOffered = refusal(tool) === undefined && tool.unavailable?.() === undefined;
-    return isOffered ? [specs[at]!] : [];
-  });
+  const missing = unavailableOf(tools.all());
+  const key = JSON.stringify([listsOf(settings, sessionKey), missing]);
+  const known = offers.get(tools) ?? new LruMap<string, readonly ToolSpec[]>(OFFERS_MAX);
+  offers.set(tools, known);
+  let offer = known.get(key);
+  if (!offer) {
+    const refusal = refusals(settings, sessionKey);
+    const isRefused = tools.all().map((tool) => refusal(tool) !== undefined);
+    // both are in order of registration
+    offer = tools.specs().filter((_, at) => !isRefused[at] && !missing.includes(at));
+    known.set(key, offer);
+  }
+  return offer;
 };
+
+/** Places of the tools that cannot run here, in order of registration. */
+function unavailableOf(tools: readonly Tool[]): readonly number[] {
+  const missing: number[] = [];
+  for (let at = 0; at < tools.length; at++)
+    if (tools[at]!.unavailable?.() !== undefined) missing.push(at);
+  return missing;
+}

@@ -35,11 +35,11 @@ export async function readConversation(
   const read = await readUpTo(wanted, context);
   const reset = read.findLast((found) => entryOf(found).type === 'reset');
   const from = Math.max(wanted.from, reset?.position ?? 0);
-  const entries = read.filter(({ position }) => position >= from);
+  const entries = from > wanted.from ? read.filter(({ position }) => position >= from) : read;
   if (system !== undefined) {
-    const { position, at } = read.at(-1)!;
-    const prompt = { position: position + 1, at, entry: { type: 'prompt', system } };
-    return { entries: [...entries, prompt], from };
+    const { position, at } = entries.at(-1)!;
+    entries.push({ position: position + 1, at, entry: { type: 'prompt', system } });
+    return { entries, from };
   }
   if (reset || entries.some((found) => entryOf(found).type === 'prompt')) return { entries, from };
   const prompt = await promptBefore(from, context);

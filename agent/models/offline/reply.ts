@@ -134,7 +134,15 @@ const inputTokensOf = (request: ModelRequest): number => {
   const said = request.messages.map((message) =>
     message.role === 'tool' ? message.result : message.text,
   );
-  return [request.system, ...said].reduce((sum, text) => sum + tokensOf(text).length, 0);
+  return said.reduce((sum, text) => sum + tokensOf(text).length, systemTokensOf(request.system));
+};
+
+/** The last system prompt and its tokens: calls of one agent have the same one, and it is long. */
+let counted = { system: '', tokens: 0 };
+
+const systemTokensOf = (system: string): number => {
+  if (system !== counted.system) counted = { system, tokens: tokensOf(system).length };
+  return counted.tokens;
 };
 
 const wordsIn = (text: string): number =>
