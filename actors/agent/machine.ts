@@ -64,6 +64,7 @@ export const agentMachine = setup({
     isAwaitedWithSlot: (args) => shared.isAwaited(args) && slots.hasSlot(args),
     concernsTenant: shared.concernsTenant,
     hasCeilings: shared.hasCeilings,
+    hasNoCeilings: (args) => !shared.hasCeilings(args),
     mayNotAllow: allowed.mayNotAllow,
     isNoPattern: allowed.isNoPattern,
     mayAllow: (args) => !allowed.mayNotAllow(args) && !allowed.isNoPattern(args),
@@ -213,8 +214,17 @@ export const agentMachine = setup({
           ],
         },
         open: {
-          description: 'No run waits.',
+          description: 'No run waits, so an end only counts.',
           entry: { type: 'project', params: (args) => slots.row(args, 'active') },
+          on: {
+            'agent.release': {
+              guard: 'hasNoCeilings',
+              actions: [
+                'release',
+                { type: 'project', params: (args) => slots.row(args, 'active') },
+              ],
+            },
+          },
         },
         crowded: {
           description:

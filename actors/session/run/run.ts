@@ -124,6 +124,7 @@ export function onModelAnswer({ context, event }: ActionArgs): ActionResult {
   const output = outputOf<CallModelOutput>(event);
   const run = runOf(context);
   const now = nowOf(event);
+  const isLast = planOf(output).length === 0;
   const { planned, over } = takenOf(planOf(output));
   const change = {
     length: context.length + 1 + over.length,
@@ -154,7 +155,8 @@ export function onModelAnswer({ context, event }: ActionArgs): ActionResult {
       ...over.map((one) => ({ type: 'tool' as const, runId: run.runId, ...one, at: now })),
     ],
     events: over.map((one) => ({ stream: 'tool' as const, phase: 'end' as const, ...one })),
-    rows: [rows.sessionRow({ ...context, ...change })],
+    // the end of a run, which follows in the same turn unless hooks see the reply, has the row
+    rows: isLast && !run.replyHooks ? [] : [rows.sessionRow({ ...context, ...change })],
   };
 }
 
