@@ -18,7 +18,7 @@ import { weightsOf } from '../fairness/fair-queue.ts';
 import { checkValue, storableError } from '../shard/turn/validate-message.ts';
 import type { Intent } from '../shard/turn/intents.ts';
 import type { Outcome } from '../shard/commit/records.ts';
-import { unfitValue } from '../statechart/values.ts';
+import { bytesMaxOf, UNFIT, unfitValue } from '../statechart/values.ts';
 import type { Index, Transcripts } from '../system.ts';
 import { effectSpan, inSpan, parentOf } from '../observe/spans.ts';
 import { WorkspacesOfEffect } from '../workspaces/of-effect.ts';
@@ -200,14 +200,8 @@ export class EffectRunner {
         () => orAborted(effect.run(intent.input, context), signal),
         parentOf(intent.traceId),
       );
-      const unfit = unfitValue(output, `the result of '${intent.src}'`);
-      if (unfit) return failed({ code: 'INTERNAL', message: `${unfit}, which cannot be stored` });
-      const bytes = encode(output).length;
-      if (bytes > OUTCOME_BYTES_MAX)
-        return failed({
-          code: 'PAYLOAD_TOO_LARGE',
-          message: `the result of '${intent.src}' has ${bytes} bytes, ${OUTCOME_BYTES_MAX} are allowed`,
-        });
+      const problem = problemOf(output, `the result of '${intent.src}'`);
+      if (problem) return failed(problem);
       signal.throwIfAborted();
       const end = effect.workspace === 'discard' ? workspaces.close() : workspaces.save();
       await orAborted(end, signal);
@@ -288,6 +282,17 @@ export class EffectRunner {
       peek: async (...about) => this.#o.workspaces?.peek(...about),
     };
   }
+}
+
+/** Why an outcome cannot be stored. It is encoded only where it may be too large. */
+function problemOf(output: unknown, what: string): ErrorData | undefined {
+  const bytesMax = bytesMaxOf(output);
+  if (bytesMax === UNFIT)
+    return { code: 'INTERNAL', message: `${unfitValue(output, what)}, which cannot be stored` };
+  const bytes = bytesMax > OUTCOME_BYTES_MAX ? encode(output).length : bytesMax;
+  if (bytes <= OUTCOME_BYTES_MAX) return undefined;
+  const message = `${what} has ${bytes} bytes, ${OUTCOME_BYTES_MAX} are allowed`;
+  return { code: 'PAYLOAD_TOO_LARGE', message };
 }
 
 const failed = (error: ErrorData): Outcome => ({ kind: 'failed', error: storableError(error) });
