@@ -166,7 +166,7 @@ export const applyRunSettings = (
   settings: RunSettings,
 ) => {
   // A repeated request receives the first answer, even if the model catalog has changed since.
-  if (known === undefined)
+  if (known === undefined && (settings.model || settings.thinking))
     checkModelChoice(context.models, settings, modelNow(context, sessionKey));
   const images = imagesOf(settings.attachments);
   const verbose = verbosityOf(settings.verbose);
