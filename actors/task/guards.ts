@@ -1,7 +1,8 @@
 /** Guards of the task's chart: predicates about a task and its event. Pure. */
 import { wallOf } from '../../protocols/statechart.ts';
 import { isFinal } from '../../protocols/task.ts';
-import type { Args, OfEvent, OfTask } from './types.ts';
+import { outputOf } from '../kit/handlers.ts';
+import type { Args, OfEvent, OfTask, Outcome } from './types.ts';
 import * as view from './view.ts';
 import * as work from './work.ts';
 
@@ -10,18 +11,21 @@ import * as work from './work.ts';
 export const isStale = ({ event }: OfEvent) =>
   event.type === 'task.submit' && event.stale !== undefined;
 
-export const isTooLate = ({ context, event }: Args) =>
-  wallOf(event.meta) > work.workOf(context).expiresAt;
+export const isTooLate = ({ event }: OfEvent) =>
+  event.type === 'task.submit' && wallOf(event.meta) > work.expiresAtOf(event);
 
-/** Its asker is answered as soon as it is accepted. */
-export const isAnsweredNow = ({ event }: OfEvent) =>
-  event.type === 'task.submit' && event.answer === 'ack';
+/** The usual work: an effect that may be repeated, which needs no other decision. */
+export const isForFunction = ({ event }: OfEvent) => {
+  if (event.type !== 'task.submit') return false;
+  const { performer } = event.terms;
+  return performer.kind === 'function' && performer.class !== 'once';
+};
 
 export const isOfAnotherPayload = ({ context, event }: Args) =>
   event.type === 'task.submit' && event.payloadHash !== context.payloadHash;
 
 export const wantsItsViewNow = ({ context, event }: Args) =>
-  isAnsweredNow({ event }) || isFinal(view.viewOf(context).state);
+  view.isAnsweredNow(event) || isFinal(view.viewOf(context).state);
 
 export const hasRoomToWait = ({ context }: OfTask) => context.waiters.length < work.WAITERS_MAX;
 
@@ -54,6 +58,11 @@ export const wantsInput = ({ context }: OfTask) =>
   work.outcomeOf(context)?.kind === 'input' && work.workOf(context).inputs.length < work.INPUTS_MAX;
 export const isLost = ({ context }: OfTask) => work.outcomeOf(context)?.kind === 'lost';
 export const hasExpired = ({ context }: OfTask) => work.outcomeOf(context)?.kind === 'expired';
+/** The effect returned a result that ends the task. */
+export const isResult = ({ event }: OfEvent) => {
+  const outcome = outputOf<Outcome>(event);
+  return outcome.kind === 'done' && outcome.evidence === undefined;
+};
 export const isDone = ({ context }: OfTask) => work.outcomeOf(context)?.kind === 'done';
 export const isEvidence = ({ context }: OfTask) => work.evidenceOf(context) !== undefined;
 export const mayRetry = ({ context }: OfTask) => work.mayRetry(context);

@@ -40,7 +40,24 @@ export const taskMachine = taskSetup.createMachine({
       on: {
         'task.submit': [
           { guard: 'isStale', target: 'refused', actions: { type: 'reply', params: view.stale } },
-          { target: 'acked', actions: 'accept' },
+          { guard: 'isTooLate', target: 'ended.expired', actions: ['accept', 'expire'] },
+          {
+            guard: 'isForFunction',
+            target: 'running.performing',
+            actions: [
+              'acceptAndBegin',
+              { type: 'publish', params: view.publishView },
+              { type: 'reply', params: view.acknowledged },
+            ],
+          },
+          {
+            target: 'running',
+            actions: [
+              'acceptAndBegin',
+              { type: 'publish', params: view.publishView },
+              { type: 'reply', params: view.acknowledged },
+            ],
+          },
         ],
         'task.cancel': { target: 'refused', actions: { type: 'reply', params: view.notFound } },
         'task.input': { target: 'refused', actions: { type: 'reply', params: view.notFound } },
@@ -48,21 +65,6 @@ export const taskMachine = taskSetup.createMachine({
       },
     },
     refused: { description: 'The submit was refused; nothing is stored.', type: 'final' },
-    acked: {
-      description: 'The task was accepted and stored; work starts in the same turn.',
-      always: [
-        { guard: 'isTooLate', target: 'ended.expired', actions: 'expire' },
-        {
-          guard: 'isAnsweredNow',
-          target: 'running',
-          actions: ['begin', { type: 'publish', params: view.publishView }, 'answerAll'],
-        },
-        {
-          target: 'running',
-          actions: ['begin', { type: 'publish', params: view.publishView }],
-        },
-      ],
-    },
     running: {
       description: 'The work runs, within the time limit of its action.',
       entry: { type: 'project', params: view.row },
@@ -100,7 +102,10 @@ export const taskMachine = taskSetup.createMachine({
             id: 'perform',
             src: 'perform',
             input: requests.performInput,
-            onDone: { target: 'settling', actions: 'onOutcome' },
+            onDone: [
+              { guard: 'isResult', target: '#task.ended.succeeded', actions: 'succeedWith' },
+              { target: 'settling', actions: 'onOutcome' },
+            ],
             onError: { target: 'settling', actions: 'onOutcome' },
           },
         },

@@ -35,7 +35,13 @@ export const TOLD_RESULT_MAX = 65_536;
 /** How long evidence is kept after its task, milliseconds. */
 const EVIDENCE_KEPT_MS = 30 * 24 * 3_600_000;
 
-const timeOf = (now: number): string => new Date(now).toISOString();
+/** The text of the last time: one turn has one time, and several fields with it. */
+let lastTime = { now: 0, text: new Date(0).toISOString() };
+
+const timeOf = (now: number): string => {
+  if (lastTime.now !== now) lastTime = { now, text: new Date(now).toISOString() };
+  return lastTime.text;
+};
 
 /** @throws Error when nothing was accepted yet: no state that calls it is reached before */
 export const viewOf = ({ view, self }: TaskContext): TaskView => {
@@ -49,10 +55,11 @@ export function acceptedView(
   { envelope, terms }: TaskSubmit,
   now: number,
 ): TaskView {
-  const view: TaskView = {
+  const { action } = envelope;
+  return {
     task_id: taskId,
     tenant_id: tenant,
-    action: envelope.action,
+    action,
     action_version: envelope.action_version,
     state: 'ACKED',
     request_id: envelope.request_id,
@@ -64,19 +71,22 @@ export function acceptedView(
     accepted_at: timeOf(now),
     eta_sec: terms.etaSec,
     attempt: 0,
-    events: [],
+    events: [{ n: 1, event: taskEvent(action, 'accepted'), at: timeOf(now), state: 'ACKED' }],
   };
-  return withEvent(view, 'accepted', now);
 }
 
-function withEvent(view: TaskView, suffix: EventSuffix, now: number): TaskView {
-  const { events, action, state } = view;
+type Changed = Partial<TaskView> & Pick<TaskView, 'state'>;
+
+/** The view after a change that is an event, too. */
+function withEvent(view: TaskView, change: Changed, suffix: EventSuffix, now: number): TaskView {
+  const { events, action } = view;
+  const { state } = change;
   const event = { n: events.length + 1, event: taskEvent(action, suffix), at: timeOf(now), state };
-  return { ...view, events: [...events, event] };
+  return { ...view, ...change, events: [...events, event] };
 }
 
 export const begunView = (view: TaskView, now: number): TaskView =>
-  withEvent({ ...view, state: 'RUNNING', attempt: 1, started_at: timeOf(now) }, 'running', now);
+  withEvent(view, { state: 'RUNNING', attempt: 1, started_at: timeOf(now) }, 'running', now);
 
 /** Its work starts once more. */
 export function resumedView(view: TaskView): TaskView {
@@ -120,9 +130,15 @@ export type End = Pick<TaskView, 'result' | 'resource_links' | 'error' | 'outcom
   readonly state: TaskState;
 };
 
-export function endedView(view: TaskView, { state, ...end }: End, now: number): TaskView {
+export function endedView(view: TaskView, end: End, now: number): TaskView {
+  const change = { ...end, finished_at: timeOf(now) };
+  return withEvent(withoutPauses(view), change, suffixOf(end.state), now);
+}
+
+function withoutPauses(view: TaskView): TaskView {
+  if (view.waiting === undefined && view.compensating === undefined) return view;
   const { waiting: _, compensating: __, ...rest } = view;
-  return withEvent({ ...rest, ...end, state, finished_at: timeOf(now) }, suffixOf(state), now);
+  return rest;
 }
 
 const suffixOf = (state: TaskState): EventSuffix => {
@@ -189,6 +205,13 @@ export const viewTo = (context: TaskContext, to: ReplyRef | undefined): Reply =>
 });
 
 export const answered = ({ context, event }: Args): Reply => viewTo(context, askerOf(event));
+
+/** To a caller that is answered as soon as its task is accepted. */
+export const acknowledged = ({ context, event }: Args): Reply =>
+  viewTo(context, isAnsweredNow(event) ? askerOf(event) : undefined);
+
+export const isAnsweredNow = (event: TaskEventIn): boolean =>
+  event.type === 'task.submit' && event.answer === 'ack';
 
 const refused = (
   to: ReplyRef | undefined,

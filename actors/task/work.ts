@@ -5,7 +5,13 @@
  */
 import { epochMsOf } from '../../protocols/check.ts';
 import { errorData, type ErrorData } from '../../protocols/errors.ts';
-import { type ActorInput, type ReplyRef, wallOf } from '../../protocols/statechart.ts';
+import {
+  type ActorInput,
+  type Delivered,
+  type ReplyRef,
+  wallOf,
+} from '../../protocols/statechart.ts';
+import type { TaskSubmit } from '../../protocols/task.ts';
 import { errorOf, outputOf } from '../kit/handlers.ts';
 import { isFinalCode, pauseMsOf } from './backoff.ts';
 import {
@@ -23,6 +29,7 @@ import {
 import * as view from './view.ts';
 
 type Change = Partial<TaskContext>;
+type Done = Extract<Outcome, { kind: 'done' }>;
 
 /** Callers that may wait for one task's end, each kind. */
 export const WAITERS_MAX = 16;
@@ -60,25 +67,38 @@ const changed = (context: TaskContext, change: Partial<Work>): Change => ({
 
 // ---- it begins
 
-export const accept = on('task.submit', ({ context, event: submit }): Change => {
+/** Epoch milliseconds after which the work of a submit does not begin. */
+export const expiresAtOf = ({ envelope, redriveOf, meta }: Delivered<TaskSubmit>): number =>
+  (redriveOf === undefined ? epochMsOf(envelope.timestamp) : wallOf(meta)) +
+  envelope.ttl_sec * 1_000;
+
+const accepted = (context: TaskContext, submit: Delivered<TaskSubmit>) => {
   const { envelope, terms, transport, payloadHash, redriveOf, meta } = submit;
+  const work: Work = {
+    envelope,
+    terms,
+    transport,
+    ...(redriveOf === undefined ? {} : { redriveOf }),
+    expiresAt: expiresAtOf(submit),
+    inputs: [],
+    failures: 0,
+    pauseMs: 0,
+    time: { leftMs: terms.etaSec * 1_000, sinceMs: meta.now, waitedMs: 0 },
+  };
   const asker = view.askerOf(submit);
-  const sentAt = redriveOf === undefined ? epochMsOf(envelope.timestamp) : wallOf(meta);
+  const waiters = asker ? [asker] : [];
+  return { payloadHash, view: view.acceptedView(context, submit, meta.now), waiters, work };
+};
+
+export const accept = on('task.submit', ({ context, event }): Change => accepted(context, event));
+
+/** The work starts in the same turn. */
+export const acceptAndBegin = on('task.submit', ({ context, event }): Change => {
+  const change = accepted(context, event);
   return {
-    payloadHash,
-    view: view.acceptedView(context, submit, meta.now),
-    waiters: asker ? [asker] : [],
-    work: {
-      envelope,
-      terms,
-      transport,
-      ...(redriveOf === undefined ? {} : { redriveOf }),
-      expiresAt: sentAt + envelope.ttl_sec * 1_000,
-      inputs: [],
-      failures: 0,
-      pauseMs: 0,
-      time: { leftMs: terms.etaSec * 1_000, sinceMs: meta.now, waitedMs: 0 },
-    },
+    ...change,
+    view: view.begunView(change.view, event.meta.now),
+    ...(view.isAnsweredNow(event) ? { waiters: [] } : {}),
   };
 });
 
@@ -92,8 +112,6 @@ export const wait = ({ context, event }: Args): Change => ({
 export const waitToCancel = ({ context, event }: Args): Change => ({
   cancellers: joined(context.cancellers, event.meta.reply),
 });
-
-export const begin = (args: Args): Change => ({ view: view.begunView(viewOf(args), nowOf(args)) });
 
 /** Its complete time starts again. */
 const timeAnew = ({ context, event }: Args): WorkTime => {
@@ -321,13 +339,18 @@ const ended = (args: Args, end: view.End): Change => ({
   work: null,
 });
 
-export function succeed(args: Args): Change {
-  const outcome = outcomeOf(args.context);
-  if (outcome?.kind !== 'done') return {};
-  const { result, resourceLinks } = outcome;
+const succeededBy = (args: Args, { result, resourceLinks }: Done): Change => {
   const links = resourceLinks ? { resource_links: [...resourceLinks] } : {};
   return ended(args, { state: 'SUCCEEDED', result, ...links });
+};
+
+export function succeed(args: Args): Change {
+  const outcome = outcomeOf(args.context);
+  return outcome?.kind === 'done' ? succeededBy(args, outcome) : {};
 }
+
+/** With the result of the effect that has just ended. */
+export const succeedWith = (args: Args): Change => succeededBy(args, outputOf<Done>(args.event));
 
 export function expire(args: Args): Change {
   const { expiresAt } = workOf(args.context);
