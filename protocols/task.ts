@@ -5,7 +5,7 @@
  * A task's id is derived from the scope of its idempotency key. The same request therefore finds
  * the same task until the task is removed, and no separate store of keys is needed.
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { type Static, Type } from '@sinclair/typebox';
 import { type Address, address } from './address.ts';
 import { defined } from './defined.ts';
@@ -193,11 +193,10 @@ export const subjectOf = ({ payload, context_id }: Envelope): string => {
 
 /** A digest in the form of a UUID (RFC 9562, version 8). */
 const uuidOf = (parts: readonly string[]): string => {
-  const hash = createHash('sha256').update(JSON.stringify(parts)).digest();
-  hash[6] = (hash[6]! & 0x0f) | 0x80;
-  hash[8] = (hash[8]! & 0x3f) | 0x80;
-  const hex = hash.toString('hex', 0, 16);
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+  const hex = hash('sha256', JSON.stringify(parts), 'hex');
+  const variant = ((Number.parseInt(hex.charAt(16), 16) & 0x3) | 0x8).toString(16);
+  const [low, high] = [`8${hex.slice(13, 16)}`, `${variant}${hex.slice(17, 20)}`];
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${low}-${high}-${hex.slice(20, 32)}`;
 };
 
 /** The scope of an idempotency key. */
@@ -231,7 +230,7 @@ export const sequenceAddress = (
  * Digest of a payload, independent of the order of its fields: equal payloads have equal digests.
  */
 export const payloadHashOf = (canonicalPayload: string): string =>
-  createHash('sha256').update(canonicalPayload).digest('base64url');
+  hash('sha256', canonicalPayload, 'base64url');
 
 // ---- rows and topics
 

@@ -31,14 +31,17 @@ const UTF8 = new TextDecoder('utf-8', { fatal: true });
  */
 export const readJson = (bytes: Uint8Array): unknown => {
   if (bytes.byteLength > ENVELOPE_BYTES_MAX) throw envelopeTooLarge();
+  let text: string;
   let value: unknown;
   try {
-    value = JSON.parse(UTF8.decode(bytes));
+    text = UTF8.decode(bytes);
+    value = JSON.parse(text);
   } catch (cause) {
     // The parser's own message would contain a part of the payload.
     throw new TroupeError('INVALID_ARGUMENT', 'the envelope is not JSON in UTF-8', { cause });
   }
-  const fault = faultOf(value, DEPTH_MAX);
+  // Text in UTF-8 has no lone surrogate but an escaped one, so most texts need not be searched.
+  const fault = faultOf(value, DEPTH_MAX, text.includes('\\u'));
   if (fault !== undefined) throw new TroupeError('INVALID_ARGUMENT', `the envelope ${fault}`);
   return value;
 };
@@ -53,16 +56,18 @@ export const envelopeTooLarge = (): TroupeError =>
 
 const AS_ARTIFACT = 'store it as an artifact and send artifact_uri and artifact_hash (SHA-256)';
 
-const faultOf = (value: unknown, depth: number): string | undefined => {
-  if (typeof value === 'string') return LONE_SURROGATE.test(value) ? HALF_CHARACTER : undefined;
+function faultOf(value: unknown, depth: number, hasEscapes: boolean): string | undefined {
+  if (typeof value === 'string')
+    return hasEscapes && LONE_SURROGATE.test(value) ? HALF_CHARACTER : undefined;
   if (typeof value !== 'object' || value === null) return undefined;
   if (depth === 0) return `is nested over ${DEPTH_MAX} deep`;
-  for (const [name, inner] of Object.entries(value)) {
-    const fault = faultOf(name, depth) ?? faultOf(inner, depth - 1);
+  for (const name in value) {
+    const inner = (value as Record<string, unknown>)[name];
+    const fault = faultOf(name, depth, hasEscapes) ?? faultOf(inner, depth - 1, hasEscapes);
     if (fault !== undefined) return fault;
   }
   return undefined;
-};
+}
 
 const LONE_SURROGATE = /\p{Surrogate}/u;
 const HALF_CHARACTER = 'has a text with half a character: a surrogate of UTF-16 without its other';
