@@ -7,8 +7,8 @@
  * The work that an unauthenticated caller can cause is bounded: a size limit, one digest, one
  * lookup in two bounded maps. A refused token is refused again without verification for 5 s.
  *
- * Invariant: a cached verification is at most 5 minutes old, not past the token's expiry, and made
- * with current keys of the issuer.
+ * Invariants: a cached verification is at most 5 minutes old, not past the token's expiry, and made
+ * with current keys of the issuer. Envelopes of one caller leave in the order in which they came.
  */
 import { hash, timingSafeEqual } from 'node:crypto';
 import type { Envelope } from '../../../protocols/envelope.ts';
@@ -16,6 +16,7 @@ import { TroupeError } from '../../../protocols/errors.ts';
 import { type Clock, LruMap } from '../../../runtime/index.ts';
 import type { Caller, Credentials, Identity } from '../edge.ts';
 import { unauthorized } from './claims.ts';
+import { InOrder } from './in-order.ts';
 import { type IssuerOptions, OPERATOR, Tokens, type Verified } from './tokens.ts';
 import { assertClaimsMatch, assertSigned, type KeyringReader } from './envelope-verification.ts';
 
@@ -60,6 +61,8 @@ class TokenIdentity implements Identity {
   readonly #refused = new LruMap<string, Refused>(REFUSED_MAX);
   /** running verifications, so that concurrent requests with one token share one */
   readonly #pending = new Map<string, Promise<Caller>>();
+  /** signatures are verified in other threads, which may overtake each other */
+  readonly #signed = new InOrder();
   #epoch = 0;
 
   constructor(options: IdentityOptions) {
@@ -95,7 +98,8 @@ class TokenIdentity implements Identity {
     assertClaimsMatch(caller, claimed);
     if (caller.profile === 'A2A-Basic') return;
     const { keys, clock } = this.#options;
-    await assertSigned(caller, claimed, signature, { keys, nowMs: clock.wallMs() });
+    const signed = assertSigned(caller, claimed, signature, { keys, nowMs: clock.wallMs() });
+    await this.#signed.after(`${caller.tenant} ${caller.sub}`, signed);
   }
 
   #known(key: string, token: string): Caller | Promise<Caller> {
