@@ -39,7 +39,7 @@ export function initialState(
   meta: Meta,
 ): { live: Live; requests: StepRequest[] } {
   collected = [];
-  const snapshot = machine.getInitialSnapshot(scope, input) as AnyMachineSnapshot;
+  const snapshot = firstSnapshot(machine, input);
   const actions = collected;
   if (snapshot.status === 'error') {
     throw new TroupeError(
@@ -68,6 +68,36 @@ export function initialState(
   fold(machine, draft, actions);
   return { live: liveOf(draft), requests: draft.requests };
 }
+
+/**
+ * For machines that do nothing in their first state: its snapshot, in which actors differ by their
+ * context only; null for the others.
+ */
+const quietStarts = new WeakMap<AnyStateMachine, AnyMachineSnapshot | null>();
+
+function firstSnapshot(machine: AnyStateMachine, input: ActorInput): AnyMachineSnapshot {
+  const quiet = quietStarts.get(machine);
+  const contextOf: unknown = machine.config.context;
+  if (quiet && typeof contextOf === 'function') {
+    try {
+      const context: unknown = contextOf({ input, spawn: refuse, self: scope.self });
+      return { ...quiet, context, children: {} };
+    } catch (error) {
+      return { ...quiet, context: {}, children: {}, status: 'error', error };
+    }
+  }
+  const snapshot = machine.getInitialSnapshot(scope, input) as AnyMachineSnapshot;
+  if (quiet === undefined)
+    quietStarts.set(machine, isQuiet(snapshot) ? { ...snapshot, context: undefined } : null);
+  return snapshot;
+}
+
+const isQuiet = ({ status, _nodes }: AnyMachineSnapshot): boolean =>
+  status === 'active' &&
+  _nodes.every(
+    ({ entry, always, invoke, after, initial }) =>
+      entry.length + invoke.length + after.length + (initial?.actions.length ?? 0) === 0 && !always,
+  );
 
 /** One event into the machine. Never throws; `now` is shard time, from which timers count. */
 export function step(machine: AnyStateMachine, live: Live, cause: Cause, now: number): Step {
@@ -210,6 +240,13 @@ export function defers(machine: AnyStateMachine, live: Live, eventType: string):
 // What XState hands out during a transition: the calls of one step, in order.
 let collected: Action[] = [];
 
+function refuse(): never {
+  throw new TroupeError(
+    'INTERNAL',
+    'a machine cannot send to or spawn by a reference: use the action tell, or invoke an effect',
+  );
+}
+
 /**
  * The scope that all machines of the process share. A transition is synchronous and its actions are
  * not executed, so nothing of one step stays in it; `systemId`, the one thing that would, is
@@ -219,12 +256,6 @@ const scope: AnyActorScope = inertScope();
 
 function inertScope(): AnyActorScope {
   const self = createEmptyActor();
-  const refuse = (): never => {
-    throw new TroupeError(
-      'INTERNAL',
-      'a machine cannot send to or spawn by a reference: use the action tell, or invoke an effect',
-    );
-  };
   Object.assign(self, { id: 'self', sessionId: 'self', send: refuse });
   return {
     self,

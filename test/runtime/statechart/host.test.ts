@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { raise, setup } from 'xstate';
-import { effect, type Message } from '../../../protocols/statechart.ts';
+import { type ActorInput, effect, type Message } from '../../../protocols/statechart.ts';
 import {
   initialState,
   defers,
@@ -25,6 +25,46 @@ function freeze<T>(value: T): T {
   }
   return value;
 }
+
+describe('a new actor', () => {
+  const quiet = setup({ types: { input: {} as ActorInput } }).createMachine({
+    id: 'm',
+    context: ({ input: { key } }) => {
+      if (key === 'nameless') throw new Error('no name');
+      return { key, seen: 0 };
+    },
+    initial: 'a',
+    states: { a: { tags: 'idle', on: { go: 'b' } }, b: {} },
+  });
+  const busy = setup({ types: { input: {} as ActorInput }, delays: { soon: 5 } }).createMachine({
+    id: 'm',
+    context: ({ input: { key } }) => ({ key }),
+    initial: 'a',
+    states: { a: { always: { guard: ({ context }) => context.key === 'k2', target: 'b' } }, b: {} },
+    after: { soon: {} },
+  });
+
+  // Bug it would catch: the second actor begins with the context or the children of the first one.
+  it.each([quiet, busy])('begins as the first one of its machine would', (machine) => {
+    const children = new Set<object>();
+    for (const key of ['k1', 'k2', 'k3']) {
+      const one = initialState(machine, { ...input, key }, meta);
+      const first = initialState(machine.provide({}), { ...input, key }, meta);
+      expect(save(one.live)).toEqual(save(first.live));
+      expect(one.requests).toEqual(first.requests);
+      expect(one.live.snapshot.tags).toEqual(first.live.snapshot.tags);
+      children.add(one.live.snapshot.children);
+    }
+    expect(children.size).toBe(3);
+  });
+
+  it('whose context cannot be made is refused, also after others have begun', () => {
+    begin(quiet);
+    expect(() => initialState(quiet, { ...input, key: 'nameless' }, meta)).toThrow(
+      /m cannot begin: no name/,
+    );
+  });
+});
 
 describe('a step', () => {
   it('returns the requests of a transition in the order of the chart', () => {
