@@ -162,7 +162,7 @@ export class SummaryWriter {
     if (after.hasEffects) this.#putEffects(turn);
   }
 
-  /** Everything that `repeats` stands for. */
+  /** Everything that `repeats` leaves out. */
   #putAll(turn: OpenTurn, known: KnownActor, after: After & Facts): void {
     const o = this.#out;
     const { state, status, from, hasEffects } = after;
