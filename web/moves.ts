@@ -25,7 +25,8 @@ export const useMoves = (view: View, workspace: Workspace, go: (link: string) =>
   );
   const items = itemsOf(sessions, sessionKey, asking);
   const title = items.find(({ key }) => key === sessionKey)?.title;
-  useTitle(sessionKey === mainSessionKey ? undefined : title);
+  const unread = items.filter(({ mark }) => mark === 'asks' || mark === 'unread').length;
+  useTitle(sessionKey === mainSessionKey ? undefined : title, unread);
   /** On a narrow page the menu covers what was chosen in it. */
   const leave = () => {
     if (!WIDE.matches) setMenuOpen(false);
@@ -59,10 +60,12 @@ export const useMoves = (view: View, workspace: Workspace, go: (link: string) =>
   };
 };
 
-const useTitle = (title: string | undefined): void => {
+/** The open conversation, and how many others wait for the user. */
+const useTitle = (title: string | undefined, unread: number): void => {
   useEffect(() => {
-    document.title = title === undefined ? strings.title : `${title} · ${strings.title}`;
-  }, [title]);
+    const count = unread > 0 ? `(${unread}) ` : '';
+    document.title = `${count}${title === undefined ? '' : `${title} · `}${strings.title}`;
+  }, [title, unread]);
 };
 
 /** Focuses now and again after rendering. Returns true, so that the key has no other effect. */

@@ -46,11 +46,37 @@ export const SessionsPanel = (props: {
           />
         ))}
       </ul>
-      {items.length === 0 && <p class="muted">{strings.nothingFound}</p>}
+      {sessions.found.length > 0 && (
+        <FoundMessages found={sessions.found} onOpen={(key) => actions.open(key)} />
+      )}
+      {items.length + sessions.found.length === 0 && <p class="muted">{strings.nothingFound}</p>}
       {sessions.hasMore && <p class="muted">{strings.moreSessions}</p>}
     </nav>
   );
 };
+
+const FoundMessages = (props: { found: Sessions['found']; onOpen: (key: string) => void }) => (
+  <section aria-label={strings.inMessages}>
+    <h2>{strings.inMessages}</h2>
+    <ul>
+      {props.found.map(({ sessionKey, messageId, timestamp, snippet }) => (
+        <li key={messageId} class="session">
+          <a
+            href={linkTo(sessionKey)}
+            onClick={(event) => {
+              if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+              event.preventDefault();
+              props.onOpen(sessionKey);
+            }}
+          >
+            <span class="snippet">{snippet}</span>
+            <small>{timeAgo(timestamp)}</small>
+          </a>
+        </li>
+      ))}
+    </ul>
+  </section>
+);
 
 /** With several agents the user chooses one. */
 const NewSession = (props: { sessions: Sessions; onBegin: (agentId: string) => void }) => {

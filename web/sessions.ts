@@ -12,13 +12,22 @@ export type SessionRow = {
   readonly hasActiveRun?: boolean;
   readonly spawnedBy?: string;
 };
-export type Agent = { readonly id: string; readonly name: string };
+export type Agent = { readonly id: string; readonly name: string; readonly model: string };
+/** A message that a search found. */
+export type FoundMessage = {
+  readonly sessionKey: string;
+  readonly messageId: string;
+  readonly timestamp: number;
+  readonly snippet: string;
+};
 
 export type Sessions = {
   /** newest first */
   readonly rows: readonly SessionRow[];
   readonly hasMore: boolean;
   readonly search: string;
+  /** messages with the searched words */
+  readonly found: readonly FoundMessage[];
   readonly agents: readonly Agent[];
   readonly defaultAgentId: string;
   /** when each was last read, by the gateway's clock */
@@ -31,6 +40,7 @@ export const noSessions: Sessions = {
   rows: [],
   hasMore: false,
   search: '',
+  found: [],
   agents: [],
   defaultAgentId: 'main',
   read: {},

@@ -24,14 +24,7 @@ import type { Keep } from './kept.ts';
 import { newId, Outbox, type Taken } from './chat/outbox.ts';
 import { PageIdentity } from './connection/page-identity.ts';
 import { strings } from './strings.ts';
-import {
-  type Agent,
-  newSessionKey,
-  noSessions,
-  type Sessions,
-  withRead,
-  withRows,
-} from './sessions.ts';
+import { newSessionKey, noSessions, type Sessions, withRead, withRows } from './sessions.ts';
 
 export type View = {
   readonly connection: ConnectionState;
@@ -74,6 +67,9 @@ export const firstView: View = {
 /** Reads of a list that are requested within this time are combined. */
 const LIST_MS = 250;
 const SESSIONS_LIMIT = 100;
+/** Shorter words are searched in the list only, not in the messages. */
+const SEARCHED_CHARACTERS_MIN = 3;
+const FOUND_MAX = 20;
 /** The timer of the next retry after a refusal. */
 const AGAIN = 'again';
 const READ_NAME = 'troupe.read';
@@ -83,8 +79,13 @@ const isAsking = (connection: ConnectionState): boolean =>
 
 type AgentsList = {
   readonly defaultId: string;
-  readonly agents: readonly { readonly id: string; readonly name?: string }[];
+  readonly agents: readonly {
+    readonly id: string;
+    readonly name?: string;
+    readonly model: { readonly primary: string };
+  }[];
 };
+type Found = { readonly results: Sessions['found'] };
 type SessionsList = Parameters<typeof withRows>[1];
 
 export class Workspace {
@@ -316,11 +317,22 @@ export class Workspace {
     });
     if (search !== this.#view.sessions.search) return;
     this.#sessions(withRows(this.#view.sessions, answer, this.#chat?.sessionKey));
+    await this.#searchMessages(search);
+  }
+
+  async #searchMessages(search: string): Promise<void> {
+    const query = search.trim();
+    const { results } =
+      query.length < SEARCHED_CHARACTERS_MIN
+        ? { results: [] }
+        : await this.#request<Found>('sessions.search', { query, limit: FOUND_MAX });
+    if (search === this.#view.sessions.search)
+      this.#show({ sessions: { ...this.#view.sessions, found: results } });
   }
 
   async #listAgents(): Promise<void> {
     const { defaultId, agents } = await this.#request<AgentsList>('agents.list', {});
-    const named: readonly Agent[] = agents.map(({ id, name }) => ({ id, name: name ?? id }));
+    const named = agents.map(({ id, name = id, model }) => ({ id, name, model: model.primary }));
     this.#show({
       sessions: { ...this.#view.sessions, agents: named, defaultAgentId: defaultId },
     });

@@ -67,15 +67,20 @@ const newContext = () =>
     geolocation: { latitude: 10.77, longitude: 106.7 },
   });
 
+/** With everything switched on; camera and screen are off at first. */
 const openNode = async (): Promise<Page> => {
-  const page = await (await newContext()).newPage();
+  const context = await newContext();
+  await context.addInitScript(() => {
+    localStorage['troupe.node.off'] ??= '';
+  });
+  const page = await context.newPage();
   page.setDefaultTimeout(10_000);
   await page.goto(`${gateway.url}node.html#token=${TOKEN}`);
   return page;
 };
 
 const here = (page: Page) => page.locator('.connection.online').waitFor();
-const idOf = async (page: Page) => (await page.locator('.device-id').textContent())!;
+const idOf = async (page: Page) => (await page.locator('.device-id').getAttribute('title'))!;
 
 const invoke = (nodeId: string, command: string, params: object = {}, key: string = randomUUID()) =>
   operator.call('node.invoke', {

@@ -211,13 +211,15 @@ describe('the end of the log', () => {
   test('stays in view unless the user has scrolled up; a new message scrolls back to it', async () => {
     const page = await online({ viewport: { width: 800, height: 400 } });
     const bottom = () =>
-      page.locator('main').evaluate((box) => box.scrollHeight - box.scrollTop - box.clientHeight);
+      page
+        .locator('.scroll')
+        .evaluate((box) => box.scrollHeight - box.scrollTop - box.clientHeight);
     await say(page, 'much, please');
     await running();
     system.say(MAIN, 'word\n\n'.repeat(60));
     await expect.poll(() => page.locator('.message.agent p').count(), soon).toBe(60);
     expect(await bottom()).toBeLessThan(2);
-    await page.locator('main').evaluate((box) => box.scrollTo({ top: 0 }));
+    await page.locator('.scroll').evaluate((box) => box.scrollTo({ top: 0 }));
     await page.getByRole('button', { name: 'Newest messages' }).waitFor();
     system.say(MAIN, 'more');
     await expect.poll(() => page.locator('.message.agent p').count(), soon).toBe(61);
@@ -299,7 +301,9 @@ describe('a message', () => {
     await running();
     system.finish(MAIN, `${evil}\n\n\`\`\`html\n<script>document.title = 2</script>\n\`\`\``);
     await page.locator('.message.agent pre').waitFor();
-    expect(await page.locator('.log img, .log b, .log script, .log a').count()).toBe(0);
+    await page.locator('.message.agent figure').waitFor();
+    expect(await page.locator('.rich :is(img, b, script, a)').count()).toBe(0);
+    expect(await page.locator('.message.user :is(img, b, script)').count()).toBe(0);
     expect(await texts(page, '.message.user')).toEqual([evil]);
     expect(await page.title()).toBe('troupe');
   });

@@ -150,7 +150,7 @@ test('the answer of a command is shown separately', async () => {
   expect(await texts(page, '.message.user .plain')).toEqual(['/help']);
   expect(await page.locator('.message.agent').count()).toBe(0);
   await page.reload();
-  await page.getByText('Write a message.').waitFor();
+  await page.getByText('What shall we do?').waitFor();
 });
 
 test('images are picked, can be removed, and are sent with the message', async () => {

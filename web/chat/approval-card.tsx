@@ -12,6 +12,8 @@ const KEYS: Readonly<Record<string, string>> = {
   'allow-always': 'a',
   deny: 'n',
 };
+const PRIMARY = 'allow-once';
+const ALWAYS = 'allow-always';
 const DECISIONS = ['allow-once', 'allow-always', 'deny'];
 
 export const ApprovalCard = (props: {
@@ -43,13 +45,15 @@ export const ApprovalCard = (props: {
         {strings.mayItRun} <Where approval={approval} />
       </p>
       <pre tabIndex={0}>{command}</pre>
-      {detail !== '' && <p class="detail">{detail}</p>}
+      {detail !== '' && !detail.startsWith(`In the workspace: ${command}\n`) && (
+        <p class="detail">{detail}</p>
+      )}
       <div>
         {allowedDecisions.map((decision) => (
           <button
             key={decision}
             type="button"
-            class={decision}
+            class={decision === PRIMARY ? 'primary' : decision === 'deny' ? 'danger' : ''}
             disabled={!mayDecide}
             aria-keyshortcuts={KEYS[decision]}
             onClick={() => decide(decision)}
@@ -59,6 +63,9 @@ export const ApprovalCard = (props: {
         ))}
         <TimeLeft to={approval.expiresAtMs} />
       </div>
+      {allowedDecisions.includes(ALWAYS) && (
+        <p class="muted">{strings.alwaysAllows(approval.request.agentId ?? strings.agent)}</p>
+      )}
     </li>
   );
 };

@@ -33,7 +33,9 @@ export type ChatOptions = {
   onChange(conversation: Conversation): void;
 };
 
+/** Messages that are read at first, and more when the user scrolls to the oldest of them. */
 const HISTORY_LIMIT = 200;
+const HISTORY_LIMIT_MAX = 1_000;
 /** Reads that are requested within this time are combined. */
 const RELOAD_MS = 60;
 
@@ -42,6 +44,7 @@ export class Chat {
   readonly #options: ChatOptions;
   #conversation: Conversation;
   #reload: ReturnType<typeof setTimeout> | undefined;
+  #limit = HISTORY_LIMIT;
   #closed = false;
 
   constructor(options: ChatOptions) {
@@ -82,6 +85,13 @@ export class Chat {
     this.#note(withoutSent(this.#conversation, sent.runId));
   }
 
+  /** Reads older messages, up to the gateway's limit. */
+  readEarlier(): void {
+    if (!this.#conversation.hasMore || this.#limit === HISTORY_LIMIT_MAX) return;
+    this.#limit = Math.min(HISTORY_LIMIT_MAX, this.#limit + HISTORY_LIMIT);
+    void this.catchUp();
+  }
+
   /** Stops the running answer. */
   abort(): void {
     const run = activeRun(this.#conversation);
@@ -92,7 +102,7 @@ export class Chat {
 
   /** Reads the committed state, for example after a connect. Never rejects. */
   async catchUp(): Promise<void> {
-    const params = { sessionKey: this.sessionKey, limit: HISTORY_LIMIT };
+    const params = { sessionKey: this.sessionKey, limit: this.#limit };
     try {
       const history = await this.#options.request<History>('chat.history', params);
       this.#note(withHistory(this.#conversation, history));

@@ -3,6 +3,7 @@
  * picked, and a running answer can be stopped. An unsent draft stays with its conversation.
  */
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { type Command, CommandList, type Slash, unknownCommandIn, useSlash } from './commands.tsx';
 import type { SentImage } from './conversation.ts';
 import { type Draft, draftOf, keepDraft } from './drafts.ts';
 import { IMAGE_TYPES, imageLimits, withFiles } from './images.ts';
@@ -13,61 +14,102 @@ export const Composer = (props: {
   sessionKey: string;
   busy: boolean;
   online: boolean;
+  /** a text that the user wants to edit; a new object replaces the draft */
+  insert: { readonly text: string } | undefined;
+  commands: readonly Command[];
   onSend: (text: string, images: readonly SentImage[]) => void;
   onStop: () => void;
 }) => {
-  const { busy, online, onStop } = props;
-  const { draft, change, refused, add, clear } = useDraft(props.sessionKey);
+  const { busy, online, insert, commands, onSend, onStop } = props;
+  const { draft, change, refused, refuse, add, clear } = useDraft(props.sessionKey);
   const { text, images } = draft;
   const field = useRef<HTMLTextAreaElement>(null);
   useGrow(field, text);
   const dropping = useDrop(add);
+  const slash = useSlash(text, commands, (line) => change({ text: line }));
+  useEffect(() => {
+    if (insert === undefined) return;
+    change({ text: insert.text });
+    field.current?.focus();
+  }, [insert]);
   const send = (event?: Event) => {
     event?.preventDefault();
     if (text.trim() === '') return;
-    props.onSend(text.trim(), images);
+    const unknown = unknownCommandIn(text, commands);
+    if (unknown !== undefined) return refuse(strings.unknownCommand(unknown));
+    onSend(text.trim(), images);
     clear();
     field.current?.focus();
-  };
-  const onKeyDown = (event: KeyboardEvent) => {
-    // In an input method (Vietnamese, Japanese, …) Enter chooses a word.
-    if (event.key === 'Enter' && !event.shiftKey && !event.isComposing) send(event);
   };
   return (
     <form class="composer" onSubmit={send}>
       <Images images={images} onChange={(left) => change({ images: left })} />
       <Refusals refused={refused} />
+      <CommandList slash={slash} />
       {dropping && <p class="drop">{strings.dropHere}</p>}
       <div class="field">
         <ImagePicker onFiles={add} />
-        <textarea
-          ref={field}
-          id="message"
-          rows={1}
-          value={text}
-          placeholder={strings.placeholder}
-          aria-label={strings.placeholder}
-          aria-describedby="hint"
-          autoFocus
-          onInput={(event) => change({ text: event.currentTarget.value })}
-          onKeyDown={onKeyDown}
-          onPaste={({ clipboardData }) => add(clipboardData?.files ?? [])}
+        <Field
+          field={field}
+          text={text}
+          slash={slash}
+          onText={(typed) => change({ text: typed })}
+          onSend={send}
+          onFiles={add}
         />
         {busy && <StopButton online={online} onStop={onStop} />}
-        <button
-          type="submit"
-          class="send"
-          aria-label={strings.send}
-          title={strings.send}
-          disabled={text.trim() === ''}
-        >
-          <Icon name="send" />
-        </button>
+        <SendButton disabled={text.trim() === ''} />
       </div>
       <p id="hint">{strings.hint}</p>
     </form>
   );
 };
+
+const Field = (props: {
+  field: { current: HTMLTextAreaElement | null };
+  text: string;
+  slash: Slash;
+  onText: (text: string) => void;
+  onSend: (event: Event) => void;
+  onFiles: (files: Iterable<File>) => void;
+}) => {
+  const { field, text, slash, onText, onSend, onFiles } = props;
+  const isChoosing = slash.found.length > 0;
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (slash.onKeyDown(event)) return;
+    // In an input method (Vietnamese, Japanese, …) Enter chooses a word.
+    if (event.key === 'Enter' && !event.shiftKey && !event.isComposing) onSend(event);
+  };
+  return (
+    <textarea
+      ref={field}
+      id="message"
+      rows={1}
+      value={text}
+      placeholder={strings.placeholder}
+      aria-label={strings.placeholder}
+      aria-describedby="hint"
+      aria-controls={isChoosing ? 'commands' : undefined}
+      aria-activedescendant={isChoosing ? `command-${slash.at}` : undefined}
+      autoFocus
+      onInput={(event) => onText(event.currentTarget.value)}
+      onKeyDown={onKeyDown}
+      onPaste={({ clipboardData }) => onFiles(clipboardData?.files ?? [])}
+    />
+  );
+};
+
+const SendButton = ({ disabled }: { disabled: boolean }) => (
+  <button
+    type="submit"
+    class="send"
+    aria-label={strings.send}
+    title={strings.send}
+    disabled={disabled}
+  >
+    <Icon name="send" />
+  </button>
+);
 
 const StopButton = ({ online, onStop }: { online: boolean; onStop: () => void }) => (
   <button
@@ -102,7 +144,14 @@ const useDraft = (sessionKey: string) => {
     change({ text: '', images: [] });
     setRefused([]);
   };
-  return { draft, change, refused, add: (files: Iterable<File>) => void add(files), clear };
+  return {
+    draft,
+    change,
+    refused,
+    refuse: (why: string) => setRefused([why]),
+    add: (files: Iterable<File>) => void add(files),
+    clear,
+  };
 };
 
 /** The attached images, which can be removed one by one, and their limit. */

@@ -18,6 +18,8 @@ export type HistoryItem = {
   readonly callId?: string;
   readonly name?: string;
   readonly failed?: boolean;
+  /** epoch milliseconds */
+  readonly at?: number;
   readonly about?: string;
   readonly args?: string;
   readonly startedAt?: number;
@@ -206,7 +208,12 @@ const itemOf = (
   const { role, content, runId, toolCallId, toolName, isError } = message;
   const parts = typeof content === 'string' ? [{ type: 'text', text: content }] : content;
   const text = parts.map((part) => (part.type === 'text' ? (part.text ?? '') : '')).join('');
-  const item = { id: message.id ?? String(at), runId, text };
+  const item = {
+    id: message.id ?? String(at),
+    runId,
+    text,
+    ...(message.timestamp === undefined ? {} : { at: message.timestamp }),
+  };
   const images = parts.filter(({ type }) => type === 'image').length;
   const { origin } = message;
   if (role === 'user')

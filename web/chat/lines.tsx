@@ -1,6 +1,7 @@
 /**
  * The conversation as a log, oldest first. It stays scrolled to its end unless the user scrolls up.
  */
+import type { ComponentChildren } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import {
   activeRun,
@@ -11,20 +12,27 @@ import {
   type Sent,
 } from './conversation.ts';
 import { AgentMessage, ParentLink, SubagentCard } from './agents-talk-view.tsx';
+import { CopyButton } from './copy-button.tsx';
 import { ApprovalCard } from './approval-card.tsx';
 import { ToolCard } from './tool-card.tsx';
+import { useEarlier } from './earlier.ts';
 import { type Line, linesOf } from './reading-order.ts';
 import { RichText } from './rich-text.tsx';
 import { Icon } from '../icons.tsx';
 import { strings } from '../strings.ts';
-import type { ToolStep } from './tool-steps.ts';
+import { timeAgo } from '../times.ts';
+import { endOf, type ToolStep } from './tool-steps.ts';
 
 export type LineActions = {
   tryAgain(sent: Sent): void;
   discard(sent: Sent): void;
   decide(approval: Approval, decision: string): void;
-  /** Sends the text of a failed run again, as a new message. */
+  /** Sends a text as a new message: again after a failure, or a suggestion. */
   askAgain(text: string): void;
+  /** Puts the text of a message into the message field. */
+  edit(text: string): void;
+  /** Reads older messages. */
+  readEarlier(): void;
 };
 
 /** Within this distance the log counts as scrolled to its end. */
@@ -33,44 +41,58 @@ const AT_END_PX = 80;
 export const Lines = (props: {
   conversation: Conversation;
   online: boolean;
+  /** undefined: the page may not show runs */
+  runLink: ((runId: string) => string) | undefined;
+  /** of an empty conversation */
+  suggestions: ComponentChildren;
   actions: LineActions;
 }) => {
-  const { conversation, online, actions } = props;
+  const { conversation, online, runLink, suggestions, actions } = props;
   const lines = linesOf(conversation);
   const { box, atEnd, toEnd } = useStayAtEnd(lines, conversation.outbox.at(-1)?.runId);
+  const earlier = useEarlier(box, conversation, () => actions.readEarlier());
   const mine = conversation.outbox.filter(({ state }) => state === 'accepted').length;
   const others = Math.max(0, conversation.pending - mine);
   return (
-    <main ref={box}>
-      <ol class="log" role="log" aria-label={strings.conversation} aria-live="polite">
-        {conversation.parent !== undefined && <ParentLink parent={conversation.parent} />}
-        {conversation.hasMore && <li class="note">{strings.earlier}</li>}
-        {conversation.loaded && lines.length === 0 && <li class="note empty">{strings.empty}</li>}
-        {lines.map((line) => (
-          <LineView
-            key={line.key}
-            line={line}
-            conversation={conversation}
-            online={online}
-            actions={actions}
-          />
-        ))}
-        {conversation.approvals.map((approval) => (
-          <ApprovalCard
-            key={approval.id}
-            approval={approval}
-            online={online}
-            onDecide={(decision) => actions.decide(approval, decision)}
-          />
-        ))}
-        {others > 0 && <li class="note">{strings.othersWaiting(others)}</li>}
-      </ol>
+    <div class="scroll" ref={box}>
+      <div role="log" aria-label={strings.conversation} aria-live="polite">
+        <ol class="log">
+          {conversation.parent !== undefined && <ParentLink parent={conversation.parent} />}
+          {conversation.hasMore && (
+            <li class="note">
+              <button type="button" class="quiet" onClick={earlier}>
+                {strings.earlier}
+              </button>
+            </li>
+          )}
+          {conversation.loaded && lines.length === 0 && <li class="first">{suggestions}</li>}
+          {lines.map((line) => (
+            <LineView
+              key={line.key}
+              line={line}
+              conversation={conversation}
+              online={online}
+              runLink={runLink}
+              actions={actions}
+            />
+          ))}
+          {conversation.approvals.map((approval) => (
+            <ApprovalCard
+              key={approval.id}
+              approval={approval}
+              online={online}
+              onDecide={(decision) => actions.decide(approval, decision)}
+            />
+          ))}
+          {others > 0 && <li class="note">{strings.othersWaiting(others)}</li>}
+        </ol>
+      </div>
       {!atEnd && (
         <button type="button" class="to-end" onClick={toEnd} aria-label={strings.newest}>
           <Icon name="arrow" />
         </button>
       )}
-    </main>
+    </div>
   );
 };
 
@@ -89,7 +111,7 @@ const stepOf = (item: HistoryItem, key: string): ToolStep => {
   return {
     callId: key,
     name,
-    state: failed ? 'failed' : 'done',
+    state: endOf(failed, text),
     about,
     args,
     result: text,
@@ -105,9 +127,10 @@ const LineView = (props: {
   line: Line;
   conversation: Conversation;
   online: boolean;
+  runLink: ((runId: string) => string) | undefined;
   actions: LineActions;
 }) => {
-  const { line, conversation, online, actions } = props;
+  const { line, conversation, online, runLink, actions } = props;
   /** Only for the last one: later messages may depend on it. */
   const askAgain = (runId: string | undefined) => {
     const text = runId === lastRunOf(conversation) ? messageIn(conversation, runId) : undefined;
@@ -115,15 +138,10 @@ const LineView = (props: {
   };
   switch (line.kind) {
     case 'history': {
-      const { role, text, images, end, origin } = line.item;
-      if (origin) return <AgentMessage origin={origin} text={text} />;
-      if (role === 'user') return <Message from="user" text={text} images={images ?? 0} />;
-      if (role === 'marker') return <li class="note marker">{text}</li>;
-      if (role === 'tool') {
-        return <ToolCard step={stepOf(line.item, line.key)} />;
-      }
-      if (end) return <End end={end} onAskAgain={askAgain(line.item.runId)} />;
-      return text === '' ? null : <Message from="agent" text={text} />;
+      const { item } = line;
+      const run = item.runId === undefined ? undefined : runLink?.(item.runId);
+      if (item.end) return <End end={item.end} onAskAgain={askAgain(item.runId)} />;
+      return <ItemView item={item} lineKey={line.key} run={run} actions={actions} />;
     }
     case 'subagent':
       return <SubagentCard subagent={line.subagent} />;
@@ -154,13 +172,39 @@ const LineView = (props: {
   }
 };
 
+/** A committed item, except the end of a run. */
+const ItemView = (props: {
+  item: HistoryItem;
+  lineKey: string;
+  run: string | undefined;
+  actions: LineActions;
+}) => {
+  const { item, lineKey, run, actions } = props;
+  const { role, text, images = 0, origin, at } = item;
+  if (origin) return <AgentMessage origin={origin} text={text} />;
+  if (role === 'marker') return <li class="note marker">{text}</li>;
+  if (role === 'tool') return <ToolCard step={stepOf(item, lineKey)} />;
+  if (role === 'user')
+    return (
+      <Message from="user" text={text} images={images}>
+        <MessageTools text={text} at={at} run={run} onEdit={() => actions.edit(text)} />
+      </Message>
+    );
+  return text === '' ? null : (
+    <Message from="agent" text={text}>
+      <MessageTools text={text} at={at} run={run} />
+    </Message>
+  );
+};
+
 const Message = (props: {
   from: 'user' | 'agent';
   text: string;
   busy?: boolean;
   images?: number;
+  children?: ComponentChildren;
 }) => {
-  const { from, text, busy = false, images = 0 } = props;
+  const { from, text, busy = false, images = 0, children } = props;
   return (
     // A screen reader reads it when it is complete, not while it grows.
     <li class={`message ${from}`} aria-busy={busy} aria-live={busy ? 'off' : undefined}>
@@ -174,7 +218,40 @@ const Message = (props: {
           <i />
         </span>
       )}
+      {children}
     </li>
+  );
+};
+
+/** Shown while the message has the mouse or the focus. */
+const MessageTools = (props: {
+  text: string;
+  at: number | undefined;
+  run: string | undefined;
+  onEdit?: () => void;
+}) => {
+  const { text, at, run, onEdit } = props;
+  return (
+    <div class="message-tools">
+      {at !== undefined && <time>{timeAgo(at)}</time>}
+      <CopyButton text={text} />
+      {onEdit && (
+        <button
+          type="button"
+          class="quiet"
+          aria-label={strings.editMessage}
+          title={strings.editMessage}
+          onClick={onEdit}
+        >
+          <Icon name="edit" />
+        </button>
+      )}
+      {run !== undefined && (
+        <a href={run} aria-label={strings.showRun} title={strings.showRun}>
+          <Icon name="runs" />
+        </a>
+      )}
+    </div>
   );
 };
 
@@ -239,7 +316,7 @@ const End = ({ end, onAskAgain }: { end: Ending; onAskAgain?: (() => void) | und
  * user's own message, which `written` identifies.
  */
 const useStayAtEnd = (changed: unknown, written: string | undefined) => {
-  const box = useRef<HTMLElement>(null);
+  const box = useRef<HTMLDivElement>(null);
   const [atEnd, setAtEnd] = useState(true);
   const toEnd = () => box.current?.scrollTo({ top: box.current.scrollHeight });
   useEffect(() => {
@@ -253,6 +330,16 @@ const useStayAtEnd = (changed: unknown, written: string | undefined) => {
   useLayoutEffect(() => {
     if (atEnd) toEnd();
   }, [changed, atEnd]);
+  useEffect(() => {
+    const element = box.current;
+    const content = element?.firstElementChild;
+    if (!atEnd || !element || !content) return undefined;
+    // Formatted text, and what is below the message field, are loaded later.
+    const sizes = new ResizeObserver(toEnd);
+    sizes.observe(element);
+    sizes.observe(content);
+    return () => sizes.disconnect();
+  }, [atEnd]);
   useLayoutEffect(() => {
     if (written !== undefined) toEnd();
   }, [written]);

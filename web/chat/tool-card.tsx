@@ -1,7 +1,9 @@
 /** A tool call as a card: its arguments, its output, its result; folded when long. */
 import { useEffect, useState } from 'preact/hooks';
+import { Icon } from '../icons.tsx';
 import { strings } from '../strings.ts';
 import { secondsBetween } from '../times.ts';
+import { iconOf } from './tool-icons.ts';
 import type { ToolStep } from './tool-steps.ts';
 
 /** Output up to this length is shown unfolded. */
@@ -14,6 +16,7 @@ const TITLES = {
   asking: strings.toolAsks,
   done: strings.toolUsed,
   failed: strings.toolFailed,
+  denied: strings.toolDenied,
 };
 
 export const ToolCard = ({ step }: { step: ToolStep }) => {
@@ -22,18 +25,19 @@ export const ToolCard = ({ step }: { step: ToolStep }) => {
   const said = result === '' ? progress : result;
   const summary = (
     <>
-      {TITLES[state](name)}
-      {about ? <code>{about}</code> : null}
+      <Icon name={iconOf(name)} />
+      <b>{TITLES[state](name)}</b>
+      <code>{about}</code>
       <Duration step={step} running={running} />
     </>
   );
   // A single argument is shown in the summary, in full if it is short.
   const showArgs = args !== '' && (args.includes('\n  ', 4) || about?.endsWith('…'));
   if (said === '' && !showArgs) return <li class={`tool ${state}`}>{<span>{summary}</span>}</li>;
-  const open = running ? false : state === 'failed' || isShort(said);
+  const failed = state === 'failed' || state === 'denied';
   return (
     <li class={`tool ${state}`}>
-      <details open={open}>
+      <details open={failed || (state === 'done' && isShort(said))}>
         <summary>{summary}</summary>
         {showArgs && <Part title={strings.toolArguments} text={args} kind="args" />}
         {said !== '' && (
@@ -41,7 +45,7 @@ export const ToolCard = ({ step }: { step: ToolStep }) => {
             title={
               running || result === ''
                 ? strings.toolProgress
-                : state === 'failed'
+                : failed
                   ? strings.toolError
                   : strings.toolResult
             }

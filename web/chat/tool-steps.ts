@@ -4,7 +4,8 @@ import { longArguments, shortArguments } from './short-arguments.ts';
 export type ToolStep = {
   readonly callId: string;
   readonly name: string;
-  readonly state: 'running' | 'asking' | 'done' | 'failed';
+  /** `denied`: an operator or a rule did not allow it, so it was not run */
+  readonly state: 'running' | 'asking' | 'done' | 'failed' | 'denied';
   /** the start of its arguments */
   readonly about?: string;
   /** all arguments, as JSON */
@@ -51,8 +52,8 @@ export const stepAfter = (step: ToolStep, { ts, data }: AgentEvent): ToolStep =>
     case 'approval':
       return { ...step, state: 'asking' };
     case 'result': {
-      const state = data.isError ? 'failed' : 'done';
       const result = data.result === undefined ? {} : { result: textOf(data.result) };
+      const state = endOf(data.isError ?? false, result.result ?? '');
       return { ...step, ...result, state, ...(ts === undefined ? {} : { endedAt: ts }) };
     }
     default:
@@ -63,6 +64,12 @@ export const stepAfter = (step: ToolStep, { ts, data }: AgentEvent): ToolStep =>
 /** A tool's output: text unchanged, anything else as JSON. */
 const textOf = (said: unknown): string =>
   typeof said === 'string' ? said : said === undefined ? '' : JSON.stringify(said, null, 2);
+
+/** How the result of a call that was not allowed begins. */
+const NOT_RUN = 'Not run: ';
+
+export const endOf = (isError: boolean, result: string): 'done' | 'failed' | 'denied' =>
+  isError ? (result.startsWith(NOT_RUN) ? 'denied' : 'failed') : 'done';
 
 type Said = {
   readonly timestamp?: number;

@@ -26,7 +26,7 @@ const english = {
     notifications: 'Show a notification',
   } satisfies Record<CapabilityName, string>,
   permissions: {
-    granted: 'allowed',
+    granted: 'allowed: you are not asked again',
     denied: 'denied',
     undetermined: 'will ask you',
   } satisfies Record<Permission, string>,
@@ -39,6 +39,8 @@ const english = {
   canvas: 'Shown by an agent',
   log: 'Commands of this device',
   noCommands: 'Nothing yet.',
+  whoIsAsked:
+    'You are asked for each screen recording, and by the browser for what it has not decided yet. Everything else that is switched on runs without a question: an operator approved it for this device.',
   working: 'running',
   done: 'done',
 };
@@ -66,7 +68,11 @@ const vietnamese: typeof english = {
     location: 'Đọc vị trí của thiết bị này',
     notifications: 'Hiển thị thông báo',
   },
-  permissions: { granted: 'được phép', denied: 'bị từ chối', undetermined: 'sẽ hỏi bạn' },
+  permissions: {
+    granted: 'được phép: không hỏi lại bạn',
+    denied: 'bị từ chối',
+    undetermined: 'sẽ hỏi bạn',
+  },
   notHere: 'trình duyệt này không hỗ trợ',
   deniedByBrowser: 'bị từ chối trong cài đặt của trình duyệt',
   allowNow: 'Cho phép ngay',
@@ -76,6 +82,8 @@ const vietnamese: typeof english = {
   canvas: 'Nội dung do trợ lý hiển thị',
   log: 'Các lệnh của thiết bị này',
   noCommands: 'Chưa có gì.',
+  whoIsAsked:
+    'Bạn được hỏi mỗi lần quay màn hình, và trình duyệt hỏi những gì nó chưa quyết định. Những gì khác đã bật sẽ chạy mà không hỏi: người vận hành đã duyệt cho thiết bị này.',
   working: 'đang chạy',
   done: 'xong',
 };

@@ -6,8 +6,11 @@ const OFF = 'troupe.node.off';
 const NAME = 'troupe.node.name';
 const TOKEN = 'troupe.node.token';
 
+/** Until the user chooses: what shows this place or this screen is off. */
+const OFF_AT_FIRST = 'camera screen';
+
 export const switchedOff = (): ReadonlySet<CapabilityName> =>
-  new Set((kept.getItem(OFF) ?? '').split(' ') as CapabilityName[]);
+  new Set((kept.getItem(OFF) ?? OFF_AT_FIRST).split(' ') as CapabilityName[]);
 
 export const keepSwitch = (name: CapabilityName, on: boolean): void => {
   const off = new Set(switchedOff());

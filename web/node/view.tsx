@@ -8,6 +8,9 @@ import { strings as shared } from '../strings.ts';
 import { strings } from './strings.ts';
 import { deviceName, keepName, keepSwitch, switchedOff } from './switches.ts';
 
+/** Characters of a device id that people compare. */
+const SHORT_ID = 12;
+
 export const Status = (props: { connection: ConnectionState; deviceId: string }) => {
   const { connection, deviceId } = props;
   return (
@@ -18,7 +21,10 @@ export const Status = (props: { connection: ConnectionState; deviceId: string })
       </p>
       {connection.kind === 'refused' && <Refused connection={connection} />}
       <p class="muted">
-        {strings.deviceId} <code class="device-id">{deviceId}</code>
+        {strings.deviceId}{' '}
+        <code class="device-id" title={deviceId}>
+          {deviceId.slice(0, SHORT_ID)}
+        </code>
       </p>
     </section>
   );
@@ -191,7 +197,7 @@ export const Name = ({ onChange }: { onChange: () => void }) => {
 export const Log = ({ log }: { log: readonly LogEntry[] }) => (
   <section>
     <h2>{strings.log}</h2>
-    {log.length === 0 && <p class="muted">{strings.noCommands}</p>}
+    <p class="muted">{log.length === 0 ? strings.noCommands : strings.whoIsAsked}</p>
     <ol class="asked" role="log">
       {log.map(({ id, at, command, params, outcome, failed }) => (
         <li key={id} class={failed ? 'failed' : ''}>

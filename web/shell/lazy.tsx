@@ -1,13 +1,17 @@
 /** A component whose code is loaded when it is shown for the first time. */
-import type { ComponentType } from 'preact';
+import type { ComponentChildren, ComponentType } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { strings } from '../strings.ts';
 
 type Loaded<Props> = { readonly View: ComponentType<Props> } | { readonly failed: true };
 
-/** `load` is called once; a failed load can be repeated by the user. */
+/**
+ * `load` is called once; after a failure the user can reload the page. `waiting`: shown meanwhile;
+ * null for a part that the page can do without.
+ */
 export const lazy = <Props extends object>(
   load: () => Promise<ComponentType<Props>>,
+  waiting: ComponentChildren = <p class="loading">{strings.loading}</p>,
 ): ComponentType<Props> => {
   let known: Loaded<Props> | undefined;
   return (props: Props) => {
@@ -25,8 +29,9 @@ export const lazy = <Props extends object>(
     useEffect(() => {
       if (known === undefined) read();
     }, []);
-    if (loaded === undefined) return <p class="loading">{strings.loading}</p>;
+    if (loaded === undefined) return <>{waiting}</>;
     if ('View' in loaded) return <loaded.View {...props} />;
+    if (waiting === null) return null;
     return (
       <p class="trouble failed" role="alert">
         {strings.notLoaded}{' '}

@@ -2,13 +2,12 @@
 import { useState } from 'preact/hooks';
 import { linkTo } from '../chat/agents-talk.ts';
 import { activeRun } from '../chat/conversation.ts';
-import { RefusedView } from '../connection/connection.tsx';
 import { DEVICES_METHOD, questionsOf } from '../devices.ts';
 import { focusOn, useMoves } from '../moves.ts';
 import type { ViewProps } from '../operations/view-props.ts';
 import { linkToView, useRoute, VIEWS, type ViewName } from '../routes.ts';
 import { SessionsPanel } from '../sessions-view.tsx';
-import { ShortcutsList, useShortcuts } from '../shortcuts.tsx';
+import { useShortcuts } from '../shortcuts.ts';
 import { strings } from '../strings.ts';
 import type { View, Workspace } from '../workspace.ts';
 import { Header } from './header.tsx';
@@ -19,6 +18,8 @@ import { useWorkspace } from './use-workspace.ts';
 
 const OPERATIONS_METHOD = 'operations.run';
 
+const RefusedView = lazy(async () => (await import('../connection/refused-view.tsx')).RefusedView);
+const ShortcutsList = lazy(async () => (await import('./shortcuts-list.tsx')).ShortcutsList, null);
 const Operations = lazy<ViewProps>(async () => (await import('../operations/main.tsx')).Views);
 
 /** Views that the gateway offers to this page. */

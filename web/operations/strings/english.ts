@@ -163,6 +163,16 @@ export const strings = {
   },
   devices: {
     title: 'Devices',
+    openNodePage: 'Make this browser a device that agents can use',
+    approveDevice: (name: string) => `Approve ${name}?`,
+    mayOffer: (name: string) => `Allow agents to use these commands of ${name}?`,
+    wantsRole: (roles: string) => `Requested role: ${roles} `,
+    deviceId: 'Device',
+    approve: 'Approve',
+    reject: 'Reject',
+    connectedNow: 'Connected',
+    away: 'Disconnected',
+    nodeNotApproved: 'Its commands wait for approval.',
     empty: {
       title: 'No devices',
       text: 'A phone, a browser or another machine can offer its camera, screen or commands to agents, after you approve it.',

@@ -163,6 +163,16 @@ export const strings: Strings = {
   },
   devices: {
     title: 'Thiết bị',
+    openNodePage: 'Biến trình duyệt này thành thiết bị mà trợ lý dùng được',
+    approveDevice: (name) => `Duyệt ${name}?`,
+    mayOffer: (name) => `Cho trợ lý dùng các lệnh này của ${name}?`,
+    wantsRole: (roles) => `Vai trò yêu cầu: ${roles} `,
+    deviceId: 'Thiết bị',
+    approve: 'Duyệt',
+    reject: 'Từ chối',
+    connectedNow: 'Đã kết nối',
+    away: 'Đã ngắt kết nối',
+    nodeNotApproved: 'Các lệnh của thiết bị đang chờ được duyệt.',
     empty: {
       title: 'Không có thiết bị nào',
       text: 'Điện thoại, trình duyệt hoặc máy khác có thể cho trợ lý dùng máy ảnh, màn hình hay các lệnh, sau khi bạn duyệt.',

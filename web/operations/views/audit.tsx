@@ -45,7 +45,7 @@ export const audit: ListDefinition<Record> = {
         ...(day === undefined ? {} : { day }),
       })
     ).records,
-  matches: ({ outcome }, params) => [undefined, outcome].includes(params['outcome'] as never),
+  matches: ({ outcome }, params) => (params['outcome'] ?? outcome) === outcome,
   idOf: ({ position }) => String(position),
   titleOf: ({ action }) => action,
   columns: [

@@ -14,8 +14,10 @@ import { ConfirmDelete, Rename } from '../../sessions-view.tsx';
 import { strings } from '../../strings.ts';
 import { timeAgo } from '../../times.ts';
 import { Empty } from '../list-view.tsx';
-import { strings as own } from '../strings.ts';
+import { strings as texts } from '../strings.ts';
 import type { ViewProps } from '../view-props.ts';
+
+const own = texts.devices;
 
 type Act = (method: string, params: object) => void;
 
@@ -32,7 +34,7 @@ export const Devices = ({ view, workspace }: ViewProps) => {
       )}
       <p>
         <a class="button" href="node.html" onClick={openNodePage}>
-          {strings.openNodePage}
+          {own.openNodePage}
         </a>
       </p>
       <ul class="devices" aria-live="polite">
@@ -52,7 +54,7 @@ export const Devices = ({ view, workspace }: ViewProps) => {
         ))}
       </ul>
       {pending.length + nodePending.length + paired.length === 0 && (
-        <Empty icon="devices" {...own.devices.empty} />
+        <Empty icon="devices" {...own.empty} />
       )}
     </main>
   );
@@ -68,26 +70,26 @@ const openNodePage = (event: MouseEvent): void => {
 };
 
 const DeviceQuestion = ({ request, act }: { request: DeviceRequest; act: Act }) => (
-  <li class="device asks" role="group" aria-label={strings.approveDevice(nameOf(request))}>
+  <li class="device asks" role="group" aria-label={own.approveDevice(nameOf(request))}>
     <p>
-      <b>{strings.approveDevice(nameOf(request))}</b>
+      <b>{own.approveDevice(nameOf(request))}</b>
     </p>
     <p class="muted">{faceOf(request)}</p>
     <p>
-      {strings.wantsRole(rolesOf(request))}
+      {own.wantsRole(rolesOf(request))}
       {request.scopes && request.scopes.length > 0 && <code>{request.scopes.join(' ')}</code>}
     </p>
     <p class="muted">
-      {strings.deviceId} <code>{request.deviceId.slice(0, 16)}</code> · {timeAgo(request.ts)}
+      {own.deviceId} <code>{request.deviceId.slice(0, 16)}</code> · {timeAgo(request.ts)}
     </p>
     <Answers prefix="device.pair" requestId={request.requestId} act={act} />
   </li>
 );
 
 const NodeQuestion = ({ request, act }: { request: NodeRequest; act: Act }) => (
-  <li class="device asks" role="group" aria-label={strings.mayOffer(nameOf(request))}>
+  <li class="device asks" role="group" aria-label={own.mayOffer(nameOf(request))}>
     <p>
-      <b>{strings.mayOffer(nameOf(request))}</b>
+      <b>{own.mayOffer(nameOf(request))}</b>
     </p>
     <Commands commands={request.commands} />
     <Answers prefix="node.pair" requestId={request.requestId} act={act} />
@@ -99,10 +101,10 @@ const Answers = (props: { prefix: string; requestId: string; act: Act }) => {
   return (
     <div class="answers">
       <button type="button" onClick={() => act(`${prefix}.approve`, { requestId })}>
-        {strings.approve}
+        {own.approve}
       </button>
       <button type="button" class="danger" onClick={() => act(`${prefix}.reject`, { requestId })}>
-        {strings.reject}
+        {own.reject}
       </button>
     </div>
   );
@@ -127,7 +129,7 @@ const DeviceView = (props: { device: PairedDevice; node: NodeRow | undefined; ac
         <p>
           <b>{name}</b>
           <span class={isThere ? 'here' : 'muted'}>
-            {isThere ? strings.connectedNow : lastSeen ? timeAgo(lastSeen) : strings.away}
+            {isThere ? own.connectedNow : lastSeen ? timeAgo(lastSeen) : own.away}
           </span>
         </p>
       )}
@@ -158,7 +160,7 @@ const DeviceView = (props: { device: PairedDevice; node: NodeRow | undefined; ac
 const NodeState = ({ node }: { node: NodeRow }) => (
   <>
     {node.approvalState !== undefined && node.approvalState !== 'approved' && (
-      <p class="warn">{strings.nodeNotApproved}</p>
+      <p class="warn">{own.nodeNotApproved}</p>
     )}
     <Commands commands={node.commands} />
   </>

@@ -1,5 +1,4 @@
 /** Runs: the newest agent loops, and everything that one of them caused. */
-import type { RunRow } from '../../../protocols/session.ts';
 import { shortKey } from '../../chat/agents-talk.ts';
 import { timeAgo } from '../../times.ts';
 import { type ListDefinition, ListView } from '../list-view.tsx';
@@ -13,12 +12,25 @@ import type { ViewProps } from '../view-props.ts';
 const own = strings.runs;
 const STATES = ['queued', 'running', 'ok', 'error', 'aborted', 'timeout'];
 
-const tookMs = ({ startedAt, endedAt }: RunRow): number | undefined =>
-  startedAt === undefined || endedAt === undefined ? undefined : endedAt - startedAt;
-const tokensOf = ({ usage }: RunRow): number =>
-  usage === undefined ? 0 : usage.inputTokens + usage.outputTokens;
+/** The fields of a row of `runs.list` that the page uses. */
+type Run = {
+  readonly runId: string;
+  readonly sessionKey: string;
+  readonly status: string;
+  readonly acceptedAt: number;
+  readonly durationMs?: number;
+  readonly model?: string;
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  readonly costUsd?: number;
+  readonly error?: { readonly message: string };
+};
 
-const runs: ListDefinition<RunRow> = {
+const LISTED_MAX = 1_000;
+
+const tokensOf = ({ inputTokens, outputTokens }: Run): number => inputTokens + outputTokens;
+
+const runs: ListDefinition<Run> = {
   icon: 'runs',
   title: own.title,
   choices: [
@@ -29,8 +41,8 @@ const runs: ListDefinition<RunRow> = {
     },
   ],
   read: async ({ workspace }) =>
-    (await workspace.operate<{ runs: readonly RunRow[] }>('runs.list')).runs,
-  matches: ({ status }, params) => [undefined, status].includes(params['status'] as never),
+    (await workspace.operate<{ runs: readonly Run[] }>('runs.list', { limit: LISTED_MAX })).runs,
+  matches: ({ status }, params) => (params['status'] ?? status) === status,
   idOf: ({ runId }) => runId,
   titleOf: ({ runId }) => runId,
   columns: [
@@ -40,10 +52,11 @@ const runs: ListDefinition<RunRow> = {
       text: ({ sessionKey }) => shortKey(sessionKey),
       width: 'minmax(0, 1.5fr)',
     },
+    { name: own.model, text: ({ model = '' }) => model, width: 'minmax(0, 1.5fr)' },
     {
-      name: strings.result,
-      text: ({ text = '', error }) => error?.message ?? text,
-      width: 'minmax(0, 2.5fr)',
+      name: strings.error,
+      text: ({ error }) => error?.message ?? '',
+      width: 'minmax(0, 2fr)',
     },
     {
       name: own.tokens,
@@ -52,9 +65,15 @@ const runs: ListDefinition<RunRow> = {
       width: '6rem',
     },
     {
+      name: own.cost,
+      text: ({ costUsd }) => (costUsd === undefined ? '' : strings.usd(costUsd)),
+      order: ({ costUsd = 0 }) => costUsd,
+      width: '5rem',
+    },
+    {
       name: strings.took,
-      text: (row) => (tookMs(row) === undefined ? '' : durationText(tookMs(row)!)),
-      order: (row) => tookMs(row) ?? 0,
+      text: (row) => (row.durationMs === undefined ? '' : durationText(row.durationMs)),
+      order: ({ durationMs = 0 }) => durationMs,
       width: '6rem',
     },
     {

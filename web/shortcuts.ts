@@ -3,10 +3,8 @@
  * Alt changes the characters.
  */
 import { useEffect, useRef } from 'preact/hooks';
-import { Dialog } from './dialog.tsx';
-import { strings } from './strings.ts';
 
-type Action =
+export type Action =
   | 'help'
   | 'stop'
   | 'search'
@@ -16,19 +14,6 @@ type Action =
   | 'approval'
   | 'devices'
   | 'write';
-
-/** The labels of keys; Alt is ⌥ on a Mac. */
-const SHOWN: readonly (readonly [Action, readonly string[]])[] = [
-  ['help', ['?']],
-  ['stop', ['Esc']],
-  ['write', ['/']],
-  ['search', ['Ctrl', 'K']],
-  ['newSession', ['Alt', 'N']],
-  ['previous', ['Alt', '↑']],
-  ['next', ['Alt', '↓']],
-  ['approval', ['Alt', 'A']],
-  ['devices', ['Alt', 'D']],
-];
 
 const WITH_ALT: Readonly<Record<string, Action>> = {
   KeyN: 'newSession',
@@ -68,21 +53,3 @@ export const useShortcuts = (doing: Readonly<Record<Action, () => boolean>>): vo
     return () => removeEventListener('keydown', onKey);
   }, []);
 };
-
-export const ShortcutsList = ({ onClose }: { onClose: () => void }) => (
-  <Dialog title={strings.shortcuts} onClose={onClose}>
-    <dl class="shortcuts">
-      {SHOWN.map(([action, keys]) => (
-        <div key={action}>
-          <dt>
-            {keys.map((key) => (
-              <kbd key={key}>{key}</kbd>
-            ))}
-          </dt>
-          <dd>{strings.shortcutOf[action]}</dd>
-        </div>
-      ))}
-    </dl>
-    <p class="muted">{strings.shortcutsOfCards}</p>
-  </Dialog>
-);
