@@ -29,6 +29,7 @@ const LOOKS = [
 ] as const;
 /** Each with a text that shows that it has been read. */
 const VIEWS = {
+  runs: /^main:main$/,
   tasks: /No tasks/,
   approvals: /rm -r build/,
   schedules: /pulse/,

@@ -6,7 +6,7 @@ import { strings } from '../strings.ts';
 /** Views that belong together; a line separates the groups. */
 const GROUPS: readonly (readonly ViewName[])[] = [
   ['chat'],
-  ['actors', 'tasks', 'approvals', 'schedules', 'dead-letters'],
+  ['actors', 'runs', 'tasks', 'approvals', 'schedules', 'dead-letters'],
   ['devices', 'usage', 'agents', 'audit', 'cluster', 'settings'],
 ];
 
