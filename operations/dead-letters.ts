@@ -90,6 +90,8 @@ export function letterParams(text: string): { domain: string; position: number }
 export const listDeadLetters = defineOperation({
   name: 'dead-letters.list',
   scope: 'installation',
+  // They contain messages of all tenants.
+  gatewayScope: 'operator.admin',
   summary: 'List dead letters that are neither redriven nor dropped',
   params: Type.Object({
     domain: Type.Optional(Type.String({ description: 'Only dead letters of this domain' })),
@@ -131,6 +133,8 @@ export const listDeadLetters = defineOperation({
 const show = defineOperation({
   name: 'dead-letters.show',
   scope: 'installation',
+  // They contain messages of all tenants.
+  gatewayScope: 'operator.admin',
   summary: 'Show a dead letter with its message and what operators did about it',
   params: Letter,
   result: ObjectOf<DeadLetterDetail>(),

@@ -44,10 +44,19 @@ const main = 'default/session/agent:main:main';
 
 it('lists actors by address, in pages and by type', async () => {
   const troupe = await install({ config: {} });
-  const all = (await get<{ actors: ActorSummary[] }>(troupe, '/v1/actors')).body.actors;
-  const names = all.map(({ actor }) => actor);
+  const namesNow = async () => {
+    const { body } = await get<{ actors: ActorSummary[] }>(troupe, '/v1/actors');
+    return body.actors.map(({ actor }) => actor);
+  };
+  // The actors of a new installation are created soon after its start.
+  const names = await eventually(async () => {
+    const found = await namesNow();
+    expect(found).toContain('default/registry/agents');
+    expect(found).toContain('default/agent/main');
+    expect(await namesNow()).toEqual(found);
+    return found;
+  });
   expect(names).toEqual(names.toSorted());
-  expect(names).toContain('default/agent/main');
   const agents = await get<{ actors: ActorSummary[] }>(troupe, '/v1/actors?type=agent');
   expect(agents.body.actors.every(({ machine }) => machine.startsWith('agent@'))).toBe(true);
   const after = encodeURIComponent(names[0]!);
