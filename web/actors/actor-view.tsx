@@ -4,6 +4,7 @@ import { type ChartState, statesOf } from '../../charts/chart.ts';
 import type { PublishedChart } from '../../charts/published.ts';
 import type { ActorView as View } from '../../protocols/actor-view.ts';
 import { ChartView } from '../charts/chart-view.tsx';
+import { ActorOrders } from './actor-orders.tsx';
 import { type LiveActor, ActorWatch } from './actor-watch.ts';
 import { type ActorsGateway, chartOf } from './gateway.ts';
 import { strings } from './strings.ts';
@@ -12,14 +13,18 @@ import { isTroubled, stateText } from './tree-rows.ts';
 import { TurnList } from './turn-list.tsx';
 import { timerName, whyItWaits } from './why-it-waits.ts';
 
-/** Follows an actor for as long as it is shown. */
-export function useActor(gateway: ActorsGateway, actor: string | undefined): LiveActor | undefined {
+/** Follows an actor for as long as it is shown. @param reading another number reads it again */
+export function useActor(
+  gateway: ActorsGateway,
+  actor: string | undefined,
+  reading = 0,
+): LiveActor | undefined {
   const [live, setLive] = useState<LiveActor>();
   useEffect(() => {
     if (actor === undefined) return undefined;
     const watch = new ActorWatch(gateway, actor, setLive);
     return () => watch.end();
-  }, [gateway, actor]);
+  }, [gateway, actor, reading]);
   return live?.actor === actor ? live : undefined;
 }
 
@@ -50,7 +55,8 @@ type ActorViewProps = {
 };
 
 export const ActorView = ({ gateway, actor, onBack }: ActorViewProps) => {
-  const live = useActor(gateway, actor);
+  const [reading, setReading] = useState(0);
+  const live = useActor(gateway, actor, reading);
   const published = useChart(gateway, live?.view?.machine);
   const [shown, setShown] = useState<number>();
   const [chosen, setChosen] = useState<string>();
@@ -72,6 +78,14 @@ export const ActorView = ({ gateway, actor, onBack }: ActorViewProps) => {
         <h2>{actor.split('/').slice(1).join(' / ')}</h2>
         {view && <Status view={view} />}
         {past && <span class="tag">{strings.past}</span>}
+        {view && (
+          <ActorOrders
+            key={actor}
+            gateway={gateway}
+            view={view}
+            onDone={() => setReading(reading + 1)}
+          />
+        )}
       </header>
       {error !== undefined && (
         <p class="trouble failed" role="alert">

@@ -26,6 +26,8 @@ const style = `
 .actor{display:flex;flex-direction:column;min-width:0;min-height:0}
 .actor-head{display:flex;flex-wrap:wrap;align-items:center;gap:.35rem .7rem;padding:.7rem 1rem}
 .actor-head h2{font-size:1rem;margin:0;overflow-wrap:anywhere}
+.actor-orders{display:flex;flex-wrap:wrap;gap:.4rem;margin-left:auto}
+.actor-orders button{font-size:.85rem}
 .actor-back{display:none;font:inherit;color:var(--accent);background:none;border:0;padding:.3rem 0;cursor:pointer}
 .actor-body{display:grid;grid-template-columns:minmax(0,1fr) minmax(16rem,21rem);gap:1rem;flex:1;min-height:0;padding:0 1rem 1rem}
 .actor-chart{min-height:18rem}

@@ -62,6 +62,27 @@ test('an actor shows its chart lit, its turns as they come, and a past turn', as
   expect(errors).toEqual([]);
 }, 120_000);
 
+test('an operator quarantines an actor with a reason, and lets it continue', async () => {
+  const program = await startRealProgram();
+  const chat = await openView(browser!, program, '');
+  await say(chat.page, 'Hello, who are you?');
+  const { page, errors } = await openView(
+    browser!,
+    program,
+    `actors&item=${encodeURIComponent(MAIN)}`,
+  );
+  await page.getByRole('button', { name: 'Quarantine', exact: true }).click();
+  await page.getByRole('textbox', { name: 'Reason' }).fill('it repeats itself');
+  await page.keyboard.press('Enter');
+  await page.getByText('It is quarantined: it repeats itself. An operator has to act.').waitFor();
+  expect(await axeViolations(page)).toEqual([]);
+  await keepScreenshot(page, 'actor-quarantined');
+  await page.getByRole('button', { name: 'Resume', exact: true }).click();
+  await page.getByText('It waits for a message.').waitFor();
+  await page.getByRole('button', { name: 'Quarantine', exact: true }).waitFor();
+  expect(errors).toEqual([]);
+}, 120_000);
+
 test('the chart is used by keys, and read as a tree', async () => {
   const program = await startRealProgram();
   const chat = await openView(browser!, program, '');
