@@ -212,7 +212,7 @@ describe('the keyboard', () => {
     await page.keyboard.type('?');
     expect(await field(page).inputValue()).toBe('?');
     const seen = new Set<string>();
-    for (let step = 0; step < 20; step++) {
+    for (let step = 0; step < 40; step++) {
       await page.keyboard.press('Tab');
       const focus = await page.evaluate(() => {
         const element = document.activeElement as HTMLElement;
