@@ -71,22 +71,11 @@ export const ActorView = ({ gateway, actor, onBack }: ActorViewProps) => {
   const state = chosen === undefined || !published ? undefined : stateAt(published, chosen);
   return (
     <article class="actor" aria-label={actor}>
-      <header class="actor-head">
-        <button type="button" class="actor-back" onClick={onBack}>
-          ← {strings.back}
-        </button>
-        <h2>{actor.split('/').slice(1).join(' / ')}</h2>
-        {view && <Status view={view} />}
-        {past && <span class="tag">{strings.past}</span>}
-        {view && (
-          <ActorOrders
-            key={actor}
-            gateway={gateway}
-            view={view}
-            onDone={() => setReading(reading + 1)}
-          />
-        )}
-      </header>
+      <Head
+        {...{ gateway, actor, view, onBack }}
+        isPast={past !== undefined}
+        onOrdered={() => setReading(reading + 1)}
+      />
       {error !== undefined && (
         <p class="trouble failed" role="alert">
           {error}
@@ -117,6 +106,24 @@ export const ActorView = ({ gateway, actor, onBack }: ActorViewProps) => {
     </article>
   );
 };
+
+type HeadProps = ActorViewProps & {
+  readonly view: View | undefined;
+  readonly isPast: boolean;
+  readonly onOrdered: () => void;
+};
+
+const Head = ({ gateway, actor, view, isPast, onBack, onOrdered }: HeadProps) => (
+  <header class="actor-head">
+    <button type="button" class="actor-back" onClick={onBack}>
+      ← {strings.back}
+    </button>
+    <h2>{actor.split('/').slice(1).join(' / ')}</h2>
+    {view && <Status view={view} />}
+    {isPast && <span class="tag">{strings.past}</span>}
+    {view && <ActorOrders key={actor} gateway={gateway} view={view} onDone={onOrdered} />}
+  </header>
+);
 
 const stateAt = ({ chart }: PublishedChart, path: string): ChartState | undefined =>
   [...statesOf(chart.root)].find((state) => state.path === path);
