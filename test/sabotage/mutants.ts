@@ -23,6 +23,7 @@ export type Mutant = {
 const SHARD = 'runtime/shard';
 const LOG = 'runtime/log';
 const LEASES = 'test/agent-runs/standing-leases.test.ts';
+const DAMAGE = 'test/runtime/log/wal-store.test.ts';
 
 export const mutants: readonly Mutant[] = [
   {
@@ -80,6 +81,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'frame without checksum',
     breaks: 'P3: a damaged frame is read as if it were whole',
+    test: DAMAGE,
     changes: [
       {
         file: `${LOG}/wal/frame.ts`,
