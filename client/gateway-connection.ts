@@ -10,6 +10,8 @@ import type { EventFrame, ResponseFrame } from '../protocols/gateway/index.ts';
 
 /** What is used of a WebSocket: the browser's, the one of `ws`, or another with the same API. */
 export type ClientSocket = {
+  /** OPEN while it can send */
+  readonly readyState: number;
   send(text: string): void;
   close(code?: number): void;
   /** ends the connection without a closing handshake, where the platform can do so */
@@ -17,6 +19,9 @@ export type ClientSocket = {
   addEventListener(type: 'message', listener: (event: { readonly data: unknown }) => void): void;
   addEventListener(type: 'close' | 'error', listener: (event: object) => void): void;
 };
+
+/** `readyState` of a WebSocket. */
+const OPEN = 1;
 
 /** A request that waits for a response. */
 export type PendingRequest = {
@@ -58,7 +63,9 @@ export class GatewayConnection {
   request(method: string, params: unknown, pending: PendingRequest): () => void {
     const id = String(++this.#ids);
     this.#pending.set(id, pending);
-    this.#socket.send(JSON.stringify({ type: 'req', id, method, params }));
+    // One that is closing sends nothing: its end fails the request.
+    if (this.#socket.readyState === OPEN)
+      this.#socket.send(JSON.stringify({ type: 'req', id, method, params }));
     return () => void this.#pending.delete(id);
   }
 
