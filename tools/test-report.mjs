@@ -5,6 +5,9 @@
 import { writeFileSync } from 'node:fs';
 
 const skipOf = (test) => ({ name: test.fullName, why: test.result().note });
+const firstLine = (error) => String(error?.message ?? error).split('\n')[0];
+const failureOf = (where, name, [error]) =>
+  `${where}${name ? ` > ${name}` : ''}: ${firstLine(error)}`;
 
 export default class TestReport {
   onTestRunEnd(modules, errors, reason) {
@@ -15,11 +18,19 @@ export default class TestReport {
     const brokenSuites = modules.flatMap((module) =>
       [module, ...module.children.allSuites()].filter((suite) => suite.errors().length > 0),
     );
+    const failed = tests.filter((test) => test.result().state === 'failed');
     const skipped = tests.filter((test) => test.result().state === 'skipped');
+    const fileOf = (task) => (task.module ?? task).relativeModuleId;
     const result = {
       reason,
       passed: count('passed'),
-      failed: count('failed') + brokenSuites.length + errors.length,
+      failures: [
+        ...failed.map((test) => failureOf(fileOf(test), test.fullName, test.result().errors)),
+        ...brokenSuites.map((suite) => failureOf(fileOf(suite), suite.fullName, suite.errors())),
+        ...errors.map((error) =>
+          failureOf(error.VITEST_TEST_PATH ?? 'no test', 'unhandled error', [error]),
+        ),
+      ],
       unfinished: count('pending'),
       skipped: skipped.map(skipOf),
     };

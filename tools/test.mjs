@@ -18,7 +18,12 @@ const resultFile = join(folder, 'test-result.json');
 const lineFile = join(folder, 'test-line.txt');
 
 /** The result of a run that ended before its report: one failure, that of the runner. */
-const notReported = { passed: 0, failed: 1, unfinished: 0, skipped: [] };
+const notReported = {
+  passed: 0,
+  failures: ['vitest ended before its report'],
+  unfinished: 0,
+  skipped: [],
+};
 
 function runVitest(args) {
   rmSync(resultFile, { force: true });
@@ -31,7 +36,7 @@ function runVitest(args) {
   });
   const reported = existsSync(resultFile);
   const result = reported ? JSON.parse(readFileSync(resultFile, 'utf8')) : notReported;
-  const failed = result.failed + result.unfinished;
+  const failed = result.failures.length + result.unfinished;
   // vitest may fail without a failed test (no test found, a worker died): that is not a success.
   return { ...result, failed: status === 0 ? failed : Math.max(1, failed) };
 }
@@ -44,6 +49,13 @@ function sayWhatDidNotRun({ skipped }) {
   for (const { name, why } of skipped) {
     console.log(`  - ${name}${why ? `: ${why}` : ''}`);
   }
+}
+
+/** Repeats the failures at the end, where they are found without reading the whole output. */
+function sayWhatFailed({ failures }) {
+  if (failures.length === 0) return;
+  console.log('\nFailed:');
+  for (const line of failures) console.log(`  - ${line}`);
 }
 
 /** A failed build counts as one failure; the tests that need no build still run. */
@@ -65,6 +77,7 @@ ensureNats();
 const result = runVitest(process.argv.slice(2));
 result.failed += built ? 0 : 1;
 sayWhatDidNotRun(result);
+sayWhatFailed(result);
 const skipped = result.skipped.length > 0 ? `, ${result.skipped.length} skipped` : '';
 const line = `${result.passed} passed, ${result.failed} failed${skipped}`;
 writeFileSync(lineFile, `${line}\n`);
