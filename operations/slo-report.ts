@@ -187,7 +187,7 @@ async function lettersOf(
   const isCounted = ({ to, at }: { to: string; at: number }): boolean =>
     at >= since && to.startsWith(`${tenant}/`);
   for (let from = 1; ; ) {
-    const page = { domain, from, limit: LETTERS_PAGE, dealtWith: true };
+    const page = { domain, from, limit: LETTERS_PAGE, includeResolved: true };
     const letters = await deadLetters.list(page);
     count += letters.filter(isCounted).length;
     if (letters.length < LETTERS_PAGE) return count;

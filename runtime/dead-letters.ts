@@ -55,7 +55,7 @@ export type DeadLetterOptions = {
 export class DeadLetterLog implements DeadLetters {
   readonly #o: DeadLetterOptions;
   readonly #audits: string;
-  readonly #dealt: ResolutionLog;
+  readonly #resolutions: ResolutionLog;
   /** by domain: where the first letter lies that may be open */
   readonly #floors = new Map<string, number>();
   /** how often a letter was opened again: floors that were found before mean nothing then */
@@ -65,7 +65,7 @@ export class DeadLetterLog implements DeadLetters {
   constructor(options: DeadLetterOptions) {
     this.#o = options;
     this.#audits = auditSubject(options.env);
-    this.#dealt = new ResolutionLog(options.log, this.#audits, () => {
+    this.#resolutions = new ResolutionLog(options.log, this.#audits, () => {
       this.#reopened++;
       this.#floors.clear();
     });
@@ -76,12 +76,12 @@ export class DeadLetterLog implements DeadLetters {
   }
 
   async list(
-    options: { domain?: string; from?: number; limit?: number; dealtWith?: boolean } = {},
+    options: { domain?: string; from?: number; limit?: number; includeResolved?: boolean } = {},
   ): Promise<readonly DeadLetterHead[]> {
-    const { domain, from = 1, limit = LIST_MAX, dealtWith = false } = options;
+    const { domain, from = 1, limit = LIST_MAX, includeResolved = false } = options;
     await this.#tidy();
-    await this.#dealt.catchUp();
-    const wanted = { from, limit, dealtWith };
+    await this.#resolutions.catchUp();
+    const wanted = { from, limit, includeResolved };
     if (domain !== undefined) return this.#heads(domain, wanted);
     let letters: DeadLetterHead[] = [];
     for (const each of await this.domains()) {
@@ -113,8 +113,8 @@ export class DeadLetterLog implements DeadLetters {
         `dead letter ${position} holds no message that could be sent again`,
       );
     checkAudit(audit);
-    await this.#dealt.catchUp();
-    const last = this.#dealt.last(letter);
+    await this.#resolutions.catchUp();
+    const last = this.#resolutions.last(letter);
     const already = last?.action === 'redrive' ? last : undefined;
     if (!already) await this.#record(letter, 'redrive', audit);
     else if (this.#o.clock.wallMs() - already.at > KEY_KEPT_MS) return alreadySent(already);
@@ -143,10 +143,10 @@ export class DeadLetterLog implements DeadLetters {
   /** Letters of one domain. A log without an owner may repeat one. */
   async #heads(
     domain: string,
-    { from, limit, dealtWith }: { from: number; limit: number; dealtWith: boolean },
+    { from, limit, includeResolved }: { from: number; limit: number; includeResolved: boolean },
   ): Promise<DeadLetterHead[]> {
     const subject = this.#subject(domain);
-    const floor = dealtWith ? 1 : (this.#floors.get(domain) ?? 1);
+    const floor = includeResolved ? 1 : (this.#floors.get(domain) ?? 1);
     const heads: DeadLetterHead[] = [];
     const seen = new Set<string>();
     const reopened = this.#reopened;
@@ -155,7 +155,7 @@ export class DeadLetterLog implements DeadLetters {
       const entries = await this.#o.log.read(subject, next, { limit: LIST_MAX });
       for (const entry of entries) {
         const letter = letterOf(entry);
-        const isListed = dealtWith || this.#dealt.since(letter) === undefined;
+        const isListed = includeResolved || this.#resolutions.since(letter) === undefined;
         if (isListed && !seen.has(letter.id)) heads.push(headOf(letter));
         if (isListed) isAtFloor = false;
         else if (isAtFloor && reopened === this.#reopened)
@@ -174,13 +174,13 @@ export class DeadLetterLog implements DeadLetters {
     if (nowMs - this.#tidiedAtMs < TIDY_MS) return;
     this.#tidiedAtMs = nowMs;
     try {
-      await this.#dealt.catchUp();
+      await this.#resolutions.catchUp();
       const firsts = new Map<string, FirstKept>();
       for (const domain of await this.domains()) {
         const first = await this.#trim(domain);
         if (first) firsts.set(domain, first);
       }
-      await this.#dealt.trim((domain) => firsts.get(domain));
+      await this.#resolutions.trim((domain) => firsts.get(domain));
     } catch {
       // An unavailable log is reported to the caller of the list.
     }
@@ -195,7 +195,7 @@ export class DeadLetterLog implements DeadLetters {
     const last = await log.last(subject);
     const dueMs = clock.wallMs() - KEPT_MS;
     const isKept = (entry: LogEntry): boolean =>
-      entry.position === last || !((this.#dealt.since(letterOf(entry)) ?? dueMs) < dueMs);
+      entry.position === last || !((this.#resolutions.since(letterOf(entry)) ?? dueMs) < dueMs);
     for (let next = 1; ; ) {
       const entries = await log.read(subject, next, { limit: LIST_MAX });
       if (entries.length === 0) return undefined;

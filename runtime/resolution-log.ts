@@ -44,12 +44,12 @@ export class ResolutionLog {
   readonly #log: Log;
   readonly #subject: string;
   readonly #onReopened: () => void;
-  /** the last audit by places and ids: a copy further on in its log is dealt with, too */
+  /** last audit record by place and by letter id: a later copy of a letter is resolved, too */
   #audits = new Map<string, Audited>();
   #next: Position = 1;
   #reading: Promise<void> = Promise.resolve();
 
-  /** @param onReopened a letter that was dealt with is open again */
+  /** @param onReopened called when a resolved letter is open again */
   constructor(log: Log, subject: string, onReopened: () => void) {
     this.#log = log;
     this.#subject = subject;
@@ -63,19 +63,19 @@ export class ResolutionLog {
     return read;
   }
 
-  /** When it was dealt with, epoch milliseconds; undefined for one that is open. */
+  /** When the letter was resolved, epoch milliseconds; undefined for an open one. */
   since(letter: Place & Pick<DeadLetter, 'id'>): number | undefined {
     return this.last(letter)?.at;
   }
 
-  /** What was done about it last; undefined for one that is open. */
+  /** The last resolution of the letter; undefined for an open one. */
   last(letter: Place & Pick<DeadLetter, 'id'>): AuditEntry | undefined {
     return this.#audits.get(placeOf(letter)) ?? this.#audits.get(letter.id);
   }
 
   /**
-   * Removes audits of letters that have left, and with them all that were there when somebody dealt
-   * with them, copies included; up to the first audit of which that is not so.
+   * Removes audit records, oldest first, whose letter and all copies of it have been trimmed. Stops
+   * at the first record whose letter may still exist.
    */
   async trim(firstOf: (domain: string) => FirstKept | undefined): Promise<void> {
     let upTo: Position = 0;

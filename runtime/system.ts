@@ -147,15 +147,15 @@ export interface DeadLetters {
   /**
    * Letters that are neither redriven nor dropped: of one domain by position, of all by time.
    * `from` is the first position, default 1; with all domains it applies to each. `limit` defaults
-   * to 1,000. `dealtWith: true` includes resolved letters, which are kept for 30 days.
+   * to 1,000. `includeResolved: true` includes resolved letters, which are kept for 30 days.
    */
   list(options?: {
     domain?: string;
     from?: number;
     limit?: number;
-    dealtWith?: boolean;
+    includeResolved?: boolean;
   }): Promise<readonly DeadLetterHead[]>;
-  /** One letter, dealt with or not. @throws TroupeError NOT_FOUND */
+  /** One letter, open or resolved. @throws TroupeError NOT_FOUND */
   get(position: number, domain?: string): Promise<DeadLetter>;
   /**
    * Sends the message again as new and records who did it and why. May be repeated: of a letter
@@ -164,7 +164,7 @@ export interface DeadLetters {
   redrive(position: number, audit: Audit, domain?: string): Promise<RedriveAnswer>;
   /** Who redrove or dropped what, when and why, in this order; kept as long as their letters. */
   audits(options?: { domain?: string }): Promise<readonly AuditEntry[]>;
-  /** Marks it as dealt with without sending it. */
+  /** Marks it as resolved without sending it. */
   drop(position: number, audit: Audit, domain?: string): Promise<void>;
 }
 
@@ -310,7 +310,7 @@ export interface System {
    * @throws TroupeError UNAVAILABLE when the rows stay behind, or the journal does not answer
    */
   caughtUp(actor: Address): Promise<void>;
-  /** Every shard of the cell that somebody holds. */
+  /** Every shard of the cell that has an owner. */
   status(): readonly ShardStatus[];
   /** Every process of the cell; [] where there is one only. */
   nodes(): readonly NodeStatus[];

@@ -63,7 +63,7 @@ export const ask = ({ context, event }: Args): Partial<ApprovalContext> => {
     id: context.id,
     asked_at: iso(meta.now),
     expires_at: iso(meta.now + forMs),
-    by: meta.from ?? meta.principal?.sub ?? 'somebody',
+    by: meta.from ?? meta.principal?.sub ?? 'unknown',
     title,
     detail,
     options,

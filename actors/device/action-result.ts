@@ -27,7 +27,7 @@ export type ActionResult = {
 /** Operators decide, through an entry point; a message of an actor is never a decision. */
 export const isByOperator = ({ event: { meta } }: ActionArgs): boolean =>
   meta.from === undefined && (meta.principal?.roles.includes(APPROVER_ROLE) ?? false);
-export const personOf = ({ principal }: Meta): string => principal?.sub ?? 'somebody';
+export const personOf = ({ principal }: Meta): string => principal?.sub ?? 'unknown';
 
 // ---- published events
 

@@ -47,7 +47,7 @@ export const set = on('session.set', ({ context, event }): ActionResult => {
   };
 });
 
-/** It has one from the first thing on that anybody says of it. */
+/** The id of the session. A new session is named after the first message that it receives. */
 const idOf = ({ sessionId }: ActionArgs['context'], event: ActionArgs['event']): string =>
   sessionId || metaOf(event).id;
 
@@ -60,7 +60,7 @@ const wrong = (field: string) =>
     message: `the ${field} of a session has 1 to ${LABEL_CHARACTERS_MAX} characters; null removes it`,
   }) as const;
 
-/** A note of somebody else. */
+/** Adds a note to the transcript. It starts no run. */
 export const inject = on('session.inject', ({ context, event }): ActionResult => {
   const { text, label, role } = event;
   const { reply: to } = metaOf(event);

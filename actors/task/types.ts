@@ -42,7 +42,7 @@ export type Work = {
   readonly failures: number;
   /** pause before the next attempt, milliseconds */
   readonly pauseMs: number;
-  /** of the attempt that ended last, until it is dealt with */
+  /** of the last ended attempt, until the task has processed it */
   readonly outcome?: Outcome;
   /** agents outside that were chosen, each once, the one of this attempt last */
   readonly agents?: readonly RemoteAgent[];

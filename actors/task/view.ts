@@ -109,7 +109,7 @@ export function decidedView(
   view: TaskView,
   { decision, why, meta }: Delivered<TaskDecide>,
 ): TaskView {
-  const who = meta.principal?.sub ?? meta.from ?? 'nobody named';
+  const who = meta.principal?.sub ?? meta.from ?? 'unknown';
   const entry: Decision = { decision, who, why, at: timeOf(meta.now) };
   return { ...view, decisions: [...(view.decisions ?? []), entry].slice(-DECISIONS_SHOWN_MAX) };
 }

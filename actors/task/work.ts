@@ -122,7 +122,7 @@ const timeAnew = ({ context, event }: Args): WorkTime => {
 /** The next attempt after one that failed. */
 export const tryAgain = (args: OfTask): Change => ({ view: view.resumedView(viewOf(args)) });
 
-/** The next attempt because somebody said so: as if none had been made before. */
+/** An operator requested another attempt: the attempts so far no longer count. */
 export function resume(args: Args): Change {
   const { outcome: _, ending: __, asked: ___, ...work } = workOf(args.context);
   const time = timeAnew(args);
@@ -220,7 +220,7 @@ export function countFailure({ context, event }: Args): Change {
   return outcome?.kind === 'failed' ? failedOnce(context, event, outcome.error) : {};
 }
 
-// ---- it waits for somebody
+// ---- waiting for input
 
 export function awaitInput(args: Args): Change {
   const outcome = outcomeOf(args.context);
@@ -375,7 +375,7 @@ export function endUndone(args: Args): Change {
   return ended(args, { state: 'COMPENSATED', outcome, error: wired(error) });
 }
 
-/** What the work did stays, since somebody accepted that. */
+/** An operator accepted that the work is not undone. */
 export const endNotUndone = on('task.decide', (args): Change => {
   const { outcome, error } = endingOf(args.context);
   const { why } = args.event;

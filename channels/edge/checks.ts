@@ -129,7 +129,7 @@ export const timeLeftMs = ({ timestamp, ttl_sec }: Envelope, nowMs: number): num
   if (leftMs > 0) return Math.ceil(leftMs);
   throw new TroupeError(
     'EXPIRED',
-    `the envelope was to be taken within ${ttl_sec} s of ${timestamp}: send it anew, with the same idempotency_key`,
+    `the envelope expired ${ttl_sec} s after its timestamp ${timestamp}: send it again with a new timestamp and the same idempotency_key`,
     { details: { expired_at: new Date(sentMs + ttl_sec * 1_000).toISOString() } },
   );
 };

@@ -59,7 +59,7 @@ export async function serveMetrics(
   if (token === undefined && !isLoopback(host))
     throw new TroupeError(
       'INVALID_ARGUMENT',
-      `metrics would be served on ${host} to everybody: set gateway.auth.token, or bind to loopback`,
+      `metrics would be served to any client that reaches ${host}: set gateway.auth.token, or bind to loopback`,
     );
   const assertMayRead = token === undefined ? assertDirect : tokenAsserter(token, options.clock);
   const server = createServer(SERVER_OPTIONS, (request, response) => {

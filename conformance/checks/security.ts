@@ -57,7 +57,7 @@ export const securityChecks: readonly Check[] = checksOf('security', {
   'security.principal': [
     'an envelope with another principal than the token’s is refused',
     async (t) => {
-      const principal = { sub: 'somebody-else', roles: [] };
+      const principal = { sub: 'another-principal', roles: [] };
       const envelope = t.envelope(t.action('echo'), { text: 'x' }, { principal });
       await t.refused(envelope, 'FORBIDDEN', 'another principal than the token’s');
     },
@@ -73,7 +73,7 @@ export const securityChecks: readonly Check[] = checksOf('security', {
   'security.tenant': [
     'an envelope for another tenant is refused',
     async (t) => {
-      const envelope = t.envelope(t.action('echo'), { text: 'x' }, { tenant_id: 'somebody-else' });
+      const envelope = t.envelope(t.action('echo'), { text: 'x' }, { tenant_id: 'another-tenant' });
       await t.refused(envelope, 'FORBIDDEN', 'another tenant than the token’s');
     },
   ],

@@ -12,7 +12,7 @@ import {
   text,
 } from './operation.ts';
 
-/** Nothing else is refused to everybody. */
+/** Operations without further checks refuse only requests that are not valid HTTP. */
 const NO_HTTP = { '4XX': { description: 'The request is not valid HTTP' } };
 export const operatorPaths = (): Schema => ({
   ...jwksPaths(),

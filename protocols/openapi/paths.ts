@@ -258,7 +258,7 @@ const capabilities = (id: string, summary: string): Schema => ({
   }),
 });
 
-/** For everybody; who says who he is gets what is on offer to his tenant. */
+/** A public document. With a token it also contains what only the token's tenant may see. */
 const ownDocument = (id: string, summary: string): Schema => ({
   get: operation({
     id,

@@ -194,7 +194,7 @@ async function noAnonymous(requests: S3Requests, probeKey: string): Promise<Buck
     return { status: 'ok', message: 'the bucket refuses requests without a signature' };
   return {
     status: 'fail',
-    message: `anybody can ${open.join(' and ')}`,
+    message: `anyone can ${open.join(' and ')}`,
     remedy: 'remove public grants from the bucket and its policy',
   };
 }

@@ -89,7 +89,7 @@ function restingAfterTimeout(check: SchemaCheck): SchemaCheck {
 const resting = (leftMs: number): TroupeError =>
   new TroupeError(
     'UNAVAILABLE',
-    'its schema took too long to check a value, and rests: who gave the schema should mend it',
+    'validation against this schema took too long, so the schema is suspended: simplify the schema',
     { retryAfterMs: Math.ceil(leftMs) },
   );
 

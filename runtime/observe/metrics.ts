@@ -148,7 +148,7 @@ class Counters {
 
   request(facts: RequestFacts): void {
     const { status, errorCode = '' } = facts;
-    // Who is not known to be somebody may not use up the names of those who are.
+    // Unauthenticated callers may not use up the label values of authenticated ones.
     const learn = errorCode !== 'UNAUTHORIZED' && errorCode !== 'FORBIDDEN';
     const labels = {
       // nor may names of actions that no agent offers

@@ -1,7 +1,7 @@
 /**
  * CellKeys: the keys that all processes of a cell need, in the cell's own blobs. Digests of the
- * keys are in clear, so that each process knows whether it has the right ones; the keys themselves
- * are there only when the cell has a join secret, encrypted with it.
+ * keys are stored unencrypted, so that each process can check that it has the right ones; the keys
+ * themselves are there only when the cell has a join secret, encrypted with it.
  *
  *   cell-keys/{cell}/digests            which keys the cell has, JSON; written once
  *   cell-keys/{cell}/sealed.{digest}    the keys of these digests, as of passphrase.ts

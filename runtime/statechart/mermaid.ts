@@ -4,8 +4,8 @@
  *
  * Mermaid draws a state where an arrow last named it, fails on an arrow from a state to one inside
  * it, and keeps one loop per state. So an arrow connects two states of one block, and its label
- * names the deeper states; a state with substates has an inner stand-in `any`; the loops of a state
- * are merged.
+ * names the deeper states; a state with substates contains a placeholder `any`; the loops of a
+ * state are merged.
  */
 import type { AnyStateMachine, AnyStateNode, AnyTransitionDefinition } from 'xstate';
 import { nodesOf } from './facts.ts';

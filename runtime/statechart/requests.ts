@@ -86,8 +86,8 @@ function openJob(
   if (draft.jobs[id]) closeJob(draft, id);
   draft.jobs = { ...draft.jobs, [id]: { src, key } };
   draft.requests.push({ kind: 'start', id, src, key, input });
-  // The snapshot keeps a stand-in with two fields for XState's actor, which would hold the input in
-  // memory.
+  // The snapshot keeps a stub with two fields instead of XState's actor, which would hold the input
+  // in memory.
   if (draft.snapshot.children[id] === actorRef) draft.snapshot.children[id] = stub(id, src);
 }
 

@@ -45,7 +45,7 @@ export class Appender {
     if ((last?.position ?? 0) === this.#last)
       throw new TroupeError('UNAVAILABLE', `${this.#subject} takes no entry at present`);
     if (last && Buffer.compare(last.bytes, bytes) === 0) return last.position;
-    throw new TroupeError('CONFLICT', `${this.#subject} holds entries that somebody else wrote`, {
+    throw new TroupeError('CONFLICT', `${this.#subject} contains entries of another writer`, {
       details: { reason: 'NOT_EMPTY', subject: this.#subject },
     });
   }

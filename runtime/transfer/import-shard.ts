@@ -103,7 +103,7 @@ class LaneImport {
   async floor(): Promise<Position> {
     if (this.#first !== undefined) return this.#first - 1;
     if ((await patiently(() => this.#log.last(this.#subject))) === 0) return 0;
-    throw new TroupeError('CONFLICT', `${this.#subject} holds entries that somebody else wrote`, {
+    throw new TroupeError('CONFLICT', `${this.#subject} contains entries of another writer`, {
       details: { reason: 'NOT_EMPTY', subject: this.#subject },
     });
   }

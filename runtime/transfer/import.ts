@@ -128,7 +128,7 @@ function refuseCell(env: string, found: Partial<Importing>, again: boolean): voi
     throw new TroupeError(
       'CONFLICT',
       `an import of ${name} into ${env} began at ${new Date(startedAt).toISOString()} and has not ended. ` +
-        'If it was interrupted, give --again: what it left is removed, and all is imported anew.',
+        'If it was interrupted, repeat the command with --again: it removes what was imported and starts from the beginning.',
       { details: { reason: 'IMPORTING', cell } },
     );
   throw new TroupeError(

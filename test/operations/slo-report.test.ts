@@ -39,7 +39,7 @@ const indexOf = (tasks: readonly Task[]): Index => {
   };
 };
 
-type Letter = { readonly agoMs: number; readonly to?: string; readonly dealt?: boolean };
+type Letter = { readonly agoMs: number; readonly to?: string; readonly resolved?: boolean };
 const lettersOf = (letters: readonly Letter[]): SloOptions['deadLetters'] => {
   const all = letters.map(
     ({ agoMs, to = 'acme/task/1' }, at): DeadLetter => ({
@@ -54,11 +54,11 @@ const lettersOf = (letters: readonly Letter[]): SloOptions['deadLetters'] => {
   );
   return {
     domains: async () => ['actors', 'orders'],
-    list: async ({ domain, from = 1, limit = 1_000, dealtWith } = {}) =>
+    list: async ({ domain, from = 1, limit = 1_000, includeResolved } = {}) =>
       domain === 'orders'
         ? all
             .filter(({ position }) => position >= from)
-            .filter(({ position }) => dealtWith || !letters[position - 1]!.dealt)
+            .filter(({ position }) => includeResolved || !letters[position - 1]!.resolved)
             .slice(0, limit)
         : [],
   };
@@ -124,7 +124,7 @@ describe('the report of objectives', () => {
       measured: 0.001,
       kept: true,
     });
-    const two = await report(many, [letter, { ...letter, dealt: true }]);
+    const two = await report(many, [letter, { ...letter, resolved: true }]);
     expect(objective(two, 'dead_letters')).toMatchObject({ measured: 0.002, kept: false });
     const others = [letter, { agoMs: 30 * HOUR }, { ...letter, to: 'other/task/1' }];
     expect(objective(await report(many, others), 'dead_letters').measured).toBe(0.001);

@@ -107,9 +107,9 @@ it('resolved letters are removed with their audit after 30 days, and no others a
   await put(3, 4, 5);
   await letters.drop(4, audit, 'orders');
   await pass(28 * DAY_MS);
-  expect(await letters.list({ domain: 'orders', dealtWith: true })).toHaveLength(5);
+  expect(await letters.list({ domain: 'orders', includeResolved: true })).toHaveLength(5);
   await pass(3 * DAY_MS);
-  const kept = await letters.list({ domain: 'orders', dealtWith: true });
+  const kept = await letters.list({ domain: 'orders', includeResolved: true });
   expect(kept.map(({ position }) => position)).toEqual([3, 4, 5]);
   expect((await letters.list()).map(({ position }) => position)).toEqual([3, 5]);
   expect(await letters.audits()).toMatchObject([{ position: 4 }]);

@@ -172,7 +172,7 @@ const begunOf = (id: string, { delivered, status }: ConversationResult): Begun =
   ...(status === 'refused' ? { refused: true } : {}),
 });
 
-/** Probes are of use while somebody waits. */
+/** Probes are sent only while a call waits. */
 function waitsWithout(
   { waits = [] }: SessionContext,
   leaves: (wait: Wait) => boolean,

@@ -135,7 +135,7 @@ async function transcriptFrom(start: number, context: EffectContext): Promise<Tr
 
 // ---- the summary
 
-/** Characters of one part of it: what a small window cannot hold would be summed up for ever. */
+/** Characters of one part. A part larger than the model's window would be summarized endlessly. */
 const partMax = ({ room }: Parts, most: number): number => Math.min(most, Math.floor(room / 2));
 
 /** Piece by piece, each with the summary so far; smaller pieces when they are too long. */

@@ -83,7 +83,7 @@ async function saveAll(opened: Iterable<Opening>): Promise<readonly string[]> {
     if (saved === undefined) continue;
     if (!saved.saved)
       notes.push(
-        `[The workspace was not saved: ${saved.why}. Mend it, or its changes may be lost.]`,
+        `[The workspace was not saved: ${saved.why}. Repair it, or its changes may be lost.]`,
       );
     else if (saved.leftOut.length > 0) notes.push(leftOutNote(saved.leftOut));
   }

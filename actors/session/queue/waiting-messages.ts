@@ -35,7 +35,7 @@ export const isTooMuch = ({ queue }: SessionContext, message: SessionReceive): b
   queue.length > 0 &&
   queue.reduce((sum, pending) => sum + bytesOf(pending), bytesOf(message)) > WAITING_BYTES_MAX;
 
-/** Somebody waits for an answer to this very message. */
+/** The sender waits for an answer to this message, so it is never dropped. */
 const isKept = ({ notify, origin }: Pick<SessionReceive, 'origin'> & { notify?: unknown }) =>
   notify !== undefined || (origin !== undefined && origin.kind !== 'subagents');
 

@@ -209,7 +209,7 @@ export function refuseCall(at: ActionArgs): ActionResult {
   return { ...result, change: { ...result.change, ...counted } };
 }
 
-/** Somebody spoke: the calls that have not begun are not made. */
+/** A message steers the run: tool calls that have not started are skipped. */
 export const skip = (at: ActionArgs): ActionResult =>
   failCalls(at, runOf(at.context).planned, 'Skipped: a message came in');
 

@@ -21,9 +21,9 @@ import { isFinal, TASK_STATES, type TaskState, type TaskView } from '../../../pr
 import { type Clock, systemClock } from '../../../runtime/index.ts';
 import type { AgentAnswer, AgentRequest } from './agent-request.ts';
 
-/** Between two looks at a task there, doubled from the first to the most. */
+/** Pause between two requests for the state of a remote task: doubled from `first` up to `most`. */
 const LOOK_MS = { first: 100, most: 5_000 };
-/** A number that somebody else used up in between is tried again, so often. */
+/** Attempts when another caller has used the sequence number in the meantime. */
 const NUMBERS_MAX = 5;
 /** A cancellation without a waiting caller. */
 const CANCEL_MS = 5_000;

@@ -68,7 +68,7 @@ const en: Words = {
   count: (messages) =>
     `You have sent ${messages} ${messages === 1 ? 'message' : 'messages'} so far.`,
   name: (name) => `Your name is ${name}.`,
-  noName: 'You have not told me your name yet.',
+  noName: 'I do not know your name yet.',
   toolSaid: (name, result) => `The tool ${name} answered: ${result}`,
   toolFailed: (name, result) => `The tool ${name} failed: ${result}`,
   noTool: (name, tools) =>

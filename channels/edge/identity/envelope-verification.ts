@@ -61,7 +61,7 @@ export async function assertSigned(
   if (!(nowMs < goodUntil))
     throw new TroupeError(
       'EXPIRED',
-      'the signature is too old: sign the envelope anew with a new timestamp and the same idempotency_key',
+      'the signature is too old: sign the envelope again with a new timestamp and the same idempotency_key',
     );
   await verifySignature(signature, envelope, (kid) => {
     const row = keys(tenant, kid);

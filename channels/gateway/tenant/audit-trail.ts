@@ -140,7 +140,7 @@ export class AuditTrail {
       this.#refusals.more++;
       return;
     }
-    const client = { who: short(who), by: 'nobody', ...given({ ip }) };
+    const client = { who: short(who), by: 'none', ...given({ ip }) };
     this.#later({
       at: this.#o.clock.wallMs(),
       ...client,
@@ -183,7 +183,7 @@ export class AuditTrail {
     this.#later({
       at: this.#o.clock.wallMs(),
       who: `${more} more`,
-      by: 'nobody',
+      by: 'none',
       action: 'connect',
       outcome: 'refused',
       gateway: this.#o.gateway,

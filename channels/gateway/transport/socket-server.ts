@@ -273,7 +273,7 @@ export class SocketServer {
 /** The client id that an unauthenticated client claims. */
 const nameOf = (params: unknown): string => {
   const { client } = (params ?? {}) as { readonly client?: { readonly id?: unknown } | null };
-  return typeof client?.id === 'string' ? client.id.slice(0, 64) : 'somebody';
+  return typeof client?.id === 'string' ? client.id.slice(0, 64) : 'unknown';
 };
 
 /** Answers a refused `connect`, then closes the connection. */

@@ -13,7 +13,7 @@ export const codeReview: Pattern = {
   said: `Give this code to the agents security and readability at once, each with one call, and ask what is
 wrong with it in their field. Then sum up what they say.\n\n${code}`,
   saidOffline: [
-    ask('security', 'Which input can harm somebody? [[words:6]]'),
+    ask('security', 'Which input can harm users? [[words:6]]'),
     ask('readability', 'What is hard to read? [[words:6]]'),
   ].join(' and '),
 };

@@ -143,7 +143,7 @@ export class AfterCommits {
     };
     if (!ready && !this.#held) return go();
     const held = Promise.all([this.#held, ready]).then(() => {
-      // Nobody awaits this one: a throw would end the process and hold all later answers.
+      // This promise is not awaited: a throw would end the process and hold all later answers.
       for (const step of after) this.#try(() => this.#do(step, position));
       if (this.#held === held) this.#held = undefined;
     });

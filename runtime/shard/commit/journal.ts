@@ -18,7 +18,7 @@ export type Committed =
   | { readonly kind: 'committed'; readonly position: Position }
   | { readonly kind: 'lost'; readonly why: string };
 
-/** Short, because the shard stands still after an outage until the next try. */
+/** Short, because the shard makes no progress after an outage until the next attempt. */
 const BACKOFF_MS = { first: 50, max: 500 };
 
 export class Journal {

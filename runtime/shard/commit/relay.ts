@@ -78,7 +78,7 @@ export class Relay {
     cell: string;
     shard: number;
     onSettled: () => void;
-    /** learns what transcripts got, before anybody waits for it no longer */
+    /** receives the stored transcript entries, before waiting readers continue */
     transcripts?: TranscriptWriter | undefined;
   }) {
     this.#log = options.log;

@@ -25,7 +25,7 @@ export type LoadFrom = {
   readonly journal: string;
   readonly shard: number;
   readonly cell: string;
-  /** false: somebody else may load into this State now, so nothing more is written; default true */
+  /** false: another owner may load into this State now, so nothing more is written; default true */
   readonly isWanted?: () => boolean;
 };
 
@@ -56,7 +56,7 @@ const ATTEMPTS_MAX = 5;
 /** Journal that is decoded, or folded and written to State, in one turn of the event loop. */
 const SLICE_BYTES = 512 * 1024;
 
-/** Somebody trimmed while we read: begin again. */
+/** The journal was trimmed during the read: the load starts again. */
 class Hole extends Error {}
 
 /**

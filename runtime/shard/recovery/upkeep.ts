@@ -19,7 +19,7 @@ export type UpkeepOptions = {
   /** no record is unanswered */
   readonly isIdle: () => boolean;
   readonly onReplaced: (why: string) => void;
-  /** this machine's wall clock jumped: it was suspended, or somebody set the clock */
+  /** this machine's wall clock jumped: it was suspended, or its clock was set */
   readonly onClockSet: () => void;
   /** marks have waited long enough for a record */
   readonly onSettledLong: () => void;

@@ -145,7 +145,7 @@ export function tellSender(t: TurnContext, item: OutItem, error: ErrorData): boo
     reply(t, item.to, item.reply, { error });
     return item.reply.actor !== undefined || item.reply.inbox !== undefined;
   }
-  // A refusal of a refusal would go on for ever.
+  // Refusals are not refused: two actors would exchange them without end.
   if (!item.from || item.event.type === 'refused' || item.event.type === 'reply') return false;
   const event = { type: 'refused', to: item.id, message: item.event.type, error };
   tellBack(t, item.to, item.from, event, item.hops);

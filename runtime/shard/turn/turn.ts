@@ -69,8 +69,8 @@ export function onMessage(t: TurnContext, item: OutItem): Verdict {
 }
 
 /**
- * A refusal for too many hops still reaches who sent it; what that one sends then does not go on
- * for ever either.
+ * A refusal for too many hops must reach the sender, so notices have a few more hops. What the
+ * sender sends in response is bounded by the same limit.
  */
 const hopsOf = ({ event: { type } }: OutItem, { hopsMax }: Limits): number =>
   type === 'refused' || type === 'reply' ? hopsMax + NOTICE_HOPS : hopsMax;

@@ -59,7 +59,7 @@ describe('the offline model’s texts', () => {
     expect(answerTo('one', 'two', 'what did I just say?')).toContain('"two"');
     expect(answerTo('one', 'two', 'how many messages did I send?')).toContain('3 messages');
     expect(answerTo('my name is Mai', 'hello', 'what is my name?')).toContain('Mai');
-    expect(answerTo('what is my name?')).toContain('not told me');
+    expect(answerTo('what is my name?')).toContain('not know your name');
     expect(answerTo('Trời hôm nay đẹp quá', 'tôi nói gì đầu tiên?')).toContain(
       'Trời hôm nay đẹp quá',
     );

@@ -188,7 +188,7 @@ describe('troupe doctor, with requests to the bucket', () => {
     [
       'anonymous access',
       () => (server.settings.anonymous = true),
-      'anybody can list the bucket and read its files',
+      'anyone can list the bucket and read its files',
     ],
     [
       'another key',

@@ -139,7 +139,7 @@ describe('an envelope under A2A-External', () => {
       await verifyEnvelope(one, signature);
       clock.wind(1);
       await expect(verifyEnvelope(one, signature)).rejects.toMatchObject(
-        refused('EXPIRED', /sign the envelope anew/),
+        refused('EXPIRED', /sign the envelope again/),
       );
       const again = fresh({ ttl_sec });
       await verifyEnvelope(again, await signEnvelope(again, key));
