@@ -8,6 +8,7 @@
 import { createHash } from 'node:crypto';
 import { DEFAULT_TENANT } from '../protocols/address.ts';
 import { TroupeError } from '../protocols/errors.ts';
+import type { Config } from '../runtime/config/index.ts';
 import { isUnguessable } from './unguessable.ts';
 
 export type TenantEntry = {
@@ -56,6 +57,31 @@ export class Tenancy {
   ofChannelAccount(account: string): string {
     return this.#accounts.get(account) ?? DEFAULT_TENANT;
   }
+}
+
+/**
+ * The tenants of a configuration.
+ * @throws TroupeError INVALID_ARGUMENT when two tenants have the same name or token
+ */
+export function tenancyOf({ tenants, gateway }: Pick<Config, 'tenants' | 'gateway'>): Tenancy {
+  const entries = Object.entries(tenants).map(
+    ([tenant, { token, principals, channelAccounts }]): TenantEntry => ({
+      tenant,
+      tokens: token === undefined ? [] : [token.reveal()],
+      principals,
+      channelAccounts,
+    }),
+  );
+  const tenancy = new Tenancy(entries);
+  for (const own of [gateway.auth.token, gateway.auth.password]) {
+    const taken = own && tenancy.ofToken(own.reveal());
+    if (taken)
+      throw new TroupeError(
+        'INVALID_ARGUMENT',
+        `tenants.${taken}.token is the secret of the gateway itself: use a separate one for the tenant`,
+      );
+  }
+  return tenancy;
 }
 
 const digest = (token: string): string => createHash('sha256').update(token).digest('hex');

@@ -4,14 +4,15 @@ import { withOpenedResults } from '../channels/edge/opened-results.ts';
 import { createEdge } from '../channels/edge/create-edge.ts';
 import { CONTROL_SPECS } from '../channels/edge/control.ts';
 import type { Edge, Identity } from '../channels/edge/edge.ts';
-import { createIdentity } from '../channels/edge/identity/create-identity.ts';
-import { localIssuer, localIssuerKeys } from '../channels/edge/identity/local-issuer.ts';
-import { AuditTrail } from '../channels/gateway/tenant/audit-trail.ts';
+import { configuredIdentity } from '../channels/edge/identity/configured-identity.ts';
+import { localIssuerKeys } from '../channels/edge/identity/local-issuer.ts';
 import {
   installationOperatorOf,
   type Operator,
   operatorOf,
 } from '../channels/edge/identity/operator.ts';
+import { observed } from '../channels/edge/observed.ts';
+import { AuditedOperators } from '../channels/http/audited-operators.ts';
 import type { Offers } from '../protocols/offers.ts';
 import { metered, readLimits, TokenQuota } from '../channels/edge/quota.ts';
 import { actorTurnRoutes } from '../channels/http/actor-turns.ts';
@@ -34,17 +35,14 @@ import type { Route } from '../channels/http/route.ts';
 import { taskRoutes } from '../channels/http/tasks.ts';
 import type { Transport } from '../protocols/action.ts';
 import { defined } from '../protocols/defined.ts';
-import { type KeyRow, KEYS_INDEX } from '../protocols/security/keyring.ts';
 import type { Config } from '../runtime/config/index.ts';
-import { type System, systemClock } from '../runtime/index.ts';
+import { exportBare, type System, systemClock } from '../runtime/index.ts';
 import { shippedSpecs } from './actions.ts';
 import { maskOf, operationServices } from './operation-services.ts';
 import type { GatewayServices } from './process-services.ts';
-import { observed } from './observed.ts';
 import { createOffers } from '../actors/task/tenant-offers.ts';
 import { localAgents, AgentRegistration } from '../actors/registry/agent-registration.ts';
 import type { TaskParts } from './task-parts.ts';
-import { tenancyOf } from './tenants.ts';
 import packageJson from '../package.json' with { type: 'json' };
 
 export type A2a = {
@@ -69,7 +67,8 @@ export function openA2a(parts: Parts, transports: readonly Transport[]): A2a {
   const { config, system, processServices, tasks } = parts;
   const { locality, localities, outstanding, quota } = config.a2a;
   const { artifactsLocality } = tasks.services;
-  const identity = identityOf(parts);
+  const { log, metrics } = processServices;
+  const identity = configuredIdentity(config, system, (what) => log.warn(what));
   const registration = createAgentRegistration(parts);
   const offers = createOffers({
     catalog: tasks.services.actions,
@@ -96,13 +95,13 @@ export function openA2a(parts: Parts, transports: readonly Transport[]): A2a {
       const { compileSchema } = await import('../runtime/json-schema/compile-schema.ts');
       return compileSchema(schema)(value);
     },
-    log: processServices.log,
-    onRequest: observed(processServices.metrics, systemClock),
+    log,
+    onRequest: observed(metrics, systemClock),
   });
   const edge = withOpenedResults(served, (view) => tasks.sealer.openResult(view));
-  const trails = openTrails(parts);
-  const operator = trails.noted(operatorOf(identity, DEFAULT_TENANT));
-  const installation = trails.noted(installationOperatorOf(identity, DEFAULT_TENANT));
+  const audit = new AuditedOperators({ system, clock: systemClock, log });
+  const operator = audit.audited(operatorOf(identity, DEFAULT_TENANT));
+  const installation = audit.audited(installationOperatorOf(identity, DEFAULT_TENANT));
   const metering = {
     writer: { authenticate: metered(identity, taken) },
     reader: { authenticate: metered(identity, reads) },
@@ -112,59 +111,17 @@ export function openA2a(parts: Parts, transports: readonly Transport[]): A2a {
   const close = () => {
     registration.close();
     edge.close();
-    return trails.close();
+    return audit.close();
   };
   registration.registerWith(DEFAULT_TENANT);
-  const inspect = inspectionBy(parts, operator);
+  const maskSecrets = maskOf(processServices);
+  const chartOf = (name: string) => {
+    const found = processServices.options.actors.find((actor) => actor.name === name);
+    return found && exportBare(found.machine);
+  };
+  const inspect = openInspection({ system, chartOf, maskSecrets, operator });
   return { edge, identity, offers, routes, inspect, close };
 }
-
-/** Charts are exported when they are first inspected. */
-const inspectionBy = (
-  { system, processServices }: Pick<Parts, 'system' | 'processServices'>,
-  operator: Operator,
-): OpenInspection => {
-  const { options } = processServices;
-  return async (request, signal) => {
-    const { exportBare } = await import('../runtime/statechart/export.ts');
-    const chartOf = (name: string) => {
-      const found = options.actors.find((actor) => actor.name === name);
-      return found && exportBare(found.machine);
-    };
-    const maskSecrets = maskOf(processServices);
-    return openInspection({ system, chartOf, maskSecrets, operator })(request, signal);
-  };
-};
-
-/** Changes by operators over HTTP are recorded in the audit of their tenant. */
-const openTrails = ({
-  system,
-  processServices: { log },
-}: Pick<Parts, 'system' | 'processServices'>) => {
-  const trails = new Map<string, AuditTrail>();
-  const trailOf = (tenant: string): AuditTrail => {
-    const known = trails.get(tenant);
-    const trail =
-      known ?? new AuditTrail({ system, tenant, gateway: 'http', clock: systemClock, log });
-    trails.set(tenant, trail);
-    return trail;
-  };
-  const noted =
-    (operator: Operator): Operator =>
-    async (incoming) => {
-      const caller = await operator(incoming);
-      const { method = 'GET', url = '/', socket } = incoming.request;
-      if (method !== 'GET' && method !== 'HEAD') {
-        const path = url.split(/[?#]/, 1)[0] ?? '/';
-        trailOf(caller.tenant).httpRequest(caller.sub, `${method} ${path}`, socket.remoteAddress);
-      }
-      return caller;
-    };
-  const close = async () => {
-    await Promise.all([...trails.values()].map((trail) => trail.close()));
-  };
-  return { noted, close };
-};
 
 /** Registers the agents of this build with the tenants that this process serves. */
 export const createAgentRegistration = ({
@@ -177,24 +134,6 @@ export const createAgentRegistration = ({
     agents: localAgents(tasks.services.actions, packageJson.version, { task: CONTROL_SPECS }),
     log: processServices.log,
   });
-
-function identityOf({ config, system, processServices }: Parts): Identity {
-  const { a2a, gateway, home } = config;
-  const { mode, token, password } = gateway.auth;
-  const tenancy = tenancyOf(config);
-  const secret = mode === 'token' ? token : mode === 'password' ? password : undefined;
-  return createIdentity({
-    issuers: [localIssuer(home), ...a2a.issuers],
-    resource: a2a.resource,
-    tenant: DEFAULT_TENANT,
-    gatewayToken: secret?.reveal(),
-    tenantOfToken: (shown) => tenancy.ofToken(shown),
-    open: mode === 'none',
-    keys: (tenant, kid) => system.index.get<KeyRow>(KEYS_INDEX, tenant, kid),
-    clock: systemClock,
-    warn: (what) => processServices.log.warn(what),
-  });
-}
 
 type Served = Parts & {
   readonly transports: readonly Transport[];

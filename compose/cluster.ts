@@ -1,8 +1,6 @@
 /** The processes of a cluster: workers and gateways, on NATS. */
 import { DEFAULT_TENANT } from '../protocols/address.ts';
 import { serveMetrics } from '../channels/http/metrics.ts';
-import { TroupeError } from '../protocols/errors.ts';
-import type { PlacementEvent } from '../runtime/cluster/placement.ts';
 import {
   bindHost,
   cacheFolder,
@@ -12,8 +10,9 @@ import {
 } from '../runtime/config/index.ts';
 import {
   createSystem,
+  openNamedStateCache,
   openNats,
-  openStateCache,
+  type PlacementEvent,
   type Pubsub,
   type System,
   systemClock,
@@ -22,19 +21,15 @@ import { createAgentRegistration } from './a2a.ts';
 import type { Workspaces } from '../runtime/workspaces/workspaces.ts';
 import { WorkerAnnouncements } from '../actors/root/worker-announcements.ts';
 import { shareKeys } from '../installation/cell-keys.ts';
-import {
-  askOf,
-  closeProcessServices,
-  type ProcessServices,
-  createProcessServices,
-} from './process-services.ts';
+import { lateAsk } from '../agent/late-ask.ts';
+import { logPlacement } from '../installation/placement-log.ts';
+import { openProcessServices, type ProcessServices } from './process-services.ts';
 import { closeAll, once, openGateway } from './gateway.ts';
-import { withHooks } from './hooks.ts';
 import { seedCluster, seedTenants } from '../installation/root-settings.ts';
-import { createSetup } from './setup.ts';
-import { SharedParts, type SharedPartsOptions } from '../installation/shared-parts.ts';
+import { createSetup } from '../installation/setup/create-setup.ts';
+import { SharedParts } from '../installation/shared-parts.ts';
 import { openTaskParts, type OwnAgents, type TaskParts } from './task-parts.ts';
-import { allServices } from './tenant-parts.ts';
+import { allServices, closeTools } from '../installation/tenant-parts.ts';
 import { labelsOf, workspacesOf } from '../installation/workspaces.ts';
 import packageJson from '../package.json' with { type: 'json' };
 
@@ -63,19 +58,13 @@ export type NodeOptions = {
   readonly onWait: (what: string) => void;
 };
 
-/** Maximum number of processes with one name on one machine. */
-const NAMESAKES_MAX = 100;
-
 /**
  * Starts a worker of a cluster, which owns shards, runs turns and effects, and opens no port.
  * Resolves when it accepts shards.
  * @throws TroupeError when NATS refuses it; the reason with which `signal` aborted
  */
 export async function startWorker(config: Config, options: NodeOptions): Promise<Node> {
-  const processServices = await withHooks(
-    config,
-    createProcessServices(config, true, options.own?.tools),
-  );
+  const processServices = await openProcessServices(config, true, options.own?.tools);
   const announcements = new WorkerAnnouncements();
   const onEvent = (event: PlacementEvent) => announcements.onPlacementEvent(event);
   const joined = await joinCluster(config, 'worker', processServices, { ...options, onEvent });
@@ -92,7 +81,7 @@ export async function startWorker(config: Config, options: NodeOptions): Promise
   const stop = async () => {
     registration.close();
     await system.stop();
-    await closeProcessServices(processServices);
+    await closeTools(processServices);
     await metrics?.close();
     announcements.close();
   };
@@ -109,10 +98,7 @@ export async function startClusterGateway(
   config: Config,
   options: NodeOptions,
 ): Promise<Node & { readonly url: string }> {
-  const processServices = await withHooks(
-    config,
-    createProcessServices(config, true, options.own?.tools),
-  );
+  const processServices = await openProcessServices(config, true, options.own?.tools);
   const joined = await joinCluster(config, 'gateway', processServices, options);
   const { system, id, name, pubsub, workspaces, tasks } = joined;
   const left = new AbortController();
@@ -128,18 +114,10 @@ export async function startClusterGateway(
     void seedTenants(system, { config, log: processServices.log, signal });
     options.signal.throwIfAborted();
     const { file } = options;
-    const setup = createSetup({
-      config,
-      processServices,
-      system,
-      workspaces,
-      file,
-      clustered: true,
-    });
-    const gateway = await openGateway(config, system, { ...processServices, setup }, tasks, {
-      pubsub,
-      node: id,
-    });
+    const parts = { config, processServices, system, workspaces, file, clustered: true };
+    const services = { ...processServices, setup: createSetup(parts) };
+    const broker = { pubsub, node: id };
+    const gateway = await openGateway(config, system, services, tasks, broker);
     joined.compare();
     return { id, name, url: gateway.url, stop: once(() => closeAll(gateway, stopSystem)) };
   } catch (error) {
@@ -183,7 +161,8 @@ async function openPorts(
     shards: cluster.shards,
     replicas: nats.replicas,
     state: async (cell) => {
-      const cache = await takeCache(config, role, cell);
+      const folderOf = (named: string) => cacheFolder(config, role, named);
+      const cache = await openNamedStateCache(name, { folderOf, cell });
       name = cache.name;
       return cache.state;
     },
@@ -203,7 +182,7 @@ type Joined = {
   readonly pubsub: Pubsub;
   readonly workspaces: Workspaces;
   readonly tasks: TaskParts;
-  /** to be called once a gateway listens */
+  /** Logs where other processes differ; to be called once a gateway listens. */
   readonly compare: () => void;
 };
 
@@ -215,6 +194,7 @@ async function joinCluster(
 ): Promise<Joined> {
   const { log, options: system } = processServices;
   const { nats, cluster } = config;
+  const logEvent = logPlacement(log);
   const { ports, name } = await openPorts(config, role, processServices, options);
   try {
     const { blobs, pubsub, shards, store } = ports;
@@ -225,10 +205,10 @@ async function joinCluster(
     const opening: Promise<System> = createSystem({
       ...ports,
       ...system,
-      services: allServices(processServices, processServices.tenants, {
+      services: allServices(processServices, {
         ...tasks.services,
         ...(role === 'worker' ? { node: name } : {}),
-        ask: askOf(() => opening),
+        ask: lateAsk(() => opening),
       }),
       workspaces,
       labels: labelsOf(config),
@@ -239,75 +219,30 @@ async function joinCluster(
         version: packageJson.version,
         weight: cluster.weight,
         drainMs: cluster.drainSeconds * 1_000,
-        onEvent: loggedAndPassedOn(log, options.onEvent),
+        onEvent(event) {
+          logEvent(event);
+          options.onEvent?.(event);
+        },
       },
     });
     const node = await opening;
     const own = node.nodes().find((one) => one.name === name && one.role === role);
     const id = own?.node ?? name;
-    const compare = () =>
-      compareParts({ bus: node.bus, cell, node: id, name }, role, { processServices, tasks });
+    const parts = new SharedParts({
+      bus: node.bus,
+      cell,
+      node: id,
+      name,
+      // Workers receive the address at which gateways serve files.
+      ...(role === 'gateway' ? { url: tasks.publicUrl } : { onGateway: tasks.onListen }),
+      sealingKid: tasks.sealer.publicJwk.kid,
+      artifacts: tasks.services.artifacts,
+      onDifference: (what) => log.warn({ alarm: true }, what),
+    });
+    const compare = () => void parts.open();
     return { id, name, system: node, shards, pubsub, workspaces, tasks, compare };
   } catch (error) {
     await ports.store.close();
     throw error;
-  }
-}
-
-/**
- * Logs when this process and another one differ in parts that they must share. Workers receive the
- * address at which gateways serve files.
- */
-function compareParts(
-  self: Pick<SharedPartsOptions, 'bus' | 'cell' | 'node' | 'name'>,
-  role: 'worker' | 'gateway',
-  {
-    processServices,
-    tasks,
-  }: { readonly processServices: ProcessServices; readonly tasks: TaskParts },
-): void {
-  const parts = new SharedParts({
-    ...self,
-    ...(role === 'gateway' ? { url: tasks.publicUrl } : { onGateway: tasks.onListen }),
-    sealingKid: tasks.sealer.publicJwk.kid,
-    artifacts: tasks.services.artifacts,
-    onDifference: (what) => processServices.log.warn({ alarm: true }, what),
-  });
-  void parts.open();
-}
-
-/** Writes to the log and to the other receivers. */
-const loggedAndPassedOn =
-  (log: ProcessServices['log'], onEvent?: (event: PlacementEvent) => void) =>
-  (event: PlacementEvent) => {
-    note(log, event);
-    onEvent?.(event);
-  };
-
-/**
- * Events of single shards are logged at debug level, joining and leaving processes at info level.
- */
-function note(log: ProcessServices['log'], event: PlacementEvent): void {
-  const { kind, ...facts } = event;
-  if ('shard' in facts) return log.debug(facts, `cluster: ${kind}`);
-  if (!('beat' in facts)) return log.info(facts, `cluster: ${kind}`);
-  const { beat, ...more } = facts;
-  const { node, role, weight, draining } = beat;
-  log.info({ node, role, weight, draining, ...more }, `cluster: ${beat.name} ${kind}`);
-}
-
-/**
- * The replicas of rows in the data folder. If another process uses that name, the next free one.
- */
-async function takeCache(config: Config, role: string, cell: string) {
-  const first = nodeName(config);
-  for (let n = 1; ; n++) {
-    const name = n === 1 ? first : `${first}-${n}`;
-    try {
-      return { name, state: await openStateCache({ path: cacheFolder(config, role, name), cell }) };
-    } catch (error) {
-      const taken = error instanceof TroupeError && error.details?.['reason'] === 'LOCKED';
-      if (!taken || n === NAMESAKES_MAX) throw error;
-    }
   }
 }

@@ -5,14 +5,14 @@ import { rootAddress } from '../actors/index.ts';
 import { errorData } from '../protocols/errors.ts';
 import { type Config, storeFolder } from '../runtime/config/index.ts';
 import { createSystem, openEmbedded, type System } from '../runtime/index.ts';
-import { askOf, closeProcessServices, createProcessServices } from './process-services.ts';
+import { lateAsk } from '../agent/late-ask.ts';
+import { openProcessServices } from './process-services.ts';
 import { closeAll, once, openGateway } from './gateway.ts';
-import { withHooks } from './hooks.ts';
-import { createSetup } from './setup.ts';
+import { createSetup } from '../installation/setup/create-setup.ts';
 import { openTaskParts, type OwnAgents } from './task-parts.ts';
 import { labelsOf, workspacesOf } from '../installation/workspaces.ts';
 import { START_MS, startRoot, startTenants } from '../installation/root-settings.ts';
-import { allServices } from './tenant-parts.ts';
+import { allServices, closeTools } from '../installation/tenant-parts.ts';
 
 export type Troupe = {
   /** of the page, without a secret */
@@ -37,7 +37,7 @@ export async function startTroupe(
   own: OwnAgents = {},
   { file }: ConfigOrigin = {},
 ): Promise<Troupe> {
-  const processServices = await withHooks(config, createProcessServices(config, false, own.tools));
+  const processServices = await openProcessServices(config, false, own.tools);
   const { log, agents } = processServices;
   const { runtime } = config;
   const tasks = await openTaskParts(config, processServices, own);
@@ -46,10 +46,7 @@ export async function startTroupe(
   const opening: Promise<System> = createSystem({
     ...ports,
     ...processServices.options,
-    services: allServices(processServices, processServices.tenants, {
-      ...tasks.services,
-      ask: askOf(() => opening),
-    }),
+    services: allServices(processServices, { ...tasks.services, ask: lateAsk(() => opening) }),
     shards: runtime.shards,
     workspaces,
     labels: labelsOf(config),
@@ -62,7 +59,7 @@ export async function startTroupe(
       { principal: SYSTEM_PRINCIPAL },
     );
     await system.stop();
-    await closeProcessServices(processServices);
+    await closeTools(processServices);
   };
   try {
     // Before entry points open, because a first message must find its agent configured. A root that
@@ -72,15 +69,9 @@ export async function startTroupe(
       log.error({ alarm: true }, errorData(error).message),
     );
     await startTenants(system, config, log);
-    const setup = createSetup({
-      config,
-      processServices,
-      system,
-      workspaces,
-      file,
-      clustered: false,
-    });
-    const gateway = await openGateway(config, system, { ...processServices, setup }, tasks);
+    const parts = { config, processServices, system, workspaces, file, clustered: false };
+    const services = { ...processServices, setup: createSetup(parts) };
+    const gateway = await openGateway(config, system, services, tasks);
     return { url: gateway.url, system, stop: once(() => closeAll(gateway, stopSystem)) };
   } catch (error) {
     await stopSystem();

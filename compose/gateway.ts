@@ -1,25 +1,26 @@
 /** The gateway of a process, and the data about agents that it needs. */
-import { DEFAULT_TENANT } from '../protocols/address.ts';
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { whoisByTailscale } from '../channels/gateway/auth/tailscale.ts';
+import { gatewayAuth } from '../channels/gateway/auth/configured-auth.ts';
+import { payloadsIn } from '../channels/gateway/devices/node-payloads.ts';
+import { blockSettings } from '../channels/gateway/streams/block-settings.ts';
 import { type Gateway, startGateway, type TenantOptions } from '../channels/index.ts';
+import { tenancyOf } from '../channels/tenancy.ts';
+import { agentNames } from '../installation/agent-names.ts';
+import { messageHooks, withGatewayHooks } from '../installation/gateway-hooks.ts';
+import { pageFolder } from '../installation/page-folder.ts';
+import { publishedBy } from '../installation/tailscale-publication.ts';
+import { partsFor } from '../installation/tenant-parts.ts';
 import { TRANSPORTS } from '../protocols/action.ts';
+import { DEFAULT_TENANT } from '../protocols/address.ts';
 import { defined } from '../protocols/defined.ts';
 import { bindHost, type Config } from '../runtime/config/index.ts';
 import { type System, systemClock } from '../runtime/index.ts';
-import type { Payloads } from '../channels/gateway/devices/node-payloads.ts';
-import { whoisByTailscale } from '../channels/gateway/auth/tailscale.ts';
-import { type A2a, openA2a } from './a2a.ts';
-import { operationServices } from './operation-services.ts';
-import { agentNames, type GatewayServices, partsFor } from './process-services.ts';
-import { gatewayAuth } from './gateway-auth.ts';
-import { messageHooks, withGatewayHooks } from './hooks.ts';
-import { type ClusterBroker, openNatsEntryPoint } from './nats-entry-point.ts';
-import { publishedBy } from '../installation/tailscale-publication.ts';
-import type { TaskParts } from './task-parts.ts';
-import { tenancyOf } from './tenants.ts';
 import packageJson from '../package.json' with { type: 'json' };
+import { type A2a, openA2a } from './a2a.ts';
+import { type ClusterBroker, openNatsEntryPoint } from './nats-entry-point.ts';
+import { operationServices } from './operation-services.ts';
+import type { GatewayServices } from './process-services.ts';
+import type { TaskParts } from './task-parts.ts';
 
 /** The gateway with the entry point for other programs, which closes first. */
 export async function openGateway(
@@ -30,25 +31,14 @@ export async function openGateway(
   cluster?: ClusterBroker,
 ): Promise<Gateway> {
   processServices.metrics.watch(system, cluster?.node);
-  const open = async (entry: Pick<A2a, 'routes'> & Partial<A2a>): Promise<Gateway> => {
-    let gateway = await listen(config, system, processServices, entry, payloadFiles(tasks));
-    for (const [tenant, { services }] of [
-      [DEFAULT_TENANT, processServices] as const,
-      ...processServices.tenants,
-    ])
-      if (tenant === DEFAULT_TENANT || services.hooks !== processServices.services.hooks)
-        gateway = await withGatewayHooks(services.hooks, tenant, gateway);
-    return publishedBy(config.gateway.tailscale, gateway, processServices.log);
-  };
-  if (!config.a2a.enabled) return open({ routes: [] });
+  if (!config.a2a.enabled) return openClients(config, system, processServices, { routes: [] });
   const transports = cluster ? TRANSPORTS : (['http'] as const);
   const a2a = openA2a({ config, system, processServices, tasks }, transports);
   try {
-    const gateway = await open(a2a);
+    const gateway = await openClients(config, system, processServices, a2a);
     tasks.onListen(gateway.url);
-    const { edge } = a2a;
-    const nats =
-      cluster && (await openNatsEntryPoint(config, { system, processServices, edge }, cluster));
+    const parts = { system, processServices, edge: a2a.edge };
+    const nats = cluster && (await openNatsEntryPoint(config, parts, cluster));
     return {
       ...gateway,
       async close(options) {
@@ -63,19 +53,34 @@ export async function openGateway(
   }
 }
 
+type OwnRoutes = Pick<A2a, 'routes'> & Partial<Pick<A2a, 'inspect'>>;
+
+/** The gateway with its hooks, and its publication by Tailscale. */
+async function openClients(
+  config: Config,
+  system: System,
+  processServices: GatewayServices,
+  own: OwnRoutes,
+): Promise<Gateway> {
+  const { services, tenants, log } = processServices;
+  const listening = await listen(config, system, processServices, own);
+  const hooks = [...tenants].map(([tenant, parts]) => [tenant, parts.services.hooks] as const);
+  const gateway = await withGatewayHooks([[DEFAULT_TENANT, services.hooks], ...hooks], listening);
+  return publishedBy(config.gateway.tailscale, gateway, log);
+}
+
 function listen(
   config: Config,
   system: System,
   processServices: GatewayServices,
-  { routes, inspect }: Pick<A2a, 'routes'> & Partial<A2a>,
-  payloads: Payloads,
+  { routes, inspect }: OwnRoutes,
 ): Promise<Gateway> {
-  const home = faceOf(processServices, DEFAULT_TENANT);
+  const home = tenantOptions(processServices, DEFAULT_TENANT);
   return startGateway({
-    payloads,
+    payloads: payloadsIn(processServices.bucket.artifacts),
     routes,
     operations: operationServices(system, processServices),
-    ...defined({ inspect }),
+    ...defined({ inspect, webRoot: pageFolder() }),
     system,
     port: config.gateway.port,
     host: bindHost(config),
@@ -88,16 +93,16 @@ function listen(
     get agents() {
       return home.agents;
     },
-    ofTenant: (tenant) => (tenant === DEFAULT_TENANT ? home : faceOf(processServices, tenant)),
+    ofTenant: (tenant) =>
+      tenant === DEFAULT_TENANT ? home : tenantOptions(processServices, tenant),
     version: packageJson.version,
-    ...pageFolder(),
     log: processServices.log,
     clock: systemClock,
   });
 }
 
 /** The data and requests of the gateway for one tenant. */
-function faceOf(processServices: GatewayServices, tenant: string): TenantOptions {
+function tenantOptions(processServices: GatewayServices, tenant: string): TenantOptions {
   const { config, services } = partsFor(processServices, tenant);
   const setup = processServices.setup?.(tenant);
   const names = agentNames(processServices, tenant);
@@ -115,37 +120,6 @@ function faceOf(processServices: GatewayServices, tenant: string): TenantOptions
   };
 }
 
-function blockSettings({ agents: { defaults } }: Config): NonNullable<TenantOptions['blocks']> {
-  const { blockStreamingChunk: chunk, blockStreamingCoalesce: coalesce } = defaults;
-  return {
-    byDefault: defaults.blockStreamingDefault === 'on',
-    chunk: {
-      breakAt: defaults.blockStreamingBreak,
-      charactersMin: chunk.minChars,
-      charactersMax: chunk.maxChars,
-      prefer: chunk.breakPreference,
-    },
-    coalesce: {
-      charactersMin: coalesce.minChars,
-      charactersMax: coalesce.maxChars,
-      idleMs: coalesce.idleMs,
-    },
-  };
-}
-
-/** Long answers of nodes, in the same bucket as files of tasks. */
-const payloadFiles = ({ services: { artifacts } }: TaskParts): Payloads => ({
-  async put(tenant, text) {
-    const contents = Buffer.from(text, 'utf8');
-    const { hash } = await artifacts.put(tenant, contents, { contentType: 'application/json' });
-    return hash;
-  },
-  async get(tenant, hash) {
-    const { contents } = await artifacts.get(tenant, hash);
-    return Buffer.from(contents).toString('utf8');
-  },
-});
-
 /** First closes the entry points, then the parts that they use. */
 export async function closeAll(gateway: Gateway, stopSystem: () => Promise<void>): Promise<void> {
   await gateway.close({ reason: 'troupe stops' });
@@ -156,14 +130,4 @@ export async function closeAll(gateway: Gateway, stopSystem: () => Promise<void>
 export function once(stop: () => Promise<void>): () => Promise<void> {
   let stopping: Promise<void> | undefined;
   return () => (stopping ??= stop());
-}
-
-/** Beside the bundle, or built by `npm run build` in a checkout. */
-function pageFolder(): { webRoot?: string } {
-  for (const folder of ['./web/', '../dist/web/']) {
-    const path = fileURLToPath(new URL(folder, import.meta.url));
-    if (existsSync(join(path, 'index.html')) && existsSync(join(path, 'main.js')))
-      return { webRoot: path };
-  }
-  return {};
 }

@@ -6,8 +6,8 @@ import { type Pubsub, type System, systemClock } from '../runtime/index.ts';
 import { BearerGuesses, createAuthFailures } from '../channels/gateway/auth/bearer-guesses.ts';
 import { AddressList } from '../channels/gateway/auth/client-address.ts';
 import type { ProcessServices } from './process-services.ts';
-import { gatewayAuth } from './gateway-auth.ts';
-import { tenancyOf } from './tenants.ts';
+import { gatewayAuth } from '../channels/gateway/auth/configured-auth.ts';
+import { tenancyOf } from '../channels/tenancy.ts';
 
 /** What a process of a cluster has in addition to the parts of every process. */
 export type ClusterBroker = {
@@ -25,10 +25,10 @@ export async function openNatsEntryPoint(
   }: { system: System; processServices: ProcessServices; edge: Edge },
   { pubsub, node }: ClusterBroker,
 ): Promise<NatsEntryPoint> {
-  const { startNatsEntryPoint: startNatsDoor } = await import('../channels/nats/entry-point.ts');
+  const { startNatsEntryPoint } = await import('../channels/nats/entry-point.ts');
   const secrets = { auth: gatewayAuth(config), tenancy: tenancyOf(config) };
   const failures = createAuthFailures(secrets, systemClock);
-  return startNatsDoor({
+  return startNatsEntryPoint({
     guesses: new BearerGuesses({ ...secrets, failures, proxies: new AddressList() }),
     edge,
     system,

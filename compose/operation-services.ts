@@ -1,12 +1,9 @@
 /** What operations use of a process, for its HTTP routes and its WebSocket clients. */
+import { agentNames } from '../installation/agent-names.ts';
+import { partsFor } from '../installation/tenant-parts.ts';
 import type { OperationServices } from '../operations/operation.ts';
 import { type System, systemClock } from '../runtime/index.ts';
-import {
-  agentNames,
-  type GatewayServices,
-  type ProcessServices,
-  partsFor,
-} from './process-services.ts';
+import type { GatewayServices, ProcessServices } from './process-services.ts';
 
 export const operationServices = (
   system: System,

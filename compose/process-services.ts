@@ -1,25 +1,26 @@
 /** What every process needs to run actors: embedded, worker or gateway. */
-import { DEFAULT_TENANT } from '../protocols/address.ts';
 import type { Logger } from 'pino';
-import type { AgentServices } from '../agent/services.ts';
-import type { Tool } from '../agent/tools/tool.ts';
 import { rootAddress, shippedActors } from '../actors/index.ts';
+import type { Hooks } from '../agent/hooks/hooks.ts';
+import { openHooks } from '../agent/hooks/open-hooks.ts';
+import type { Tool } from '../agent/tools/tool.ts';
 import type { Setup } from '../channels/index.ts';
-import type { AgentNames } from '../operations/sessions/session-key.ts';
-import { type Config, defaultAgent } from '../runtime/config/index.ts';
-import type { System, SystemOptions } from '../runtime/index.ts';
-import { createMetrics, type Metrics } from '../runtime/observe/metrics.ts';
+import { LateBucket } from '../installation/artifact-bucket.ts';
 import { createLog } from '../installation/process-log.ts';
-import { LateBucket } from './node-tools.ts';
-import { labelsOf } from './observed.ts';
-import { LogRing } from '../installation/log-ring.ts';
+import { LogRing } from '../installation/setup/log-ring.ts';
 import { assertStartable } from '../installation/start-rules.ts';
-import { closeTools, installationParts, type TenantParts, tenantParts } from './tenant-parts.ts';
+import {
+  type InstallationParts,
+  installationParts,
+  type TenantParts,
+} from '../installation/tenant-parts.ts';
+import { DEFAULT_TENANT } from '../protocols/address.ts';
+import { type Config, ownSections } from '../runtime/config/index.ts';
+import type { SystemOptions } from '../runtime/index.ts';
+import { createMetrics, type Metrics } from '../runtime/observe/metrics.ts';
+import { deadLetterLabels } from '../runtime/observe/dead-letter-labels.ts';
 
-/** Includes the parts of the installation, used by the default tenant and tenants that inherit. */
-export type ProcessServices = TenantParts & {
-  /** parts of tenants that have their own configuration sections */
-  readonly tenants: ReadonlyMap<string, TenantParts>;
+export type ProcessServices = InstallationParts & {
   readonly log: Logger;
   /** the latest lines of `log` */
   readonly ring: LogRing;
@@ -38,31 +39,8 @@ export type ProcessServices = TenantParts & {
   >;
 };
 
-/** The agents, models and tools of a tenant. All code finds them with this function. */
-export const partsFor = (
-  processServices: Pick<ProcessServices, keyof TenantParts | 'tenants'>,
-  tenant: string,
-) => processServices.tenants.get(tenant) ?? processServices;
-
 /** Includes what operators can read and change through the gateway, by tenant. */
 export type GatewayServices = ProcessServices & { readonly setup?: (tenant: string) => Setup };
-
-/** The agents of a tenant now: operators may create others at any time. */
-export function agentNames(processServices: GatewayServices, tenant: string): AgentNames {
-  const { config, agents, fallbackModel } = partsFor(processServices, tenant);
-  const configured = agents.map(({ id, model }) => ({ id, model: model ?? fallbackModel }));
-  // A request may name any tenant: only those of the configuration have settings to keep.
-  const hasSettings =
-    tenant === DEFAULT_TENANT || Object.hasOwn(processServices.config.tenants, tenant);
-  const setup = hasSettings ? processServices.setup?.(tenant) : undefined;
-  return {
-    defaultAgentId: defaultAgent(config).id,
-    mainKey: config.session.mainKey,
-    get agents() {
-      return setup?.agents.cards() ?? configured;
-    },
-  };
-}
 
 /**
  * @param clustered whether the process is part of a cluster
@@ -77,17 +55,15 @@ export function createProcessServices(
   assertStartable(config);
   const ring = new LogRing();
   const log = createLog(config.log.level, ring);
-  const parts = { clustered, ownTools, bucket: new LateBucket() };
-  const shared = installationParts(config, parts);
-  const { groupTurnsMax, residentsMax, tenantWeights, history } = config.runtime;
+  const bucket = new LateBucket();
   const metrics = createMetrics();
+  const { groupTurnsMax, residentsMax, tenantWeights, history } = config.runtime;
   return {
-    ...shared,
-    tenants: tenantParts(config, shared, parts),
+    ...installationParts(config, { clustered, ownTools, bucket: bucket.artifacts }),
     log,
     ring,
     metrics,
-    bucket: parts.bucket,
+    bucket,
     options: {
       actors: shippedActors(),
       supervisor: rootAddress(DEFAULT_TENANT),
@@ -96,24 +72,46 @@ export function createProcessServices(
       history,
       tenantRunningMax: config.a2a.quota.runningMax,
       onAlarm: (what) => log.warn({ alarm: true }, what),
-      onDeadLetter: (letter) => metrics.deadLetter(labelsOf(letter)),
+      onDeadLetter: (letter) => metrics.deadLetter(deadLetterLabels(letter)),
     },
   };
 }
 
-/** Ends background commands, browsers and other resources of the tools of all tenants. */
-export const closeProcessServices = (processServices: ProcessServices): Promise<void> =>
-  closeTools([processServices, ...processServices.tenants.values()]);
+/** Includes the hooks of the installation. @throws as createProcessServices and openHooks */
+export const openProcessServices = (
+  config: Config,
+  clustered: boolean,
+  ownTools?: readonly Tool[],
+): Promise<ProcessServices> =>
+  withHooks(config, createProcessServices(config, clustered, ownTools));
 
 /**
- * Sends messages for tools. It waits until the system is open, because interrupted runs resume
- * while the system is still opening.
+ * Adds the hooks of the configuration, and of each tenant that has its own.
+ * @throws TroupeError as `openHooks`
  */
-export const askOf =
-  (system: () => Promise<Pick<System, 'ask'>>): AgentServices['ask'] =>
-  async (to, event, options = {}) =>
-    (await system()).ask(to, event, { principal: AGENTS, timeoutMs: ASK_MS, ...options });
+async function withHooks(
+  config: Config,
+  processServices: ProcessServices,
+): Promise<ProcessServices> {
+  const { log, metrics } = processServices;
+  let failures = 0;
+  const onFailure = () => void failures++;
+  const hooks = await openHooks(config, { log, onFailure });
+  const ofTenant = async ([tenant, parts]: readonly [string, TenantParts]) => {
+    const isOwn = ownSections(config, tenant).includes('hooks');
+    const own = isOwn ? await openHooks(parts.config, { log, onFailure, tenant }) : hooks;
+    return [tenant, withOwn(parts, own)] as const;
+  };
+  const tenants = new Map(await Promise.all([...processServices.tenants].map(ofTenant)));
+  const all = { ...withOwn(processServices, hooks), tenants };
+  if ([all, ...tenants.values()].some(({ services }) => services.hooks.names().length > 0))
+    metrics.gauge(
+      'troupe_hook_failures',
+      'Hooks of this process that threw, timed out or returned an invalid value, since its start',
+      () => failures,
+    );
+  return all;
+}
 
-/** Default time that a tool waits for an actor's reply. */
-const ASK_MS = 30_000;
-const AGENTS = { sub: 'agents', roles: [] };
+const withOwn = <Parts extends TenantParts>(parts: Parts, hooks: Hooks | undefined): Parts =>
+  hooks === undefined ? parts : { ...parts, services: { ...parts.services, hooks } };

@@ -15,16 +15,14 @@ import { sealingKeyFile, signingKeyFile } from '../channels/edge/identity/key-fi
 import { createSealer, type Sealer } from '../channels/edge/identity/sealer.ts';
 import { openSigner, type Signer } from '../channels/edge/identity/signer.ts';
 import type { Blobs } from '../runtime/blobs/blobs.ts';
-import { bindHost, type Config } from '../runtime/config/index.ts';
+import type { Config } from '../runtime/config/index.ts';
+import { bindsLoopback } from '../runtime/config/places.ts';
 import { shippedActions } from './actions.ts';
 import { tokenOf } from '../actors/task/remote/agent-tokens.ts';
 import { agentRequest } from '../actors/task/remote/agent-request.ts';
 import { gatewayUrl, openArtifacts } from '../installation/artifact-bucket.ts';
 import type { ProcessServices } from './process-services.ts';
 import { createAskAgent } from '../actors/task/remote/ask-agent.ts';
-
-/** If other machines have no access, agents on this machine may be called. */
-const LOOPBACK = ['127.0.0.1', '::1', 'localhost'];
 
 /**
  * Parts of an application in addition to the built-in ones; the same in every process of a cell.
@@ -81,7 +79,8 @@ export async function openTaskParts(
     open: (envelope) => sealer.open(envelope),
     seal: (value, belongsTo) => sealer.seal(value, belongsTo),
     askAgent: createAskAgent({
-      request: agentRequest({ allowLoopback: LOOPBACK.includes(bindHost(config)) }),
+      // If other machines have no access, agents on this machine may be called.
+      request: agentRequest({ allowLoopback: bindsLoopback(config) }),
       token: tokenOf(a2a.agentsOutside),
       sign: (envelope) => signer.sign(envelope),
     }),

@@ -29,7 +29,7 @@ export { storableError } from './shard/turn/validate-message.ts';
 export { LruMap } from './lru-map.ts';
 export { schemaCheck, type SchemaCheck, schemaComplaint } from './json-schema/outside-schemas.ts';
 export type { PlacementEvent } from './cluster/placement.ts';
-export { openStateCache } from './state/lmdb-cache.ts';
+export { openNamedStateCache, openStateCache } from './state/lmdb-cache.ts';
 export type { NatsPorts, OpenNatsOptions } from './cluster/nats-ports.ts';
 export { openNats } from './cluster/open-nats.ts';
 export {

@@ -8,7 +8,7 @@ import type { OnCommand } from './tenant/chat-commands.ts';
 import type { Payloads } from './devices/node-payloads.ts';
 import type { OnMessage } from './sessions/message-hook.ts';
 import type { Logger } from './log.ts';
-import type { BlockSettings } from './streams/run-blocks.ts';
+import type { BlockSettings } from './streams/block-settings.ts';
 import type { AgentNames } from '../../operations/sessions/session-key.ts';
 import type { Whois } from './auth/tailscale.ts';
 import type { OpenInspection } from './transport/inspection-sockets.ts';

@@ -25,9 +25,9 @@ export type AgentPromptOptions = TenantOptions & {
 /** @throws TroupeError for an unknown agent, and UNAVAILABLE as workspaces do */
 export async function agentPrompt(options: AgentPromptOptions): Promise<number> {
   const { config, installation } = await loadForTenant(options);
-  const [composition, hooks, settings, keys, effects] = await Promise.all([
+  const [{ openProcessServices }, { partsFor }, settings, keys, effects] = await Promise.all([
     import('../../compose/process-services.ts'),
-    import('../../compose/hooks.ts'),
+    import('../../installation/tenant-parts.ts'),
     import('../../installation/agent-settings.ts'),
     import('../../operations/sessions/session-key.ts'),
     import('../../actors/session/effects/assemble.ts'),
@@ -41,8 +41,7 @@ export async function agentPrompt(options: AgentPromptOptions): Promise<number> 
   const { sessionKey, agentId } = keys.fullSessionKey(names, given);
   const { tenant = DEFAULT_TENANT } = options;
   const quiet = { ...installation, log: { ...config.log, level: 'warn' as const } };
-  const processServices = await hooks.withHooks(quiet, composition.createProcessServices(quiet));
-  const { agents, services } = composition.partsFor(processServices, tenant);
+  const { agents, services } = partsFor(await openProcessServices(quiet, false), tenant);
   const resolved = agents.find(({ id }) => id === agentId)!;
   const about = { tenant, agentId, sessionKey };
   const folder = workspaceFolder(config, address(tenant, 'agent', agentId));

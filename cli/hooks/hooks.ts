@@ -118,7 +118,7 @@ async function stdinText(): Promise<string> {
 
 async function folderOf(options: TenantOptions) {
   const { config } = await loadForTenant(options);
-  const { hooksFolder } = await import('../../compose/hooks.ts');
+  const { hooksFolder } = await import('../../agent/hooks/open-hooks.ts');
   const folder = hooksFolder(config);
   return { folder, found: await loadHooks({ folder, disabled: config.hooks.disabled }) };
 }

@@ -69,6 +69,29 @@ export const openStateCache = async (options: StateCacheOptions): Promise<StateC
   }
 };
 
+/** Maximum number of processes with one name on one machine. */
+const NAMESAKES_MAX = 100;
+
+/**
+ * Opens the cache of a process by its name. If another process uses that name, the next free one:
+ * `twin`, `twin-2`, `twin-3`.
+ * @throws TroupeError as openStateCache
+ */
+export const openNamedStateCache = async (
+  first: string,
+  { folderOf, cell }: { readonly folderOf: (name: string) => string; readonly cell: string },
+): Promise<{ readonly name: string; readonly state: StateCache }> => {
+  for (let n = 1; ; n++) {
+    const name = n === 1 ? first : `${first}-${n}`;
+    try {
+      return { name, state: await openStateCache({ path: folderOf(name), cell }) };
+    } catch (error) {
+      const isTaken = error instanceof TroupeError && error.details?.['reason'] === 'LOCKED';
+      if (!isTaken || n === NAMESAKES_MAX) throw error;
+    }
+  }
+};
+
 type Opened = { readonly tables: CacheTables; readonly emptied: string | undefined };
 
 const openTables = (options: StateCacheOptions): Opened => {

@@ -1,13 +1,27 @@
 /** Stores answers of nodes that are too long for an actor message as files of the tenant. */
 import { PAYLOAD_CHARACTERS_MAX, type Payload } from '../../../protocols/device.ts';
 import { TroupeError } from '../../../protocols/errors.ts';
+import type { Artifacts } from '../../../runtime/index.ts';
 
 /** The bucket of files for long answers. */
 export type Payloads = {
   /** @returns the SHA-256 hash that `get` expects */
-  put(tenant: string, text: string): Promise<string>;
-  get(tenant: string, hash: string): Promise<string>;
+  put(this: void, tenant: string, text: string): Promise<string>;
+  get(this: void, tenant: string, hash: string): Promise<string>;
 };
+
+/** The bucket that also stores the files of tasks. */
+export const payloadsIn = (bucket: Promise<Pick<Artifacts, 'put' | 'get'>>): Payloads => ({
+  async put(tenant, text) {
+    const contents = Buffer.from(text, 'utf8');
+    const type = { contentType: 'application/json' };
+    return (await (await bucket).put(tenant, contents, type)).hash;
+  },
+  async get(tenant, hash) {
+    const { contents } = await (await bucket).get(tenant, hash);
+    return Buffer.from(contents).toString('utf8');
+  },
+});
 
 /** @throws TroupeError PAYLOAD_TOO_LARGE for a long answer when the gateway has no bucket */
 export const keepPayload = async (

@@ -9,21 +9,12 @@
  *  3. No state is kept of ended runs, or of runs whose blocks were not requested.
  */
 import type { Clock } from '../../../runtime/index.ts';
-import {
-  BlockStream,
-  type BlockStreamOptions,
-  type PublishedBlock,
-} from '../../blocks/block-stream.ts';
+import { BlockStream, type PublishedBlock } from '../../blocks/block-stream.ts';
 import { agentPayload } from './agent-payload.ts';
 import { type Connection, eventHead } from '../transport/connection.ts';
 import { BLOCK_RUNS_MAX } from '../limits.ts';
+import type { BlockSettings } from './block-settings.ts';
 import type { LiveRun, RunEnd } from './live-runs.ts';
-
-/** Block settings of the configuration. */
-export type BlockSettings = BlockStreamOptions & {
-  /** send blocks to requests that do not specify it */
-  readonly byDefault?: boolean;
-};
 
 export class RunBlocks {
   readonly #clock: Clock;
@@ -91,7 +82,7 @@ class Feed {
   #index = 0;
   #cancel: (() => void) | undefined;
 
-  constructor(clock: Clock, options: BlockStreamOptions, withReasoning: boolean) {
+  constructor(clock: Clock, options: BlockSettings, withReasoning: boolean) {
     this.#clock = clock;
     this.#answer = new BlockStream(options);
     this.#reasoning = withReasoning ? new BlockStream(options) : undefined;

@@ -1,6 +1,6 @@
 /** One envelope, from the entry point to its work, is one trace. */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
-import { observed } from '../../../compose/observed.ts';
+import { observed } from '../../../channels/edge/observed.ts';
 import { createMetrics, systemClock } from '../../../runtime/index.ts';
 import { eventually } from '../../runtime/eventually.ts';
 import { type RecordingTracer, registerTracer } from '../../runtime/observe/tracer.ts';

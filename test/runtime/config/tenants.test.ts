@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { tenancyOf } from '../../../compose/tenants.ts';
+import { tenancyOf } from '../../../channels/tenancy.ts';
 import {
   ownSections,
   resolveAgents,

@@ -12,7 +12,7 @@ import {
   remoteOf,
 } from '../../../../channels/gateway/auth/client-address.ts';
 import { isUnguessable } from '../../../../channels/unguessable.ts';
-import { gatewayAuth } from '../../../../compose/gateway-auth.ts';
+import { gatewayAuth } from '../../../../channels/gateway/auth/configured-auth.ts';
 import { loadConfig } from '../../../../runtime/config/index.ts';
 import { connectParams, eventually, TOKEN } from '../client.ts';
 import { helloAs, newDevice, type TestDevice } from '../devices/device-identity.ts';

@@ -3,20 +3,20 @@
  * `config.schema.lookup`.
  */
 import type { TSchema } from '@sinclair/typebox';
-import { defined } from '../protocols/defined.ts';
-import { TroupeError } from '../protocols/errors.ts';
+import { defined } from '../../protocols/defined.ts';
+import { TroupeError } from '../../protocols/errors.ts';
 import type {
   ConfigHint,
   ConfigSchemaLookup,
   ConfigSchemaResponse,
-} from '../protocols/gateway/index.ts';
+} from '../../protocols/gateway/index.ts';
 import {
   childSchema,
   childSchemas,
   isNotYetUsed,
   isSecret,
-} from '../runtime/config/schema/fields.ts';
-import { configSchema } from '../runtime/config/index.ts';
+} from '../../runtime/config/schema/fields.ts';
+import { configSchema } from '../../runtime/config/index.ts';
 
 /**
  * Changes that apply without a restart: running agents receive their new settings. Parts that are

@@ -3,19 +3,19 @@
  * `skills.status`).
  */
 import { basename, dirname, join } from 'node:path';
-import type { ModelCatalog } from '../agent/models/catalog.ts';
-import { refusals } from '../agent/policy/lists.ts';
-import { AgentFiles, SHARED_SKILLS_PATH } from '../agent/prompt/agent-files.ts';
-import type { Skill } from '../agent/prompt/skill.ts';
-import type { ToolRegistry } from '../agent/tools/registry.ts';
-import type { Tool } from '../agent/tools/tool.ts';
-import type { Catalogs, ModelProviderState } from '../channels/index.ts';
-import type { AgentSettings } from '../protocols/agent.ts';
-import { defined } from '../protocols/defined.ts';
-import type { ModelChoice, SkillStatus, ToolGroup } from '../protocols/gateway/index.ts';
-import type { Config } from '../runtime/config/index.ts';
-import type { Workspaces } from '../runtime/workspaces/workspaces.ts';
-import { skillsFolderOf } from './skills-folder.ts';
+import type { ModelCatalog } from '../../agent/models/catalog.ts';
+import { refusals } from '../../agent/policy/lists.ts';
+import { AgentFiles, SHARED_SKILLS_PATH } from '../../agent/prompt/agent-files.ts';
+import type { Skill } from '../../agent/prompt/skill.ts';
+import type { ToolRegistry } from '../../agent/tools/registry.ts';
+import type { Tool } from '../../agent/tools/tool.ts';
+import type { Catalogs, ModelProviderState } from '../../channels/index.ts';
+import type { AgentSettings } from '../../protocols/agent.ts';
+import { defined } from '../../protocols/defined.ts';
+import type { ModelChoice, SkillStatus, ToolGroup } from '../../protocols/gateway/index.ts';
+import type { Config } from '../../runtime/config/index.ts';
+import type { Workspaces } from '../../runtime/workspaces/workspaces.ts';
+import { skillsFolderOf } from '../skills-folder.ts';
 
 export type CatalogsOptions = {
   readonly tenant: string;

@@ -4,18 +4,18 @@
  * determines them. Every other change applies at the next start, and the answer says so.
  */
 import JSON5 from 'json5';
-import { defined } from '../protocols/defined.ts';
-import { TroupeError } from '../protocols/errors.ts';
+import { defined } from '../../protocols/defined.ts';
+import { TroupeError } from '../../protocols/errors.ts';
 import {
   CONFIG_REDACTED,
   type ConfigPatchParams,
   type ConfigSetParams,
   type ConfigSnapshot,
   type ConfigWritten,
-} from '../protocols/gateway/index.ts';
-import type { ConfigSetup } from '../channels/index.ts';
-import { type Config, configSchema, Secret } from '../runtime/config/index.ts';
-import { leaves, showPointer, valueAt } from '../runtime/config/pointer.ts';
+} from '../../protocols/gateway/index.ts';
+import type { ConfigSetup } from '../../channels/index.ts';
+import { type Config, configSchema, Secret } from '../../runtime/config/index.ts';
+import { leaves, showPointer, valueAt } from '../../runtime/config/pointer.ts';
 import type { ConfigFile, FileText } from './config-file.ts';
 import { isHot, lookup, schemaForPeople } from './config-schema.ts';
 import { mergePatch } from './merge-patch.ts';

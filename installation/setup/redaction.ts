@@ -8,10 +8,10 @@
  */
 import type { TSchema } from '@sinclair/typebox';
 import JSON5 from 'json5';
-import { TroupeError } from '../protocols/errors.ts';
-import { CONFIG_REDACTED } from '../protocols/gateway/index.ts';
-import { childSchema, isSecret } from '../runtime/config/schema/fields.ts';
-import { childPointer, showPointer, valueAt } from '../runtime/config/pointer.ts';
+import { TroupeError } from '../../protocols/errors.ts';
+import { CONFIG_REDACTED } from '../../protocols/gateway/index.ts';
+import { childSchema, isSecret } from '../../runtime/config/schema/fields.ts';
+import { childPointer, showPointer, valueAt } from '../../runtime/config/pointer.ts';
 
 type Visit = (text: string, pointer: string) => string;
 

@@ -7,7 +7,7 @@
  *  2. A cursor counts the bytes written since the process started, so it always means the same
  *     line.
  */
-import type { LogsTailParams, LogsTailResult } from '../protocols/gateway/index.ts';
+import type { LogsTailParams, LogsTailResult } from '../../protocols/gateway/index.ts';
 
 export const RING_BYTES_MAX = 1_048_576;
 const LINES = 500;

@@ -1,6 +1,7 @@
 /** The parts that a tenant with its own sections shares with the installation, and the others. */
 import { afterEach, expect, it } from 'vitest';
-import { createProcessServices, partsFor } from '../../compose/process-services.ts';
+import { createProcessServices } from '../../compose/process-services.ts';
+import { partsFor } from '../../installation/tenant-parts.ts';
 import { load } from '../runtime/config/folder.ts';
 
 const provider = (name: string) =>

@@ -1,27 +1,28 @@
 /** Settings that operators may read and change through the gateway of a process. */
-import { DEFAULT_TENANT } from '../protocols/address.ts';
-import type { Setup } from '../channels/index.ts';
-import { TroupeError } from '../protocols/errors.ts';
-import { type Config, ownSections, resolveAgents } from '../runtime/config/index.ts';
-import { type System, systemClock } from '../runtime/index.ts';
-import type { Workspaces } from '../runtime/workspaces/workspaces.ts';
-import { type ProcessServices, partsFor } from './process-services.ts';
-import {
-  currentSettings,
-  START_MS,
-  startRoot,
-  startTenants,
-} from '../installation/root-settings.ts';
-import { AgentFolders } from '../installation/agent-folders.ts';
-import { AgentEditor } from '../installation/agent-editor.ts';
-import { createCatalogs } from '../installation/catalogs.ts';
-import { ConfigEditor } from '../installation/config-editor.ts';
-import { ConfigFile } from '../installation/config-file.ts';
-import packageJson from '../package.json' with { type: 'json' };
+import type { Logger } from 'pino';
+import { DEFAULT_TENANT } from '../../protocols/address.ts';
+import type { Setup } from '../../channels/index.ts';
+import { TroupeError } from '../../protocols/errors.ts';
+import { type Config, ownSections, resolveAgents } from '../../runtime/config/index.ts';
+import { type System, systemClock } from '../../runtime/index.ts';
+import type { Workspaces } from '../../runtime/workspaces/workspaces.ts';
+import { currentSettings, START_MS, startRoot, startTenants } from '../root-settings.ts';
+import { type InstallationParts, partsFor } from '../tenant-parts.ts';
+import { AgentFolders } from './agent-folders.ts';
+import { AgentEditor } from './agent-editor.ts';
+import { createCatalogs } from './catalogs.ts';
+import { ConfigEditor } from './config-editor.ts';
+import type { LogRing } from './log-ring.ts';
+import { ConfigFile } from './config-file.ts';
+import packageJson from '../../package.json' with { type: 'json' };
 
 export type SetupParts = {
   readonly config: Config;
-  readonly processServices: ProcessServices;
+  readonly processServices: InstallationParts & {
+    readonly log: Logger;
+    /** the latest lines of `log` */
+    readonly ring: LogRing;
+  };
   readonly system: System;
   readonly workspaces: Workspaces;
   /** the configuration file; absent: there was none */

@@ -6,9 +6,9 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { startTroupe, type Troupe } from '../../main.ts';
-import { loadConfig } from '../../runtime/config/index.ts';
-import { type Client, connected, TOKEN } from '../channels/gateway/client.ts';
+import { startTroupe, type Troupe } from '../../../main.ts';
+import { loadConfig } from '../../../runtime/config/index.ts';
+import { type Client, connected, TOKEN } from '../../channels/gateway/client.ts';
 
 const SECRET = 'sk-that-no-client-may-read';
 const TEXT = `{

@@ -15,10 +15,15 @@ import { readFileSync } from 'node:fs';
 import { chmod, copyFile, mkdir, open, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import JSON5 from 'json5';
-import { defined } from '../protocols/defined.ts';
-import { TroupeError } from '../protocols/errors.ts';
-import { type Config, ConfigError, configFileName, loadConfig } from '../runtime/config/index.ts';
-import { startRules } from './start-rules.ts';
+import { defined } from '../../protocols/defined.ts';
+import { TroupeError } from '../../protocols/errors.ts';
+import {
+  type Config,
+  ConfigError,
+  configFileName,
+  loadConfig,
+} from '../../runtime/config/index.ts';
+import { startRules } from '../start-rules.ts';
 
 export type FileText = {
   readonly path: string;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { LogRing, RING_BYTES_MAX } from '../../installation/log-ring.ts';
+import { LogRing, RING_BYTES_MAX } from '../../../installation/setup/log-ring.ts';
 
 const line = (n: number, more = '') =>
   `${JSON.stringify({ level: 30, time: 0, msg: `line ${n}${more}` })}\n`;

@@ -11,16 +11,16 @@ import { constants } from 'node:fs';
 import { mkdir, open, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { randomUUID } from 'node:crypto';
-import { CONTEXT_FILES } from '../agent/prompt/sources.ts';
-import type { AgentSetup, RemovedFiles } from '../channels/index.ts';
-import { type Address, address } from '../protocols/address.ts';
-import { TroupeError } from '../protocols/errors.ts';
-import type { AgentFile } from '../protocols/gateway/index.ts';
-import type { Config } from '../runtime/config/index.ts';
-import { folderNameOf } from '../runtime/workspaces/name.ts';
-import type { PeekedFile } from '../runtime/workspaces/peek.ts';
-import type { Workspaces } from '../runtime/workspaces/workspaces.ts';
-import { staysInPlace, workspacesRoot } from './workspaces.ts';
+import { CONTEXT_FILES } from '../../agent/prompt/sources.ts';
+import type { AgentSetup, RemovedFiles } from '../../channels/index.ts';
+import { type Address, address } from '../../protocols/address.ts';
+import { TroupeError } from '../../protocols/errors.ts';
+import type { AgentFile } from '../../protocols/gateway/index.ts';
+import type { Config } from '../../runtime/config/index.ts';
+import { folderNameOf } from '../../runtime/workspaces/name.ts';
+import type { PeekedFile } from '../../runtime/workspaces/peek.ts';
+import type { Workspaces } from '../../runtime/workspaces/workspaces.ts';
+import { staysInPlace, workspacesRoot } from '../workspaces.ts';
 
 export const AGENT_FILES: readonly string[] = CONTEXT_FILES;
 /** Larger files are not read into a prompt either. */

@@ -9,12 +9,9 @@
 import { createHooks } from '../agent/hooks/create-hooks.ts';
 import { createModelCatalog, type ModelCatalog } from '../agent/models/catalog.ts';
 import type { AgentServices, TenantServices } from '../agent/services.ts';
-import { basicTools } from '../agent/tools/basic/basic-tools.ts';
-import { createReadingTools } from '../agent/tools/sessions/session-reading-tools.ts';
 import { createToolRegistry } from '../agent/tools/registry.ts';
 import { createSecretMask } from '../agent/tools/secret-mask.ts';
 import type { SessionFacts } from '../agent/tools/sessions/session-status.ts';
-import { createTalkTools } from '../agent/tools/sessions/session-sending-tools.ts';
 import type { Tool } from '../agent/tools/tool.ts';
 import {
   type Config,
@@ -24,15 +21,13 @@ import {
   tenantConfig,
   tenantsWithOwn,
 } from '../runtime/config/index.ts';
-import { systemClock } from '../runtime/index.ts';
-import { settingsOf } from '../installation/agent-settings.ts';
-import { hostToolsOf } from './host-tools.ts';
-import { knownSecrets } from '../installation/known-secrets.ts';
-import { type LateBucket, nodeToolsOf } from './node-tools.ts';
-import { skillsFolderOf } from '../installation/skills-folder.ts';
-import { keysFromEnvironment } from '../installation/start-rules.ts';
-import { talkRulesOf } from '../installation/talk-rules.ts';
-import { webToolsOf } from './web-tools.ts';
+import { type Artifacts, systemClock } from '../runtime/index.ts';
+import { settingsOf } from './agent-settings.ts';
+import { knownSecrets } from './known-secrets.ts';
+import { skillsFolderOf } from './skills-folder.ts';
+import { keysFromEnvironment } from './start-rules.ts';
+import { talkRulesOf } from './talk-rules.ts';
+import { toolsOf } from './tenant-tools.ts';
 
 export type TenantParts = {
   /** the tenant's configuration */
@@ -42,49 +37,57 @@ export type TenantParts = {
   readonly services: TenantServices;
 };
 
+/** The parts of the installation, which most tenants use, and those of the other tenants. */
+export type InstallationParts = TenantParts & {
+  readonly tenants: ReadonlyMap<string, TenantParts>;
+};
+
 export type PartsOptions = {
   readonly clustered: boolean;
   /** tools of the application, in addition to the built-in ones */
   readonly ownTools: readonly Tool[];
-  /** the bucket of the devices' long answers */
-  readonly bucket: LateBucket;
+  /** stores long answers of devices */
+  readonly bucket: Promise<Artifacts>;
 };
 
-export function installationParts(config: Config, options: PartsOptions): TenantParts {
+/** @throws Error if two tools share a name */
+export function installationParts(config: Config, options: PartsOptions): InstallationParts {
   const secrets = createSecretMask(knownSecrets(config, process.env));
-  return partsOf(config, { catalog: catalogOf(config), secrets }, options);
-}
-
-/** The parts of each tenant that has its own sections. */
-export function tenantParts(
-  config: Config,
-  shared: TenantParts,
-  options: PartsOptions,
-): ReadonlyMap<string, TenantParts> {
-  const parts = (tenant: string): TenantParts => {
+  const catalog = catalogOf(config);
+  const ownParts = (tenant: string): TenantParts => {
     const own = tenantConfig(config, tenant);
     const hasModels = ownSections(config, tenant).includes('models');
-    const catalog = hasModels ? catalogOf(own, tenant) : shared.services.catalog;
-    return partsOf(own, { catalog, secrets: shared.services.secrets }, options);
+    return partsOf(
+      own,
+      { catalog: hasModels ? catalogOf(own, tenant) : catalog, secrets },
+      options,
+    );
   };
-  return new Map(tenantsWithOwn(config).map((tenant) => [tenant, parts(tenant)]));
+  return {
+    ...partsOf(config, { catalog, secrets }, options),
+    tenants: new Map(tenantsWithOwn(config).map((tenant) => [tenant, ownParts(tenant)])),
+  };
 }
+
+/** The agents, models and tools of a tenant. All code finds them with this function. */
+export const partsFor = (parts: InstallationParts, tenant: string): TenantParts =>
+  parts.tenants.get(tenant) ?? parts;
 
 /** Services of all tenants, and the parts that they share. */
 export function allServices<Common extends Omit<AgentServices, keyof TenantServices>>(
-  shared: TenantParts,
-  tenants: ReadonlyMap<string, TenantParts>,
+  { services, tenants }: InstallationParts,
   common: Common,
 ): TenantServices & Common {
   const own = [...tenants].map(
     ([tenant, parts]) => [tenant, { ...common, ...parts.services }] as const,
   );
-  return { ...common, ...shared.services, ofTenant: new Map(own) };
+  return { ...common, ...services, ofTenant: new Map(own) };
 }
 
-/** Ends everything that tools left running; parts that tenants share are ended once. */
-export async function closeTools(all: readonly TenantParts[]): Promise<void> {
-  const tools = new Set(all.flatMap(({ services }) => services.tools.all()));
+/** Ends everything that tools left running; tools that tenants share are closed once. */
+export async function closeTools({ services, tenants }: InstallationParts): Promise<void> {
+  const all = [services, ...[...tenants.values()].map((parts) => parts.services)];
+  const tools = new Set(all.flatMap((one) => one.tools.all()));
   await Promise.all([...tools].map(async (tool) => tool.close?.()));
 }
 
@@ -94,17 +97,10 @@ function partsOf(
   { clustered, ownTools, bucket }: PartsOptions,
 ): TenantParts {
   const agents = resolveAgents(config);
+  const facts = sessionFacts(catalog, agents);
   const services: TenantServices = {
     catalog,
-    tools: createToolRegistry([
-      ...basicTools,
-      ...createReadingTools(sessionFacts(catalog, agents)),
-      ...createTalkTools(),
-      ...hostToolsOf(config, clustered),
-      ...webToolsOf(config),
-      ...nodeToolsOf(bucket),
-      ...ownTools,
-    ]),
+    tools: createToolRegistry([...toolsOf(config, { clustered, bucket, facts }), ...ownTools]),
     hooks: createHooks(),
     talk: talkRulesOf(config),
     skillsFolder: skillsFolderOf(config),

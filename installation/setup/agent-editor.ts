@@ -10,28 +10,28 @@
  * cannot change them (`channels/gateway/methods/setup.ts` refuses it).
  */
 import { isDeepStrictEqual } from 'node:util';
-import type { AgentCard, AgentSetup, RemovedFiles } from '../channels/index.ts';
-import type { AgentRow, AgentSettings } from '../protocols/agent.ts';
-import { errorData, TroupeError } from '../protocols/errors.ts';
+import type { AgentCard, AgentSetup, RemovedFiles } from '../../channels/index.ts';
+import type { AgentRow, AgentSettings } from '../../protocols/agent.ts';
+import { errorData, TroupeError } from '../../protocols/errors.ts';
 import type {
   AgentsCreateParams,
   AgentsDeleteParams,
   AgentsUpdateParams,
-} from '../protocols/gateway/index.ts';
+} from '../../protocols/gateway/index.ts';
 import {
   type AgentConfig,
   type Config,
   type ResolvedAgent,
   resolveAgents,
   tenantConfig,
-} from '../runtime/config/index.ts';
-import { setAt, valueAt } from '../runtime/config/pointer.ts';
-import type { RootRow } from '../protocols/supervision.ts';
-import type { System } from '../runtime/index.ts';
-import { settingsOf } from './agent-settings.ts';
-import { DEFAULT_TENANT } from '../protocols/address.ts';
-import { defined } from '../protocols/defined.ts';
-import { currentSettings, START_MS, startRootWithSettings } from './root-settings.ts';
+} from '../../runtime/config/index.ts';
+import { setAt, valueAt } from '../../runtime/config/pointer.ts';
+import type { RootRow } from '../../protocols/supervision.ts';
+import type { System } from '../../runtime/index.ts';
+import { settingsOf } from '../agent-settings.ts';
+import { DEFAULT_TENANT } from '../../protocols/address.ts';
+import { defined } from '../../protocols/defined.ts';
+import { currentSettings, START_MS, startRootWithSettings } from '../root-settings.ts';
 import type { AgentFolders } from './agent-folders.ts';
 import { type ConfigEditor, textOf } from './config-editor.ts';
 import type { ConfigFile } from './config-file.ts';

@@ -1,7 +1,7 @@
 /** Maps `gateway.auth` of a configuration to the gateway's options; secrets are revealed here. */
-import { defined } from '../protocols/defined.ts';
-import type { GatewayAuth } from '../channels/index.ts';
-import type { Config } from '../runtime/config/index.ts';
+import { defined } from '../../../protocols/defined.ts';
+import type { GatewayAuth } from '../../index.ts';
+import type { Config } from '../../../runtime/config/index.ts';
 
 /** Tailscale forwards from this machine and identifies the client. */
 const TAILSCALE = ['127.0.0.1', '::1'];

@@ -1,8 +1,8 @@
 /** Metrics of work that was abandoned. */
 import { expect, it } from 'vitest';
-import { labelsOf } from '../../compose/observed.ts';
-import { taskAddress } from '../../protocols/task.ts';
-import { envelopeOf } from '../actors/task/submits.ts';
+import { deadLetterLabels } from '../../../runtime/observe/dead-letter-labels.ts';
+import { taskAddress } from '../../../protocols/task.ts';
+import { envelopeOf } from '../../actors/task/submits.ts';
 
 const letter = {
   domain: 'demo',
@@ -13,7 +13,7 @@ const letter = {
 
 it('a dead letter counts for the action, tenant and principal of its envelope', () => {
   const event = { type: 'task.submit', envelope: envelopeOf({ tenant_id: 'acme' }) };
-  expect(labelsOf({ ...letter, event })).toEqual({
+  expect(deadLetterLabels({ ...letter, event })).toEqual({
     action: 'demo.do_thing',
     tenant: 'acme',
     principal: 'ada',
@@ -23,7 +23,7 @@ it('a dead letter counts for the action, tenant and principal of its envelope', 
 
 it('a dead letter without an envelope counts for its tenant', () => {
   const event = { type: 'task.decide', decision: 'again', why: 'redriven' };
-  expect(labelsOf({ ...letter, event })).toEqual({
+  expect(deadLetterLabels({ ...letter, event })).toEqual({
     action: '',
     tenant: 'acme',
     principal: '',

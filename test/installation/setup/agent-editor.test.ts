@@ -1,7 +1,7 @@
 /** Which agents a gateway lists while its cluster starts and afterwards. */
 import { expect, it } from 'vitest';
-import { AgentEditor, type AgentEditorOptions } from '../../installation/agent-editor.ts';
-import { load } from '../runtime/config/folder.ts';
+import { AgentEditor, type AgentEditorOptions } from '../../../installation/setup/agent-editor.ts';
+import { load } from '../../runtime/config/folder.ts';
 
 const listed = (root: object | undefined, rows: readonly (readonly [string, string])[]) => {
   const { config } = load("{ agents: { agents: [{ id: 'main' }, { id: 'helper' }] } }");

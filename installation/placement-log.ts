@@ -1,0 +1,18 @@
+/** What a process of a cluster logs about the others and about shards. */
+import type { PlacementEvent } from '../runtime/index.ts';
+
+type Write = (facts: object, text: string) => void;
+
+/**
+ * Events of single shards are logged at debug level, joining and leaving processes at info level.
+ */
+export const logPlacement =
+  (log: { readonly debug: Write; readonly info: Write }) =>
+  (event: PlacementEvent): void => {
+    const { kind, ...facts } = event;
+    if ('shard' in facts) return log.debug(facts, `cluster: ${kind}`);
+    if (!('beat' in facts)) return log.info(facts, `cluster: ${kind}`);
+    const { beat, ...more } = facts;
+    const { node, role, weight, draining } = beat;
+    log.info({ node, role, weight, draining, ...more }, `cluster: ${beat.name} ${kind}`);
+  };
