@@ -30,6 +30,7 @@ import { clusterPingpong, clusterSpawn } from './cluster-talk.ts';
 import { crowd } from './crowd.ts';
 import { edge } from './edge.ts';
 import { gateway } from './gateway.ts';
+import { history } from './history.ts';
 import { hop } from './hop.ts';
 import { idle } from './idle.ts';
 import { limits } from './limits.ts';
@@ -45,6 +46,7 @@ import { turn } from './turn.ts';
 const scenarios: readonly Scenario[] = [
   limits,
   turn,
+  history,
   hop,
   ask,
   busyDisk,

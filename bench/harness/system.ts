@@ -17,11 +17,12 @@ export const SHARDS = 8;
 /** The principal of requests in a benchmark. */
 export const principal = { sub: 'bench', roles: ['operator'] };
 
-/** Durability `process`, 8 shards, default limits unless given; `more` actors. */
+/** Durability `process`, 8 shards, default limits and history unless given; `more` actors. */
 export async function openSystem(
   folder: string,
   limits: NonNullable<SystemOptions['limits']> = {},
   more: readonly ActorDefinition[] = [],
+  history: NonNullable<SystemOptions['history']> = {},
 ): Promise<System> {
   const ports = await openEmbedded({ path: join(folder, 'store'), durability: 'process' });
   return createSystem({
@@ -29,6 +30,7 @@ export async function openSystem(
     actors: [counter, relay, ...more],
     shards: SHARDS,
     limits,
+    history,
     onAlarm: (what) => console.error(`bench: ${what}`),
   });
 }
