@@ -1,7 +1,7 @@
 /** Batch: turns of one shard that are kept, from one segment to the next. */
 import type { Position } from '../log/log.ts';
 import type { OpenTurn } from '../shard/commit/group.ts';
-import { type FullTurn, removesActor, roughTurnBytes } from './full-turns.ts';
+import { encodeFullTurn, type FullTurn, removesActor } from './full-turns.ts';
 import type { HistoryKept, HistoryRules } from './policy.ts';
 import { type KnownActor, type OpenEffects, SummaryWriter } from './summary.ts';
 
@@ -14,8 +14,8 @@ export type CommittedTurns = {
 
 export class Batch {
   readonly summaries: SummaryWriter;
-  /** turns with bodies, by actor */
-  readonly full = new Map<string, FullTurn[]>();
+  /** turns with bodies, encoded, by actor */
+  readonly full = new Map<string, Uint8Array[]>();
   /**
    * actors whose turns had bodies and whose row was removed: what they did before is removed, too
    */
@@ -73,10 +73,11 @@ export class Batch {
       this.removed.add(actor);
       return;
     }
-    this.#fullBytes += roughTurnBytes(full.turn);
+    const bytes = encodeFullTurn(full);
+    this.#fullBytes += bytes.length;
     const turns = this.full.get(actor);
-    if (turns) turns.push(full);
-    else this.full.set(actor, [full]);
+    if (turns) turns.push(bytes);
+    else this.full.set(actor, [bytes]);
   }
 }
 

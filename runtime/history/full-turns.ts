@@ -3,16 +3,17 @@
  * be replayed. Each actor whose type keeps them has a subject of its own, so they can be found and
  * removed for one actor.
  */
-import { deflateRawSync, inflateRawSync } from 'node:zlib';
-import { decode } from '../../protocols/codec.ts';
+import { inflateRawSync } from 'node:zlib';
+import { decode, encode } from '../../protocols/codec.ts';
 import type { Message } from '../../protocols/statechart.ts';
 import type { Log, LogEntry, Position } from '../log/log.ts';
+import { deflated } from './deflate.ts';
 import { PendingRow } from '../shard/turn/actor-row.ts';
 import { decodeIntent, encodeIntent } from '../shard/turn/intents.ts';
 import type { TurnSource } from '../shard/turn/turn-source.ts';
 import { TABLE } from '../shard/commit/fold.ts';
 import type { OpenTurn } from '../shard/commit/group.ts';
-import { bodyStart, encodeEntry } from '../shard/commit/record-format.ts';
+import { bodyStart, encodeEntry, entryOf } from '../shard/commit/record-format.ts';
 import {
   type Outcome,
   packItem,
@@ -39,30 +40,32 @@ type PackedTurn = readonly [now: number, aheadMs: number, turn: unknown[], sourc
 
 /** Keys deduplicate requests of clients, and are not part of what an actor did. */
 const OMITTED: ReadonlySet<string> = new Set([TABLE.key, TABLE.expiry]);
-const DEFLATE = { level: 1 };
 
 /** Whether the actor ended and is forgotten: what it did before is removed from history, too. */
 export const removesActor = ({ puts, actor }: OpenTurn): boolean =>
   puts.some(([table, key, value]) => table === TABLE.actor && key === actor && value === null);
 
-/** What a turn takes in memory, about. */
-export const roughTurnBytes = ({ puts, out }: OpenTurn): number =>
-  puts.reduce((sum, [, key, value]) => sum + key.length + (value ? sizeOf(value) : 0), 500) +
-  out.length * 500;
-
-const sizeOf = (value: Uint8Array | PendingRow): number =>
-  value instanceof PendingRow ? value.roughBytes : value.length;
+/**
+ * A turn as bytes. It is encoded as soon as it is committed: as an object it would stay in memory
+ * for so long that the garbage collector moves it twice.
+ */
+export const encodeFullTurn = ({ now, aheadMs, turn }: FullTurn): Buffer =>
+  encode([now, aheadMs, packTurn({ ...turn, puts: storedPuts(turn) }), packSource(turn.source)]);
 
 /** Turns as bytes, to be sent to a program that replays them. */
 export const packFullTurns = (turns: readonly FullTurn[]): Buffer =>
-  encodeEntry(
-    turns.map(({ now, aheadMs, turn }) => [
-      now,
-      aheadMs,
-      packTurn({ ...turn, puts: storedPuts(turn) }),
-      packSource(turn.source),
-    ]),
-  );
+  joined(turns.map(encodeFullTurn));
+
+/** The array of what was encoded one by one. */
+function joined(encoded: readonly Uint8Array[]): Buffer {
+  const header = Buffer.allocUnsafe(5);
+  header[0] = ARRAY_32;
+  header.writeUInt32BE(encoded.length, 1);
+  return entryOf([header, ...encoded]);
+}
+
+/** MessagePack: an array whose length follows in 32 bits. */
+const ARRAY_32 = 0xdd;
 
 export const unpackFullTurns = (bytes: Uint8Array): FullTurn[] =>
   decode<PackedTurn[]>(bytes, bodyStart(bytes, 'turns of history')).map(
@@ -73,8 +76,9 @@ export const unpackFullTurns = (bytes: Uint8Array): FullTurn[] =>
     }),
   );
 
-export const encodeFullTurns = (turns: readonly FullTurn[]): Buffer =>
-  encodeEntry([deflateRawSync(packFullTurns(turns), DEFLATE)]);
+/** @param turns as `encodeFullTurn` returned them, in their order */
+export const encodeFullTurns = async (turns: readonly Uint8Array[]): Promise<Buffer> =>
+  encodeEntry([await deflated(joined(turns))]);
 
 /** [] for the entry that replaces what was removed. */
 export function decodeFullTurns({ bytes, position }: LogEntry): FullTurn[] {

@@ -6,10 +6,11 @@
  * Invariant: the owner appends behind the last segment that it knows (a fence, as in a journal), so
  * `covers` and turn numbers rise from segment to segment.
  */
-import { crc32, deflateRawSync, inflateRawSync } from 'node:zlib';
+import { crc32, inflateRawSync } from 'node:zlib';
 import { decode } from '../../protocols/codec.ts';
 import type { Log, LogEntry, Position } from '../log/log.ts';
 import { bodyStart, encodeEntry } from '../shard/commit/record-format.ts';
+import { deflated } from './deflate.ts';
 import { readSummaries, type SummaryWriter, type TurnSummary } from './summary.ts';
 
 /** Where turns with bodies of one actor are. */
@@ -39,21 +40,19 @@ export type Segment = SegmentHead & {
 };
 
 const HASH_BYTES = 4;
-/** Repeats within a batch are near each other and many, so the fastest level finds them. */
-const DEFLATE = { level: 1, memLevel: 5, windowBits: 12 };
 /** Segments between one and the one that its `back` names. */
 export const SEGMENTS_BACK = 64;
 
 const hashOf = (actor: string): number => crc32(actor) >>> 0;
 
-export function encodeSegment(
+export async function encodeSegment(
   head: Omit<SegmentHead, 'total'>,
   { actors, summaries }: { readonly actors: Iterable<string>; readonly summaries: SummaryWriter },
   total: (bytes: number) => number,
-): Buffer {
+): Promise<Buffer> {
   const { covers, lastTurn, lastAt, back, full } = head;
   const hashes = packHashes(Array.from(actors, hashOf));
-  const body = deflateRawSync(encodeEntry([summaries.names, summaries.bytes()]), DEFLATE);
+  const body = await deflated(encodeEntry([summaries.names, summaries.bytes()]));
   const sum = total(hashes.length + body.length);
   return encodeEntry([covers, lastTurn, lastAt, sum, back, full, hashes, body]);
 }

@@ -174,7 +174,11 @@ export class ShardHistory {
     let total = 0;
     const { summaries } = batch;
     const kept = { actors: batch.actors(), summaries };
-    const bytes = encodeSegment(head, kept, (size) => (total = last.total + size + fullBytes));
+    const bytes = await encodeSegment(
+      head,
+      kept,
+      (size) => (total = last.total + size + fullBytes),
+    );
     const answer = await log.append(this.#subject, bytes, { expectedLast: last.position });
     if (answer.kind === 'refused') {
       await this.#findLast();
@@ -194,7 +198,7 @@ export class ShardHistory {
       await removeFullTurns(log, fullHistorySubject(env, actor), { onFailed });
     let bytes = 0;
     const places = Array.from(full, async ([actor, turns]): Promise<FullPlace | undefined> => {
-      const entry = encodeFullTurns(turns);
+      const entry = await encodeFullTurns(turns);
       bytes += entry.length;
       const answer = await log.append(fullHistorySubject(env, actor), entry);
       return answer.kind === 'stored' ? [actor, answer.position] : undefined;

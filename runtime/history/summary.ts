@@ -11,7 +11,7 @@ import type { TurnSource } from '../shard/turn/turn-source.ts';
 import { TABLE } from '../shard/commit/fold.ts';
 import type { OpenTurn } from '../shard/commit/group.ts';
 import type { LinkTarget, TurnResult } from '../shard/commit/records.ts';
-import { decodeIntent } from '../shard/turn/intents.ts';
+import { srcOf } from '../shard/turn/intents.ts';
 import { LruMap } from '../lru-map.ts';
 import { VarintReader, VarintWriter } from './varints.ts';
 
@@ -214,7 +214,7 @@ export class SummaryWriter {
     const ended = intents.filter(([, , value]) => value === null);
     this.#out.put(opened.length);
     for (const [, key, value] of opened) {
-      const { src } = decodeIntent(value as Uint8Array);
+      const src = srcOf(value as Uint8Array);
       this.#effects.set(key, src);
       this.#out.put(this.#id(key.slice(actor.length + 1)));
       this.#out.put(this.#id(src));

@@ -34,11 +34,22 @@ export class CorruptRecord extends Error {
 /** An entry: the header, and the body as MessagePack. One allocation. */
 export function encodeEntry(body: object): Buffer {
   const bytes = encodeBehind(HEADER_BYTES, body);
+  writeHeader(bytes);
+  return bytes;
+}
+
+/** An entry whose body is encoded already, in parts. */
+export function entryOf(body: readonly Uint8Array[]): Buffer {
+  const bytes = Buffer.concat([Buffer.allocUnsafe(HEADER_BYTES), ...body]);
+  writeHeader(bytes);
+  return bytes;
+}
+
+function writeHeader(bytes: Buffer): void {
   bytes[0] = MARK;
   bytes[1] = FORMAT;
   bytes[2] = OLDEST_READER;
   bytes.writeUInt32BE(NOT_ENCRYPTED, 3);
-  return bytes;
 }
 
 /**

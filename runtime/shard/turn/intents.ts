@@ -82,6 +82,27 @@ export function decodeIntent(bytes: Uint8Array): Intent {
   };
 }
 
+/** `src` of an encoded intent, without decoding the input behind it, which may be large. */
+export function srcOf(bytes: Uint8Array): string {
+  const view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  let text = { start: 0, end: ARRAY_HEADER_BYTES };
+  for (let field = 0; field <= SRC_FIELD; field++) text = textAt(view, text.end);
+  return view.toString('utf8', text.start, text.end);
+}
+
+/** Of an array of up to 15 fields; the fields up to `src` are texts. */
+const ARRAY_HEADER_BYTES = 1;
+const SRC_FIELD = 4;
+
+/** Where a MessagePack text lies whose header is at `at`. */
+function textAt(view: Buffer, at: number): { start: number; end: number } {
+  const header = view[at]!;
+  if (header < 0xc0) return { start: at + 1, end: at + 1 + (header & 0x1f) };
+  const bytes = 2 ** (header - 0xd9);
+  const start = at + 1 + bytes;
+  return { start, end: start + view.readUIntBE(at + 1, bytes) };
+}
+
 /** Every committed intent of a shard. */
 export function* openIntents(fold: Fold): Iterable<readonly [id: string, intent: Intent]> {
   for (const { key, value } of fold.committedRows(TABLE.intent)) yield [key, decodeIntent(value)];

@@ -104,10 +104,7 @@ it('the oldest segments are removed when there are too many bytes, or when they 
   const append = async (lastAt: number, total: number) => {
     const summaries = new SummaryWriter(openEffects());
     const head = { covers: lastAt, lastTurn: lastAt, lastAt, back: 0, full: [] };
-    await log.append(
-      subject,
-      encodeSegment(head, { actors: [], summaries }, () => total),
-    );
+    await log.append(subject, await encodeSegment(head, { actors: [], summaries }, () => total));
   };
   const day = 86_400_000;
   for (let n = 1; n <= 5; n++) await append(n * day, n * 100);

@@ -3,6 +3,7 @@
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import type { Address } from '../../../protocols/address.ts';
 import { encode } from '../../../protocols/codec.ts';
 import { CorruptRecord, formatNeeded } from '../../../runtime/shard/commit/record-format.ts';
 import {
@@ -15,9 +16,25 @@ import {
   encodeOut,
   encodeRecord,
 } from '../../../runtime/shard/commit/records.ts';
+import { encodeIntent, srcOf } from '../../../runtime/shard/turn/intents.ts';
 import { journalRecord, mailEntry, outItem } from './arbitrary.ts';
 
+const REST = { cls: 'once', state: 'open', attempt: 1, epoch: 7, at: 1, input: { n: 1 } } as const;
+
 describe('decodes to the encoded value', () => {
+  it('the effect of an intent, of any length, without its input', () => {
+    const text = fc.oneof(
+      fc.string({ unit: 'grapheme' }),
+      fc.nat(70_000).map((n) => 'x'.repeat(n)),
+    );
+    fc.assert(
+      fc.property(fc.tuple(text, text, text, text, text), ([actor, machine, job, key, src]) => {
+        const intent = { actor: actor as Address, machine, job, key, src, ...REST };
+        expect(srcOf(encodeIntent(intent))).toBe(src);
+      }),
+    );
+  });
+
   it('a journal record of every type', () => {
     fc.assert(
       fc.property(journalRecord, (record) => {
