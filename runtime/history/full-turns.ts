@@ -82,8 +82,8 @@ export const encodeFullTurns = async (turns: readonly Uint8Array[]): Promise<Buf
 
 /** [] for the entry that replaces what was removed. */
 export function decodeFullTurns({ bytes, position }: LogEntry): FullTurn[] {
-  const [deflated] = decode<[Uint8Array?]>(bytes, bodyStart(bytes, 'turns of history', position));
-  return deflated ? unpackFullTurns(inflateRawSync(deflated)) : [];
+  const [body] = decode<[Uint8Array?]>(bytes, bodyStart(bytes, 'turns of history', position));
+  return body ? unpackFullTurns(inflateRawSync(body)) : [];
 }
 
 /** All that are kept of an actor, in their order; each once. */
