@@ -31,7 +31,7 @@ const ORDERS: readonly Order[] = [
   {
     name: 'resume',
     directive: 'sys.resume',
-    summary: 'Let a suspended or quarantined actor continue from its last committed state',
+    summary: 'Let a paused, suspended or quarantined actor continue from its last committed state',
     done: 'continues',
   },
   {
@@ -72,31 +72,48 @@ const orderOf = ({ name, directive, summary, done }: Order) =>
     run: (context, { actor }) => direct(context, actor, { type: directive }),
   });
 
-const quarantine = defineOperation({
-  name: 'actors.quarantine',
-  scope: 'tenant',
-  summary: 'Quarantine an actor: it keeps its state, and new messages become dead letters',
-  params: Type.Object({ actor: Actor, why: Why }),
-  result: Status,
-  errors: ['INVALID_ARGUMENT', 'NOT_FOUND', 'DEADLINE_EXCEEDED'],
-  http: {
-    method: 'POST',
-    path: '/v1/actors/{actor}/quarantine',
-    operationId: 'quarantineActor',
-    responses: { 200: 'Its status now' },
+type Halt = Omit<Order, 'done'> & { readonly example: string };
+
+/** Orders that halt an actor, with a reason that it shows. */
+const HALTS: readonly Halt[] = [
+  {
+    name: 'pause',
+    directive: 'sys.pause',
+    summary: 'Pause an actor: messages, outcomes and timers wait in order until it is resumed',
+    example: 'its tool is being repaired',
   },
-  cli: {
-    command: 'actors quarantine',
-    args: ['actor'],
-    connection: 'websocket',
-    flags: { why: '--why <text>' },
-    examples: [
-      "troupe actors quarantine default/session/agent:main:main --why 'it repeats a message'",
-    ],
-    print: ({ status }, { actor }) => `${actor} is ${status}\n`,
+  {
+    name: 'quarantine',
+    directive: 'sys.quarantine',
+    summary: 'Quarantine an actor: it keeps its state, and new messages become dead letters',
+    example: 'it repeats a message',
   },
-  run: (context, { actor, why }) => direct(context, actor, { type: 'sys.quarantine', why }),
-});
+];
+
+const haltOf = ({ name, directive, summary, example }: Halt) =>
+  defineOperation({
+    name: `actors.${name}`,
+    scope: 'tenant',
+    summary,
+    params: Type.Object({ actor: Actor, why: Why }),
+    result: Status,
+    errors: ['INVALID_ARGUMENT', 'NOT_FOUND', 'CONFLICT', 'DEADLINE_EXCEEDED'],
+    http: {
+      method: 'POST',
+      path: `/v1/actors/{actor}/${name}`,
+      operationId: `${name}Actor`,
+      responses: { 200: 'Its status now' },
+    },
+    cli: {
+      command: `actors ${name}`,
+      args: ['actor'],
+      connection: 'websocket',
+      flags: { why: '--why <text>' },
+      examples: [`troupe actors ${name} default/session/agent:main:main --why '${example}'`],
+      print: (_, { actor }) => `${actor} is ${name}d\n`,
+    },
+    run: (context, { actor, why }) => direct(context, actor, { type: directive, why }),
+  });
 
 const direct = (
   context: Parameters<Operation['run']>[0],
@@ -168,4 +185,8 @@ const invalid = (what: string) => new TroupeError('INVALID_ARGUMENT', what);
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-export const actorOrders: readonly Operation[] = [...ORDERS.map(orderOf), quarantine, send];
+export const actorOrders: readonly Operation[] = [
+  ...ORDERS.map(orderOf),
+  ...HALTS.map(haltOf),
+  send,
+];

@@ -1,13 +1,16 @@
 /** Actors: the committed state of each actor, without activating it, and their turns. */
 import { Type } from '@sinclair/typebox';
-import type { ActorSummary, ActorView } from '../protocols/actor-view.ts';
+import type { ActorSummary, ActorView, ActorWait } from '../protocols/actor-view.ts';
+import type { AgentRow } from '../protocols/agent.ts';
+import { BUDGET_KEY, type BudgetRow, BUDGETS_INDEX } from '../protocols/budget.ts';
+import { defined } from '../protocols/defined.ts';
 import { TroupeError } from '../protocols/errors.ts';
 import { plainText } from '../protocols/plain-text.ts';
 import { type ApprovalRow, APPROVALS_INDEX } from '../protocols/approval.ts';
 import { history, recording, turn } from './actor-history.ts';
 import { actorOf } from './actor-of.ts';
 import { actorOrders } from './actor-orders.ts';
-import { type ActorWait, type AwaitedApproval, waitsOf } from './actor-waits.ts';
+import { type AwaitedApproval, waitsOf } from './actor-waits.ts';
 import { masked } from './masked.ts';
 import { defineOperation, ObjectOf, type OperationContext, type Resource } from './operation.ts';
 import { ago, table } from './text.ts';
@@ -57,14 +60,15 @@ const listText = (actors: readonly ActorSummary[]): string =>
   actors.length === 0
     ? 'there are no actors\n'
     : table(
-        ['actor', 'status', 'state', 'effects', 'timers', 'stash'],
-        actors.map(({ actor, status, state, effects, timers, stashed }) => [
+        ['actor', 'status', 'state', 'effects', 'timers', 'stash', 'lag'],
+        actors.map(({ actor, status, state, effects, timers, stashed, shardLag }) => [
           actor,
           status,
           JSON.stringify(state),
           String(effects),
           String(timers),
           String(stashed),
+          String(shardLag),
         ]),
       );
 
@@ -105,9 +109,22 @@ const show = defineOperation({
     const found = await system.actors.get(actorOf(tenant, actor), { context });
     if (!found) throw new TroupeError('NOT_FOUND', `actor ${actor} does not exist`);
     const approvals = await pendingApprovals(system, tenant, actor);
-    return masked({ ...found, waits: waitsOf(found, { now: now(), approvals }) }, maskSecrets);
+    const facts = { now: now(), approvals, ...limitsOf(system, tenant, found.actor) };
+    return masked({ ...found, waits: waitsOf(found, facts) }, maskSecrets);
   },
 });
+
+/** What may keep the runs of a session from starting. */
+function limitsOf(
+  { index }: Pick<OperationContext['system'], 'index'>,
+  tenant: string,
+  of: string,
+) {
+  const budget = index.get<BudgetRow>(BUDGETS_INDEX, tenant, BUDGET_KEY);
+  const [, agentId] = /^[^/]+\/session\/agent:([^:]+):/.exec(of) ?? [];
+  const agent = agentId === undefined ? undefined : index.get<AgentRow>('agents', tenant, agentId);
+  return defined({ budget, agent });
+}
 
 async function pendingApprovals(
   { index }: Pick<OperationContext['system'], 'index'>,
@@ -136,8 +153,8 @@ function viewText(view: ShownActor, now: number): string {
     ['state', JSON.stringify(state)],
     ['accepts', accepts.join(', ')],
     ...view.effects.map(
-      ({ effect, state: is, attempt, since }) =>
-        ['effect', `${effect}: ${is}, attempt ${attempt}, for ${ago(now - since)}`] as const,
+      ({ id, effect, state: is, attempt, since }) =>
+        ['effect', `${effect}: ${is}, attempt ${attempt}, for ${ago(now - since)}, ${id}`] as const,
     ),
     ...view.timers.map(
       ({ event, due }) => ['timer', `${event} at ${new Date(due).toISOString()}`] as const,

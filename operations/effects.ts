@@ -7,6 +7,7 @@ import { Type } from '@sinclair/typebox';
 import { parseAddress } from '../protocols/address.ts';
 import { TroupeError } from '../protocols/errors.ts';
 import type { Decision, UnknownEffect } from '../runtime/index.ts';
+import { actorOf } from './actor-of.ts';
 import { masked } from './masked.ts';
 import { defineOperation, ObjectOf, type OperationContext, type Resource } from './operation.ts';
 import { ago, table } from './text.ts';
@@ -99,6 +100,43 @@ const decide = defineOperation({
   },
 });
 
+const cancel = defineOperation({
+  name: 'effects.cancel',
+  scope: 'tenant',
+  summary: 'Cancel an open effect: its actor receives a failure; it may have happened',
+  params: Type.Object({
+    actor: Type.String({ description: 'Address of the actor that requested it' }),
+    id: Type.String({ minLength: 1, description: 'Id of the effect, as `actors.show` lists it' }),
+    why: Type.String({ minLength: 1, maxLength: 1_024, description: 'The reason: its error' }),
+  }),
+  result: Type.Object({ id: Type.String() }),
+  errors: ['INVALID_ARGUMENT', 'NOT_FOUND', 'UNAVAILABLE'],
+  http: {
+    method: 'POST',
+    path: '/v1/effects/{id}/cancel',
+    operationId: 'cancelEffect',
+    responses: { 200: 'Stored; an effect that ended in the meantime keeps its outcome' },
+  },
+  cli: {
+    command: 'effects cancel',
+    args: ['actor', 'id'],
+    connection: 'websocket',
+    flags: { why: '--why <text>' },
+    examples: [
+      "troupe effects cancel default/session/agent:main:main 'default/session/agent:main:main|3' --why 'it hangs'",
+    ],
+    print: ({ id }) => `${id} is cancelled\n`,
+  },
+  async run({ system, tenant }, { actor, id, why }) {
+    const shown = await system.actors.get(actorOf(tenant, actor));
+    if (!shown?.effects.some((effect) => effect.id === id))
+      throw new TroupeError('NOT_FOUND', `${actor} has no open effect ${id}`);
+    const answer = await system.cancelEffect(id, why);
+    if (answer.kind === 'accepted') return { id };
+    throw new TroupeError(answer.error.code, answer.error.message);
+  },
+});
+
 /** @throws TroupeError INVALID_ARGUMENT */
 function decisionOf(
   kind: Decision['kind'],
@@ -110,4 +148,4 @@ function decisionOf(
   return { kind, error: { code: 'INTERNAL', message: why } };
 }
 
-export const effects: Resource = { name: 'effects', operations: [list, decide] };
+export const effects: Resource = { name: 'effects', operations: [list, decide, cancel] };

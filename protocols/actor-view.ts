@@ -6,10 +6,14 @@ export type ActorSummary = {
   readonly actor: string;
   /** type@version that wrote its row */
   readonly machine: string;
-  /** `active`, `suspended`, `quarantined`, `stopped`, or `done` */
+  /** `active`, `paused` by an operator, `suspended`, `quarantined`, `stopped`, or `done` */
   readonly status: string;
   /** state value of the machine */
   readonly state: unknown;
+  /** how often its machine took an event that changed it; rises while it works */
+  readonly steps: number;
+  /** mailbox entries of its shard that wait for their turn */
+  readonly shardLag: number;
   /** effects without an outcome */
   readonly effects: number;
   /** timers that have not fired */
@@ -19,7 +23,7 @@ export type ActorSummary = {
 };
 
 export type ActorView = Omit<ActorSummary, 'effects' | 'timers' | 'stashed'> & {
-  /** why it is suspended or quarantined */
+  /** why it is paused, suspended or quarantined */
   readonly why?: string;
   readonly supervisor?: string;
   /** types of the messages that its present state handles; guards may still refuse one */
@@ -28,19 +32,51 @@ export type ActorView = Omit<ActorSummary, 'effects' | 'timers' | 'stashed'> & {
   readonly timers: readonly ActorTimer[];
   /** oldest first, at most 100 */
   readonly stash: readonly StashedMessage[];
-  /** mailbox entries of its shard that wait for their turn */
-  readonly shardLag: number;
+  readonly shard: {
+    readonly shard: number;
+    /** `owned`, or why no process takes its turns: `unowned`, `loading`, `lost`, `quarantined` */
+    readonly state: string;
+    /** the process that owns it; absent where there is one process only */
+    readonly node?: string;
+    readonly why?: string;
+  };
   /** only when requested; secrets of the installation are masked */
   readonly context?: unknown;
 };
 
 export type ActorEffect = {
+  readonly id: string;
   readonly effect: string;
   /** `unknown`: it may or may not have happened, and waits for a decision */
   readonly state: 'open' | 'started' | 'unknown';
   readonly attempt: number;
   /** epoch milliseconds */
   readonly since: number;
+  /** labels that it requires and no worker has; it waits for one */
+  readonly lacks?: string;
+};
+
+/** Why an actor waits, for operators. */
+export type ActorWait = {
+  readonly kind:
+    | 'status'
+    | 'shard'
+    | 'approval'
+    | 'budget'
+    | 'slot'
+    | 'effect'
+    | 'worker'
+    | 'decision'
+    | 'timer'
+    | 'stash'
+    | 'mailbox';
+  /** one sentence */
+  readonly text: string;
+  /**
+   * what the sentence names, for other languages: `id` and `title` of an approval; `spent` of a
+   * budget; `agent`, `running` and `waiting` of a slot
+   */
+  readonly on?: Readonly<Record<string, string | number>>;
 };
 
 export type ActorTimer = {

@@ -31,16 +31,27 @@ export type Down = {
 };
 
 /** Orders to an actor. Its host obeys them, not its machine; only its supervisor may send them. */
-export const DIRECTIVES = ['sys.resume', 'sys.restart', 'sys.stop', 'sys.quarantine'] as const;
+export const DIRECTIVES = [
+  'sys.resume',
+  'sys.restart',
+  'sys.stop',
+  'sys.quarantine',
+  'sys.pause',
+] as const;
 /**
  * - `sys.resume`: continue from the last committed state, without the message that crashed;
  *  - `sys.restart`: reset to the initial state; state, open effects and timers are dropped, mail
  *    and
  *    transcript stay;
  *  - `sys.stop`: accept no more messages;
- *  - `sys.quarantine`: accept no more messages, and store new ones as dead letters.
+ *  - `sys.quarantine`: accept no more messages, and store new ones as dead letters;
+ *  - `sys.pause`: keep messages, outcomes and timers waiting, in order, until `sys.resume`. Running
+ *    effects continue.
  */
 export type Directive = (typeof DIRECTIVES)[number];
+
+/** `details.reason` of why an actor is suspended: an operator paused it, and it did not fail. */
+export const PAUSED = 'PAUSED';
 
 /** Which children are restarted when one of them fails, in the order of the list. */
 export type Strategy = 'one-for-one' | 'one-for-all' | 'rest-for-one';

@@ -19,24 +19,18 @@ import { Dispatch } from './effects/dispatch.ts';
 import { EffectRunner } from './effects/runner.ts';
 import type { Floors } from './fairness/admission.ts';
 import { EmbeddedHosting, type Hosting } from './hosting.ts';
-import type { Labels } from './labels.ts';
+import { type Labels, labelsText, meets } from './labels.ts';
 import { type HistoryRules, historyRules, type HistorySettings } from './history/policy.ts';
 import { openCell } from './open-cell.ts';
 import type { Log } from './log/log.ts';
-import {
-  createIndex,
-  inspectActor,
-  listDomains,
-  listUnknown,
-  unknownIntent,
-  rowIn,
-} from './reads.ts';
+import { OpenEffects } from './open-effects.ts';
+import { createIndex, inspectActor, listDomains, rowIn } from './reads.ts';
 import { LiveActors } from './inspect/live-actors.ts';
 import { LogTranscripts } from './transcripts.ts';
 import type { ClientAnswer, Outside } from './shard/commit/after-commit.ts';
 import type { Limits } from './shard/limits.ts';
+import type { Intent } from './shard/turn/intents.ts';
 import { registeredCharts } from './statechart/picture/registered-charts.ts';
-import { unfitValue } from './statechart/values.ts';
 import { checkedReads, type ReadableState } from './state/checked-reads.ts';
 import type { State } from './state/state.ts';
 import type { System } from './system.ts';
@@ -141,6 +135,7 @@ class RunningSystem implements System {
   readonly #client: MessageClient;
   /** unique per process */
   readonly #worker: string;
+  readonly #openEffects: OpenEffects;
   readonly #clockWatch: ClockWatch;
   readonly #reads: ReadableState;
   readonly #history: HistoryRules;
@@ -178,6 +173,7 @@ class RunningSystem implements System {
       tenantWeights: options.tenantWeights,
       asksAgain: options.cluster !== undefined,
     });
+    this.#openEffects = new OpenEffects(this.#reads, shards, this.#client);
     const domains = async () => {
       await this.#hosting.readsAll();
       return listDomains(this.#reads, shards);
@@ -201,6 +197,7 @@ class RunningSystem implements System {
       history: this.#history,
       wallMs: () => clock.wallMs(),
       hosting: () => this.#hosting,
+      unmetLabels: (intent) => this.#unmetLabels(intent),
     });
     this.#effects = this.#runnerOf(options);
     this.#dispatch = this.#dispatchOn(clock, shards);
@@ -249,29 +246,17 @@ class RunningSystem implements System {
   };
   readonly status: System['status'] = () => this.#hosting.status();
   readonly nodes: System['nodes'] = () => this.#hosting.nodes();
-  readonly unknownEffects: System['unknownEffects'] = () =>
-    listUnknown(this.#reads, this.#o.shards);
+  readonly unknownEffects: System['unknownEffects'] = () => this.#openEffects.unknown();
+  readonly decide: System['decide'] = (id, decision) => this.#openEffects.decide(id, decision);
+  readonly cancelEffect: System['cancelEffect'] = (id, why) => this.#openEffects.cancel(id, why);
 
-  readonly decide: System['decide'] = async (id, decision) => {
-    const unfit = unfitValue(decision, 'the decision');
-    if (unfit)
-      return {
-        kind: 'refused',
-        error: { code: 'INVALID_ARGUMENT', message: `${unfit}, which cannot be stored` },
-      };
-    const intent = unknownIntent(this.#reads, this.#o.shards, id);
-    if (intent) {
-      await this.#client.report(intent.actor, id, intent.attempt, decision);
-      return { kind: 'accepted', id };
-    }
-    return {
-      kind: 'refused',
-      error: {
-        code: 'NOT_FOUND',
-        message: `no effect with the id ${id} is unknown; it may have been decided already`,
-      },
-    };
-  };
+  /** What the effect requires and no process has; undefined if it can run. */
+  #unmetLabels(intent: Intent): string | undefined {
+    const required = this.#dispatch.required(intent);
+    if (meets(this.#o.labels ?? {}, required)) return undefined;
+    const worker = this.#hosting.workerWith(required, shardOf(intent.actor, this.#o.shards));
+    return worker === undefined ? labelsText(required) : undefined;
+  }
 
   stop(): Promise<void> {
     this.#stopping ??= this.#stop();

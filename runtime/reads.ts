@@ -111,16 +111,11 @@ export function listUnknown(state: ReadableState, shards: number): readonly Unkn
   return unknown;
 }
 
-/** The effect with this id, if its outcome is unknown. */
-export function unknownIntent(
-  state: ReadableState,
-  shards: number,
-  id: string,
-): Intent | undefined {
+/** The effect with this id, if it has no outcome yet. */
+export function openIntent(state: ReadableState, shards: number, id: string): Intent | undefined {
   for (let shard = 0; shard < shards; shard++) {
     const bytes = state.get(shard, TABLE.intent, id);
-    const intent = bytes && decodeIntent(bytes);
-    if (intent?.state === 'unknown') return intent;
+    if (bytes) return decodeIntent(bytes);
   }
   return undefined;
 }

@@ -323,6 +323,11 @@ export interface System {
    * happened.
    */
   decide(id: string, decision: Decision): Promise<TellAnswer>;
+  /**
+   * Ends an open effect: its actor receives the failure CANCELLED, and the effect is aborted if it
+   * runs. It may have happened. An effect that ended in the meantime keeps its outcome.
+   */
+  cancelEffect(id: string, why: string): Promise<TellAnswer>;
   /** Takes no new messages, commits what is running, closes the stores. May be repeated. */
   stop(): Promise<void>;
 }

@@ -15,9 +15,9 @@ import { defined } from '../../protocols/defined.ts';
 import type { Registry } from '../actor/registry.ts';
 import type { Hosting } from '../hosting.ts';
 import type { Log } from '../log/log.ts';
-import { type ActorRow, decodeActorRow } from '../shard/turn/actor-row.ts';
+import { type ActorRow, decodeActorRow, isPaused } from '../shard/turn/actor-row.ts';
 import { TABLE } from '../shard/commit/fold.ts';
-import { decodeIntent } from '../shard/turn/intents.ts';
+import { decodeIntent, type Intent } from '../shard/turn/intents.ts';
 import { type Stashed, stashKey } from '../shard/turn/stash.ts';
 import type { ReadableState } from '../state/checked-reads.ts';
 import { compareUtf8 } from '../state/row.ts';
@@ -42,6 +42,8 @@ export type LiveActorsOptions = {
   readonly history: HistoryRules;
   readonly wallMs: () => number;
   readonly hosting: () => Pick<Hosting, 'catchesUp' | 'readsAll' | 'statusOf'>;
+  /** labels that the effect requires and no process has, as text */
+  readonly unmetLabels: (intent: Intent) => string | undefined;
 };
 
 const LIST_MAX = 1_000;
@@ -68,11 +70,14 @@ export class LiveActors implements Actors {
     const prefix = type === undefined ? `${tenant}/` : `${tenant}/${type}/`;
     const from = after === undefined || after < prefix ? prefix : `${after}\0`;
     const range = { from, to: `${prefix}${AFTER_ALL}`, limit };
+    const lags = Array.from({ length: shards }, (_, shard) => hosting().statusOf(shard)?.lag);
     return Array.from({ length: shards }, (_, shard) => state.range(shard, TABLE.actor, range))
       .flat()
       .toSorted((a, b) => compareUtf8(a.key, b.key))
       .slice(0, limit)
-      .map(({ key, value }) => summaryOf(key, decodeActorRow(value)));
+      .map(({ key, value }) =>
+        summaryOf(key, decodeActorRow(value), lags[shardOf(key as Address, shards)]),
+      );
   };
 
   readonly get: Actors['get'] = async (actor, { context = false } = {}) => {
@@ -82,7 +87,12 @@ export class LiveActors implements Actors {
     const bytes = state.get(shard, TABLE.actor, actor);
     if (!bytes) return undefined;
     const row = decodeActorRow(bytes);
-    const { effects: _, timers: __, stashed: ___, ...summary } = summaryOf(actor, row);
+    const {
+      effects: _,
+      timers: __,
+      stashed: ___,
+      ...summary
+    } = summaryOf(actor, row, hosting().statusOf(shard)?.lag);
     const view: ActorView = {
       ...summary,
       ...defined({ why: row.why?.message, supervisor: row.supervisor }),
@@ -90,7 +100,7 @@ export class LiveActors implements Actors {
       effects: this.#effectsOf(shard, actor),
       timers: openTimers(row).map(({ event, due }) => ({ event: event.type, due })),
       stash: this.#stashOf(shard, actor, row),
-      shardLag: hosting().statusOf(shard)?.lag ?? 0,
+      shard: this.#shardView(shard),
       ...(context ? { context: row.row.snap.c } : {}),
     };
     return view;
@@ -161,10 +171,17 @@ export class LiveActors implements Actors {
 
   #effectsOf(shard: number, actor: Address): readonly ActorEffect[] {
     const range = { from: `${actor}|`, to: `${actor}|${AFTER_ALL}`, limit: EFFECTS_MAX };
-    return this.#o.state.range(shard, TABLE.intent, range).map(({ value }) => {
-      const { src: effect, state, attempt, at: since } = decodeIntent(value);
-      return { effect, state, attempt, since };
+    return this.#o.state.range(shard, TABLE.intent, range).map(({ key: id, value }) => {
+      const intent = decodeIntent(value);
+      const { src: effect, state, attempt, at: since } = intent;
+      const lacks = state === 'started' ? undefined : this.#o.unmetLabels(intent);
+      return { id, effect, state, attempt, since, ...defined({ lacks }) };
     });
+  }
+
+  #shardView(shard: number): ActorView['shard'] {
+    const { state = 'unowned', node, why } = this.#o.hosting().statusOf(shard) ?? {};
+    return { shard, state, ...defined({ node, why }) };
   }
 
   #stashOf(shard: number, actor: Address, row: ActorRow): readonly StashedMessage[] {
@@ -182,15 +199,23 @@ export class LiveActors implements Actors {
   }
 }
 
-const summaryOf = (actor: string, { machine, status, row, ...stash }: ActorRow): ActorSummary => ({
+const summaryOf = (actor: string, found: ActorRow, shardLag = 0): ActorSummary => ({
   actor,
-  machine,
-  status: status === 'active' && row.snap.s !== 'active' ? row.snap.s : status,
-  state: row.snap.v,
-  effects: Object.values(row.jobs).filter(({ settled }) => !settled).length,
-  timers: openTimers({ row }).length,
-  stashed: stash.stashEnd - stash.stashFirst,
+  machine: found.machine,
+  status: statusOf(found),
+  state: found.row.snap.v,
+  steps: found.row.seq,
+  shardLag,
+  effects: Object.values(found.row.jobs).filter(({ settled }) => !settled).length,
+  timers: openTimers(found).length,
+  stashed: found.stashEnd - found.stashFirst,
 });
+
+function statusOf(found: ActorRow): string {
+  if (isPaused(found)) return 'paused';
+  const { s: ofMachine } = found.row.snap;
+  return found.status === 'active' && ofMachine !== 'active' ? ofMachine : found.status;
+}
 
 const openTimers = ({ row }: Pick<ActorRow, 'row'>) =>
   Object.values(row.timers).filter(({ fired }) => !fired);

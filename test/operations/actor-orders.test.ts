@@ -21,6 +21,28 @@ it('quarantines an actor with a reason, which it shows, and resumes it', async (
   expect((await call('actors.show', { actor })).waits).toEqual([]);
 });
 
+it('pauses an actor: its messages wait in order, and are processed when it is resumed', async () => {
+  const troupe = await install({ config: {} });
+  const call = await operatorOf(troupe);
+  await troupe.run(KEY, 'echo hello');
+  expect(await call('actors.pause', { actor, why: 'a repair' })).toEqual({ status: 'paused' });
+  expect(await call('actors.show', { actor })).toMatchObject({
+    status: 'paused',
+    why: 'a repair',
+    waits: [{ kind: 'status', text: expect.stringContaining('until it is resumed') }],
+  });
+  const waiting = troupe.run(KEY, 'echo waited');
+  await eventually(async () => {
+    const { stash } = await call('actors.show', { actor });
+    expect(stash).toMatchObject([{ type: 'session.receive' }]);
+  });
+  expect(await call('actors.pause', { actor, why: 'twice' })).toEqual({ status: 'paused' });
+  expect(await call('actors.resume', { actor })).toEqual({ status: 'active' });
+  expect(JSON.stringify(await waiting)).toContain('waited');
+  await call('actors.quarantine', { actor, why: 'a test' });
+  await expect(call('actors.pause', { actor, why: 'no' })).rejects.toThrow('CONFLICT');
+});
+
 it('restarts a stopped actor, which cannot be resumed', async () => {
   const troupe = await install({ config: {} });
   const call = await operatorOf(troupe);

@@ -5,6 +5,7 @@
 import { connectionFailure } from '../../client/gateway-errors.ts';
 import type { ActorSummary } from '../../protocols/actor-view.ts';
 import type { ActorsGateway } from './gateway.ts';
+import { NO_RATES, type Rates, ratesOf } from './rates.ts';
 
 export type ActorListState = {
   readonly actors: readonly ActorSummary[];
@@ -12,6 +13,7 @@ export type ActorListState = {
   readonly isWhole: boolean;
   /** there are more than are kept */
   readonly isCut: boolean;
+  readonly rates: Rates;
   readonly error?: string;
 };
 
@@ -23,10 +25,17 @@ const AGAIN_PER_PAGE_MS = 1_500;
 /** Until the first answer. */
 const CONNECT_MS = 500;
 
+export const NO_ACTORS: ActorListState = {
+  actors: [],
+  isWhole: false,
+  isCut: false,
+  rates: NO_RATES,
+};
+
 export class ActorList {
   readonly #gateway: ActorsGateway;
   readonly #onChange: (state: ActorListState) => void;
-  #state: ActorListState = { actors: [], isWhole: false, isCut: false };
+  #state: ActorListState = NO_ACTORS;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #ended = false;
 
@@ -60,7 +69,8 @@ export class ActorList {
         found.push(...actors);
         const isLast = actors.length < PAGE;
         if (isLast || found.length >= ACTORS_MAX) {
-          this.#set({ actors: found, isWhole: true, isCut: !isLast });
+          const rates = ratesOf(found, Date.now(), this.#state.rates);
+          this.#set({ actors: found, isWhole: true, isCut: !isLast, rates });
           return;
         }
         if (!this.#state.isWhole) this.#set({ ...this.#state, actors: [...found] });

@@ -11,7 +11,7 @@ type Props = {
 };
 
 /** Statuses in which an actor does not process messages, and can continue. */
-const HALTED = ['suspended', 'quarantined'];
+const HALTED = ['paused', 'suspended', 'quarantined'];
 
 export const ActorOrders = ({ gateway, view: { actor, status }, onDone }: Props) => {
   const order = (name: keyof typeof strings.orders, more: Partial<ActionProps>) => (
@@ -26,6 +26,7 @@ export const ActorOrders = ({ gateway, view: { actor, status }, onDone }: Props)
   return (
     <div class="actor-orders">
       {HALTED.includes(status) && order('resume', { kind: 'primary' })}
+      {status === 'active' && order('pause', { asks: 'why' })}
       {status === 'active' && order('quarantine', { asks: 'why' })}
       {order('restart', { asks: 'sure', kind: 'danger' })}
     </div>

@@ -2,15 +2,18 @@
 import { useEffect, useState } from 'preact/hooks';
 import { type ChartState, statesOf } from '../../charts/chart.ts';
 import type { PublishedChart } from '../../charts/published.ts';
-import type { ActorView as View } from '../../protocols/actor-view.ts';
+import { linkToView } from '../routes.ts';
 import { ChartView } from '../charts/chart-view.tsx';
+import { ActorEffects } from './actor-effects.tsx';
 import { ActorOrders } from './actor-orders.tsx';
-import { type LiveActor, ActorWatch } from './actor-watch.ts';
+import { type LiveActor, ActorWatch, type ShownActor } from './actor-watch.ts';
 import { type ActorsGateway, chartOf } from './gateway.ts';
 import { strings } from './strings.ts';
 import { times } from './times.ts';
+import { turnsOfLastMinute } from './rates.ts';
 import { isTroubled, stateText } from './tree-rows.ts';
 import { TurnList } from './turn-list.tsx';
+import { SendEvent } from './send-event.tsx';
 import { timerName, whyItWaits } from './why-it-waits.ts';
 
 /** Follows an actor for as long as it is shown. @param reading another number reads it again */
@@ -96,9 +99,12 @@ export const ActorView = ({ gateway, actor, onBack }: ActorViewProps) => {
         </div>
         <div class="actor-facts">
           {state && <StateFacts state={state} published={published!} />}
-          {view && <Facts view={view} published={published} />}
+          {view && (
+            <Facts {...{ gateway, view, published }} onDone={() => setReading(reading + 1)} />
+          )}
           <section>
             <h3>{strings.turns}</h3>
+            <p class="muted">{strings.turnsPerMinute(turnsOfLastMinute(turns, Date.now()))}</p>
             <TurnList turns={turns} missed={missed} shown={shown} onShow={setShown} />
           </section>
         </div>
@@ -108,7 +114,7 @@ export const ActorView = ({ gateway, actor, onBack }: ActorViewProps) => {
 };
 
 type HeadProps = ActorViewProps & {
-  readonly view: View | undefined;
+  readonly view: ShownActor | undefined;
   readonly isPast: boolean;
   readonly onOrdered: () => void;
 };
@@ -128,20 +134,25 @@ const Head = ({ gateway, actor, view, isPast, onBack, onOrdered }: HeadProps) =>
 const stateAt = ({ chart }: PublishedChart, path: string): ChartState | undefined =>
   [...statesOf(chart.root)].find((state) => state.path === path);
 
-const Status = ({ view }: { view: View }) => (
+const Status = ({ view }: { view: ShownActor }) => (
   <>
-    <span
-      class={`tag ${isTroubled({ ...view, effects: 0, timers: 0, stashed: 0 }) ? 'bad' : 'good'}`}
-    >
+    <span class={`tag ${isTroubled(view) ? 'bad' : view.status === 'active' ? 'good' : ''}`}>
       {strings.states[view.status] ?? view.status}
     </span>
     <code class="actor-state">{stateText(view.state)}</code>
   </>
 );
 
-const Facts = ({ view, published }: { view: View; published: PublishedChart | undefined }) => {
+type FactsProps = {
+  readonly gateway: ActorsGateway;
+  readonly view: ShownActor;
+  readonly published: PublishedChart | undefined;
+  readonly onDone: () => void;
+};
+
+const Facts = ({ gateway, view, published, onDone }: FactsProps) => {
   const reasons = whyItWaits(view, published?.chart, Date.now(), { texts: strings, times });
-  const { accepts, effects, timers, supervisor, machine } = view;
+  const { accepts, timers, supervisor, machine, shard, waits = [] } = view;
   return (
     <>
       <section>
@@ -151,12 +162,12 @@ const Facts = ({ view, published }: { view: View; published: PublishedChart | un
             <li key={reason}>{reason}</li>
           ))}
         </ul>
+        {waits.some(({ kind }) => kind === 'approval') && (
+          <a href={linkToView('approvals')}>{strings.showApprovals}</a>
+        )}
       </section>
       <List title={strings.accepts} items={accepts} />
-      <List
-        title={strings.effects}
-        items={effects.map(({ effect, state, attempt }) => `${effect}: ${state}, ${attempt}`)}
-      />
+      <ActorEffects gateway={gateway} view={view} onDone={onDone} />
       <List
         title={strings.timers}
         items={timers.map(
@@ -165,6 +176,11 @@ const Facts = ({ view, published }: { view: View; published: PublishedChart | un
       />
       <List title={strings.machine} items={[machine]} />
       <List title={strings.supervisor} items={supervisor === undefined ? [] : [supervisor]} />
+      <List
+        title={strings.shard}
+        items={[shard.node === undefined ? String(shard.shard) : `${shard.shard} · ${shard.node}`]}
+      />
+      <SendEvent key={view.actor} gateway={gateway} view={view} />
     </>
   );
 };

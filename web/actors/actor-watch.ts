@@ -7,19 +7,22 @@
  * history of the actor, where one is kept.
  */
 import { connectionFailure } from '../../client/gateway-errors.ts';
-import type { ActorTurn, ActorView } from '../../protocols/actor-view.ts';
+import type { ActorTurn, ActorView, ActorWait } from '../../protocols/actor-view.ts';
 import { FrameBatch } from './frame-batch.ts';
 import type { ActorsGateway, ActorTurnEvent } from './gateway.ts';
 
 export type LiveActor = {
   readonly actor: string;
-  readonly view?: ActorView;
+  readonly view?: ShownActor;
   /** newest last */
   readonly turns: readonly ActorTurn[];
   /** turns that this page did not receive */
   readonly missed: number;
   readonly error?: string;
 };
+
+/** What `actors.show` answers; an older gateway does not say why the actor waits. */
+export type ShownActor = ActorView & { readonly waits?: readonly ActorWait[] };
 
 /** What `actors.history` answers. */
 type Past = { readonly turns: readonly ActorTurn[] };
@@ -79,7 +82,7 @@ export class ActorWatch {
 
   async #read(): Promise<void> {
     const { actor } = this.#live;
-    const view = await this.#gateway.operate<ActorView>('actors.show', { actor });
+    const view = await this.#gateway.operate<ShownActor>('actors.show', { actor });
     const { error: _, ...live } = this.#live;
     this.#live = live;
     this.#set({ view });

@@ -4,7 +4,7 @@
  */
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import type { ActorSummary } from '../../protocols/actor-view.ts';
-import { ActorList, type ActorListState } from './actor-list.ts';
+import { ActorList, type ActorListState, NO_ACTORS } from './actor-list.ts';
 import { ActorView } from './actor-view.tsx';
 import type { ActorsGateway } from './gateway.ts';
 import { addActorStyle } from './looks.ts';
@@ -33,7 +33,7 @@ export type ActorsViewProps = {
 
 export const ActorsView = ({ gateway, params, onParams }: ActorsViewProps) => {
   addActorStyle();
-  const [list, setList] = useState<ActorListState>({ actors: [], isWhole: false, isCut: false });
+  const [list, setList] = useState<ActorListState>(NO_ACTORS);
   useEffect(() => {
     const reading = new ActorList(gateway, setList);
     return () => reading.end();
@@ -131,7 +131,7 @@ type TreeProps = {
 };
 
 const Tree = ({ list, params, onOpen }: TreeProps) => {
-  const { actors, isWhole, isCut, error } = list;
+  const { actors, isWhole, isCut, error, rates } = list;
   const [toggled, setToggled] = useState<ReadonlySet<string>>(new Set());
   const [current, setCurrent] = useState(0);
   const { q: text = '', type = '', status = '' } = params;
@@ -140,8 +140,8 @@ const Tree = ({ list, params, onOpen }: TreeProps) => {
     [actors, text, type, status],
   );
   const rows = useMemo(
-    () => rowsOf(found, toggled, text !== '' || type !== '' || status !== ''),
-    [found, toggled, text, type, status],
+    () => rowsOf(found, toggled, text !== '' || type !== '' || status !== '', rates.perMinute),
+    [found, toggled, text, type, status, rates],
   );
   const toggle = (name: string) => {
     const next = new Set(toggled);
@@ -214,6 +214,7 @@ const Row = ({ row, isCurrent, isOpen, onClick }: RowProps) => {
         <b>{row.type}</b>
         <span class="muted">{row.count}</span>
         {row.troubled > 0 && <span class="tag bad">{strings.troubled(row.troubled)}</span>}
+        <Load perMinute={row.perMinute} lag={row.lag} />
       </div>
     );
   return (
@@ -225,17 +226,26 @@ const Row = ({ row, isCurrent, isOpen, onClick }: RowProps) => {
       aria-setsize={row.of}
       aria-selected={isOpen}
     >
-      <ActorLine actor={row.actor} />
+      <ActorLine actor={row.actor} perMinute={row.perMinute} />
     </div>
   );
 };
 
-const ActorLine = ({ actor }: { actor: ActorSummary }) => (
+/** Events a minute, and messages that wait. */
+const Load = ({ perMinute, lag }: { perMinute: number; lag: number }) => (
+  <>
+    {perMinute > 0 && <span class="muted">{strings.perMinute(perMinute)}</span>}
+    {lag > 0 && <span class="tag">{strings.inMailbox(lag)}</span>}
+  </>
+);
+
+const ActorLine = ({ actor, perMinute }: { actor: ActorSummary; perMinute: number }) => (
   <>
     <i class={`dot ${isTroubled(actor) ? 'bad' : actor.status === 'active' ? 'good' : ''}`} />
     <span class="actor-key" title={actor.actor}>
       {keyOf(actor.actor)}
     </span>
+    <Load perMinute={perMinute} lag={0} />
     {actor.effects > 0 && <span class="muted">⚙{actor.effects}</span>}
     {actor.stashed > 0 && <span class="muted">⏸{actor.stashed}</span>}
     <code class="actor-state" title={stateText(actor.state)}>

@@ -28,6 +28,12 @@ const style = `
 .actor-head h2{font-size:1rem;margin:0;overflow-wrap:anywhere}
 .actor-orders{display:flex;flex-wrap:wrap;gap:.4rem;margin-left:auto}
 .actor-orders button{font-size:.85rem}
+.actor-effects .actor-orders{margin:.2rem 0 .5rem}
+.send-event{margin-top:.9rem}
+.send-event summary{cursor:pointer;font-weight:600}
+.send-event form{display:grid;gap:.5rem;margin-top:.5rem;justify-items:start}
+.send-event label{display:grid;gap:.2rem;width:100%}
+.send-event :is(input,textarea){font:inherit;font-family:var(--mono,monospace);font-size:.8rem;padding:.35rem .5rem;border:1px solid var(--line);border-radius:7px;background:var(--raised);color:inherit;min-width:0;width:100%;box-sizing:border-box}
 .actor-back{display:none;font:inherit;color:var(--accent);background:none;border:0;padding:.3rem 0;cursor:pointer}
 .actor-body{display:grid;grid-template-columns:minmax(0,1fr) minmax(16rem,21rem);gap:1rem;flex:1;min-height:0;padding:0 1rem 1rem}
 .actor-chart{min-height:18rem}

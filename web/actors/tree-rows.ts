@@ -1,6 +1,7 @@
 /** The rows of the tree of actors: types, and below each open type its actors. Pure. */
 import { activeLeaves } from '../../charts/chart.ts';
 import type { ActorSummary } from '../../protocols/actor-view.ts';
+import { NO_RATES, type Rates } from './rates.ts';
 
 export type TypeRow = {
   readonly kind: 'type';
@@ -9,12 +10,17 @@ export type TypeRow = {
   readonly isOpen: boolean;
   /** those that an operator should look at */
   readonly troubled: number;
+  /** events a minute of all of them */
+  readonly perMinute: number;
+  /** messages that wait in the busiest of their shards */
+  readonly lag: number;
 };
 export type ActorRow = {
   readonly kind: 'actor';
   readonly actor: ActorSummary;
   readonly position: number;
   readonly of: number;
+  readonly perMinute: number;
 };
 export type TreeRow = TypeRow | ActorRow;
 
@@ -43,7 +49,7 @@ export const shortState = (value: unknown): string =>
     .map((path) => path.slice(path.lastIndexOf('.') + 1))
     .join(', ');
 
-export const isTroubled = ({ status }: ActorSummary): boolean =>
+export const isTroubled = ({ status }: Pick<ActorSummary, 'status'>): boolean =>
   status === 'suspended' || status === 'quarantined';
 
 export function filtered(actors: readonly ActorSummary[], filter: Filter): readonly ActorSummary[] {
@@ -63,6 +69,7 @@ export function rowsOf(
   actors: readonly ActorSummary[],
   toggled: ReadonlySet<string>,
   opensAll: boolean,
+  perMinute: Rates['perMinute'] = NO_RATES.perMinute,
 ): readonly TreeRow[] {
   const types = new Map<string, ActorSummary[]>();
   for (const actor of actors) {
@@ -73,7 +80,15 @@ export function rowsOf(
   return [...types].flatMap(([type, group]): TreeRow[] => {
     const isOpen = (opensAll || group.length <= OPEN_MAX) !== toggled.has(type);
     const troubled = group.filter(isTroubled).length;
-    const head: TypeRow = { kind: 'type', type, count: group.length, isOpen, troubled };
+    const head: TypeRow = {
+      kind: 'type',
+      type,
+      count: group.length,
+      isOpen,
+      troubled,
+      perMinute: group.reduce((sum, { actor }) => sum + (perMinute.get(actor) ?? 0), 0),
+      lag: group.reduce((most, { shardLag }) => Math.max(most, shardLag), 0),
+    };
     if (!isOpen) return [head];
     return [
       head,
@@ -83,6 +98,7 @@ export function rowsOf(
           actor,
           position: n + 1,
           of: group.length,
+          perMinute: perMinute.get(actor.actor) ?? 0,
         }),
       ),
     ];

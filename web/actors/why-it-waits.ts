@@ -1,6 +1,6 @@
 /** Why an actor does nothing now, in sentences; the first is the one that matters most. Pure. */
 import { activePaths, type Chart, type ChartState, statesOf } from '../../charts/chart.ts';
-import type { ActorEffect, ActorView } from '../../protocols/actor-view.ts';
+import type { ActorEffect, ActorView, ActorWait } from '../../protocols/actor-view.ts';
 import type { Texts } from './strings.ts';
 
 export type Times = {
@@ -11,34 +11,58 @@ export type Times = {
 };
 
 export function whyItWaits(
-  view: ActorView,
+  view: ActorView & { readonly waits?: readonly ActorWait[] },
   chart: Chart | undefined,
   now: number,
   { texts, times }: { readonly texts: Texts; readonly times: Times },
 ): readonly string[] {
-  const { status, why = '', effects, timers, stash, shardLag } = view;
+  const { status, why = '', effects, timers, stash, shardLag, waits = [] } = view;
+  if (status === 'paused') return [texts.isPaused(why)];
   if (status === 'suspended') return [texts.isSuspended(why)];
   if (status === 'quarantined') return [texts.isQuarantined(why)];
   if (status !== 'active') return [texts.isOver];
   const active = chart ? activeStates(chart, view.state) : [];
   const reasons = [
+    ...waits.flatMap((wait) => gatewayReason(wait, texts)),
     ...effects.map((effect) => effectReason(effect, now, texts, times)),
     ...stash.map(({ type }) => {
       const deferring = active.find(({ defers }) => defers.some((each) => matches(each, type)));
       return deferring ? texts.deferred(type, deferring.key) : texts.stashed(type);
     }),
     ...(shardLag > 0 ? [texts.lag(shardLag)] : []),
-    ...timers.map(({ event, due }) => texts.timerDue(timerName(event), times.until(due - now))),
+    ...timers.map(({ event, due }) => timerReason(timerName(event), times.until(due - now), texts)),
   ];
   return reasons.length > 0 ? reasons : [texts.waitsForMessage];
 }
 
+/** What only the gateway can know. */
+function gatewayReason({ kind, text, on = {} }: ActorWait, texts: Texts): readonly string[] {
+  const { shard = '', state = '', id = '', title = '', spent = '', agent = '' } = on;
+  switch (kind) {
+    case 'shard':
+      return [state === 'unowned' ? texts.noOwner(shard) : texts.shardIs(shard, String(state))];
+    case 'approval':
+      return on['id'] === undefined ? [text] : [texts.forApproval(String(id), String(title))];
+    case 'budget':
+      return [texts.budgetSpent(String(spent))];
+    case 'slot':
+      return [texts.forSlot(String(agent), Number(on['running']), Number(on['waiting']))];
+    default:
+      return [];
+  }
+}
+
+/** A machine tries again after a delay: `retryBackoff`. */
+const timerReason = (name: string, when: string, texts: Texts): string =>
+  /retry|backoff/i.test(name) ? texts.nextTry(name, when) : texts.timerDue(name, when);
+
 function effectReason(
-  { effect, state, attempt, since }: ActorEffect,
+  { effect, state, attempt, since, lacks }: ActorEffect,
   now: number,
   texts: Texts,
   times: Times,
 ): string {
+  if (lacks !== undefined) return texts.effectLacks(effect, lacks);
   if (state === 'unknown') return texts.effectUnknown(effect);
   if (state === 'open' && attempt === 0) return texts.effectOpen(effect);
   return texts.effectRuns(effect, attempt, times.span(now - since));

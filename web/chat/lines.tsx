@@ -11,14 +11,13 @@ import {
   type HistoryItem,
   type Sent,
 } from './conversation.ts';
-import { AgentMessage, ParentLink, SubagentCard } from './agents-talk-view.tsx';
 import { CopyButton } from './copy-button.tsx';
-import { ApprovalCard } from './approval-card.tsx';
 import { ToolCard } from './tool-card.tsx';
 import { useEarlier } from './earlier.ts';
 import { type Line, linesOf } from './reading-order.ts';
 import { RichText } from './rich-text.tsx';
 import { Icon } from '../icons.tsx';
+import { lazy } from '../shell/lazy.tsx';
 import { strings } from '../strings.ts';
 import { timeAgo } from '../times.ts';
 import { endOf, type ToolStep } from './tool-steps.ts';
@@ -34,6 +33,14 @@ export type LineActions = {
   /** Reads older messages. */
   readEarlier(): void;
 };
+
+const approvals = () => import('./approval-card.tsx');
+const talk = () => import('./agents-talk-view.tsx');
+const LOADING = <li class="note">{strings.loading}</li>;
+const ApprovalCard = lazy(async () => (await approvals()).ApprovalCard, LOADING);
+const AgentMessage = lazy(async () => (await talk()).AgentMessage, LOADING);
+const ParentLink = lazy(async () => (await talk()).ParentLink, LOADING);
+const SubagentCard = lazy(async () => (await talk()).SubagentCard, LOADING);
 
 /** Within this distance the log counts as scrolled to its end. */
 const AT_END_PX = 80;

@@ -9,9 +9,9 @@ import { strings } from './strings.ts';
 export type ActionProps = {
   readonly label: string;
   readonly kind?: 'primary' | 'danger';
-  /** a reason is asked for and passed to `run`; or only a confirmation */
-  readonly asks?: 'why' | 'sure';
-  run(this: void, why: string): Promise<unknown>;
+  /** a reason, or an output as JSON, is asked for and passed to `run`; or only a confirmation */
+  readonly asks?: 'why' | 'output' | 'sure';
+  run(this: void, given: string): Promise<unknown>;
   onDone(this: void): void;
 };
 
@@ -55,7 +55,7 @@ export const Action = ({ label, kind, asks, run, onDone }: ActionProps) => {
     <ActionForm
       label={label}
       kind={kind}
-      needsWhy={asks === 'why'}
+      text={asks === 'sure' ? undefined : TEXTS[asks!]}
       isRunning={isRunning}
       failure={failure}
       onStart={(why) => void start(why)}
@@ -67,20 +67,27 @@ export const Action = ({ label, kind, asks, run, onDone }: ActionProps) => {
   );
 };
 
+/** What an action may ask for. */
+const TEXTS = {
+  why: { label: strings.why, charactersMax: 1_024 },
+  output: { label: strings.output, charactersMax: 65_536 },
+};
+
 const ActionForm = (props: {
   label: string;
   kind: ActionProps['kind'];
-  needsWhy: boolean;
+  text: (typeof TEXTS)[keyof typeof TEXTS] | undefined;
   isRunning: boolean;
   failure: ComponentChildren;
   onStart: (why: string) => void;
   onBack: () => void;
 }) => {
-  const { label, kind, needsWhy, isRunning, failure, onStart, onBack } = props;
-  const [why, setWhy] = useState('');
+  const { label, kind, text, isRunning, failure, onStart, onBack } = props;
+  const isNeeded = text !== undefined;
+  const [given, setGiven] = useState('');
   const submit = (event: Event) => {
     event.preventDefault();
-    if (!needsWhy || why.trim() !== '') onStart(why.trim());
+    if (!isNeeded || given.trim() !== '') onStart(given.trim());
   };
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key !== 'Escape') return;
@@ -89,14 +96,14 @@ const ActionForm = (props: {
   };
   return (
     <form class="action" onSubmit={submit} onKeyDown={onKeyDown}>
-      {needsWhy ? (
+      {text ? (
         <input
           autoFocus
-          value={why}
-          maxLength={1_024}
-          placeholder={strings.why}
-          aria-label={strings.why}
-          onInput={({ currentTarget }) => setWhy(currentTarget.value)}
+          value={given}
+          maxLength={text.charactersMax}
+          placeholder={text.label}
+          aria-label={text.label}
+          onInput={({ currentTarget }) => setGiven(currentTarget.value)}
         />
       ) : (
         <span>{strings.sure}</span>
@@ -104,8 +111,8 @@ const ActionForm = (props: {
       <button
         type="submit"
         class={kind ?? ''}
-        autoFocus={!needsWhy}
-        disabled={isRunning || (needsWhy && why.trim() === '')}
+        autoFocus={!isNeeded}
+        disabled={isRunning || (isNeeded && given.trim() === '')}
       >
         {label}
       </button>

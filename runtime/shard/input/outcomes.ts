@@ -7,8 +7,8 @@ import { timeOf, type ActivatedActor, type TurnContext } from '../turn/turn-cont
 import { TABLE } from '../commit/fold.ts';
 import type { Verdict } from '../commit/group.ts';
 import type { InputHandlers } from './input-handlers.ts';
-import { decodeIntent, encodeIntent, type Intent } from '../turn/intents.ts';
-import type { MailEntry, TurnResult } from '../commit/records.ts';
+import { CANCELLED_BY_OPERATOR, decodeIntent, encodeIntent, type Intent } from '../turn/intents.ts';
+import type { MailEntry, Outcome, TurnResult } from '../commit/records.ts';
 
 type OutcomeEntry = Extract<MailEntry, { kind: 'outcome' }>;
 
@@ -30,6 +30,7 @@ export function onOutcome(t: TurnContext, entry: OutcomeEntry, by: InputHandlers
     return verdictOn(intent, 'dropped', String(error));
   }
   t.draft.put(TABLE.intent, entry.intent, null);
+  if (isCancellation(outcome)) t.draft.after.push({ kind: 'abort', intent: entry.intent });
   if (!resident || intentId(intent.actor, resident.actor.life, intent.key) !== entry.intent)
     return verdictOn(intent, 'dropped', 'of an earlier life');
   const meta: Meta = {
@@ -44,6 +45,10 @@ export function onOutcome(t: TurnContext, entry: OutcomeEntry, by: InputHandlers
       : failed(intent.job, intent.key, outcome.error, meta);
   return by.cause(t, resident, cause);
 }
+
+/** The outcome comes from an operator, and the effect may still run. */
+const isCancellation = (outcome: Outcome): boolean =>
+  outcome.kind === 'failed' && outcome.error.details?.['reason'] === CANCELLED_BY_OPERATOR;
 
 /**
  * Back to `open`: the effect certainly did not start (G8), or it was decided that it may run again

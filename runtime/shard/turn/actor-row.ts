@@ -5,6 +5,7 @@
 import type { Address } from '../../../protocols/address.ts';
 import { decode, encode } from '../../../protocols/codec.ts';
 import type { ErrorData } from '../../../protocols/errors.ts';
+import { PAUSED } from '../../../protocols/supervision.ts';
 import type { MachineRow } from '../../statechart/host.ts';
 import { bytesMaxOf, UNFIT } from '../../statechart/values.ts';
 
@@ -32,6 +33,10 @@ export type ActorRow = {
   readonly stashEnd: number;
   readonly row: MachineRow;
 };
+
+/** Suspended by an operator, not by a failure. */
+export const isPaused = ({ status, why }: Pick<ActorRow, 'status' | 'why'>): boolean =>
+  status === 'suspended' && why?.details?.['reason'] === PAUSED;
 
 /**
  * The row of an actor after a turn. It is encoded when its bytes are needed, at most once: not at

@@ -5,16 +5,18 @@
  * retried.
  *
  * Directives are messages of type `sys.*` from the actor's supervisor or an operator. The host
- * executes them; the machine does not see them.
+ * executes them; the machine does not see them. A paused actor is `suspended`, too, so that older
+ * versions keep its mail waiting; the reason in its row tells the two apart.
  */
 import { type ErrorData, errorData } from '../../../protocols/errors.ts';
 import type { Message } from '../../../protocols/statechart.ts';
-import { DIRECTIVES, type Directive, type Down } from '../../../protocols/supervision.ts';
+import { DIRECTIVES, type Directive, type Down, PAUSED } from '../../../protocols/supervision.ts';
 import { executeRequests, dropPending } from './requests.ts';
 import { storableError } from './validate-message.ts';
 import type { Verdict } from '../commit/group.ts';
 import type { OutItem } from '../commit/records.ts';
 import { initialStateOf } from './activated-actors.ts';
+import { isPaused } from './actor-row.ts';
 import {
   deadLetter,
   outId,
@@ -113,6 +115,14 @@ export function onDirective(t: TurnContext, resident: ActivatedActor, item: OutI
       message: `${item.to} was stopped, and what it waited for is gone: send sys.restart`,
       resident,
     });
+  const { status } = resident.actor;
+  if (item.event.type === 'sys.pause' && status !== 'active' && !isPaused(resident.actor))
+    return refuse(t, item, {
+      result: 'refused',
+      code: 'CONFLICT',
+      message: `${item.to} is ${status} already: only an active actor can be paused`,
+      resident,
+    });
   const puts = [...t.draft.puts.values()];
   try {
     execute(t, resident, item);
@@ -129,7 +139,7 @@ export function onDirective(t: TurnContext, resident: ActivatedActor, item: OutI
 }
 
 function afterDirective(t: TurnContext, resident: ActivatedActor, item: OutItem): Verdict {
-  const { status } = resident.actor;
+  const status = isPaused(resident.actor) ? 'paused' : resident.actor.status;
   if (item.reply) reply(t, item.to, item.reply, { result: { status } });
   t.draft.unstash = resident.address;
   return verdict(resident, 'applied', item.event.type);
@@ -152,15 +162,22 @@ function execute(t: TurnContext, resident: ActivatedActor, item: OutItem): void 
       resident.actor = {
         ...actor,
         status: 'quarantined',
-        why: {
-          code: 'INTERNAL',
-          message: typeof item.event['why'] === 'string' ? item.event['why'] : 'by its supervisor',
-        },
+        why: { code: 'INTERNAL', message: reasonOf(item) },
+      };
+      break;
+    case 'sys.pause':
+      resident.actor = {
+        ...actor,
+        status: 'suspended',
+        why: { code: 'UNAVAILABLE', message: reasonOf(item), details: { reason: PAUSED } },
       };
       break;
   }
   t.residents.save(t, resident);
 }
+
+const reasonOf = ({ event }: OutItem): string =>
+  typeof event['why'] === 'string' ? event['why'] : 'by its supervisor';
 
 /** From its first state again; what waited in the old life is closed, the stash stays. */
 function restart(t: TurnContext, resident: ActivatedActor, item: OutItem): void {

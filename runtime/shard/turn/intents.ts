@@ -14,6 +14,9 @@ import { type Fold, TABLE } from '../commit/fold.ts';
  */
 export type EffectClass = 'repeatable' | 'keyed' | 'once';
 
+/** `details.reason` of the failure of an effect that an operator cancelled. */
+export const CANCELLED_BY_OPERATOR = 'CANCELLED_BY_OPERATOR';
+
 export type Intent = {
   readonly actor: Address;
   readonly machine: string;

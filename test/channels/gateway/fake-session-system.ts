@@ -171,6 +171,7 @@ export class FakeSessionSystem implements System {
   nodes: System['nodes'] = () => [];
   unknownEffects: System['unknownEffects'] = () => [];
   decide: System['decide'] = async () => ({ kind: 'accepted', id: 'decided' });
+  cancelEffect: System['cancelEffect'] = async () => ({ kind: 'accepted', id: 'cancelled' });
   stop: System['stop'] = () => this.bus.close();
 
   async ask(...[to, event, options]: Ask): Promise<AskAnswer> {

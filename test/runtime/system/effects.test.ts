@@ -67,6 +67,45 @@ describe.each(['repeatable', 'keyed', 'once'])('an effect that is %s', (cls) => 
     expect(await received(world, 1)).toMatchObject([{ output: 'in time' }]);
   });
 
+  it('that an operator cancels is aborted, and its actor receives a failure with the reason', async () => {
+    const { world, stage } = await working(cls);
+    const [effect] = (await world.system.actors.get(a))!.effects;
+    expect(await world.system.cancelEffect(effect!.id, 'it hangs')).toMatchObject({
+      kind: 'accepted',
+    });
+    const error = { code: 'CANCELLED', message: expect.stringContaining('it hangs') };
+    expect(await received(world, 1)).toMatchObject([{ type: 'failed', error }]);
+    await eventually(() => expect(stage.runs[0]!.context.signal.aborted).toBe(true));
+    stage.runs[0]!.done('late');
+    await world.ask(a, { type: 'do' });
+    expect(world.known(a).received).toHaveLength(1);
+    expect(await world.system.cancelEffect(effect!.id, 'twice')).toMatchObject({
+      kind: 'refused',
+      error: { code: 'NOT_FOUND' },
+    });
+  });
+
+  it('that ends while its actor is paused is delivered when the actor is resumed', async () => {
+    const { world, stage } = await working(cls);
+    await world.order(a, 'sys.pause');
+    await world.restart();
+    expect((await world.system.actors.get(a))!.status).toBe('paused');
+    if (cls === 'once') {
+      const [unknown] = await eventually(() => {
+        const found = world.system.unknownEffects();
+        if (found.length === 0) throw new Error('its outcome is not unknown yet');
+        return found;
+      });
+      await world.system.decide(unknown!.id, { kind: 'done', output: 'kept' });
+    } else (await stage.began(2)).done('kept');
+    await eventually(async () => {
+      expect((await world.system.actors.get(a))!.effects).toEqual([]);
+    });
+    expect(world.known(a).received).toEqual([]);
+    await world.order(a, 'sys.resume');
+    expect(await received(world, 1)).toMatchObject([{ type: 'done', output: 'kept' }]);
+  });
+
   it('is aborted when its actor is stopped by a directive', async () => {
     const { world, stage } = await working(cls);
     await world.order(a, 'sys.stop');

@@ -83,6 +83,57 @@ test('an operator quarantines an actor with a reason, and lets it continue', asy
   expect(errors).toEqual([]);
 }, 120_000);
 
+test('an operator pauses an actor, sends it an event by hand, and resumes it', async () => {
+  const program = await startRealProgram();
+  const chat = await openView(browser!, program, '');
+  await say(chat.page, 'Hello, who are you?');
+  const { page, errors } = await openView(
+    browser!,
+    program,
+    `actors&item=${encodeURIComponent(MAIN)}`,
+    { viewport: { width: 360, height: 740 }, colorScheme: 'dark' },
+  );
+  await page.getByRole('button', { name: 'Pause', exact: true }).click();
+  await page.getByRole('textbox', { name: 'Reason' }).fill('a repair');
+  await page.keyboard.press('Enter');
+  await page.getByText('It is paused: a repair.').waitFor();
+  await page.getByText('Send an event').click();
+  await page.getByLabel('Type of the event').fill('session.reset');
+  await page.getByLabel('Other fields, as JSON').fill('{"reason": "by hand"}');
+  await page.getByRole('button', { name: 'Send', exact: true }).click();
+  await page.getByText(/^Stored as/).waitFor();
+  const turns = page.locator('.turn-list li');
+  await turns.filter({ hasText: 'session.reset' }).filter({ hasText: 'stashed' }).waitFor();
+  expect(await axeViolations(page)).toEqual([]);
+  await keepScreenshot(page, 'actor-paused-phone');
+  await page.getByRole('button', { name: 'Resume', exact: true }).click();
+  await page.getByRole('button', { name: 'Pause', exact: true }).waitFor();
+  await page.getByLabel('Other fields, as JSON').fill('{');
+  await page.getByRole('button', { name: 'Send', exact: true }).click();
+  await page.locator('.send-event [role=alert]').waitFor();
+  expect(errors).toEqual([]);
+}, 120_000);
+
+test('an operator cancels the effect of an actor, which goes on', async () => {
+  const program = await startRealProgram();
+  const chat = await openView(browser!, program, '');
+  await chat.page
+    .getByRole('textbox', { name: 'Message' })
+    .fill('call exec {"command": "sleep 90"}');
+  await chat.page.keyboard.press('Enter');
+  const { page } = await openView(browser!, program, `actors&item=${encodeURIComponent(MAIN)}`);
+  await page.getByText(/^It waits for the approval .*sleep 90/).waitFor();
+  await page.getByRole('link', { name: 'Show approvals' }).waitFor();
+  await chat.page.getByRole('button', { name: 'Allow once' }).click();
+  const effect = page.locator('.actor-effects li').filter({ hasText: /runs, attempt 1/ });
+  await effect.getByRole('button', { name: 'Cancel effect' }).click();
+  await effect.getByRole('textbox', { name: 'Reason' }).fill('it sleeps');
+  await keepScreenshot(page, 'actor-effect');
+  expect(await axeViolations(page)).toEqual([]);
+  await page.keyboard.press('Enter');
+  await page.getByText('It waits for a message.').waitFor();
+}, 120_000);
+
 test('the chart is used by keys, and read as a tree', async () => {
   const program = await startRealProgram();
   const chat = await openView(browser!, program, '');

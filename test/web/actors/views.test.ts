@@ -1,9 +1,11 @@
 /** What the views of actors show, as data: rows of the tree, reasons, and the visible part. */
 import { describe, expect, it } from 'vitest';
 import { setup } from 'xstate';
-import type { ActorSummary, ActorView } from '../../../protocols/actor-view.ts';
+import type { ActorSummary, ActorView, ActorWait } from '../../../protocols/actor-view.ts';
 import { chartOf } from '../../../runtime/statechart/picture/chart-of.ts';
+import type { ShownActor } from '../../../web/actors/actor-watch.ts';
 import { strings } from '../../../web/actors/strings.ts';
+import { NO_RATES, ratesOf, turnsOfLastMinute } from '../../../web/actors/rates.ts';
 import { filtered, rowsOf, shortState, stateText } from '../../../web/actors/tree-rows.ts';
 import { timerName, whyItWaits } from '../../../web/actors/why-it-waits.ts';
 import { around, focusOn, zoomed } from '../../../web/charts/view-box.ts';
@@ -13,6 +15,8 @@ const summary = (actor: string, status = 'active', state: unknown = 'open'): Act
   machine: `${actor.split('/')[1]}@1`,
   status,
   state,
+  steps: 0,
+  shardLag: 0,
   effects: 0,
   timers: 0,
   stashed: 0,
@@ -56,6 +60,36 @@ describe('the tree of actors', () => {
   });
 });
 
+describe('the rate of an actor', () => {
+  const reading = (steps: number) => [{ ...summary('default/counter/a'), steps }];
+
+  it('is what its machine took since the reading before, and nothing at the first', () => {
+    const first = ratesOf(reading(10), 60_000, NO_RATES);
+    expect(first.perMinute.size).toBe(0);
+    const second = ratesOf(reading(16), 90_000, first);
+    expect(second.perMinute.get('default/counter/a')).toBe(12);
+    // Restarted: it counts from 0 again.
+    expect(ratesOf(reading(1), 120_000, second).perMinute.size).toBe(0);
+  });
+
+  it('is summed for its type, with the longest mailbox', () => {
+    const busy = [
+      { ...summary('default/counter/a'), shardLag: 3 },
+      { ...summary('default/counter/b'), shardLag: 5 },
+    ];
+    const perMinute = new Map([
+      ['default/counter/a', 4],
+      ['default/counter/b', 6],
+    ]);
+    expect(rowsOf(busy, new Set(), true, perMinute)[0]).toMatchObject({ perMinute: 10, lag: 5 });
+  });
+
+  it('of the open actor counts the turns of the last minute', () => {
+    const turns = [{ at: 1_000 }, { at: 50_000 }, { at: 62_000 }];
+    expect(turnsOfLastMinute(turns, 70_000)).toBe(2);
+  });
+});
+
 describe('why an actor waits', () => {
   const chart = chartOf(
     setup({}).createMachine({
@@ -74,9 +108,11 @@ describe('why an actor waits', () => {
     effects: [],
     timers: [],
     stash: [],
+    steps: 0,
+    shard: { shard: 0, state: 'owned' },
     shardLag: 0,
   };
-  const why = (change: Partial<ActorView>) =>
+  const why = (change: Partial<ShownActor>) =>
     whyItWaits({ ...view, ...change }, chart, 1_000, { texts: strings, times });
 
   it('names the state that defers a stashed message', () => {
@@ -88,8 +124,8 @@ describe('why an actor waits', () => {
 
   it('names effects, the lag of its shard and timers', () => {
     const effects = [
-      { effect: 'pay', state: 'started', attempt: 2, since: 400 },
-      { effect: 'ship', state: 'unknown', attempt: 1, since: 0 },
+      { id: '1', effect: 'pay', state: 'started', attempt: 2, since: 400 },
+      { id: '2', effect: 'ship', state: 'unknown', attempt: 1, since: 0 },
     ] as const;
     const timers = [{ event: 'xstate.after.patience.shop.busy', due: 3_000 }];
     expect(why({ effects, timers, shardLag: 4 })).toEqual([
@@ -100,8 +136,33 @@ describe('why an actor waits', () => {
     ]);
   });
 
+  it('names what only the gateway knows: shard, approval, budget, slot, and missing labels', () => {
+    const waits: ActorWait[] = [
+      { kind: 'shard', text: '', on: { shard: 3, state: 'unowned' } },
+      { kind: 'approval', text: '', on: { id: 'r1.c1', title: 'rm -r build' } },
+      { kind: 'budget', text: '', on: { spent: 'tokensPerDay' } },
+      { kind: 'slot', text: '', on: { agent: 'main', running: 2, waiting: 1 } },
+      { kind: 'timer', text: 'the page says it itself' },
+    ];
+    const effects = [
+      { id: '1', effect: 'build', state: 'open', attempt: 1, since: 0, lacks: 'gpu=yes' },
+    ] as const;
+    expect(why({ waits, effects })).toEqual([
+      'No worker owns its shard 3, so nothing is processed: start a worker.',
+      'It waits for the approval r1.c1: rm -r build',
+      'The budget is exhausted (tokensPerDay): no run starts before 00:00 UTC.',
+      'It waits for a slot of the agent main: 2 runs have one, 1 wait.',
+      'Its effect build needs a worker with the labels gpu=yes, and none is there.',
+    ]);
+  });
+
+  it('says when a failed effect is tried again', () => {
+    const timers = [{ event: 'xstate.after.retryBackoff.session.running', due: 3_000 }];
+    expect(why({ timers })).toEqual(['Its next try follows in 2000 ms (after retryBackoff).']);
+  });
+
   it('says what a stopped actor waits for, and nothing else', () => {
-    const effects = [{ effect: 'pay', state: 'open', attempt: 0, since: 0 }] as const;
+    const effects = [{ id: '1', effect: 'pay', state: 'open', attempt: 0, since: 0 }] as const;
     expect(why({ status: 'quarantined', why: 'it crashed', effects })).toEqual([
       'It is quarantined: it crashed. An operator has to act.',
     ]);

@@ -18,6 +18,7 @@ export const strings = {
   tryAgain: 'Try again',
   readAgain: 'Read the list again',
   why: 'Reason, which is recorded',
+  output: 'Its output, as JSON',
   sure: 'Are you sure?',
   cancel: 'Cancel',
   all: 'All',

@@ -20,6 +20,7 @@ export const strings: Strings = {
   tryAgain: 'Thử lại',
   readAgain: 'Đọc lại danh sách',
   why: 'Lý do (sẽ được ghi lại)',
+  output: 'Kết quả, dạng JSON',
   sure: 'Bạn có chắc không?',
   cancel: 'Hủy',
   all: 'Tất cả',
