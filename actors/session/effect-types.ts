@@ -1,4 +1,4 @@
-/** What the session's chart gives to its effects, and what they return. */
+/** Inputs and outputs of the effects of a session. */
 import type { PlannedCall } from '../../agent/policy/planned-call.ts';
 import type { Address } from '../../protocols/address.ts';
 import type { AgentSettings } from '../../protocols/agent.ts';
@@ -21,15 +21,15 @@ export type CallModelInput = {
   /** transcript position to read from */
   readonly from: number;
   /**
-   * entries of this run that the call must see, the first of which is its `user` entry, or the
-   * `compaction` entry that keeps from `from` when `isCompacted`: the call reads up to the last of
-   * them, whatever a relay is still carrying and whatever came before the session was restarted
+   * Number of entries of this run that the call must see. The first is the run's `user` entry or,
+   * when `isCompacted`, the `compaction` entry with `keptFrom` = `from`. The call waits until the
+   * transcript contains the last of them, because a relay may deliver entries late.
    */
   readonly entries: number;
   readonly isCompacted: boolean;
   /** number of this call in the run, from 0 */
   readonly call: number;
-  /** it failed before: earlier deltas are void */
+  /** this call failed before: clients discard its earlier deltas */
   readonly isRepeat?: true;
   /** `provider/model` to ask first; default the catalog's */
   readonly model?: string;
@@ -45,20 +45,20 @@ export type CallModelOutput = {
   readonly assembled?: AssembleOutput;
   readonly text: string;
   readonly reasoning?: string;
-  /** as the model wrote them */
+  /** the tool calls as the model wrote them */
   readonly calls: readonly ToolCall[];
-  /** as they are to be run */
+  /** the same calls after policy, hooks and argument checks */
   readonly planned: readonly PlannedCall[];
   readonly stop: string;
   readonly usage: Usage;
   readonly model: string;
-  /** what the provider wants back with this answer; opaque */
+  /** opaque data that the provider expects back with this answer in later requests */
   readonly continuation?: unknown;
   /** models see nothing before this transcript position: later than the input's `from` */
   readonly from?: number;
   /** worker that made the call */
   readonly node?: string;
-  /** stored choices that mean nothing (chosen.ts) */
+  /** warnings about stored settings that have no effect, for example an unknown model */
   readonly notices?: readonly string[];
 };
 /** The prompt was built, then the call failed: the run keeps the prompt, and its hooks ran once. */
@@ -72,9 +72,9 @@ export type CallToolsInput = {
   readonly agentId: string;
   readonly runId: string;
   readonly calls: readonly PlannedCall[];
-  /** whose files the tools work on; absent: the agent's */
+  /** the actor whose workspace the tools use; absent: the agent */
   readonly workspace?: Address;
-  /** of a subagent: the tools that its parent gave it */
+  /** in a subagent's session: the tools that its parent granted */
   readonly given?: Pick<SandboxPolicy, 'allow' | 'deny'>;
 };
 export type ToolResult = {
@@ -85,11 +85,11 @@ export type ToolResult = {
   readonly images?: readonly ImagePart[];
   readonly unknown?: boolean;
   readonly sent?: readonly SentMessage[];
-  /** ids of subagents whose ends it reports: changes of its text by a hook do not affect that */
+  /** ids of subagents whose ends the result reports, even if a hook has changed its text */
   readonly ends?: readonly string[];
 };
 
-/** Passes the reply to hooks before it is published, and the end. `repeatable`. */
+/** Passes the reply to hooks before it is published, and then the end of the run. `repeatable`. */
 export type ReplyInput = {
   readonly tenant: string;
   readonly agentId: string;
@@ -107,27 +107,27 @@ export type ReplyOutput = { readonly text: string };
 
 // ---- of one run, between the chart and its effects
 
-/** `details.reason` of the error of a first effect whose standing lease is not good any more. */
+/** `details.reason` of the error of a run's first effect when its standing lease was revoked. */
 export const LEASE_REVOKED = 'lease-revoked';
 
-/** A lease that a run began under: it was good if the agent's row shows it. */
+/** The lease under which a run started. It is valid while the agent's row shows it. */
 export type StandingLease = { readonly agent: Address; readonly id: string };
 
-/** What a prompt is built of, in addition to what every model call names. */
+/** Input for building a prompt, in addition to the fields of every model call. */
 export type PromptWanted = {
   /** checked before anything else; absent: the agent has admitted the run */
   readonly standing?: StandingLease;
   readonly sessionId: string;
-  /** the message that began the run, for hooks */
+  /** the message that started the run, for hooks */
   readonly text: string;
   readonly extraSystemPrompt?: string;
   /** digest of the prompt that the transcript holds since the last reset; absent: none */
   readonly digest?: string;
   /** the session is new (a hook is called) */
   readonly isFirst: boolean;
-  /** a session that ended before its hooks were called at once */
+  /** the previous session under this key, if its end hooks have not been called yet */
   readonly ended?: EndedSession;
-  /** it is a subagent's: of the agent's files only AGENTS.md and TOOLS.md */
+  /** a subagent's session: its prompt contains only AGENTS.md and TOOLS.md of the agent's files */
   readonly isSubagent?: true;
   readonly parent?: string;
 };
@@ -137,7 +137,7 @@ export type AssembleInput = PromptWanted & {
   readonly agentId: string;
   readonly sessionKey: string;
   readonly runId: string;
-  /** `provider/model` that it will be sent to first */
+  /** `provider/model` that the first request uses */
   readonly model?: string;
   readonly settings: AgentSettings;
 };
@@ -148,7 +148,7 @@ export type AssembleOutput = {
   readonly digest: string;
   /** absent when the transcript holds it already */
   readonly prompt?: { readonly system: string; readonly report: PromptReport };
-  /** what hooks put in front of the message */
+  /** text that hooks add before the message */
   readonly prepend?: string;
   /** a hook needs the reply before it is published: the chart passes `replying` */
   readonly replyHooks: boolean;
@@ -167,7 +167,7 @@ export type CompactInput = {
   readonly settings: AgentSettings;
   readonly model?: string;
   readonly instructions?: string;
-  /** whose files the daily log is in; absent: the agent's */
+  /** the actor whose workspace contains the daily log; absent: the agent */
   readonly workspace?: Address;
 };
 export type CompactOutput = {
@@ -180,5 +180,5 @@ export type CompactOutput = {
   readonly usage: Usage;
 };
 
-/** A session that is over; hooks learn it before anything else begins. */
+/** An ended session whose end hooks run before anything else under the same key. */
 export type EndedSession = { readonly sessionId: string; readonly reason: string };

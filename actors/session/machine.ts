@@ -4,16 +4,19 @@
  *
  * A run is admitted by the agent (`admitting`), unless the session has a standing lease; then the
  * agent loop works (`working`): it builds the prompt, calls the model and runs tools until the run
- * is `over`. Hooks may change the reply (`replying`); `ending` records the outcome. `parting` calls
- * the hooks for the end of the session before another one starts under the same key.
+ * is `over`. Hooks may change the reply (`replying`); `ending` records the outcome. After a reset
+ * or a deletion, `parting` calls the hooks for the end of the session (effect `farewell`) before
+ * another session starts under the same key. `between` runs chooses what is next.
  *
  * A session is also the parent of subagents and the requester of conversations. It handles their
  * messages in the same way in every state; a report starts a run only if no other run is active.
  * See the folders run/, queue/, subagents/ and conversations/.
  *
- * Invariants: each accepted message ends exactly once, by itself or with the run that it joined,
- * with one end or error event; one `run.end` entry per run; a transcript entry is appended in the
- * turn that it describes; the id of a run never changes, even after a crash.
+ * Invariants:
+ *  1. Each accepted message ends exactly once, by itself or with the run that it joined, with one
+ *     end or error event.
+ *  2. A run has one `run.end` entry. A transcript entry is appended in the turn that it describes.
+ *  3. The id of a run never changes, even after a crash.
  */
 import { toolsInput } from './run/batch.ts';
 import { endSessionInput } from './run/abort.ts';
@@ -44,7 +47,9 @@ export const sessionMachine = sessionSetup.createMachine({
     'session.probe': { actions: 'probe' },
     'session.cycle': { actions: 'cycle' },
     'agent.admitted': { actions: 'returnSlot' },
-    'agent.refused': { description: 'The answer is about a run that no longer waits.' },
+    'agent.refused': {
+      description: 'Ignored: the run that asked no longer waits for an admission.',
+    },
   },
   states: {
     idle: {
@@ -127,8 +132,9 @@ export const sessionMachine = sessionSetup.createMachine({
           description: 'Waits until the agent admits the run.',
           on: {
             'session.receive': {
-              description: 'Another agent waits for this run and may hold the slot that it needs.',
-              guard: 'hurriesRun',
+              description:
+                'Asks again without a slot: the agent that waits for this run may hold the slot that it needs.',
+              guard: 'agentWaitsForRun',
               actions: ['wait', 'askAdmission'],
             },
             'agent.admitted': { guard: 'isOurRun', target: 'working', actions: 'admit' },
@@ -145,13 +151,13 @@ export const sessionMachine = sessionSetup.createMachine({
         },
         working: {
           description:
-            'The agent loop: the model answers and tools run, until there is a final answer or the time is up.',
+            'The agent loop: the model answers and tools run, until the answer is final or the time limit is reached.',
           after: { runTimeout: { target: '.over', actions: 'endLate' } },
           initial: 'deciding',
           states: {
             assembling: {
               description:
-                'Builds the prompt apart from a model call: for a run that a limit ends before its first call, and after a failure to build it.',
+                'Builds the prompt without a model call: for a run that a limit ends before its first call, and after a failure to build it.',
               invoke: {
                 id: 'prompt',
                 src: 'assemble',
@@ -327,7 +333,7 @@ export const sessionMachine = sessionSetup.createMachine({
     between: {
       description: 'Chooses the next step: a reset, collecting, the next run, or idle.',
       always: [
-        { guard: 'isOver', target: 'parting' },
+        { guard: 'hasEndHooksPending', target: 'parting' },
         { guard: 'closeAsked', target: 'closed' },
         { guard: 'resetAsked', actions: 'renew' },
         { guard: 'nextCollects', target: 'collecting' },
@@ -336,13 +342,14 @@ export const sessionMachine = sessionSetup.createMachine({
       ],
     },
     parting: {
-      description: 'Calls the hooks for the end of the session; new messages wait.',
+      description:
+        'Calls the hooks for the end of the session before the next one starts; new messages wait.',
       invoke: {
         id: 'farewell',
         src: 'endSession',
         input: endSessionInput,
-        onDone: { target: 'between', actions: 'part' },
-        onError: { target: 'between', actions: 'part' },
+        onDone: { target: 'between', actions: 'clearEnded' },
+        onError: { target: 'between', actions: 'clearEnded' },
       },
       on: {
         'session.receive': [

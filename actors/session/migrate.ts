@@ -1,6 +1,6 @@
 /**
- * Migrate: sessions as version 1 wrote them, made to what the present one reads. Its runs go
- * on; see version-1.ts for what they recorded before.
+ * Migrate: converts the stored context of version 1 to the current version. Active runs continue;
+ * version-1.ts converts the effects that they had recorded.
  */
 import type { AgentSettings } from '../../protocols/agent.ts';
 import type { ToolCall } from '../../protocols/session.ts';
@@ -22,7 +22,7 @@ type Context1 = Omit<SessionContext, 'queue' | 'run'> & {
   readonly run: Run1 | null;
 };
 
-/** Version 1 knew no plan of calls, no prompt in the transcript, and one queue mode. */
+/** Version 1 had no planned calls, no prompt in the transcript, and one queue mode. */
 export const withAgentLoop: Migrate = (row) => {
   const before = row.snap.c as Context1;
   const state = row.snap.v as { running?: { working?: unknown } | string };

@@ -16,7 +16,7 @@ import type { OwnSettings } from './types.ts';
 const LABEL_CHARACTERS_MAX = 120;
 const LAST_MESSAGE_CHARACTERS = 120;
 
-/** A field that is null is as the agent has it again; one that is absent stays. */
+/** `null` resets a field to the agent's setting; an absent field is unchanged. */
 export const set = on('session.set', ({ context, event }): ActionResult => {
   const { model, thinking, queue, verbose, reasoning, label, category } = event;
   const name = label?.trim();
@@ -103,5 +103,6 @@ const WRONG_NOTE = {
 } as const;
 const BUSY = {
   code: 'CONFLICT',
-  message: 'the session is answering: put the note in when it has ended, or send it as a message',
+  message:
+    'the session is answering a message: add the note when the run has ended, or send it as a message',
 } as const;

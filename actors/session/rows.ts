@@ -1,6 +1,6 @@
 /**
- * Rows: what a session leaves in the indexes `runs` and `sessions` for those who read without
- * waking it. Pure.
+ * Rows: the rows of a session in the indexes `runs` and `sessions`, which are read without
+ * activating it. Pure.
  */
 import type { RunRow, SessionRow } from '../../protocols/session.ts';
 import type { Project } from '../../protocols/statechart.ts';
@@ -38,16 +38,15 @@ function endOf(context: SessionContext, now: number): Partial<RunRow> {
 }
 
 /**
- * What messages that joined a run receive of its reply: the complete text if they are few, its
- * beginning if they are many, because the turn that ends a run must always be small enough to
- * store.
+ * The reply in the rows of messages that joined the run: complete if they are few, its beginning if
+ * they are many, because the turn that ends a run must be small enough to store.
  */
 export function replyOfJoined(context: SessionContext): string {
   const { reply = '', joined } = runOf(context);
   return firstOf(reply, Math.floor(JOINED_TEXT_CHARACTERS_MAX / Math.max(1, joined.length)));
 }
 
-/** A message that joined the run ends as that does; its usage is part of the run's. */
+/** A message that joined the run has the run's outcome; its usage is part of the run's usage. */
 export function joinedEndRow(context: SessionContext, joined: Joined, now: number): Project {
   const { usage: _, text, ...end } = endOf(context, now);
   const { runId, status, startedAt } = runOf(context);
@@ -90,7 +89,7 @@ export function sessionRow(context: SessionContext): Project {
   return { index: 'sessions', key: sessionKey, value };
 }
 
-/** The session leaves the list. */
+/** Removes the session from the list. */
 export const noSessionRow = ({ sessionKey }: SessionContext): Project => ({
   index: 'sessions',
   key: sessionKey,

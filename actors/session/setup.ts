@@ -23,7 +23,7 @@ import * as reports from './subagents/reports.ts';
 import * as prompt from './run/prompt.ts';
 import * as run from './run/run.ts';
 import { spawn } from './subagents/spawn.ts';
-import { hurriesRun, mayAccept } from './subagents/subagent-limits.ts';
+import { agentWaitsForRun, mayAccept } from './subagents/subagent-limits.ts';
 import type {
   AssembleInput,
   AssembleOutput,
@@ -133,7 +133,7 @@ export const sessionSetup = setup({
     renew: does(abort.renew),
     askClose: does(abort.askClose),
     close: does(abort.close),
-    part: does(abort.part),
+    clearEnded: does(abort.clearEnded),
     refuseClosing: does(abort.refuseClosing),
     answerClosing: does(abort.answerClosing),
     set: does(own.set),
@@ -154,7 +154,7 @@ export const sessionSetup = setup({
     hasRoom: accept.hasRoom,
     interrupts: accept.interrupts,
     interjects: accept.interjects,
-    hurriesRun: (at) => hurriesRun(at) && accept.hasRoom(at) && !accept.interrupts(at),
+    agentWaitsForRun: (at) => agentWaitsForRun(at) && accept.hasRoom(at) && !accept.interrupts(at),
     hasSteeringOrReports: queue.hasSteeringOrReports,
     nextCollects: (at) => queue.nextCollects(at) || reports.reportsGather(at),
     hasWaiting: queue.hasWaiting,
@@ -162,7 +162,7 @@ export const sessionSetup = setup({
     abortsTheRun: abort.abortsTheRun,
     resetAsked: abort.resetAsked,
     closeAsked: abort.closeAsked,
-    isOver: abort.isOver,
+    hasEndHooksPending: abort.hasEndHooksPending,
     hasStanding: admission.hasStanding,
     isRevoked: admission.isRevoked,
     isOurRun: admission.isOurRun,

@@ -1,4 +1,4 @@
-/** What a session keeps between turns. Small: the conversation itself is the transcript. */
+/** The context of a session. It is small, because the conversation itself is in the transcript. */
 import type { PlannedCall } from '../../agent/policy/planned-call.ts';
 import type { Address } from '../../protocols/address.ts';
 import type { AgentAdmitted, AgentRefused, AgentSettings } from '../../protocols/agent.ts';
@@ -57,13 +57,13 @@ export type Pending = {
   readonly verbose?: Verbosity;
   readonly reasoning?: boolean;
   readonly mode: QueueMode;
-  /** it arrived before the agent's settings, which will determine its mode */
+  /** set while the agent's settings, which determine the mode, have not arrived yet */
   readonly channel?: string;
   readonly acceptedAt: number;
   readonly origin?: MessageOrigin;
   readonly lineage?: Lineage;
   readonly priority?: 'low' | 'high';
-  /** the actor that receives its end */
+  /** the actor that receives the end of the message */
   readonly notify?: Address;
 };
 
@@ -73,59 +73,59 @@ export type Joined = {
   readonly acceptedAt: number;
   readonly notify?: Address;
 };
-/** One that was folded into a line of the next run, since too many waited. */
+/** A message that overflowed the queue: the next run contains it as one summary line. */
 export type Folded = Joined & { readonly line: string };
 
 export type Run = Omit<Pending, 'images' | 'mode' | 'channel' | 'priority'> & {
   readonly startedAt: number;
   readonly status: RunStatus;
   readonly joined: readonly Joined[];
-  /** lease of its slot, which the release contains */
+  /** id of the run's slot; the release names it */
   readonly lease?: number;
-  /** the standing lease that it began under, until it is known that it was good then */
+  /** the standing lease under which the run started, until its first effect has checked it */
   readonly standing?: string;
-  /** its start was published, although it waits for an admission again */
+  /** the start of the run was published, although it waits for an admission again */
   readonly isAnnounced?: true;
-  /** of this run in the transcript, from its `user` entry or its last `compaction` entry on */
+  /** number of this run's transcript entries since its `user` or last `compaction` entry */
   readonly entries: number;
   readonly compactions: number;
-  /** model calls answered so far; part of the ceiling on turns */
+  /** model calls answered so far; `turnsMax` limits them */
   readonly calls: number;
   /** failed attempts of the present call */
   readonly attempt: number;
   readonly usage: Usage;
-  /** its prompt is in the transcript, and its hooks are known */
+  /** the transcript contains the prompt of the run, and its hooks have been called */
   readonly isAssembled: boolean;
-  /** a model call, which builds the prompt, has begun */
+  /** a model call has started, which builds the prompt */
   readonly hasCalled?: true;
   readonly prepend?: string;
   readonly replyHooks: boolean;
   /** calls of the last answer that have no result yet, in order */
   readonly planned: readonly PlannedCall[];
-  /** the open question about the first of them */
+  /** id of the pending approval of the first planned call */
   readonly asked?: string;
   readonly repeats?: Repeats;
   readonly tools: readonly ToolSummary[];
-  /** texts for this conversation, the newest: the reply does not repeat them */
+  /** newest texts that tools sent into this conversation; the reply does not repeat them */
   readonly sent: readonly SentMessage[];
-  /** how many messages tools have sent into this conversation */
+  /** number of messages that tools sent into this conversation */
   readonly messages?: number;
   readonly answer?: string;
   readonly reasoningText?: string;
   readonly usedModel?: string;
   readonly stop?: string;
   readonly error?: ErrorData;
-  /** that its reply ends with: stored choices that mean nothing */
+  /** warnings at the end of the reply, about stored settings that have no effect */
   readonly notices?: readonly string[];
-  /** published at its end */
+  /** the text that is published at the end of the run */
   readonly reply?: string;
-  /** conversations that it began */
+  /** conversations that the run started */
   readonly conversations?: readonly Begun[];
-  /** subagents that calls without a result have started */
+  /** subagents started by calls that have no result yet */
   readonly spawned?: readonly Spawned[];
 };
 
-/** How often the last call was made in a row with one result; digests, not texts. */
+/** Consecutive identical calls with identical results. `call` and `result` are digests. */
 export type Repeats = { readonly call: string; readonly result: string; readonly times: number };
 
 /** Settings of this session; absent: those of the agent. */
@@ -151,24 +151,26 @@ export type SessionContext = {
   readonly updatedAt: number;
   /** transcript entries appended so far */
   readonly length: number;
-  /** transcript position at which the view of models starts, if it is known */
+  /** transcript position from which models see the conversation, if it is known */
   readonly contextFrom: number;
-  /** of the prompt that the transcript holds; null: none that models would see */
+  /** digest of the prompt in the transcript; null: models see no prompt */
   readonly digest: string | null;
-  /** no run since it began or was reset */
+  /** no run since the session was created or reset */
   readonly isFresh: boolean;
-  /** a session that is over; hooks learn it before anything else begins */
+  /** the previous session under this key, until its end hooks have been called */
   readonly ended?: EndedSession | null;
   readonly endHooks?: boolean;
-  /** the agent's, as they were when the last run was admitted */
+  /** the agent's settings at the admission of the last run */
   readonly settings: AgentSettings | null;
-  /** the agent's standing lease: while it is good, runs begin with these settings, unasked */
+  /**
+   * the agent's standing lease: while valid, runs start with these settings without an admission
+   */
   readonly standing?: string;
   readonly own: OwnSettings;
   readonly queue: readonly Pending[];
   readonly folded: readonly Folded[];
   readonly run: Run | null;
-  /** a user requested it and receives the answer */
+  /** a compaction that a user requested, and where its result is sent */
   readonly compaction: { readonly reply: ReplyRef | null; readonly instructions?: string } | null;
   readonly reset: {
     readonly reply: ReplyRef | null;
@@ -178,25 +180,25 @@ export type SessionContext = {
   readonly usage: Usage;
   readonly lastMessage: string;
 
-  // ---- absent until there is one
+  // ---- optional fields, absent until first set
 
-  /** the entry point of the last message of a user */
+  /** the entry point of the last user message */
   readonly channel?: string;
   readonly contextTokens?: number;
   /** the model that answered last; another setting or a reset removes it */
   readonly usedModel?: string;
-  /** of a subagent's session */
+  /** limits of a subagent's session; absent in any other session */
   readonly terms?: SubagentTerms;
-  /** of one whose subagent has ended: what is left of its grant has gone back */
+  /** the subagent of this session has ended, and the rest of its grant has returned */
   readonly isOver?: true;
   readonly children?: readonly Child[];
   readonly books?: BudgetLedger;
   readonly reports?: readonly Report[];
   readonly awaited?: readonly Awaited[];
   readonly waits?: readonly Wait[];
-  /** ids of probes that were passed on since the run waits */
+  /** ids of the probes that were forwarded while the current calls wait */
   readonly probed?: readonly string[];
-  /** it is deleted when its activity has ended */
+  /** set while the session is being deleted; it closes when its activity has ended */
   readonly closing?: { readonly reply: ReplyRef | null; readonly orphans?: OrphanPolicy };
 };
 
@@ -221,7 +223,7 @@ export type SessionEvent =
   | Delivered<{ type: 'reply'; to: string; result?: unknown; error?: ErrorData }>
   | Delivered<{ type: 'refused'; to: string; message: string; error: ErrorData }>;
 
-/** What a reply is made of. */
+/** Input of the text of a reply. */
 export type ReplyFacts = {
   readonly status: RunStatus;
   readonly text: string;
@@ -231,11 +233,11 @@ export type ReplyFacts = {
   readonly showReasoning: boolean;
   readonly verbose: Verbosity;
   readonly tools: readonly ToolSummary[];
-  /** what messaging tools have sent to this very conversation */
+  /** texts that messaging tools sent to this conversation */
   readonly sent: readonly SentMessage[];
-  /** another agent began the run: the model may answer that it wants to say nothing */
+  /** another agent started the run, so the model may decline to reply */
   readonly mayDecline?: boolean;
-  /** follow the answer */
+  /** warnings that are appended to the reply */
   readonly notices?: readonly string[];
   readonly error?: ErrorData;
 };

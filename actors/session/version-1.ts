@@ -1,12 +1,12 @@
 /**
- * Version 1: effects that it recorded and that run again now, and outcomes that its workers report:
- * it knew no plan of calls and no prompt in the transcript. Pure.
+ * Version 1: converts effects that version 1 recorded and that run again now, and outcomes that its
+ * workers report. Version 1 had no planned calls and no prompt in the transcript. Pure.
  */
 import type { ToolCall } from '../../protocols/session.ts';
 import type { PlannedCall } from '../../agent/policy/planned-call.ts';
 import type { CallModelInput, CallModelOutput, CallToolsInput } from './types.ts';
 
-/** What version 1 could call touched nothing; whatever this is, it gets nothing to touch. */
+/** Tools of version 1 used no files or commands, so the converted call gets no access to any. */
 export const planOf1 = (call: ToolCall): PlannedCall => ({
   ...call,
   class: 'repeatable',
@@ -34,7 +34,7 @@ export const toolCallsOf = (input: CallToolsInput): CallToolsInput => ({
   calls: input.calls.map((call) => (call.confinement ? call : planOf1(call))),
 });
 
-/** The plan of an answer. A worker of version 1 made none, so the model is asked again. */
+/** The planned calls of an answer. Workers of version 1 planned none, so the calls are refused. */
 export const planOf = ({ planned, calls }: CallModelOutput): readonly PlannedCall[] =>
   planned ??
   calls.map((call) => ({

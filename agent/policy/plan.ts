@@ -54,8 +54,8 @@ export const planCalls = async (
 ): Promise<PlannedCall[]> => {
   const planned: PlannedCall[] = [];
   for (const call of calls) {
-    const isOver = planned.length >= CALLS_MAX;
-    planned.push(isOver ? refused(call, context, tooMany) : await planOf(call, context));
+    const isTooMany = planned.length >= CALLS_MAX;
+    planned.push(isTooMany ? refused(call, context, tooMany) : await planOf(call, context));
   }
   return planned;
 };

@@ -31,7 +31,7 @@ export type CommandContext = {
   readonly principal: Principal;
   readonly sessionKey: string;
   readonly agentId: string;
-  /** of the agent, `provider/name`; for /status */
+  /** the agent's model, `provider/name`; for /status */
   readonly model?: string;
   readonly models: ModelRules;
   /** idempotency key of this command */
@@ -61,9 +61,9 @@ export const executeCommand = async (place: CommandContext, command: Command): P
       return usageText(place, row);
     case 'new':
     case 'reset':
-      if (row === undefined) return 'This conversation is new already.';
+      if (row === undefined) return 'This conversation is already new.';
       await ask<{ sessionId: string }>(place, { type: 'session.reset', reason: command.name });
-      return 'A new conversation has begun. What was said before is kept, but not seen.';
+      return 'Started a new conversation. The previous one is kept, but the model no longer sees it.';
     case 'stop': {
       if (row === undefined) return 'Nothing was running.';
       const { aborted } = await ask<{ aborted: string[] }>(place, { type: 'session.abort' });
@@ -71,13 +71,13 @@ export const executeCommand = async (place: CommandContext, command: Command): P
       return aborted.length === 1 ? 'Stopped.' : `Stopped ${aborted.length} messages.`;
     }
     case 'compact':
-      return row === undefined ? NOTHING_TO_SHORTEN : compact(place, command.instructions);
+      return row === undefined ? NOTHING_TO_COMPACT : compact(place, command.instructions);
     default:
       return setting(place, row, command);
   }
 };
 
-const NOTHING_TO_SHORTEN = 'There is nothing to shorten.';
+const NOTHING_TO_COMPACT = 'There is nothing to compact.';
 
 type SettingCommand = Extract<Command, { readonly value: unknown }>;
 
@@ -103,14 +103,14 @@ const setting = async (
     const modelNow = row?.ownModel ?? place.model ?? row?.model ?? '';
     const paths = { model: '/model', thinking: '/think' };
     const problem = modelChoiceProblem(place.models, { [field]: value }, modelNow, paths);
-    if (problem) return `${problem.message}. Nothing was done.`;
+    if (problem) return `${problem.message}. Nothing was changed.`;
   }
   const now = await ask<Settings | undefined>(place, { type: 'session.set', [field]: value });
   return `/${name} is now ${shown((now ?? {})[field] ?? value)}.`;
 };
 
 const shown = (value: Value | undefined): string => {
-  if (value === undefined || value === null) return 'as the agent has it';
+  if (value === undefined || value === null) return 'the setting of the agent';
   return typeof value === 'boolean' ? (value ? 'on' : 'off') : value;
 };
 
@@ -120,8 +120,8 @@ const compact = async (place: CommandContext, instructions?: string): Promise<st
     ...defined({ instructions }),
   };
   const done = await ask<CompactionDone>(place, message, COMPACT_MS);
-  if (!done.compacted) return NOTHING_TO_SHORTEN;
-  return `Shortened from about ${done.tokensBefore} to ${done.tokensAfter} tokens.`;
+  if (!done.compacted) return NOTHING_TO_COMPACT;
+  return `Compacted from about ${done.tokensBefore} to ${done.tokensAfter} tokens.`;
 };
 
 type CommandMessage = SessionReset | SessionCompact | SessionSet | { type: 'session.abort' };
@@ -156,7 +156,7 @@ const statusText = (
 ): string => {
   const waiting = row?.pending ?? 0;
   return [
-    `session ${sessionKey}${row === undefined ? ' (nothing was said yet)' : ''}`,
+    `session ${sessionKey}${row === undefined ? ' (no messages yet)' : ''}`,
     `agent ${agentId}`,
     `model ${shown(settings.model ?? row?.model ?? model)}`,
     `state ${row?.status ?? 'idle'}${waiting > 0 ? `, ${waiting} waiting` : ''}`,
@@ -168,7 +168,7 @@ const statusText = (
 };
 
 const usageText = ({ system, tenant }: CommandContext, row: SessionRow | undefined): string => {
-  if (row === undefined) return 'Nothing was said yet.';
+  if (row === undefined) return 'There are no messages yet.';
   const lines = [`session: ${tokens(row.usage)}`];
   const last = row.runId && system.index.get<RunRow>('runs', tenant, row.runId);
   if (last && last.usage) {

@@ -45,10 +45,14 @@ type Entry = {
 
 /** Every command, in the order of /help. */
 export const COMMANDS: readonly Entry[] = [
-  { name: 'new', args: '', does: 'begin a new conversation; the old one is kept, but not seen' },
+  {
+    name: 'new',
+    args: '',
+    does: 'start a new conversation; the old one is kept, but the model does not see it',
+  },
   { name: 'reset', args: '', does: 'the same as /new' },
-  { name: 'stop', args: '', does: 'stop the running answer and what waits behind it' },
-  { name: 'compact', args: '[instructions]', does: 'shorten what the model has to read' },
+  { name: 'stop', args: '', does: 'stop the running answer and drop waiting messages' },
+  { name: 'compact', args: '[instructions]', does: 'replace older messages by a summary' },
   { name: 'status', args: '', does: 'the session, its model and its settings' },
   { name: 'usage', args: '', does: 'tokens and cost, of the session and its last run' },
   {
@@ -70,7 +74,10 @@ const ALIASES: Readonly<Record<string, CommandName>> = {
 };
 const NAMES = new Set<string>(COMMANDS.map(({ name }) => name));
 
-/** `/name` at the very beginning, then nothing or a space: a path such as /etc/hosts is none. */
+/**
+ * `/name` at the very beginning, then nothing or a space: a path such as /etc/hosts is not a
+ * command.
+ */
 const SHAPE = /^\/([a-z]+)(?:\s+([\s\S]*))?$/i;
 
 export const readCommand = (message: string): ReadCommand => {
@@ -116,7 +123,7 @@ const commandOf = (name: CommandName, args: string): Command | string => {
     }
     default:
       if (args === '') return { name };
-      return `/${name} takes nothing after it. Nothing was done: send /${name} alone.`;
+      return `/${name} has no parameters. Nothing was done: send /${name} alone.`;
   }
 };
 
@@ -137,10 +144,12 @@ const oneOf = <Value extends string>(
 const wrongValue = (name: CommandName, args: string): string => {
   const entry = COMMANDS.find((each) => each.name === name)!;
   const given = args.length > 60 ? `${args.slice(0, 60)}…` : args;
-  return `/${name} does not know “${given}”. Write /${name} ${entry.args}, or /${name} ${DEFAULT}.`;
+  return `“${given}” is not a value of /${name}. Write /${name} ${entry.args}, or /${name} ${DEFAULT}.`;
 };
 
-/** One letter wrong, missing, too many, or two that changed places. Short names forgive less. */
+/**
+ * One wrong, missing, extra or transposed letter. Names of fewer than four letters must be exact.
+ */
 const isTypo = (word: string, name: string): boolean => {
   if (name.length < 4 || Math.abs(word.length - name.length) > 1) return false;
   return distance(word, name) === 1;
@@ -168,5 +177,5 @@ export const helpText = (): string => {
   const lines = COMMANDS.map(
     ({ name, args, does }) => `/${name}${args === '' ? '' : ` ${args}`}: ${does}`,
   );
-  return `${lines.join('\n')}\n“${DEFAULT}” after a setting takes it back to the agent’s.`;
+  return `${lines.join('\n')}\n“${DEFAULT}” as the value resets a setting to that of the agent.`;
 };

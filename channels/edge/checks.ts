@@ -60,7 +60,7 @@ function faultOf(value: unknown, depth: number, hasEscapes: boolean): string | u
   if (typeof value === 'string')
     return hasEscapes && LONE_SURROGATE.test(value) ? HALF_CHARACTER : undefined;
   if (typeof value !== 'object' || value === null) return undefined;
-  if (depth === 0) return `is nested over ${DEPTH_MAX} deep`;
+  if (depth === 0) return `is nested more than ${DEPTH_MAX} levels deep`;
   for (const name in value) {
     const inner = (value as Record<string, unknown>)[name];
     const fault = faultOf(name, depth, hasEscapes) ?? faultOf(inner, depth - 1, hasEscapes);
@@ -70,7 +70,7 @@ function faultOf(value: unknown, depth: number, hasEscapes: boolean): string | u
 }
 
 const LONE_SURROGATE = /\p{Surrogate}/u;
-const HALF_CHARACTER = 'has a text with half a character: a surrogate of UTF-16 without its other';
+const HALF_CHARACTER = 'contains a text with a lone UTF-16 surrogate (half a character)';
 
 /** The ids that a refusal repeats, if they could be read. */
 export const idsOf = (value: unknown): { requestId?: string; traceId?: string } => {
@@ -106,12 +106,12 @@ export const checkSubject = (
   if (subject.tenant !== tenant_id)
     throw new TroupeError(
       'FORBIDDEN',
-      `the envelope is of tenant ${tenant_id} and came by the subject of ${subject.tenant}`,
+      `the envelope of tenant ${tenant_id} was sent to the subject of tenant ${subject.tenant}`,
     );
   if (subject.domain !== action.slice(0, action.indexOf('.')))
     throw new TroupeError(
       'INVALID_ARGUMENT',
-      `the action ${action} is not of the domain of its subject, ${subject.domain}`,
+      `the action ${action} does not belong to the domain of its subject, ${subject.domain}`,
     );
 };
 
@@ -122,8 +122,12 @@ export const checkSubject = (
 export const timeLeftMs = ({ timestamp, ttl_sec }: Envelope, nowMs: number): number => {
   const sentMs = epochMsOf(timestamp);
   if (sentMs > nowMs + CLOCK_AHEAD_MS)
-    throw schemaFault('the envelope is from the future', [
-      { path: '/timestamp', message: 'is over 60 s ahead: set the clock', value: timestamp },
+    throw schemaFault('the timestamp of the envelope is in the future', [
+      {
+        path: '/timestamp',
+        message: 'is over 60 s ahead: synchronize the clock of the sender',
+        value: timestamp,
+      },
     ]);
   const leftMs = sentMs + ttl_sec * 1_000 - nowMs;
   if (leftMs > 0) return Math.ceil(leftMs);
@@ -157,12 +161,12 @@ export const checkLocality = (
   if (ours === undefined && localities.length === 0)
     throw new TroupeError(
       'UNAVAILABLE',
-      `nothing is known to be in ${wanted}: this cell does not say where it is (a2a.locality)`,
+      `the data must stay in ${wanted}, and this cell has no configured locality (a2a.locality)`,
       { details: { data_locality: wanted } },
     );
   throw new TroupeError(
     'FORBIDDEN',
-    `the data is for ${wanted} and may not be taken in ${ours}: send it to a cell in ${wanted}`,
+    `the data must stay in ${wanted}, and this cell is in ${ours}: send it to a cell in ${wanted}`,
     { details: { data_locality: wanted, locality: ours } },
   );
 };
@@ -188,7 +192,7 @@ export const checkRoles = (
   if (needed.length === 0 || needed.some((role) => has.includes(role))) return;
   throw new TroupeError(
     'FORBIDDEN',
-    `${action} asks for one of the roles ${needed.join(', ')}: the principal claims none of them`,
+    `${action} requires one of the roles ${needed.join(', ')}, and the principal claims none of them`,
     { details: { roles: needed } },
   );
 };

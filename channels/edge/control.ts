@@ -64,8 +64,8 @@ const controlSpec = (action: string, description: string, schema: TSchema): Acti
  * action.
  */
 export const CONTROL_SPECS: readonly ActionSpec[] = [
-  controlSpec('task.get_status', 'Answers the task as it is now', StatusPayload),
-  controlSpec('task.provide_input', 'Gives a task what it waits for', InputPayload),
+  controlSpec('task.get_status', 'Returns the current task', StatusPayload),
+  controlSpec('task.provide_input', 'Sends the input for which a task waits', InputPayload),
 ];
 
 type TaskIds = readonly [string, ...string[]];

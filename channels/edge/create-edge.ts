@@ -290,7 +290,7 @@ class RunningEdge implements Edge {
       if (this.#o.open === undefined)
         throw new TroupeError(
           'UNAVAILABLE',
-          `${envelope.action} takes sealed payloads, and this gateway has no key to open them`,
+          `${envelope.action} requires sealed payloads, and this gateway has no key to open them`,
         );
       ({ payload } = await this.#o.open(envelope));
     }
@@ -314,7 +314,7 @@ class RunningEdge implements Edge {
     if (allowed) return;
     throw new TroupeError(
       'RATE_LIMIT_EXCEEDED',
-      `more than ${limit} envelopes per minute came: wait and send it again with the same idempotency_key`,
+      `more than ${limit} envelopes per minute: wait and send it again with the same idempotency_key`,
       { retryAfterMs, details: { limit: 'quota' } },
     );
   }
@@ -323,7 +323,7 @@ class RunningEdge implements Edge {
     if (!this.#tasks.isFull(tenant)) return;
     throw new TroupeError(
       'RATE_LIMIT_EXCEEDED',
-      `tenant ${tenant} has as many tasks as are remembered (a2a.quota.tasksMax): ended ones leave after 28 hours`,
+      `tenant ${tenant} has reached its limit of stored tasks (a2a.quota.tasksMax): ended tasks are removed after 28 hours`,
       { retryAfterMs: FULL_RETRY_MS, details: { limit: 'tasks' } },
     );
   }
@@ -351,7 +351,8 @@ class RunningEdge implements Edge {
     this.#o.log?.error({ err: thrown, traceId }, 'edge: an envelope failed');
     return {
       code: 'INTERNAL',
-      message: 'the envelope could not be taken, by a fault of this gateway: its log says more',
+      message:
+        'an internal error prevented the envelope from being accepted: see the log of this gateway',
     };
   }
 }
@@ -378,7 +379,7 @@ const unsignedOf = ({ sub, roles, profile }: Caller, action: string): Principal 
   if (profile === 'A2A-Basic') return { sub, roles };
   throw new TroupeError(
     'UNAUTHORIZED',
-    `this token is of A2A-External: send ${action} as a signed envelope`,
+    `this token requires A2A-External: send ${action} as a signed envelope`,
   );
 };
 

@@ -6,7 +6,7 @@ import { TroupeError } from '../../protocols/errors.ts';
 
 export type OutstandingLimits = { readonly messages: number; readonly bytes: number };
 
-/** By then most of the pending envelopes have been answered. */
+/** Retry delay; by then most of the pending envelopes have been answered. */
 const RETRY_MS = 1_000;
 
 export class Outstanding {
@@ -29,7 +29,7 @@ export class Outstanding {
     if (this.#messages >= messagesMax || tooLarge)
       throw new TroupeError(
         'RATE_LIMIT_EXCEEDED',
-        'this gateway has as many envelopes under way as it may: send it again a little later',
+        'this gateway has reached its limit of concurrent envelopes (a2a.outstanding): send it again later',
         { retryAfterMs: RETRY_MS, details: { limit: 'outstanding' } },
       );
     this.#messages += 1;

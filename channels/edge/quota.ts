@@ -47,7 +47,7 @@ export function takeOne(quota: Quota, caller: Caller): void {
   if (allowed) return;
   throw new TroupeError(
     'RATE_LIMIT_EXCEEDED',
-    `more than ${limit} such requests per minute came: wait and ask again`,
+    `more than ${limit} such requests per minute: wait before the next one`,
     { retryAfterMs, details: { limit: 'quota' } },
   );
 }

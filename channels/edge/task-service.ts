@@ -85,7 +85,7 @@ export class TaskService {
     const errors = schema === undefined ? [] : ((await this.#o.fits?.(schema, input)) ?? []);
     if (errors.length > 0)
       throw schemaFault(
-        'the input is not what the task waits for',
+        'the input does not match the schema of the waiting task',
         errors.map((error) => ({ ...error, path: `/input${error.path}` })),
       );
     return this.#ask(view, { type: 'task.input', input }, send, waitMs);

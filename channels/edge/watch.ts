@@ -80,7 +80,7 @@ export class TaskWatch {
     const off = this.on(taskId, (view) => latest.put(view));
     try {
       for (let view = this.row(tenant, taskId)?.view; view !== undefined; ) {
-        const now = this.whole(view);
+        const now = this.withResult(view);
         for (const entry of now.events) {
           if (entry.n <= sent) continue;
           if (signal.aborted) return;
@@ -107,7 +107,7 @@ export class TaskWatch {
   }
 
   /** The view with its result: an event may omit a large one. */
-  whole(view: TaskView): TaskView {
+  withResult(view: TaskView): TaskView {
     if (view.state !== 'SUCCEEDED' || view.result !== undefined) return view;
     const row = this.row(view.tenant_id, view.task_id);
     return row !== undefined && isFinal(row.view.state) ? row.view : view;
@@ -172,7 +172,7 @@ class Ending {
   readonly #clock: Clock;
   readonly #stop: () => void;
   #ended: TaskView | undefined;
-  #isOver = false;
+  #isFinished = false;
   #wake: () => void = () => {};
 
   constructor(watch: TaskWatch, clock: Clock, taskId: string) {
@@ -181,7 +181,7 @@ class Ending {
     this.#stop = watch.on(taskId, (view) => {
       if (view !== undefined && !isFinal(view.state)) return;
       this.#ended = view;
-      this.#isOver = true;
+      this.#isFinished = true;
       this.#wake();
     });
   }
@@ -190,8 +190,8 @@ class Ending {
   async within(ms: number, known: TaskView): Promise<TaskView> {
     if (isFinal(known.state)) return known;
     if (ms <= 0) return known;
-    if (!this.#isOver) await this.#over(ms);
-    if (this.#ended !== undefined) return this.#watch.whole(this.#ended);
+    if (!this.#isFinished) await this.#finished(ms);
+    if (this.#ended !== undefined) return this.#watch.withResult(this.#ended);
     return this.#watch.row(known.tenant_id, known.task_id)?.view ?? known;
   }
 
@@ -199,7 +199,7 @@ class Ending {
     this.#stop();
   }
 
-  #over(ms: number): Promise<void> {
+  #finished(ms: number): Promise<void> {
     return new Promise((resolve) => {
       const cancel = this.#clock.after(ms, resolve);
       this.#wake = () => {

@@ -28,9 +28,9 @@ export type ArtifactRoutesOptions = {
 const HELD_BYTES_MAX = { all: 4 * ARTIFACT_BYTES_MAX, tenant: 2 * ARTIFACT_BYTES_MAX };
 /** Files that are read from the bucket at once, since their size is known only then. */
 const READS_MAX = 4;
-/** Requests that wait for one of these. */
+/** Requests that wait for such a read. */
 const READS_WAITING_MAX = 1_000;
-/** A reader that accepts nothing for this time is disconnected. */
+/** A client that reads nothing for this time is disconnected. */
 const SILENT_READER_MS = 60_000;
 const AGAIN_MS = 2_000;
 
@@ -108,7 +108,7 @@ async function fetchFile(
   const { contents, artifact } = await reads.next(async () => {
     const file = await options.artifacts.get(tenant, hash);
     // A client that disconnected while waiting receives nothing.
-    if (response.destroyed) throw new TroupeError('CANCELLED', 'the client left');
+    if (response.destroyed) throw new TroupeError('CANCELLED', 'the client disconnected');
     response.once('close', room.take(tenant, file.contents.length));
     return file;
   });
@@ -170,7 +170,7 @@ function announcedBytes({ headers }: IncomingMessage): number {
   if (bytes <= ARTIFACT_BYTES_MAX) return bytes;
   throw new TroupeError(
     'PAYLOAD_TOO_LARGE',
-    `a file has at most ${ARTIFACT_BYTES_MAX} bytes, and this one ${bytes}: send it in parts`,
+    `the file has ${bytes} bytes, at most ${ARTIFACT_BYTES_MAX} are allowed: send it in parts`,
     { details: { bytesMax: ARTIFACT_BYTES_MAX } },
   );
 }
@@ -182,7 +182,9 @@ async function bodyOf(request: IncomingMessage, bytes: number): Promise<Uint8Arr
     // HTTP framing ends the body at the announced size.
     for await (const chunk of request) at += (chunk as Buffer).copy(contents, at);
   } catch (cause) {
-    throw new TroupeError('CANCELLED', 'the client left before its file was complete', { cause });
+    throw new TroupeError('CANCELLED', 'the client disconnected before its file was complete', {
+      cause,
+    });
   }
   return contents;
 }
@@ -248,6 +250,6 @@ class Room {
 const tooMany = (): TroupeError =>
   new TroupeError(
     'RATE_LIMIT_EXCEEDED',
-    'too many large files are under way at this gateway: try again soon',
+    'this gateway transfers too many large files at present: try again soon',
     { retryAfterMs: AGAIN_MS },
   );

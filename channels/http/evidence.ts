@@ -52,7 +52,7 @@ export const evidenceRoutes = ({
         .map(({ key, value: { task = ownerOf(key), ...evidence } }) => ({ task, evidence }))
         .filter(({ task }) => mayReach(offers, task, caller));
       if (rows.length === 0)
-        throw new TroupeError('NOT_FOUND', `no verifier has looked at a job ${job_id}`);
+        throw new TroupeError('NOT_FOUND', `no verifier has reported about the job ${job_id}`);
       const signed = rows.map(async ({ evidence }) => ({
         ...evidence,
         ...(await artifacts.sign(tenant, evidence.artifact_hash).catch(() => undefined)),

@@ -98,9 +98,13 @@ function readCalls(bytes: Uint8Array): FunctionCalls {
 
 function callsOf({ call, tool_calls }: Omit<FunctionCalls, 'head'>): readonly FunctionCall[] {
   const calls = [...(call ? [call] : []), ...(tool_calls ?? [])];
-  if (calls.length === 0) throw new TroupeError('INVALID_ARGUMENT', 'give call or tool_calls');
+  if (calls.length === 0)
+    throw new TroupeError('INVALID_ARGUMENT', 'the request must contain call or tool_calls');
   if (new Set(calls.map(({ id }) => id)).size < calls.length)
-    throw new TroupeError('INVALID_ARGUMENT', 'two calls have one id: each must have its own');
+    throw new TroupeError(
+      'INVALID_ARGUMENT',
+      'two calls have the same id: each call must have its own id',
+    );
   return calls;
 }
 
@@ -141,9 +145,9 @@ async function answerCalls(
     try {
       const envelope = envelopeOf(call, at);
       const answer = await submit(envelope, 0);
-      const goesOn = 'task_id' in answer && !isFinal(answer.state);
+      const isRunning = 'task_id' in answer && !isFinal(answer.state);
       // Submits the same envelope again: it finds its task and waits for the end.
-      accepted.push(() => (goesOn ? submit(envelope) : Promise.resolve(answer)));
+      accepted.push(() => (isRunning ? submit(envelope) : Promise.resolve(answer)));
     } catch (error) {
       const refusal = refusalOf(errorData(error));
       accepted.push(() => Promise.resolve(refusal));

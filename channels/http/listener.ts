@@ -79,7 +79,7 @@ const tableOf = (routes: readonly Route[]): ((path: string) => Found | undefined
       ({ byMethod } = known);
     }
     if (byMethod.has(method))
-      throw new TroupeError('CONFLICT', `the route ${method} ${path} is there twice`);
+      throw new TroupeError('CONFLICT', `the route ${method} ${path} is defined twice`);
     byMethod.set(method, route);
   }
   return (path) => exact.get(path) ?? matching(patterns, path);
@@ -178,7 +178,7 @@ const errorFor = (
 ): ErrorData => {
   if (thrown instanceof TroupeError) return thrown.toData();
   log.error({ err: thrown, path: request.url?.split('?', 1)[0] }, 'http: a route failed');
-  return { code: 'INTERNAL', message: 'this gateway failed: its log says more' };
+  return { code: 'INTERNAL', message: 'an internal error occurred: see the log of this gateway' };
 };
 
 class Incoming implements RouteRequest {
@@ -226,7 +226,7 @@ class Incoming implements RouteRequest {
         refuse(new TroupeError('PAYLOAD_TOO_LARGE', message, { details: { bytesMax } }));
       };
       const timer = setTimeout(() => {
-        const message = `the body was not there after ${BODY_MS / 1_000} s`;
+        const message = `the body was not complete after ${BODY_MS / 1_000} s`;
         refuse(new TroupeError('DEADLINE_EXCEEDED', message));
       }, BODY_MS).unref();
       if (Number(request.headers['content-length'] ?? 0) > bytesMax) return tooLarge();
@@ -244,7 +244,9 @@ class Incoming implements RouteRequest {
       request.once('close', () => {
         if (request.complete) return;
         clearTimeout(timer);
-        reject(new TroupeError('CANCELLED', 'the client left before its body was complete'));
+        reject(
+          new TroupeError('CANCELLED', 'the client disconnected before its body was complete'),
+        );
       });
     });
   }

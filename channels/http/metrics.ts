@@ -92,7 +92,7 @@ const assertDirect: AssertMayRead = (request) => {
   if (fault === undefined) return;
   throw new TroupeError(
     'FORBIDDEN',
-    `metrics without gateway.auth.token are for direct connections from this machine; ${fault}`,
+    `without gateway.auth.token, metrics are served to direct connections from this machine only; ${fault}`,
   );
 };
 
@@ -104,7 +104,10 @@ const tokenAsserter = (token: string, clock: Clock): AssertMayRead => {
     const refusedMs = await guesses.refusedForMs(request, response);
     if (refusedMs > 0) throw TroupeError.from(tooManyGuesses(refusedMs));
     if (secretsEqual(header(request, 'authorization') ?? '', `Bearer ${token}`)) return;
-    throw new TroupeError('UNAUTHORIZED', 'metrics need the token of the gateway, as Bearer');
+    throw new TroupeError(
+      'UNAUTHORIZED',
+      'metrics require the token of the gateway: send Authorization: Bearer TOKEN',
+    );
   };
 };
 
@@ -123,7 +126,11 @@ async function answer(
 
 function refuseMethod(response: ServerResponse): void {
   response.setHeader('allow', 'GET, HEAD');
-  sendError(response, { code: 'INVALID_ARGUMENT', message: 'metrics are read with GET' }, 405);
+  sendError(
+    response,
+    { code: 'INVALID_ARGUMENT', message: 'metrics are served to GET requests only' },
+    405,
+  );
 }
 
 function send(

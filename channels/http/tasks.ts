@@ -94,6 +94,6 @@ const lastEventId = (text: string | undefined): number => {
   if (/^\d{1,9}$/.test(text)) return Number(text);
   throw new TroupeError(
     'INVALID_ARGUMENT',
-    'Last-Event-ID is the number of an event: 1 or above, or left out',
+    'Last-Event-ID must be the number of an event, 1 or above, or be omitted',
   );
 };

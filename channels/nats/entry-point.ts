@@ -48,7 +48,7 @@ const QUEUE = 'troupe-gateways';
 const OVERFLOW: ErrorData = {
   code: 'RATE_LIMIT_EXCEEDED',
   message:
-    'this gateway has as many envelopes under way as it may (a2a.outstanding): send it again with the same idempotency_key',
+    'this gateway has reached its limit of concurrent envelopes (a2a.outstanding): send it again with the same idempotency_key',
   retryAfterMs: 1_000,
   details: { limit: 'outstanding' },
 };
@@ -58,7 +58,7 @@ const FOREIGN_REPLY: EdgeAnswer = {
   error: {
     code: 'INVALID_ARGUMENT',
     message:
-      'the reply subject is no inbox of the tenant: connect with the inbox prefix _INBOX.{tenant}, or with none',
+      'the reply subject is not an inbox of the tenant: connect with the inbox prefix _INBOX.{tenant}, or with none',
   },
 };
 
@@ -159,12 +159,12 @@ class EntryPoint {
 }
 
 function send(respond: NonNullable<PublicMessage['respond']>, answer: EdgeAnswer): void {
-  const { status, body, headers } = spelled(answer);
+  const { status, body, headers } = bodyAndHeaders(answer);
   respond(Buffer.from(JSON.stringify(body)), { ...headers, status: String(status) });
 }
 
 /** The answer as over HTTP, without the headers that only HTTP has. */
-function spelled(answer: EdgeAnswer): {
+function bodyAndHeaders(answer: EdgeAnswer): {
   status: number;
   body: unknown;
   headers: Readonly<Record<string, string>>;
@@ -196,5 +196,5 @@ const outSubject = (subject: string): string => subject.replace(/\.in(?=\.[^.]*$
 function placeOf(text: string): { domain: string; tenant: string } {
   const subject = parseSubject(text);
   if (subject.kind === 'entryPointIn') return subject;
-  throw new TroupeError('INVALID_ARGUMENT', `${text} is no subject for envelopes`);
+  throw new TroupeError('INVALID_ARGUMENT', `${text} is not a subject for envelopes`);
 }

@@ -109,12 +109,12 @@ const CASES: Readonly<Record<string, Case>> = {
   },
   'a refusal without text': {
     plans: [{ kind: 'answer', deltas: [], stop: 'refusal' }],
-    reply: 'The model refused to answer. Say it in another way, or ask another model.',
+    reply: 'The model refused to answer. Rephrase the message, or choose another model.',
     stops: ['refusal'],
   },
   'the end of its tokens before the first word': {
     plans: [{ kind: 'answer', reasoning: ['hm'], deltas: [], stop: 'length' }],
-    reply: expect.stringContaining('reached its limit of tokens') as string,
+    reply: expect.stringContaining('reached its token limit') as string,
     stops: ['length'],
     reasoning: 'hm',
   },

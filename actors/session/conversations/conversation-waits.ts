@@ -31,23 +31,23 @@ import { type ActionResult, on, runOf, withRun } from '../action-result.ts';
 import { onward, refusalOf } from './lineage.ts';
 import type { SessionContext } from '../types.ts';
 
-/** Probes that a session remembers to have passed on; a circle is found by another one, too. */
+/** Probes that a session remembers as forwarded; a forgotten one may be forwarded again. */
 const PROBED_MAX = 64;
 
 export const sessionAt = ({ tenant }: SessionContext, sessionKey: string): Address =>
   address(tenant, 'session', sessionKey);
 
-/** Of the active run: a run whose end is decided starts nothing more. */
-export const goesOn = ({ run }: SessionContext, runId: string): boolean =>
+/** Whether this run is active: a run whose outcome is known starts nothing more. */
+export const isActiveRun = ({ run }: SessionContext, runId: string): boolean =>
   run?.runId === runId && run.status === 'running';
 
 // ---- sending a message
 
-/** The session's turn decides; what it refuses was not sent. */
+/** Sends a message to another session, or refuses it: then nothing was sent. */
 export const converse = on('session.converse', (at): ActionResult => {
   const { context, event } = at;
   const asked = event;
-  if (!goesOn(context, asked.runId)) return refused(asked, 'run-ended');
+  if (!isActiveRun(context, asked.runId)) return refused(asked, 'run-ended');
   const known = (runOf(context).conversations ?? []).find(({ id }) => id === asked.id);
   if (known) return again(context, asked, known);
   const reason = refusal(context, asked);
@@ -145,14 +145,14 @@ export const onConversationAnswer = on(
   },
 );
 
-/** The conversation could not be begun. */
+/** The conversation could not be started. */
 export const refusedBegin = (context: SessionContext, wait: Wait, error: ErrorData): ActionResult =>
   answered(context, wait, {
     ...resultOf(wait, { status: 'refused', delivered: false, reason: error.message }),
     error,
   });
 
-/** The call that waits has its answer. */
+/** Answers the waiting call. */
 function answered(context: SessionContext, wait: Wait, result: ConversationResult): ActionResult {
   const { id } = wait;
   const { conversations = [] } = runOf(context);
@@ -181,7 +181,7 @@ function waitsWithout(
   return left.length > 0 ? { waits: left } : { waits: undefined, probed: undefined };
 }
 
-/** These calls have their results, whatever they were: nothing waits for them any more. */
+/** Removes the waits of these calls, which have results now. */
 export const waitsOfCalls = (
   context: SessionContext,
   callIds: readonly string[],
@@ -190,7 +190,7 @@ export const waitsOfCalls = (
     ? waitsWithout(context, ({ callId }) => callIds.includes(callId))
     : {};
 
-/** The run has ended: its messages continue without it. */
+/** Removes the waits of the ended run; its conversations continue. */
 export function waitsAtRunEnd({ waits, probed }: SessionContext): ActionResult {
   if (!waits) return probed ? { change: { probed: undefined } } : {};
   return {
@@ -205,7 +205,7 @@ export function waitsAtRunEnd({ waits, probed }: SessionContext): ActionResult {
   };
 }
 
-// ---- circles
+// ---- cycles of waits
 
 /**
  * Sessions that this one waits for. A subagent's session ends after all below it, so it waits for

@@ -20,7 +20,7 @@ import type { Joined, SessionContext } from '../types.ts';
 /** Of a reply; the transcript has the complete text. */
 const TEXT_CHARACTERS_MAX = 32 * 1024;
 
-// ---- those who watch
+// ---- events for subscribers
 
 /** The one end of the run, and of each message that joined it. */
 export const endEvents = (context: SessionContext, now: number): readonly RunEventBody[] => [
@@ -57,7 +57,7 @@ function joinedEnd(context: SessionContext, runId: string, now: number): RunEven
 
 // ---- actors that wait
 
-/** The same for all receivers of one turn. `after`: the session after the turn. */
+/** The fields that all notices of one turn share. `after`: the session after the turn. */
 const stateOf = (after: SessionContext) => ({
   sessionKey: after.sessionKey,
   open: openOf(after),
@@ -66,7 +66,7 @@ const stateOf = (after: SessionContext) => ({
 });
 
 /**
- * For an actor, which does not read the conversation: the messages that were sent, and the reply.
+ * The messages that the run sent into this conversation and the reply, for actors that wait.
  */
 const wholeReply = (context: SessionContext): string => {
   const { sent, reply = '' } = runOf(context);
@@ -74,7 +74,7 @@ const wholeReply = (context: SessionContext): string => {
   return [...ours, reply].filter((text) => text !== '').join('\n\n');
 };
 
-/** Of the run, of the messages that joined it, and to the subagent. */
+/** End notices of the run and of the messages that joined it, and the one to the subagent. */
 export function runEnds(context: SessionContext, after: SessionContext, now: number): Tell[] {
   const { runId, notify, joined, status, error, usage, startedAt } = runOf(context);
   const grantor = grantorOf(context);
@@ -92,7 +92,7 @@ export function runEnds(context: SessionContext, after: SessionContext, now: num
     ...defined({ error }),
     ...stateOf(after),
   };
-  // what it says in a conversation is not what it found
+  // replies in a conversation are not the subagent's findings
   const overheard: RunEnded = notify === undefined ? event : { ...event, text: '' };
   return [
     ...[...listeners].map((to): Tell => ({ to, event: to === notify ? event : overheard })),
@@ -102,7 +102,7 @@ export function runEnds(context: SessionContext, after: SessionContext, now: num
   ];
 }
 
-/** Of messages that end before they have become or joined a run. */
+/** End notices of messages that end without a run. */
 export function messageEnds(ending: readonly Joined[], after: SessionContext, now: number): Tell[] {
   return ending.flatMap(({ runId, acceptedAt, notify }): Tell[] => {
     if (notify === undefined) return [];

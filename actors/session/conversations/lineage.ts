@@ -2,8 +2,8 @@
  * Lineage: limits that a run passes on with a message, a spawn or a report, and what remains with
  * the sender, so that work that agents start among themselves always ends. Pure.
  *
- * Invariants: messages are divided, never copied: what a sender passes on and keeps is together
- * what it had, minus the sent one. A chain has at most `hopsMax` steps.
+ * Invariants: remaining messages are divided, never copied: the passed-on and the kept share are
+ * together one less than before. A chain has at most `hopsMax` steps.
  */
 import { type Lineage, type LineageLimits, VISITED_MAX } from '../../../protocols/lineage.ts';
 import type { Run } from '../types.ts';
@@ -39,7 +39,7 @@ export function onward(
   return { lineage: oneMore(has, self, handed), left: { ...has, left: others - handed } };
 }
 
-/** Why a message may not go; undefined: it may. */
+/** Why a message may not be sent; undefined if it may. */
 export function refusalOf(
   run: Run | null,
   self: string,
@@ -52,7 +52,7 @@ export function refusalOf(
   return left < 1 ? 'messages' : undefined;
 }
 
-/** Of a run that processes both: the longer chain, all visited sessions, the fewer messages. */
+/** Lineage of a run with both messages: the longer chain, all sessions, the fewer messages. */
 export function joinedLineage(a?: Lineage, b?: Lineage): Lineage | undefined {
   if (!a || !b) return a ?? b;
   return {

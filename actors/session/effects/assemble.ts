@@ -1,10 +1,10 @@
 /**
  * assemble: builds the prompt of a run once, and calls the hooks that may change it. `repeatable`:
- * it changes nothing; hooks may be called again. The first model call of a run does this itself
- * (call-model.ts); the effect is for runs that have to do it apart.
+ * it changes nothing; hooks may be called again. Usually the first model call of a run does this
+ * (call-model.ts); the separate effect is for runs without a successful first call.
  *
- * It precedes every run, so it is cheap: an unchanged workspace costs a few `stat` calls, and its
- * last prompt is used again.
+ * It precedes every run and must be cheap: for an unchanged workspace it makes a few `stat` calls
+ * and reuses the last prompt.
  */
 import { address } from '../../../protocols/address.ts';
 import { parseSessionKey } from '../../../protocols/session-key.ts';
@@ -25,7 +25,7 @@ import { firstOf } from '../../kit/text.ts';
 import type { AssembleInput, AssembleOutput } from '../types.ts';
 
 const PREPEND_CHARACTERS_MAX = 32_768;
-/** What looks at the end of a run: the effect `reply` runs them. */
+/** Hooks about the end of a run, which the effect `reply` calls. */
 const replyNames = ['agent_end', 'message_sending', 'message_sent'] as const;
 
 export const assemble: EffectDefinition<AssembleInput, AssembleOutput> = {
@@ -35,7 +35,7 @@ export const assemble: EffectDefinition<AssembleInput, AssembleOutput> = {
   run: assembled,
 };
 
-/** The prompt of a run, and what its hooks said. */
+/** The prompt of a run with the changes of its hooks. */
 export async function assembled(
   input: AssembleInput,
   context: EffectContext,
@@ -59,7 +59,7 @@ export async function assembled(
   };
 }
 
-/** What the prompt of a session would be now, and what it is made of. */
+/** The prompt that a run of the session would have now, and its sources. */
 export async function promptFor(
   input: Pick<
     AssembleInput,
@@ -162,7 +162,7 @@ async function begun(
   };
 }
 
-// ---- what was read and made last, per process
+// ---- caches of this process
 
 const files = new WeakMap<AgentServices, AgentFiles>();
 
@@ -173,7 +173,7 @@ export function filesOf(services: AgentServices): AgentFiles {
   return known;
 }
 
-/** Prompts made of the same files for other sessions, models or days. */
+/** Recent prompts of the same files, for other sessions, models or days. */
 const PROMPTS_MAX = 8;
 const prompts = new WeakMap<AgentParts, LruMap<string, Prompt>>();
 

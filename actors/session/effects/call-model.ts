@@ -50,7 +50,7 @@ export const callModel: EffectDefinition<CallModelInput, CallModelOutput | CallM
       const call = prepend === undefined ? input : { ...input, prepend };
       return { assembled: made, ...(await answerTo(call, context, made.prompt?.system)) };
     } catch (error) {
-      // one that is aborted has no outcome
+      // an aborted call has no outcome
       if (context.signal.aborted) throw error;
       return { assembled: made, failure: storableError(errorData(error)) };
     }
@@ -161,7 +161,7 @@ async function ask(
   throw new TroupeError('UNAVAILABLE', `${names[0]}: the stream ended without its end event`);
 }
 
-/** What may become of each call: policy, arguments, hooks, questions. */
+/** Plans each tool call: policy, arguments, hooks, approval. */
 async function planOf(
   calls: readonly ToolCall[],
   { tenant, agentId, sessionKey, runId, settings }: CallModelInput,
@@ -182,7 +182,7 @@ async function planOf(
   return planCalls(calls, { tools, hooks, settings, about, allowed });
 }
 
-/** What is kept of a model's reasoning in the transcript. */
+/** Maximum reasoning of a model that the transcript keeps. */
 const REASONING_CHARACTERS_MAX = 32_768;
 
 /** Publishes the model's text to subscribers while it arrives. */
@@ -191,7 +191,7 @@ class Watchers {
   readonly #context: EffectContext;
   readonly #topic: string;
   #offset = { assistant: 0, reasoning: 0 };
-  /** what it thought, its beginning */
+  /** the beginning of the model's reasoning */
   reasoning = '';
 
   constructor(input: CallModelInput, context: EffectContext) {

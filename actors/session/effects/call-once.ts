@@ -9,12 +9,12 @@ import type { PlannedCall } from '../../../agent/policy/planned-call.ts';
 import type { CallToolsInput, ToolResult } from '../types.ts';
 import { BATCH_TIMEOUT_MS, placement } from './call-tools.ts';
 import { keepingWorkspace } from './kept-workspace.ts';
-import { runBatch, teller } from './run-tool.ts';
+import { runBatch, toolEventPublisher } from './run-tool.ts';
 
 export const callOnce: EffectDefinition<CallToolsInput, readonly ToolResult[]> = {
   class: 'once',
   timeoutMs: BATCH_TIMEOUT_MS,
-  // it saves the workspace itself
+  // the effect saves the workspace itself
   workspace: 'discard',
   run: (input, context) => {
     const { tools } = servicesOf(context);
@@ -30,8 +30,8 @@ export const callOnce: EffectDefinition<CallToolsInput, readonly ToolResult[]> =
 function unknown(input: CallToolsInput, call: PlannedCall, context: EffectContext): ToolResult {
   const result =
     `Unknown: the worker that ran ${call.name} died before it reported the outcome. It may ` +
-    'have had its effect, in whole, in part or not at all. It was not run again. Look what is ' +
-    'there before you try it again.';
-  teller(input, call, context)({ phase: 'end', result, isError: true });
+    'have had its effect completely, partly or not at all. It was not run again. Check the present ' +
+    'state before you try it again.';
+  toolEventPublisher(input, call, context)({ phase: 'end', result, isError: true });
   return { callId: call.id, name: call.name, result, isError: true, unknown: true };
 }

@@ -10,7 +10,7 @@ import type { CallToolsInput, ToolResult } from '../types.ts';
 import { keepingWorkspace } from './kept-workspace.ts';
 import { runBatch, workspaceOf } from './run-tool.ts';
 
-/** The run's own time-out ends a batch long before. */
+/** An upper bound only: the time limit of the run ends a batch earlier. */
 export const BATCH_TIMEOUT_MS = 86_400_000;
 
 type CallTools = EffectDefinition<CallToolsInput, readonly ToolResult[]>;
@@ -20,12 +20,14 @@ const run: CallTools['run'] = (recorded, context) => {
   return keepingWorkspace(context, (kept) => runBatch(input, kept));
 };
 
-/** Where its files are, and those of its agent, whose skills say what commands may see. */
+/**
+ * The workspaces of the tools and of the agent; the agent's skills declare what commands may read.
+ */
 export const placement: CallTools['placement'] = (input) => ({
   workspacesOf: [address(input.tenant, 'agent', input.agentId), workspaceOf(input)],
 });
 
-/** It saves the workspace itself. */
+/** The effect saves the workspace itself. */
 const how = { timeoutMs: BATCH_TIMEOUT_MS, workspace: 'discard', run, placement } as const;
 
 export const callTools: CallTools = { class: 'repeatable', ...how };

@@ -1,9 +1,9 @@
 /**
- * The check of a standing lease, before anything else of a run that began under it happens.
+ * Checks the standing lease of a run in the run's first effect, before anything else happens.
  *
- * Invariant: a run begins only if the committed row of its agent shows the lease. The row that
- * pauses or retires the agent, or changes its settings, does not show it any more, so no run begins
- * under it once that row is committed.
+ * Invariant: a run starts only if the committed row of its agent shows the lease. Pausing or
+ * retiring the agent, or changing its settings, removes the lease from the row, so no run starts
+ * under it after that commit.
  */
 import { parseAddress } from '../../../protocols/address.ts';
 import type { AgentRow } from '../../../protocols/agent.ts';

@@ -30,16 +30,16 @@ const PAGE = 1_000;
 const KEPT_SHARE = 0.3;
 const KEPT_TOKENS_MAX = 20_000;
 const PIECE_SHARE = 0.6;
-/** Pieces that are smaller by half each time, when the model finds them too long. */
+/** How often the pieces are halved when the model refuses them as too long. */
 const HALVINGS_MAX = 3;
-/** Of the user's own text, if the cut is within their turn, and of notes that stay. */
+/** Maximum kept text of the user's message if the cut is within its turn, and of kept notes. */
 const QUESTION_CHARACTERS_MAX = 20_000;
 const NO_NOTES = 'NO_REPLY';
 const ROOM_TOKENS_MIN = 1_000;
 
 export const compact: EffectDefinition<CompactInput, CompactOutput> = {
   class: 'keyed',
-  // it saves the workspace itself: one that cannot be kept must not stop every conversation
+  // the effect saves the workspace itself: a failed save must not block every conversation
   workspace: 'discard',
   placement: (input) => ({ workspacesOf: [ownerOf(input)] }),
   async run(input, context) {
@@ -47,7 +47,7 @@ export const compact: EffectDefinition<CompactInput, CompactOutput> = {
     const { tenant, agentId, sessionKey, runId } = input;
     const about: HookAbout = { tenant, agentId, sessionKey, ...(runId ? { runId } : {}) };
     const writer = new Writer(input, context);
-    // as the call that did not fit: half of a small window at most
+    // the reserve of the call that was too long, at most half of a small window
     const reserve = Math.min(
       input.settings.reserveTokens ?? RESERVE_TOKENS_DEFAULT,
       Math.floor(writer.window / 2),
@@ -100,7 +100,7 @@ const unchanged = ({ summary = '', tokens }: Before, from: number): CompactOutpu
   usage: NO_USAGE,
 });
 
-/** What models see now, and what of it would stay. */
+/** The conversation that models see now, and the part that a compaction would keep. */
 async function conversationAt(
   { from, runId }: CompactInput,
   context: EffectContext,
@@ -164,7 +164,7 @@ async function summaryOf(parts: Parts, input: CompactInput, writer: Writer): Pro
   return byRule();
 }
 
-/** @throws what may pass: the effect, or the run, tries again */
+/** @throws retriable errors, so that the effect or the run retries */
 function mayBeShortened(error: unknown): boolean {
   if (!(error instanceof TroupeError)) throw error;
   if (error.code === 'PAYLOAD_TOO_LARGE' || error.details?.['reason'] === 'context_length')
@@ -189,11 +189,11 @@ function questionOf(parts: Parts): string[] {
 
 // ---- the daily log
 
-/** Whose workspace the log is in. */
+/** The actor whose workspace contains the daily log. */
 const ownerOf = ({ workspace, tenant, agentId }: CompactInput): Address =>
   workspace ?? address(tenant, 'agent', agentId);
 
-/** '' when nothing is worth it, or the session may not write there. */
+/** '' if there is nothing to note, or the session may not write to the workspace. */
 async function notesOf(
   { kept: { old }, room }: Parts,
   input: CompactInput,
@@ -211,8 +211,8 @@ async function notesOf(
 }
 
 /**
- * Whether the notes are in the daily log now. Where another worker saved the workspace meanwhile,
- * they are written again on what that one saved.
+ * Writes the notes to the daily log; returns whether it worked. If another worker saves the
+ * workspace in the meantime, they are written again to that version.
  */
 async function isWritten(
   notes: Notes,
@@ -230,7 +230,7 @@ async function isWritten(
   }
 }
 
-/** What cannot be written there stays in the summary. */
+/** Writes the notes to the daily log. If that fails, the summary contains them. */
 async function writeDown(
   text: string,
   parts: Parts,

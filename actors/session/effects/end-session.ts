@@ -1,12 +1,12 @@
 /**
- * endSession: hooks learn that a session is over, by a reset or by its deletion. `repeatable`: a
- * hook whose worker died is called again.
+ * endSession: calls the hooks for the end of a session, after a reset or a deletion. `repeatable`:
+ * if the worker dies, the hooks are called again.
  */
 import type { EffectDefinition } from '../../../runtime/index.ts';
 import { servicesOf } from '../../../agent/services.ts';
 import type { EndSessionInput } from '../types.ts';
 
-/** All hooks of an end together: a deletion is answered after them. */
+/** Time limit of all hooks together: a deletion is answered after them. */
 const TIMEOUT_MS = 20_000;
 
 export const endSession: EffectDefinition<EndSessionInput, null> = {

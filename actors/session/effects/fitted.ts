@@ -5,7 +5,7 @@
 import { cutText } from '../../../agent/tools/registry.ts';
 import type { ToolResult } from '../types.ts';
 
-/** Of the 4 MiB of an outcome; the rest is for names, ids and text sent to users. */
+/** Share of the 4 MiB of an outcome; the rest is for names, ids and text sent to users. */
 const RESULTS_BYTES_MAX = 3 * 2 ** 20;
 
 /** Texts up to their limit; as many images as fit next to all texts. */
@@ -27,4 +27,4 @@ export function fitted(results: readonly ToolResult[]): readonly ToolResult[] {
 }
 
 const leftOut = (count: number): string =>
-  `[${count} images are left out: the calls of this answer gave more than can be seen at once]`;
+  `[${count} images are left out: the calls of this answer returned more than one request can contain]`;

@@ -1,9 +1,10 @@
 /**
- * The workspace of a batch of calls: opened by the first that needs it, saved when all have ended.
- * What cannot be saved (a link that escapes, more files than the limit) costs no result: the calls
- * have run, and the model reads which paths are missing and why. Where another worker saved
- * meanwhile, calls that may be repeated are, on what that one saved; of one that may not, the model
- * reads that it ran and that its files are lost. For effects with `workspace: 'discard'`.
+ * The workspace of a batch of calls: opened by the first call that needs it, saved when all have
+ * ended. Paths that cannot be saved (a link that escapes, more files than the limit) do not change
+ * the results; the model reads which paths are missing and why. If another worker saves in the
+ * meantime, calls that may be repeated run again on the new version. For a call that may not run
+ * again, the model reads that it ran and that its files are lost. For effects with
+ * `workspace: 'discard'`.
  */
 import { errorData, type ErrorCode } from '../../../protocols/errors.ts';
 import type { EffectContext } from '../../../runtime/index.ts';
@@ -11,7 +12,7 @@ import { cutMiddle } from '../../../agent/context/cut.ts';
 import { servicesOf } from '../../../agent/services.ts';
 import type { ToolResult } from '../types.ts';
 
-/** The error for a call that may not run again, because nothing repeats it. */
+/** Errors that become the result of a call that may not run again. */
 const OF_PLACE: ReadonlySet<ErrorCode> = new Set(['CONFLICT', 'UNAVAILABLE']);
 
 type Opening = ReturnType<EffectContext['workspace']>;
@@ -21,7 +22,7 @@ type LeftOut = Awaited<ReturnType<Awaited<Opening>['save']>>;
 /** The result of saving a workspace within its limits. */
 type Saved =
   | { readonly saved: true; readonly leftOut: LeftOut }
-  /** nothing was saved: it holds more than it may */
+  /** nothing was saved: the workspace exceeds its limits */
   | { readonly saved: false; readonly why: string };
 
 /** @throws TroupeError CONFLICT, UNAVAILABLE when it could not be saved for now */
@@ -35,7 +36,9 @@ export async function savedOf(workspace: Awaited<Opening>): Promise<Saved> {
   }
 }
 
-/** Others save between so often, at most; each time one of them gets on. */
+/**
+ * Attempts when other workers save in between. Each failed attempt means that another one saved.
+ */
 export const TRIES_MAX = 8;
 
 /**
@@ -102,18 +105,18 @@ function leftOutNote(leftOut: LeftOut): string {
     );
   const rest = leftOut.length - lines.length;
   if (rest > 0) lines.push(`and ${rest} more`);
-  return `[Saved without what a workspace cannot hold:\n${lines.join('\n')}]`;
+  return `[The workspace was saved without these paths:\n${lines.join('\n')}]`;
 }
 
-/** It ran, and what it wrote is not there, or may not be. */
+/** Results of calls that ran although their files were lost, or may be lost. */
 const failed = (results: Results, code: ErrorCode, message: string): Results =>
   noted(
     results,
     code === 'CONFLICT'
       ? '[It ran, but what it changed in the workspace is lost: another session of this agent ' +
-          'saved the workspace meanwhile. Look what is there now before you do it again.]'
+          'saved the workspace in the meantime. Check its present state before you do it again.]'
       : '[It ran, but whether what it changed in the workspace was saved is not known: ' +
-          `${message}. Look what is there before you do it again.]`,
+          `${message}. Check its present state before you do it again.]`,
   ).map((one) => ({ ...one, isError: true }));
 
 const noted = (results: Results, note: string): Results =>

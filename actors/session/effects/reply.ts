@@ -9,7 +9,7 @@ import type { ReplyInput, ReplyOutput } from '../types.ts';
 import { outgoing } from './outgoing.ts';
 import { entryOf } from './transcript.ts';
 
-/** All hooks of an end together; the reply waits for them. */
+/** Time limit of all hooks together; the reply waits for them. */
 const TIMEOUT_MS = 60_000;
 const PAGE = 1_000;
 

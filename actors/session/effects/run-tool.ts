@@ -25,7 +25,7 @@ type Phase<Name> = Omit<
 >;
 
 /** Publishes the progress of a call to the clients of the session. */
-export const teller =
+export const toolEventPublisher =
   ({ tenant, sessionKey, runId }: CallToolsInput, call: PlannedCall, context: EffectContext) =>
   (event: Phase<'start'> | Phase<'update'> | Phase<'end'>): void => {
     const about = { runId, sessionKey, at: context.now(), callId: call.id, name: call.name };
@@ -34,7 +34,7 @@ export const teller =
   };
 
 /**
- * The calls side by side. @throws TroupeError CANCELLED when the run does not want them any more
+ * Runs the calls in parallel. @throws TroupeError CANCELLED when the run was aborted
  */
 export const runBatch = async (
   input: CallToolsInput,
@@ -50,7 +50,7 @@ async function runTool(
   call: PlannedCall,
   context: EffectContext,
 ): Promise<ToolResult> {
-  const tell = teller(input, call, context);
+  const tell = toolEventPublisher(input, call, context);
   tell({ phase: 'start', args: call.args });
   const masked = servicesOf(context).secrets.textStream();
   const update = (delta: string) => delta === '' || tell({ phase: 'update', delta });
@@ -146,15 +146,16 @@ async function withMessages(
   return outcome.sent ? { ...outcome, sent } : outcome;
 }
 
-/** Also a tool that does not listen is left when its time is up. */
+/** Ends the wait at the time limit, even for a tool that ignores its signal. */
 const within = <Value>(late: AbortSignal, work: Promise<Value>): Promise<Value> =>
   new Promise((resolve, reject) => {
-    const leave = () => reject(new TroupeError('DEADLINE_EXCEEDED', 'the time of the call is up'));
+    const leave = () =>
+      reject(new TroupeError('DEADLINE_EXCEEDED', 'the call exceeded its time limit'));
     late.addEventListener('abort', leave, { once: true });
     work.then(resolve, reject).finally(() => late.removeEventListener('abort', leave));
   });
 
-/** What hooks make of the result, as it is written to the transcript. */
+/** The result with the changes of hooks, as the transcript stores it. */
 async function afterHooks(
   { tenant, agentId, sessionKey, runId }: CallToolsInput,
   { id: callId, name, args }: PlannedCall,

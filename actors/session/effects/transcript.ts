@@ -24,8 +24,8 @@ type Wanted = Pick<CallModelInput, 'runId' | 'from' | 'entries' | 'isCompacted'>
 export const entryOf = ({ entry }: TranscriptEntry): SessionEntry => entry as SessionEntry;
 
 /**
- * @param system a prompt that follows what the transcript holds
- * @throws TroupeError UNAVAILABLE when the transcript does not hold what the turn knew in time
+ * @param system the prompt, if the transcript does not contain it yet
+ * @throws TroupeError UNAVAILABLE when the entries of the turn do not arrive in time
  */
 export async function readConversation(
   wanted: Wanted,
@@ -59,20 +59,20 @@ async function readUpTo(wanted: Wanted, context: EffectContext): Promise<Transcr
     if (page.length < PAGE && begin >= 0 && entries.length >= end) return entries.slice(0, end);
     if (page.length === PAGE) continue;
     if (performance.now() > deadline || context.signal.aborted) {
-      const what = `the transcript does not hold the run's ${wanted.entries} entries yet`;
+      const what = `the transcript does not contain the run's ${wanted.entries} entries yet`;
       throw new TroupeError('UNAVAILABLE', what);
     }
     await new Promise((resolve) => setTimeout(resolve, POLL_MS));
   }
 }
 
-/** The entry from which those of the run are counted. */
+/** Whether this is the entry from which the entries of the run are counted. */
 const isAnchor = (entry: SessionEntry, { runId, isCompacted, from }: Wanted): boolean =>
   isCompacted
     ? entry.type === 'compaction' && entry.runId === runId && entry.keptFrom === from
     : entry.type === 'user' && entry.runId === runId && entry.of === undefined;
 
-/** The prompt that was made before what models see was shortened. */
+/** The prompt from before the last compaction. */
 async function promptBefore(
   position: number,
   context: EffectContext,

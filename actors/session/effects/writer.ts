@@ -10,7 +10,7 @@ const IDLE_TIMEOUT_MS = 120_000;
 const ANSWER_TOKENS_MAX = 4_096;
 
 export class Writer {
-  /** tokens of the first model, request and answer */
+  /** context window of the first model, for request and answer together */
   readonly window: number;
   readonly #context: EffectContext;
   readonly #names: readonly string[];

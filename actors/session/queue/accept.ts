@@ -124,7 +124,7 @@ export const refuse = on('session.receive', (at): ActionResult => {
   const wrong = refusalReason(at);
   if (wrong) return { answer: { to: metaOf(event).reply, error: wrong } };
   const isLong = isTooMuch(context, event);
-  const limit = isLong ? 'too long for one more of this length' : 'which is its limit';
+  const limit = isLong ? 'too large to add this one' : 'which is its limit';
   const message = `the session ${context.sessionKey} has ${context.queue.length} messages waiting, ${limit}; send again when one is answered`;
   return {
     answer: { to: metaOf(event).reply, error: { code: 'RATE_LIMIT_EXCEEDED', message } },

@@ -36,36 +36,37 @@ const PREVIEW_CHARACTERS = 120;
 
 const SEPARATOR = '\n\n---\n\n';
 
-// ---- a run begins
+// ---- start of a run
 
-/** What was folded, as one line in front of the next message; '' when nothing was. */
+/** The summary of the folded messages, which precedes the next message; '' if there are none. */
 const summaryOf = (folded: readonly Folded[]): string => {
   if (folded.length === 0) return '';
-  const count = `[${folded.length} earlier messages came while too many waited]`;
+  const count = `[${folded.length} earlier messages arrived while the queue was full]`;
   return [count, ...folded.map(({ line }) => line).filter(Boolean)].join('\n');
 };
 
 const said = ({ sender, text }: Pending): string => (sender ? `${sender}: ${text}` : text);
 
-/** All of them as one message, each under who said it. */
+/** The messages as one text, each with its sender. */
 const textOf = (messages: readonly Pending[], folded: readonly Folded[]): string => {
   const summary = summaryOf(folded);
   const texts = messages.length === 1 ? [messages[0]!.text] : messages.map(said);
   return [...(summary ? [summary] : []), ...texts].join(SEPARATOR);
 };
 
-/** None is lost: what was folded has its run also when those behind it were aborted. */
+/** Whether another run follows. Folded messages have a run even if all later ones were aborted. */
 export const hasWaiting = ({ context }: ActionArgs): boolean =>
-  isSaid(context) || reportsWait(context);
+  hasMessages(context) || reportsWait(context);
 
-const isSaid = ({ queue, folded }: SessionContext): boolean => queue.length + folded.length > 0;
+const hasMessages = ({ queue, folded }: SessionContext): boolean =>
+  queue.length + folded.length > 0;
 
 /** The messages of the next run; the first one gives it its id. */
 const nextRun = ({ queue }: SessionContext): readonly Pending[] =>
   queue[0]?.mode === 'collect' ? queue.filter(({ mode }) => mode === 'collect') : queue.slice(0, 1);
 
-/** A user is among the senders: the run belongs to them and starts a new lineage. */
-const isOfPerson = (messages: readonly Pending[], folded: readonly Folded[]): boolean =>
+/** Whether a user is among the senders: then the run starts a new lineage. */
+const hasUserMessage = (messages: readonly Pending[], folded: readonly Folded[]): boolean =>
   folded.length > 0 || messages.some(({ origin, lineage }) => !origin && !lineage);
 
 /**
@@ -76,7 +77,7 @@ export function begin({ context, event }: ActionArgs): ActionResult {
   const now = nowOf(event);
   const messages = nextRun(context);
   const report = takeReports(context);
-  const isOwn = isOfPerson(messages, context.folded);
+  const isOwn = hasUserMessage(messages, context.folded);
   const {
     images: _,
     mode: __,
@@ -84,11 +85,11 @@ export function begin({ context, event }: ActionArgs): ActionResult {
     priority: ____,
     lineage: _____,
     ...first
-  } = messages[0] ?? (isSaid(context) ? unfolded(context.folded[0]!) : reported(report!, now));
+  } = messages[0] ?? (hasMessages(context) ? unfolded(context.folded[0]!) : reported(report!, now));
   const joined: Joined[] = [...context.folded, ...messages]
     .filter(({ runId }) => runId !== first.runId)
     .map(joinedOf);
-  const words = isSaid(context) ? [textOf(messages, context.folded)] : [];
+  const words = hasMessages(context) ? [textOf(messages, context.folded)] : [];
   const text = [...(report ? [report.text] : []), ...words].join(SEPARATOR);
   const lineage = isOwn ? undefined : lineageOf(messages, report?.lineage);
   const change = {
@@ -113,7 +114,7 @@ export function begin({ context, event }: ActionArgs): ActionResult {
 const lineageOf = (messages: readonly Pending[], first?: Lineage): Lineage | undefined =>
   messages.reduce((joined, { lineage }) => joinedLineage(joined, lineage), first);
 
-/** It continues with the run's remaining messages, whose number does not change. */
+/** A joining message shares the run's remaining messages, whose number does not change. */
 const joining =
   ({ lineage: has }: Run) =>
   (pending: Pending): Pending => {
@@ -132,7 +133,7 @@ const reported = ({ origin }: TakenReports, now: number): Pending => ({
 
 const reportId = ({ ids }: MessageOrigin): string => `report-${digestOf(...ids)}`;
 
-/** Its words are in the line that says what was folded. */
+/** A folded message without its text, which is in the summary line. */
 const unfolded = (one: Folded): Pending => ({ ...joinedOf(one), text: '', mode: 'followup' });
 
 const newRun = (now: number): Omit<Run, 'runId' | 'text' | 'acceptedAt' | 'joined'> => ({
@@ -199,8 +200,8 @@ export const hasSteeringOrReports = (at: ActionArgs): boolean =>
   hasSteering(at) || reportsWait(at.context);
 
 /**
- * They are part of the run from here on, each under its own id, and end with it; what subagents
- * have reported is one message in front of them.
+ * Adds waiting messages to the run. Each keeps its id and ends with the run. Reports of subagents
+ * precede them as one message.
  */
 export function steer({ context, event }: ActionArgs): ActionResult {
   const now = nowOf(event);
@@ -209,7 +210,7 @@ export function steer({ context, event }: ActionArgs): ActionResult {
   const folded = taken.length > 0 ? context.folded : [];
   const report = takeReports(context);
   const added = [
-    ...(report ? [reportHeard(report)] : []),
+    ...(report ? [joiningReport(report)] : []),
     ...taken.map((pending, n) => ({
       of: pending.runId,
       text: textOf([pending], n === 0 ? folded : []),
@@ -245,16 +246,16 @@ export function steer({ context, event }: ActionArgs): ActionResult {
   };
 }
 
-const reportHeard = ({ text, origin }: TakenReports) => ({
+const joiningReport = ({ text, origin }: TakenReports) => ({
   of: reportId(origin),
   text,
   from: [] as readonly Pending[],
   origin,
 });
 
-// ---- what was collected
+// ---- collecting
 
-/** The next run waits until nothing has come for a while. */
+/** Whether the next run waits until no message has arrived for the debounce time. */
 export const nextCollects = ({ context }: ActionArgs): boolean =>
   context.queue[0]?.mode === 'collect';
 

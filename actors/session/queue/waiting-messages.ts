@@ -1,9 +1,8 @@
 /**
- * How many messages a session queues, in which order, and which of them is dropped for another one.
- * Pure.
+ * How many messages a session queues, in which order, and which one makes room for a new one. Pure.
  *
- * Invariants: at most `cap` messages wait, and FOLDED_MAX that were folded. An agent waits for the
- * answer to its message, so such a message is never folded and folds no other.
+ * Invariants: at most `cap` messages and FOLDED_MAX folded ones wait. A message whose sender waits
+ * for the answer is never folded, and no message is folded for it.
  */
 import { QUEUE_CAP_MAX, QUEUE_DEFAULTS, type QueueSettings } from '../../../protocols/agent.ts';
 import type { Priority } from '../../../protocols/conversation.ts';
@@ -11,9 +10,11 @@ import type { SessionReceive } from '../../../protocols/session.ts';
 import { firstOf } from '../../kit/text.ts';
 import type { Folded, Pending, SessionContext } from '../types.ts';
 
-/** Folded messages that a run may carry; past it the newest is refused whatever `overflow` says. */
+/**
+ * Maximum number of folded messages; above it new messages are refused, whatever `overflow` says.
+ */
 const FOLDED_MAX = 200;
-/** Of all waiting messages; a single one may be as large as entry points accept (4 MiB). */
+/** Maximum size of all waiting messages; a single one may have 4 MiB, as at entry points. */
 const WAITING_BYTES_MAX = 4 * 2 ** 20;
 const LINE_CHARACTERS = 160;
 
@@ -30,7 +31,7 @@ const bytesOf = ({ text, extraSystemPrompt = '', images = [] }: Sized): number =
   images.reduce((sum, { data }) => sum + data.length, 0);
 type Sized = Pick<SessionReceive, 'text' | 'extraSystemPrompt' | 'images'>;
 
-/** Too many characters and images wait for this one to wait, too. */
+/** Whether the waiting messages and this one are together larger than the limit. */
 export const isTooMuch = ({ queue }: SessionContext, message: SessionReceive): boolean =>
   queue.length > 0 &&
   queue.reduce((sum, pending) => sum + bytesOf(pending), bytesOf(message)) > WAITING_BYTES_MAX;
@@ -42,7 +43,7 @@ const isKept = ({ notify, origin }: Pick<SessionReceive, 'origin'> & { notify?: 
 const oldestFoldable = ({ queue }: SessionContext): Pending | undefined =>
   queue.find((pending) => !isKept(pending));
 
-/** It may wait; where too many do, since an older one can be folded for it. */
+/** Whether the message may wait: there is room, or an older one can be folded for it. */
 export function mayWait(context: SessionContext, message: SessionReceive): boolean {
   if (isTooMuch(context, message)) return false;
   if (!isFull(context)) return true;
@@ -52,7 +53,7 @@ export function mayWait(context: SessionContext, message: SessionReceive): boole
 }
 
 /**
- * The waiting messages with this one in its place; when there are too many, the oldest is dropped.
+ * The waiting messages with this one at its position; in a full queue the oldest is dropped.
  */
 export function withOne(
   context: SessionContext,
@@ -68,7 +69,7 @@ export function withOne(
 const RANKS: Readonly<Record<Priority, number>> = { high: 0, normal: 1, low: 2 };
 const rankOf = ({ priority }: Pending): number => RANKS[priority ?? 'normal'];
 
-/** Behind all that are as urgent or more. */
+/** Inserts the message behind all with the same or a higher priority. */
 function placed(queue: readonly Pending[], pending: Pending): readonly Pending[] {
   const before = queue.findLastIndex((one) => rankOf(one) <= rankOf(pending)) + 1;
   return queue.toSpliced(before, 0, pending);
@@ -85,7 +86,7 @@ const fold = (context: SessionContext, { runId, acceptedAt, text, sender }: Pend
  * The run sends its first model request now. Messages of users before that are not steering: each
  * has a run and a reply of its own. Messages to a subagent steer its one task.
  */
-export const unjoined = ({ queue, terms }: SessionContext): readonly Pending[] =>
+export const withOwnRuns = ({ queue, terms }: SessionContext): readonly Pending[] =>
   terms
     ? queue
     : queue.map((pending) =>

@@ -1,6 +1,6 @@
 /** Abort: stops runs and waiting messages, resets the session, and deletes it. Pure. */
 import type { Project, Tell } from '../../../protocols/statechart.ts';
-import { lastEnd, overBy } from '../subagents/children.ts';
+import { lastEnd, endIfInactive } from '../subagents/children.ts';
 import {
   type ActionArgs,
   type ActionResult,
@@ -19,18 +19,18 @@ import type { EndSessionInput, Joined, SessionContext } from '../types.ts';
 
 export const abortsAll = on('session.abort', ({ event }): boolean => event.runId === undefined);
 
-/** Also one that has joined it: it cannot be taken out again. */
+/** Whether the event names the run or a message that joined it, which cannot leave it again. */
 export const abortsTheRun = on('session.abort', (at): boolean => {
   const { run } = at.context;
   if (!run) return false;
   return abortsAll(at) || [run, ...run.joined].some(({ runId }) => runId === at.event.runId);
 });
 
-/** What waits and is named; all without a name. */
+/** The waiting message with this run id; without an id, all waiting messages. */
 const waitingNamed = ({ queue, folded }: SessionContext, runId?: string): readonly Joined[] =>
   [...folded, ...queue].filter((one) => runId === undefined || one.runId === runId);
 
-/** Ends messages that never became runs: their rows, their events, and who waits for them. */
+/** Ends messages that never became runs: writes rows, publishes events, notifies waiting actors. */
 function endWaiting(context: SessionContext, ending: readonly Joined[], now: number) {
   const isLeft = (one: Joined) => !ending.some(({ runId }) => runId === one.runId);
   const change = { queue: context.queue.filter(isLeft), folded: context.folded.filter(isLeft) };
@@ -58,7 +58,7 @@ function endWaiting(context: SessionContext, ending: readonly Joined[], now: num
 type Last = { readonly change: Partial<SessionContext>; readonly tells: readonly Tell[] };
 const NOT_LAST: Last = { change: {}, tells: [] };
 
-/** In a subagent's session: whether this was the last activity, for which its subagent waits. */
+/** In a subagent's session: the notice to its subagent if this was the last activity. */
 function lastOf(
   context: SessionContext,
   change: Partial<SessionContext>,
@@ -67,10 +67,13 @@ function lastOf(
 ): Last {
   if (context.isOver) return NOT_LAST;
   const after = { ...context, ...change };
-  return { change: overBy(after), tells: lastEnd(after, now, { code: 'CANCELLED', message }) };
+  return {
+    change: endIfInactive(after),
+    tells: lastEnd(after, now, { code: 'CANCELLED', message }),
+  };
 }
 
-/** Answers with what it ends; the run's own end comes with the state `ending`. */
+/** Answers with the number of ended messages; the state `ending` ends the run itself. */
 export const abort = on('session.abort', (at): ActionResult => {
   const { context, event } = at;
   const { run, compaction } = context;
@@ -84,12 +87,14 @@ export const abort = on('session.abort', (at): ActionResult => {
     ...(compaction && abortsAll(at) ? { compaction: null } : {}),
   };
   const aborted = [...running, ...ending.map(({ runId }) => runId)];
-  const last = run ? NOT_LAST : lastOf(context, change, nowOf(event), 'what waited was aborted');
+  const last = run
+    ? NOT_LAST
+    : lastOf(context, change, nowOf(event), 'the waiting messages were aborted');
   return {
     ...waiting,
     change: { ...change, ...last.change },
     tells: [...waiting.tells, ...last.tells],
-    // a session that never was does not come into the list by it
+    // an abort does not add a session that never existed to the list
     rows: [
       ...waiting.rows,
       ...(aborted.length > 0 ? [rows.sessionRow({ ...context, ...change })] : []),
@@ -98,7 +103,7 @@ export const abort = on('session.abort', (at): ActionResult => {
   };
 });
 
-/** The message that interrupts waits already; the run ends for it. */
+/** Ends the run for the interrupting message, which is already in the queue. */
 export const endInterrupted = ({ context }: ActionArgs): ActionResult => ({
   change: ended(context, 'aborted'),
 });
@@ -123,19 +128,20 @@ export const askReset = on('session.reset', ({ context, event }): ActionResult =
 
 export const resetAsked = ({ context }: ActionArgs): boolean => context.reset !== null;
 
-/** What hooks learn of its end; nothing of one that has had no run. */
+/** The ended session for its hooks; none if it had no run. */
 const endedAs = ({ isFresh, endHooks, sessionId }: SessionContext, reason: string) =>
   isFresh || !endHooks ? {} : { ended: { sessionId, reason } };
 
-/** It has ended, and the hooks have not been called. */
-export const isOver = ({ context }: ActionArgs): boolean => (context.ended ?? null) !== null;
+/** The session has ended, and its hooks have not been called. */
+export const hasEndHooksPending = ({ context }: ActionArgs): boolean =>
+  (context.ended ?? null) !== null;
 
 export const endSessionInput = ({ context }: { context: SessionContext }): EndSessionInput => {
   const { tenant, agentId, sessionKey } = context;
   return { tenant, agentId, sessionKey, ended: context.ended! };
 };
 
-/** The hooks of its end are at work: what came now would be lost with it. */
+/** Refuses a message while the end hooks of a deletion run: it would be lost with the session. */
 export const refuseClosing = ({ context, event }: ActionArgs): ActionResult => {
   const message = `the session ${context.sessionKey} is being deleted; send again in a moment`;
   return { answer: { to: metaOf(event).reply, error: { code: 'UNAVAILABLE', message } } };
@@ -144,7 +150,7 @@ export const answerClosing = ({ event }: ActionArgs): ActionResult => ({
   answer: { to: metaOf(event).reply, result: { closed: true } },
 });
 
-export const part = (): ActionResult => ({ change: { ended: null } });
+export const clearEnded = (): ActionResult => ({ change: { ended: null } });
 
 /** A new session id without the old conversation, settings (except name and channel) and counts. */
 export function renew({ context, event }: ActionArgs): ActionResult {
@@ -192,7 +198,7 @@ export const askClose = on('session.close', ({ context, event }): ActionResult =
     closing: { reply: reply ?? null, ...defined({ orphans }) },
     ...over,
   };
-  // it is in the list while its hooks are called
+  // the list contains the session while its hooks run
   const isShown = 'ended' in over || waiting.rows.length > 0;
   const shown = isShown ? [rows.sessionRow({ ...context, ...change })] : [];
   return { ...waiting, change, rows: [...waiting.rows, ...shown] };
@@ -200,7 +206,7 @@ export const askClose = on('session.close', ({ context, event }): ActionResult =
 
 export const closeAsked = ({ context }: ActionArgs): boolean => context.closing !== undefined;
 
-/** It leaves the list; models see nothing before the entry that a reset leaves, too. */
+/** Removes the session from the list. Its `reset` entry hides all earlier entries from models. */
 export function close({ context, event }: ActionArgs): ActionResult {
   const { reply, orphans: asked } = context.closing!;
   const orphans = orphansOf(context, asked ?? context.books?.onReset ?? 'cascade');

@@ -1,9 +1,9 @@
 /**
- * Admission: a run asks the agent whether it may start, and receives its settings; or it starts
- * under the standing lease that an earlier admission gave to the session. Pure.
+ * Admission: a run asks its agent for a slot and receives the agent's settings, or it starts under
+ * the standing lease that the session received with an earlier admission. Pure.
  */
 import { settled } from '../queue/accept.ts';
-import { unjoined } from '../queue/waiting-messages.ts';
+import { withOwnRuns } from '../queue/waiting-messages.ts';
 import { admissionOf, admitterOf, underTerms } from '../subagents/subagent-limits.ts';
 import {
   type ActionArgs,
@@ -32,7 +32,7 @@ export const askAdmission = ({ context }: ActionArgs): ActionResult => ({
   tells: [admissionOf(context)],
 });
 
-/** The agent's current settings apply to the complete run. */
+/** The run keeps the settings of its admission until its end. */
 export const admit = on('agent.admitted', ({ context, event }): ActionResult => {
   const { settings: given, lease, standing } = event;
   const { terms } = context;
@@ -42,7 +42,7 @@ export const admit = on('agent.admitted', ({ context, event }): ActionResult => 
     change: {
       settings,
       ...(standing || context.standing ? { standing } : {}),
-      queue: unjoined({ ...context, queue }),
+      queue: withOwnRuns({ ...context, queue }),
       ...withRun(context, { lease }),
     },
     events: runOf(context).isAnnounced ? [] : [started(context)],
@@ -59,10 +59,10 @@ const started = (context: SessionContext): RunEventBody => {
 
 export const hasStanding = ({ context }: ActionArgs): boolean => context.standing !== undefined;
 
-/** The run begins unasked; its first effect checks that the lease is still good. */
+/** The run starts without an admission; its first effect checks that the lease is still valid. */
 export const beginStanding = ({ context }: ActionArgs): ActionResult => ({
   change: {
-    queue: unjoined(context),
+    queue: withOwnRuns(context),
     ...withRun(context, defined({ standing: context.standing })),
   },
   events: [started(context)],
@@ -71,14 +71,14 @@ export const beginStanding = ({ context }: ActionArgs): ActionResult => ({
 export const isRevoked = ({ event }: ActionArgs): boolean =>
   errorOf(event).details?.['reason'] === LEASE_REVOKED;
 
-/** The run is as before its admission, which it asks for. */
+/** Resets the run to its state before the admission, which it then requests. */
 export function onRevoked({ context }: ActionArgs): ActionResult {
   const { standing: _, hasCalled: __, ...run } = runOf(context);
   const change = { standing: undefined, run: { ...run, isAnnounced: true as const } };
   return { change, tells: [admissionOf(context)] };
 }
 
-/** A second admission, or one after the run's end: its slot is released. */
+/** Releases the slot of a second admission, or of one that arrives after the run's end. */
 export const returnSlot = on('agent.admitted', ({ context, event }): ActionResult => {
   const { runId, lease } = event;
   return { tells: [{ to: admitterOf(context), event: { type: 'agent.return', runId, lease } }] };

@@ -1,6 +1,6 @@
 /**
- * Batch: the calls of one model answer, in order: which run next and together, which do not run,
- * the decision of an operator about one, and their outcomes. Pure.
+ * Batch: the tool calls of one model answer, in order: which calls run next and in parallel, which
+ * are refused, approvals, and results. Pure.
  *
  * Invariant: every call gets one result, in the order of the calls, unless the run ends before.
  */
@@ -29,16 +29,16 @@ import {
   withRun,
 } from '../action-result.ts';
 import { firstOf } from '../../kit/text.ts';
-import { spoken } from './reply.ts';
+import { withoutNoReply } from './reply.ts';
 import { countRepeats, countRefusals, digestOf, identicalText, isIdentical } from './limits.ts';
 import * as rows from '../rows.ts';
-import { admitterOf, givenOf, workspaceOf } from '../subagents/subagent-limits.ts';
+import { admitterOf, grantedToolsOf, workspaceOf } from '../subagents/subagent-limits.ts';
 import type { PlannedCall } from '../../../agent/policy/planned-call.ts';
 import type { CallToolsInput, Run, SessionContext, ToolResult, ToolSummary } from '../types.ts';
 
-/** Calls of one answer that are carried out; models read that the others were not. */
+/** Calls of one answer that run; the model reads that the others did not. */
 const CALLS_PER_ANSWER_MAX = 32;
-/** What a run keeps of its tools for its reply. */
+/** Tool summaries that a run keeps for its reply. */
 const SUMMARIES_MAX = 50;
 /** Characters of sent messages that a run keeps to compare its reply with; the newest stay. */
 const SENT_CHARACTERS_MAX = 65_536;
@@ -46,20 +46,20 @@ const ABOUT_CHARACTERS = 80;
 const RESULT_CHARACTERS = 200;
 const PREVIEW_CHARACTERS = 120;
 
-/** The calls of an answer that are taken, and at once the results of those beyond the most. */
+/** The calls of an answer that will run, and refusals of those above the maximum. */
 export const takenOf = (
   plan: readonly PlannedCall[],
 ): { readonly planned: readonly PlannedCall[]; readonly over: readonly ToolResult[] } => ({
   planned: plan.slice(0, CALLS_PER_ANSWER_MAX),
   over: plan.slice(CALLS_PER_ANSWER_MAX).map(({ id: callId, name, refused }) => {
-    const result = refused ?? `Not run: an answer may hold ${CALLS_PER_ANSWER_MAX} calls.`;
+    const result = refused ?? `Not run: an answer may have at most ${CALLS_PER_ANSWER_MAX} calls.`;
     return { callId, name, result, isError: true };
   }),
 });
 
 const headOf = (context: SessionContext): PlannedCall | undefined => runOf(context).planned[0];
 
-// ---- which are next
+// ---- selection
 
 /** The calls that run now: the first, and the following ones that may run in parallel. */
 export function batchOf(context: SessionContext): readonly PlannedCall[] {
@@ -89,12 +89,12 @@ export const toolsInput = ({ context }: { context: SessionContext }): CallToolsI
   agentId: context.agentId,
   runId: runOf(context).runId,
   calls: batchOf(context),
-  ...defined({ workspace: workspaceOf(context), given: givenOf(context) }),
+  ...defined({ workspace: workspaceOf(context), given: grantedToolsOf(context) }),
 });
 
 // ---- results
 
-/** The first calls have their results and no longer wait; the others are next. */
+/** Records the results of the first planned calls and removes these calls from the plan. */
 function finish(at: ActionArgs, results: readonly ToolResult[]): ActionResult & { change: object } {
   const { event } = at;
   const bonds = recorded(at.context, results);
@@ -128,8 +128,8 @@ function finish(at: ActionArgs, results: readonly ToolResult[]): ActionResult & 
 type Said = Extract<SessionEntry, { type: 'assistant' }> & { readonly of: string };
 
 /**
- * The results, each followed by the messages that its tool sent into this conversation. A message
- * is named by its place in the transcript: providers use the ids of calls again.
+ * The results, each followed by the messages that its tool sent into this conversation. The id of a
+ * message is its transcript position, because providers reuse the ids of calls.
  */
 function entriesOf(context: SessionContext, results: readonly ToolResult[], now: number) {
   const { runId, usedModel: model = '' } = runOf(context);
@@ -138,7 +138,7 @@ function entriesOf(context: SessionContext, results: readonly ToolResult[], now:
   for (const result of results) {
     entries.push({ type: 'tool', runId, ...result, at: now });
     for (const { to, text: whole } of result.sent ?? []) {
-      const text = to === context.sessionKey ? spoken(whole) : '';
+      const text = to === context.sessionKey ? withoutNoReply(whole) : '';
       if (text === '') continue;
       const of = `${runId}:message:${context.length + entries.length + 1}`;
       const message = {
@@ -175,17 +175,17 @@ const summaries = (
     result: firstOf(result, RESULT_CHARACTERS),
   }));
 
-/** The tools of the batch have run. */
+/** The tools of the batch have returned. */
 export const onResults = (at: ActionArgs): ActionResult =>
   finish(at, outputOf<readonly ToolResult[]>(at.event));
 
-/** Their effect failed: the model receives the reason and continues. */
+/** The effect of the batch failed: the model receives the reason and continues. */
 export const onFailure = (at: ActionArgs): ActionResult => {
   const { code, message } = errorOf(at.event);
   return failCalls(at, batchOf(at.context), `The call failed: ${code}: ${message}`);
 };
 
-/** Results of calls that did not run; clients receive their end. */
+/** Records an error as the result of these calls, and publishes their end. */
 function failCalls(
   at: ActionArgs,
   calls: readonly PlannedCall[],
@@ -198,7 +198,7 @@ function failCalls(
   };
 }
 
-/** The first call is refused, or was made too often: the model reads why. */
+/** The first call is refused or was repeated too often: its result explains why. */
 export function refuseCall(at: ActionArgs): ActionResult {
   const { context } = at;
   const call = headOf(context)!;
@@ -211,7 +211,7 @@ export function refuseCall(at: ActionArgs): ActionResult {
 
 /** A message steers the run: tool calls that have not started are skipped. */
 export const skip = (at: ActionArgs): ActionResult =>
-  failCalls(at, runOf(at.context).planned, 'Skipped: a message came in');
+  failCalls(at, runOf(at.context).planned, 'Skipped: a new message arrived');
 
 // ---- approvals
 
@@ -224,8 +224,8 @@ const OPTIONS: readonly ApprovalOption[] = [
 const safe = (text: string): string => text.replaceAll(/[^A-Za-z0-9_-]/g, '_').slice(0, 48);
 
 /**
- * One question, one id: readable, and by its end unlike that of any other run, model call or tool
- * call, whatever ids clients and providers choose.
+ * The id of an approval: a readable beginning, and a digest that differs for every run, model call
+ * and tool call, whatever ids clients and providers choose.
  */
 function approvalId(context: SessionContext): string {
   const { runId, calls } = runOf(context);
@@ -253,7 +253,7 @@ export function ask({ context }: ActionArgs): ActionResult {
   };
 }
 
-/** The run does not wait for the answer any more: a late one finds the question closed. */
+/** Closes the pending approval, because the run no longer waits for its decision. */
 export function withdrawal(context: SessionContext, why = 'the run that asked has ended'): Tell[] {
   const { asked } = runOf(context);
   if (asked === undefined) return [];
@@ -267,7 +267,7 @@ export function withdrawal(context: SessionContext, why = 'the run that asked ha
  */
 export function withdrawQuestion({ context }: ActionArgs): ActionResult {
   const { asked: _, ...run } = runOf(context);
-  return { change: { run }, tells: withdrawal(context, 'a message came in') };
+  return { change: { run }, tells: withdrawal(context, 'a new message arrived') };
 }
 
 type Answer = ArgsOf<'reply'>['event'];
@@ -297,7 +297,7 @@ export const allow = on('reply', ({ context, event }): ActionResult => {
   };
 });
 
-/** The call was not approved: the model receives who denied it. */
+/** The call was not approved: the model reads who denied it and why. */
 export const deny = on('reply', (at): ActionResult => {
   const result = failCalls(at, [headOf(at.context)!], denialOf(at.event));
   const { asked: _, ...run } = runOf({ ...at.context, ...result.change });

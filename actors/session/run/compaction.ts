@@ -1,6 +1,6 @@
 /**
- * Compaction: shortening what models see: within a run that is too long, or by /compact.
- * Pure.
+ * Compaction: replaces the older part of a conversation by a summary, when a model call is too long
+ * or when a user sends /compact. Pure.
  */
 import type { ErrorData } from '../../../protocols/errors.ts';
 import type { CompactionDone, SessionEntry, Usage } from '../../../protocols/session.ts';
@@ -22,7 +22,7 @@ import { ended } from './run.ts';
 import { admitterOf, workspaceOf } from '../subagents/subagent-limits.ts';
 import type { CompactInput, CompactOutput, SessionContext } from '../types.ts';
 
-/** Of one run; what is too long then stays so. */
+/** Compactions of one run; after them a conversation that is too long fails the run. */
 export const COMPACTIONS_MAX = 3;
 
 export const compactInput = ({ context }: { context: SessionContext }): CompactInput => {
@@ -42,7 +42,7 @@ export const compactInput = ({ context }: { context: SessionContext }): CompactI
   };
 };
 
-/** The provider, or our own count, says that the conversation does not fit. */
+/** Whether the call failed because the conversation exceeds the model's context window. */
 export const isTooLong = ({ context, event }: ActionArgs): boolean => {
   const { code, details } = errorOf(event);
   const tooLong = code === 'PAYLOAD_TOO_LARGE' || details?.['reason'] === 'context_length';
@@ -53,8 +53,8 @@ export const hasShortened = ({ event }: ActionArgs): boolean =>
   outputOf<CompactOutput>(event).compacted;
 
 /**
- * From here on the model's view starts later. The prompt is before that position, so it is built
- * again.
+ * Moves the start of the model's view behind the summarized part. The prompt is before that
+ * position, so it is built again.
  */
 function shortened({ context, event }: ActionArgs) {
   const { compacted, summary, keptFrom, tokensBefore, tokensAfter, usage } =
@@ -90,7 +90,7 @@ export const begin = ({ context }: ActionArgs): ActionResult => ({
   events: [event(context, 'start', true)],
 });
 
-/** The call is made again with less. */
+/** Repeats the call with the shorter conversation. */
 export function shorten({ context, event: outcome }: ActionArgs): ActionResult {
   const { change, entries } = shortened({ context, event: outcome });
   const run = runOf(context);
@@ -141,14 +141,14 @@ export const ask = on('session.compact', ({ event: asked }): ActionResult => {
 
 const NOTHING: CompactionDone = { compacted: false, tokensBefore: 0, tokensAfter: 0 };
 
-/** It has never run: there is nothing to shorten. */
+/** A session without runs has nothing to compact. */
 export const answerNothing = ({ event: asked }: ActionArgs): ActionResult => ({
   answer: { to: metaOf(asked).reply, result: NOTHING },
 });
 
 export const refuse = ({ context, event: asked }: ActionArgs): ActionResult => {
-  const doing = context.run ? 'it answers a message' : 'it is being shortened or waits for a run';
-  const message = `the session ${context.sessionKey} cannot be shortened while ${doing}; try again when it is idle`;
+  const doing = context.run ? 'it answers a message' : 'a compaction is running or messages wait';
+  const message = `the session ${context.sessionKey} cannot be compacted while ${doing}; try again when it is idle`;
   return { answer: { to: metaOf(asked).reply, error: { code: 'CONFLICT', message } } };
 };
 
@@ -166,7 +166,7 @@ export function take({ context, event: outcome }: ActionArgs): ActionResult {
   };
 }
 
-/** It is no run, but it is paid for like one: budgets count it. */
+/** A compaction is no run, but budgets count its cost. */
 const charge = (context: SessionContext, usage: Usage): Tell[] =>
   usage.inputTokens + usage.outputTokens === 0
     ? []
@@ -177,7 +177,7 @@ export const onFailure = ({ context, event: outcome }: ActionArgs): ActionResult
   answer: { to: context.compaction?.reply ?? undefined, error: errorOf(outcome) },
 });
 
-/** It was stopped, or the session is reset. */
+/** The compaction was stopped, or the session is reset. */
 export const cancel = ({ context }: ActionArgs): ActionResult => ({
   answer: {
     to: context.compaction?.reply ?? undefined,

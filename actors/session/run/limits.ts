@@ -1,4 +1,4 @@
-/** Limits: the ceilings that end a run, and calls that come to nothing new. Pure. */
+/** Limits that end a run, and detection of identical calls with identical results. Pure. */
 import { contentHashOf } from '../../../protocols/document.ts';
 import type { ErrorData } from '../../../protocols/errors.ts';
 import type { Usage } from '../../../protocols/session.ts';
@@ -20,24 +20,24 @@ export function ceilingOf(context: SessionContext): ErrorData | undefined {
   const { turnsMax = TURNS_MAX, ...limits } = limitsOf(context);
   if (calls >= turnsMax)
     return reached('turnsMax', `the run called the model ${calls} times without a final answer`);
-  if (isOver(tokensOf(usage), limits.tokensPerRun))
+  if (exceeds(tokensOf(usage), limits.tokensPerRun))
     return reached('tokensPerRun', `the run has used ${tokensOf(usage)} tokens`);
-  if (isOver(usage.costUsd, limits.costPerRunUsd))
+  if (exceeds(usage.costUsd, limits.costPerRunUsd))
     return reached('costPerRunUsd', `the run has cost ${dollars(usage.costUsd)}`);
   const used = usedOf(context);
-  if (isOver(tokensOf(used), limits.tokensPerSession))
+  if (exceeds(tokensOf(used), limits.tokensPerSession))
     return reached('tokensPerSession', `the session has used ${tokensOf(used)} tokens`);
-  if (isOver(used.costUsd, limits.costPerSessionUsd))
+  if (exceeds(used.costUsd, limits.costPerSessionUsd))
     return reached('costPerSessionUsd', `the session has cost ${dollars(used.costUsd)}`);
   return undefined;
 }
 
-/** What others hold of a grant counts like what the session has used of it. */
+/** The session's usage, plus what its subagents have reserved or used of its grant. */
 const usedOf = (context: SessionContext): Usage => sum(context.usage, heldBelow(context));
 
 export const isAtCeiling = ({ context }: ActionArgs): boolean => ceilingOf(context) !== undefined;
 
-const isOver = (used: number | undefined, limit: number | undefined): boolean =>
+const exceeds = (used: number | undefined, limit: number | undefined): boolean =>
   limit !== undefined && used !== undefined && used >= limit;
 const dollars = (usd = 0): string => `$${usd.toFixed(4)}`;
 const reached = (limit: string, what: string): ErrorData => ({
@@ -48,7 +48,7 @@ const reached = (limit: string, what: string): ErrorData => ({
 
 // ---- identical calls
 
-/** 96 bits: an accident is out of reach, and a small text is kept instead of a long one. */
+/** 96 bits, so accidental collisions do not occur; it is stored instead of the text. */
 export const digestOf = (...texts: readonly string[]): string =>
   contentHashOf(JSON.stringify(texts)).slice(0, 24);
 
@@ -61,7 +61,9 @@ const identicalMax = (context: SessionContext): number =>
 const timesOf = ({ repeats }: Run, call: PlannedCall): number =>
   repeats?.call === callDigest(call) ? repeats.times : 0;
 
-/** It was repeated so often with the same result that the model receives a warning instead. */
+/**
+ * Whether the call reached the limit of identical repeats: the model then gets a warning instead.
+ */
 export const isIdentical = (context: SessionContext, call: PlannedCall): boolean =>
   timesOf(runOf(context), call) >= identicalMax(context);
 
@@ -69,7 +71,7 @@ export const identicalText = (context: SessionContext, call: PlannedCall): strin
   `Not run: the last ${timesOf(runOf(context), call)} calls of ${call.name} had the same arguments ` +
   'and the same result. Do something else, or answer with what you know.';
 
-/** The model did not heed it. */
+/** Whether the model ignored the warning, which ends the run. */
 export const isRepeatingCalls = ({ context }: ActionArgs): boolean => {
   const [call] = runOf(context).planned;
   return call !== undefined && timesOf(runOf(context), call) >= 2 * identicalMax(context);
@@ -81,7 +83,7 @@ export const repeatingError = (context: SessionContext): ErrorData => {
   return reached('identicalCallsMax', `the run called ${call.name} ${times} times in the same way`);
 };
 
-/** The account after these calls had these results. */
+/** The repeats after these calls had these results. */
 export const countRepeats = (
   before: Repeats | undefined,
   calls: readonly PlannedCall[],

@@ -1,6 +1,5 @@
 /**
- * Prompt: the input of what builds the prompt of a run, and its outcome. The first model call of a
- * run builds it. Pure.
+ * Prompt: input and result of building the prompt of a run, which its first model call does. Pure.
  */
 import {
   type ActionArgs,

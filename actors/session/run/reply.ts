@@ -23,25 +23,25 @@ const SEPARATOR = '\n\n';
 
 export function shapeReply(facts: ReplyFacts): ShapedReply {
   if (declines(facts)) return shapedReply([]);
-  const answer = withoutSent(spoken(facts.text), facts);
+  const answer = withoutSent(withoutNoReply(facts.text), facts);
   const { status, error, notices = [] } = facts;
   const opening = shown(facts);
   if (status === 'error' || status === 'timeout')
     return shapedReply([...opening, answer, failureText(status, error), ...notices]);
   if (answer !== '') return shapedReply([...opening, answer, ...notices]);
   if (facts.sent.length > 0) return shapedReply(notices);
-  return shapedReply([wordless(facts) ?? fallbackText(facts)]);
+  return shapedReply([emptyAnswerText(facts) ?? fallbackText(facts)]);
 }
 
-/** Why the model said nothing, where that is not what it wanted to say. */
+/** Texts for answers that are empty because the model stopped early. */
 const WORDLESS: Readonly<Record<string, string>> = {
-  refusal: 'The model refused to answer. Say it in another way, or ask another model.',
+  refusal: 'The model refused to answer. Rephrase the message, or choose another model.',
   length:
-    'There is no answer: the model reached its limit of tokens before its first word. ' +
+    'There is no answer: the model reached its token limit before its first word. ' +
     'Ask for less at once or with less thinking, or raise `maxTokens` of the model.',
 };
 
-const wordless = ({ status, text, stop = '' }: ReplyFacts): string | undefined =>
+const emptyAnswerText = ({ status, text, stop = '' }: ReplyFacts): string | undefined =>
   status === 'ok' && text.trim() === '' ? WORDLESS[stop] : undefined;
 
 const shapedReply = (parts: readonly string[]): ShapedReply => {
@@ -54,7 +54,7 @@ const AT_START = new RegExp(`^[\\s*_\`"']*${SILENT}(?![\\p{L}\\p{N}_])[\\s*_\`"'
 const AT_END = new RegExp(`(?:^|[\\s*_\`"'(]+)${SILENT}[\\s*_\`"').]*$`, 'u');
 
 /** The answer without the token for silence. */
-export function spoken(text: string): string {
+export function withoutNoReply(text: string): string {
   let rest = text.trim();
   for (;;) {
     const next = rest.replace(AT_START, '').replace(AT_END, '').trim();
@@ -63,7 +63,9 @@ export function spoken(text: string): string {
   }
 }
 
-/** To another agent: it wants no further turn, or no announcement to users. */
+/**
+ * Whether the answer declines: no further reply to the other agent, or no announcement to users.
+ */
 const DECLINED = new RegExp(`^[\\s*_\`"'(]*(?:${REPLY_SKIP}|${ANNOUNCE_SKIP})[\\s*_\`"').:,-]*$`);
 
 const declines = ({ status, text, mayDecline }: ReplyFacts): boolean =>
@@ -104,16 +106,16 @@ function toolLine({ name, about, isError, result }: ToolSummary, withResult: boo
 const oneLine = (text: string): string =>
   cutMiddle(text.replaceAll(/\s+/g, ' ').trim(), ABOUT_CHARACTERS_MAX).replaceAll('\n', ' ');
 
-/** There is nothing else to say: a failed tool is reported. */
+/** Without an answer, the last failed tool is reported. */
 function fallbackText({ tools, status }: ReplyFacts): string {
   if (status !== 'ok') return '';
   const failed = tools.findLast(({ isError }) => isError);
   if (!failed) return '';
   const about = oneLine(failed.about);
-  return `The tool ${failed.name} failed${about ? ` (${about})` : ''}, and there is no answer. Ask again, or look at the run for what it said.`;
+  return `The tool ${failed.name} failed${about ? ` (${about})` : ''}, and the model gave no answer. Ask again, or open the run to see the error.`;
 }
 
 function failureText(status: ReplyFacts['status'], error: ErrorData | undefined): string {
   if (error) return `The run failed: ${error.message}`;
-  return status === 'timeout' ? 'The run took longer than it may.' : 'The run failed.';
+  return status === 'timeout' ? 'The run exceeded its time limit.' : 'The run failed.';
 }

@@ -1,6 +1,6 @@
 /**
- * Run: one run from its first model call to its end: the model and hooks, and the effects of their
- * outcomes. Pure; the chart decides when.
+ * Run: one run from its first model call to its end: inputs of the model and the hooks, and what
+ * their outcomes change. Pure; the chart decides when.
  */
 import { ERRORS, type ErrorData } from '../../../protocols/errors.ts';
 import type { RunStatus, SessionEntry } from '../../../protocols/session.ts';
@@ -20,11 +20,11 @@ import {
 } from '../action-result.ts';
 import { firstOf } from '../../kit/text.ts';
 import { NO_USAGE, sum } from '../../kit/usage.ts';
-import { atRunEnd, overBy } from '../subagents/children.ts';
+import { atRunEnd, endIfInactive } from '../subagents/children.ts';
 import { endEvents, runEnds } from '../conversations/end-notices.ts';
 import { ceilingOf, repeatingError } from './limits.ts';
 import { planOf } from '../version-1.ts';
-import { shapeReply, spoken, withoutSent } from './reply.ts';
+import { shapeReply, withoutNoReply, withoutSent } from './reply.ts';
 import * as rows from '../rows.ts';
 import { admitterOf } from '../subagents/subagent-limits.ts';
 import { modelOf, promptWanted } from './prompt.ts';
@@ -77,7 +77,7 @@ function agentOf(sessionKey: string): string {
   }
 }
 
-/** The smallest enclosing limit wins. */
+/** The smallest of the limits that apply. */
 export const runTimeoutMs = (context: SessionContext): number =>
   Math.min(
     runOf(context).timeoutMs ?? RUN_TIMEOUT_MS,
@@ -110,7 +110,7 @@ export function modelInput({ context }: { context: SessionContext }): CallModelI
   };
 }
 
-/** From here on hooks may have run, whether or not the call succeeds. */
+/** Records that hooks may have run, whether or not the call succeeds. */
 export const beginCall = ({ context }: ActionArgs): ActionResult =>
   runOf(context).isAssembled ? {} : { change: withRun(context, { hasCalled: true }) };
 
@@ -119,7 +119,7 @@ export const callFailed = ({ event }: ActionArgs): boolean => callFailureOf(even
 export const wantsTools = ({ event }: ActionArgs): boolean =>
   planOf(outputOf<CallModelOutput>(event)).length > 0;
 
-/** The model has answered: its words are part of the conversation from this turn on. */
+/** The model has answered: its text is appended to the conversation in this turn. */
 export function onModelAnswer({ context, event }: ActionArgs): ActionResult {
   const output = outputOf<CallModelOutput>(event);
   const run = runOf(context);
@@ -179,18 +179,18 @@ function assistantEntry({ runId }: Run, output: CallModelOutput, now: number): S
   };
 }
 
-/** An answer that repeats what the run has sent is shown without it. */
+/** The answer without the messages that the run already sent. */
 function shownOf({ sent: all }: Run, { text, calls }: CallModelOutput, to: string) {
   const sent = all.filter((one) => one.to === to);
   if (calls.length > 0 || sent.length === 0) return {};
-  const shown = withoutSent(spoken(text), { sent });
+  const shown = withoutSent(withoutNoReply(text), { sent });
   return shown === text.trim() ? {} : { shown };
 }
 
 const showsReasoning = ({ run, own }: SessionContext): boolean =>
   run?.reasoning ?? own.reasoning ?? false;
 
-// ---- failures that may pass
+// ---- retriable failures
 
 /** Longest wait that a provider may request. */
 const RETRY_AFTER_MAX_MS = 60_000;
@@ -214,7 +214,7 @@ export function retryBackoffMs({ context }: { context: SessionContext }): number
 
 // ---- a run ends
 
-/** Every way to end sets its reason here; published texts follow from it. */
+/** Sets the outcome of the run. Every way to end calls it; it determines the published texts. */
 export function ended(
   context: SessionContext,
   status: RunStatus,
@@ -237,7 +237,9 @@ export function ended(
   return { ...known.context, run: { ...run, reply } };
 }
 
-/** Where the first call has no outcome yet, hooks may have run: they see the end, too. */
+/**
+ * If the first call has no outcome yet, hooks may have run, so they are called for the end, too.
+ */
 function presumed(context: SessionContext) {
   const { hasCalled, isAssembled } = runOf(context);
   if (!hasCalled || isAssembled) return {};
@@ -266,7 +268,7 @@ export const endLate = ({ context }: ActionArgs): ActionResult => {
   };
 };
 
-// ---- hooks see the reply
+// ---- hooks that see the reply
 
 export const hasReplyHooks = ({ context }: ActionArgs): boolean => runOf(context).replyHooks;
 
@@ -282,18 +284,18 @@ export const onReply = ({ context, event }: ActionArgs): ActionResult => ({
   change: withRun(context, { reply: outputOf<ReplyOutput>(event).text }),
 });
 
-/** A required hook did not see the reply, so nothing is published. A failed run says why. */
+/** A required hook failed, so the reply is not published. The run fails with the reason. */
 export const withholdReply = ({ context, event }: ActionArgs): ActionResult => {
   const { status } = runOf(context);
   const failed = status === 'ok' ? { status: 'error' as const, error: errorOf(event) } : {};
   return { change: withRun(context, { ...failed, reply: '' }) };
 };
 
-// ---- the one end
+// ---- the end
 
 /**
  * Stores the end and sends it to every actor that waits for the run, or for a message that joined
- * it. Work that its calls waited for continues without them.
+ * it. Conversations and subagents that its calls waited for continue.
  */
 export function end({ context, event }: ActionArgs): ActionResult {
   const now = nowOf(event);
@@ -304,7 +306,7 @@ export function end({ context, event }: ActionArgs): ActionResult {
   };
   const bonds = atRunEnd(context);
   const past = { ...bonds.change, run: null, length: context.length + 1, updatedAt: now };
-  const change = { ...past, ...overBy({ ...context, ...past }) };
+  const change = { ...past, ...endIfInactive({ ...context, ...past }) };
   const after = { ...context, ...change };
   return {
     ...bonds,

@@ -4,8 +4,8 @@
  * The ledger of a root session is filled from the limits of its tree, that of a subagent's session
  * from its own grant. A grant is subtracted; what was not used returns with the end.
  *
- * Invariants: no value is negative. The rest and the grants of children are together at most what
- * the ledger was filled with, so no session of a tree grants what another has granted.
+ * Invariants: no value is negative. The rest plus the grants of children never exceeds the initial
+ * amount, so nothing is granted twice in a tree.
  */
 import type { Usage } from '../../../protocols/session.ts';
 import type { SpawnLimits, SubagentEnded } from '../../../protocols/subagent.ts';
@@ -19,8 +19,8 @@ export const tokensOf = ({ inputTokens, outputTokens }: Usage): number =>
 
 const NOTHING_BELOW: BudgetLedger['below'] = { usage: NO_USAGE, spawned: 0 };
 
-/** They are made at the first spawn, and filled again at the first of a new tree. */
-export function booksOf({ books, terms }: SessionContext, limits: SpawnLimits): BudgetLedger {
+/** The ledger, which is created at the first spawn and filled again at the first of a new tree. */
+export function ledgerOf({ books, terms }: SessionContext, limits: SpawnLimits): BudgetLedger {
   const { concurrentMax, onParentReset: onReset } = limits;
   if (books && !books.renewed) return { ...books, concurrentMax, onReset };
   const { started = 0, below: before = NOTHING_BELOW } = books ?? {};
@@ -90,13 +90,13 @@ export function settled(
   };
 }
 
-/** Of all subagents of the session that have ended, and how many it has started, with theirs. */
+/** Usage of all ended subagents, and the number of started ones, descendants included. */
 export const below = ({ books }: SessionContext): BudgetLedger['below'] =>
   books?.below ?? NOTHING_BELOW;
 
 /**
- * Of a subagent's session: what others hold or have used of its grant; it counts against its
- * ceilings like its own use.
+ * In a subagent's session: what its own subagents have reserved or used of its grant. It counts
+ * against the session's limits like its own usage.
  */
 export function heldBelow({ terms, books }: SessionContext): Usage {
   if (!terms || !books) return NO_USAGE;
@@ -117,15 +117,15 @@ export function renewedLedger(context: SessionContext): Partial<SessionContext> 
   if (!books || terms || children.some(({ lost }) => !lost)) return {};
   return {
     books: { ...books, renewed: true },
-    ...(children.length > 0 ? { children: children.map(apart) } : {}),
+    ...(children.length > 0 ? { children: children.map(outsideLedger) } : {}),
   };
 }
 
-/** Its end changes no books any more. */
-export const apart = (child: Child): Child => ({ ...child, apart: true });
+/** Removes the child from the ledger: its end no longer changes the ledger. */
+export const outsideLedger = (child: Child): Child => ({ ...child, apart: true });
 
 /** The session is reset: a root gets a new tree, a subagent's session the rest of its grant. */
-export function booksAtReset(context: SessionContext): BudgetLedger | undefined {
+export function ledgerAtReset(context: SessionContext): BudgetLedger | undefined {
   const { books, terms, usage, children = [] } = context;
   if (!terms)
     return books && children.length > 0 ? { ...books, started: 0, renewed: true } : undefined;

@@ -4,7 +4,7 @@
  * ends, and orphans.ts handles a reset or a deletion.
  *
  * Invariants:
- *  1. At most `concurrentMax` have a slot; a free slot goes to the one that waits longest.
+ *  1. At most `concurrentMax` have a slot; the child that waits longest receives a free slot.
  *  2. An end is processed once. A subagent sends it once, to one turn, which removes the child from
  *     the list and answers the waiting call, stores a report, or stays silent. One run reads a
  *     report (reports.ts). An answer may be lost with the worker that made the call: so the child
@@ -46,9 +46,11 @@ import { grantorOf } from './subagent-limits.ts';
 import type { SessionContext, ToolResult } from '../types.ts';
 import { waitsAtRunEnd, waitsOfCalls } from '../conversations/conversation-waits.ts';
 
-/** How long the end of one that has a place is waited for after its time is up. */
+/** How long the end of a child with a slot is awaited after its time limit. */
 const LATE_MS = 600_000;
-/** Those whose place came free without an end: theirs may still come. */
+/**
+ * Maximum number of stored children whose slot was freed without an end, which may still arrive.
+ */
 const LOST_MAX = 20;
 
 export const toSubagent = (
@@ -61,37 +63,37 @@ export const toSubagent = (
 const listed = <T>(list: readonly T[]): readonly T[] | undefined =>
   list.length > 0 ? list : undefined;
 
-// ---- places
+// ---- slots
 
-export const withPlace = ({ going, lost }: Child): boolean => going && !lost;
+export const hasSlot = ({ going, lost }: Child): boolean => going && !lost;
 
-/** It has a place from now on. */
-export const placed = (child: Child, now: number): Child => ({
+/** The child with a slot from now on. */
+export const withSlot = (child: Child, now: number): Child => ({
   ...child,
   going: true,
   until: now + child.timeoutMs + LATE_MS,
 });
 
-/** Places of children that are long past their time are free again. */
-export function aged(children: readonly Child[], now: number): readonly Child[] {
+/** Frees the slots of children whose end is long overdue. */
+export function freeLateSlots(children: readonly Child[], now: number): readonly Child[] {
   const all = children.map(
     (one): Child =>
-      withPlace(one) && one.until !== undefined && one.until < now ? { ...one, lost: true } : one,
+      hasSlot(one) && one.until !== undefined && one.until < now ? { ...one, lost: true } : one,
   );
   const tooMany = all.filter(({ lost }) => lost).slice(0, -LOST_MAX);
   return tooMany.length > 0 ? all.filter((one) => !tooMany.includes(one)) : all;
 }
 
 /** Gives free slots to the subagents that wait longest. */
-export function seated(
+export function assignSlots(
   context: SessionContext,
   children: readonly Child[],
   { places, now }: { readonly places: number; readonly now: number },
 ): { readonly children: readonly Child[]; readonly tells: readonly Tell[] } {
-  const free = places - children.filter(withPlace).length;
+  const free = places - children.filter(hasSlot).length;
   const next = children.filter(({ going }) => !going).slice(0, Math.max(0, free));
   return {
-    children: children.map((one) => (next.includes(one) ? placed(one, now) : one)),
+    children: children.map((one) => (next.includes(one) ? withSlot(one, now) : one)),
     tells: next.map(({ id }) => toSubagent(context, id, { type: 'subagent.go' })),
   };
 }
@@ -114,12 +116,12 @@ export function onFirstEnd(at: ActionArgs, ended: SubagentEnded, child: Child): 
   const { context, event } = at;
   const { books, children = [] } = context;
   const now = nowOf(event);
-  const left = aged(
+  const left = freeLateSlots(
     children.filter(({ id }) => id !== ended.id),
     now,
   );
-  const places = books?.concurrentMax ?? children.filter(withPlace).length;
-  const next = seated(context, left, { places, now });
+  const places = books?.concurrentMax ?? children.filter(hasSlot).length;
+  const next = assignSlots(context, left, { places, now });
   const change: Partial<SessionContext> = {
     children: listed(next.children),
     ...(books && !child.apart ? { books: settled(books, child, ended) } : {}),
@@ -145,7 +147,7 @@ function onRepeatedEnd(at: ActionArgs, ended: SubagentEnded, awaited: Awaited): 
   return { ...delivery, change: { awaited: left, ...delivery.change } };
 }
 
-/** Sends it to the waiting call, to the agent with its next or current run, or to no receiver. */
+/** Delivers the end to the waiting call, or to a run as a report, or to no receiver. */
 function delivered(
   { context, event }: ActionArgs,
   ended: SubagentEnded,
@@ -193,17 +195,17 @@ const spawnResultOf = (ended: SubagentEnded): SpawnResult => {
   };
 };
 
-/** A subagent whose session has nothing open ends with this message, permanently. */
-export const overBy = (context: SessionContext): Pick<SessionContext, 'isOver'> =>
+/** `isOver` if nothing in the session of a subagent is active: then the subagent has ended. */
+export const endIfInactive = (context: SessionContext): Pick<SessionContext, 'isOver'> =>
   context.terms && !context.run && openOf(context) === 0 ? { isOver: true } : {};
 
 /**
- * Nothing of a subagent is active any more, and no run will report that: it was stopped, or what it
- * waited for was removed.
+ * The end of a subagent's session in which nothing is active and no run will report the end,
+ * because the session was stopped, or what it waited for was removed.
  */
 export function lastEnd(context: SessionContext, now: number, error?: ErrorData): Tell[] {
   const grantor = grantorOf(context);
-  if (!grantor || !overBy(context).isOver) return [];
+  if (!grantor || !endIfInactive(context).isOver) return [];
   const event: RunEnded = {
     type: 'run.ended',
     runId: '',
@@ -222,28 +224,28 @@ export function lastEnd(context: SessionContext, now: number, error?: ErrorData)
 
 // ---- calls and the run end
 
-type Loosened = {
+type Released = {
   readonly change: Partial<SessionContext>;
   readonly tells: readonly Tell[];
   readonly answers: readonly Reply[];
 };
 
 /**
- * These calls have their results. One that says nothing of the subagent that it waited for (it took
- * too long, its worker could not be reached) leaves the end to a report.
+ * Records that these calls have results. If a result does not contain the end of the subagent that
+ * the call waited for (a time-out, a lost worker), the end becomes a report.
  */
 export function recorded(
   context: SessionContext,
   results: readonly Pick<ToolResult, 'callId' | 'ends'>[],
-): Omit<Loosened, 'answers'> {
+): Omit<Released, 'answers'> {
   const callIds = results.map(({ callId }) => callId);
   const waits = waitsOfCalls(context, callIds);
   const { run } = context;
   const mine = (run?.spawned ?? []).filter(({ callId }) => callIds.includes(callId));
   if (mine.length === 0) return { change: waits, tells: [] };
-  const read = mine.filter((one) => one.told && results.some((result) => tellsOf(result, one)));
+  const read = mine.filter((one) => one.told && results.some((result) => containsEnd(result, one)));
   const isOf = (id: string) => mine.some((one) => one.id === id);
-  const loosened = loosen(context, isOf, (id) => !read.some((one) => one.id === id));
+  const loosened = releaseCalls(context, isOf, (id) => !read.some((one) => one.id === id));
   const back = read.reduce((left, { lineage }) => left + lineage.left, 0);
   const lineage = run!.lineage && { ...run!.lineage, left: run!.lineage.left + back };
   const spawned = listed(run!.spawned!.filter(({ id }) => !isOf(id)));
@@ -254,17 +256,17 @@ export function recorded(
   };
 }
 
-/** The call's own tool says that it is the end. */
-const tellsOf = (
+/** Whether the result of the subagent's call contains the subagent's end. */
+const containsEnd = (
   { callId, ends = [] }: Pick<ToolResult, 'callId' | 'ends'>,
   one: Spawned,
 ): boolean => callId === one.callId && ends.includes(one.id);
 
-/** The run has ended: the next one receives what its calls waited for. */
-export function atRunEnd(context: SessionContext): Loosened {
+/** At the end of the run, everything that its calls waited for becomes a report to the next run. */
+export function atRunEnd(context: SessionContext): Released {
   const waits = waitsAtRunEnd(context);
   const all = () => true;
-  const { change, tells } = loosen(context, all, all);
+  const { change, tells } = releaseCalls(context, all, all);
   const unanswered = (context.children ?? []).flatMap(({ wait, ...child }): Reply[] =>
     wait ? [{ to: wait.reply ?? undefined, result: acceptedOf(child) }] : [],
   );
@@ -290,14 +292,14 @@ export const acceptedOf = ({
 });
 
 /**
- * The calls of these subagents no longer wait: active ones report, and an end that was an answer is
- * requested again if it was lost.
+ * Ends the waits of calls for these subagents: active subagents will report, and an end that was
+ * sent as an answer is requested again if it was lost.
  */
-function loosen(
+function releaseCalls(
   context: SessionContext,
   isOf: (id: string) => boolean,
   isLost: (id: string) => boolean,
-): Omit<Loosened, 'answers'> {
+): Omit<Released, 'answers'> {
   const { children, run } = context;
   const unread = (run?.spawned ?? []).filter(({ id, told }) => told && isOf(id) && isLost(id));
   const before = context.awaited ?? [];
@@ -324,9 +326,9 @@ const withoutWait = <T extends Pick<Child, 'wait'>>({ wait: _, ...rest }: T): Om
 // ---- activity
 
 /**
- * What will start another run of this session by itself: ends that will arrive or were not read,
- * and waiting messages. In a subagent's session also the silent ends: its own end waits for them,
- * and counts what they used.
+ * The number of things that will start another run of this session: ends that will arrive or are
+ * unread, and waiting messages. In a subagent's session unreported ends count, too, because its own
+ * end waits for them and includes their usage.
  */
 export function openOf(context: SessionContext): number {
   const { children = [], reports = [], awaited = [], queue, folded, terms } = context;

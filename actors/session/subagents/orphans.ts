@@ -14,8 +14,8 @@ import {
   type SubagentMove,
 } from '../../../protocols/subagent.ts';
 import type { Child, Report } from './related-sessions.ts';
-import { apart, booksAtReset } from './budget-ledger.ts';
-import { placed, seated, toSubagent } from './children.ts';
+import { outsideLedger, ledgerAtReset } from './budget-ledger.ts';
+import { withSlot, assignSlots, toSubagent } from './children.ts';
 import { type ActionResult, nowOf, on } from '../action-result.ts';
 import type { SessionContext } from '../types.ts';
 import { sessionAt } from '../conversations/conversation-waits.ts';
@@ -23,19 +23,19 @@ import { sessionAt } from '../conversations/conversation-waits.ts';
 /** Subagents of others that a session adopts; the ends of further ones are not reported. */
 const ADOPTED_MAX = 64;
 
-type Fate = { readonly change: Partial<SessionContext>; readonly tells: readonly Tell[] };
+type OrphanResult = { readonly change: Partial<SessionContext>; readonly tells: readonly Tell[] };
 
 /**
- * What a reset, or with `closing` the deletion, does to the subagents and to what is left of ended
- * ones. The change also ends the books.
+ * What a reset, or with `closing` the deletion, does to the subagents and to unread ends. The
+ * change also removes or renews the ledger.
  */
-export const orphansOf = (context: SessionContext, policy: OrphanPolicy): Fate =>
+export const orphansOf = (context: SessionContext, policy: OrphanPolicy): OrphanResult =>
   context.closing ? atClose(context, policy) : atReset(context, policy);
 
-function atReset(context: SessionContext, policy: OrphanPolicy): Fate {
+function atReset(context: SessionContext, policy: OrphanPolicy): OrphanResult {
   const { children = [], terms, reports, awaited } = context;
-  const books = booksAtReset(context);
-  const stay = children.map((one) => (terms ? one : apart(one)));
+  const books = ledgerAtReset(context);
+  const stay = children.map((one) => (terms ? one : outsideLedger(one)));
   const fresh = {
     ...(books || context.books ? { books } : {}),
     ...(reports ? { reports: undefined } : {}),
@@ -60,9 +60,9 @@ function atReset(context: SessionContext, policy: OrphanPolicy): Fate {
 const RESET = 'the session that started it was reset';
 const DELETED = 'the session that started it was deleted';
 
-function atClose(context: SessionContext, policy: OrphanPolicy): Fate {
+function atClose(context: SessionContext, policy: OrphanPolicy): OrphanResult {
   const { children = [], reports = [], agentId, sessionKey, settings, tenant, terms } = context;
-  // an agent that was made up for a task has no main session: its results go to the root
+  // an agent that exists only for one task has no main session: the root session gets its results
   const main = terms?.root ?? keys.main(agentId, settings?.sandbox?.mainKey);
   const isAdopted = policy === 'adopt' && main !== sessionKey;
   if (children.length === 0 && !(isAdopted && reports.length > 0)) return { change: {}, tells: [] };
@@ -89,7 +89,7 @@ const detached = (context: SessionContext, children: readonly Child[]): Tell[] =
   ...killed(
     context,
     children.filter(({ going }) => !going),
-    'the session that started it is gone, and it had not begun',
+    'the session that started it was deleted before it received a slot',
   ),
   ...children.map(({ id }) => moved(context.tenant, id, null)),
 ];
@@ -115,7 +115,7 @@ const unreadOf = ({ id, sessionKey }: Report): AdoptedChild => ({
   ended: true,
 });
 
-/** They report here from now on; no ledger has their grants. */
+/** Adopts subagents of another session: they report here, outside of the ledger. */
 export const adopt = on('session.adopt', ({ context, event }): ActionResult => {
   const { children: given } = event;
   const { children = [], books } = context;
@@ -130,7 +130,7 @@ export const adopt = on('session.adopt', ({ context, event }): ActionResult => {
   const room = Math.max(0, ADOPTED_MAX - children.filter((one) => one.apart).length);
   const taken = fresh.slice(0, room).map((one) => childOf(context, one, now));
   const places = books?.concurrentMax ?? 1;
-  const next = seated(context, [...children, ...taken], { places, now });
+  const next = assignSlots(context, [...children, ...taken], { places, now });
   const left = detached(
     context,
     fresh.slice(room).map((one) => childOf(context, one, now)),
@@ -145,7 +145,7 @@ export const adopt = on('session.adopt', ({ context, event }): ActionResult => {
 });
 
 /** Unread ends: each is sent again, to this session. */
-function unreadEnds(context: SessionContext, given: readonly AdoptedChild[]): Fate {
+function unreadEnds(context: SessionContext, given: readonly AdoptedChild[]): OrphanResult {
   const { tenant, sessionKey, awaited = [] } = context;
   const room = Math.max(0, ADOPTED_MAX - awaited.length);
   const fresh = given.filter(({ id }) => !awaited.some((one) => one.id === id)).slice(0, room);
@@ -160,7 +160,7 @@ function unreadEnds(context: SessionContext, given: readonly AdoptedChild[]): Fa
   };
 }
 
-/** Of the run that reads the report: it sends no message. */
+/** Lineage of the run that reads the report; it may send no messages. */
 const lineageOf = ({ sessionKey }: SessionContext): Lineage => ({
   hops: 2,
   visited: [sessionKey],
@@ -181,5 +181,5 @@ function childOf(context: SessionContext, given: AdoptedChild, now: number): Chi
     timeoutMs,
     apart: true,
   };
-  return waits ? child : placed(child, now);
+  return waits ? child : withSlot(child, now);
 }

@@ -14,7 +14,7 @@ import { refusedBegin } from '../conversations/conversation-waits.ts';
 
 type Refused = ArgsOf<'refused'>;
 
-/** Any other message is repeated by its sender, or too late to matter. */
+/** Refusals of other messages are ignored: their sender repeats them, or they came too late. */
 export const onRefusal = on('refused', (at): ActionResult => {
   const { message } = at.event;
   if (message === 'subagent.reserve') return onSpawnRefused(at);

@@ -1,6 +1,6 @@
 /**
- * Bonds: what a session keeps of other sessions: its subagents, what it may still grant, ends that
- * its agent has not read, and what calls of its run wait for. Types only.
+ * What a session stores about other sessions: its subagents, its budget for subagents, ends that
+ * its agent has not read, and what the calls of its run wait for. Types only.
  */
 import type { Lineage } from '../../../protocols/lineage.ts';
 import type { Usage } from '../../../protocols/session.ts';
@@ -14,9 +14,9 @@ export type PendingCall = { readonly reply: ReplyRef | null; readonly callId: st
 export type Child = {
   readonly id: string;
   readonly sessionKey: string;
-  /** of the parent: the one that started it */
+  /** the parent's run that started it */
   readonly runId: string;
-  /** it has a place; else it waits for one */
+  /** true: it has received a slot; false: it waits for one */
   readonly going: boolean;
   /** false: its end is not reported */
   readonly reportBack: boolean;
@@ -24,31 +24,31 @@ export type Child = {
   readonly tokens: number;
   readonly costUsd?: number;
   readonly spawns: number;
-  /** of the run that will read its report */
+  /** lineage of the run that will read its report */
   readonly lineage: Lineage;
   /** a call of the run waits for its end */
   readonly wait?: PendingCall;
-  /** shard time after which its place comes free, whatever has become of it */
+  /** shard time after which its slot is free even if no end has arrived */
   readonly until?: number;
   readonly timeoutMs: number;
-  /** this freed its slot; its grant did not return */
+  /** its slot was freed without an end; its grant did not return */
   readonly lost?: true;
-  /** it is of a tree that a reset or a deletion has ended: its grant is in no books here */
+  /** its tree was ended by a reset or a deletion, so this ledger does not contain its grant */
   readonly apart?: true;
 };
 
 /** What a session may still grant, and what was used. */
 export type BudgetLedger = {
-  /** of all grants together; of a subagent's session less what it uses itself */
+  /** tokens that may still be granted; a subagent's session also uses some of them itself */
   readonly tokens: number;
   /** absent: unlimited */
   readonly costUsd?: number;
   readonly spawns: number;
-  /** started since the session began or was reset */
+  /** number of subagents started since the session was created or reset */
   readonly started: number;
   readonly concurrentMax: number;
   readonly onReset: OrphanPolicy;
-  /** usage of the ended ones, with all subagents below them */
+  /** usage of the ended subagents and of all subagents below them */
   readonly below: { readonly usage: Usage; readonly spawned: number };
   /** a user started a new tree: the next spawn fills the ledger again */
   readonly renewed?: true;
@@ -60,17 +60,17 @@ export type Report = Omit<SubagentEnded, 'type' | 'again'> & {
   readonly lineage: Lineage;
 };
 
-/** A spawn of a call that has no result yet: made again, it starts nothing. */
+/** A subagent of a call without a result. If the call is repeated, it starts no second one. */
 export type Spawned = {
   readonly id: string;
   readonly callId: string;
   readonly tokens: number;
   readonly lineage: Lineage;
-  /** its end was the answer to the call */
+  /** its end was sent as the answer to the call */
   readonly told?: true;
 };
 
-/** An end that a subagent was asked to send again. */
+/** A subagent that was asked to send its end again. */
 export type Awaited = {
   readonly id: string;
   readonly lineage: Lineage;
@@ -87,7 +87,7 @@ export type Wait = PendingCall & {
   readonly blocks: boolean;
 };
 
-/** A conversation that the run has begun; absent: its delivery is not known yet. */
+/** A conversation that the run has started. `delivered` is absent until its delivery is known. */
 export type Begun = {
   readonly id: string;
   readonly delivered?: boolean;

@@ -22,99 +22,103 @@ import {
 } from '../../../protocols/subagent.ts';
 import type { Lineage, LineageLimits } from '../../../protocols/lineage.ts';
 import type { PendingCall, Awaited, BudgetLedger, Child, Spawned } from './related-sessions.ts';
-import { booksOf, type Grant, leftOf, taken } from './budget-ledger.ts';
-import { acceptedOf, aged, seated, toSubagent, withPlace } from './children.ts';
+import { ledgerOf, type Grant, leftOf, taken } from './budget-ledger.ts';
+import { acceptedOf, freeLateSlots, assignSlots, toSubagent, hasSlot } from './children.ts';
 import { type ActionResult, defined, on, runOf, withRun } from '../action-result.ts';
 import { firstOf } from '../../kit/text.ts';
 import { nextHop } from '../conversations/lineage.ts';
 import { workspaceOf } from './subagent-limits.ts';
 import type { SessionContext } from '../types.ts';
-import { goesOn } from '../conversations/conversation-waits.ts';
+import { isActiveRun } from '../conversations/conversation-waits.ts';
 
 const REFUSED_ROW_MS = 3_600_000;
 const PREVIEW_CHARACTERS = 120;
 const MESSAGES_MAX = 200;
-/** A grant of less is none: a call of a model costs about as much. */
+/** Smallest useful grant: about the cost of one model call. */
 const GRANT_USD_MIN = 0.001;
 
 type Asked = Delivered<SessionSpawn>;
-type No = { readonly rule: string; readonly why: string };
+type SpawnRefusal = { readonly rule: string; readonly why: string };
 
 export const spawn = on('session.spawn', ({ context, event: asked }): ActionResult => {
-  if (!goesOn(context, asked.runId)) return { answer: refusal(asked, ENDED) };
+  if (!isActiveRun(context, asked.runId)) return { answer: refusal(asked, ENDED) };
   const known = (runOf(context).spawned ?? []).find(({ id }) => id === asked.id);
   if (known) return again(context, asked, known);
   const now = asked.meta.now;
-  const children = aged(context.children ?? [], now);
-  const books = booksOf(context, asked.limits);
+  const children = freeLateSlots(context.children ?? [], now);
+  const books = ledgerOf(context, asked.limits);
   const no = refusalOf({ ...context, children }, asked, books);
   if (no) return { rows: [refusedRow(context, asked, no)], answer: refusal(asked, no) };
   return granted({ ...context, children }, asked, books);
 });
 
-// ---- no
+// ---- refusals
 
-const ENDED: No = { rule: 'run-ended', why: 'the run that asked has ended' };
+const ENDED: SpawnRefusal = { rule: 'run-ended', why: 'the run that asked has ended' };
 
-/** The first ceiling in the way, in a fixed order. */
-function refusalOf(context: SessionContext, asked: Asked, books: BudgetLedger): No | undefined {
+/** The first limit that the spawn would exceed, in a fixed order. */
+function refusalOf(
+  context: SessionContext,
+  asked: Asked,
+  books: BudgetLedger,
+): SpawnRefusal | undefined {
   const { limits, terms } = asked;
   const left = leftOf(context, books);
   const { children = [] } = context;
-  const isFull = children.filter(withPlace).length >= limits.concurrentMax;
+  const isFull = children.filter(hasSlot).length >= limits.concurrentMax;
   const waiting = children.filter(({ going }) => !going).length;
   const rules: readonly (readonly [boolean, string, string])[] = [
     [
       context.isOver === true,
       'ended',
-      'the subagent of this session has ended, and what was left of its grant has gone back',
+      'the subagent of this session has ended, and the rest of its grant has returned',
     ],
     [
       depthOf(context) + 1 > limits.depthMax,
       'depth',
-      `an agent at depth ${depthOf(context)} may start none: ${limits.depthMax} in a chain is the limit (agents.spawnDefaults.maxSpawnDepth)`,
+      `an agent at depth ${depthOf(context)} may start no subagents: the limit is depth ${limits.depthMax} (agents.spawnDefaults.maxSpawnDepth)`,
     ],
     [
       hopOf(context, asked).hops > limits.hopsMax,
       'hops',
-      `it is ${limits.hopsMax} messages and spawns away from a message of a user, which is the limit (session.agentToAgent.maxHops)`,
+      `it would be more than ${limits.hopsMax} messages and spawns away from a user's message (session.agentToAgent.maxHops)`,
     ],
     [
       books.started >= limits.perSessionMax,
       'perSession',
-      `this session has started ${books.started} subagents since it began, which is the limit (agents.spawnDefaults.maxSpawnsPerSession)`,
+      `this session has started ${books.started} subagents, which is the limit (agents.spawnDefaults.maxSpawnsPerSession)`,
     ],
     [
       left.spawns < 1,
       'perTree',
-      `of the ${context.terms?.spawns ?? limits.perTreeMax} subagents that one message of a user may start (agents.spawnDefaults.maxSpawnsPerTree), none is left here`,
+      `all ${context.terms?.spawns ?? limits.perTreeMax} subagents that one user message may start were used or reserved (agents.spawnDefaults.maxSpawnsPerTree)`,
     ],
     [
       isFull && waiting >= SPAWNS_WAITING_MAX,
       'waiting',
-      `${limits.concurrentMax} subagents go on (agents.spawnDefaults.maxConcurrentSpawns) and ${SPAWNS_WAITING_MAX} wait, which is the limit; wait for results`,
+      `${limits.concurrentMax} subagents are running (agents.spawnDefaults.maxConcurrentSpawns) and ${SPAWNS_WAITING_MAX} wait, which is the limit; wait for results`,
     ],
     [
       Math.min(left.tokens, terms.tokens) < GRANT_TOKENS_MIN,
       'tokens',
-      `${Math.max(0, left.tokens)} tokens are left for subagents, and one needs ${GRANT_TOKENS_MIN} (agents.spawnDefaults.maxTokensPerTree)`,
+      `${Math.max(0, left.tokens)} tokens are left for subagents, and a subagent needs at least ${GRANT_TOKENS_MIN} (agents.spawnDefaults.maxTokensPerTree)`,
     ],
     [
       left.costUsd < GRANT_USD_MIN,
       'cost',
-      `$${Math.max(0, left.costUsd).toFixed(4)} are left for subagents, and one needs $${GRANT_USD_MIN} (agents.spawnDefaults.maxCostPerTreeUsd)`,
+      `$${Math.max(0, left.costUsd).toFixed(4)} are left for subagents, and a subagent needs at least $${GRANT_USD_MIN} (agents.spawnDefaults.maxCostPerTreeUsd)`,
     ],
   ];
   const found = rules.find(([isPast]) => isPast);
   return found && { rule: found[1], why: `no subagent was started: ${found[2]}` };
 }
 
-const refusal = ({ meta }: Asked, { rule, why }: No): Reply => {
+const refusal = ({ meta }: Asked, { rule, why }: SpawnRefusal): Reply => {
   const result: SpawnResult = { status: 'refused', rule, error: why };
   return { to: meta.reply, result };
 };
 
-function refusedRow(context: SessionContext, asked: Asked, { why }: No): Project {
+function refusedRow(context: SessionContext, asked: Asked, { why }: SpawnRefusal): Project {
   const { id, runId, terms, task, label, meta } = asked;
   const { sessionKey } = context;
   const row: SubagentRow = {
@@ -139,7 +143,7 @@ function refusedRow(context: SessionContext, asked: Asked, { why }: No): Project
   return { index: SUBAGENTS_INDEX, key, value: row, keepMs: REFUSED_ROW_MS };
 }
 
-// ---- yes
+// ---- grants
 
 const depthOf = ({ terms }: SessionContext): number => terms?.depth ?? 1;
 
@@ -190,7 +194,7 @@ function granted(context: SessionContext, asked: Asked, books: BudgetLedger): Ac
   const spawned: Spawned = { id, callId, tokens: grant.tokens, lineage };
   // subagents that wait longer receive free slots first
   const places = { places: asked.limits.concurrentMax, now: meta.now };
-  const next = seated(context, [...children, waiting], places);
+  const next = assignSlots(context, [...children, waiting], places);
   const hold = !next.children.at(-1)!.going;
   const others = next.tells.filter(({ to }) => to !== subagentAddress(context.tenant, id));
   return {
@@ -226,7 +230,7 @@ function reserve(
     terms: {
       ...terms,
       ...grant,
-      // a session that is confined to its own workspace starts no agent outside it
+      // a session confined to its own workspace starts no subagent outside of it
       ...(terms.isolated ? {} : defined({ workspace: workspaceOf(context) })),
       parent: sessionKey,
       root: context.terms?.root ?? sessionKey,
@@ -244,9 +248,9 @@ const accepted = ({ id, terms, meta }: Asked, tokens: number, going: boolean): R
   result: acceptedOf({ id, sessionKey: keys.subagent(terms.agentId, id), tokens, going }),
 });
 
-// ---- once more
+// ---- repeated calls
 
-/** Its worker died: the call is answered as the first one was, or would have been. */
+/** The call is repeated after its worker died: it receives the answer of the first attempt. */
 function again(context: SessionContext, asked: Asked, known: Spawned): ActionResult {
   const { children = [], awaited = [] } = context;
   const child = children.find(({ id }) => id === asked.id);

@@ -1,6 +1,6 @@
 /**
- * Terms: what a subagent's session lives by instead of its agent's settings: who admits
- * its runs, what its parent granted, whose files it works on. Pure.
+ * Limits of a subagent's session, which override its agent's settings: the actor that admits its
+ * runs, the grant of its parent, and the workspace of its tools. Pure.
  */
 import { address, type Address } from '../../../protocols/address.ts';
 import type { AgentAdmit, AgentSettings, RunLimits } from '../../../protocols/agent.ts';
@@ -15,7 +15,7 @@ import type { CallToolsInput, SessionContext } from '../types.ts';
 /** Model calls of one run (`RunLimits.turnsMax`). */
 export const TURNS_MAX = 64;
 
-/** The subagent whose session this key is; undefined: of none. */
+/** The id of the subagent with this session key; undefined for any other session. */
 export function subagentOf(sessionKey: string): string | undefined {
   try {
     const parts = parseSessionKey(sessionKey);
@@ -39,21 +39,21 @@ export const refusalReason = on('session.receive', ({ context, event }): ErrorDa
     return isFromGrantor && !context.terms ? undefined : WRONG_TERMS;
   }
   if (id !== undefined && !context.terms) return noSubagent(context);
-  return context.isOver && meta.from !== undefined ? isOver(context) : undefined;
+  return context.isOver && meta.from !== undefined ? sessionHasEnded(context) : undefined;
 });
 export const mayAccept = on('session.receive', (at): boolean => refusalReason(at) === undefined);
 
 const WRONG_TERMS: ErrorData = {
   code: 'INVALID_ARGUMENT',
-  message: 'terms are taken with the first message only, from the subagent whose session it is',
+  message: '`terms` is accepted only in the first message of a session, and only from its subagent',
 };
 const noSubagent = ({ sessionKey }: SessionContext): ErrorData => ({
   code: 'NOT_FOUND',
-  message: `there is no session ${sessionKey}: only its subagent begins it, and it is gone when that has been forgotten; \`troupe subagents list --all\` shows them`,
+  message: `there is no session ${sessionKey}: only its subagent can start it, and it is removed together with the subagent; \`troupe subagents list --all\` shows existing ones`,
 });
-const isOver = ({ sessionKey }: SessionContext): ErrorData => ({
+const sessionHasEnded = ({ sessionKey }: SessionContext): ErrorData => ({
   code: 'CONFLICT',
-  message: `the subagent of ${sessionKey} has ended: its session can be read, and agents start another one for what is left to do`,
+  message: `the subagent of ${sessionKey} has ended: its session can only be read; start another subagent for further work`,
 });
 
 /**
@@ -64,13 +64,13 @@ export const grantorOf = ({ tenant, sessionKey, terms }: SessionContext): Addres
   return id === undefined ? undefined : subagentAddress(tenant, id);
 };
 
-/** The agent that admits the session's runs, and that they are released to. */
+/** The agent that admits the session's runs and to which their slots return. */
 export const admitterOf = ({ tenant, agentId, terms }: SessionContext): Address =>
   address(tenant, 'agent', terms?.admitBy ?? agentId);
 
 /**
- * Asks whether the run may start. A run that another agent caused uses no slot: that agent may be
- * waiting for it, for one that waits behind it, or for the subagent whose session this is.
+ * Requests the admission of the run. A run that another agent caused uses no slot, because that
+ * agent may hold a slot while it waits for this run, directly or through other runs.
  */
 export const admissionOf = (context: SessionContext): Tell => {
   const { runId } = runOf(context);
@@ -85,13 +85,13 @@ const isNested = ({ run, queue, terms }: SessionContext): boolean =>
 const isOfAgent = ({ lineage, origin }: Pick<SessionReceive, 'lineage' | 'origin'>): boolean =>
   lineage !== undefined || origin !== undefined;
 
-/** With this message an agent begins to wait for the run that waits for a slot. */
-export const hurriesRun = on('session.receive', ({ context, event }): boolean => {
+/** Whether the message makes another agent wait for the run, which itself waits for a slot. */
+export const agentWaitsForRun = on('session.receive', ({ context, event }): boolean => {
   const message = event;
   return message.meta.from !== undefined && isOfAgent(message) && !isNested(context);
 });
 
-/** Whose files its tools work on; undefined: the agent's. */
+/** The actor whose workspace the tools use; undefined: the agent. */
 export function workspaceOf({ tenant, sessionKey, terms }: SessionContext): Address | undefined {
   if (!terms) return undefined;
   const id = subagentOf(sessionKey);
@@ -100,7 +100,7 @@ export function workspaceOf({ tenant, sessionKey, terms }: SessionContext): Addr
 }
 
 /** The tools that a subagent was granted: it grants no others to the subagents that it starts. */
-export function givenOf({ terms }: SessionContext): CallToolsInput['given'] {
+export function grantedToolsOf({ terms }: SessionContext): CallToolsInput['given'] {
   return terms && { allow: terms.sandbox.allow, deny: terms.sandbox.deny };
 }
 
@@ -109,7 +109,7 @@ const agentOf = (sessionKey: string): string => {
   return 'agentId' in parts ? parts.agentId : 'main';
 };
 
-/** The settings as the grant narrows them: of two ceilings the smaller one holds. */
+/** The settings within the grant: the smaller of two limits applies. */
 export function underTerms(settings: AgentSettings, terms: SubagentTerms): AgentSettings {
   const { agentId, model, thinking, purpose, sandbox, timeoutMs } = terms;
   return {

@@ -35,9 +35,9 @@ export const isName = (text: unknown): text is string =>
 export function tenantOf(payload: JWTPayload, mapping: ClaimMapping): string {
   if (mapping.tenant !== undefined) return mapping.tenant;
   const value = claimAt(payload, mapping.tenantClaim ?? 'tenant');
-  if (typeof value !== 'string') throw unauthorized('it names no sub or no tenant');
+  if (typeof value !== 'string') throw unauthorized('its sub or tenant is missing');
   const tenant = mapping.tenantMap ? ownValue(mapping.tenantMap, value) : value;
-  if (tenant === undefined) throw unauthorized('its tenant is not known here');
+  if (tenant === undefined) throw unauthorized('its tenant is not configured for its issuer');
   return tenant;
 }
 
@@ -77,7 +77,7 @@ function ownValue(of: unknown, name: string): unknown {
   return Object.getOwnPropertyDescriptor(of, name)?.value as unknown;
 }
 
-const NO_ROLES = 'its roles are no list of names';
+const NO_ROLES = 'its roles are not a list of names';
 
 function textsOf(claim: unknown): readonly string[] {
   const values = typeof claim === 'string' ? claim.split(' ').filter(Boolean) : (claim ?? []);

@@ -49,16 +49,16 @@ export function createIdentity(options: IdentityOptions): Identity {
   return new TokenIdentity(options);
 }
 
-type Believed = Verified & { readonly until: number };
-type Refused = { readonly error: TroupeError; readonly until: number };
+type CachedVerification = Verified & { readonly until: number };
+type CachedRefusal = { readonly error: TroupeError; readonly until: number };
 
 class TokenIdentity implements Identity {
   readonly #options: IdentityOptions;
   readonly #tokens: Tokens;
   readonly #operator: Caller;
   readonly #own: Buffer | undefined;
-  readonly #verified = new LruMap<string, Believed>(VERIFIED_MAX);
-  readonly #refused = new LruMap<string, Refused>(REFUSED_MAX);
+  readonly #verified = new LruMap<string, CachedVerification>(VERIFIED_MAX);
+  readonly #refused = new LruMap<string, CachedRefusal>(REFUSED_MAX);
   /** running verifications, so that concurrent requests with one token share one */
   readonly #pending = new Map<string, Promise<Caller>>();
   /** signatures are verified in other threads, which may overtake each other */
@@ -76,11 +76,15 @@ class TokenIdentity implements Identity {
   async authenticate({ authorization, transport }: Credentials): Promise<Caller> {
     if (authorization === undefined) {
       if (this.#options.open && transport === 'http') return this.#operator;
-      throw new TroupeError('UNAUTHORIZED', 'there is no token: send Authorization: Bearer TOKEN');
+      throw new TroupeError(
+        'UNAUTHORIZED',
+        'the token is missing: send Authorization: Bearer TOKEN',
+      );
     }
     if (authorization.length > TOKEN_BYTES_MAX) throw unauthorized('it is too long');
     const token = BEARER.exec(authorization)?.[1];
-    if (token === undefined) throw unauthorized('the header has not the form Bearer TOKEN');
+    if (token === undefined)
+      throw unauthorized('the Authorization header must have the form Bearer TOKEN');
     const digest = digestOf(token);
     if (this.#own && timingSafeEqual(digest, this.#own)) return this.#operator;
     const tenant = this.#options.tenantOfToken?.(token);

@@ -54,7 +54,7 @@ export async function assertSigned(
   if (!signature)
     throw new TroupeError(
       'UNAUTHORIZED',
-      `this token is of A2A-External: sign the envelope and send the signature as ${SIGNATURE_HEADER}`,
+      `this token requires A2A-External: sign the envelope and send the signature as ${SIGNATURE_HEADER}`,
     );
   const goodUntil =
     epochMsOf(envelope.timestamp) + Math.min(envelope.ttl_sec, SIGNATURE_LIFE_SEC) * 1_000;

@@ -73,5 +73,5 @@ export async function writeKeyFile(path: string, key: AnyJwk): Promise<void> {
     if (cause instanceof TroupeError) throw cause;
     throw new TroupeError('UNAVAILABLE', `cannot write the key file ${path}`, { cause });
   }
-  if (!made) throw new TroupeError('CONFLICT', `the file ${path} is there already`);
+  if (!made) throw new TroupeError('CONFLICT', `the file ${path} already exists`);
 }

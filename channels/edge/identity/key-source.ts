@@ -45,7 +45,10 @@ export function openKeySource(options: SourceOptions): KeySource {
   const { jwks } = options;
   if (!/^https?:\/\//i.test(jwks)) return fileSource(options);
   if (URL.canParse(jwks)) return urlSource(options);
-  throw new TroupeError('INVALID_ARGUMENT', `the keys of an issuer: ${jwks} is no URL`);
+  throw new TroupeError(
+    'INVALID_ARGUMENT',
+    `the key source of an issuer is neither a file nor a valid URL: ${jwks}`,
+  );
 }
 
 function fileSource({ jwks: path, clock, warn }: SourceOptions): KeySource {
@@ -65,7 +68,9 @@ function fileSource({ jwks: path, clock, warn }: SourceOptions): KeySource {
     } catch (error) {
       // The last valid keys stay in use, because the file may be half written. Logged once per
       // change of the file.
-      warn(`keys of tokens are not renewed: ${(error as Error).message}`);
+      warn(
+        `the keys of an issuer are not reloaded, the previous ones stay in use: ${(error as Error).message}`,
+      );
     }
     stamp = found;
   };
@@ -139,6 +144,10 @@ const isOfToken = (error: unknown): boolean =>
   error instanceof errors.JOSENotSupported;
 
 const unavailable = (url: string) =>
-  new TroupeError('UNAVAILABLE', `the keys of the token's issuer are not to be had at ${url} now`, {
-    retryAfterMs: QUIET_MS,
-  });
+  new TroupeError(
+    'UNAVAILABLE',
+    `the keys of the token's issuer cannot be fetched from ${url} now: try again later`,
+    {
+      retryAfterMs: QUIET_MS,
+    },
+  );

@@ -60,10 +60,9 @@ export async function issueToken(
 ): Promise<string> {
   const fault =
     faultOfName({ sub, tenant }) ??
-    (ttlSec > 0 && ttlSec <= TTL_SEC_MAX
-      ? undefined
-      : 'it would be good for less than 1 s or over 365 d');
-  if (fault !== undefined) throw new TroupeError('INVALID_ARGUMENT', `no such token: ${fault}`);
+    (ttlSec > 0 && ttlSec <= TTL_SEC_MAX ? undefined : 'its lifetime must be from 1 s to 365 d');
+  if (fault !== undefined)
+    throw new TroupeError('INVALID_ARGUMENT', `the token was not created: ${fault}`);
   const [jwk] = await keepKeyFile(issuerKeyFile(home), newIssuerKey);
   const issuedAt = Math.floor(nowMs / 1_000);
   return new SignJWT({ tenant, roles, ...(external && { [PROFILE_CLAIM]: 'A2A-External' }) })

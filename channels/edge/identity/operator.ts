@@ -21,9 +21,12 @@ export const operatorOf =
     const authorization = header(request, 'authorization');
     const caller = await identity.authenticate({ authorization, transport: 'http' });
     if (!caller.roles.includes(OPERATOR) || caller.profile !== 'A2A-Basic')
-      throw new TroupeError('FORBIDDEN', `this needs the role ${OPERATOR}`);
+      throw new TroupeError('FORBIDDEN', `this request requires the role ${OPERATOR}`);
     if (caller.tenant !== home && tenantsIn(request).some((named) => named !== caller.tenant))
-      throw new TroupeError('FORBIDDEN', `this token is of the tenant ${caller.tenant} alone`);
+      throw new TroupeError(
+        'FORBIDDEN',
+        `this token is valid for the tenant ${caller.tenant} only`,
+      );
     return caller;
   };
 
@@ -35,7 +38,7 @@ export const installationOperatorOf = (identity: Identity, home: string): Operat
     if (caller.tenant === home) return caller;
     throw new TroupeError(
       'FORBIDDEN',
-      `this is of the whole installation, and the token of the tenant ${caller.tenant} alone`,
+      `this request concerns the whole installation, and the token is valid for the tenant ${caller.tenant} only`,
     );
   };
 };

@@ -82,7 +82,7 @@ function privateKeyOf(jwk: AnyJwk, file: string): SealingPrivateJwk {
   if (typeof jwk['d'] === 'string') return { ...key, d: jwk['d'] };
   throw new TroupeError(
     'INVALID_ARGUMENT',
-    `${file} holds a public key: the private one is needed`,
+    `${file} contains a public key: the private key is required`,
   );
 }
 
@@ -98,7 +98,7 @@ async function assertOpens(key: SealingPrivateJwk, file: string): Promise<void> 
     const sealed = await sealPayload({ schema_version: '1.0' }, key, PROBE);
     await openPayload(sealed, [key], PROBE);
   } catch (cause) {
-    const message = `${file} holds a key whose private part does not fit its public one`;
+    const message = `${file} contains a key whose private and public part do not match`;
     throw new TroupeError('INVALID_ARGUMENT', message, { cause });
   }
 }

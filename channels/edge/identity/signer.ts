@@ -34,7 +34,7 @@ export async function openSigner(file: string): Promise<Signer> {
   if (typeof d !== 'string')
     throw new TroupeError(
       'INVALID_ARGUMENT',
-      `${file} holds a public key: the private one is needed`,
+      `${file} contains a public key: the private key is required`,
     );
   const key: Ed25519PrivateJwk = { ...jwk, d };
   return {

@@ -49,10 +49,11 @@ export const SKEW_SEC = 30;
 const ALGORITHMS = ['EdDSA', 'Ed25519', 'ES256', 'RS256', 'PS256'];
 /** Why no gateway would accept the token; undefined when one would. */
 export const faultOfName = ({ sub, tenant }: { sub: string; tenant: string }) => {
-  if (!isName(sub)) return 'its sub is no fit name';
+  if (!isName(sub)) return 'its sub is not a valid name';
   if (sub === OPERATOR) return 'its sub is a reserved name';
-  if (RANDOM_INBOX.test(tenant)) return 'its tenant is a name as NATS clients make up for inboxes';
-  return TENANT.test(tenant) ? undefined : 'its tenant is no fit name';
+  if (RANDOM_INBOX.test(tenant))
+    return 'its tenant has the form of a random NATS inbox name, which is reserved';
+  return TENANT.test(tenant) ? undefined : 'its tenant is not a valid name';
 };
 
 const TENANT = /^[a-z0-9][a-z0-9_-]{0,62}$/;
@@ -87,7 +88,7 @@ export class Tokens {
   /** @throws TroupeError UNAUTHORIZED; UNAVAILABLE when the issuer's keys cannot be fetched */
   async verify(token: string): Promise<Verified> {
     const issuer = this.#issuers.get(issuerOf(token));
-    if (!issuer) throw unauthorized('its issuer is not known here');
+    if (!issuer) throw unauthorized('its issuer is not configured (a2a.issuers)');
     const { clock, resource, tenant } = this.#options;
     try {
       const { payload } = await jwtVerify(token, issuer.source.keyOf, {
@@ -113,15 +114,15 @@ function issuerOf(token: string): string {
     const { iss } = decodeJwt(token);
     if (typeof iss === 'string') return iss;
   } catch {
-    throw unauthorized('it is no JWT');
+    throw unauthorized('it is not a JWT');
   }
-  throw unauthorized('it names no issuer');
+  throw unauthorized('its claim iss is missing');
 }
 
 function callerOf(payload: JWTPayload, issuer: Issuer, own: string): Caller {
   const { sub } = payload;
   const tenant = tenantOf(payload, issuer);
-  if (typeof sub !== 'string') throw unauthorized('it names no sub or no tenant');
+  if (typeof sub !== 'string') throw unauthorized('its sub or tenant is missing');
   const fault = faultOfName({ sub, tenant });
   if (fault !== undefined) throw unauthorized(fault);
   const roles = rolesOf(payload, issuer);
@@ -139,6 +140,6 @@ function refusalOf(error: unknown): TroupeError {
   if (error instanceof TroupeError) return error;
   if (error instanceof errors.JWTExpired) return unauthorized('it has expired', error);
   if (error instanceof errors.JWTClaimValidationFailed)
-    return unauthorized(`its claim ${error.claim} does not fit`, error);
-  return unauthorized('its signature does not hold', error);
+    return unauthorized(`its claim ${error.claim} is missing or has a wrong value`, error);
+  return unauthorized('its signature is not valid', error);
 }

@@ -27,7 +27,7 @@ describe('what waits for a session', () => {
       'RATE_LIMIT_EXCEEDED',
       'RATE_LIMIT_EXCEEDED',
     ]);
-    expect(answers[2]?.error?.message).toContain('too long');
+    expect(answers[2]?.error?.message).toContain('too large to add this one');
     expect(encode(session.context).length).toBeLessThan(5 * MIB);
   });
 

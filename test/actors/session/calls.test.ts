@@ -121,12 +121,12 @@ describe('a call that needs an approval', () => {
     expect(tells).toEqual([
       {
         to: approvalAddress('default', approvalId),
-        event: { type: 'approval.withdraw', why: 'a message came in' },
+        event: { type: 'approval.withdraw', why: 'a new message arrived' },
       },
     ]);
     expect(entries).toMatchObject([
-      { callId: 'a', result: 'Skipped: a message came in' },
-      { callId: 'b', result: 'Skipped: a message came in' },
+      { callId: 'a', result: 'Skipped: a new message arrived' },
+      { callId: 'b', result: 'Skipped: a new message arrived' },
       { type: 'user', of: 'r2' },
     ]);
     expect(session.state).toEqual({ running: { working: 'thinking' } });

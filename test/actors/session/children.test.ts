@@ -42,10 +42,10 @@ describe('a spawn', () => {
   });
 
   it.each<[string, Partial<SpawnLimits>, RegExp]>([
-    ['depth', { depthMax: 1 }, /1 in a chain.*maxSpawnDepth/],
+    ['depth', { depthMax: 1 }, /the limit is depth 1.*maxSpawnDepth/],
     ['hops', { hopsMax: 0 }, /0 messages and spawns.*maxHops/],
     ['perSession', { perSessionMax: 0 }, /maxSpawnsPerSession/],
-    ['perTree', { perTreeMax: 0 }, /of the 0 subagents.*maxSpawnsPerTree/],
+    ['perTree', { perTreeMax: 0 }, /all 0 subagents.*maxSpawnsPerTree/],
     ['tokens', { tokensPerTree: 999 }, /999 tokens are left.*maxTokensPerTree/],
     ['cost', { costPerTreeUsd: 0.0001 }, /\$0\.0001 are left.*maxCostPerTreeUsd/],
   ])('past %s is refused with the limit and its number', (rule, narrow, words) => {

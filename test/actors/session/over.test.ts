@@ -134,7 +134,7 @@ describe('a session of a subagent that waits for its own subagents', () => {
     session.done('model', answer([]));
     expect([session.state, session.context.isOver]).toEqual(['collecting', undefined]);
     expect(endIn(session.send({ type: 'session.abort' }))).toMatchObject(
-      abortReport('what waited was aborted'),
+      abortReport('the waiting messages were aborted'),
     );
   });
 });

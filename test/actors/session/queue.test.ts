@@ -12,7 +12,7 @@ describe('a message that arrives during a run', () => {
     const { entries, events } = session.done('keyed', [resultOf('a')]);
     expect(entries.map((entry) => ('callId' in entry ? entry.result : entry))).toEqual([
       'done',
-      'Skipped: a message came in',
+      'Skipped: a new message arrived',
       expect.objectContaining({ type: 'user', runId: 'r1', of: 'r2', text: 'text of r2' }),
     ]);
     expect(events).toContainEqual(expect.objectContaining({ stream: 'steer', of: 'r2' }));

@@ -44,7 +44,7 @@ describe('the reply of a run', () => {
     [
       'says that the model refused without text',
       { text: ' ', stop: 'refusal' },
-      'The model refused to answer. Say it in another way, or ask another model.',
+      'The model refused to answer. Rephrase the message, or choose another model.',
     ],
     ['is the text of the refusal', { text: 'I may not.', stop: 'refusal' }, 'I may not.'],
     ['adds nothing to an answer that was cut off', { text: 'So', stop: 'length' }, 'So'],
@@ -90,7 +90,7 @@ describe('the reply of a run', () => {
     [
       'names the tool that failed when there is no answer',
       { text: '', tools: [tool({ name: 'read' }), failed] },
-      'The tool exec failed (ls -l), and there is no answer. Ask again, or look at the run for what it said.',
+      'The tool exec failed (ls -l), and the model gave no answer. Ask again, or open the run to see the error.',
     ],
     [
       'does not mention the failed tool when something was sent',
@@ -107,7 +107,7 @@ describe('the reply of a run', () => {
     [
       'has the text that preceded the failure',
       { status: 'timeout', text: 'So far' },
-      'So far\n\nThe run took longer than it may.',
+      'So far\n\nThe run exceeded its time limit.',
     ],
     ['is the text that preceded the abort', { status: 'aborted', text: 'So f' }, 'So f'],
     [

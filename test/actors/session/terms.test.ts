@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import {
   admitterOf,
-  givenOf,
+  grantedToolsOf,
   underTerms,
   workspaceOf,
 } from '../../../actors/session/subagents/subagent-limits.ts';
@@ -92,7 +92,7 @@ describe('a subagent', () => {
   });
 
   it('grants no tools that it was not granted', () => {
-    expect(givenOf(context())).toBeUndefined();
-    expect(givenOf(context({ terms: terms() }))).toEqual({ allow: [], deny: [] });
+    expect(grantedToolsOf(context())).toBeUndefined();
+    expect(grantedToolsOf(context({ terms: terms() }))).toEqual({ allow: [], deny: [] });
   });
 });

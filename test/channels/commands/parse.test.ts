@@ -52,9 +52,9 @@ describe('a message that starts with a slash', () => {
     ['/hepl', 'Did you mean /help?'],
     ['/modell x', 'Did you mean /model?'],
     ['/queue sometimes', 'Write /queue [steer|followup|collect|interrupt]'],
-    ['/verbose loud', '/verbose does not know “loud”'],
-    ['/model a b', 'does not know'],
-    ['/new please', '/new takes nothing after it'],
+    ['/verbose loud', '“loud” is not a value of /verbose'],
+    ['/model a b', 'is not a value of /model'],
+    ['/new please', '/new has no parameters'],
   ])('is answered without an effect when it has a mistake: %s', (message, text) => {
     expect(readCommand(message)).toMatchObject({
       kind: 'wrong',

@@ -51,15 +51,17 @@ test('commands change, show, compact and reset the session', async () => {
   const status = await replyTo(client, '/status', 'c4');
   expect(status).toContain(`session ${MAIN}`);
   expect(status).toContain(
-    'queue collect\nthinking low\nverbose as the agent has it\nreasoning on',
+    'queue collect\nthinking low\nverbose the setting of the agent\nreasoning on',
   );
-  expect(await replyTo(client, '/queue default', 'c5')).toBe('/queue is now as the agent has it.');
+  expect(await replyTo(client, '/queue default', 'c5')).toBe(
+    '/queue is now the setting of the agent.',
+  );
   expect(await replyTo(client, '/usage', 'c6')).toMatch(/^session: \d+ tokens in, \d+ out/);
   expect(await replyTo(client, '/stop', 'c7')).toBe('Nothing was running.');
-  expect(await replyTo(client, '/compact', 'c8')).toMatch(/nothing to shorten|Shortened/);
+  expect(await replyTo(client, '/compact', 'c8')).toMatch(/nothing to compact|Compacted/);
 
   const before = await client.call('sessions.list');
-  expect(await replyTo(client, '/new', 'c9')).toContain('A new conversation has begun');
+  expect(await replyTo(client, '/new', 'c9')).toContain('Started a new conversation');
   const after = await client.call('sessions.list');
   const idOf = ({ payload }: Frame) => payload.sessions[0].sessionId;
   expect(idOf(after)).not.toBe(idOf(before));

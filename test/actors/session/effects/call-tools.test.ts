@@ -37,8 +37,10 @@ it('calls that leave an escaping link keep their files, and the last result name
     { callId: 'a', isError: false },
     { callId: 'b', isError: false },
   ]);
-  expect(results[0]!.result).not.toContain('Saved without');
-  expect(results[1]!.result).toMatch(/\[Saved without .*\n"out": it is a link to "\/etc\/passwd"/);
+  expect(results[0]!.result).not.toContain('saved without');
+  expect(results[1]!.result).toMatch(
+    /\[The workspace was saved without .*\n"out": it is a link to "\/etc\/passwd"/,
+  );
   const edits = [{ oldText: 'one', newText: 'two' }];
   const once = {
     ...session,
@@ -46,7 +48,7 @@ it('calls that leave an escaping link keep their files, and the last result name
   };
   const [edited] = await at.run((context) => callOnce.run(once, context), 'once', 'discard');
   expect(edited).toMatchObject({ isError: false });
-  expect(edited!.result).toMatch(/^Edited a: 1 replaced\.\n\[Saved without/);
+  expect(edited!.result).toMatch(/^Edited a: 1 replaced\.\n\[The workspace was saved without/);
   await at.inWorkspace(async (path) => expect(await readFile(join(path, 'a'), 'utf8')).toBe('two'));
 });
 

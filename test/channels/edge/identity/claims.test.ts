@@ -87,24 +87,24 @@ it.each<[string, object, Partial<IssuerOptions>, object]>([
 });
 
 it.each<[string, object, Partial<IssuerOptions>, RegExp]>([
-  ['that names no tenant', {}, {}, /no tenant/],
+  ['that names no tenant', {}, {}, /tenant is missing/],
   [
     'of a tenant in no map',
     { hd: 'evil.example' },
     { tenantClaim: 'hd', tenantMap: { 'acme.example': 'acme' } },
-    /tenant is not known/,
+    /tenant is not configured/,
   ],
   [
     'of a tenant that is a property of every object',
     { hd: 'constructor' },
     { tenantClaim: 'hd', tenantMap: { a: 'acme' } },
-    /tenant is not known/,
+    /tenant is not configured/,
   ],
   [
     'whose tenant is a list',
     { hd: ['acme.example'] },
     { tenantClaim: 'hd', tenantMap: { 'acme.example': 'acme' } },
-    /no tenant/,
+    /tenant is missing/,
   ],
   [
     'whose roles are an object',
@@ -124,12 +124,17 @@ it.each<[string, object, Partial<IssuerOptions>, RegExp]>([
     { tenantClaim: 'email', tenantMap: { 'ada@acme.example': 'acme' } },
     /email is not verified/,
   ],
-  ['for another client', { aud: 'other.apps.example' }, { tenant: 'acme' }, /aud does not fit/],
+  [
+    'for another client',
+    { aud: 'other.apps.example' },
+    { tenant: 'acme' },
+    /aud is missing or has a wrong value/,
+  ],
   [
     'for the entry point itself, where a client is named',
     { aud: 'urn:troupe:a2a' },
     { tenant: 'acme' },
-    /aud does not fit/,
+    /aud is missing or has a wrong value/,
   ],
 ])('a token %s is refused', async (_, claims, mapping, what) => {
   await expect(whoBy(await google(claims), mapping)).rejects.toMatchObject(refusal(what));

@@ -16,7 +16,7 @@ describe("the gateway's own token", () => {
       profile: 'A2A-Basic',
     });
     await expect(identity.authenticate(bearer('s3cret'))).rejects.toMatchObject(refusal(/./));
-    await expect(identity.authenticate({})).rejects.toMatchObject(refusal(/there is no token/));
+    await expect(identity.authenticate({})).rejects.toMatchObject(refusal(/the token is missing/));
   });
 
   it('is not required in mode none, but a wrong one is still refused', async () => {
@@ -29,7 +29,7 @@ describe("the gateway's own token", () => {
     const identity = identityOf({ open: true });
     for (const credentials of [{ transport: 'nats' as const }, {}])
       await expect(identity.authenticate(credentials)).rejects.toMatchObject(
-        refusal(/there is no token/),
+        refusal(/the token is missing/),
       );
   });
 
@@ -57,7 +57,7 @@ describe('a token of troupe token', () => {
     const clock = clockAt();
     const identity = identityOf({ issuers: [localIssuer(home)], clock });
     await expect(identity.authenticate(bearer(await ed.token()))).rejects.toMatchObject(
-      refusal(/issuer is not known/),
+      refusal(/issuer is not configured/),
     );
     const token = await issueToken(home, request, NOW);
     clock.wind(1_000);

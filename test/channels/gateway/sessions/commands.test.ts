@@ -97,7 +97,7 @@ describe('a command in a message', () => {
     next.others['session.reset'] = reset;
     const back = await openClient(await openGateway(next));
     await send(back, '/reset', 'k');
-    expect(textOf(await back.chat('final'))).toContain('A new conversation has begun');
+    expect(textOf(await back.chat('final'))).toContain('Started a new conversation');
     expect(resets).toBe(1);
   });
 
@@ -137,7 +137,9 @@ describe('a command in a message', () => {
     });
     await send(client, '/status', 'status');
     const shown = await client.frame(({ payload }) => payload?.runId === 'status' && payload.state);
-    expect(textOf(shown)).toContain('queue collect\nthinking high\nverbose as the agent has it');
+    expect(textOf(shown)).toContain(
+      'queue collect\nthinking high\nverbose the setting of the agent',
+    );
     await send(client, '/usage', 'usage');
     const usage = await client.frame(({ payload }) => payload?.runId === 'usage' && payload.state);
     expect(textOf(usage)).toContain('last run: 3 tokens in, 7 out, offline/echo');
