@@ -180,7 +180,7 @@ describe('a result', () => {
 });
 
 it('an effect that takes too long is aborted and fails with DEADLINE_EXCEEDED', async () => {
-  const { world, stage } = await working('keyed');
+  const { world, stage } = await working('limited');
   expect(await received(world, 1)).toMatchObject([
     { type: 'failed', error: { code: 'DEADLINE_EXCEEDED' } },
   ]);

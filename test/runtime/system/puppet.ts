@@ -77,6 +77,7 @@ const setupPuppet = setup({
   actors: {
     repeatable: effect<unknown, unknown>(),
     keyed: effect<unknown, unknown>(),
+    limited: effect<unknown, unknown>(),
     once: effect<unknown, unknown>(),
     asking: effect<unknown, unknown>(),
   },
@@ -142,6 +143,7 @@ const setupPuppet = setup({
     },
     keyed: ({ event }) => doing(event)['cls'] === 'keyed',
     once: ({ event }) => doing(event)['cls'] === 'once',
+    limited: ({ event }) => doing(event)['cls'] === 'limited',
     asking: ({ event }) => doing(event)['cls'] === 'asking',
   },
   delays: { delay: ({ context }) => context.ms },
@@ -159,7 +161,7 @@ function doOdd(enqueue: Enqueue, self: Address, { what, where }: NonNullable<Do[
     enqueue({ type: 'project', params: { index: 'things', key: 'odd', value } });
 }
 
-const invoke = (src: 'repeatable' | 'keyed' | 'once' | 'asking') =>
+const invoke = (src: 'repeatable' | 'keyed' | 'limited' | 'once' | 'asking') =>
   ({
     id: src,
     src,
@@ -197,6 +199,7 @@ export const puppetMachine = setupPuppet.createMachine({
     end: { target: '.done', actions: ['note', 'obey'] },
     work: [
       { guard: 'keyed', target: '.keyed', actions: ['note', 'obey'] },
+      { guard: 'limited', target: '.limited', actions: ['note', 'obey'] },
       { guard: 'once', target: '.once', actions: ['note', 'obey'] },
       { guard: 'asking', target: '.asking', actions: ['note', 'obey'] },
       { target: '.repeatable', actions: ['note', 'obey'] },
@@ -211,6 +214,7 @@ export const puppetMachine = setupPuppet.createMachine({
     armed: { after: { delay: { target: 'open', actions: 'fire' } } },
     repeatable: { invoke: invoke('repeatable') },
     keyed: { invoke: invoke('keyed') },
+    limited: { invoke: invoke('limited') },
     once: { invoke: invoke('once') },
     asking: { invoke: invoke('asking') },
     done: { type: 'final' },
@@ -230,7 +234,9 @@ const run = (input: unknown, context: EffectContext) => handsOf(context).run(inp
 
 export const puppetEffects = {
   repeatable: { class: 'repeatable', run },
-  keyed: { class: 'keyed', run, timeoutMs: 50 },
+  keyed: { class: 'keyed', run },
+  /** ends at its time limit, unless the test settles it before */
+  limited: { class: 'keyed', run, timeoutMs: 50 },
   /** without a hook: an operator decides */
   once: { class: 'once', run },
   asking: {
