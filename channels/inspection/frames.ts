@@ -6,7 +6,7 @@
 import { setMaxListeners } from 'node:events';
 import { maskedJson } from '../../operations/masked.ts';
 import type { ActorTurn, ActorView } from '../../protocols/actor-view.ts';
-import type { Address } from '../../protocols/address.ts';
+import { type Address, isAddress } from '../../protocols/address.ts';
 import type { System } from '../../runtime/index.ts';
 
 export type InspectionParts = {
@@ -21,7 +21,12 @@ export type Inspected = {
   /** parents before their children */
   readonly actors: readonly Address[];
   readonly context: boolean;
+  /** also actors that messages of these create from now on, up to ACTORS_MAX in total */
+  readonly children: boolean;
 };
+
+/** Each is followed on its own. */
+export const ACTORS_MAX = 20;
 
 /** The version of `@statelyai/inspect` whose frames these are. */
 const INSPECT_VERSION = '0.7.2';
@@ -34,27 +39,91 @@ const WAITING_CHARACTERS_MAX = 32 * 2 ** 20;
  */
 export async function* inspectionFrames(
   parts: InspectionParts,
-  { actors, context }: Inspected,
+  inspected: Inspected,
   signal: AbortSignal,
 ): AsyncGenerator<string> {
   const waiting = new WaitingFrames(parts.maskSecrets, signal);
-  const rootId = actors[0] ?? '';
-  const begun = actors.map(async (actor) => {
-    const inspector = new ActorInspector(parts, { actor, rootId, parents: actors, context });
-    // Begins to follow before it reads, so that no turn is missed.
-    const turns = await parts.system.actors.turns(actor, waiting.signal, { context });
-    return { inspector, turns };
-  });
+  const inspection = new Inspection(parts, inspected, waiting);
   try {
-    for (const { inspector, turns } of await Promise.all(begun)) {
-      waiting.push(await inspector.first());
-      void follow(inspector, turns, waiting).catch((error: unknown) => waiting.end(error));
-    }
+    await inspection.begin();
     yield* waiting.frames();
   } finally {
     waiting.end();
   }
 }
+
+/** Who is followed for one client. */
+class Inspection {
+  readonly #parts: InspectionParts;
+  readonly #inspected: Inspected;
+  readonly #waiting: WaitingFrames;
+  /** followed, or known to be no child */
+  readonly #seen: Set<string>;
+  #followed: number;
+
+  constructor(parts: InspectionParts, inspected: Inspected, waiting: WaitingFrames) {
+    this.#parts = parts;
+    this.#inspected = inspected;
+    this.#waiting = waiting;
+    this.#seen = new Set(inspected.actors);
+    this.#followed = inspected.actors.length;
+  }
+
+  /** Sends the frames of the actors as they are now, in their order, and follows them. */
+  async begin(): Promise<void> {
+    const { actors } = this.#inspected;
+    // Begins to follow before it reads, so that no turn is missed.
+    const all = await Promise.all(actors.map((actor) => this.#turnsOf(actor)));
+    for (const [at, actor] of actors.entries())
+      await this.#follow(new ActorInspector(this.#parts, this.#sourceOf(actor)), all[at]!);
+  }
+
+  #turnsOf(actor: Address): Promise<AsyncIterable<ActorTurn>> {
+    const { context } = this.#inspected;
+    return this.#parts.system.actors.turns(actor, this.#waiting.signal, { context });
+  }
+
+  /** @param creator its parent, where it has no supervisor among the inspected actors */
+  #sourceOf(actor: Address, creator?: Address): Source {
+    const { actors, context } = this.#inspected;
+    return { actor, rootId: actors[0] ?? '', parents: actors, context, creator };
+  }
+
+  async #follow(inspector: ActorInspector, turns: AsyncIterable<ActorTurn>): Promise<void> {
+    this.#waiting.push(await inspector.first());
+    void this.#read(inspector, turns).catch((error: unknown) => this.#waiting.end(error));
+  }
+
+  async #read(inspector: ActorInspector, turns: AsyncIterable<ActorTurn>): Promise<void> {
+    for await (const turn of turns) {
+      this.#waiting.push(await inspector.framesOf(turn));
+      if (this.#inspected.children) await this.#followChildren(inspector.actor, turn);
+    }
+  }
+
+  async #followChildren(parent: Address, turn: ActorTurn): Promise<void> {
+    for (const { to } of turn.sent) {
+      if (this.#seen.has(to) || this.#followed >= ACTORS_MAX || !isAddress(to)) continue;
+      this.#seen.add(to);
+      if (!(await this.#isCreatedBy(parent, turn, to))) continue;
+      this.#followed++;
+      const inspector = new ActorInspector(this.#parts, this.#sourceOf(to, parent));
+      await this.#follow(inspector, await this.#turnsOf(to));
+    }
+  }
+
+  /** It does not exist yet, or its first turn was a message of the parent's turn. */
+  async #isCreatedBy(parent: Address, { at }: ActorTurn, actor: Address): Promise<boolean> {
+    const { actors } = this.#parts.system;
+    const { turns, next } = await actors.history(actor, { limit: YOUNG_TURNS });
+    const first = turns.at(-1);
+    if (!first) return (await actors.get(actor)) === undefined;
+    return next === undefined && first.from === parent && first.at >= at;
+  }
+}
+
+/** Turns that a new actor has taken at most when it is looked at. */
+const YOUNG_TURNS = 20;
 
 /** Frames on their way to one client. */
 class WaitingFrames {
@@ -108,20 +177,13 @@ class WaitingFrames {
   }
 }
 
-async function follow(
-  inspector: ActorInspector,
-  turns: AsyncIterable<ActorTurn>,
-  waiting: WaitingFrames,
-): Promise<void> {
-  for await (const turn of turns) waiting.push(await inspector.framesOf(turn));
-}
-
 type Source = {
   readonly actor: Address;
   readonly rootId: string;
   /** a supervisor among them is the parent */
   readonly parents: readonly string[];
   readonly context: boolean;
+  readonly creator: Address | undefined;
 };
 
 /** The frames of one actor. */
@@ -135,15 +197,19 @@ class ActorInspector {
     this.#source = source;
   }
 
+  get actor(): Address {
+    return this.#source.actor;
+  }
+
   /** The actor as it is now; nothing if it does not exist yet. */
   async first(): Promise<readonly object[]> {
     const view = await this.#view();
     if (!view) return [];
     this.#isAnnounced = true;
-    const { actor, parents } = this.#source;
+    const { actor, parents, creator } = this.#source;
     const { machine, supervisor } = view;
     const definition = this.#parts.chartOf(machine);
-    const parentId = parents.find((one) => one === supervisor && one !== actor);
+    const parentId = parents.find((one) => one === supervisor && one !== actor) ?? creator;
     const described = { name: actor, parentId, ...(definition ? { definition } : {}) };
     return [{ type: '@xstate.actor', ...this.#head(), ...described, snapshot: snapshotOf(view) }];
   }

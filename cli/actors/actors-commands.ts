@@ -67,12 +67,14 @@ export function addInspect(program: Command, finish: Finish): void {
   withTenant(withJson(withClient(program.command('inspect'))))
     .argument('<address...>', 'tenant/type/key; parents before their children')
     .option('--context', 'with the contexts of their machines; known secrets are masked')
+    .option('--children', 'also actors that these create from now on, at most 20 in total')
     .option('--to <url>', 'send to an inspector at this WebSocket URL instead')
     .description("print the URL at which Stately's inspector receives actors live")
     .addHelpText(
       'after',
       examples(
         'troupe inspect default/session/agent:main:main',
+        'troupe inspect default/session/agent:main:main --children',
         'troupe inspect default/session/agent:main:main --to ws://localhost:8080',
       ),
     )

@@ -14,6 +14,7 @@ import { untilSignal } from '../processes/signals.ts';
 
 export type InspectOptions = TenantClientOptions & {
   readonly context?: boolean;
+  readonly children?: boolean;
   /** WebSocket URL of an inspector, such as the one of createInspectorServer */
   readonly to?: string;
 };
@@ -38,11 +39,12 @@ export async function inspect(actors: readonly string[], options: InspectOptions
 /** Includes the secret, because an inspector sends no headers. */
 async function inspectionUrl(
   actors: readonly string[],
-  { context, tenant, ...client }: InspectOptions,
+  { context, children, tenant, ...client }: InspectOptions,
 ): Promise<string> {
   const { url, token, password } = await gatewayOf(client);
   const query = new URLSearchParams(actors.map((actor) => ['actor', actor]));
   if (context) query.set('context', 'true');
+  if (children) query.set('children', 'true');
   for (const [name, value] of Object.entries(defined({ tenant, token: token ?? password })))
     query.set(name, value);
   return `${url.replace(/\/$/, '')}/v1/inspect?${query}`;

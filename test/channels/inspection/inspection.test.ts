@@ -82,6 +82,32 @@ it('sends several actors in the requested order, and contexts with secrets maske
   expect(JSON.stringify(frames)).not.toContain(KEY);
 });
 
+it('follows actors that the inspected one creates, as its children, and no others', async () => {
+  const troupe = await install({ config: {} });
+  await troupe.run('agent:main:main', 'echo one');
+  const frames = receive(urlOf(troupe, { actor: main, children: 'true', token: TOKEN }));
+  await eventually(() => expect(frames).toHaveLength(1));
+  const call = { task: 'say hello', wait: true };
+  await troupe.run('agent:main:main', `call sessions_spawn ${JSON.stringify(call)}`);
+  const announced = () => frames.filter(({ type }) => type === '@xstate.actor');
+  await eventually(() => expect(announced().length).toBeGreaterThanOrEqual(3));
+  const [first, ...children] = announced();
+  expect(first).toMatchObject({ sessionId: main });
+  for (const child of children) {
+    expect(child.sessionId).toMatch(/^default\/(subagent|session)\//);
+    const { parentId } = child as { parentId?: string };
+    expect(frames.findIndex(({ sessionId }) => sessionId === parentId)).toBeLessThan(
+      frames.indexOf(child),
+    );
+  }
+  // The agent exists already, and receives a message at the end of each run.
+  expect(frames.map(({ sessionId }) => sessionId)).not.toContain('default/agent/main');
+  await eventually(() => {
+    for (const { sessionId } of children)
+      expect(frames.filter((frame) => frame.sessionId === sessionId).length).toBeGreaterThan(1);
+  });
+});
+
 it('is for operators of the tenant of the actors', async () => {
   const tenants = { acme: { token: 'token-of-acme' } };
   const troupe = await install({ config: { tenants } });
