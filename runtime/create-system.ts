@@ -221,6 +221,7 @@ class RunningSystem implements System {
         return rowIn(this.#reads, shard, { index, tenant: parseAddress(of).tenant, key });
       },
       transcripts: this.transcripts,
+      past: (actor, turn) => this.actors.past(actor, turn),
       now: (actor) => this.#logClockMs(actor),
       publish: (topic, event) => bus.publish(topic, event),
       report: (actor, intent, attempt, outcome) =>

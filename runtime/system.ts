@@ -87,6 +87,8 @@ export interface Index {
 export type TranscriptEntry = {
   readonly position: number;
   readonly at: number;
+  /** number of the turn that appended it; rises, as far as the actor stays in its shard */
+  readonly turn?: number;
   readonly entry: Message;
 };
 
@@ -224,6 +226,20 @@ export type NodeLoad = {
   readonly turnsPerSecond: number;
 };
 
+/** An actor as one of its turns left it. */
+export type PastActor = {
+  readonly turn: number;
+  /** shard time of the turn, epoch milliseconds */
+  readonly at: number;
+  /** of its machine, as the newest registered version reads it */
+  readonly context: unknown;
+  /**
+   * the newest entries that its transcript had by then: number of their turn, and how many it
+   * appended; absent if no kept turn appended one
+   */
+  readonly appended?: { readonly turn: number; readonly entries: number };
+};
+
 /** Committed state of actors, for operators. Activates none of them. */
 export interface Actors {
   /**
@@ -262,6 +278,11 @@ export interface Actors {
   ): Promise<ActorTurnDetail | undefined>;
   /** All turns whose bodies are kept, for a replay. Nothing in it is masked. */
   recording(actor: Address): Promise<ActorRecording>;
+  /**
+   * The actor as one of its turns left it. Nothing in it is masked.
+   * @throws TroupeError NOT_FOUND when the turn is not kept with its bodies
+   */
+  past(actor: Address, turn: number): Promise<PastActor>;
 }
 
 export type UnknownEffect = {

@@ -12,6 +12,7 @@ import type { Message } from '../protocols/statechart.ts';
 import { transcriptSubject } from '../protocols/subjects.ts';
 import { type Log, type LogEntry, type Position, READ_BYTES_DEFAULT } from './log/log.ts';
 import { decodeKept } from './shard/commit/records.ts';
+import { turnOfId } from './shard/commit/message-ids.ts';
 import type { TranscriptEntry, Transcripts } from './system.ts';
 
 const READ_MAX = 1_000;
@@ -154,7 +155,8 @@ function append(cached: Cached, { position, bytes }: Omit<LogEntry, 'logTimeMs'>
   cached.next = position + 1;
   if (cached.ids.has(id)) return 0;
   cached.ids.add(id);
-  cached.entries.push({ position, at: event['at'] as number, entry: event['entry'] as Message });
+  const at = event['at'] as number;
+  cached.entries.push({ position, at, turn: turnOfId(id), entry: event['entry'] as Message });
   const size = bytes.length + ENTRY_OVERHEAD_BYTES;
   cached.bytes += size;
   return size;

@@ -5,7 +5,7 @@
 import type { AnyStateMachine, InputFrom, OutputFrom, ProvidedActor, StateMachine } from 'xstate';
 import type { Address } from '../../protocols/address.ts';
 import type { Message } from '../../protocols/statechart.ts';
-import type { Index, TranscriptEntry } from '../system.ts';
+import type { Index, PastActor, TranscriptEntry } from '../system.ts';
 import type { Peeked, Workspace } from '../workspaces/workspaces.ts';
 
 /**
@@ -52,6 +52,12 @@ export type EffectContext = {
    * @throws TroupeError UNAVAILABLE when the journal cannot be read in time
    */
   row<V>(of: Address, index: string, key: string): Promise<V | undefined>;
+  /**
+   * An actor as one of its turns left it, from the history.
+   *
+   * @throws TroupeError NOT_FOUND when the turn is not kept with its bodies
+   */
+  past(actor: Address, turn: number): Promise<PastActor>;
   /**
    * The folder with the files of an actor, default the effect's own actor. A repeated call returns
    * the same folder, or a new one after the effect closed it. `EffectDefinition.workspace` says

@@ -34,6 +34,8 @@ export type EffectRunnerOptions = {
   /** as `EffectContext.row` */
   readonly row: EffectContext['row'];
   readonly transcripts: Transcripts;
+  /** as `EffectContext.past` */
+  readonly past: EffectContext['past'];
   readonly publish: (topic: string, event: Message) => void;
   /** what the log's clock shows, for effects of this actor; default this process's wall clock */
   readonly now?: (actor: Address) => number;
@@ -262,7 +264,7 @@ export class EffectRunner {
     signal: AbortSignal,
     workspaces: WorkspacesOfEffect,
   ): EffectContext {
-    const { clock, index, row, transcripts, publish, services, cell, now } = this.#o;
+    const { clock, index, row, past, transcripts, publish, services, cell, now } = this.#o;
     return {
       id: `${cell.slice(0, 8)}:${id}`,
       attempt: intent.attempt,
@@ -278,6 +280,7 @@ export class EffectRunner {
       }),
       index,
       row,
+      past,
       workspace: (actor = intent.actor) => workspaces.open(actor),
       peek: async (...about) => this.#o.workspaces?.peek(...about),
     };

@@ -71,6 +71,13 @@ export class HistoryReader {
     return [...stored, ...newest.filter(({ turn }) => turn.turnNo > lastOf(stored))];
   }
 
+  /** The same, without those that are older than the limits of the type. */
+  async shownWithBodies(actor: Address): Promise<readonly FullTurn[]> {
+    const { turns, days } = this.policyOf(actor);
+    const oldestMs = this.#o.wallMs() - days * DAY_MS;
+    return (await this.turnsWithBodies(actor)).slice(-turns).filter(({ now }) => now >= oldestMs);
+  }
+
   async *#all(actor: Address): AsyncGenerator<TurnSummary> {
     const { keep } = this.policyOf(actor);
     if (keep === 'none') return;

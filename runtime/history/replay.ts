@@ -103,7 +103,7 @@ export function replay(
 type Taken = { readonly turn: OpenTurn; readonly row: ActorRow | undefined };
 
 /** The rows of one actor, in memory, and the code of a shard on them. */
-class Stage {
+export class Stage {
   readonly #fold: Fold;
   readonly #parts: ShardParts & { readonly residents: ActivatedActors };
   readonly #registry: Registry;
@@ -226,7 +226,8 @@ function isFirst(turn: OpenTurn): boolean {
   return rowIn(turn)?.life === turn.turnNo;
 }
 
-function rowIn({ puts, actor }: OpenTurn): ActorRow | undefined {
+/** The row of the actor that the turn wrote. */
+export function rowIn({ puts, actor }: OpenTurn): ActorRow | undefined {
   const put = puts.find(([table, key]) => table === TABLE.actor && key === actor);
   const value = put?.[2];
   if (!value) return undefined;

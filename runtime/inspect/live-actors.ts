@@ -26,6 +26,8 @@ import type { Actors } from '../system.ts';
 import { HistoryReader } from '../history/reader.ts';
 import type { HistoryRules } from '../history/policy.ts';
 import { packFullTurns } from '../history/full-turns.ts';
+import { readPastActor } from '../history/past-actor.ts';
+import type { RecordedIn } from '../history/replay.ts';
 import { detailOf, showTurns } from '../history/show-turns.ts';
 import type { TurnSummary } from '../history/summary.ts';
 import { turnsOf } from './actor-turns.ts';
@@ -131,14 +133,22 @@ export class LiveActors implements Actors {
     return { ...shown!, ...(full && detailOf(full, context)) };
   };
 
-  readonly recording: Actors['recording'] = async (actor) => {
+  readonly past: Actors['past'] = (actor, turn) =>
+    readPastActor(actor, turn, {
+      history: this.#history,
+      registry: this.#o.registry,
+      where: this.#recordedIn(actor),
+    });
+
+  #recordedIn(actor: Address): RecordedIn {
     const { cell, shards, supervisor } = this.#o;
+    return { cell, shard: shardOf(actor, shards), shards, ...defined({ supervisor }) };
+  }
+
+  readonly recording: Actors['recording'] = async (actor) => {
     const turns = await this.#history.turnsWithBodies(actor);
     return {
-      cell,
-      shard: shardOf(actor, shards),
-      shards,
-      ...defined({ supervisor }),
+      ...this.#recordedIn(actor),
       turns: turns.length,
       bytes: packFullTurns(turns).toString('base64'),
     };

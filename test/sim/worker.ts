@@ -92,6 +92,7 @@ export class SimWorker {
       cell,
       index: async () => createIndex(this.#state, shards),
       row: () => Promise.reject(new Error('no effect reads a row')),
+      past: () => Promise.reject(new Error('no effect reads the history')),
       transcripts: this.#transcripts,
       publish,
       report: (actor, intent, attempt, outcome) =>

@@ -13,6 +13,7 @@ import type { ActorRow } from './actor-row.ts';
 import { encode } from '../../../protocols/codec.ts';
 import { type Fold, type FoldPut, TABLE } from '../commit/fold.ts';
 import { Draft, type Group, type Verdict } from '../commit/group.ts';
+import { messageId } from '../commit/message-ids.ts';
 import type { OutItem, TurnResult } from '../commit/records.ts';
 import type { Limits } from '../limits.ts';
 import type { TurnSource } from './turn-source.ts';
@@ -185,12 +186,9 @@ function tellBack(t: TurnContext, from: Address, to: Address, event: Message, ho
   sendTo(t, { to, id: outId(t), event, from, hops: hops + 1 });
 }
 
-/**
- * The id of the next message of this turn: unique, since turn numbers are committed and never
- * reused.
- */
-export const outId = (t: TurnContext): string =>
-  `${t.world.cell.slice(0, 8)}-${t.world.shard}-${t.turnNo}-${t.draft.out.length}`;
+/** The id of the next message of this turn. */
+export const outId = ({ world: { cell, shard }, turnNo, draft }: TurnContext): string =>
+  messageId(cell, shard, turnNo, draft.out.length);
 
 export function sendTo(t: TurnContext, item: OutItem, lane: 'data' | 'control' = 'data'): void {
   t.draft.send(t.residents.shardOf(item.to), lane, item);

@@ -41,6 +41,7 @@ const context = (allowPrivate: boolean): EffectContext => ({
     throw new Error('not part of this test');
   },
   index: () => Promise.reject(new Error('not part of this test')),
+  past: () => Promise.reject(new Error('not part of this test')),
   row: () => Promise.reject(new Error('not part of this test')),
   workspace: () => Promise.reject(new Error('not part of this test')),
   peek: () => Promise.reject(new Error('not part of this test')),

@@ -120,6 +120,7 @@ export class FakeSessionSystem implements System {
     history: () => Promise.resolve({ kept: 'none', turns: [] }),
     turn: () => Promise.resolve(undefined),
     recording: () => Promise.reject(new Error('no recording here')),
+    past: () => Promise.reject(new Error('no history here')),
   };
 
   readonly index: System['index'] = {

@@ -46,6 +46,7 @@ function open(tenantWeights: Record<string, number> = {}, limits: Limits = {}): 
     cell: 'cell',
     index: async () => ({ get: () => undefined, list: () => [], scan: async () => {} }),
     row: async () => undefined,
+    past: () => Promise.reject(new Error('not asked for')),
     transcripts: { read: async () => [], last: async () => 0 },
     publish: () => {},
     report: async (_actor, id, attempt) => void reported.push(`${id}.${attempt}`),

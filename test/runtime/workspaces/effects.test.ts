@@ -65,6 +65,7 @@ function attempt(
     cell,
     index: async () => ({}) as Index,
     row: async () => undefined,
+    past: () => Promise.reject(new Error('not asked for')),
     transcripts: {} as Transcripts,
     publish: () => {},
     report: async (_actor, _intent, _attempt, outcome) => void outcomes.push(outcome),

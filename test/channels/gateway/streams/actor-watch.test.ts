@@ -77,6 +77,7 @@ const open = () => {
     history: unused,
     turn: unused,
     recording: unused,
+    past: unused,
   };
   const actors = { turns: journal.turns, ...others };
   const watch = new ActorWatch({
