@@ -25,6 +25,7 @@ import { callModel } from './session/effects/call-model.ts';
 import { callOnce } from './session/effects/call-once.ts';
 import { callKeyed, callTools } from './session/effects/call-tools.ts';
 import { compact } from './session/effects/compact.ts';
+import { copy } from './session/effects/copy.ts';
 import { endSession } from './session/effects/end-session.ts';
 import { reply } from './session/effects/reply.ts';
 import { look } from './schedule/effects/look.ts';
@@ -86,6 +87,18 @@ export const shippedActors = (): ActorDefinition[] => [
   ...factoryActors(),
 ];
 
+const sessionEffects = {
+  assemble,
+  callModel,
+  callTools,
+  callKeyed,
+  callOnce,
+  compact,
+  copy,
+  reply,
+  endSession,
+};
+
 /** Who talks with people, and who looks after the others. */
 const conversationActors = (): ActorDefinition[] => [
   defineActor({
@@ -110,7 +123,7 @@ const conversationActors = (): ActorDefinition[] => [
     machine: sessionMachine,
     // version 2 is fit: its runs built their prompts apart from their first model call
     migrate: { 1: withAgentLoop, 2: (row) => row },
-    effects: { assemble, callModel, callTools, callKeyed, callOnce, compact, reply, endSession },
+    effects: sessionEffects,
     idleMs: 60_000,
     workTimers: ['runTimeout'],
     // one that is deleted; a message that comes later begins another under its key

@@ -1,12 +1,15 @@
 /** Actors: the committed state of each actor, without activating it, and their turns. */
 import { Type } from '@sinclair/typebox';
 import type { ActorSummary, ActorView, ActorWait } from '../protocols/actor-view.ts';
+import { parseAddress } from '../protocols/address.ts';
 import type { AgentRow } from '../protocols/agent.ts';
 import { BUDGET_KEY, type BudgetRow, BUDGETS_INDEX } from '../protocols/budget.ts';
 import { defined } from '../protocols/defined.ts';
 import { TroupeError } from '../protocols/errors.ts';
 import { plainText } from '../protocols/plain-text.ts';
 import { type ApprovalRow, APPROVALS_INDEX } from '../protocols/approval.ts';
+import type { ForkPoint } from '../protocols/session-fork.ts';
+import type { SessionRow } from '../protocols/session.ts';
 import { history, recording, turn } from './actor-history.ts';
 import { actorOf } from './actor-of.ts';
 import { actorOrders } from './actor-orders.ts';
@@ -75,6 +78,8 @@ const listText = (actors: readonly ActorSummary[]): string =>
 type ShownActor = ActorView & {
   /** why it waits; empty when it waits for its next message only */
   readonly waits: readonly ActorWait[];
+  /** of a session that is a fork */
+  readonly forkedFrom?: ForkPoint;
 };
 
 const show = defineOperation({
@@ -110,7 +115,9 @@ const show = defineOperation({
     if (!found) throw new TroupeError('NOT_FOUND', `actor ${actor} does not exist`);
     const approvals = await pendingApprovals(system, tenant, actor);
     const facts = { now: now(), approvals, ...limitsOf(system, tenant, found.actor) };
-    return masked({ ...found, waits: waitsOf(found, facts) }, maskSecrets);
+    const forkedFrom = forkedFromOf(system, actor);
+    const view = { ...found, waits: waitsOf(found, facts), ...defined({ forkedFrom }) };
+    return masked(view, maskSecrets);
   },
 });
 
@@ -124,6 +131,15 @@ function limitsOf(
   const [, agentId] = /^[^/]+\/session\/agent:([^:]+):/.exec(of) ?? [];
   const agent = agentId === undefined ? undefined : index.get<AgentRow>('agents', tenant, agentId);
   return defined({ budget, agent });
+}
+
+function forkedFromOf(
+  { index }: Pick<OperationContext['system'], 'index'>,
+  actor: string,
+): ForkPoint | undefined {
+  const { tenant, type, key } = parseAddress(actor);
+  if (type !== 'session') return undefined;
+  return index.get<SessionRow>('sessions', tenant, key)?.forkedFrom;
 }
 
 async function pendingApprovals(
@@ -145,7 +161,8 @@ async function pendingApprovals(
 }
 
 function viewText(view: ShownActor, now: number): string {
-  const { actor, machine, status, why, supervisor, state, accepts, shardLag, context } = view;
+  const { actor, machine, status, why, supervisor, state, accepts, shardLag, context, forkedFrom } =
+    view;
   const rows: (readonly [string, string])[] = [
     ['actor', actor],
     ['machine', machine],
@@ -164,6 +181,7 @@ function viewText(view: ShownActor, now: number): string {
     ),
     ...view.waits.map(({ text }) => ['waits', text] as const),
     ['supervisor', supervisor ?? ''],
+    ['forked', forkedFrom ? `from ${forkedFrom.key} at turn ${forkedFrom.turn}` : ''],
     ['shard lag', shardLag === 0 ? '' : `${shardLag} messages`],
     ['context', context === undefined ? '' : JSON.stringify(context)],
   ];

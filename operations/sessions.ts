@@ -7,14 +7,11 @@ import { Type } from '@sinclair/typebox';
 import { defined } from '../protocols/defined.ts';
 import { TroupeError } from '../protocols/errors.ts';
 import type { SessionsListResult, SessionsListRow } from '../protocols/gateway/index.ts';
+import type { ForkPoint } from '../protocols/session-fork.ts';
 import { SESSIONS_LIST_LIMIT_MAX } from '../protocols/gateway/sessions.ts';
-import {
-  type ChangingScope,
-  compactSession,
-  deleteSession,
-  resetSession,
-} from './sessions/change-session.ts';
+import { compactSession, deleteSession, resetSession } from './sessions/change-session.ts';
 import { sessionRow } from './sessions/find-session.ts';
+import { type Forked, type ForkScope, forkSession } from './sessions/fork-session.ts';
 import { listSessions, runsOf } from './sessions/list-sessions.ts';
 import { sessionListRow } from './sessions/session-list-row.ts';
 import { defineOperation, ObjectOf, type OperationContext, type Resource } from './operation.ts';
@@ -67,7 +64,7 @@ const listText = (rows: readonly SessionsListRow[], now: number): string =>
   rows.length === 0
     ? 'no sessions; `troupe chat` starts one\n'
     : table(
-        ['session', 'status', 'active', 'model', 'tokens', 'last message'],
+        ['session', 'status', 'active', 'model', 'tokens', 'last message', 'forked from'],
         rows.map((row) => [
           row.key,
           row.hasActiveRun ? 'running' : (row.status ?? 'idle'),
@@ -75,8 +72,11 @@ const listText = (rows: readonly SessionsListRow[], now: number): string =>
           row.model ?? '',
           String((row.inputTokens ?? 0) + (row.outputTokens ?? 0)),
           oneLine(row.lastMessagePreview ?? '').slice(0, 40),
+          row.forkedFrom ? forkText(row.forkedFrom) : '',
         ]),
       );
+
+const forkText = ({ key, turn }: ForkPoint): string => `${key} at turn ${turn}`;
 
 const show = defineOperation({
   name: 'sessions.show',
@@ -215,18 +215,55 @@ const compact = defineOperation({
   run: (context, params) => compactSession(asking(context), params),
 });
 
+const fork = defineOperation({
+  name: 'sessions.fork',
+  scope: 'tenant',
+  gatewayScope: 'operator.write',
+  summary: 'Fork a session: a new session begins as this one was after one of its turns',
+  params: Type.Object({
+    key: Type.String({ minLength: 1, description: 'Its key, from the list, or its address' }),
+    turn: Type.Integer({ minimum: 1, description: 'Number of the turn, from `actors.history`' }),
+    as: Type.Optional(
+      Type.String({ minLength: 1, description: 'Key of the new session; default a new one' }),
+    ),
+  }),
+  result: ObjectOf<Forked>(),
+  errors: ['INVALID_ARGUMENT', 'NOT_FOUND', 'CONFLICT', 'UNAVAILABLE', 'DEADLINE_EXCEEDED'],
+  http: {
+    method: 'POST',
+    path: '/v1/sessions/{key}/fork',
+    operationId: 'forkSession',
+    responses: { 200: 'The new session' },
+    isKeyed: true,
+  },
+  cli: {
+    command: 'sessions fork',
+    args: ['key'],
+    connection: 'websocket',
+    flags: { turn: '--turn <n>', as: '--as <key>' },
+    examples: [
+      'troupe actors history default/session/agent:main:main --limit 10',
+      'troupe sessions fork agent:main:main --turn 1186',
+      'troupe sessions fork agent:main:main --turn 1186 --as second-try',
+    ],
+    print: ({ key, copied, forkedFrom }) =>
+      `${key} is a fork of ${forkText(forkedFrom)}, with ${copied} entries\n`,
+  },
+  run: (context, params) => forkSession(asking(context), params, context.idempotencyKey),
+});
+
 const scopeOf = ({ system, tenant, agents }: OperationContext) => ({
   system,
   tenant,
   names: agents(tenant),
 });
 
-const asking = (context: OperationContext): ChangingScope => ({
+const asking = (context: OperationContext): ForkScope => ({
   ...scopeOf(context),
   principal: { sub: context.caller.sub, roles: ['operator'] },
 });
 
 export const sessions: Resource = {
   name: 'sessions',
-  operations: [list, show, remove, reset, compact],
+  operations: [list, show, remove, reset, compact, fork],
 };

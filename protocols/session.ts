@@ -7,6 +7,7 @@ import type { ImagePart } from './content.ts';
 import type { Priority } from './conversation.ts';
 import type { ErrorData } from './errors.ts';
 import type { Lineage } from './lineage.ts';
+import type { ForkPoint } from './session-fork.ts';
 import type { OrphanPolicy, SubagentTerms } from './subagent.ts';
 import type { Usage } from './models/model-usage.ts';
 import type { PromptReport, PromptSource } from './models/prompt-report.ts';
@@ -219,6 +220,7 @@ export type SessionRow = {
   contextTokens?: number;
   /** session key of the parent, for a subagent's session */
   spawnedBy?: string;
+  forkedFrom?: ForkPoint;
   /** from the session's settings, as are the next ones */
   queue?: QueueMode;
   thinking?: string;
@@ -233,7 +235,11 @@ export type SessionRow = {
 export type ToolCall = { id: string; name: string; args: unknown };
 
 /** Entries of a session's transcript; `type` is the kind. `at` is shard time. */
-export type SessionEntry =
+export type SessionEntry = TranscribedEntry & {
+  /** where a fork copied it from; without prompts, and without the usage of answers */
+  copied?: ForkPoint;
+};
+type TranscribedEntry =
   | {
       type: 'user';
       runId: string;
@@ -269,6 +275,8 @@ export type SessionEntry =
     }
   /** the session was reset: models see nothing before this entry */
   | { type: 'reset'; runId: ''; sessionId: string; reason?: string; at: number }
+  /** the entries before it were copied: the session is a fork */
+  | { type: 'fork'; runId: ''; from: ForkPoint; at: number }
   | {
       type: 'assistant';
       runId: string;

@@ -10,7 +10,8 @@
  *
  * A session is also the parent of subagents and the requester of conversations. It handles their
  * messages in the same way in every state; a report starts a run only if no other run is active.
- * See the folders run/, queue/, subagents/ and conversations/.
+ * See the folders run/, queue/, subagents/ and conversations/. A fork begins as another session was
+ * (`forking`, fork.ts).
  *
  * Invariants:
  *  1. Each accepted message ends exactly once, by itself or with the run that it joined, with one
@@ -21,6 +22,7 @@
 import { toolsInput } from './run/batch.ts';
 import { endSessionInput } from './run/abort.ts';
 import { compactInput } from './run/compaction.ts';
+import { copyInput } from './fork.ts';
 import { assembleInput } from './run/prompt.ts';
 import { initialContext, modelInput, replyInput } from './run/run.ts';
 import { sessionSetup } from './setup.ts';
@@ -34,6 +36,7 @@ export const sessionMachine = sessionSetup.createMachine({
   on: {
     'session.set': { actions: 'set' },
     'session.inject': { actions: 'refuseInjection' },
+    'session.fork': { actions: 'refuseFork' },
     'session.compact': { actions: 'refuseCompaction' },
     'session.abort': { actions: 'abort' },
     'session.close': { target: '.between', actions: 'askClose' },
@@ -64,9 +67,28 @@ export const sessionMachine = sessionSetup.createMachine({
           { actions: 'answerNothing' },
         ],
         'session.inject': { actions: 'inject' },
+        'session.fork': { guard: 'isNew', target: 'forking', actions: 'askFork' },
         'session.reset': { target: 'between', actions: 'askReset' },
         'subagent.ended': { target: 'between', actions: 'onSubagentEnded' },
         refused: { target: 'between', actions: 'onRefusal' },
+      },
+    },
+    forking: {
+      description: 'A new session copies the conversation of another one; messages wait.',
+      invoke: {
+        id: 'copying',
+        src: 'copy',
+        input: copyInput,
+        onDone: [
+          { guard: 'hasMore', target: 'forking', reenter: true, actions: 'onPage' },
+          { target: 'between', actions: ['onPage', 'endFork'] },
+        ],
+        onError: { target: 'between', actions: 'failFork' },
+      },
+      on: {
+        'session.receive': [{ guard: 'hasRoom', actions: 'wait' }, { actions: 'refuseMessage' }],
+        'session.reset': { target: 'between', actions: ['cancelFork', 'askReset'] },
+        'session.close': { target: 'between', actions: ['cancelFork', 'askClose'] },
       },
     },
     collecting: {

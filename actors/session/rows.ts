@@ -57,7 +57,7 @@ export function joinedEndRow(context: SessionContext, joined: Joined, now: numbe
 export function sessionRow(context: SessionContext): Project {
   const { sessionKey, sessionId, agentId, updatedAt, createdAt } = context;
   const { length, queue, folded, run, usage, lastMessage, own } = context;
-  const { channel, contextTokens, terms, usedModel } = context;
+  const { channel, contextTokens, terms, usedModel, forkedFrom } = context;
   const value: SessionRow = {
     sessionKey,
     sessionId,
@@ -77,6 +77,7 @@ export function sessionRow(context: SessionContext): Project {
       channel,
       contextTokens,
       spawnedBy: terms?.parent,
+      forkedFrom,
       queue: own.queue,
       thinking: own.thinking,
       verbose: own.verbose,

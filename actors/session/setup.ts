@@ -14,6 +14,7 @@ import * as batch from './run/batch.ts';
 import * as children from './subagents/children.ts';
 import * as compaction from './run/compaction.ts';
 import { type ActionArgs, type ActionResult, nowOf, published, runOf } from './action-result.ts';
+import * as fork from './fork.ts';
 import * as limits from './run/limits.ts';
 import { adopt } from './subagents/orphans.ts';
 import * as own from './own-settings.ts';
@@ -33,6 +34,8 @@ import type {
   CallToolsInput,
   CompactInput,
   CompactOutput,
+  CopyInput,
+  CopyOutput,
   EndSessionInput,
   ReplyInput,
   ReplyOutput,
@@ -83,6 +86,7 @@ export const sessionSetup = setup({
     compact: effect<CompactOutput, CompactInput>(),
     reply: effect<ReplyOutput, ReplyInput>(),
     endSession: effect<null, EndSessionInput>(),
+    copy: effect<CopyOutput, CopyInput>(),
   },
   actions: {
     ...hostActions,
@@ -136,6 +140,12 @@ export const sessionSetup = setup({
     clearEnded: does(abort.clearEnded),
     refuseClosing: does(abort.refuseClosing),
     answerClosing: does(abort.answerClosing),
+    askFork: does(fork.askFork),
+    refuseFork: does(fork.refuseFork),
+    onPage: does(fork.onPage),
+    endFork: does(fork.endFork),
+    failFork: does(fork.failFork),
+    cancelFork: does(fork.cancelFork),
     set: does(own.set),
     inject: does(own.inject),
     refuseInjection: does(own.refuseInjection),
@@ -167,6 +177,8 @@ export const sessionSetup = setup({
     isRevoked: admission.isRevoked,
     isOurRun: admission.isOurRun,
     admissionRefused: admission.admissionRefused,
+    isNew: fork.isNew,
+    hasMore: fork.hasMore,
     isAssembled: ({ context }) => context.run?.isAssembled ?? false,
     isAtCeiling: limits.isAtCeiling,
     endsUnassembled: (at) => limits.isAtCeiling(at) && !runOf(at.context).isAssembled,

@@ -16,12 +16,14 @@ import type {
   SessionClose,
   SessionCompact,
   SessionCycle,
+  SessionEntry,
   SessionProbe,
   SessionReceive,
   SessionReset,
   Usage,
   Verbosity,
 } from '../../protocols/session.ts';
+import type { ForkPoint, SessionFork } from '../../protocols/session-fork.ts';
 import type { SessionInject, SessionSet } from '../../protocols/session-settings.ts';
 import type { Delivered, ReplyRef } from '../../protocols/statechart.ts';
 import type {
@@ -198,12 +200,52 @@ export type SessionContext = {
   readonly waits?: readonly Wait[];
   /** ids of the probes that were forwarded while the current calls wait */
   readonly probed?: readonly string[];
+  /** of a fork, until it is reset */
+  readonly forkedFrom?: ForkPoint;
+  /** set while the conversation that the session is forked from is being copied */
+  readonly fork?: ForkInProgress;
   /** set while the session is being deleted; it closes when its activity has ended */
   readonly closing?: { readonly reply: ReplyRef | null; readonly orphans?: OrphanPolicy };
 };
 
+export type ForkInProgress = {
+  readonly reply: ReplyRef | null;
+  /** copied entries */
+  readonly copied: number;
+  /** absent: nothing has been read */
+  readonly rest?: CopyRest;
+  readonly cut?: CutRun;
+};
+/** Positions in the transcript that is copied: of the next entry, and of the last one. */
+export type CopyRest = { readonly next: number; readonly end: number };
+
+/** Reads one page of the conversation that a session is forked from. `repeatable`. */
+export type CopyInput = {
+  readonly tenant: string;
+  readonly from: ForkPoint;
+  /** absent: for the first page, with the state */
+  readonly rest?: CopyRest;
+};
+export type CopyOutput = {
+  /** with the first page */
+  readonly start?: ForkStart;
+  readonly entries: readonly SessionEntry[];
+  /** absent: this was the last page */
+  readonly rest?: CopyRest;
+};
+/** What a fork keeps of the context of its session (fork.ts). */
+export type ForkStart = Pick<SessionContext, 'own' | 'settings' | 'lastMessage'> &
+  Partial<Pick<SessionContext, 'contextTokens' | 'usedModel'>> & { readonly cut?: CutRun };
+/** The run that was active at the turn of a fork, and how it ends there. */
+export type CutRun = {
+  readonly runId: string;
+  readonly status: RunStatus;
+  readonly error?: ErrorData;
+};
+
 export type SessionEvent =
   | Delivered<SessionReceive>
+  | Delivered<SessionFork>
   | Delivered<SessionAbort>
   | Delivered<SessionReset>
   | Delivered<SessionSet>

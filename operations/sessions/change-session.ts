@@ -18,6 +18,7 @@ import {
   sessionNoticesTopic,
   type SessionSet,
 } from '../../protocols/session-settings.ts';
+import type { SessionFork } from '../../protocols/session-fork.ts';
 import type { Principal, System } from '../../runtime/index.ts';
 import { sessionNamed, type SessionRows } from './find-session.ts';
 import { fullSessionKey, mainSessionKey } from './session-key.ts';
@@ -61,7 +62,7 @@ export async function compactSession(
     type: 'session.compact',
     ...defined({ instructions: params.instructions }),
   };
-  const done = await askSession<CompactionDone>(scope, key, message, COMPACT_MS);
+  const done = await askSession<CompactionDone>(scope, key, message, { timeoutMs: COMPACT_MS });
   const { compacted, tokensBefore, tokensAfter } = done;
   if (compacted) notify(scope, key, 'compact');
   return { key, compacted, tokensBefore, tokensAfter };
@@ -103,13 +104,14 @@ export async function deleteSession(
 export async function askSession<Result>(
   { system, tenant, principal }: AskingScope,
   sessionKey: string,
-  message: SessionReset | SessionCompact | SessionSet | SessionInject | SessionClose,
-  timeoutMs = ANSWER_MS,
+  message: SessionReset | SessionCompact | SessionSet | SessionInject | SessionClose | SessionFork,
+  { timeoutMs = ANSWER_MS, key }: { readonly timeoutMs?: number; readonly key?: string } = {},
 ): Promise<Result> {
   const { askOrThrow } = await import('../../runtime/index.ts');
   return askOrThrow<Result>(system, address(tenant, 'session', sessionKey), message, {
     principal,
     timeoutMs,
+    ...defined({ key }),
     timedOut: 'the session stored the request, but has not answered yet: it will still execute it',
   });
 }
@@ -126,6 +128,11 @@ function existingKey({ system, tenant, names }: SessionRows, named: NamedSession
   throw new TroupeError('NOT_FOUND', `the session ${sessionKey} has no messages yet`);
 }
 
-const notify = ({ system, tenant }: ChangingScope, sessionKey: string, reason: string): void => {
+/** Notifies all gateways of the tenant. */
+export const notify = (
+  { system, tenant }: ChangingScope,
+  sessionKey: string,
+  reason: string,
+): void => {
   system.bus.publish(sessionNoticesTopic(tenant), { sessionKey, reason } satisfies SessionNotice);
 };

@@ -55,10 +55,10 @@ export const sessionListRow = (
   };
 };
 
-/** Name, channel, and for a subagent's session its parent. */
-const relationsOf = ({ label, channel, spawnedBy }: SessionRow) => ({
+/** Name, channel, and the parent of a subagent's session, or the session that it is forked from. */
+const relationsOf = ({ label, channel, spawnedBy, forkedFrom }: SessionRow) => ({
   ...(label === undefined ? {} : { label, displayName: label }),
-  ...defined({ channel }),
+  ...defined({ channel, forkedFrom }),
   ...(spawnedBy === undefined ? {} : { spawnedBy, parentSessionKey: spawnedBy }),
 });
 

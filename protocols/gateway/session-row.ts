@@ -34,6 +34,8 @@ export const SessionsListRow = Type.Object({
   lastRunId: Optional(NonEmpty),
   spawnedBy: Optional(Text),
   parentSessionKey: Optional(Text),
+  /** the session and the turn that this one was forked at */
+  forkedFrom: Optional(Type.Object({ key: Text, turn: Type.Integer() })),
   spawnDepth: Optional(Type.Number()),
   model: Optional(Text),
   modelProvider: Optional(Text),

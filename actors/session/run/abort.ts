@@ -27,11 +27,14 @@ export const abortsTheRun = on('session.abort', (at): boolean => {
 });
 
 /** The waiting message with this run id; without an id, all waiting messages. */
-const waitingNamed = ({ queue, folded }: SessionContext, runId?: string): readonly Joined[] =>
+export const waitingNamed = (
+  { queue, folded }: SessionContext,
+  runId?: string,
+): readonly Joined[] =>
   [...folded, ...queue].filter((one) => runId === undefined || one.runId === runId);
 
 /** Ends messages that never became runs: writes rows, publishes events, notifies waiting actors. */
-function endWaiting(context: SessionContext, ending: readonly Joined[], now: number) {
+export function endWaiting(context: SessionContext, ending: readonly Joined[], now: number) {
   const isLeft = (one: Joined) => !ending.some(({ runId }) => runId === one.runId);
   const change = { queue: context.queue.filter(isLeft), folded: context.folded.filter(isLeft) };
   return {
@@ -169,6 +172,7 @@ export function renew({ context, event }: ActionArgs): ActionResult {
     usage: NO_USAGE,
     ...(context.contextTokens === undefined ? {} : { contextTokens: undefined }),
     ...(context.usedModel === undefined ? {} : { usedModel: undefined }),
+    ...(context.forkedFrom === undefined ? {} : { forkedFrom: undefined }),
     lastMessage: '',
     length: context.length + 1,
     updatedAt: now,

@@ -158,6 +158,8 @@ export const messageOf = (
       return markerOf('compaction', 'Compaction', about);
     case 'reset':
       return markerOf('reset', 'New conversation', about);
+    case 'fork':
+      return markerOf('fork', `Forked from ${said.from.key} at turn ${said.from.turn}`, about);
     case 'prompt':
       return undefined;
     case 'run.end':

@@ -21,6 +21,7 @@ import type { Live } from '../../../runtime/statechart/host.ts';
 import type { Exploration, Move } from '../../charts/coverage.ts';
 import { Account, agent, asker, contextOf } from './account.ts';
 import { bonds } from './bonds-walk.ts';
+import { forking } from './fork-walk.ts';
 
 const self = address('default', 'session', 'agent:main:main');
 const CAP = 1;
@@ -334,7 +335,14 @@ export const exploration: Exploration = {
   moves: (live) =>
     live.snapshot.status === 'done'
       ? []
-      : [...people(live), ...agents(live), ...others(live), ...jobs(live), ...bonds(live)],
+      : [
+          ...people(live),
+          ...agents(live),
+          ...others(live),
+          ...jobs(live),
+          ...bonds(live),
+          ...forking,
+        ],
   key: (live) => {
     const { run, queue, settings: known, children = [], reports = [] } = contextOf(live);
     const [head] = run?.planned ?? [];

@@ -90,6 +90,7 @@ export async function stage(options: StageOptions = {}) {
       last: () => Promise.resolve(stored.length),
     }),
     index: () => Promise.reject(new Error('not asked for')),
+    past: () => Promise.reject(new Error('not asked for')),
     row: <V>() => Promise.resolve(options.agentRow as V | undefined),
     workspace: (actor = AGENT) => workspaces.open(actor),
     peek: async (...about) => provider?.peek(...about),
