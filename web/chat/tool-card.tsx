@@ -16,7 +16,7 @@ const TITLES = {
   asking: strings.toolAsks,
   done: strings.toolUsed,
   failed: strings.toolFailed,
-  denied: strings.toolDenied,
+  notRun: strings.toolNotRun,
 };
 
 export const ToolCard = ({ step }: { step: ToolStep }) => {
@@ -34,7 +34,7 @@ export const ToolCard = ({ step }: { step: ToolStep }) => {
   // A single argument is shown in the summary, in full if it is short.
   const showArgs = args !== '' && (args.includes('\n  ', 4) || about?.endsWith('…'));
   if (said === '' && !showArgs) return <li class={`tool ${state}`}>{<span>{summary}</span>}</li>;
-  const failed = state === 'failed' || state === 'denied';
+  const failed = state === 'failed' || state === 'notRun';
   return (
     <li class={`tool ${state}`}>
       <details open={failed || (state === 'done' && isShort(said))}>

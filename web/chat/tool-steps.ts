@@ -4,8 +4,8 @@ import { longArguments, shortArguments } from './short-arguments.ts';
 export type ToolStep = {
   readonly callId: string;
   readonly name: string;
-  /** `denied`: an operator or a rule did not allow it, so it was not run */
-  readonly state: 'running' | 'asking' | 'done' | 'failed' | 'denied';
+  /** `notRun`: it was denied, or skipped because a new message arrived */
+  readonly state: 'running' | 'asking' | 'done' | 'failed' | 'notRun';
   /** the start of its arguments */
   readonly about?: string;
   /** all arguments, as JSON */
@@ -65,11 +65,11 @@ export const stepAfter = (step: ToolStep, { ts, data }: AgentEvent): ToolStep =>
 const textOf = (said: unknown): string =>
   typeof said === 'string' ? said : said === undefined ? '' : JSON.stringify(said, null, 2);
 
-/** How the result of a call that was not allowed begins. */
-const NOT_RUN = 'Not run: ';
+/** How the result of a call begins that was denied or skipped. */
+const NOT_RUN = /^(Not run|Skipped): /;
 
-export const endOf = (isError: boolean, result: string): 'done' | 'failed' | 'denied' =>
-  isError ? (result.startsWith(NOT_RUN) ? 'denied' : 'failed') : 'done';
+export const endOf = (isError: boolean, result: string): 'done' | 'failed' | 'notRun' =>
+  isError ? (NOT_RUN.test(result) ? 'notRun' : 'failed') : 'done';
 
 type Said = {
   readonly timestamp?: number;

@@ -53,7 +53,7 @@ export const strings = {
   earlier: 'Show earlier messages',
   editMessage: 'Edit and send again',
   showRun: 'Show run',
-  toolDenied: (name: string) => `${name} was not allowed`,
+  toolNotRun: (name: string) => `${name} was not run`,
   alwaysAllows: (agent: string) =>
     `“Always” lets ${agent} run exactly this command again without asking, in every conversation.`,
   inMessages: 'In messages',

@@ -49,7 +49,7 @@ export const strings: Strings = {
   earlier: 'Xem các tin nhắn trước',
   editMessage: 'Sửa và gửi lại',
   showRun: 'Xem lượt chạy',
-  toolDenied: (name) => `${name} không được phép`,
+  toolNotRun: (name) => `${name} không được chạy`,
   alwaysAllows: (agent) =>
     `“Luôn cho phép” để ${agent} chạy lại đúng lệnh này mà không hỏi, trong mọi cuộc trò chuyện.`,
   inMessages: 'Trong tin nhắn',
