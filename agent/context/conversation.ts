@@ -140,7 +140,7 @@ export function messageOf(
 const tooLong = (tokens: number, window: number, reserveTokens: number): TroupeError =>
   new TroupeError(
     'INVALID_ARGUMENT',
-    `the conversation is about ${tokens} tokens; the model takes ${window}, of which ${reserveTokens} ` +
-      'are kept for the answer: compact it (/compact), start a new one (/new), or use a model with a larger window',
+    `the conversation has about ${tokens} tokens; the context window of the model has ${window}, of which ${reserveTokens} ` +
+      'are reserved for the answer: compact it (/compact), start a new one (/new), or use a model with a larger window',
     { details: { reason: 'context_length', tokens, window } },
   );

@@ -17,7 +17,7 @@ const TURNS_WHOLE = 3;
 const SOFT_SHARE = 0.5;
 /** Longer results are cut to this number of characters. */
 export const RESULT_CHARACTERS_KEPT = 4_000;
-const LEFT_OUT = '[An old result, left out. Run the tool again if you need it.]';
+const LEFT_OUT = '[An old result was removed. Run the tool again if you need it.]';
 
 /**
  * @param room tokens for all messages; the result may still be too large, and the caller refuses it

@@ -148,7 +148,9 @@ class HookCaller {
     const now = this.#clock.monotonicMs();
     if (now < one.asideUntil) {
       const seconds = Math.ceil((one.asideUntil - now) / 1_000);
-      throw new Error(`it was late ${one.late} times in a row and is set aside for ${seconds} s`);
+      throw new Error(
+        `it exceeded its time limit ${one.late} times in a row and is suspended for ${seconds} s`,
+      );
     }
     const { timeoutMs } = HOOKS[one.hook];
     const controller = new AbortController();
@@ -209,5 +211,5 @@ const abortOf = (signal: AbortSignal): Promise<never> =>
 const refusePromise = (returned: unknown): void => {
   if (!(returned instanceof Object) || !('then' in returned)) return;
   void Promise.resolve(returned as PromiseLike<unknown>).catch(() => {});
-  throw new Error('it returned a promise, and this hook has to answer at once');
+  throw new Error('it returned a promise, but this hook must be synchronous');
 };

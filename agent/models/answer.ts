@@ -131,7 +131,7 @@ export class Answer {
   #callAt(key: string | number): OpenCall {
     const call = this.#calls.get(key);
     if (call === undefined)
-      throw new MalformedEvent(`arguments for a tool call ${key} never begun`);
+      throw new MalformedEvent(`arguments for a tool call ${key} that was not opened`);
     return call;
   }
 }

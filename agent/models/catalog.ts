@@ -159,7 +159,7 @@ const createProvider = (
     return createOfflineProvider({ id, clock, tokensPerSecond: offlineTokensPerSecond });
   }
   const { apiKey, headers, streamOptions } = entry;
-  // Else a provider would send its key to the company that invented the API.
+  // Otherwise the key of a compatible provider would be sent to the vendor of the API.
   const baseUrl = entry.baseUrl ?? (isBuiltInProvider(id) ? BUILT_IN_PROVIDERS[id].url : undefined);
   const models = modelsOf(id, entry);
   const connection: Connection = {
@@ -194,9 +194,13 @@ const apiOf = (id: string, { api }: ProviderSettings): ModelApi => {
         : undefined);
   if (known) return known;
   const path = `models.providers.${id}.api`;
-  throw new TroupeError('INVALID_ARGUMENT', `${path} is missing: say which protocol it speaks`, {
-    details: { path },
-  });
+  throw new TroupeError(
+    'INVALID_ARGUMENT',
+    `${path} is missing: set the protocol of the provider`,
+    {
+      details: { path },
+    },
+  );
 };
 
 const modelsOf = (id: string, entry: ProviderSettings): ModelInfo[] => {

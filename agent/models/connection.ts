@@ -114,7 +114,7 @@ const sendable = (value: string, path: string): string => {
   if (/^[\t\x20-\x7e\x80-\xff]*$/.test(value)) return value;
   throw new TroupeError(
     'INVALID_ARGUMENT',
-    `${path} holds a line break or another character that no HTTP header may carry. Write it again.`,
+    `${path} contains a line break or another character that is invalid in an HTTP header. Correct it.`,
     { details: { path } },
   );
 };

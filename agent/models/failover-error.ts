@@ -19,7 +19,8 @@ export type Attempt = {
 export const chainError = (attempts: readonly Attempt[]): TroupeError => {
   const failed = attempts.flatMap(({ error }) => (error ? [error] : []));
   const [first] = failed;
-  if (first === undefined) return new TroupeError('INVALID_ARGUMENT', 'No model was named');
+  if (first === undefined)
+    return new TroupeError('INVALID_ARGUMENT', 'The list of models is empty');
   if (attempts.length === 1) return first;
   const retriable = failed
     .filter(({ code }) => ERRORS[code].retriable)
@@ -36,7 +37,7 @@ const inWords = ({ model, profile, error, coolsMs = 0 }: Attempt): string => {
   const who = profile === '' ? model : `${model} (profile ${profile})`;
   return error
     ? `${who}: ${error.code}, ${error.message}`
-    : `${who} was not asked, it failed before and is left alone for ${Math.ceil(coolsMs / 1_000)} s`;
+    : `${who} was skipped: it failed before and is in cool-down for ${Math.ceil(coolsMs / 1_000)} s`;
 };
 
 const dataOf = ({ model, profile, error, coolsMs }: Attempt): Record<string, unknown> => ({

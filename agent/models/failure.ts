@@ -63,11 +63,7 @@ export const failureOf = (
 ): TroupeError => {
   if (thrown instanceof TroupeError) return withProvider(thrown, context);
   if (thrown instanceof MalformedEvent || thrown instanceof SyntaxError) {
-    return fail(
-      'INTERNAL',
-      `sent an event that is not of its protocol: ${thrown.message}`,
-      context,
-    );
+    return fail('INTERNAL', `sent an event that violates its protocol: ${thrown.message}`, context);
   }
   const report = reportOf(thrown);
   if (report === undefined) return notConnected(thrown, context);
@@ -79,7 +75,7 @@ export const cutStream = (events: number, context: FailureContext): TroupeError 
   fail(
     'UNAVAILABLE',
     events === 0
-      ? 'answered without any event; if this stays, check that baseUrl is the root of its API'
+      ? 'answered without any event; if this persists, check that baseUrl is the root of its API'
       : 'ended the stream before the end of the answer',
     context,
   );

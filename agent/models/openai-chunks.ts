@@ -61,7 +61,7 @@ export class ChunkReader {
   read(chunk: ChatCompletionChunk, answer: Answer): void {
     this.#readUsage(chunk.usage, answer);
     const choices: unknown = chunk.choices ?? [];
-    if (!Array.isArray(choices)) throw new MalformedEvent('choices is no list');
+    if (!Array.isArray(choices)) throw new MalformedEvent('choices is not a list');
     const choice = chunk.choices?.[0];
     if (choice === undefined) return;
     this.#readDelta(choice.delta ?? {}, answer);

@@ -70,15 +70,16 @@ export const alwaysPattern = (line: string): string => {
 export const patternFault = (pattern: string): string | undefined => {
   const commands = readShellLine(pattern);
   if (!commands) {
-    return 'it is no plain command: give a program and words, * for what may be anything';
+    return 'it is not a plain command: write a program and its words, with * for any words';
   }
   const never = commands.find(({ words: [program] }) => isNeverMatched(program.text));
-  if (never) return `${never.words[0].text} is a word of the shell that no pattern matches`;
+  if (never)
+    return `${never.words[0].text} is a shell keyword or builtin, which no pattern matches`;
   const wide = commands.find(
     ({ words: [program, ...args] }) =>
       args.some(hasWildcard) && needsExactPattern(program.text, args.map(textOf)),
   );
-  return wide && `${wide.words[0].text} runs other programs: a pattern for it can have no *`;
+  return wide && `${wide.words[0].text} runs other programs, so its pattern must not contain *`;
 };
 
 /** What a valid pattern allows that its author may not expect; undefined when there is nothing. */

@@ -89,6 +89,6 @@ const layersOf = (settings: AgentSettings, sessionKey: string): readonly Layer[]
 const granted = (allow: readonly string[], deny: readonly string[]): Layer => ({
   allow,
   deny,
-  allowPath: 'what this subagent was given',
-  denyPath: 'what this subagent was given (agents.spawnDefaults.sandbox)',
+  allowPath: 'the tools that this subagent was granted',
+  denyPath: 'the tools that this subagent was granted (agents.spawnDefaults.sandbox)',
 });

@@ -61,8 +61,8 @@ export const planCalls = async (
 };
 
 const tooMany =
-  `Not run: an answer may hold ${CALLS_MAX} calls, and this one comes after them. ` +
-  'Ask again for what is still needed when you have read the results.';
+  `Not run: an answer may have at most ${CALLS_MAX} calls, and this one exceeds the limit. ` +
+  'Call it again, if you still need it, when you have read the results.';
 
 const planOf = async (call: ToolCall, context: PlanContext): Promise<PlannedCall> => {
   const tool = context.tools.get(call.name);
@@ -89,8 +89,8 @@ const planOf = async (call: ToolCall, context: PlanContext): Promise<PlannedCall
 };
 
 const tooLongToAsk = (length: number): string =>
-  `Not run: it requires approval, and an operator has to see all of it; ${length} characters are ` +
-  `too many (${DETAIL_CHARACTERS_MAX}). Write it to a file of the workspace and run that.`;
+  `Not run: it requires approval, and an operator must see all of it; ${length} characters are ` +
+  `too many (${DETAIL_CHARACTERS_MAX}). Write it to a file of the workspace and run the file.`;
 
 const refused = (call: ToolCall, context: PlanContext, why: string): PlannedCall => ({
   id: call.id,
@@ -103,7 +103,7 @@ const refused = (call: ToolCall, context: PlanContext, why: string): PlannedCall
 });
 
 const notAllowed = ({ name }: Tool, why: string): string =>
-  `${name} cannot be used here: ${why}. Go on without it, or say what you would need it for.`;
+  `${name} cannot be used here: ${why}. Continue without it, or tell the user why you need it.`;
 
 /** Names only tools that the model may use, so that hidden tools stay hidden. */
 const unknownTool = (name: string, { tools, settings, about }: PlanContext): string => {

@@ -19,7 +19,10 @@ type Lists = Pick<SandboxPolicy, 'allow' | 'deny'>;
 export type ListPlaces = { readonly allow: string; readonly deny: string };
 
 /** For a subagent that starts others: its own lists are checked last. */
-const GIVEN: ListPlaces = { allow: 'what you were given', deny: 'what you were given' };
+const GIVEN: ListPlaces = {
+  allow: 'the tools that you were granted',
+  deny: 'the tools that you were granted',
+};
 
 /**
  * `asked`: names, aliases and groups; undefined or `*`: all that the lists allow. `given`: the
@@ -38,7 +41,7 @@ export function subagentTools(
   const cut = new Map<string, string>();
   for (const entry of asked) {
     const meant = installed.filter((tool) => names(entry, tool));
-    if (meant.length === 0) cut.set(entry, 'there is no such tool here');
+    if (meant.length === 0) cut.set(entry, 'this installation has no such tool');
     for (const tool of meant) {
       const rule = refusing(tool, lists, places) ?? (given && refusing(tool, given, GIVEN));
       if (rule === undefined) left.add(tool.name);

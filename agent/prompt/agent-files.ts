@@ -179,7 +179,7 @@ function merged(own: Skills, shared: Skills): Skills {
     problems: [
       ...own.problems,
       ...shared.problems,
-      ...(more > 0 ? [`${more} skills are left out: ${SKILLS_MAX} is the most`] : []),
+      ...(more > 0 ? [`${more} skills are left out: at most ${SKILLS_MAX} are used`] : []),
     ],
   };
 }

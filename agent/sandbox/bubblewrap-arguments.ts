@@ -59,7 +59,10 @@ export function bubblewrapOptions(command: SandboxedCommand): string {
   const options = optionsOf(command);
   const bad = options.find((option) => option.includes('\0'));
   if (bad === undefined) return options.map((option) => `${option}\0`).join('');
-  throw new TroupeError('INVALID_ARGUMENT', 'What a sandboxed command is given holds null bytes');
+  throw new TroupeError(
+    'INVALID_ARGUMENT',
+    'The arguments or variables of a sandboxed command contain a zero byte',
+  );
 }
 
 /** Its command line: the command, and no secret. */

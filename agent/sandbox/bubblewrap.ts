@@ -95,7 +95,7 @@ function giveFile(descriptor: unknown, content: string): void {
 function checkWorkspace({ workspace, access }: SandboxedCommand): void {
   if (workspace === undefined || access === 'none') return;
   if (statSync(workspace, { throwIfNoEntry: false })?.isDirectory()) return;
-  throw new TroupeError('UNAVAILABLE', `The workspace is not there: ${workspace}`);
+  throw new TroupeError('UNAVAILABLE', `The workspace folder does not exist: ${workspace}`);
 }
 
 /** Tries bubblewrap: undefined when it works, otherwise why it does not and what to do. */
@@ -119,7 +119,7 @@ export async function probeBubblewrap(): Promise<string | undefined> {
 
 /** Interprets bwrap's error messages; the only place that does. */
 export function remedyFor(said: string): string {
-  const what = `bubblewrap does not work here (${said || 'it ended without a word'})`;
+  const what = `bubblewrap does not work here (${said || 'it ended without a message'})`;
   if (/unknown option/i.test(said)) return `${what}: version 0.8 or newer is needed`;
   if (/prlimit/.test(said)) return `${what}: install util-linux, which has prlimit`;
   if (/namespace|not permitted|mount proc|uid map|denied/i.test(said)) {

@@ -51,7 +51,7 @@ export function createSandbox(
       finding = undefined;
       throw new TroupeError(
         'UNAVAILABLE',
-        `This command is sandboxed and there is no sandbox here, so it was not run. ${found.missing}`,
+        `This command must run in a sandbox, and no sandbox works here, so it was not run. ${found.missing}`,
         { details: { reason: 'no_sandbox' } },
       );
     },

@@ -1,12 +1,12 @@
 /**
  * Blobs: immutable named bytes for snapshots and large payloads. A name is written once: writing
- * other bytes under a taken name is an error, writing the same bytes again is not.
+ * different bytes under an existing name is an error, writing the same bytes again is not.
  * Names are slash-separated tokens of [A-Za-z0-9._-].
  */
 export interface Blobs {
   /**
    * Resolves when the bytes are durable and can be read back completely. @throws TroupeError
-   * CONFLICT if the name has other bytes
+   * CONFLICT if the name exists with different bytes
    */
   put(name: string, bytes: Uint8Array): Promise<void>;
   /** undefined if there is no blob with that name */

@@ -1,6 +1,6 @@
 /**
- * FileBlobs: blobs as files of a folder. A blob `a/b/c` is the file `=c` in `a/b`: the mark, which
- * no name contains, distinguishes the blob `a/b` from the folder of `a/b/c`.
+ * FileBlobs: blobs as files of a folder. A blob `a/b/c` is the file `=c` in `a/b`. No name contains
+ * `=`, so the file of the blob `a/b` differs from the folder of the blob `a/b/c`.
  *
  * A file appears under its name only when it is complete and flushed, so a crash leaves either the
  * blob or nothing. The folder belongs to one process (its lock is the data folder's).
@@ -14,7 +14,7 @@ import { makeFolder } from '../make-folder.ts';
 
 const MARK = '=';
 
-/** Makes the folder when absent and removes what a crash left half-written. */
+/** Creates the folder if it does not exist, and removes incomplete files of a crash. */
 export const openFileBlobs = async (path: string): Promise<Blobs> => {
   makeFolder(path);
   for (const file of await readdir(path, { recursive: true })) {
@@ -26,7 +26,9 @@ export const openFileBlobs = async (path: string): Promise<Blobs> => {
 
 class FileBlobs implements Blobs {
   readonly #path: string;
-  /** puts under way by name: a second one of the same name waits for the first and then compares */
+  /**
+   * running puts by name: a second put of a name waits for the first and then compares the bytes
+   */
   readonly #putting = new Map<string, Promise<void>>();
 
   constructor(path: string) {
@@ -74,7 +76,7 @@ class FileBlobs implements Blobs {
     await writeFileDurably(this.#file(name), bytes);
   }
 
-  /** The folder's own name must be durable too, in every folder above that was made just now. */
+  /** Flushes every folder above that was just created, so that the new name is durable, too. */
   async #makeFolder(folder: string): Promise<void> {
     const first = makeFolder(folder);
     if (first === undefined) return;

@@ -1,4 +1,4 @@
-/** MemoryBlobs: blobs of a process, gone with it. */
+/** MemoryBlobs: blobs in the memory of a process. */
 import type { Blobs } from './blobs.ts';
 import { blobTaken, checkBlobName } from './name.ts';
 

@@ -1,4 +1,4 @@
-/** Blob names: slash-separated tokens of [A-Za-z0-9._-]; `.` and `..` are no tokens. */
+/** Blob names: slash-separated tokens of [A-Za-z0-9._-]; `.` and `..` are not tokens. */
 import { TroupeError } from '../../protocols/errors.ts';
 
 const NAME = /^[A-Za-z0-9._-]+(?:\/[A-Za-z0-9._-]+)*$/;
@@ -14,12 +14,12 @@ export const checkBlobName = (name: string): void => {
   if (NAME.test(name) && fits && !tokens.includes('.') && !tokens.includes('..')) return;
   throw new TroupeError(
     'INVALID_ARGUMENT',
-    `${JSON.stringify(name.slice(0, 100))} is no blob name: tokens of A-Z a-z 0-9 . _ - between slashes, ` +
+    `${JSON.stringify(name.slice(0, 100))} is not a blob name: write tokens of A-Z a-z 0-9 . _ - between slashes, ` +
       `at most ${BLOB_NAME_CHARACTERS_MAX} characters`,
   );
 };
 
 export const blobTaken = (name: string): TroupeError =>
-  new TroupeError('CONFLICT', `blob ${name} exists with other bytes; a name is written once`, {
+  new TroupeError('CONFLICT', `blob ${name} exists with different bytes; a name is written once`, {
     details: { name },
   });

@@ -27,10 +27,10 @@ import { answered, ATTEMPT_MS, present } from './nats-requests.ts';
 import { BlobSubjects } from './nats-subjects.ts';
 
 export type NatsBlobsOptions = {
-  /** has `blb.{env}.>` for its subjects */
+  /** name of the stream with the subjects `blb.{env}.>` */
   readonly stream: string;
   readonly env: string;
-  /** chunks without a name that are older are no put's under way; default an hour */
+  /** age after which chunks without a name are abandoned, milliseconds; default an hour */
   readonly abandonedMs?: number;
 };
 
@@ -95,7 +95,7 @@ export class NatsBlobs implements Blobs {
     await this.#dropAbandoned(this.#subjects.chunksOfName(name));
   }
 
-  /** @throws also TroupeError INTERNAL, reason CORRUPT, when what was put is not all there */
+  /** @throws also TroupeError INTERNAL, reason CORRUPT, when chunks are missing */
   async get(name: string): Promise<Uint8Array | undefined> {
     checkBlobName(name);
     const found = await this.#find(name);
@@ -110,7 +110,7 @@ export class NatsBlobs implements Blobs {
     if (there.length === meta.chunks) return whole(name, meta, there);
     // It may have been deleted in the meantime, which is no damage.
     if ((await this.#find(name))?.meta.put !== meta.put) return this.get(name);
-    throw corrupt(name, `${meta.chunks - there.length} of its ${meta.chunks} chunks are gone`);
+    throw corrupt(name, `${meta.chunks - there.length} of its ${meta.chunks} chunks are missing`);
   }
 
   async delete(name: string): Promise<void> {
@@ -132,14 +132,14 @@ export class NatsBlobs implements Blobs {
   }
 
   /**
-   * Removes what puts of dead processes left of names below the prefix, once it is abandoned. May
-   * be repeated, and run in several processes at once.
+   * Removes abandoned chunks below the prefix, which puts of dead processes left. May be repeated,
+   * and may run in several processes at once.
    */
   async sweep(prefix: string): Promise<void> {
     await this.#dropAbandoned(this.#subjects.chunksBelow(prefix));
   }
 
-  /** Stores the naming message, if the name has none; resolves with the one that it has now. */
+  /** Stores the naming message, unless one exists; resolves with the stored one. */
   async #claim(name: string, meta: Meta, payload: Uint8Array): Promise<Meta> {
     const { client } = await this.#open();
     const header = headers();
@@ -198,7 +198,7 @@ export class NatsBlobs implements Blobs {
     return Object.keys(state.subjects ?? {});
   }
 
-  /** Of the chunks that match a filter: puts without a name whose chunks are old. */
+  /** Abandoned puts among the chunks that match a filter: they have no name, and are old. */
   async #dropAbandoned(filter: string): Promise<void> {
     const puts = new Map<string, string>();
     for (const subject of await this.#stored(filter)) {
@@ -212,7 +212,7 @@ export class NatsBlobs implements Blobs {
     }
   }
 
-  /** By the server's clock: the time of the stream's last message is not after now. */
+  /** A lower bound of the server's time: the time of the stream's last message. */
   async #isAbandoned(chunk: string): Promise<boolean> {
     const stored = await this.#last(chunk);
     if (!stored) return false;
@@ -252,7 +252,7 @@ const checkSame = (name: string, { sha256 }: Meta, other: string): void => {
 const whole = (name: string, meta: Meta, parts: readonly Uint8Array[]): Uint8Array => {
   const bytes = Buffer.concat(parts);
   if (bytes.length === meta.bytes && hashOf(bytes) === meta.sha256) return bytes;
-  throw corrupt(name, 'its bytes are not those that were put');
+  throw corrupt(name, 'its bytes do not match its hash');
 };
 
 const corrupt = (name: string, why: string, cause?: unknown): TroupeError =>

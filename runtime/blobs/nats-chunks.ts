@@ -1,6 +1,6 @@
 /**
- * Chunks: bytes as messages of a JetStream stream, one subject for each. They mean nothing before a
- * message names them (nats-blobs.ts), so storing one twice, in any order, does no harm.
+ * Chunks: bytes as messages of a JetStream stream, one subject for each. They have no effect until
+ * a message names them (nats-blobs.ts), so they may be stored twice and in any order.
  */
 import {
   AckPolicy,
@@ -13,7 +13,7 @@ import { type NatsConnection, nanos } from '@nats-io/transport-node';
 import { answered, ATTEMPT_MS, present } from './nats-requests.ts';
 
 const CHUNK_BYTES = 256 * 1024;
-/** What subject and headers of a message need below the server's limit. */
+/** Reserve for subject and headers below the server's limit of a message. */
 const HEADER_BYTES = 2_048;
 const IN_FLIGHT = 8;
 /** Messages of one pull: 8 MB, far below the limit at which a server disconnects a slow client. */

@@ -1,20 +1,20 @@
 /**
- * Requests of the blobs to JetStream that may be repeated: again while there is no answer, at once
- * an error where the server's answer is a refusal.
+ * Requests to JetStream that may be repeated: they are retried while there is no answer. A refusal
+ * of the server is an error at once.
  */
 import { JetStreamApiCodes, JetStreamApiError } from '@nats-io/jetstream';
 import { errors } from '@nats-io/transport-node';
 import { TroupeError } from '../../protocols/errors.ts';
 
-/** Of one attempt. */
+/** Timeout of one attempt. */
 export const ATTEMPT_MS = 3_000;
 /** Time without an answer after which a request fails. */
 const GIVE_UP_MS = 30_000;
 const RETRY_MS = { first: 20, max: 1_000 };
 
 /**
- * Not now: a cluster without a leader, a server that recovers (10008 to 10010), a fence that has
- * moved, or is taken by an append under way.
+ * Errors that may pass: a cluster without a leader, a server that recovers (10008 to 10010), a
+ * fence that has moved or is used by a concurrent append.
  */
 const NOT_YET: ReadonlySet<number> = new Set([
   10_008,
@@ -52,7 +52,7 @@ const isNoAnswer = (error: unknown): boolean => {
   );
 };
 
-/** The answer, or undefined for a message that is not there. */
+/** The answer, or undefined for a message that does not exist. */
 export const present = async <T>(asked: Promise<T | null>): Promise<T | undefined> => {
   try {
     return (await asked) ?? undefined;

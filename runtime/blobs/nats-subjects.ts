@@ -1,11 +1,11 @@
 /**
- * Subjects of blobs on JetStream. The tokens of a name are tokens of the subject, so the server
- * itself finds the names below a prefix:
+ * Subjects of blobs on JetStream. The tokens of a name are tokens of the subject, so the server can
+ * list the names below a prefix:
  *   blb.{env}.m.{name}              the message that names a blob
  *   blb.{env}.c.{name}.{put}.{i}    chunk i of one put of the name
  *
- * A subject of chunks has exactly two tokens more than its name, so the filter of one name's
- * chunks, with `*` for both, never matches those of a name below it.
+ * The subject of a chunk has exactly two tokens more than its blob's name. So a filter with `*` for
+ * both matches the chunks of one name, and never those of a name below it.
  */
 import { escapeToken, unescapeToken } from '../../protocols/subjects.ts';
 

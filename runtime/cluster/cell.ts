@@ -42,7 +42,10 @@ const SHARDS_MAX = 65_536;
 export async function enterCell(log: Log, options: EnterOptions): Promise<CellRecord> {
   const { env, shards, create = true, onAlarm, signal } = options;
   if (!Number.isInteger(shards) || shards < 1 || shards > SHARDS_MAX)
-    throw new TroupeError('INVALID_ARGUMENT', `${shards} shards: 1 to ${SHARDS_MAX} are possible`);
+    throw new TroupeError(
+      'INVALID_ARGUMENT',
+      `the number of shards is ${shards}, it must be 1 to ${SHARDS_MAX}`,
+    );
   const fresh = { cell: randomBytes(16).toString('hex'), shards, createdAt: Date.now() };
   let reported: string | undefined;
   for (let delayMs = RETRY_MS.first; ; delayMs = Math.min(delayMs * 2, RETRY_MS.max)) {
@@ -51,7 +54,7 @@ export async function enterCell(log: Log, options: EnterOptions): Promise<CellRe
     if (typeof found !== 'string') {
       if (create && found.shards !== shards)
         onAlarm(
-          `${shards} shards are asked for, but the cell ${env} has ${found.shards} permanently`,
+          `${shards} shards were requested, but the cell ${env} was created with ${found.shards}, which cannot change`,
         );
       return found;
     }
@@ -83,5 +86,5 @@ async function writeOrRead(
     if (errorData(error).code !== 'UNAVAILABLE') throw error;
     return errorData(error).message;
   }
-  throw new TroupeError('INTERNAL', `${subject} holds no record of a cell`);
+  throw new TroupeError('INTERNAL', `${subject} does not contain the record of a cell`);
 }

@@ -297,7 +297,10 @@ export class ClusterNode implements Hosting {
 
   async #prepare(shard: number): Promise<void> {
     if (!this.#keep(shard))
-      throw new TroupeError('UNAVAILABLE', `shard ${shard} is held here, or is being taken`);
+      throw new TroupeError(
+        'UNAVAILABLE',
+        `shard ${shard} is owned by this process, or is being taken over`,
+      );
     this.#forgetPrepared(shard);
     const giveUp = () => {
       this.#prepared.delete(shard);

@@ -83,7 +83,7 @@ export class HandOvers {
       if (to !== '') {
         onEvent({ kind: 'move planned', shard, to });
         await this.#prepare(shard, to);
-        if (!stillWanted()) throw new TroupeError('CONFLICT', 'it is not wanted any more');
+        if (!stillWanted()) throw new TroupeError('CONFLICT', 'it is no longer wanted');
       }
       const fromMs = clock.monotonicMs();
       const epoch = epochOf(shard);

@@ -7,7 +7,7 @@ const MEASURE_MS = 1_000;
 
 export type LoadSources = {
   readonly clock: Clock;
-  /** turns of the shards that are held here */
+  /** turns of the shards that this process owns */
   readonly turns: () => readonly { readonly shard: number; readonly turnNo: number }[];
   /** effects that run here */
   readonly effects: () => number;
@@ -45,7 +45,7 @@ export class LoadMeter {
     return this.#last;
   }
 
-  /** Of shards that were held the last time, too: one that came brings old turns with it. */
+  /** Counts only shards that were owned at the last measurement, too; a new one has older turns. */
   #newTurns(): number {
     const before = this.#turns;
     this.#turns = new Map(this.#o.turns().map(({ shard, turnNo }) => [shard, turnNo]));

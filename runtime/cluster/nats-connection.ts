@@ -97,7 +97,7 @@ export async function connectNats(options: NatsOptions): Promise<NatsConnection>
 
 async function settingsOf(options: NatsOptions): Promise<ConnectionOptions> {
   const { servers, user, pass, token, tls, inboxPrefix } = options;
-  if (servers.length === 0) throw refused('no NATS server is named');
+  if (servers.length === 0) throw refused('the list of NATS servers is empty');
   const authenticator = await authenticatorOf(options);
   for (const path of Object.values(tls ?? {})) await readable(path);
   return {
@@ -125,7 +125,7 @@ function usable(path: string, what: string, authenticator: Authenticator): Authe
     authenticator('nonce');
     return authenticator;
   } catch (cause) {
-    throw refused(`${path} holds no ${what} of NATS`, cause);
+    throw refused(`${path} does not contain ${what} of NATS`, cause);
   }
 }
 
@@ -140,12 +140,14 @@ async function readable(path: string): Promise<Buffer> {
 /** In the form of the client. Never repeats its input: a URL may hold a password. */
 function checkedServer(server: string): string {
   if (server.includes('@'))
-    throw refused('a NATS URL must hold no user and no password: they have options of their own');
+    throw refused(
+      'a NATS URL must not contain a user or a password: set them in their own options',
+    );
   const parts = /^(?:(?:nats|tls):\/\/)?([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::(\d{1,5}))?\/?$/i;
   const [, host, port = '4222'] = parts.exec(server) ?? [];
   if (host !== undefined && Number(port) > 0 && Number(port) < 65_536) return `${host}:${port}`;
   throw refused(
-    `${JSON.stringify(server)} is no address of a NATS server: nats://host:port is one`,
+    `${JSON.stringify(server)} is not an address of a NATS server: write nats://host:port`,
   );
 }
 
@@ -181,18 +183,19 @@ function reasonToWait(error: unknown, { tls }: NatsOptions): string {
       `NATS refuses the credentials (${why}): check user and password, token, credentials or nkey`,
       { cause: error },
     );
-  if (isTls(error)) throw refused(`there is no TLS with NATS: ${why}. ${TLS_REMEDY}`, error);
+  if (isTls(error))
+    throw refused(`the TLS connection to NATS failed: ${why}. ${TLS_REMEDY}`, error);
   if (/unexpected response from server/.test(why))
-    throw refused('what answers at this address is no NATS server: check host and port', error);
+    throw refused('the server at this address is not a NATS server: check host and port', error);
   if (!(error instanceof errors.TimeoutError)) return why;
   // The client does not pass on why a server ends a connection before it has begun.
-  const hint = 'or it asks for a certificate of ours (certFile, keyFile)';
+  const hint = 'or it requires a client certificate (certFile, keyFile)';
   return `no answer within ${SETTINGS.timeout} ms${tls && !tls.certFile ? `, ${hint}` : ''}`;
 }
 
 const TLS_REMEDY =
   "Check the CA that signed the server's certificate, the name in it, and the certificate that " +
-  'the server asks for';
+  'the server requires';
 
 const isCredentials = (error: unknown): boolean =>
   error instanceof errors.AuthorizationError ||
@@ -227,11 +230,11 @@ function wordsOf(status: Status): string | undefined {
     case 'reconnect':
       return `connected to NATS again, at ${status.server}`;
     case 'staleConnection':
-      return 'NATS does not answer pings any more';
+      return 'NATS no longer answers pings';
     case 'ldm':
-      return `NATS at ${status.server} is about to stop; going to another server`;
+      return `NATS at ${status.server} is about to stop; connecting to another server`;
     case 'slowConsumer':
-      return `messages of ${status.sub.getSubject()} come faster than they are taken`;
+      return `messages of ${status.sub.getSubject()} arrive faster than they are processed`;
     case 'error':
       return isCredentials(status.error)
         ? `NATS refuses the credentials: ${textOf(status.error)}`

@@ -197,7 +197,7 @@ function checkStream(config: StreamConfig, wanted: Wanted): void {
   if (text([...config.subjects].sort()) !== text([...wanted.subjects].sort()))
     wrong.push(`subjects are ${text(config.subjects)}, they must be ${text(wanted.subjects)}`);
   if (config.num_replicas < wanted.num_replicas)
-    wrong.push(`num_replicas is ${config.num_replicas}, ${wanted.num_replicas} are asked for`);
+    wrong.push(`num_replicas is ${config.num_replicas}, ${wanted.num_replicas} are required`);
   if (wrong.length === 0) return;
   throw refused(
     `the stream ${config.name} cannot be used: ${wrong.join('; ')}. ` +
@@ -208,8 +208,8 @@ function checkStream(config: StreamConfig, wanted: Wanted): void {
 
 /**
  * Resolves when no import into the cell is under way, as far as can be seen. An import that is
- * restarted deletes streams and makes them again, and servers before 2.10 lose entries of a stream
- * that two processes make at once.
+ * restarted deletes streams and creates them again, and servers before 2.10 lose entries of a
+ * stream that two processes create at once.
  * @throws TroupeError CANCELLED when `signal` ends the wait
  */
 export async function importEnded(

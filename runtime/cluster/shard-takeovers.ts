@@ -7,7 +7,7 @@ import type { Clock } from '../clock/clock.ts';
 import type { ShardStatus } from '../system.ts';
 
 export type TakeoverEvent =
-  /** `given`: its owner gave it to this node; otherwise it had no owner */
+  /** `given`: its owner handed it over to this node; otherwise it had no owner */
   | {
       readonly kind: 'took';
       readonly shard: number;

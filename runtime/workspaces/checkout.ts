@@ -1,11 +1,11 @@
 /**
- * Checkout: makes a folder hold exactly the entries of a manifest, whatever it held before. What is
- * there is believed by its bytes' hash only, never by its time: so a folder that a crash left half
- * written is as good a beginning as an older version, and only what differs is fetched.
+ * Checkout: makes a folder contain exactly the entries of a manifest, whatever it contained before.
+ * Existing files are compared by the hash of their bytes, never by their times. So a folder that a
+ * crash left incomplete can be reused like an older version, and only differences are fetched.
  *
  * Invariant: nothing is written through a link. Before the first write, every link that is not in
- * the manifest is removed, and every folder that is written to is seen to be a real one; new links
- * are made last.
+ * the manifest is removed, and every folder that is written to is verified to be a real one; new
+ * links are made last.
  */
 import { randomUUID } from 'node:crypto';
 import {
@@ -29,7 +29,7 @@ import type { WorkspaceLimits } from './workspaces.ts';
 
 type Fetch = (chunk: string) => Promise<Uint8Array>;
 
-/** Files fetched at once: each holds one chunk in memory. */
+/** Files fetched concurrently: each needs memory for one chunk. */
 const FILES_AT_ONCE = 8;
 
 export async function checkOut(
@@ -68,8 +68,7 @@ async function removeOthers(
     const stays =
       other?.kind === entry.kind &&
       (other.kind !== 'link' || (await readlink(join(root, entry.path))) === other.target);
-    // Modes of folders are not kept, and one that may not be written could not be brought up to
-    // date.
+    // Modes of folders are not part of a version, and a read-only folder could not be updated.
     if (stays && entry.kind === 'folder') await chmod(join(root, entry.path), 0o755);
     if (stays) there.set(entry.path, entry);
     else await removeTree(join(root, entry.path));
@@ -101,7 +100,7 @@ const DEEP_BYTES = 2_048;
 
 /**
  * Makes folders writable, and moves those that are too deep directly below the root, where their
- * paths are shorter for the next try. Returns how many were moved. Folders may vanish in the
+ * paths are shorter for the next attempt. Returns how many were moved. Folders may vanish in the
  * meantime: a failed call of `rm` still removes some.
  */
 async function makeRemovable(root: Buffer): Promise<number> {

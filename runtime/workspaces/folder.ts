@@ -182,7 +182,7 @@ const readCounter = async (file: string): Promise<number> => {
   if (text === undefined) return 0;
   const version = Number(text);
   if (Number.isSafeInteger(version) && version > 0) return version;
-  throw unavailable(`${file} is damaged: it holds ${JSON.stringify(text.slice(0, 40))}`);
+  throw unavailable(`${file} is damaged: it contains ${JSON.stringify(text.slice(0, 40))}`);
 };
 
 /**

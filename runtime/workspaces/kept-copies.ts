@@ -1,8 +1,8 @@
 /**
- * KeptCopies: bounds how many copies of workspaces stay on a worker's disk between their openings.
- * The least recently used one is removed first; the order of those found at the start is not known.
- * An actor's empty folder with its lock file stays: without the lock that another process waits
- * for, two could open it.
+ * KeptCopies: limits the number of workspace copies that stay on a worker's disk between openings.
+ * The least recently used copy is removed first; copies found at the start are in no particular
+ * order. The actor's empty folder with its lock file is kept, because another process may wait for
+ * that lock; without it two processes could open the workspace.
  */
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -11,14 +11,14 @@ import type { Places } from './places.ts';
 
 /** The copy from which the next opening starts. */
 export const KEPT = 'kept';
-/** A copy that another process has open is left alone. */
+/** A copy that another process has open is not removed. */
 const ENTER_WITHIN_MS = 200;
 
 export class KeptCopies {
   readonly #root: string;
   readonly #places: Places;
   readonly #max: number;
-  /** names of places with a copy that this process has not open, the least recently used first */
+  /** names of places whose copy this process does not have open, least recently used first */
   #names: Set<string> | undefined;
 
   constructor(root: string, places: Places, max: number) {

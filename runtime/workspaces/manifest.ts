@@ -65,7 +65,7 @@ export const decodeManifest = (bytes: Uint8Array, expected: Partial<Manifest>): 
   }
   for (const field of ['cell', 'actor', 'version'] as const) {
     if (manifest[field] !== expected[field])
-      throw corrupt(`${what} says that its ${field} is ${manifest[field]}`);
+      throw corrupt(`${what} is damaged: it names the ${field} ${manifest[field]}`);
   }
   return manifest;
 };
@@ -99,7 +99,7 @@ function checkEntries(entries: readonly SavedEntry[]): void {
   for (const entry of entries) {
     const { path } = entry;
     if (!isPath(path) || paths.has(path))
-      throw new Error(`${JSON.stringify(path)} is no path, or is there twice`);
+      throw new Error(`${JSON.stringify(path)} is not a valid path, or occurs twice`);
     if (!folders.has(parentOf(path))) throw new Error(`${JSON.stringify(path)} is in no folder`);
     if (entry.kind === 'link' && !staysInside(path, entry.target))
       throw new Error(`the link ${JSON.stringify(path)} leads out`);

@@ -30,7 +30,7 @@ export class WorkspacesOfEffect {
     const forget = () => void this.#opened.delete(actor);
     const opening = this.#provider
       .open(actor, { signal: this.#signal })
-      .then((workspace) => toldWhenClosed(workspace, forget));
+      .then((workspace) => notifyingWhenClosed(workspace, forget));
     this.#opened.set(actor, opening);
     opening.catch(forget);
     return opening;
@@ -63,7 +63,7 @@ export class WorkspacesOfEffect {
   }
 }
 
-const toldWhenClosed = (workspace: Workspace, onClose: () => void): Workspace => ({
+const notifyingWhenClosed = (workspace: Workspace, onClose: () => void): Workspace => ({
   path: workspace.path,
   get version() {
     return workspace.version;

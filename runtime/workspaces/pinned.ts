@@ -26,11 +26,11 @@ export type PinnedWorkspacesOptions = {
   readonly root: string;
   readonly cell: string;
   readonly blobs: Blobs;
-  /** the one tenant whose workspaces they are; default all */
+  /** the only tenant whose workspaces are here; default all */
   readonly tenant?: string;
-  /** of this process */
+  /** labels of this process */
   readonly labels: Labels;
-  /** of the workers that have the actor's workspace */
+  /** required labels of the workers that have the actor's workspace */
   readonly labelsOf: (actor: Address) => Labels;
   readonly limits?: Partial<WorkspaceLimits>;
 };
@@ -49,7 +49,7 @@ export function pinnedWorkspaces(options: PinnedWorkspacesOptions): Workspaces {
     if (!meets(options.labels, required))
       throw new TroupeError(
         'UNAVAILABLE',
-        `the workspace of ${actor} is on workers with the labels ${labelsText(required)}, and this is none of them`,
+        `the workspace of ${actor} is on workers with the labels ${labelsText(required)}, which this worker lacks`,
       );
     await reaching(`the workspaces in ${root}`, () => checkVolume({ ...options, root }, required));
   };

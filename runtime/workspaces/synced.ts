@@ -57,8 +57,8 @@ export const syncedWorkspaces = (options: SyncedWorkspacesOptions): Workspaces =
   new SyncedWorkspaces(options);
 
 /**
- * One opening: the place of its copy, and the version from which it was created or as which it was
- * saved.
+ * One opening: the folder of its copy, and the version that the copy was created from or last saved
+ * as.
  */
 type Copy = {
   readonly actor: Address;
@@ -123,7 +123,7 @@ class SyncedWorkspaces implements Workspaces {
 
   /**
    * A new name for every opening: abandoned work of an earlier opening that is still running has
-   * its own folder, which is gone.
+   * its own folder, which no longer exists.
    */
   async #copy(actor: Address, { folder }: Place, signal: AbortSignal): Promise<Copy> {
     const opener = randomBytes(8).toString('hex');
@@ -144,7 +144,7 @@ class SyncedWorkspaces implements Workspaces {
     );
   }
 
-  /** undefined when it was removed meanwhile: there is a newer one. */
+  /** undefined when the version was removed in the meantime, because there is a newer one. */
   async #head(actor: Address, versions: Versions): Promise<Manifest | undefined> {
     const version = await versions.head();
     if (version > 0) return versions.read(version);
@@ -191,7 +191,7 @@ class SyncedWorkspaces implements Workspaces {
       }
       const there = await versions.read(version);
       if (there?.opener !== opener) throw versions.overtaken(version);
-      copy.base = there; // an earlier try whose answer was lost
+      copy.base = there; // an earlier attempt whose answer was lost
     }
   }
 
@@ -219,7 +219,7 @@ class SyncedWorkspaces implements Workspaces {
     return { entries, leftOut };
   }
 
-  /** The version counts. The next sweep removes what a failed one leaves. */
+  /** Removes old versions after the commit. A failed sweep is completed by the next one. */
   async #saved({ actor, base, versions }: Copy): Promise<number> {
     this.#peek.saved(actor, base);
     if (base.version % this.#versionsKept === 0)
@@ -231,7 +231,7 @@ class SyncedWorkspaces implements Workspaces {
 const lost = (actor: Address, version: number, head: number): TroupeError =>
   new TroupeError(
     'UNAVAILABLE',
-    `the store has version ${head} of the workspace of ${actor}, but had ${version}: it lost what was saved`,
+    `the store has version ${head} of the workspace of ${actor}, but had version ${version} before: it has lost saved versions`,
     { details: { reason: 'MISSING' } },
   );
 

@@ -4,15 +4,15 @@
  * not UTF-8, a file that this process may not read.
  *
  * Two kinds of links are saved:
- *  - A relative link inside the workspace. It has `..` only at the beginning of its target, and
- *    they do not climb above the workspace's root. The folder that holds the link is a real one, so
- *    those `..` are exact; the rest goes down, through folders or through other saved links. So by
- *    induction no relative link leads to a place that no link below names. (Resolving the text
- *    alone would be wrong: `a/../b` leaves the folder when `a` is a link to a place higher up.)
+ *  - A relative link inside the workspace. Its target has `..` only at the beginning, not more than
+ *    the depth of the link. The folder of the link is a real one, so these `..` are exact. The rest
+ *    of the target goes down, through folders or other saved links, so by induction it stays in the
+ *    workspace. (Resolving the text alone would be wrong: `a/../b` leaves the folder when `a` is a
+ *    link to a place higher up.)
  *  - A link to a path of the sandbox: absolute, without `..`, below the folders of programs or the
- *    mount point of the workspace (`protocols/sandbox/sandbox-paths.ts`). It has a meaning only
- *    inside a sandbox. On a worker it names a file of that machine, so code that reads or writes a
- *    workspace from outside never follows a link that leaves the folder.
+ *    mount point of the workspace (`protocols/sandbox/sandbox-paths.ts`). It is meant for
+ *    sandboxes. Outside of one it would name a file of the worker's machine, so code that reads or
+ *    writes a workspace from outside never follows a link that leaves the folder.
  */
 import { constants, type Stats } from 'node:fs';
 import { access, chmod, type FileHandle, lstat, open, readdir, readlink } from 'node:fs/promises';
@@ -66,7 +66,7 @@ export async function readTree(root: string, limits: WorkspaceLimits): Promise<T
     }
   };
   const top = Buffer.from(root);
-  // A command may have closed the folder itself, which would leave out all that is in it.
+  // A command may have made the root unreadable. Saving would then remove all files.
   const { mode } = await lstat(top);
   if ((mode & 0o700) !== 0o700) await chmod(top, (mode & 0o777) | 0o700);
   const names = await namesIn(top);
@@ -93,7 +93,7 @@ async function namesIn(folder: Buffer): Promise<Found[] | undefined> {
 }
 
 const SLASH = Buffer.from('/');
-const UNREADABLE = 'its permissions forbid to read it';
+const UNREADABLE = 'its permissions do not allow reading';
 
 const isForbidden = (error: unknown): boolean =>
   ['EACCES', 'EPERM'].includes((error as NodeJS.ErrnoException).code ?? '');
@@ -102,7 +102,7 @@ const isForbidden = (error: unknown): boolean =>
 async function readEntry(path: string, place: Buffer): Promise<TreeEntry | string> {
   if (path.includes('\uFFFD')) return 'its name is not UTF-8';
   const found = await lstat(place).catch((error: unknown) => {
-    if (isForbidden(error)) return undefined; // its folder may be listed and not entered
+    if (isForbidden(error)) return undefined; // its folder may be listed but not entered
     throw error;
   });
   if (!found) return UNREADABLE;
@@ -170,7 +170,7 @@ export async function* chunksOf(file: string): AsyncGenerator<Buffer> {
   }
 }
 
-/** @param expected bytes that are left of the file; one more is read, to find its end */
+/** @param expected remaining bytes of the file; one more is requested, to detect its end */
 async function readChunk(handle: FileHandle, expected: number): Promise<Buffer> {
   let chunk = Buffer.allocUnsafe(Math.min(Math.max(expected, 0) + 1, CHUNK_BYTES));
   for (let filled = 0; ; ) {
@@ -178,7 +178,7 @@ async function readChunk(handle: FileHandle, expected: number): Promise<Buffer> 
     filled += bytesRead;
     if (bytesRead === 0 || filled === CHUNK_BYTES) return chunk.subarray(0, filled);
     if (filled < chunk.length) continue;
-    const larger = Math.min(2 * chunk.length, CHUNK_BYTES); // it grew since it was looked at
+    const larger = Math.min(2 * chunk.length, CHUNK_BYTES); // the file has grown since its size was read
     chunk = Buffer.concat([chunk], larger);
   }
 }
@@ -187,6 +187,6 @@ const tooMuch = (limit: string, path: string): TroupeError =>
   new TroupeError(
     'PAYLOAD_TOO_LARGE',
     `the workspace has more than ${limit}, at ${JSON.stringify(path)}; ` +
-      'remove what can be made again, or keep large files elsewhere',
+      'remove files that can be created again, or store large files elsewhere',
     { details: { path } },
   );

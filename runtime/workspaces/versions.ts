@@ -6,18 +6,18 @@
  *   ws/{cell}/f/{actor}/{version}-{opener}/{hash}   chunk of a file, uploaded for that version
  *
  * Fence. A name is written once, so of two openers of version v one stores v+1 and the other gets
- * CONFLICT. Old manifests are removed, which frees their names; an opener that slept through that
- * could store v+1 far below the head. The head itself is never removed and never falls, so after
- * storing, one list of names tells: nothing above v+1 means it is the head; else v+2 must name this
- * opener as its parent. No clock is asked.
+ * CONFLICT. Removing old manifests frees their names, so an opener that was suspended for long
+ * could store v+1 far below the head. The head itself is never removed and never decreases. So
+ * after storing, the opener lists the names: if there is none above v+1, its version is the head;
+ * otherwise v+2 must name this opener as its parent. No clock is involved.
  *
- * Sweep. A chunk's name says for which version, by which opener it was uploaded. Once the head is
- * at that version or above, that version is decided. A manifest names only chunks of its parent and
- * chunks uploaded for itself; so every later version names a subset of the head's chunks and of
- * chunks uploaded for versions above the head. Hence: a chunk for a version <= head that the head
- * does not name is named by no manifest to come, and may be removed at any time, also by a sweeper
- * that slept since it saw that head. Chunks of the older manifests that are kept stay as well. The
- * price is that no bytes are shared between actors, or with a version that dropped them.
+ * Sweep. A chunk's name contains the version and the opener for which it was uploaded. When the
+ * head has reached that version, the winner of that version is known. A manifest names only chunks
+ * of its parent and chunks uploaded for itself. So every later version names a subset of the head's
+ * chunks and of chunks uploaded for versions above the head. Therefore a chunk for a version <=
+ * head that the head does not name is never named again. It may be removed at any time, even by a
+ * sweeper that was suspended since it read the head. Chunks of the kept older manifests stay, too.
+ * The cost: no bytes are shared between actors, or with an older version that no longer has them.
  */
 import { createHash } from 'node:crypto';
 import { TroupeError } from '../../protocols/errors.ts';
@@ -73,20 +73,20 @@ export class Versions {
     return this.#blobs.put(this.#chunks + chunk, bytes);
   }
 
-  /** undefined when there is none. @throws TroupeError UNAVAILABLE when its bytes are others */
+  /** undefined when it does not exist. @throws TroupeError UNAVAILABLE when its hash is wrong */
   async getChunk(chunk: string): Promise<Uint8Array | undefined> {
     const bytes = await this.#blobs.get(this.#chunks + chunk);
     if (bytes === undefined || hashOf(bytes) === hashIn(chunk)) return bytes;
     throw new TroupeError(
       'UNAVAILABLE',
-      `a file in the workspace of ${this.#actor} is damaged in the store: ${chunk} has other bytes`,
+      `a file in the workspace of ${this.#actor} is damaged in the store: ${chunk} has unexpected bytes`,
       { details: { reason: 'CORRUPT' } },
     );
   }
 
   /**
    * Stores the version after its parent. Returns the stored manifest: not the given one when an
-   * earlier try of the same opener, whose answer was lost, had been stored after all.
+   * earlier attempt of the same opener, whose answer was lost, had been stored.
    *
    * @throws TroupeError CONFLICT when another opener has that version
    */
@@ -116,14 +116,14 @@ export class Versions {
     return new TroupeError(
       'CONFLICT',
       `the workspace of ${this.#actor} was saved as version ${version} by another opener since it ` +
-        'was opened here; nothing was changed. Do the work again on that version.',
+        'was opened here; nothing was changed. Open it again and repeat the work on that version.',
       { details: { version } },
     );
   }
 
   /**
-   * Keeps the newest `kept` manifests up to this one, which counts, and the chunks they name;
-   * removes what else versions up to it have left.
+   * Keeps the newest `kept` manifests up to this one, which is committed, and their chunks; removes
+   * all other manifests and chunks of versions up to it.
    */
   async sweep(head: Manifest, kept: number): Promise<void> {
     const oldest = head.version - kept + 1;

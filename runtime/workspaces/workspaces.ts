@@ -3,16 +3,16 @@
  * worker.
  *
  * Contract, for every provider (`test/runtime/workspaces/contract.ts`):
- *  - what one opener saved is what the next one finds, on any worker: bytes, file modes, links
- *    that may be saved, empty folders, deletions. Not kept: owners, times, modes of folders, and
- *    that two names were one file;
- *  - a workspace that cannot be reached is UNAVAILABLE (retryable), never an empty folder in its
- *    place. An actor that never saved has an empty one, version 0;
- *  - one opener at a time per machine (for a shared volume: per volume, where it has locks): the
- *    next one waits until the first has closed or its process has ended;
- *  - what was not saved is still there in a folder that is shared, and gone in one that is synced;
- *  - what cannot be saved is left out by name and costs nothing else: a link that escapes, a
- *    socket, a pipe, a device, a name that is not UTF-8. Where the folder is shared it stays there;
+ *  - the next opener, on any worker, finds exactly what the previous one saved: bytes, file modes,
+ *    permitted links, empty folders, deletions. Not saved: owners, times, modes of folders, hard
+ *    links;
+ *  - a workspace that cannot be reached is UNAVAILABLE (retriable), never replaced by an empty
+ *    folder. An actor that never saved has an empty workspace, version 0;
+ *  - one opener at a time per machine (for a shared volume: per volume, if it has locks): the next
+ *    one waits until the first has closed or its process has ended;
+ *  - unsaved changes remain in a shared folder, and are lost in a synced one;
+ *  - an entry that cannot be saved is reported by name, and the others are saved: a link that
+ *    escapes, a socket, a pipe, a device, a name that is not UTF-8. In a shared folder it remains;
  *  - a link inside the folder, or to a path of the sandbox (`tree.ts`), is saved as a link. Code
  *    outside of a sandbox must not follow a link that leaves the folder.
  */
@@ -24,17 +24,17 @@ export type { Peeked, PeekedFile } from './peek.ts';
 
 export interface Workspaces {
   /**
-   * Resolves when the folder is there with all that was saved; waits for the opener before.
-   * `signal` ends the wait with its reason; it does not end the workspace.
+   * Resolves when the folder contains the last saved version; waits for the previous opener.
+   * `signal` ends the wait with its reason; it does not close the workspace.
    *
    * @throws TroupeError UNAVAILABLE when it cannot be reached
    */
   open(actor: Address, options: { readonly signal: AbortSignal }): Promise<Workspace>;
   /**
-   * Some files as they are, without waiting for an opener and without opening: nothing of an actor
-   * that never had a workspace. Where the folder is shared it may see a file that is being written;
-   * where it is synced it sees the last saved version, for at most a second one that another worker
-   * has replaced. `before`: what the last look answered; the same object when nothing changed.
+   * Reads some files without opening the workspace and without waiting for an opener. No files if
+   * the actor never had a workspace. In a shared folder it may read a file that is being written.
+   * In a synced one it reads the last saved version, which may be one second old. `before`: the
+   * previous result; the same object is returned if nothing has changed.
    *
    * @param paths of files, relative; one step may be `*`: every folder there
    * @throws TroupeError UNAVAILABLE when it cannot be reached
@@ -50,10 +50,10 @@ export interface Workspace {
   /** the version that was opened or saved last; 0 when nothing was saved yet */
   readonly version: number;
   /**
-   * Saves the contents of the folder as the next version, durably. Without a change it stays the
-   * same version where the provider can detect that. The folder must not be written in the
-   * meantime. May be repeated, also after UNAVAILABLE, which leaves open whether this version
-   * counts.
+   * Saves the contents of the folder durably as the next version. If nothing has changed, the
+   * version stays the same where the provider can detect that. The folder must not be written
+   * during the call. May be repeated, also after UNAVAILABLE, when it is unknown whether the
+   * version was saved.
    *
    * @returns what could not be saved; empty when everything was
    * @throws TroupeError CONFLICT when another opener saved since this one opened: nothing is
@@ -71,15 +71,15 @@ export interface Workspace {
 /** A path within the workspace that is not saved. */
 export type LeftOut = { readonly path: string; readonly reason: string };
 
-/** What a workspace may hold; checked when it is saved. */
+/** Limits of a workspace's contents, checked when it is saved. */
 export type WorkspaceLimits = {
   /** files, links and folders together; default 10,000 */
   readonly entriesMax: number;
-  /** of all files; default 1 GiB */
+  /** bytes of all files together; default 1 GiB */
   readonly bytesMax: number;
-  /** of one file; default 100 MiB */
+  /** bytes of one file; default 100 MiB */
   readonly fileBytesMax: number;
-  /** folders within folders; default 32 */
+  /** maximum nesting of folders; default 32 */
   readonly depthMax: number;
   /** UTF-8 bytes of a path within the workspace; default 1,024 */
   readonly pathBytesMax: number;

@@ -28,7 +28,7 @@ export class SimBlobs implements Blobs {
     await this.#clock.sleep(this.#random.whole(1, 20));
     const known = this.#stored.get(name);
     if (known && Buffer.compare(known, bytes) !== 0)
-      throw new TroupeError('CONFLICT', `the blob ${name} exists with other bytes`);
+      throw new TroupeError('CONFLICT', `the blob ${name} exists with different bytes`);
     this.#stored.set(name, Uint8Array.from(half ? bytes.subarray(0, bytes.length >> 1) : bytes));
     await this.#clock.sleep(this.#random.whole(1, 20));
     if (half) throw new TroupeError('UNAVAILABLE', `the blob ${name} was written half`);

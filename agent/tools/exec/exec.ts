@@ -61,14 +61,14 @@ const Parameters = Type.Object(
     cwd: Type.Optional(
       Type.String({
         maxLength: 4_096,
-        description: 'folder of the workspace, relative to it; default its top',
+        description: 'working folder, relative to the workspace; default its top',
       }),
     ),
     timeoutSec: Type.Optional(
       Type.Integer({
         minimum: 1,
         maximum: BACKGROUND_SECONDS_MAX,
-        description: 'after it the command is ended with all that it started',
+        description: 'time limit, after which the command and all its processes are ended',
       }),
     ),
     background: Type.Optional(
@@ -78,7 +78,7 @@ const Parameters = Type.Object(
       Type.Integer({
         minimum: 10,
         maximum: 600_000,
-        description: 'go to the background when it still runs after this long',
+        description: 'move the command to the background if it still runs after this time',
       }),
     ),
   },
@@ -93,7 +93,7 @@ export const createExecTool = (options: ExecOptions, processes: Processes): Tool
     groups: ['runtime'],
     description:
       'Runs a shell command in the workspace and answers with its output and exit code. ' +
-      'Its input is empty. For what goes on (servers, watchers) use background.',
+      'Its input is empty. Use background for programs that keep running (servers, watchers).',
     parameters: Parameters,
     class: 'once',
     parallel: false,
@@ -128,7 +128,7 @@ class ExecCall {
 
   async run(): Promise<ToolResult> {
     if (this.#args.command.includes('\0')) {
-      throw new PathRefused('The command holds a zero byte, which no program can be given.');
+      throw new PathRefused('The command contains a zero byte, which no program can receive.');
     }
     this.#checkBackground();
     const { boundaries } = this.#options;

@@ -50,7 +50,7 @@ export const createProcessTool = (processes: Processes): Tool =>
   defineTool({
     name: 'process',
     groups: ['runtime'],
-    description: 'Looks after background commands that exec started in this session.',
+    description: 'Lists, reads and controls background commands that exec started in this session.',
     parameters: Parameters,
     class: 'once',
     classOf: ({ action }) => (action === 'write' || action === 'kill' ? 'once' : 'repeatable'),
@@ -99,9 +99,9 @@ async function act(
 
 const unknownId = (id: string | undefined): string =>
   id === undefined
-    ? 'Which one? Give its id, as exec or list returned it.'
+    ? 'The id is missing: pass the id that exec or list returned.'
     : `This worker knows no process ${JSON.stringify(id)} of this session. Background commands end ` +
-      'with the worker that started them: after a restart or a move, start it again if it is needed.';
+      'with the worker that started them. After a restart or a move, start the command again if you need it.';
 
 const listOf = (all: readonly BackgroundProcess[], now: number): string =>
   all.length === 0

@@ -57,7 +57,7 @@ export const createEditTool = (): Tool =>
           return { text: `${at.shown} was not changed; ${result.why}`, isError: true };
         }
         if (result.kind === 'done') {
-          return { text: `${at.shown} has this text already; nothing was changed.` };
+          return { text: `${at.shown} already has this text; nothing was changed.` };
         }
         await replaceFile(root, at, result.text);
         return { text: `Edited ${at.shown}: ${result.places} replaced.` };
@@ -73,7 +73,7 @@ async function textOf(root: string, at: WorkspacePath): Promise<string> {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(await file.readFile());
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;
-    throw new PathRefused(`${at.shown} is no UTF-8 text; edit takes only that.`);
+    throw new PathRefused(`${at.shown} is not UTF-8 text, and edit accepts only that.`);
   } finally {
     await file.close();
   }

@@ -39,7 +39,7 @@ export type WorkspacePath = {
  * @throws PathRefused
  */
 export async function workspacePath(root: string, given: string): Promise<WorkspacePath> {
-  if (given.includes('\0')) throw new PathRefused('The path holds a zero byte.');
+  if (given.includes('\0')) throw new PathRefused('The path contains a zero byte.');
   const realRoot = await realpath(root);
   const wanted = normalize(join(root, relativeTo(given, [root, realRoot, WORKSPACE])));
   if (!isWithin(root, wanted)) throw outside(given);
@@ -192,7 +192,7 @@ export function refusalOf(error: unknown, shown: string): unknown {
       return new PathRefused(`${shown} is not a plain file.`);
     case 'EACCES':
     case 'EPERM':
-      return new PathRefused(`${shown} may not be opened: its rights forbid it.`);
+      return new PathRefused(`${shown} cannot be opened: its permissions do not allow it.`);
     default:
       return error;
   }

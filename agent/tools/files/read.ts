@@ -40,7 +40,7 @@ export const createReadTool = (skillsFolder?: string): Tool =>
     groups: ['fs'],
     description:
       'Reads a file of the workspace: text with line numbers, images as images. ' +
-      'Of a folder, the names in it. Use offset and limit for long files.',
+      'For a folder it returns the names in it. Use offset and limit for long files.',
     parameters: Type.Object(
       {
         path: Type.String({
@@ -108,7 +108,7 @@ async function contentOf(file: FileHandle, shown: string): Promise<Buffer> {
   try {
     const { size } = await file.stat();
     if (size > TEXT_BYTES_MAX) {
-      throw new PathRefused(`${shown} has ${size} bytes, more than read takes. Use exec on it.`);
+      throw new PathRefused(`${shown} has ${size} bytes, which is too large for read. Use exec.`);
     }
     return await file.readFile();
   } finally {
@@ -120,7 +120,7 @@ function seen(mimeType: ImagePart['mimeType'], bytes: Buffer, shown: string): To
   const text = `${shown}: ${mimeType}, ${bytes.length} bytes`;
   return bytes.length > IMAGE_BYTES_MAX
     ? {
-        text: `${text}; at most ${IMAGE_BYTES_MAX} bytes can be seen. Make it smaller.`,
+        text: `${text}; images of at most ${IMAGE_BYTES_MAX} bytes can be shown. Make it smaller.`,
         isError: true,
       }
     : { text, images: [{ mimeType, data: bytes.toString('base64') }] };
@@ -128,7 +128,9 @@ function seen(mimeType: ImagePart['mimeType'], bytes: Buffer, shown: string): To
 
 function textOf(bytes: Buffer, shown: string): string {
   if (!bytes.subarray(0, 8_192).includes(0)) return bytes.toString('utf8');
-  throw new PathRefused(`${shown} is a binary file of ${bytes.length} bytes; read takes text.`);
+  throw new PathRefused(
+    `${shown} is a binary file of ${bytes.length} bytes; read accepts text and images.`,
+  );
 }
 
 /** Lines `offset` to `offset + limit - 1` with their numbers, and what was omitted. */

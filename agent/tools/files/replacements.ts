@@ -39,12 +39,12 @@ export function replaceIn(
       const lines = placesOf(changed, oldText, 10).join(', ');
       const why =
         `${which}the old text is there ${timesOf(found)} times (lines ${lines}). ` +
-        'Give more of its surroundings, or set all to true.';
+        'Include more of the surrounding text, or set all to true.';
       return { kind: 'refused', why };
     }
     const length = changed.length + found * (newText.length - oldText.length);
     if (found > PLACES_MAX || length > RESULT_CHARACTERS_MAX) {
-      const why = `${which}that is too much for edit: ${PLACES_MAX} places, and ${RESULT_CHARACTERS_MAX} characters in the end, are the most. Use exec.`;
+      const why = `${which}too large for edit: at most ${PLACES_MAX} places and ${RESULT_CHARACTERS_MAX} characters of the result are allowed. Use exec.`;
       return { kind: 'refused', why };
     }
     // split and join: `$` has no meaning in the new text
@@ -109,11 +109,11 @@ export function nearest(text: string, wanted: string, secrets = NO_SECRETS): str
     const score = targets.reduce((sum, target, row) => sum + alike(target, sets[at + row]), 0);
     if (score > best.score) best = { at, score };
   }
-  if (best.score < targets.length * 0.4) return 'Nothing in it is like it: read the file again.';
+  if (best.score < targets.length * 0.4) return 'No line in it is similar: read the file again.';
   // masked before the cut, which could leave a part of a value
   const part = secrets.text(lines.slice(best.at, best.at + looked.length).join('\n'));
   const first = best.at + 1;
-  return `Most like it is line ${first}, which is exactly:\n${part.slice(0, SHOWN_CHARACTERS_MAX)}`;
+  return `The most similar text begins at line ${first}:\n${part.slice(0, SHOWN_CHARACTERS_MAX)}`;
 }
 
 const wordsOf = (line: string): ReadonlySet<string> =>

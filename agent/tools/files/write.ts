@@ -13,7 +13,7 @@ export const createWriteTool = (): Tool =>
     name: 'write',
     groups: ['fs'],
     description:
-      'Writes a file of the workspace, whole: what was in it is replaced. Makes the folders it needs.',
+      'Writes a complete file of the workspace and replaces its content. Creates missing folders.',
     parameters: Type.Object(
       {
         path: Type.String({

@@ -38,7 +38,7 @@ const GRACE_MS = 5_000;
 const Node = Type.String({
   minLength: 1,
   maxLength: 128,
-  description: 'name or id of the device, as action list shows it',
+  description: 'name or id of the device, as the action list shows it',
 });
 const Parameters = Type.Object(
   {
@@ -46,7 +46,7 @@ const Parameters = Type.Object(
       ['list', 'describe', 'invoke'].map((action) => Type.Literal(action)),
       {
         description:
-          'list: the devices. describe: what one offers, and what parameters it takes. invoke: have it do something.',
+          'list: the devices. describe: the commands of one device and their parameters. invoke: run a command of a device.',
       },
     ),
     node: Type.Optional(Node),
@@ -65,7 +65,7 @@ const CanvasParameters = Type.Object(
   {
     node: Type.Optional(Node),
     html: Type.Optional(
-      Type.String({ minLength: 1, maxLength: 200_000, description: 'a whole document' }),
+      Type.String({ minLength: 1, maxLength: 200_000, description: 'a complete document' }),
     ),
     text: Type.Optional(Type.String({ minLength: 1, maxLength: 200_000 })),
     url: Type.Optional(Type.String({ minLength: 1, maxLength: 4_096 })),
@@ -79,7 +79,7 @@ export const createNodeTools = (options: NodeToolsOptions): readonly Tool[] => [
     name: 'nodes',
     groups: ['automation'],
     description:
-      'Approved devices (machines, phones, browser pages): lists them, or runs a command of one, such as camera.snap, location.get, system.notify or system.run.',
+      'Approved devices (machines, phones, browser pages): lists them, or runs a command of a device, such as camera.snap, location.get, system.notify or system.run.',
     parameters: Parameters,
     class: 'keyed',
     parallel: true,
@@ -90,7 +90,8 @@ export const createNodeTools = (options: NodeToolsOptions): readonly Tool[] => [
       const row = oneOf(rows, node);
       if (typeof row === 'string') return failure(row);
       if (action === 'describe') return { text: fromOutside(nameOf(row), described(row)) };
-      if (command === undefined) return failure('invoke needs `command`: describe shows them');
+      if (command === undefined)
+        return failure('invoke requires `command`: the action describe lists the commands');
       const timeoutMs = timeoutSeconds === undefined ? INVOKE_MS_DEFAULT : timeoutSeconds * 1_000;
       return invoke(row, { command, params, timeoutMs }, context, options);
     },
@@ -99,13 +100,13 @@ export const createNodeTools = (options: NodeToolsOptions): readonly Tool[] => [
     name: 'canvas',
     groups: ['ui'],
     description:
-      'Shows something on the canvas of a device: an HTML document, text, or a page by its address.',
+      'Shows content on the canvas of a device: an HTML document, text, or a page by its URL.',
     parameters: CanvasParameters,
     class: 'keyed',
     parallel: false,
     async run({ node, ...params }, context) {
       if ([params.html, params.text, params.url].filter((one) => one !== undefined).length !== 1)
-        return failure('give one of `html`, `text` and `url`');
+        return failure('pass exactly one of `html`, `text` and `url`');
       const rows = (await nodesOf(context)).filter(offers('canvas.push'));
       const row = oneOf(rows, node);
       if (typeof row === 'string') return failure(`${row} (of those with a canvas)`);
@@ -136,15 +137,15 @@ const oneOf = (rows: readonly DeviceRow[], given: string | undefined): DeviceRow
   const here = rows.filter(({ node }) => node?.link !== undefined);
   if (given === undefined) {
     if (here.length === 1) return here[0]!;
-    return `${here.length} devices are connected: say which by \`node\`; action list shows them`;
+    return `${here.length} devices are connected: name one with \`node\`; the action list shows them`;
   }
   const wanted = given.toLowerCase();
   const named = rows.filter((row) => nameOf(row).toLowerCase() === wanted);
   const fits = named.length > 0 ? named : rows.filter(({ deviceId }) => deviceId.startsWith(given));
   if (fits.length === 1) return fits[0]!;
   return fits.length === 0
-    ? `there is no device ${JSON.stringify(given)}: action list shows them`
-    : `${fits.length} devices are called ${JSON.stringify(given)}: give the id`;
+    ? `there is no device ${JSON.stringify(given)}: the action list shows the devices`
+    : `${fits.length} devices have the name ${JSON.stringify(given)}: use the id`;
 };
 
 const listed = (rows: readonly DeviceRow[]): string => {
@@ -199,8 +200,8 @@ const invoke = async (
     return failure(`${nameOf(row)} has not answered ${command}: its outcome is unknown`);
   if (answer.kind === 'refused') {
     const { message, details } = answer.error;
-    const outcome = details?.['outcome'] === 'unknown' ? ' What it did is unknown.' : '';
-    return failure(`${command} was not done: ${message}.${outcome}`);
+    const outcome = details?.['outcome'] === 'unknown' ? ' It may have been executed.' : '';
+    return failure(`${command} failed: ${message}.${outcome}`);
   }
   const { payload } = answer.result as InvocationDone;
   const text = await textOf(payload, tenant, file);

@@ -34,26 +34,29 @@ const Parameters = Type.Object(
       ['add', 'list', 'update', 'remove', 'run', 'runs'].map((action) => Type.Literal(action)),
       {
         description:
-          'add: a new job. list: your jobs. update: change a job. remove: take it away. run: fire it now. runs: its last runs.',
+          'add: a new job. list: your jobs. update: change a job. remove: delete a job. run: run a job now. runs: the last runs of a job.',
       },
     ),
-    jobId: Type.Optional(Type.String({ maxLength: 64, description: 'of list; not for add' })),
+    jobId: Type.Optional(Type.String({ maxLength: 64, description: 'id from list; not for add' })),
     name: Type.Optional(Type.String({ minLength: 1, maxLength: 120 })),
     text: Type.Optional(
       Type.String({
         minLength: 1,
         maxLength: 32_768,
-        description: 'the message that you will receive then, with all you need to know',
+        description:
+          'the message that you will receive at that time, with everything that you need to know',
       }),
     ),
     at: Type.Optional(
-      Type.String({ description: 'once: ISO 8601 with its offset, as 2026-03-29T09:00:00+02:00' }),
+      Type.String({
+        description: 'once: ISO 8601 with an offset, such as 2026-03-29T09:00:00+02:00',
+      }),
     ),
     everySeconds: Type.Optional(
       Type.Integer({ minimum: PERIOD_MS_MIN / 1_000, maximum: PERIOD_MS_MAX / 1_000 }),
     ),
     cron: Type.Optional(
-      Type.String({ maxLength: 256, description: 'a cron expression, as 0 9 * * 1-5' }),
+      Type.String({ maxLength: 256, description: 'a cron expression, such as 0 9 * * 1-5' }),
     ),
     timeZone: Type.Optional(
       Type.String({ maxLength: 64, description: 'IANA zone of `cron`; default UTC' }),
@@ -63,7 +66,7 @@ const Parameters = Type.Object(
         ['own', 'here', 'main'].map((session) => Type.Literal(session)),
         {
           description:
-            'where the message goes: own (default), a conversation of the job itself; here, this one; main, your main one',
+            'the conversation that receives the message: own (default), a separate one for the job; here, this one; main, your main one',
         },
       ),
     ),
@@ -72,7 +75,7 @@ const Parameters = Type.Object(
         MISSED_POLICIES.map((policy) => Type.Literal(policy)),
         {
           description:
-            'of times that passed while nothing ran: once (default) makes up for them with one run, fire-late with one each, skip with none',
+            'handling of due times that passed while troupe was not running: once (default): one run for all of them; fire-late: one run for each; skip: none',
         },
       ),
     ),
@@ -86,7 +89,7 @@ export const cronTool = defineTool({
   name: 'cron',
   groups: ['automation'],
   description:
-    'Your own schedule: sends you a message at a later time, once or again and again. Survives restarts.',
+    'Your own schedule: sends you a message at a later time, once or repeatedly. Survives restarts.',
   parameters: Parameters,
   class: 'keyed',
   parallel: false,
@@ -98,7 +101,7 @@ export const cronTool = defineTool({
     const row = args.jobId === undefined ? undefined : await ownJob(args.jobId, context);
     if (!row) {
       const which = args.jobId === undefined ? 'jobId is missing' : `you have no job ${args.jobId}`;
-      return failure(`${which}: action list shows your jobs`);
+      return failure(`${which}: the action list shows your jobs`);
     }
     const why = refusalOf(args, row, context);
     if (why !== undefined) return failure(why);
@@ -129,7 +132,7 @@ function refusalOf(
   if (action === 'runs') return undefined;
   const { agentId, sessionKey, talk } = context;
   if (parseSessionKey(sessionKey).type === 'subagent')
-    return 'a subagent has no jobs: it ends with its task; tell the agent that started you when to do it';
+    return 'a subagent cannot have jobs, because it ends with its task; ask the agent that started you to schedule it';
   const own = row && keys.cron(agentId, row.jobId);
   const targets = [
     ...(session === 'main' ? [keys.main(agentId, talk.mainKey)] : []),
@@ -139,7 +142,7 @@ function refusalOf(
     const what = { agentId: agentOf(target) ?? agentId, sessionKey: target };
     const verdict = judge(talk, talkerOf(context), what, 'send');
     if (!verdict.allowed)
-      return `not from this session, for the message goes to ${target} (${verdict.rule}): ${verdict.why}`;
+      return `this session may not send messages to ${target} (${verdict.rule}): ${verdict.why}`;
   }
   return undefined;
 }
@@ -152,9 +155,9 @@ const agentOf = (sessionKey: string): string | undefined => {
 async function add(args: Arguments, context: ToolContext): Promise<ToolResult> {
   const when = whenOf(args);
   if (typeof when === 'string') return failure(when);
-  if (!when) return failure('say when: one of `at`, `everySeconds` and `cron`');
+  if (!when) return failure('the time is missing: pass one of `at`, `everySeconds` and `cron`');
   if (args.text === undefined)
-    return failure('add needs `text`: the message that you will receive');
+    return failure('add requires `text`: the message that you will receive');
   const index = await context.system.index();
   if (index.list(SCHEDULES_INDEX, context.tenant, { limit: JOBS_MAX }).length >= JOBS_MAX)
     return failure(`there are ${JOBS_MAX} jobs already: remove one first`);
@@ -195,11 +198,11 @@ const settingsOf = (
 /** undefined when the call has no schedule; a string explains what is wrong with it. */
 function whenOf({ at, everySeconds, cron, timeZone }: Arguments): When | string | undefined {
   const said = [at, everySeconds, cron].filter((one) => one !== undefined).length;
-  if (said > 1) return 'give only one of `at`, `everySeconds` and `cron`';
+  if (said > 1) return 'pass only one of `at`, `everySeconds` and `cron`';
   if (at !== undefined) {
     const time = /(Z|[+-]\d\d:?\d\d)$/.test(at) ? Date.parse(at) : Number.NaN;
     if (Number.isNaN(time))
-      return `\`at\` is ${JSON.stringify(at.slice(0, 60))}, not ISO 8601 with an offset, as 2026-03-29T09:00:00+02:00`;
+      return `\`at\` is ${JSON.stringify(at.slice(0, 60))}, not ISO 8601 with an offset, such as 2026-03-29T09:00:00+02:00`;
     return { kind: 'at', at: time };
   }
   if (everySeconds !== undefined) return { kind: 'every', everyMs: everySeconds * 1_000 };
@@ -231,7 +234,9 @@ async function askJob(
   const answer = await system.ask(scheduleAddress(tenant, jobId), event, { key: idempotencyKey });
   if (answer.kind === 'answered') return { text: shown(answer.result) };
   if (answer.kind === 'refused') return failure(answer.error.message);
-  return failure(`job ${jobId} did not answer in time: look with action list before you try again`);
+  return failure(
+    `job ${jobId} did not answer in time: check with the action list before you try again`,
+  );
 }
 
 const iso = (at: number): string => new Date(at).toISOString();

@@ -15,7 +15,7 @@ export const messageTool = defineTool({
   name: 'message',
   groups: ['messaging'],
   description:
-    'Text for users. Without `to` it appears in this conversation at once, as a message of its own; do not repeat it in your answer. With `to` that user is notified at once.',
+    'Sends text to users. Without `to` it appears in this conversation at once, as a separate message; do not repeat it in your answer. With `to` that user is notified at once.',
   parameters: Type.Object(
     {
       text: Type.String({ minLength: 1, maxLength: 16_384 }),
@@ -34,7 +34,7 @@ export const messageTool = defineTool({
   async run({ text, to }, { tenant, sessionKey, system, idempotencyKey }) {
     if (to === undefined)
       return {
-        text: 'It is in the conversation.',
+        text: 'The message was added to the conversation.',
         sent: [{ to: sessionKey, text }],
       };
     const id = `message-${createHash('sha256').update(idempotencyKey).digest('hex').slice(0, 32)}`;
@@ -43,7 +43,7 @@ export const messageTool = defineTool({
       key: idempotencyKey,
     });
     if (answer.kind === 'answered')
-      return { text: `${to} is notified (${id}).`, sent: [{ to, text }] };
+      return { text: `${to} was notified (${id}).`, sent: [{ to, text }] };
     const why = answer.kind === 'refused' ? answer.error.message : 'there was no answer in time';
     return { text: `${to} was not notified: ${why}`, isError: true };
   },

@@ -16,8 +16,8 @@ export const QuotedContext = Type.Union(
   [Type.String(), Type.Array(Type.Object({ agent: Type.String(), message: Type.String() }))],
   {
     description:
-      'what the other one has to know: a text, or messages [{agent, message}] in order; it is quoted, ' +
-      `of more than ${CONTEXT_CHARACTERS_MAX} characters the newest are kept`,
+      'context for the other agent: a text, or messages [{agent, message}] in order; it is quoted, ' +
+      `and only the last ${CONTEXT_CHARACTERS_MAX} characters are kept`,
   },
 );
 

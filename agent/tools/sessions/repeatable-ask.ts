@@ -48,7 +48,7 @@ export async function answerOf(
 
 const unlessAborted = <Value>(signal: AbortSignal, work: Promise<Value>): Promise<Value> =>
   new Promise((resolve, reject) => {
-    const giveUp = () => reject(new TroupeError('CANCELLED', 'the call was given up'));
+    const giveUp = () => reject(new TroupeError('CANCELLED', 'the call was aborted'));
     if (signal.aborted) giveUp();
     signal.addEventListener('abort', giveUp, { once: true });
     work.then(resolve, reject).finally(() => signal.removeEventListener('abort', giveUp));

@@ -55,7 +55,7 @@ export async function findSession(
 ): Promise<FoundSession> {
   const { sessionKey, label } = name;
   if ((sessionKey === undefined) === (label === undefined))
-    return { status: 'invalid', error: 'give sessionKey or label, one of them' };
+    return { status: 'invalid', error: 'pass either sessionKey or label' };
   return sessionKey === undefined
     ? byLabel(index, tenant, { label: label!, ...name }, who, rules)
     : byKey(index.get<SessionRow>('sessions', tenant, sessionKey), sessionKey, who, rules);
@@ -79,7 +79,7 @@ function byKey(
   return {
     status: 'forbidden',
     rule: verdict.rule,
-    error: `session ${sessionKey} may not be seen by you (${verdict.rule}): ${verdict.why}`,
+    error: `you may not access session ${sessionKey} (${verdict.rule}): ${verdict.why}`,
   };
 }
 
@@ -110,12 +110,12 @@ async function byLabel(
   const which = `label ${JSON.stringify(label)}${of}`;
   if (count > 1) {
     const candidates = first.map((one) => ({ sessionKey: one.sessionKey, label: one.label }));
-    const error = `${count} sessions fit ${which}: name one by its sessionKey`;
+    const error = `${count} sessions match ${which}: use the sessionKey of one of them`;
     return { status: 'ambiguous', error, candidates };
   }
   const row = first[0] && index.get<SessionRow>('sessions', tenant, first[0].sessionKey);
   if (row) return { status: 'found', row };
-  const error = `no session that you can reach fits ${which}: sessions_list shows them`;
+  const error = `no session that you can reach matches ${which}: sessions_list shows those that you can reach`;
   return { status: 'not_found', error };
 }
 

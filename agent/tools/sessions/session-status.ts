@@ -42,7 +42,11 @@ const Parameters = Type.Object(
       Type.String({ minLength: 1, maxLength: 120, description: 'instead of sessionKey' }),
     ),
     agentId: Type.Optional(
-      Type.String({ minLength: 1, maxLength: 64, description: 'whose labels; default all' }),
+      Type.String({
+        minLength: 1,
+        maxLength: 64,
+        description: 'agent whose labels are searched; default all',
+      }),
     ),
   },
   { additionalProperties: false },
@@ -53,7 +57,7 @@ export const createSessionStatusTool = (facts: SessionFacts): Tool =>
     name: 'session_status',
     groups: ['sessions'],
     description:
-      'What a session does and uses: model, tokens, cost, context, the run that goes on, what waits, subagents, the budget of its agent. Default: this session.',
+      'The status of a session: model, tokens, cost, context, the active run, waiting messages, subagents, the budget of its agent. Default: this session.',
     parameters: Parameters,
     class: 'repeatable',
     parallel: true,
@@ -84,8 +88,8 @@ async function cardOf(
   const lines = [
     headLine(row),
     row.status === 'running'
-      ? `Run: ${await doing(system.transcript(address(tenant, 'session', sessionKey)), row, run, now)}`
-      : `Run: none goes on; last active ${isoOf(row.updatedAt)}`,
+      ? `Run: ${await activityOf(system.transcript(address(tenant, 'session', sessionKey)), row, run, now)}`
+      : `Run: none is active; last active ${isoOf(row.updatedAt)}`,
     contextLine(row, facts, agent?.model ?? settings?.model),
     `Used: ${count(row.usage.inputTokens)} tokens in, ${count(row.usage.outputTokens)} out${costOf(row.usage.costUsd)}${ceilingOf(settings)}`,
     `Messages: ${count(row.messages)} entries, ${count(row.pending)} waiting; queue ${queueOf(row, settings)}`,
@@ -107,7 +111,7 @@ function headLine(row: SessionRow): string {
 }
 
 /** The current activity of the active run. */
-async function doing(
+async function activityOf(
   transcript: TranscriptReader,
   { runId }: SessionRow,
   run: RunRow | undefined,
@@ -116,7 +120,7 @@ async function doing(
   const started = run?.startedAt;
   const since =
     started === undefined
-      ? 'waits for its place'
+      ? 'waits for a slot'
       : `since ${isoOf(started)} (${count(Math.max(0, now - started) / 1_000)} s)`;
   return `${runId ?? 'one'} ${since}, ${await stepOf(transcript, runId)}`;
 }
@@ -137,7 +141,7 @@ async function stepOf(transcript: TranscriptReader, runId: string | undefined): 
     const more = open.length > CALLS_SHOWN_MAX ? ' and more' : '';
     return `runs ${open.slice(0, CALLS_SHOWN_MAX).join(', ')}${more}`;
   }
-  return 'the model is at work';
+  return 'waiting for the model';
 }
 
 function contextLine(
@@ -146,7 +150,7 @@ function contextLine(
   agentModel: string | undefined,
 ): string {
   const name = model ?? agentModel ?? fallbackModel;
-  if (name === undefined) return 'Model: the default one';
+  if (name === undefined) return 'Model: the default';
   const window = windowOf(name);
   const used = contextTokens ?? 0;
   if (window === undefined) return `Model: ${name}; context ${count(used)} tokens used`;
@@ -161,7 +165,7 @@ function ceilingOf(settings: AgentSettings | undefined): string {
     ...(tokensPerSession === undefined ? [] : [`${count(tokensPerSession)} tokens`]),
     ...(costPerSessionUsd === undefined ? [] : [`${costPerSessionUsd} USD`]),
   ];
-  return ceilings.length === 0 ? '' : `; at most ${ceilings.join(' and ')} a session`;
+  return ceilings.length === 0 ? '' : `; limits of a session: ${ceilings.join(' and ')}`;
 }
 
 /**
@@ -193,7 +197,7 @@ function agentLine(agent: AgentRow, settings: AgentSettings | undefined): string
       ? ''
       : `, ${money(costTodayUsd)}${settings?.costPerDayUsd ? ` of ${settings.costPerDayUsd}` : ''} USD`;
   const slots = settings?.runsMax ? ` of ${settings.runsMax}` : '';
-  return `Agent ${agentId}, ${status}: ${count(tokensToday)}${tokens} tokens${spent} on ${day} (UTC); ${running}${slots} runs going, ${waiting} waiting`;
+  return `Agent ${agentId}, ${status}: ${count(tokensToday)}${tokens} tokens${spent} on ${day} (UTC); ${running}${slots} runs active, ${waiting} waiting`;
 }
 
 const count = (number: number): string => Math.round(number).toLocaleString('en-US');

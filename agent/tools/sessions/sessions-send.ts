@@ -36,21 +36,26 @@ const Parameters = Type.Object(
       Type.String({
         minLength: 1,
         maxLength: 512,
-        description: 'agent:<id>:main reaches that agent; or a key of sessions_list',
+        description:
+          'agent:<id>:main for the main session of an agent; or a key from sessions_list',
       }),
     ),
     label: Type.Optional(
       Type.String({ minLength: 1, maxLength: 120, description: 'instead of sessionKey' }),
     ),
     agentId: Type.Optional(
-      Type.String({ minLength: 1, maxLength: 64, description: 'with label: whose session' }),
+      Type.String({
+        minLength: 1,
+        maxLength: 64,
+        description: 'with label: the agent of the session',
+      }),
     ),
     message: Type.String({ minLength: 1, maxLength: TEXT_CHARACTERS_MAX }),
     timeoutSeconds: Type.Optional(
       Type.Number({
         minimum: 0,
         maximum: SECONDS_MAX,
-        description: `how long you wait for the answer; default ${SECONDS_DEFAULT}, 0: not at all`,
+        description: `how long to wait for the answer; default ${SECONDS_DEFAULT}, 0: do not wait`,
       }),
     ),
     waitForResponse: Type.Optional(Type.Boolean({ description: 'false: timeoutSeconds 0' })),
@@ -94,7 +99,7 @@ const refusal = (value: { status: string; error: string; [more: string]: unknown
 async function targetOf(args: Arguments, context: ToolContext): Promise<Target> {
   const { sessionKey, label, agentId } = args;
   if ((sessionKey === undefined) === (label === undefined))
-    return refusal({ status: 'invalid', error: 'give sessionKey or label, one of them' });
+    return refusal({ status: 'invalid', error: 'pass either sessionKey or label' });
   if (sessionKey !== undefined) return byKey(sessionKey, context);
   const name = { label: label!, ...defined({ agentId }) };
   const index = await context.system.index();
@@ -122,13 +127,13 @@ async function byKey(sessionKey: string, context: ToolContext): Promise<Target> 
 }
 
 const unknown = (sessionKey: string, { mainKey }: TalkRules): Target => {
-  const error = `there is no such session: sessions_list shows those that you can reach, and agent:<id>:${mainKey} reaches an agent that is there`;
+  const error = `there is no such session: sessions_list shows those that you can reach, and agent:<id>:${mainKey} reaches a configured agent`;
   return refusal({ status: 'not_found', sessionKey, error });
 };
 
 /** The caller's own subagent whose session has not started or was deleted. */
 const notYet = (sessionKey: string, { status }: SubagentRow): Target => {
-  const error = `this subagent of yours has no session now (${status}): its result comes by itself, and the tool subagents shows it`;
+  const error = `this subagent of yours has no session now (${status}): its result arrives without a request, and the tool subagents shows it`;
   return refusal({ status: 'not_found', sessionKey, error });
 };
 
@@ -181,11 +186,11 @@ async function converse(
 
 /** Advice for the model about refusals that only its own session makes. */
 const REFUSALS: Readonly<Record<string, string>> = {
-  loop: 'that session led to this run, or is this one: your reply reaches it, so answer in your reply',
-  hops: 'this run is too many messages and spawns away from a message of a user (session.agentToAgent.maxHops): answer with what you know',
+  loop: 'that session caused this run, or is this session: it receives your reply, so answer in your reply',
+  hops: 'this run is too many messages and spawns away from a user message (session.agentToAgent.maxHops): answer with the information that you have',
   messages:
-    'the messages that may follow one message of a user are used up (session.agentToAgent.maxMessages): answer with what you know',
-  conversations: `one run begins at most ${CONVERSATIONS_PER_RUN_MAX} conversations: answer with what you know`,
+    'all messages that may follow one user message are used (session.agentToAgent.maxMessages): answer with the information that you have',
+  conversations: `a run may start at most ${CONVERSATIONS_PER_RUN_MAX} conversations: answer with the information that you have`,
   'run-ended': 'the run that asked has ended',
 };
 

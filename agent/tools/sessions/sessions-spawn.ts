@@ -34,12 +34,12 @@ const agentFields = {
   model: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
   thinking: Type.Optional(Type.String({ minLength: 1, maxLength: 20 })),
   purpose: Type.Optional(
-    Type.String({ minLength: 1, maxLength: 2_000, description: 'what it is for, in a sentence' }),
+    Type.String({ minLength: 1, maxLength: 2_000, description: 'its purpose, in one sentence' }),
   ),
   tools: Type.Optional(
     Type.Array(Type.String({ minLength: 1, maxLength: 64 }), {
       maxItems: 64,
-      description: 'names or groups; default what subagents have here',
+      description: 'tool names or groups; default the tools of subagents in this installation',
     }),
   ),
   maxTurns: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000 })),
@@ -54,18 +54,23 @@ const Parameters = Type.Object(
     task: Type.String({
       minLength: 1,
       maxLength: TEXT_CHARACTERS_MAX,
-      description: 'all that it has to know: it sees nothing of this conversation',
+      description: 'everything that it has to know: it sees nothing of this conversation',
     }),
     label: Type.Optional(Type.String({ minLength: 1, maxLength: 120 })),
     agentId: Type.Optional(
-      Type.String({ minLength: 1, maxLength: 64, description: 'who does it; default you' }),
+      Type.String({
+        minLength: 1,
+        maxLength: 64,
+        description: 'the agent that does the task; default you',
+      }),
     ),
     agentConfig: Type.Optional(
       Type.Object(
         { id: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })), ...agentFields },
         {
           additionalProperties: false,
-          description: 'who does it; also flat, as agentId, model, …',
+          description:
+            'the agent that does the task; its fields may also be top-level: agentId, model, …',
         },
       ),
     ),
@@ -74,17 +79,17 @@ const Parameters = Type.Object(
     context: Type.Optional(QuotedContext),
     isolated: Type.Optional(
       Type.Boolean({
-        description: 'default true: an empty workspace of its own; false: it works on your files',
+        description: 'default true: its own empty workspace; false: it works on your files',
       }),
     ),
     reportBack: Type.Optional(
-      Type.Boolean({ description: 'default true: its result comes to you as a message' }),
+      Type.Boolean({ description: 'default true: you receive its result as a message' }),
     ),
     wait: Type.Optional(
-      Type.Boolean({ description: 'true: this call answers with its result; default false' }),
+      Type.Boolean({ description: 'true: this call returns its result; default false' }),
     ),
     parentSession: Type.Optional(
-      Type.String({ maxLength: 512, description: 'leave it out: the parent is this session' }),
+      Type.String({ maxLength: 512, description: 'omit it: the parent is this session' }),
     ),
   },
   { additionalProperties: false },
@@ -127,7 +132,7 @@ export const sessionsSpawnTool = defineTool({
 
 const badId = (agentId: string) => ({
   status: 'not_found',
-  error: `there is no agent ${JSON.stringify(agentId)}; an id that you make up has lower case letters, digits, - and _, at most 63`,
+  error: `there is no agent ${JSON.stringify(agentId)}; a new id has lower case letters, digits, - and _, at most 63`,
 });
 
 /** The requested agent, from both forms of arguments; a string explains what is wrong. */
@@ -135,9 +140,9 @@ function requestedAgentOf(args: Arguments): RequestedAgent | string {
   const { agentConfig = {}, agentId, timeoutSeconds, parentSession } = args;
   const { model, thinking, purpose, tools, maxTurns, maxTokens, timeout } = args;
   if (agentId !== undefined && agentConfig.id !== undefined && agentId !== agentConfig.id)
-    return `agentId is ${agentId} and agentConfig.id is ${agentConfig.id}: give one of them`;
+    return `agentId is ${agentId} and agentConfig.id is ${agentConfig.id}: pass only one of them`;
   if (parentSession?.startsWith('agent:') === false)
-    return 'leave parentSession out: the parent is this session';
+    return 'omit parentSession: the parent is this session';
   const flat = {
     id: agentId,
     model,

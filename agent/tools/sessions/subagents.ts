@@ -28,14 +28,14 @@ const Parameters = Type.Object(
       ['list', 'status', 'steer', 'kill'].map((action) => Type.Literal(action)),
       {
         description:
-          'list: all of yours. status: one. steer: tell one something while it works. kill: end one with all below it, or `all`.',
+          'list: all of yours. status: one of them. steer: send a message to one while it works. kill: stop one with all below it, or `all`.',
       },
     ),
     id: Type.Optional(
       Type.String({
         minLength: 1,
         maxLength: 120,
-        description: 'of list, or its beginning, or a label; for kill also all',
+        description: 'id from list, or a unique prefix, or a label; for kill also all',
       }),
     ),
     message: Type.Optional(
@@ -51,7 +51,7 @@ export const subagentsTool = defineTool({
   name: 'subagents',
   groups: ['sessions'],
   description:
-    'Lists, looks at, steers and ends the subagents of this session. Their results come to you as messages by themselves.',
+    'Lists, shows, steers and stops the subagents of this session. You receive their results as messages without asking.',
   parameters: Parameters,
   class: 'keyed',
   classOf: ({ action }) => (action === 'list' || action === 'status' ? 'repeatable' : 'keyed'),
@@ -118,13 +118,13 @@ function oneOf(rows: readonly SubagentRow[], name: string | undefined): Found {
   if (!row) return { status: 'not_found', error: `this session has no subagent ${name}` };
   if (!other) return { row };
   const candidates = meant.slice(0, 10).map(({ id }) => id);
-  return { status: 'ambiguous', error: `${meant.length} subagents fit ${name}`, candidates };
+  return { status: 'ambiguous', error: `${meant.length} subagents match ${name}`, candidates };
 }
 
 const ended = ({ id, status }: SubagentRow) => ({
   status: 'refused',
   id,
-  error: `it has ended already (${status})`,
+  error: `it has already ended (${status})`,
 });
 
 async function kill(
@@ -146,7 +146,7 @@ async function steer(
   context: ToolContext,
 ): Promise<ToolResult> {
   if (message === undefined)
-    return said({ status: 'invalid', error: 'steer needs `message`' }, true);
+    return said({ status: 'invalid', error: 'steer requires `message`' }, true);
   const event = { type: 'subagent.steer', text: message };
   const answer = await answerOf(context, subagentAddress(context.tenant, id), event);
   const about = { id, ...defined({ label }) };

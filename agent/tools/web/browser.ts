@@ -51,7 +51,10 @@ const Parameters = Type.Object(
       Type.Union([Type.Literal('back'), Type.Literal('forward'), Type.Literal('reload')]),
     ),
     ref: Type.Optional(
-      Type.String({ pattern: '^(f\\d+)?e\\d+$', description: 'of the newest snapshot, as e12' }),
+      Type.String({
+        pattern: '^(f\\d+)?e\\d+$',
+        description: 'reference from the newest snapshot, such as e12',
+      }),
     ),
     text: Type.Optional(Type.String({ maxLength: 16_384 })),
     submit: Type.Optional(Type.Boolean()),
@@ -67,7 +70,7 @@ export function browserTool(options: BrowserToolOptions): Tool {
     name: 'browser',
     groups: ['ui'],
     description:
-      'Uses a web page in a real browser: opens it, shows what is on it with references, clicks and types. For pages that only have to be read, web_fetch is faster.',
+      'Uses a web page in a real browser: opens it, shows its elements with references, clicks and types. To only read a page, web_fetch is faster.',
     parameters: Parameters,
     class: 'once',
     classOf: ({ action }) => (LOOKS.has(action) ? 'repeatable' : 'once'),
@@ -89,7 +92,7 @@ export function browserTool(options: BrowserToolOptions): Tool {
           act(args, { page, open, options, secrets }),
         );
       } catch (error) {
-        if (signal.aborted) throw new TroupeError('CANCELLED', 'the call is not wanted any more');
+        if (signal.aborted) throw new TroupeError('CANCELLED', 'the call was aborted');
         return failure(messageOf(error, allowPrivate));
       }
     },
@@ -120,7 +123,7 @@ async function act(
 ): Promise<ToolResult> {
   const { action, url, where, ref, text, submit = false } = args;
   if (action === 'open') {
-    if (url === undefined) return failure('open needs a `url`');
+    if (url === undefined) return failure('open requires a `url`');
     const target = checkedUrl(url, options.allowPrivate);
     const page = await open();
     await page.goto(target.href, { waitUntil: 'domcontentloaded', timeout: NAVIGATION_MS });
@@ -129,15 +132,15 @@ async function act(
   if (!known) return failure('no page is open: call browser with action open and a url first');
   switch (action) {
     case 'navigate':
-      if (where === undefined) return failure('navigate needs `where`: back, forward or reload');
+      if (where === undefined) return failure('navigate requires `where`: back, forward or reload');
       await gone(known, where);
       return seen(known, secrets);
     case 'click':
-      if (ref === undefined) return failure('click needs a `ref` of the newest snapshot');
+      if (ref === undefined) return failure('click requires a `ref` from the newest snapshot');
       await known.locator(`aria-ref=${ref}`).click();
       return seen(known.context().pages().at(-1) ?? known, secrets);
     case 'type':
-      if (ref === undefined || text === undefined) return failure('type needs `ref` and `text`');
+      if (ref === undefined || text === undefined) return failure('type requires `ref` and `text`');
       await known.locator(`aria-ref=${ref}`).fill(text);
       if (submit) await known.locator(`aria-ref=${ref}`).press('Enter');
       return seen(known, secrets);

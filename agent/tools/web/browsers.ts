@@ -67,7 +67,7 @@ export class Browsers {
     let giveUp = () => {};
     const givenUp = new Promise<never>((_, reject) => {
       giveUp = () => {
-        reject(new TroupeError('CANCELLED', 'the call is not wanted any more'));
+        reject(new TroupeError('CANCELLED', 'the call was aborted'));
         void this.close(key).catch(() => {});
       };
     });

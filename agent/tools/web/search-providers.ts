@@ -98,13 +98,13 @@ async function asked(
     return JSON.parse(await bounded(abortableBody(response, within), id));
   } catch (error) {
     if (error instanceof TroupeError) throw error;
-    if (signal.aborted) throw new TroupeError('CANCELLED', 'the search is not wanted any more');
+    if (signal.aborted) throw new TroupeError('CANCELLED', 'the call was aborted');
     if ((error as Error).name === 'TimeoutError')
       throw new TroupeError(
         'DEADLINE_EXCEEDED',
         `the search provider ${id} did not answer in time`,
       );
-    const why = error instanceof SyntaxError ? 'its answer is no JSON' : 'it cannot be reached';
+    const why = error instanceof SyntaxError ? 'its answer is not JSON' : 'it cannot be reached';
     throw new TroupeError(
       'UNAVAILABLE',
       `the search provider ${id} at ${url.origin} failed: ${why}`,
@@ -135,7 +135,7 @@ async function bounded({ body }: Response, id: string): Promise<string> {
   for await (const chunk of (body ?? []) as AsyncIterable<Uint8Array>) {
     size += chunk.byteLength;
     if (size > ANSWER_BYTES_MAX)
-      throw new TroupeError('UNAVAILABLE', `the search provider ${id} answered too much`);
+      throw new TroupeError('UNAVAILABLE', `the search provider ${id} sent too large an answer`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString('utf8');

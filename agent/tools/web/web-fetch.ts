@@ -44,7 +44,7 @@ export function webFetchTool(options: WebFetchOptions): Tool {
     const readable = await reader.read(fetched, signal);
     if (!readable) {
       const { contentType, bytes } = fetched;
-      return `${fetched.url} is no text: ${contentType || 'of no type'}, ${bytes.byteLength} bytes`;
+      return `${fetched.url} is not text: ${contentType || 'no content type'}, ${bytes.byteLength} bytes`;
     }
     const { title, text } = readable;
     const page = { url: fetched.url, status: fetched.status, text, ...(title ? { title } : {}) };
@@ -55,18 +55,18 @@ export function webFetchTool(options: WebFetchOptions): Tool {
     name: 'web_fetch',
     groups: ['web'],
     description:
-      'Reads a web page by its URL and gives its main text as Markdown (JSON and plain text as they are). It runs no scripts of the page; use browser for pages that need them.',
+      'Reads a web page by its URL and returns its main text as Markdown (JSON and plain text unchanged). It runs no scripts; use browser for pages that need them.',
     parameters: Type.Object(
       {
         url: Type.String({ minLength: 1, maxLength: 4_096, description: 'http or https' }),
         from: Type.Optional(
-          Type.Integer({ minimum: 0, description: 'character to read on from; default the first' }),
+          Type.Integer({ minimum: 0, description: 'first character to return; default 0' }),
         ),
         characters: Type.Optional(
           Type.Integer({
             minimum: 100,
             maximum: CHARACTERS_MAX,
-            description: `how many to read; default ${CHARACTERS_DEFAULT}`,
+            description: `number of characters; default ${CHARACTERS_DEFAULT}`,
           }),
         ),
       },
@@ -99,7 +99,7 @@ function shown({ url, status, title, text }: ReadPage, from: number, characters:
   const head = [
     ...(title === undefined ? [] : [`Title: ${title}`]),
     ...(status < 400 ? [] : [`The server answered with status ${status}.`]),
-    `Characters ${from} to ${end} of ${text.length}${end < text.length ? `; read on with from: ${end}` : ''}.`,
+    `Characters ${from} to ${end} of ${text.length}${end < text.length ? `; continue with from: ${end}` : ''}.`,
   ];
   return { text: fromOutside(url, `${head.join('\n')}\n\n${part}`), isError: status >= 400 };
 }

@@ -16,7 +16,7 @@ export const webSearchTool = (provider: SearchProvider | undefined): Tool =>
     name: 'web_search',
     groups: ['web'],
     description:
-      'Searches the web and gives titles, URLs and a few words of each result; read one with web_fetch.',
+      'Searches the web and returns title, URL and a short excerpt of each result; read a page with web_fetch.',
     parameters: Type.Object(
       {
         query: Type.String({ minLength: 1, maxLength: 400 }),

@@ -253,7 +253,7 @@ describe('a hook that exceeds its time limit', () => {
       await expect(running).rejects.toMatchObject({ code: 'FORBIDDEN' });
     }
     await expect(hooks.run('before_tool_call', CALL, about)).rejects.toThrow(
-      `late ${LATE_MAX} times in a row and is set aside for 60 s`,
+      `exceeded its time limit ${LATE_MAX} times in a row and is suspended for 60 s`,
     );
     expect(calls).toBe(LATE_MAX);
     hangs = false;

@@ -226,7 +226,7 @@ describe('failover', () => {
     catalog.coolDowns.begin({ provider: 'second', profile: '', model: 'qwen' }).succeeded();
     const { error } = await run(catalog, names);
     expect(error?.code).toBe('UNAVAILABLE');
-    expect(error?.message).toContain('left alone for 1 s');
+    expect(error?.message).toContain('in cool-down for 1 s');
     expect(first.requests).toHaveLength(2);
   });
 

@@ -146,7 +146,7 @@ describe('a call', () => {
     expect(planned.map(({ refused }) => refused !== undefined).lastIndexOf(false)).toBe(
       CALLS_MAX - 1,
     );
-    expect(planned.at(-1)?.refused).toContain(`an answer may hold ${CALLS_MAX} calls`);
+    expect(planned.at(-1)?.refused).toContain(`an answer may have at most ${CALLS_MAX} calls`);
   });
 });
 

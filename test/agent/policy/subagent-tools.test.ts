@@ -68,7 +68,7 @@ describe('the tools of a subagent', () => {
       allow: ['read'],
       deny: [],
     });
-    expect(none.cut).toEqual([{ tool: 'exec', rule: 'what you were given' }]);
+    expect(none.cut).toEqual([{ tool: 'exec', rule: 'the tools that you were granted' }]);
   });
 
   it('are those of the lists when none is requested by name', () => {

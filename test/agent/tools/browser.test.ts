@@ -120,7 +120,7 @@ describe.skipIf(chromiumPath === undefined)('a page in the browser', { timeout: 
     const site = await openSite({ '/': html(page), '/go': redirecting(inside.url) });
     const run = openBrowser([site.host]);
     expect((await run({ action: 'open', url: inside.url })).text).toMatch(/not on the public/);
-    expect((await run({ action: 'open', url: 'file:///etc/passwd' })).text).toMatch(/no http/);
+    expect((await run({ action: 'open', url: 'file:///etc/passwd' })).text).toMatch(/not an http/);
     expect((await run({ action: 'open', url: site.url })).text).toContain('Outside');
     const moved = await run({ action: 'open', url: `${site.url}/go` });
     expect(moved.text).not.toContain('secret');

@@ -90,12 +90,12 @@ describe('cron', () => {
   });
 
   it.each<[object, RegExp]>([
-    [{ action: 'add', text: 'x' }, /say when/],
+    [{ action: 'add', text: 'x' }, /the time is missing/],
     [{ action: 'add', text: 'x', at: '2030-01-01T00:00:00Z', cron: '* * * * *' }, /only one of/],
     [{ action: 'add', text: 'x', at: '2030-01-01T00:00:00' }, /ISO 8601 with an offset/],
     [{ action: 'add', text: 'x', at: '2001-01-01T00:00:00Z' }, /has passed/],
     [{ action: 'add', text: 'x', cron: 'at nine' }, /at nine.*cannot be read/],
-    [{ action: 'add', everySeconds: 60 }, /needs `text`/],
+    [{ action: 'add', everySeconds: 60 }, /requires `text`/],
     [{ action: 'remove' }, /jobId is missing/],
   ])('says what is wrong with %j', async (args, words) => {
     const result = await calling(await opened())(args);
@@ -117,7 +117,7 @@ describe('cron cannot bypass the policy for messages between agents', () => {
     const jobId = idIn((await run(daily, 'another')).text);
     expect((await run({ action: 'update', jobId, text: 'good night' })).isError).toBeUndefined();
     const moved = await run({ action: 'update', jobId, session: 'main' });
-    expect(moved.text).toContain('goes to agent:main:main');
+    expect(moved.text).toContain('may not send messages to agent:main:main');
   });
 
   it('a sandboxed session cannot change, run or remove a job of the main session', async () => {

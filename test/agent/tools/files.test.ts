@@ -70,7 +70,7 @@ describe('read', () => {
       'The workspace is a folder of 2:\nbinary\nfolder/',
     );
     expect(await bench.call('read', { path: 'binary' })).toEqual({
-      text: 'binary is a binary file of 4 bytes; read takes text.',
+      text: 'binary is a binary file of 4 bytes; read accepts text and images.',
       isError: true,
     });
     const missing = await bench.call('read', { path: 'missing' });
@@ -157,7 +157,7 @@ describe('edit', () => {
     const large = [{ oldText: 'a', newText: 'x'.repeat(1_000_000), all: true }];
     expect(replaceIn('a'.repeat(100), large)).toMatchObject({
       kind: 'refused',
-      why: expect.stringContaining('too much'),
+      why: expect.stringContaining('too large for edit'),
     });
   });
 
@@ -166,7 +166,7 @@ describe('edit', () => {
     const edits = [{ oldText: 'function add(a) {\n  return a+1\n}', newText: 'x' }];
     const { text, isError } = await bench.call('edit', { path: 'a.ts', edits });
     expect(isError).toBe(true);
-    expect(text).toContain('line 1, which is exactly:\nfunction add(a: number) {');
+    expect(text).toContain('The most similar text begins at line 1:\nfunction add(a: number) {');
     expect(nearest('nothing\nlike', 'wholly(different)')).toContain('read the file again');
     // a value that the cut would have left half of
     const secrets = createSecretMask(['value-of-a-skill']);
@@ -179,7 +179,7 @@ describe('edit', () => {
     const edits = [{ oldText: 'two', newText: 'two three' }];
     await bench.call('edit', { path: 'a', edits });
     const again = await bench.call('edit', { path: 'a', edits });
-    expect(again).toEqual({ text: 'a has this text already; nothing was changed.' });
+    expect(again).toEqual({ text: 'a already has this text; nothing was changed.' });
     expect(got('a')).toBe('one two three');
     expect(replaceIn('ab', [{ oldText: 'a', newText: 'ab' }])).toEqual({ kind: 'done' });
     expect(replaceIn('a', [{ oldText: 'a', newText: 'a' }])).toEqual({ kind: 'done' });
@@ -189,7 +189,7 @@ describe('edit', () => {
     const bytes = Buffer.from([0x61, 0xff, 0x62]);
     put('latin', bytes);
     const edits = [{ oldText: 'a', newText: 'c' }];
-    expect((await bench.call('edit', { path: 'latin', edits })).text).toContain('no UTF-8');
+    expect((await bench.call('edit', { path: 'latin', edits })).text).toContain('not UTF-8');
     put('bom', '\uFEFFa');
     await bench.call('edit', { path: 'bom', edits });
     expect(got('bom')).toBe('\uFEFFc');

@@ -76,33 +76,33 @@ describe('session_status', () => {
     const facts = { windowOf: () => 200_000, settingsOf: () => settings };
     expect((await card(stored, facts)).split('\n')).toEqual([
       'Session agent:main:main (home), agent main',
-      'Run: none goes on; last active 2026-03-01T11:55:00.000Z',
+      'Run: none is active; last active 2026-03-01T11:55:00.000Z',
       'Model: offline/x; context 20,000 of 200,000 tokens used (10 %), 180,000 left',
-      'Used: 12,345 tokens in, 678 out, 0.123457 USD; at most 99,000 tokens and 2 USD a session',
+      'Used: 12,345 tokens in, 678 out, 0.123457 USD; limits of a session: 99,000 tokens and 2 USD',
       'Messages: 4 entries, 2 waiting; queue collect',
       'Subagents: 2 completed, 1 running',
       '  looker (agent:main:subagent:b): running',
-      'Agent main, active: 50,000 of 1,000,000 tokens, 0.5 of 5 USD on 2026-03-01 (UTC); 1 of 4 runs going, 3 waiting',
+      'Agent main, active: 50,000 of 1,000,000 tokens, 0.5 of 5 USD on 2026-03-01 (UTC); 1 of 4 runs active, 3 waiting',
     ]);
   });
 
   it('shows the current activity of an active run', async () => {
     const stored = storedSessions();
     await stored.sessions(sessionRow(MAIN, 0, { status: 'running', runId: 'r1' }));
-    expect(await card(stored)).toContain('Run: r1 waits for its place, the model is at work');
+    expect(await card(stored)).toContain('Run: r1 waits for a slot, waiting for the model');
     const row = { runId: 'r1', sessionKey: MAIN, status: 'running', acceptedAt: 1 };
     await stored.put('runs', { r1: { ...row, startedAt: NOW - 90_000 } });
     const [user, prompt, answer, result] = runOf('r1', 1, ['read', 'exec']);
     await stored.say(MAIN, [user!, prompt!]);
     expect(await card(stored)).toContain(
-      'Run: r1 since 2026-03-01T11:58:30.000Z (90 s), the model is at work',
+      'Run: r1 since 2026-03-01T11:58:30.000Z (90 s), waiting for the model',
     );
     await stored.say(MAIN, [answer!]);
     expect(await card(stored)).toContain('(90 s), runs read, exec\n');
     await stored.say(MAIN, [result!]);
     expect(await card(stored)).toContain('(90 s), runs exec\n');
     await stored.say(MAIN, [runOf('r1', 1, ['read', 'exec'])[4]!]);
-    expect(await card(stored)).toContain('(90 s), the model is at work\n');
+    expect(await card(stored)).toContain('(90 s), waiting for the model\n');
   });
 
   it('shows the effective model and queue mode from session, agent and installation', async () => {
@@ -127,7 +127,7 @@ describe('session_status', () => {
     expect(other).toContain('Model: p/own');
     expect(other).toContain('queue followup');
     expect(other).toContain(`subagent of ${MAIN}`);
-    expect(await card(stored)).toContain('Model: the default one');
+    expect(await card(stored)).toContain('Model: the default');
     expect(await card(stored)).toContain('queue steer');
   });
 

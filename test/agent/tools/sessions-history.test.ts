@@ -241,7 +241,7 @@ describe('the permission to read a history', () => {
     expect(String(summary).split('\n')).toEqual([
       'Session main of agent main, idle, begun 2026-02-22T13:20:00.000Z, last active 2026-03-01T11:59:00.000Z.',
       '4 entries in its transcript, 0 messages waiting, 1200 tokens used.',
-      'Of what was longer ago: They planned a journey.',
+      'Summary of older messages: They planned a journey.',
       '2026-03-01T11:57:00.000Z a user wrote: "question of r3"',
       '2026-03-01T11:58:00.000Z a user wrote: "question of r4"',
       '2026-03-01T11:58:00.000Z the last answer: "answer of r4"',

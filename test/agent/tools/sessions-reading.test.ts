@@ -92,7 +92,7 @@ describe('sessions created by messages', { timeout: 60_000 }, () => {
     });
     const card = await own('session_status', {});
     expect(card).toContain(`Session ${WORK} (Office), agent work`);
-    expect(card).toContain('Run: none goes on');
+    expect(card).toContain('Run: none is active');
     expect(card).toContain('of 200,000 tokens used');
     expect(card).toContain('Agent work, active');
   });

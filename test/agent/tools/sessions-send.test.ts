@@ -159,7 +159,10 @@ describe('sessions_send', () => {
     await open.row({ index: 'subagents', key: 'agent:main:main|123', row });
     expect(await send(open, { sessionKey }, { talk: NO_TALK })).toMatchObject({
       isError: true,
-      said: { status: 'not_found', error: expect.stringMatching(/reserved.*comes by itself/) },
+      said: {
+        status: 'not_found',
+        error: expect.stringMatching(/reserved.*arrives without a request/),
+      },
     });
     expect(open.asked()).toEqual([]);
   });

@@ -128,7 +128,7 @@ describe('sessions_spawn', () => {
       cut: [
         { tool: 'web_fetch', rule: 'agents.spawnDefaults.sandbox.allowlist' },
         { tool: 'write', rule: 'agents.spawnDefaults.sandbox.denylist' },
-        { tool: 'fly', rule: 'there is no such tool here' },
+        { tool: 'fly', rule: 'this installation has no such tool' },
       ],
     });
     expect(open.asked()).toMatchObject([{ wait: true }]);

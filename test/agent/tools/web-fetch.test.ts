@@ -72,7 +72,7 @@ describe('the text of a page', () => {
   it('can be continued without another request', async () => {
     const site = await openSite({ '/': answering('text/plain', `${'a'.repeat(200)}THE END`) });
     const run = fetchTool();
-    expect((await run(site.url, { characters: 200 })).text).toContain('read on with from: 200');
+    expect((await run(site.url, { characters: 200 })).text).toContain('continue with from: 200');
     expect((await run(site.url, { from: 200 })).text).toMatch(/THE END$/);
     expect(site.asked).toEqual(['GET /']);
   });
@@ -94,7 +94,7 @@ describe('the text of a page', () => {
     [
       'a page that is no text is reported',
       answering('image/png', Buffer.from([0x89, 0])),
-      /is no text: image\/png/,
+      /is not text: image\/png/,
     ],
     ['a missing page is reported', answering('text/plain', 'gone', 404), /status 404/],
     [

@@ -77,8 +77,8 @@ describe.each(Object.entries(shapes))('%s', (provider, { path, answer }) => {
     ['that refuses the key', answering('text/plain', KEY, 401), /refused the key/],
     ['that is asked too often', answering('text/plain', '', 429), /status 429/],
     ['that is broken', answering('text/plain', '', 503), /status 503/],
-    ['that answers no JSON', answering('text/html', '<html>'), /no JSON/],
-    ['that answers too much', answering('application/json', 'x'.repeat(3_000_000)), /too much/],
+    ['that answers no JSON', answering('text/html', '<html>'), /not JSON/],
+    ['that answers too much', answering('application/json', 'x'.repeat(3_000_000)), /too large/],
   ])('%s is reported without the key', async (_, page, words) => {
     const site = await openSite({ [path]: page });
     const result = await run(settings(site.url));

@@ -22,7 +22,7 @@ it('returns the same name and shard count to every process of a new cell', async
   expect(cells[0]?.cell).toMatch(/^[0-9a-f]{32}$/);
   expect(new Set(cells.map(({ shards }) => shards)).size).toBe(1);
   expect(said).toHaveLength(3);
-  expect(said[0]).toContain('shards are asked for');
+  expect(said[0]).toContain('shards were requested');
   expect(await log.read('cell.e', 0)).toHaveLength(1);
 });
 

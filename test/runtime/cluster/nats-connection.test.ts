@@ -39,11 +39,11 @@ afterEach(async () => {
 
 describe('connectNats', () => {
   it.each([
-    ['http://127.0.0.1:80', /no address of a NATS server/],
-    ['ws://127.0.0.1:80', /no address of a NATS server/],
-    ['nats://', /no address of a NATS server/],
-    ['nats://host:70000', /no address of a NATS server/],
-    ['nats://a b', /no address of a NATS server/],
+    ['http://127.0.0.1:80', /not an address of a NATS server/],
+    ['ws://127.0.0.1:80', /not an address of a NATS server/],
+    ['nats://', /not an address of a NATS server/],
+    ['nats://host:70000', /not an address of a NATS server/],
+    ['nats://a b', /not an address of a NATS server/],
   ])('refuses the address %s at once', async (server, message) => {
     expect(await failure({ servers: [server] })).toMatchObject({
       code: 'INVALID_ARGUMENT',
@@ -71,13 +71,13 @@ describe('connectNats', () => {
     expect(await failure({ servers: server, tls: { caFile: '/nowhere' } })).toMatchObject(refusal);
   });
 
-  it('reports that the peer is no NATS server', async () => {
+  it('reports that the peer is not a NATS server', async () => {
     const other = createServer((socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'));
     await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
     const { port } = other.address() as AddressInfo;
     expect(await failure({ servers: [`127.0.0.1:${port}`] })).toMatchObject({
       code: 'INVALID_ARGUMENT',
-      message: expect.stringContaining('no NATS server'),
+      message: expect.stringContaining('not a NATS server'),
     });
     await new Promise((resolve) => other.close(resolve));
   });
@@ -185,7 +185,7 @@ describeOnNats('connectNats', ({ path }) => {
         signal: asked.signal,
         onStatus: (what) => words.push(what),
       });
-      await eventually(() => expect(words[0]).toContain('asks for a certificate'));
+      await eventually(() => expect(words[0]).toContain('requires a client certificate'));
       asked.abort();
       expect(await waiting).toMatchObject({ code: 'CANCELLED' });
     });

@@ -30,7 +30,7 @@ onEveryNats('a node on NATS', (path) => {
     expect(said).toEqual([]);
     const late = await open(64);
     expect([late.shards, late.store.cell]).toEqual([8, nodes[0]?.store.cell]);
-    expect(said.join()).toContain('64 shards are asked for');
+    expect(said.join()).toContain('64 shards were requested');
     await Promise.all([...nodes, late].map(({ store }) => store.close()));
   });
 

@@ -265,7 +265,7 @@ describe.each(allPlaces())('moved to $name, an installation', ({ make }) => {
     for (const n of [2, 3, 4]) {
       const there = await Carried.open(place, { snapshotEvery: 2 });
       for (const part of ['x', 'y', 'z']) await there.ask(a, { type: 'do', n: `${n}${part}` });
-      expect(there.alarms.filter((what) => !what.includes('shards are asked for'))).toEqual([]);
+      expect(there.alarms.filter((what) => !what.includes('shards were requested'))).toEqual([]);
       await there.system.stop();
     }
     const there = await Carried.open(place);

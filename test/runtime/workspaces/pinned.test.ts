@@ -47,7 +47,7 @@ it('a worker without the labels is refused, and creates no folder', async () => 
   const path = await temporaryFolder();
   const workspaces = cellOf()(join(path, 'slow'), { disk: 'slow', rack: '7' });
   await expect(workspaces.open(a, patient)).rejects.toMatchObject(unavailable('disk=fast, rack=7'));
-  await expect(workspaces.peek(a, ['x'])).rejects.toMatchObject(unavailable('none of them'));
+  await expect(workspaces.peek(a, ['x'])).rejects.toMatchObject(unavailable('this worker lacks'));
   expect(await readdir(path)).toEqual([]);
   await removeFolder(path);
 });

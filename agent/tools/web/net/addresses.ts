@@ -48,7 +48,7 @@ export function checkedUrl(text: string, allowed: AllowedHosts): URL {
   if (!url || (url.protocol !== 'http:' && url.protocol !== 'https:'))
     throw new TroupeError(
       'INVALID_ARGUMENT',
-      `${JSON.stringify(text.slice(0, 200))} is no http or https URL`,
+      `${JSON.stringify(text.slice(0, 200))} is not an http or https URL`,
     );
   if (url.username !== '' || url.password !== '')
     throw new TroupeError('INVALID_ARGUMENT', 'a URL with a user name or password is not fetched');

@@ -116,7 +116,7 @@ async function bounded(
       if (size > bytesMax)
         throw new TroupeError(
           'PAYLOAD_TOO_LARGE',
-          `${url.href} is larger than ${bytesMax} bytes, more than is read (\`tools.web.maxBytes\`)`,
+          `${url.href} is larger than the limit of ${bytesMax} bytes (\`tools.web.maxBytes\`)`,
         );
       chunks.push(chunk);
     }
@@ -132,7 +132,7 @@ function decoderOf(encoding: string) {
   return encoding === 'deflate' ? createInflate() : undefined;
 }
 
-const cancelled = () => new TroupeError('CANCELLED', 'the page is not wanted any more');
+const cancelled = () => new TroupeError('CANCELLED', 'the call was aborted');
 
 function failureOf(error: unknown, { origin }: URL): TroupeError {
   if (error instanceof TroupeError) return error;

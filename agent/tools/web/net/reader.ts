@@ -39,7 +39,10 @@ export function createReader(thread: URL | undefined = threadOfProgram()): Reade
   const slot = async (): Promise<void> => {
     if (running < THREADS_MAX) running++;
     else if (waiting.length >= WAITING_MAX)
-      throw new TroupeError('RATE_LIMIT_EXCEEDED', 'too many large pages are read at this moment');
+      throw new TroupeError(
+        'RATE_LIMIT_EXCEEDED',
+        'too many large pages are being converted: try again soon',
+      );
     else await new Promise<void>((resolve) => waiting.push(resolve));
   };
   const free = (): void => {
@@ -93,10 +96,10 @@ async function inThread(
     if (failed !== undefined) throw new Error(failed);
     return readable;
   } catch (error) {
-    if (signal.aborted) throw new TroupeError('CANCELLED', 'the page is not wanted any more');
+    if (signal.aborted) throw new TroupeError('CANCELLED', 'the call was aborted');
     throw new TroupeError(
       'PAYLOAD_TOO_LARGE',
-      `the page is too much to read: ${(error as Error).message}`,
+      `the page is too large to convert: ${(error as Error).message}`,
     );
   } finally {
     await worker.terminate();

@@ -59,7 +59,7 @@ describe('a URL', () => {
   it.each(['file:///etc/passwd', 'ftp://example.org/', 'javascript:alert(1)', 'example.org', ''])(
     'without http or https is refused: %s',
     (url) => {
-      expect(() => checkedUrl(url, [])).toThrow(/no http or https URL/);
+      expect(() => checkedUrl(url, [])).toThrow(/not an http or https URL/);
     },
   );
 
