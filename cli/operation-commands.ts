@@ -46,16 +46,22 @@ function addCommand(group: Command, finish: Finish, operation: Operation): void 
   made.description(lowerCase(summary));
   const { properties, required = [] } = input?.schema ?? params;
   for (const key of args) made.addArgument(argumentOf(key, properties[key], required));
-  for (const [key, schema] of Object.entries(properties))
-    if (!args.includes(key) && key !== 'tenant')
-      made.addOption(optionOf(flags[key] ?? flagsOf(key, schema), schema, required.includes(key)));
+  /** commander's names of the options, by parameter */
+  const names = new Map<string, string>();
+  for (const [key, schema] of Object.entries(properties)) {
+    if (args.includes(key)) continue;
+    const flag = flags[key] ?? flagsOf(key, schema);
+    const option = optionOf(flag, schema, required.includes(key));
+    names.set(key, option.attributeName());
+    if (key !== 'tenant') made.addOption(option);
+  }
   if (cli.examples) made.addHelpText('after', examples(...cli.examples));
   if (cli.allowsDash) made.allowUnknownOption();
   made.action(async () => {
     const options = made.opts<TenantClientOptions & Record<string, unknown>>();
     const named = Object.keys(properties).map((key) => {
       const at = args.indexOf(key);
-      return [key, at < 0 ? options[key] : made.processedArgs[at]];
+      return [key, at < 0 ? options[names.get(key) ?? key] : made.processedArgs[at]];
     });
     const given = Object.fromEntries(named.filter(([, value]) => value !== undefined));
     const { runOperation } = await import('./run-operation.ts');

@@ -20,10 +20,9 @@ import {
   withNats,
 } from './command-parts.ts';
 import { addConformance } from './conformance/conformance-commands.ts';
-import { addDevicesCommands } from './devices/devices-commands.ts';
 import { addHooksCommands } from './hooks/hooks-commands.ts';
 import { addTokenCommand } from './keys/keys-commands.ts';
-import { addNodesCommands } from './devices/nodes-commands.ts';
+import { addNodeHost } from './node-host/node-host-commands.ts';
 import type { CommonOptions } from './options.ts';
 import { addSdkCommand } from './sdk-commands.ts';
 import { addTransferCommands } from './transfer/transfer-commands.ts';
@@ -80,8 +79,9 @@ const operationParts = (operations: ReturnType<typeof operationGroup>): readonly
     async () => (await import('./dlq.ts')).addRedriveCommand,
   ),
   operations('approvals', 'pending approvals'),
-  addDevicesCommands,
-  addNodesCommands,
+  operations('devices', 'devices: programs with a key that may connect to the gateway'),
+  addNodeHost,
+  operations('nodes', 'devices that execute commands: machines and browser pages'),
   operations('audit', 'who did what: connects, approvals, settings, deletions, messages'),
   operations('effects', 'effects with an unknown outcome, for an operator to decide'),
   operations('cron', 'messages that agents receive at later times'),

@@ -27,17 +27,15 @@ export async function runOperation<P extends TObject, R extends TSchema>(
 
 /** @throws TroupeError as `runOperation` */
 const callByWebSocket = <P extends TObject, R extends TSchema>(
-  { name, scope }: Operation<P, R>,
+  { name, scope, cli }: Operation<P, R>,
   params: Static<P>,
   { tenant, ...options }: TenantClientOptions,
 ): Promise<Static<R>> =>
-  withGateway(options, (client) =>
-    client.request('operations.run', {
-      name,
-      params,
-      ...(scope === 'installation' ? {} : defined({ tenant })),
-    }),
-  );
+  withGateway(options, (client) => {
+    const of = scope === 'installation' ? {} : defined({ tenant });
+    const wait = defined({ timeoutMs: cli?.waitMs?.(params) });
+    return client.request('operations.run', { name, params, ...of }, wait);
+  });
 
 /** Sends the HTTP request of an operation. @throws TroupeError as `runOperation` */
 export function callOperation<P extends TObject, R extends TSchema>(

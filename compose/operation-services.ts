@@ -1,4 +1,5 @@
 /** What operations use of a process, for its HTTP routes and its WebSocket clients. */
+import { payloadsIn, readPayload } from '../channels/gateway/devices/node-payloads.ts';
 import { agentNames } from '../installation/agent-names.ts';
 import { partsFor } from '../installation/tenant-parts.ts';
 import type { OperationServices } from '../operations/operation.ts';
@@ -8,6 +9,7 @@ import type { GatewayServices, ProcessServices } from './process-services.ts';
 export const operationServices = (
   system: System,
   processServices: GatewayServices,
+  payloads = payloadsIn(processServices.bucket.artifacts),
 ): OperationServices => ({
   system,
   metrics: processServices.metrics,
@@ -16,6 +18,7 @@ export const operationServices = (
   hooks: (tenant) => partsFor(processServices, tenant).services.hooks.names(),
   agents: (tenant) => agentNames(processServices, tenant),
   maskSecrets: maskOf(processServices),
+  payloadText: (tenant, payload) => readPayload(payloads, tenant, payload),
 });
 
 /** Replaces the secrets of all tenants. */

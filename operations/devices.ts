@@ -1,40 +1,44 @@
 /**
- * Devices and nodes: programs with a key that may connect, and those that execute commands. The
- * callers of these operations administer every device; OpenClaw's methods `device.pair.*` also
- * serve devices that manage themselves.
+ * Devices: programs with a key that may connect. The callers of these operations administer every
+ * device; OpenClaw's methods `device.pair.*` also serve devices that manage themselves.
  */
 import { type TLiteral, type TUnion, Type } from '@sinclair/typebox';
-import { DEVICE_ROLES, type DeviceRole } from '../protocols/device.ts';
+import { DEVICE_ROLES, type DeviceRole, type DeviceRow } from '../protocols/device.ts';
 import { TroupeError } from '../protocols/errors.ts';
-import type { NodeEntry, PairedDevice, PendingDevice } from '../protocols/gateway/index.ts';
+import type { PairedDevice, PendingDevice } from '../protocols/gateway/index.ts';
 import {
   approveDevice,
-  deviceRow,
+  deviceNamed,
   deviceRows,
-  type DeviceScope,
+  deviceScope,
   rejectDevice,
   removeDevice,
   renameDevice,
   revokeDevice,
+  rotateToken,
 } from './devices/change-device.ts';
 import { pairedDevice, pendingDevice } from './devices/device-rows.ts';
-import { isNode, nodeEntry } from './devices/node-rows.ts';
+import { newDeviceToken } from './devices/device-tokens.ts';
+import { devicesText, labelOf } from './devices/text.ts';
 import { defineOperation, ObjectOf, type OperationContext, type Resource } from './operation.ts';
 
-const Id = Type.String({ minLength: 1, description: 'Id of the device, from the list' });
+const Id = Type.String({
+  minLength: 1,
+  description: 'Id of the device, at least 6 characters of it, or its name',
+});
 const Request = Type.Object({
   request: Type.String({ minLength: 1, description: 'Id of the pairing request, from the list' }),
 });
 const Role: TUnion<TLiteral<DeviceRole>[]> = Type.Union(
   DEVICE_ROLES.map((role) => Type.Literal(role)),
-  { description: 'Whose token: that of the operator or of the node' },
+  { description: 'Whose token: that of the operator or of the node', default: 'operator' },
 );
 
-const asking = ({ system, tenant, caller }: OperationContext): DeviceScope => ({
-  system,
-  tenant,
-  principal: { sub: caller.sub, roles: ['operator'] },
-});
+const deviceId = (context: OperationContext, id: string): string =>
+  deviceNamed(context, id).deviceId;
+
+const paired = ({ live }: OperationContext, row: DeviceRow): PairedDevice | undefined =>
+  pairedDevice(row, live?.isConnected(row.deviceId));
 
 const list = defineOperation({
   name: 'devices.list',
@@ -51,7 +55,14 @@ const list = defineOperation({
     method: 'GET',
     path: '/v1/devices',
     operationId: 'listDevices',
-    responses: { 200: 'From committed rows' },
+    responses: { 200: '`connected` only where the entry point knows it' },
+  },
+  cli: {
+    command: 'devices list',
+    connection: 'websocket',
+    isDefault: true,
+    examples: ['troupe devices', 'troupe devices list --json'],
+    print: (listed) => devicesText(listed, Date.now()),
   },
   run(context) {
     const [rows, now] = [deviceRows(context), context.now()];
@@ -60,7 +71,7 @@ const list = defineOperation({
       pending: open
         .filter(({ asked }) => asked.expiresAt > now)
         .map(({ row, asked }) => pendingDevice(row, asked)),
-      paired: rows.flatMap((row) => pairedDevice(row) ?? []),
+      paired: rows.flatMap((row) => paired(context, row) ?? []),
     };
   },
 });
@@ -72,7 +83,7 @@ const show = defineOperation({
   summary: 'Show an approved device with its roles, scopes and tokens',
   params: Type.Object({ id: Id }),
   result: ObjectOf<PairedDevice>(),
-  errors: ['NOT_FOUND'],
+  errors: ['NOT_FOUND', 'CONFLICT'],
   http: {
     method: 'GET',
     path: '/v1/devices/{id}',
@@ -80,7 +91,7 @@ const show = defineOperation({
     responses: { 200: 'The device' },
   },
   run(context, { id }) {
-    const found = pairedDevice(deviceRow(context, id));
+    const found = paired(context, deviceNamed(context, id));
     if (found) return found;
     throw new TroupeError('NOT_FOUND', `device ${id.slice(0, 80)} is not approved`);
   },
@@ -99,7 +110,14 @@ const approve = defineOperation({
     operationId: 'approveDevice',
     responses: { 200: 'The approved device' },
   },
-  run: (context, { request }) => approveDevice(asking(context), request),
+  cli: {
+    command: 'devices approve',
+    connection: 'websocket',
+    args: ['request'],
+    examples: ['troupe devices approve 3f0c8a52-1d1e-4d0a-9a53-0f6c1a7b2c11'],
+    print: ({ device }) => `${labelOf(device)} is approved as ${device.role}\n`,
+  },
+  run: (context, { request }) => approveDevice(deviceScope(context), request),
 });
 
 const reject = defineOperation({
@@ -115,7 +133,13 @@ const reject = defineOperation({
     operationId: 'rejectDevice',
     responses: { 200: 'Rejected' },
   },
-  run: (context, { request }) => rejectDevice(asking(context), request),
+  cli: {
+    command: 'devices reject',
+    connection: 'websocket',
+    args: ['request'],
+    print: (rejected) => `${rejected.deviceId} is rejected\n`,
+  },
+  run: (context, { request }) => rejectDevice(deviceScope(context), request),
 });
 
 const remove = defineOperation({
@@ -124,14 +148,21 @@ const remove = defineOperation({
   summary: 'Remove a device: its tokens become invalid and its connections are closed',
   params: Type.Object({ id: Id }),
   result: Type.Object({ deviceId: Type.String() }),
-  errors: ['NOT_FOUND', 'DEADLINE_EXCEEDED'],
+  errors: ['NOT_FOUND', 'CONFLICT', 'DEADLINE_EXCEEDED'],
   http: {
     method: 'DELETE',
     path: '/v1/devices/{id}',
     operationId: 'removeDevice',
     responses: { 200: 'Removed' },
   },
-  run: (context, { id }) => removeDevice(asking(context), id),
+  cli: {
+    command: 'devices remove',
+    connection: 'websocket',
+    args: ['id'],
+    print: (removed) =>
+      `${removed.deviceId} is removed; its tokens are invalid and its connections closed\n`,
+  },
+  run: (context, { id }) => removeDevice(deviceScope(context), deviceId(context, id)),
 });
 
 const rename = defineOperation({
@@ -143,80 +174,96 @@ const rename = defineOperation({
     label: Type.String({ minLength: 1, maxLength: 64, description: 'Display name' }),
   }),
   result: Type.Object({ deviceId: Type.String(), label: Type.String() }),
-  errors: ['INVALID_ARGUMENT', 'NOT_FOUND', 'DEADLINE_EXCEEDED'],
+  errors: ['INVALID_ARGUMENT', 'NOT_FOUND', 'CONFLICT', 'DEADLINE_EXCEEDED'],
   http: {
     method: 'POST',
     path: '/v1/devices/{id}/name',
     operationId: 'renameDevice',
     responses: { 200: 'Renamed' },
   },
-  run: (context, { id, label }) => renameDevice(asking(context), id, label),
+  cli: {
+    command: 'devices rename',
+    connection: 'websocket',
+    args: ['id', 'label'],
+    examples: ['troupe devices rename b90aec desk'],
+    print: (renamed) => `${renamed.deviceId} is now named ${renamed.label}\n`,
+  },
+  run: (context, { id, label }) => renameDevice(deviceScope(context), deviceId(context, id), label),
+});
+
+const rotate = defineOperation({
+  name: 'devices.rotate',
+  scope: 'tenant',
+  summary: 'Issue a new token for a device and show it once; the old one becomes invalid',
+  params: Type.Object({
+    id: Id,
+    role: Type.Optional(Role),
+    scopes: Type.Optional(
+      Type.Array(Type.String({ minLength: 1 }), {
+        description: 'Scopes of the new token, at most those of the device',
+      }),
+    ),
+  }),
+  result: Type.Object({
+    deviceId: Type.String(),
+    role: Type.String(),
+    token: Type.String({ description: 'Only its hash is stored' }),
+    scopes: Type.Array(Type.String()),
+    rotatedAtMs: Type.Integer(),
+  }),
+  errors: ['INVALID_ARGUMENT', 'NOT_FOUND', 'CONFLICT', 'DEADLINE_EXCEEDED'],
+  http: {
+    method: 'POST',
+    path: '/v1/devices/{id}/rotate',
+    operationId: 'rotateDeviceToken',
+    responses: { 200: 'The new token' },
+  },
+  cli: {
+    command: 'devices rotate',
+    connection: 'websocket',
+    args: ['id'],
+    flags: { scopes: '--scope <scope...>' },
+    examples: ['troupe devices rotate desk', 'troupe devices rotate desk --scope operator.read'],
+    print: (rotated) =>
+      `the old token of ${rotated.deviceId} is invalid; the new one, shown once:\n` +
+      `${rotated.token}\n`,
+  },
+  async run(context, { id, role = 'operator', scopes }) {
+    const token = newDeviceToken();
+    const device = deviceId(context, id);
+    const rotated = await rotateToken(deviceScope(context), device, role, { token, scopes });
+    return { ...rotated, token, rotatedAtMs: context.now() };
+  },
 });
 
 const revoke = defineOperation({
   name: 'devices.revoke',
   scope: 'tenant',
   summary: 'Revoke the token of a device; it needs the secret of the gateway again',
-  params: Type.Object({ id: Id, role: Role }),
+  params: Type.Object({ id: Id, role: Type.Optional(Role) }),
   result: Type.Object({
     deviceId: Type.String(),
     role: Type.String(),
     revokedAtMs: Type.Integer(),
   }),
-  errors: ['INVALID_ARGUMENT', 'NOT_FOUND', 'DEADLINE_EXCEEDED'],
+  errors: ['INVALID_ARGUMENT', 'NOT_FOUND', 'CONFLICT', 'DEADLINE_EXCEEDED'],
   http: {
     method: 'POST',
     path: '/v1/devices/{id}/revoke',
     operationId: 'revokeDevice',
     responses: { 200: 'Revoked' },
   },
-  run: (context, { id, role }) => revokeDevice(asking(context), id, role),
-});
-
-/** The rows of nodes only say which gateway they were connected to. */
-const ALIVE = { isAlive: () => true };
-
-const listNodes = defineOperation({
-  name: 'nodes.list',
-  scope: 'tenant',
-  summary: 'List the devices that execute commands, with what they offer',
-  params: Type.Object({}),
-  result: Type.Object({ nodes: Type.Array(ObjectOf<NodeEntry>()) }),
-  errors: [],
-  http: {
-    method: 'GET',
-    path: '/v1/nodes',
-    operationId: 'listNodes',
-    responses: { 200: '`connected` as the device itself last reported it' },
+  cli: {
+    command: 'devices revoke',
+    connection: 'websocket',
+    args: ['id'],
+    print: (revoked) => `the ${revoked.role} token of ${revoked.deviceId} is revoked\n`,
   },
-  run: (context) => ({
-    nodes: deviceRows(context)
-      .filter(isNode)
-      .map((row) => nodeEntry(row, ALIVE)),
-  }),
-});
-
-const showNode = defineOperation({
-  name: 'nodes.show',
-  scope: 'tenant',
-  summary: 'Show a node with its commands, permissions and pending approval',
-  params: Type.Object({ id: Id }),
-  result: ObjectOf<NodeEntry>(),
-  errors: ['NOT_FOUND'],
-  http: {
-    method: 'GET',
-    path: '/v1/nodes/{id}',
-    operationId: 'getNode',
-    responses: { 200: 'The node' },
-  },
-  run(context, { id }) {
-    const row = deviceRow(context, id);
-    if (isNode(row)) return nodeEntry(row, ALIVE);
-    throw new TroupeError('NOT_FOUND', `device ${id.slice(0, 80)} is not a node`);
-  },
+  run: (context, { id, role = 'operator' }) =>
+    revokeDevice(deviceScope(context), deviceId(context, id), role),
 });
 
 export const devices: Resource = {
   name: 'devices',
-  operations: [list, show, approve, reject, remove, rename, revoke, listNodes, showNode],
+  operations: [list, show, approve, reject, remove, rename, rotate, revoke],
 };

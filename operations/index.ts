@@ -11,6 +11,7 @@ import { decisions } from './decisions.ts';
 import { devices } from './devices.ts';
 import { effects } from './effects.ts';
 import { keys } from './keys.ts';
+import { nodes } from './nodes.ts';
 import type { Resource } from './operation.ts';
 import { runs } from './runs.ts';
 import { schedules } from './schedules.ts';
@@ -32,6 +33,7 @@ export const RESOURCES: readonly Resource[] = [
   subagents,
   decisions,
   devices,
+  nodes,
   effects,
   keys,
   deadLetters,

@@ -10,6 +10,7 @@
  * (`ERRORS`) and the exit code (`cli/exit.ts`).
  */
 import { type Static, type TObject, type TSchema, Type } from '@sinclair/typebox';
+import type { Payload } from '../protocols/device.ts';
 import type { ErrorCode } from '../protocols/errors.ts';
 import type { Scope } from '../protocols/gateway/connect.ts';
 import type { ModelRules } from '../protocols/models/model-choice.ts';
@@ -30,6 +31,17 @@ export type OperationServices = {
   hooks(this: void, tenant: string): readonly string[];
   /** replaces every secret that the installation knows */
   maskSecrets(this: void, text: string): string;
+  /**
+   * The answer of a device, which may be a file of the tenant.
+   * @throws TroupeError UNAVAILABLE when the file cannot be read
+   */
+  payloadText(this: void, tenant: string, payload: Payload): Promise<string>;
+};
+
+/** The devices and gateways that are connected now. */
+export type LiveConnections = {
+  isConnected(this: void, deviceId: string): boolean;
+  isAlive(this: void, gateway: string): boolean;
 };
 
 /** What `run` may use. */
@@ -39,6 +51,8 @@ export type OperationContext = OperationServices & {
   readonly caller: { readonly sub: string };
   /** chosen by the client: a repeat of the request receives the first answer */
   readonly idempotencyKey?: string;
+  /** absent where the entry point does not know them, as over HTTP */
+  readonly live?: LiveConnections;
 };
 
 /**
@@ -75,7 +89,7 @@ export type HttpBinding<R extends TSchema> = {
 /**
  * Arguments and options of a command, and their parameters. Every property of `schema` is an option
  * unless it is in `args`: a Boolean has no value, an Integer is a number from 1, a union of
- * literals lists its choices, Unknown is JSON.
+ * literals lists its choices, an array is a list of words, Unknown is JSON.
  */
 export type CliInput<P extends TObject> = {
   readonly schema: TObject;
@@ -88,6 +102,8 @@ export type CliBinding<P extends TObject, R extends TSchema> = {
   readonly command: string;
   /** a WebSocket also accepts the credential of a device; default: HTTP */
   readonly connection?: 'websocket';
+  /** how long the command waits for a WebSocket's answer, in milliseconds; default 30,000 */
+  waitMs?(this: void, params: Static<P>): number;
   /** runs when the group is called without a command */
   readonly isDefault?: boolean;
   /** default: the parameters of the operation */

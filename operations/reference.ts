@@ -25,6 +25,9 @@ Clients of the WebSocket call every operation with \`operations.run\`; the resul
 
 The last column is the scope that a WebSocket client needs. Callers over HTTP are operators with all scopes.
 
+\`/v1/own-agents\` and \`/v1/background-tasks\` have these names because \`/v1/agents\` and \`/v1/tasks\` belong to the protocol of programs
+([http.md](http.md)), which answers with its own shapes and needs no operator.
+
 | operation | what it does | HTTP | command | parameters | scope | WebSocket |
 | --- | --- | --- | --- | --- | --- | --- |
 `;

@@ -163,8 +163,6 @@ export const DEVICE_ONLINE_TIMEOUT_MS = 10_000;
 export const DEVICE_ONLINE_RETRY_MS = 1_000;
 /** Commands without an answer that are recorded per node connection. */
 export const NODE_DELIVERED_MAX = 1_000;
-/** Added to a caller's timeout, because the device actor ends the command itself. */
-export const INVOKE_GRACE_MS = 5_000;
 
 /** Interval and number of attempts to read the row of a reported request of a device. */
 export const DEVICE_READ_MS = 50;

@@ -6,6 +6,7 @@
 import {
   deviceAddress,
   type DeviceApprove,
+  type DeviceGrant,
   type DeviceReject,
   type DeviceRemove,
   type DeviceRename,
@@ -17,19 +18,33 @@ import {
   DEVICES_MAX,
   type PairingRequest,
 } from '../../protocols/device.ts';
+import { defined } from '../../protocols/defined.ts';
 import { TroupeError } from '../../protocols/errors.ts';
-import type { PairedDevice } from '../../protocols/gateway/index.ts';
+import { type PairedDevice, SCOPES } from '../../protocols/gateway/index.ts';
 import { plainName } from '../../protocols/plain-text.ts';
+import type { Message } from '../../protocols/statechart.ts';
 import type { Principal, System } from '../../runtime/index.ts';
+import type { OperationContext } from '../operation.ts';
 import { pairedDevice } from './device-rows.ts';
+import { hashOfToken } from './device-tokens.ts';
+import { scopeMissing } from './scopes.ts';
 
 const ANSWER_MS = 30_000;
+const PREFIX_CHARACTERS_MIN = 6;
 
 export type DeviceRows = { readonly system: Pick<System, 'index'>; readonly tenant: string };
 export type DeviceScope = DeviceRows & {
   readonly system: Pick<System, 'index' | 'ask'>;
   readonly principal: Principal;
+  readonly traceId?: string | undefined;
 };
+
+/** On behalf of the caller of an operation. */
+export const deviceScope = ({ system, tenant, caller }: OperationContext): DeviceScope => ({
+  system,
+  tenant,
+  principal: { sub: caller.sub, roles: ['operator'] },
+});
 
 export const deviceRows = ({ system, tenant }: DeviceRows): readonly DeviceRow[] =>
   system.index
@@ -42,6 +57,30 @@ export function deviceRow({ system, tenant }: DeviceRows, deviceId: string): Dev
   if (row !== undefined) return row;
   throw new TroupeError('NOT_FOUND', 'unknown deviceId: see device.pair.list');
 }
+
+/**
+ * The device that a person names: its id, at least the first six characters of it, or its name.
+ * @param isMeant devices that are not meant are not found
+ * @throws TroupeError NOT_FOUND; CONFLICT when several devices match
+ */
+export function deviceNamed(
+  scope: DeviceRows,
+  named: string,
+  isMeant: (row: DeviceRow) => boolean = isPaired,
+): DeviceRow {
+  const rows = deviceRows(scope).filter(isMeant);
+  const isMatch = ({ deviceId, name, face }: DeviceRow) =>
+    deviceId === named ||
+    (name ?? face.name) === named ||
+    (named.length >= PREFIX_CHARACTERS_MIN && deviceId.startsWith(named));
+  const [found, another] = rows.filter(isMatch);
+  const shown = named.slice(0, 80);
+  if (another) throw new TroupeError('CONFLICT', `several devices match ${shown}: use the id`);
+  if (found) return found;
+  throw new TroupeError('NOT_FOUND', `no device matches ${shown}: see the list`);
+}
+
+const isPaired = ({ roles }: DeviceRow): boolean => Object.keys(roles).length > 0;
 
 /** The pairing request and its device row. @throws TroupeError NOT_FOUND */
 export function pairingRequest(
@@ -95,7 +134,7 @@ export async function renameDevice(
   label: string,
 ): Promise<{ readonly deviceId: string; readonly label: string }> {
   const name = plainName(label, label.length);
-  if (name === '') throw new TroupeError('INVALID_ARGUMENT', '/label must not be blank');
+  if (name === '') throw new TroupeError('INVALID_ARGUMENT', 'the name must not be blank');
   deviceRow(scope, deviceId);
   const message: DeviceRename = { type: 'device.rename', name };
   await askDevice(scope, deviceId, message);
@@ -108,23 +147,67 @@ export async function revokeDevice(
   deviceId: string,
   role: DeviceRole,
 ): Promise<{ readonly deviceId: string; readonly role: DeviceRole; readonly revokedAtMs: number }> {
-  if (deviceRow(scope, deviceId).roles[role] === undefined)
-    throw new TroupeError('NOT_FOUND', `the device is not approved as ${role}`);
+  if (deviceRow(scope, deviceId).roles[role] === undefined) throw notApprovedAs(role);
   const message: DeviceRevoke = { type: 'device.revoke', role };
   const row = await askDevice<DeviceRow>(scope, deviceId, message);
   return { deviceId, role, revokedAtMs: row.roles[role]?.revokedAt ?? Date.now() };
 }
 
+/**
+ * Replaces the token of a device; the caller sends it to the device.
+ * @param scopes of the token; default those of the device
+ * @throws TroupeError NOT_FOUND; INVALID_ARGUMENT for a scope that the device does not have
+ */
+export async function rotateToken(
+  scope: DeviceScope,
+  deviceId: string,
+  role: DeviceRole,
+  { token, scopes }: { readonly token: string; readonly scopes?: readonly string[] | undefined },
+): Promise<{ readonly deviceId: string; readonly role: string; readonly scopes: string[] }> {
+  const grant = deviceRow(scope, deviceId).roles[role];
+  if (!grant) throw notApprovedAs(role);
+  assertGranted(grant, scopes);
+  const hash = hashOfToken(token);
+  const message: DeviceToken = { type: 'device.token', role, hash, replace: true };
+  await askDevice(scope, deviceId, { ...message, ...defined({ scopes }) });
+  return { deviceId, role, scopes: [...(scopes ?? grant.scopes)] };
+}
+
+/** @throws TroupeError INVALID_ARGUMENT for a scope that the device does not have */
+export function assertGranted(
+  grant: Pick<DeviceGrant, 'scopes'>,
+  scopes: readonly string[] = [],
+): void {
+  const granted = SCOPES.filter((each) => grant.scopes.includes(each));
+  const wide =
+    scopes.find((each) => !SCOPES.some((one) => one === each)) ?? scopeMissing(granted, scopes);
+  if (wide === undefined) return;
+  throw new TroupeError('INVALID_ARGUMENT', `/scopes: ${wide} is not granted to this device`);
+}
+
+export const notApprovedAs = (role: string): TroupeError =>
+  new TroupeError('NOT_FOUND', `the device is not approved as ${role.slice(0, 64)}`);
+
+export type AskDeviceOptions = {
+  /** default 30,000 */
+  readonly timeoutMs?: number;
+  /** the device accepts the message again: it is sent again until it answers */
+  readonly repeatable?: true;
+};
+
 /** @throws TroupeError with which the device refuses; DEADLINE_EXCEEDED */
 export async function askDevice<Result>(
-  { system, tenant, principal }: DeviceScope,
+  { system, tenant, principal, traceId }: DeviceScope,
   deviceId: string,
-  message: DeviceApprove | DeviceReject | DeviceRemove | DeviceRename | DeviceToken | DeviceRevoke,
+  message: Message,
+  { timeoutMs = ANSWER_MS, ...options }: AskDeviceOptions = {},
 ): Promise<Result> {
   const { askOrThrow } = await import('../../runtime/index.ts');
   return askOrThrow<Result>(system, deviceAddress(tenant, deviceId), message, {
     principal,
-    timeoutMs: ANSWER_MS,
-    timedOut: 'the device has not answered yet: list the devices to see its state',
+    timeoutMs,
+    timedOut: `device ${deviceId} did not answer ${message.type} within ${timeoutMs} ms`,
+    ...options,
+    ...defined({ traceId }),
   });
 }

@@ -13,7 +13,7 @@ import { DEFAULT_TENANT } from '../../../protocols/address.ts';
 import type { Tenancy } from '../../tenancy.ts';
 import { type GatewayAuth, isLoopback, secretsEqual } from './access.ts';
 import type { AuthMethod } from '../transport/connection.ts';
-import { isToken } from './device-tokens.ts';
+import { isToken } from '../../../operations/devices/device-tokens.ts';
 import { headerOf, type Remote } from './client-address.ts';
 import type { Whois } from './tailscale.ts';
 

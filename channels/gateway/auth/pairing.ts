@@ -26,11 +26,11 @@ import { plainName } from '../../../protocols/plain-text.ts';
 import type { Clock, Principal } from '../../../runtime/index.ts';
 import type { GatewayAuth } from './access.ts';
 import type { ConnectingClient, Identity } from './credentials.ts';
-import { hashOfToken, newDeviceToken } from './device-tokens.ts';
+import { hashOfToken, newDeviceToken } from '../../../operations/devices/device-tokens.ts';
 import type { TenantScope } from '../tenant/tenant-scope.ts';
 import { ACCEPT_TIMEOUT_MS } from '../limits.ts';
 import { networkOf } from './client-address.ts';
-import { includesScope } from './scopes.ts';
+import { includesScope } from '../../../operations/devices/scopes.ts';
 
 export type Admitted = {
   readonly ok: true;

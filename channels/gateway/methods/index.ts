@@ -13,7 +13,7 @@ import type { Client, Connection } from '../transport/connection.ts';
 import type { Logger } from '../log.ts';
 import type { AuditTrail } from '../tenant/audit-trail.ts';
 import { REQUESTS_OPEN_MAX } from '../limits.ts';
-import { includesScope } from '../auth/scopes.ts';
+import { includesScope } from '../../../operations/devices/scopes.ts';
 import { runTable } from './chat/agent.ts';
 import { approvalRecordTable } from './approvals/approval-records.ts';
 import { approvalTable } from './approvals/approvals.ts';

@@ -11,6 +11,7 @@ import { type CheckedRun, checkedRun } from '../../../operations/checked-run.ts'
 import { RESOURCES } from '../../../operations/index.ts';
 import {
   gatewayScopeOf,
+  type LiveConnections,
   type Operation,
   type OperationServices,
 } from '../../../operations/operation.ts';
@@ -22,7 +23,11 @@ import type {
   OperationsRunParams,
   RequestFrame,
 } from '../../../protocols/gateway/index.ts';
+import type { DeviceGuard } from '../auth/device-guard.ts';
 import type { ActorWatch } from '../streams/actor-watch.ts';
+import type { Presence } from '../tenant/presence.ts';
+import type { Connection } from '../transport/connection.ts';
+import { connectedDevices } from './devices/devices.ts';
 import { type Action, type MethodTable, published } from './method.ts';
 import { principalOf, type Request } from './request.ts';
 
@@ -33,6 +38,9 @@ export type OperationMethodContext = {
   /** undefined when the process was started without them */
   readonly operations: OperationServices | undefined;
   readonly actorWatch: Pick<ActorWatch, 'watch' | 'unwatch'>;
+  readonly connections: Iterable<Connection>;
+  readonly presence: Pick<Presence, 'entries' | 'peers'>;
+  readonly guard: Pick<DeviceGuard, 'spare'>;
 };
 
 const OPERATIONS: ReadonlyMap<string, Operation> = new Map(
@@ -56,9 +64,24 @@ const runOperation = async (
     throw new TroupeError('INVALID_ARGUMENT', `unknown operation: ${name.slice(0, 200)}`);
   const tenant = tenantOf(request.context, operation, named);
   const { sub } = principalOf(request);
+  // A device that changes its own rights still receives the answer.
+  if (operation.name.startsWith('devices.') && request.connection.client?.deviceId !== undefined)
+    request.context.guard.spare(request.connection);
+  // Presence is that of the client's own tenant.
+  const live = tenant === request.context.tenant ? liveConnections(request.context) : undefined;
   const key = operation.http.isKeyed ? { idempotencyKey } : {};
-  const context = { ...servicesOf(request.context), tenant, caller: { sub }, ...defined(key) };
+  const services = servicesOf(request.context);
+  const context = { ...services, tenant, caller: { sub }, ...defined({ ...key, live }) };
   return runOf(operation)(context, params);
+};
+
+/** As presence reports them. */
+const liveConnections = (context: OperationMethodContext): LiveConnections => {
+  let connected: ReadonlySet<string> | undefined;
+  return {
+    isConnected: (deviceId) => (connected ??= connectedDevices(context)).has(deviceId),
+    isAlive: (gateway) => context.presence.peers.isAlive(gateway),
+  };
 };
 
 /** @throws TroupeError UNAVAILABLE when the process was started without them */

@@ -280,8 +280,9 @@ const PRIVILEGED_SCOPES: ReadonlySet<GatewayMethod['scope']> = new Set([
 ]);
 /** Read methods need no record in advance, whatever their scope. */
 const READ_METHODS = /\.(list|get|show|status|schema|lookup|waitDecision)$/;
+const INVOCATIONS: ReadonlySet<string> = new Set(['node.invoke', 'nodes.invoke']);
 const needsRecordBefore = (scope: GatewayMethod['scope'], action: string): boolean =>
-  (PRIVILEGED_SCOPES.has(scope) && !READ_METHODS.test(action)) || action === 'node.invoke';
+  (PRIVILEGED_SCOPES.has(scope) && !READ_METHODS.test(action)) || INVOCATIONS.has(action);
 
 const short = (text: string): string =>
   text === '' ? '?' : text.slice(0, AUDIT_TEXT_CHARACTERS_MAX);

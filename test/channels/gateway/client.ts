@@ -2,6 +2,7 @@
  * A gateway on a free port, and clients that validate every frame with the published protocol
  * package.
  */
+import { readPayload } from '../../../channels/gateway/devices/node-payloads.ts';
 import { once } from 'node:events';
 import { WebSocket, type ClientOptions } from 'ws';
 import { createModelCatalog } from '../../../agent/models/catalog.ts';
@@ -52,6 +53,7 @@ export const gatewayOn = (
       models: () => MODELS,
       agents: () => AGENTS,
       hooks: () => [],
+      payloadText: (tenant, payload) => readPayload(undefined, tenant, payload),
       maskSecrets: (text) => text,
     },
     models: MODELS,

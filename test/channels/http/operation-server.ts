@@ -1,4 +1,5 @@
 /** Operations of a real system behind real HTTP, for tests of requests and commands. */
+import { readPayload } from '../../../channels/gateway/devices/node-payloads.ts';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
@@ -47,6 +48,7 @@ export const testOperations = (
     models: () => MODELS,
     agents: () => AGENTS,
     hooks: () => [],
+    payloadText: (tenant, payload) => readPayload(undefined, tenant, payload),
     maskSecrets: (text) => text.replaceAll(SECRET, '***'),
     operator: operatorWithSecret(),
     installation: operatorWithSecret(),

@@ -9,30 +9,26 @@ import type { DeviceGuard } from '../../auth/device-guard.ts';
 import type { TenantScope } from '../../tenant/tenant-scope.ts';
 import type { Presence } from '../../tenant/presence.ts';
 import type { Connection } from '../../transport/connection.ts';
-import { defined } from '../../../../protocols/defined.ts';
 import { DEVICE_ROLES, type DeviceRole, type DeviceRow } from '../../../../protocols/device.ts';
 import { TroupeError } from '../../../../protocols/errors.ts';
-import {
-  type GatewayParams,
-  type GatewayResult,
-  SCOPES,
-  type Scope,
-} from '../../../../protocols/gateway/index.ts';
+import type { GatewayParams, GatewayResult, Scope } from '../../../../protocols/gateway/index.ts';
 import {
   approveDevice,
-  askDevice,
+  assertGranted,
   deviceRow,
   deviceRows,
   type DeviceScope,
+  notApprovedAs,
   pairingRequest,
   rejectDevice,
   removeDevice,
   renameDevice,
   revokeDevice,
+  rotateToken,
 } from '../../../../operations/devices/change-device.ts';
 import { pairedDevice, pendingDevice } from '../../../../operations/devices/device-rows.ts';
-import { hashOfToken, newDeviceToken } from '../../auth/device-tokens.ts';
-import { scopeMissing } from '../../auth/scopes.ts';
+import { hashOfToken, newDeviceToken } from '../../../../operations/devices/device-tokens.ts';
+import { scopeMissing } from '../../../../operations/devices/scopes.ts';
 import { isOwnOf, missingDetails, needsAdmin } from './device-rights.ts';
 import { type MethodTable, published } from '../method.ts';
 import { principalOf, type Request } from '../request.ts';
@@ -60,7 +56,7 @@ const pairList = ({ context }: Request<DeviceContext>): GatewayResult<'device.pa
 };
 
 /** Devices that are connected to any gateway, as far as presence reports them. */
-const connectedDevices = ({
+export const connectedDevices = ({
   presence,
   connections,
 }: Pick<DeviceContext, 'presence' | 'connections'>): ReadonlySet<string> => {
@@ -115,29 +111,19 @@ const tokenRotate = async (
   const { context, connection } = request;
   const { role, grant } = grantOf(request, deviceId, given);
   assertMayManage(request, deviceId, role, 'token rotation');
-  const granted = SCOPES.filter((each) => grant.scopes.includes(each));
-  const wide =
-    scopes?.find((each) => !SCOPES.some((one) => one === each)) ??
-    scopeMissing(granted, scopes ?? []);
-  if (wide !== undefined) {
-    throw new TroupeError('INVALID_ARGUMENT', `/scopes: ${wide} is not granted to this device`);
-  }
+  assertGranted(grant, scopes);
   const missing = scopeMissing(scopesOf(request), scopes ?? grant.scopes);
   if (missing !== undefined) throw missingScope(missing);
   const token = newDeviceToken();
-  const hash = hashOfToken(token);
   const { client } = connection;
   if (client?.deviceId === deviceId && client.role === role) {
     context.guard.spare(connection);
-    connection.client = { ...client, tokenHash: hash };
+    connection.client = { ...client, tokenHash: hashOfToken(token) };
   }
-  const replace = { type: 'device.token', role, hash, replace: true } as const;
-  await askDevice(scopeOf(request), deviceId, { ...replace, ...defined({ scopes }) });
+  const rotated = await rotateToken(scopeOf(request), deviceId, role, { token, scopes });
   return {
-    deviceId,
-    role,
+    ...rotated,
     token,
-    scopes: [...(scopes ?? grant.scopes)],
     rotatedAtMs: context.clock.wallMs(),
     tokenDelivery: 'in-band',
   };
@@ -167,7 +153,7 @@ const grantOf = (request: Request<DeviceContext>, deviceId: string, given: strin
   const role = DEVICE_ROLES.find((each) => each === given);
   const grant = role && row.roles[role];
   if (role === undefined || grant === undefined) {
-    throw new TroupeError('NOT_FOUND', `the device is not approved as ${given.slice(0, 64)}`);
+    throw notApprovedAs(given);
   }
   return { role, grant };
 };

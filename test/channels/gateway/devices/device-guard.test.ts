@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from 'vitest';
 import { GUARD_INTERVAL_MS } from '../../../../channels/gateway/limits.ts';
 import { type DeviceRow, DEVICES_INDEX } from '../../../../protocols/device.ts';
-import { hashOfToken } from '../../../../channels/gateway/auth/device-tokens.ts';
+import { hashOfToken } from '../../../../operations/devices/device-tokens.ts';
 import { connectParams } from '../client.ts';
 import { helloAs, newDevice } from './device-identity.ts';
 import { FakeSessionSystem } from '../fake-session-system.ts';

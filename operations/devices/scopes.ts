@@ -1,5 +1,5 @@
 /** Which scopes include which others, for requests and for device grants. */
-import type { Scope } from '../../../protocols/gateway/index.ts';
+import type { Scope } from '../../protocols/gateway/index.ts';
 
 /** `admin` includes all scopes, and `write` includes `read`. */
 export const includesScope = (scopes: readonly Scope[], scope: Scope): boolean =>
