@@ -2,6 +2,7 @@
 import type { ActorTurn, ActorTurnDetail } from '../../protocols/actor-view.ts';
 import { defined } from '../../protocols/defined.ts';
 import type { Registry } from '../actor/registry.ts';
+import { unknownInput } from '../inspect/turn-sources.ts';
 import { timerName } from '../statechart/facts.ts';
 import { decodeActorRow, PendingRow } from '../shard/turn/actor-row.ts';
 import { decodeIntent } from '../shard/turn/intents.ts';
@@ -63,12 +64,6 @@ function inputOf({ kind, name, machine }: TurnSummary, registry: Definitions): s
     default:
       return `outcome of ${name === '' ? 'an effect' : name}: ${kind}`;
   }
-}
-
-/** @param ref as `Turn.input` */
-function unknownInput(ref: string): string {
-  if (ref.startsWith('t')) return 'a timer';
-  return ref.startsWith('s') ? 'a stashed message' : `mail ${ref.slice(1)}`;
 }
 
 function eventOf({ kind, name, job }: TurnSummary): string | undefined {

@@ -5,23 +5,22 @@
 import { type AnyMachineSnapshot, getMicrosteps } from 'xstate';
 import type { ActorTurn } from '../../protocols/actor-view.ts';
 import type { Address } from '../../protocols/address.ts';
-import { decode } from '../../protocols/codec.ts';
 import { defined } from '../../protocols/defined.ts';
-import { journalSubject, mailboxSubject } from '../../protocols/subjects.ts';
+import { journalSubject } from '../../protocols/subjects.ts';
 import type { Registry } from '../actor/registry.ts';
-import type { Follow, Log, Position } from '../log/log.ts';
+import type { Follow, Position } from '../log/log.ts';
 import { type ActorRow, decodeActorRow } from '../shard/turn/actor-row.ts';
 import { TABLE } from '../shard/commit/fold.ts';
 import { decodeIntent } from '../shard/turn/intents.ts';
 import {
-  decodeMail,
   decodeRecord,
   type JournalRecord,
-  type MailEntry,
   type OutItem,
   type Turn,
 } from '../shard/commit/records.ts';
-import type { Stashed } from '../shard/turn/stash.ts';
+import { timerId } from '../shard/turn/requests.ts';
+import type { TurnSource } from '../shard/turn/turn-source.ts';
+import { type ShardLog, TurnSources, unknownInput } from './turn-sources.ts';
 import type { ReadableState } from '../state/checked-reads.ts';
 import { timerName } from '../statechart/facts.ts';
 import { type Cause, failed, fired, load, settled } from '../statechart/host.ts';
@@ -30,13 +29,10 @@ import { type Cause, failed, fired, load, settled } from '../statechart/host.ts'
 const logNames = { dlq: 'the dead letters', transcript: 'its transcript' };
 const ROWS_MAX = 10_000;
 
-type TurnSource = {
-  readonly log: Log;
+/** `shard` is that of the actor. */
+type Watched = ShardLog & {
   readonly state: ReadableState;
   readonly registry: Pick<Registry, 'exact'>;
-  readonly env: string;
-  /** of the actor */
-  readonly shard: number;
   /** with contexts */
   readonly context: boolean;
 };
@@ -48,7 +44,7 @@ type TurnSource = {
  */
 export async function turnsOf(
   actor: Address,
-  source: TurnSource,
+  source: Watched,
   signal: AbortSignal,
 ): Promise<AsyncIterable<ActorTurn>> {
   const { log, env, shard } = source;
@@ -86,23 +82,34 @@ async function* turnsIn(
 /** Describes turns, for which it keeps the rows of the actor as the last turn left them. */
 class TurnReader {
   readonly #actor: Address;
-  readonly #o: TurnSource;
-  /** stash and intent rows by key */
-  readonly #rows = new Map<string, Uint8Array>();
+  readonly #o: Watched;
+  readonly #sources: TurnSources;
   #row: ActorRow | undefined;
   #known: Known | undefined;
   /** State may be ahead of the first record that is read. */
   #isCurrent = false;
 
-  constructor(actor: Address, source: TurnSource) {
+  constructor(actor: Address, source: Watched) {
     this.#actor = actor;
     this.#o = source;
+    this.#sources = new TurnSources(source, 1);
     const { state, shard } = source;
     const bytes = state.get(shard, TABLE.actor, actor);
-    this.#takeRow(bytes && decodeActorRow(bytes));
+    const row = bytes && decodeActorRow(bytes);
+    this.#takeRow(row);
     const range = { from: `${actor}|`, to: `${actor}|\u{10FFFF}`, limit: ROWS_MAX };
     for (const table of [TABLE.stash, TABLE.intent])
-      for (const { key, value } of state.range(shard, table, range)) this.#rows.set(key, value);
+      this.#sources.apply(
+        state.range(shard, table, range).map(({ key, value }) => [table, key, value]),
+      );
+    const timers = Object.entries(row?.row.timers ?? {});
+    this.#sources.apply(
+      timers.map(([name, { due, key }]) => [
+        TABLE.timer,
+        timerId(due, actor, row?.life ?? 0, key),
+        Buffer.from(name),
+      ]),
+    );
   }
 
   async *read(record: JournalRecord): AsyncGenerator<ActorTurn> {
@@ -110,11 +117,7 @@ class TurnReader {
     for (const turn of record.turns) {
       if (turn.actor !== this.#actor) continue;
       yield await this.#show(turn, record.now);
-      for (const [table, key, value] of turn.puts) {
-        if (table !== TABLE.stash && table !== TABLE.intent) continue;
-        if (value) this.#rows.set(key, value);
-        else this.#rows.delete(key);
-      }
+      this.#sources.apply(turn.puts);
     }
   }
 
@@ -136,11 +139,11 @@ class TurnReader {
       })),
       opened: intents.flatMap(([, key, value]) =>
         // State may have had the effects of the first turn already.
-        value && (!isCurrent || !this.#rows.has(key)) ? [decodeIntent(value).src] : [],
+        value && (!isCurrent || !this.#sources.intent(key)) ? [decodeIntent(value).src] : [],
       ),
       ended: intents.flatMap(([, key, value]) => {
-        const intent = value === null ? this.#rows.get(key) : undefined;
-        return intent ? [decodeIntent(intent).src] : [];
+        const intent = value === null ? this.#sources.intent(key) : undefined;
+        return intent ? [intent.src] : [];
       }),
     };
   }
@@ -194,31 +197,26 @@ class TurnReader {
   }
 
   async #inputOf(turn: Turn, now: number): Promise<Input> {
-    const kind = turn.input[0];
-    if (kind === 't') return this.#timer(turn.input.slice(1), now);
-    if (kind === 's') return this.#stashed(turn, now);
-    return this.#mail(kind === 'c' ? 'control' : 'data', turn.input.slice(1), now);
+    const source = await this.#sources.of(turn);
+    switch (source?.kind) {
+      case undefined:
+        return { input: unknownInput(turn.input) };
+      case 'message':
+        return messageOf(source.item, now);
+      case 'event':
+        return { input: source.event.type, cause: source.event };
+      case 'timer':
+        return this.#timer(source.name, now);
+      case 'outcome':
+        return this.#outcome(source, now);
+    }
   }
 
-  async #mail(lane: 'data' | 'control', ref: string, now: number): Promise<Input> {
-    const { log, env, shard } = this.#o;
-    const [position = 0, index = 0] = ref.split('.').map(Number);
-    const subject = mailboxSubject(env, shard, lane);
-    const [entry] = await log.read(subject, position, { limit: 1 });
-    // The owner trims its mailbox behind itself, so the entry may no longer exist.
-    if (entry?.position !== position) return { input: `mail ${ref}` };
-    const mail = decodeMail(entry.bytes, position);
-    if (mail.kind === 'outcome') return this.#outcome(mail, now);
-    const item = mail.kind === 'client' ? mail.item : mail.items[index];
-    return item ? messageOf(item, now) : { input: `mail ${ref}` };
-  }
-
-  #outcome({ intent, outcome }: Extract<MailEntry, { kind: 'outcome' }>, now: number): Input {
-    const bytes = this.#rows.get(intent);
-    if (!bytes) return { input: `outcome of an effect: ${outcome.kind}` };
-    const { src, job, key, traceId } = decodeIntent(bytes);
+  #outcome({ id, intent, outcome }: OutcomeSource, now: number): Input {
+    if (!intent) return { input: `outcome of an effect: ${outcome.kind}` };
+    const { src, job, key, traceId } = intent;
     const input = `outcome of ${src}: ${outcome.kind}`;
-    const meta = { id: intent, now, self: this.#actor, ...defined({ traceId }) };
+    const meta = { id, now, self: this.#actor, ...defined({ traceId }) };
     if (outcome.kind === 'done')
       return { input, cause: settled(job, key, outcome.output, meta).event };
     if (outcome.kind === 'failed')
@@ -226,28 +224,17 @@ class TurnReader {
     return { input };
   }
 
-  /** @param id as `timerId` makes it */
-  #timer(id: string, now: number): Input {
+  #timer(timer: string, now: number): Input {
     const known = this.#row;
-    const timers = Object.entries(known?.row.timers ?? {});
-    const [timer] = timers.find(([, { key }]) => id.endsWith(`.${key}`)) ?? [];
-    if (known === undefined || timer === undefined) return { input: 'a timer' };
-    const machine = this.#o.registry.exact(known.machine)?.machine;
-    const name = (machine && timerName(machine, timer)) ?? timer;
-    const meta = { id, now, self: this.#actor };
-    return { input: `timer ${name}`, cause: fired(known.row, timer, '', meta).event };
-  }
-
-  /** A stashed message: its row is removed in the turn that processes it. */
-  #stashed({ puts }: Turn, now: number): Input {
-    const taken = puts.find(([table, , value]) => table === TABLE.stash && value === null);
-    const row = taken && this.#rows.get(taken[1]);
-    const stashed = row && decode<Stashed>(row);
-    if (!stashed) return { input: 'a stashed message' };
-    if (stashed.kind === 'message') return messageOf(stashed.item, now);
-    return { input: stashed.event.type, cause: stashed.event };
+    const machine = known && this.#o.registry.exact(known.machine)?.machine;
+    const input = `timer ${(machine && timerName(machine, timer)) ?? timer}`;
+    if (known?.row.timers[timer] === undefined) return { input };
+    const meta = { id: timer, now, self: this.#actor };
+    return { input, cause: fired(known.row, timer, '', meta).event };
   }
 }
+
+type OutcomeSource = Extract<TurnSource, { kind: 'outcome' }>;
 
 /**
  * An actor after a turn; with the snapshot of its machine, unless that is to be read from its row.
