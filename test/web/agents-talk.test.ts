@@ -1,53 +1,19 @@
 /** The page of a conversation whose agent sends messages to others and starts subagents. */
-import { rmSync } from 'node:fs';
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import type { Gateway } from '../../channels/index.ts';
+import { expect, test } from 'vitest';
 import { runEventsTopic, type SessionRow } from '../../protocols/session.ts';
 import type { SubagentRow } from '../../protocols/subagent.ts';
 import { emptyConversation, withHistory } from '../../web/chat/conversation.ts';
 import { linesOf } from '../../web/chat/reading-order.ts';
-import { gatewayOn, MAIN, TOKEN } from '../channels/gateway/client.ts';
-import { FakeSessionSystem } from '../channels/gateway/fake-session-system.ts';
+import { MAIN } from '../channels/gateway/client.ts';
 import { CHILD, subagentRow } from '../operations/run-trace/traced.ts';
-import { buildPage } from './built-page.ts';
-import { chromiumPath, NO_CHROMIUM, openChromium } from './chromium.ts';
+import { openOnline, useFakeSessions } from './web-world.ts';
 
-let browser: Browser | undefined;
-let webRoot = '';
-let system: FakeSessionSystem;
-let gateway: Gateway;
+const web = useFakeSessions();
 
-beforeAll(async () => {
-  if (chromiumPath === undefined) return;
-  browser = await openChromium();
-  webRoot = await buildPage();
-}, 60_000);
-afterAll(async () => {
-  await browser?.close();
-  if (webRoot !== '') rmSync(webRoot, { recursive: true });
-});
-beforeEach(async (context) => {
-  if (chromiumPath === undefined) context.skip(NO_CHROMIUM);
-  system = new FakeSessionSystem();
-  gateway = await gatewayOn(system, { webRoot });
-});
-afterEach(async () => {
-  if (browser === undefined) return;
-  for (const context of browser.contexts()) await context.close();
-  await gateway.close();
-});
-
-const online = async (): Promise<Page> => {
-  const page = await browser!.newPage({ locale: 'en-US' });
-  page.setDefaultTimeout(10_000);
-  await page.goto(`${gateway.url}#token=${TOKEN}`);
-  await page.getByText('Connected', { exact: true }).waitFor();
-  return page;
-};
+const online = () => openOnline(web);
 
 const keep = (row: SubagentRow) =>
-  system.kept.table<SubagentRow>('subagents').set(`${row.parent}|${row.id}`, row);
+  web.system.kept.table<SubagentRow>('subagents').set(`${row.parent}|${row.id}`, row);
 
 const going = (): SubagentRow => {
   const { endedAt: _, usage: __, ...row } = subagentRow('s', { label: 'finder' });
@@ -57,11 +23,11 @@ const going = (): SubagentRow => {
 const tell = (event: object) => {
   const runEvent = { runId: 'r1', sessionKey: MAIN, at: 1, stream: 'subagent', id: 's', ...event };
   const about = { childRunId: 'run of s', childSessionKey: CHILD };
-  system.bus.publish(runEventsTopic('default', MAIN), { ...runEvent, ...about });
+  web.system.bus.publish(runEventsTopic('default', MAIN), { ...runEvent, ...about });
 };
 
 test('a subagent is a card that is updated and links to its conversation', async () => {
-  system.commit(MAIN, { type: 'user', runId: 'r1', text: 'find it', at: 1 });
+  web.system.commit(MAIN, { type: 'user', runId: 'r1', text: 'find it', at: 1 });
   const page = await online();
   await page.getByText('find it').waitFor();
   keep(going());
@@ -71,7 +37,7 @@ test('a subagent is a card that is updated and links to its conversation', async
   expect(await card.locator('.task').textContent()).toBe('look it up');
 
   keep(subagentRow('s', { label: 'finder' }));
-  const runs = system.kept.table<object>('runs');
+  const runs = web.system.kept.table<object>('runs');
   runs.set('run of s', { runId: 'run of s', text: 'under the <b>sofa</b>' });
   tell({ phase: 'end', endedAt: 2, outcome: 'ok' });
   await card.getByText('done', { exact: true }).waitFor();
@@ -79,7 +45,7 @@ test('a subagent is a card that is updated and links to its conversation', async
   await card.locator('summary').click();
   expect(await card.locator('pre').textContent()).toBe('under the <b>sofa</b>');
 
-  system.commit(CHILD, { type: 'user', runId: 'run of s', text: 'look it up, child', at: 1 });
+  web.system.commit(CHILD, { type: 'user', runId: 'run of s', text: 'look it up, child', at: 1 });
   const row: SessionRow = {
     sessionKey: CHILD,
     sessionId: 'of the child',
@@ -92,7 +58,7 @@ test('a subagent is a card that is updated and links to its conversation', async
     usage: { inputTokens: 0, outputTokens: 0 },
     spawnedBy: MAIN,
   };
-  system.kept.table<SessionRow>('sessions').set(CHILD, row);
+  web.system.kept.table<SessionRow>('sessions').set(CHILD, row);
   await card.getByRole('link', { name: 'Open its conversation' }).click();
   await page.getByText('look it up, child').waitFor();
   await page.getByRole('link', { name: 'Subagent of main:main' }).click();
@@ -103,10 +69,16 @@ test('messages between agents are folded, and not shown as the user’s', async 
   const from = (kind: 'agent' | 'subagents' | 'task', ids: string[]) => ({
     origin: { kind, sessionKey: 'agent:work:main', ids },
   });
-  system.commit(MAIN, { type: 'user', runId: 'a', text: 'I am a person', at: 1 });
-  system.commit(MAIN, { type: 'user', runId: 'b', text: 'far?', at: 2, ...from('agent', ['k']) });
+  web.system.commit(MAIN, { type: 'user', runId: 'a', text: 'I am a person', at: 1 });
+  web.system.commit(MAIN, {
+    type: 'user',
+    runId: 'b',
+    text: 'far?',
+    at: 2,
+    ...from('agent', ['k']),
+  });
   const results = from('subagents', ['s', 't']);
-  system.commit(MAIN, { type: 'user', runId: 'c', text: 'two results', at: 3, ...results });
+  web.system.commit(MAIN, { type: 'user', runId: 'c', text: 'two results', at: 3, ...results });
   const page = await online();
   await page.getByText('Message from work:main').waitFor();
   await page.getByText('Results of 2 subagents').waitFor();

@@ -1,51 +1,14 @@
 /** Messages of the page: their Markdown, what can be done with them, and slash commands. */
-import { rmSync } from 'node:fs';
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type { Gateway } from '../../channels/index.ts';
-import { eventually, gatewayOn, MAIN, TOKEN } from '../channels/gateway/client.ts';
-import { FakeSessionSystem } from '../channels/gateway/fake-session-system.ts';
+import type { Page } from 'playwright-core';
+import { describe, expect, test } from 'vitest';
+import { MAIN } from '../channels/gateway/client.ts';
 import { axeViolations } from './axe.ts';
-import { buildPage } from './built-page.ts';
-import { chromiumPath, NO_CHROMIUM, openChromium } from './chromium.ts';
+import { openOnline, runningIn, say, useFakeSessions } from './web-world.ts';
 
-let browser: Browser | undefined;
-let webRoot = '';
-let system: FakeSessionSystem;
-let gateway: Gateway;
+const web = useFakeSessions();
 
-beforeAll(async () => {
-  if (chromiumPath === undefined) return;
-  browser = await openChromium();
-  webRoot = await buildPage();
-}, 60_000);
-afterAll(async () => {
-  await browser?.close();
-  if (webRoot !== '') rmSync(webRoot, { recursive: true });
-});
-beforeEach(async (context) => {
-  if (chromiumPath === undefined) context.skip(NO_CHROMIUM);
-  system = new FakeSessionSystem();
-  gateway = await gatewayOn(system, { webRoot });
-});
-afterEach(async () => {
-  if (browser === undefined) return;
-  for (const context of browser.contexts()) await context.close();
-  await gateway.close();
-});
-
-const online = async (): Promise<Page> => {
-  const page = await browser!.newPage({ locale: 'en-US' });
-  page.setDefaultTimeout(10_000);
-  await page.goto(`${gateway.url}#token=${TOKEN}`);
-  await page.getByText('Connected', { exact: true }).waitFor();
-  return page;
-};
-const say = async (page: Page, text: string) => {
-  await page.getByRole('textbox', { name: 'Message' }).fill(text);
-  await page.keyboard.press('Enter');
-};
-const running = () => eventually(() => system.running(MAIN), 'a run');
+const online = () => openOnline(web);
+const running = () => runningIn(web);
 const soon = { timeout: 10_000 };
 const asked = (page: Page) => page.locator('.message.user .plain');
 
@@ -75,7 +38,7 @@ describe('Markdown', () => {
     const page = await online();
     await say(page, 'show me');
     await running();
-    system.finish(MAIN, ANSWER);
+    web.system.finish(MAIN, ANSWER);
     const rich = page.locator('.rich');
     await rich.locator('.hljs-keyword', { hasText: 'const' }).waitFor();
     expect(await rich.locator('td').allTextContents()).toEqual(['a', '1']);
@@ -100,7 +63,7 @@ describe('Markdown', () => {
     await say(page, 'quote');
     await running();
     const deep = `${'> '.repeat(5_000)}deep`;
-    system.finish(MAIN, deep);
+    web.system.finish(MAIN, deep);
     await page.locator('.message.agent .plain', { hasText: 'deep' }).waitFor();
     await say(page, 'still there?');
     await running();
@@ -128,7 +91,7 @@ describe('an earlier message', () => {
     const page = await online();
     await say(page, 'hello wurld');
     await running();
-    system.finish(MAIN, 'Hello.');
+    web.system.finish(MAIN, 'Hello.');
     await page.locator('.message.agent[aria-busy=false]').waitFor();
     await page.locator('.message.user').first().hover();
     await page.getByRole('button', { name: 'Edit and send again' }).click();

@@ -1,22 +1,15 @@
 /** The page of a node, with real sessions and devices: it pairs, executes, refuses, reconnects. */
 import { createHash, randomUUID } from 'node:crypto';
-import { rmSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import type { Gateway, GatewayOptions } from '../../channels/index.ts';
-import type { System } from '../../runtime/index.ts';
-import { type Client, connected, gatewayOn, TOKEN } from '../channels/gateway/client.ts';
-import { dataFolder, openRealSystem } from '../channels/gateway/real-system.ts';
-import { buildPage } from './built-page.ts';
-import { chromiumPath, FAKE_SENSES, NO_CHROMIUM, openChromium } from './chromium.ts';
+import type { Page } from 'playwright-core';
+import { expect, onTestFinished, test } from 'vitest';
+import type { GatewayOptions } from '../../channels/index.ts';
+import { type Client, connected, TOKEN } from '../channels/gateway/client.ts';
+import { FAKE_SENSES } from './chromium.ts';
+import { useRealSessions } from './web-world.ts';
 
-let browser: Browser | undefined;
-let webRoot = '';
-let folder: ReturnType<typeof dataFolder>;
-let system: System;
-let gateway: Gateway;
+const web = useRealSessions({ flags: FAKE_SENSES, starts: false });
 let operator: Client;
 
 /** Like the artifact store, in memory. */
@@ -30,38 +23,16 @@ const payloads: NonNullable<GatewayOptions['payloads']> = {
   get: async (_tenant, name) => files.get(name)!,
 };
 
-beforeAll(async () => {
-  if (chromiumPath === undefined) return;
-  browser = await openChromium(FAKE_SENSES);
-  webRoot = await buildPage();
-}, 60_000);
-afterAll(async () => {
-  await browser?.close();
-  if (webRoot !== '') rmSync(webRoot, { recursive: true });
-});
-beforeEach(async (context) => {
-  if (chromiumPath === undefined) context.skip(NO_CHROMIUM);
-  folder = dataFolder();
-  system = await openRealSystem(folder.path, 1_000);
-});
-afterEach(async () => {
-  if (browser === undefined) return;
-  for (const context of browser.contexts()) await context.close();
-  await operator.close();
-  await gateway.close();
-  await system.stop();
-  folder.remove();
-});
-
 const SCOPES = ['operator.admin', 'operator.pairing', 'operator.read', 'operator.write'];
 
 const serve = async (options: Partial<GatewayOptions> = {}): Promise<void> => {
-  gateway = await gatewayOn(system, { webRoot, payloads, ...options });
-  operator = await connected(gateway, { scopes: SCOPES });
+  await web.serve({ payloads, ...options });
+  operator = await connected(web.gateway, { scopes: SCOPES });
+  onTestFinished(() => operator.close());
 };
 
 const newContext = () =>
-  browser!.newContext({
+  web.browser.newContext({
     locale: 'en-US',
     permissions: ['camera', 'geolocation', 'notifications'],
     geolocation: { latitude: 10.77, longitude: 106.7 },
@@ -75,7 +46,7 @@ const openNode = async (): Promise<Page> => {
   });
   const page = await context.newPage();
   page.setDefaultTimeout(10_000);
-  await page.goto(`${gateway.url}node.html#token=${TOKEN}`);
+  await page.goto(`${web.gateway.url}node.html#token=${TOKEN}`);
   return page;
 };
 
@@ -218,9 +189,9 @@ test('a repeated key returns the same picture, and the page reconnects after a r
   expect(again.payload).toEqual(first.payload);
   expect(await page.locator('.asked li').count()).toBe(1);
 
-  const { port } = gateway;
+  const { port } = web.gateway;
   await operator.close();
-  await gateway.close({ reason: 'restart' });
+  await web.gateway.close({ reason: 'restart' });
   await serve({ port });
   await here(page);
   await ready(nodeId);
@@ -234,11 +205,11 @@ test('without automatic pairing the page waits, and the view of devices approves
   const first = await context.newPage();
   // A browser that does not support screen recording.
   await first.addInitScript(() => Reflect.deleteProperty(globalThis, 'MediaRecorder'));
-  await first.goto(`${gateway.url}node.html#token=${TOKEN}`);
+  await first.goto(`${web.gateway.url}node.html#token=${TOKEN}`);
   await first.getByText('troupe devices approve').waitFor();
-  const page = await browser!.newPage({ locale: 'en-US' });
+  const page = await web.browser.newPage({ locale: 'en-US' });
   page.setDefaultTimeout(10_000);
-  await page.goto(`${gateway.url}#token=${TOKEN}`);
+  await page.goto(`${web.gateway.url}#token=${TOKEN}`);
   await page.getByRole('link', { name: /^Devices.*1 waits for you/ }).click();
   const panel = page.getByRole('main', { name: 'Devices' });
   await panel.getByText(/^Approve .+\?$/).waitFor();
@@ -248,7 +219,7 @@ test('without automatic pairing the page waits, and the view of devices approves
 
   // It reconnects with its own token and with more commands: a second request.
   const node = await context.newPage();
-  await node.goto(`${gateway.url}node.html`);
+  await node.goto(`${web.gateway.url}node.html`);
   await here(node);
   await panel.getByText(/^Allow agents to use these commands of/).waitFor();
   await panel.getByText('screen.record').first().waitFor();

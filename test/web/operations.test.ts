@@ -1,32 +1,14 @@
 /** The views of operations on the real program: what they show, do, and look like. */
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import type { Page } from 'playwright-core';
+import { expect, test } from 'vitest';
 import { axeViolations } from './axe.ts';
-import { chromiumPath, NO_CHROMIUM, openChromium } from './chromium.ts';
 import { keepScreenshot, openView, startRealProgram } from './real-program.ts';
+import { LOOKS, say, useBrowser } from './web-world.ts';
 
-let browser: Browser | undefined;
-
-beforeAll(async () => {
-  if (chromiumPath !== undefined) browser = await openChromium();
-}, 60_000);
-afterAll(() => browser?.close());
-beforeEach((context) => {
-  if (chromiumPath === undefined) context.skip(NO_CHROMIUM);
-});
+const browser = useBrowser();
 
 const soon = { timeout: 15_000 };
-const say = async (page: Page, text: string) => {
-  await page.getByRole('textbox', { name: 'Message' }).fill(text);
-  await page.keyboard.press('Enter');
-};
 
-const LOOKS = [
-  { name: 'wide-light', viewport: { width: 1_440, height: 900 }, colorScheme: 'light' },
-  { name: 'wide-dark', viewport: { width: 1_920, height: 1_080 }, colorScheme: 'dark' },
-  { name: 'phone-light', viewport: { width: 360, height: 740 }, colorScheme: 'light' },
-  { name: 'phone-dark', viewport: { width: 390, height: 844 }, colorScheme: 'dark' },
-] as const;
 /** Each with a text that shows that it has been read. */
 const VIEWS = {
   runs: /^main:main$/,
@@ -58,12 +40,12 @@ const seed = async (page: Page) => {
 
 test('every view is legible, without accessibility errors, in both schemes, wide and on a phone', async () => {
   const program = await startRealProgram();
-  const first = await openView(browser!, program, '');
+  const first = await openView(browser(), program, '');
   await seed(first.page);
   expect(first.errors).toEqual([]);
   await first.page.context().close();
   for (const { name, ...look } of LOOKS) {
-    const { page, errors } = await openView(browser!, program, 'tasks', look);
+    const { page, errors } = await openView(browser(), program, 'tasks', look);
     for (const [view, text] of Object.entries(VIEWS)) {
       await page.evaluate((hash) => location.assign(hash), `#view=${view}`);
       await page.locator('.view').getByText(text).first().waitFor();
@@ -83,7 +65,7 @@ test('every view is legible, without accessibility errors, in both schemes, wide
 
 test('a list filters, sorts and opens by the address, and by the keyboard', async () => {
   const program = await startRealProgram();
-  const { page } = await openView(browser!, program, '');
+  const { page } = await openView(browser(), program, '');
   await seed(page);
   await page.getByRole('link', { name: 'Audit' }).click();
   const rows = page.getByRole('list', { name: 'Audit' }).getByRole('listitem');
@@ -115,7 +97,7 @@ test('a list filters, sorts and opens by the address, and by the keyboard', asyn
 
 test('an approval and a schedule are decided, run and removed where they are shown', async () => {
   const program = await startRealProgram();
-  const { page } = await openView(browser!, program, '');
+  const { page } = await openView(browser(), program, '');
   await seed(page);
   await page.getByRole('link', { name: /^Approvals.*1 waits for you/ }).click();
   await page.getByRole('link', { name: /rm -r build/ }).click();
@@ -139,7 +121,7 @@ test('an approval and a schedule are decided, run and removed where they are sho
 
 test('a view is in Vietnamese for a Vietnamese browser', async () => {
   const program = await startRealProgram();
-  const { page } = await openView(browser!, program, 'dead-letters', { locale: 'vi-VN' });
+  const { page } = await openView(browser(), program, 'dead-letters', { locale: 'vi-VN' });
   await page.getByText('Không có thư hỏng').waitFor();
   expect(await page.getByRole('link', { name: 'Lịch chạy' }).count()).toBe(1);
   await keepScreenshot(page, 'dead-letters-vi');

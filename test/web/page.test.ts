@@ -1,50 +1,24 @@
-import { rmSync } from 'node:fs';
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type { Gateway } from '../../channels/index.ts';
-import { eventually, gatewayOn, MAIN, TOKEN } from '../channels/gateway/client.ts';
+import type { BrowserContextOptions, Page } from 'playwright-core';
+import { afterEach, describe, expect, test } from 'vitest';
+import { MAIN, TOKEN } from '../channels/gateway/client.ts';
 import { FakeSessionSystem } from '../channels/gateway/fake-session-system.ts';
-import { buildPage } from './built-page.ts';
-import { chromiumPath, NO_CHROMIUM, openChromium } from './chromium.ts';
+import { runningIn, say, useFakeSessions } from './web-world.ts';
 
-let browser: Browser | undefined;
-let webRoot = '';
-let system: FakeSessionSystem;
-let gateway: Gateway;
-let pages: Page[] = [];
+const web = useFakeSessions();
 let complaints: string[] = [];
 
-beforeAll(async () => {
-  if (chromiumPath === undefined) return;
-  browser = await openChromium();
-  webRoot = await buildPage();
-}, 60_000);
-afterAll(async () => {
-  await browser?.close();
-  if (webRoot !== '') rmSync(webRoot, { recursive: true });
-});
-
-beforeEach(async (context) => {
-  if (chromiumPath === undefined) context.skip(NO_CHROMIUM);
+afterEach(() => {
+  const found = complaints;
   complaints = [];
-  system = new FakeSessionSystem();
-  gateway = await gatewayOn(system, { webRoot });
-});
-afterEach(async () => {
-  if (browser === undefined) return;
-  await Promise.all(pages.map((page) => page.context().close()));
-  await gateway.close();
-  pages = [];
-  if (complaints.length > 0) throw new Error(`errors in the browser:\n${complaints.join('\n')}`);
+  if (found.length > 0) throw new Error(`errors in the browser:\n${found.join('\n')}`);
 });
 
 const open = async (
   options: BrowserContextOptions = {},
   hash = `#token=${TOKEN}`,
 ): Promise<Page> => {
-  const context = await browser!.newContext({ locale: 'en-US', ...options });
+  const context = await web.browser.newContext({ locale: 'en-US', ...options });
   const page = await context.newPage();
-  pages.push(page);
   page.setDefaultTimeout(10_000);
   page.on('pageerror', (error) => complaints.push(String(error)));
   page.on('console', (message) => {
@@ -52,7 +26,7 @@ const open = async (
     // Some tests stop the server; no other error may occur.
     if (message.type() === 'error' && !text.includes('WebSocket connection')) complaints.push(text);
   });
-  await page.goto(`${gateway.url}${hash}`);
+  await page.goto(`${web.gateway.url}${hash}`);
   return page;
 };
 
@@ -62,12 +36,7 @@ const online = async (options?: BrowserContextOptions): Promise<Page> => {
   return page;
 };
 
-const say = async (page: Page, text: string) => {
-  await page.getByRole('textbox', { name: 'Message' }).fill(text);
-  await page.keyboard.press('Enter');
-};
-
-const running = () => eventually(() => system.running(MAIN), 'a run');
+const running = () => runningIn(web);
 const answers = (page: Page) => page.locator('.message.agent');
 /** How long a condition may take to become true. */
 const soon = { timeout: 10_000 };
@@ -82,10 +51,9 @@ const texts = (page: Page, selector: string) =>
     );
 
 const restart = async (): Promise<void> => {
-  const { port } = gateway;
-  await gateway.close({ reason: 'restart' });
-  system = new FakeSessionSystem(system.kept);
-  gateway = await gatewayOn(system, { webRoot, port });
+  const { port } = web.gateway;
+  await web.gateway.close({ reason: 'restart' });
+  await web.serve({ port }, new FakeSessionSystem(web.system.kept));
 };
 
 describe('a conversation', () => {
@@ -94,12 +62,12 @@ describe('a conversation', () => {
     await say(page, 'What is six times seven?');
     await running();
     await page.locator('.message.agent .dots').waitFor();
-    system.say(MAIN, 'The answer ');
+    web.system.say(MAIN, 'The answer ');
     await page.getByText('The answer').waitFor();
     expect(await answers(page).getAttribute('aria-busy')).toBe('true');
-    system.say(MAIN, 'is **42**.');
+    web.system.say(MAIN, 'is **42**.');
     await page.getByText('The answer is 42.').waitFor();
-    system.finish(MAIN, 'The answer is **42**.');
+    web.system.finish(MAIN, 'The answer is **42**.');
     await page.locator('.message.agent[aria-busy=false]').waitFor();
     expect(await answers(page).count()).toBe(1);
 
@@ -115,19 +83,19 @@ describe('a conversation', () => {
     const page = await online();
     await say(page, 'Tell me a story');
     const runId = await running();
-    system.say(MAIN, 'Once upon a ti');
+    web.system.say(MAIN, 'Once upon a ti');
     await page.getByText('Once upon a ti').waitFor();
     await restart();
     await page.getByText('Connected', { exact: true }).waitFor();
-    system.resume();
-    system.say(MAIN, 'Once upon a time.', 0);
+    web.system.resume();
+    web.system.say(MAIN, 'Once upon a time.', 0);
     await page.getByText('Once upon a time.').waitFor();
-    system.finish(MAIN, 'Once upon a time.');
+    web.system.finish(MAIN, 'Once upon a time.');
     await page.locator('.message.agent[aria-busy=false]').waitFor();
     await expect
       .poll(() => texts(page, '.message'), soon)
       .toEqual(['Tell me a story', 'Once upon a time.']);
-    expect(system.kept.table('runs').size).toBe(1);
+    expect(web.system.kept.table('runs').size).toBe(1);
     expect(runId).toBeDefined();
   });
 
@@ -135,12 +103,12 @@ describe('a conversation', () => {
     const first = await online();
     await say(first, 'hello');
     await running();
-    system.say(MAIN, 'I am say');
+    web.system.say(MAIN, 'I am say');
     await first.getByText('I am say').waitFor();
     const second = await online();
     await second.getByText('I am say').waitFor();
-    system.say(MAIN, 'ing this to both.');
-    system.finish(MAIN, 'I am saying this to both.');
+    web.system.say(MAIN, 'ing this to both.');
+    web.system.finish(MAIN, 'I am saying this to both.');
     for (const page of [first, second]) {
       await page.locator('.message.agent[aria-busy=false]').waitFor();
       await expect
@@ -153,7 +121,7 @@ describe('a conversation', () => {
     const page = await online();
     await say(page, 'first');
     await running();
-    system.say(MAIN, 'A long answer');
+    web.system.say(MAIN, 'A long answer');
     await page.getByText('A long answer').waitFor();
     await say(page, 'second');
     await page.getByText('Waiting for its turn').waitFor();
@@ -162,7 +130,7 @@ describe('a conversation', () => {
     await page.getByRole('button', { name: 'Stop' }).click();
     await page.getByText('Stopped').waitFor();
     await page.getByText('Waiting for its turn').waitFor({ state: 'detached' });
-    system.finish(MAIN, 'The second answer');
+    web.system.finish(MAIN, 'The second answer');
     await page.getByText('The second answer').waitFor();
     expect(await asked(page).count()).toBe(2);
     // The text before the stop is still there, above the later messages.
@@ -176,11 +144,11 @@ describe('a conversation', () => {
     const page = await online();
     await say(page, 'what time is it?');
     await running();
-    system.say(MAIN, 'Let me look.');
+    web.system.say(MAIN, 'Let me look.');
     await page.getByText('Let me look.').waitFor();
-    system.tool(MAIN, { id: 'c1', name: 'clock', args: {} }, 'noon', 'Let me look.');
+    web.system.tool(MAIN, { id: 'c1', name: 'clock', args: {} }, 'noon', 'Let me look.');
     await page.getByText('Used clock').waitFor();
-    system.say(MAIN, 'It is noon.');
+    web.system.say(MAIN, 'It is noon.');
     await page.getByText('It is noon.').waitFor();
     const lines = [
       'what time is it?',
@@ -189,7 +157,7 @@ describe('a conversation', () => {
       'It is noon.',
     ];
     await expect.poll(() => texts(page, '.log > li'), soon).toEqual(lines);
-    system.finish(MAIN, 'It is noon.');
+    web.system.finish(MAIN, 'It is noon.');
     await page.locator('.message[aria-busy=true]').waitFor({ state: 'detached' });
     await expect.poll(() => texts(page, '.log > li'), soon).toEqual(lines);
   });
@@ -198,7 +166,7 @@ describe('a conversation', () => {
     const page = await online();
     await say(page, 'hello');
     await running();
-    system.fail(MAIN, { code: 'UNAVAILABLE', message: 'the model is down' });
+    web.system.fail(MAIN, { code: 'UNAVAILABLE', message: 'the model is down' });
     await page.getByText('The answer failed: the model is down').waitFor();
     expect(await page.locator('[role=alert]').count()).toBe(1);
   });
@@ -213,12 +181,12 @@ describe('the end of the log', () => {
         .evaluate((box) => box.scrollHeight - box.scrollTop - box.clientHeight);
     await say(page, 'much, please');
     await running();
-    system.say(MAIN, 'word\n\n'.repeat(60));
+    web.system.say(MAIN, 'word\n\n'.repeat(60));
     await expect.poll(() => page.locator('.message.agent p').count(), soon).toBe(60);
     expect(await bottom()).toBeLessThan(2);
     await page.locator('.scroll').evaluate((box) => box.scrollTo({ top: 0 }));
     await page.getByRole('button', { name: 'Newest messages' }).waitFor();
-    system.say(MAIN, 'more');
+    web.system.say(MAIN, 'more');
     await expect.poll(() => page.locator('.message.agent p').count(), soon).toBe(61);
     expect(await bottom()).toBeGreaterThan(200);
     await say(page, 'enough');
@@ -229,49 +197,49 @@ describe('the end of the log', () => {
 describe('a message', () => {
   test('is sent once after a reconnect if it was written while the server was down', async () => {
     const page = await online();
-    const { port } = gateway;
-    await gateway.close();
+    const { port } = web.gateway;
+    await web.gateway.close();
     await say(page, 'are you there?');
     await page.getByText('Will be sent when the connection is back').waitFor();
     await page.getByText(/No connection|restarts/).waitFor();
-    gateway = await gatewayOn(system, { webRoot, port });
+    await web.serve({ port });
     await running();
-    system.finish(MAIN, 'I am.');
+    web.system.finish(MAIN, 'I am.');
     await page.getByText('I am.').waitFor();
     await expect.poll(() => texts(page, '.message'), soon).toEqual(['are you there?', 'I am.']);
   });
 
   test('is sent again with its key after a reload if it was not acknowledged', async () => {
     const page = await online();
-    const ask = system.ask.bind(system);
+    const ask = web.system.ask.bind(web.system);
     // The message arrives, its acknowledgement does not.
-    system.ask = async (...call) => {
+    web.system.ask = async (...call) => {
       const answer = await ask(...call);
       if (call[1].type === 'session.receive') await new Promise(() => {});
       return answer;
     };
     await say(page, 'only once');
     await running();
-    system.ask = ask;
+    web.system.ask = ask;
     await page.reload();
     await page.locator('.message.agent .dots').waitFor();
-    system.finish(MAIN, 'Yes.');
+    web.system.finish(MAIN, 'Yes.');
     await page.getByText('Yes.').waitFor();
     await expect.poll(() => texts(page, '.message'), soon).toEqual(['only once', 'Yes.']);
   });
 
   test('shows why it was refused, and can be sent again or discarded', async () => {
     const page = await online();
-    const ask = system.ask.bind(system);
+    const ask = web.system.ask.bind(web.system);
     const error = { code: 'RATE_LIMIT_EXCEEDED', message: 'too many messages wait' } as const;
-    system.ask = async () => ({ kind: 'refused', error });
+    web.system.ask = async () => ({ kind: 'refused', error });
     await say(page, 'one');
     await page.getByText('Not sent: too many messages wait').waitFor();
     await page.getByRole('button', { name: 'Discard' }).click();
     await expect.poll(() => asked(page).count(), soon).toBe(0);
     await say(page, 'two');
     await page.getByText('Not sent').waitFor();
-    system.ask = ask;
+    web.system.ask = ask;
     await page.getByRole('button', { name: 'Try again' }).click();
     await running();
     expect(await texts(page, '.message.user')).toEqual(['two']);
@@ -296,7 +264,7 @@ describe('a message', () => {
     const evil = '<img src=x onerror="document.title=1"> [x](javascript:alert(1)) <b>b</b>';
     await say(page, evil);
     await running();
-    system.finish(MAIN, `${evil}\n\n\`\`\`html\n<script>document.title = 2</script>\n\`\`\``);
+    web.system.finish(MAIN, `${evil}\n\n\`\`\`html\n<script>document.title = 2</script>\n\`\`\``);
     await page.locator('.message.agent pre').waitFor();
     await page.locator('.message.agent figure').waitFor();
     expect(await page.locator('.rich :is(img, b, script, a)').count()).toBe(0);
@@ -309,9 +277,9 @@ describe('a message', () => {
 describe('the token', () => {
   test('leaves the address bar and stays for this tab only', async () => {
     const page = await online();
-    expect(page.url()).toBe(gateway.url);
+    expect(page.url()).toBe(web.gateway.url);
     const other = await page.context().newPage();
-    await other.goto(gateway.url);
+    await other.goto(web.gateway.url);
     await other.getByText('needs the token').waitFor();
   });
 
@@ -327,8 +295,8 @@ describe('the token', () => {
 
 describe('the page', () => {
   test('opened on this machine connects without a token in mode none', async () => {
-    await gateway.close();
-    gateway = await gatewayOn(system, { webRoot, auth: { mode: 'none' } });
+    await web.gateway.close();
+    await web.serve({ auth: { mode: 'none' } });
     const page = await open();
     await page.getByText('Connected', { exact: true }).waitFor();
     expect(await page.getByLabel('Token').count()).toBe(0);
@@ -352,7 +320,7 @@ describe('the page', () => {
     const page = await online({ colorScheme });
     await say(page, 'hello');
     await running();
-    system.fail(MAIN, { code: 'INTERNAL', message: 'broke' });
+    web.system.fail(MAIN, { code: 'INTERNAL', message: 'broke' });
     await page.getByText('broke').waitFor();
     const ratios = await page.evaluate(() => {
       const luminance = (color: string) => {
@@ -382,7 +350,7 @@ describe('the page', () => {
     const page = await online({ viewport: { width: 390, height: 700 } });
     await say(page, 'x'.repeat(300));
     await running();
-    system.finish(MAIN, `\`\`\`\n${'long line '.repeat(40)}\n\`\`\``);
+    web.system.finish(MAIN, `\`\`\`\n${'long line '.repeat(40)}\n\`\`\``);
     await page.locator('.message.agent pre').waitFor();
     const wide = await page.evaluate(() => document.documentElement.scrollWidth);
     expect(wide).toBeLessThanOrEqual(390);

@@ -1,62 +1,26 @@
 /** The page with several conversations, on real sessions: list, drafts, keyboard, styles. */
-import { rmSync } from 'node:fs';
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type { Gateway } from '../../channels/index.ts';
-import type { System } from '../../runtime/index.ts';
-import { gatewayOn, TOKEN } from '../channels/gateway/client.ts';
-import { dataFolder, openRealSystem } from '../channels/gateway/real-system.ts';
-import { buildPage } from './built-page.ts';
-import { chromiumPath, NO_CHROMIUM, openChromium } from './chromium.ts';
+import type { BrowserContextOptions, Page } from 'playwright-core';
+import { describe, expect, test } from 'vitest';
+import { TOKEN } from '../channels/gateway/client.ts';
 import { contrastsOf } from './contrast.ts';
+import { say, useRealSessions } from './web-world.ts';
 
-let browser: Browser | undefined;
-let webRoot = '';
-let folder: ReturnType<typeof dataFolder>;
-let system: System;
-let gateway: Gateway;
-
-beforeAll(async () => {
-  if (chromiumPath === undefined) return;
-  browser = await openChromium();
-  webRoot = await buildPage();
-}, 60_000);
-afterAll(async () => {
-  await browser?.close();
-  if (webRoot !== '') rmSync(webRoot, { recursive: true });
-});
-beforeEach(async (context) => {
-  if (chromiumPath === undefined) context.skip(NO_CHROMIUM);
-  folder = dataFolder();
-  system = await openRealSystem(folder.path, 1_000);
-  gateway = await gatewayOn(system, { webRoot });
-});
-afterEach(async () => {
-  if (browser === undefined) return;
-  for (const context of browser.contexts()) await context.close();
-  await gateway.close();
-  await system.stop();
-  folder.remove();
-});
+const web = useRealSessions();
 
 const open = async (options: BrowserContextOptions = {}): Promise<Page> => {
-  const context = await browser!.newContext({
+  const context = await web.browser.newContext({
     locale: 'en-US',
     viewport: { width: 1_280, height: 800 },
     ...options,
   });
   const page = await context.newPage();
   page.setDefaultTimeout(10_000);
-  await page.goto(`${gateway.url}#token=${TOKEN}`);
+  await page.goto(`${web.gateway.url}#token=${TOKEN}`);
   await page.locator('.connection.online').waitFor();
   return page;
 };
 
 const field = (page: Page) => page.getByRole('textbox', { name: 'Message' });
-const say = async (page: Page, text: string) => {
-  await field(page).fill(text);
-  await page.keyboard.press('Enter');
-};
 const answered = (page: Page, count = 1) =>
   expect
     .poll(() => page.locator('.message.agent[aria-busy=false]').count(), { timeout: 10_000 })
@@ -150,18 +114,18 @@ describe('a message', () => {
     const page = await open();
     await page.getByRole('button', { name: 'New conversation' }).click();
     const { hash } = new URL(page.url());
-    const { port } = gateway;
-    await gateway.close();
+    const { port } = web.gateway;
+    await web.gateway.close();
     await say(page, 'kept through it all');
     await page.getByText('Will be sent when the connection is back').waitFor();
     const context = page.context();
     await page.close();
-    gateway = await gatewayOn(system, { webRoot, port });
+    await web.serve({ port });
 
     const later = await context.newPage();
-    await later.goto(`${gateway.url}#token=${TOKEN}`);
+    await later.goto(`${web.gateway.url}#token=${TOKEN}`);
     await list(later).getByText('kept through it all').first().waitFor();
-    await later.goto(`${gateway.url}${hash}`);
+    await later.goto(`${web.gateway.url}${hash}`);
     await expect.poll(() => asked(later), soon).toEqual(['kept through it all']);
     await answered(later);
   });
@@ -230,10 +194,7 @@ describe('the keyboard', () => {
   });
 
   test('stops an answer by Escape, which can be requested again', async () => {
-    await gateway.close();
-    await system.stop();
-    system = await openRealSystem(folder.path, 5);
-    gateway = await gatewayOn(system, { webRoot });
+    await web.restart(5);
     const page = await open();
     await say(page, 'Hello, who are you?');
     await page.locator('.message.agent .rich p').waitFor();

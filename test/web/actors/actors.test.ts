@@ -1,33 +1,19 @@
 /** The actors of a real program in the page: the tree, one actor live, and ten thousand of them. */
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import type { Page } from 'playwright-core';
+import { expect, test } from 'vitest';
 import { address } from '../../../protocols/address.ts';
 import { install } from '../../agent-runs/installation.ts';
 import { TOKEN } from '../../channels/gateway/client.ts';
 import { axeViolations } from '../axe.ts';
-import { chromiumPath, NO_CHROMIUM, openChromium } from '../chromium.ts';
 import { keepScreenshot, openView, startRealProgram } from '../real-program.ts';
+import { LOOKS, say, useBrowser } from '../web-world.ts';
 
-let browser: Browser | undefined;
-beforeAll(async () => {
-  if (chromiumPath !== undefined) browser = await openChromium();
-}, 60_000);
-afterAll(() => browser?.close());
-beforeEach((context) => {
-  if (chromiumPath === undefined) context.skip(NO_CHROMIUM);
-});
+const browser = useBrowser();
 
 const MAIN = 'default/session/agent:main:main';
-const LOOKS = [
-  { name: 'wide-light', viewport: { width: 1_440, height: 900 }, colorScheme: 'light' },
-  { name: 'wide-dark', viewport: { width: 1_920, height: 1_080 }, colorScheme: 'dark' },
-  { name: 'phone-light', viewport: { width: 360, height: 740 }, colorScheme: 'light' },
-  { name: 'phone-dark', viewport: { width: 390, height: 844 }, colorScheme: 'dark' },
-] as const;
 
-const say = async (page: Page, text: string) => {
-  await page.getByRole('textbox', { name: 'Message' }).fill(text);
-  await page.keyboard.press('Enter');
+const ask = async (page: Page, text: string) => {
+  await say(page, text);
   await page.locator('.message.agent[aria-busy=false]').last().waitFor();
 };
 const isActive = (page: Page, state: string) =>
@@ -35,9 +21,9 @@ const isActive = (page: Page, state: string) =>
 
 test('an actor shows its chart lit, its turns as they come, and a past turn', async () => {
   const program = await startRealProgram();
-  const chat = await openView(browser!, program, '');
-  await say(chat.page, 'Hello, who are you?');
-  const { page, errors } = await openView(browser!, program, '');
+  const chat = await openView(browser(), program, '');
+  await ask(chat.page, 'Hello, who are you?');
+  const { page, errors } = await openView(browser(), program, '');
   await page.getByRole('link', { name: 'Actors' }).click();
   await page.getByRole('searchbox').fill('session idle');
   await page.getByRole('treeitem', { name: /agent:main:main/ }).click();
@@ -47,7 +33,7 @@ test('an actor shows its chart lit, its turns as they come, and a past turn', as
   const turns = page.locator('.turn-list li');
   await turns.first().waitFor();
   const before = await turns.count();
-  await say(chat.page, 'call calculate {"expression": "6*7"}');
+  await ask(chat.page, 'call calculate {"expression": "6*7"}');
   await turns.nth(before + 2).waitFor();
   await page.locator('.statechart .edge.taken').first().waitFor({ state: 'attached' });
   await page.getByRole('slider').focus();
@@ -64,10 +50,10 @@ test('an actor shows its chart lit, its turns as they come, and a past turn', as
 
 test('an operator quarantines an actor with a reason, and lets it continue', async () => {
   const program = await startRealProgram();
-  const chat = await openView(browser!, program, '');
-  await say(chat.page, 'Hello, who are you?');
+  const chat = await openView(browser(), program, '');
+  await ask(chat.page, 'Hello, who are you?');
   const { page, errors } = await openView(
-    browser!,
+    browser(),
     program,
     `actors&item=${encodeURIComponent(MAIN)}`,
   );
@@ -85,10 +71,10 @@ test('an operator quarantines an actor with a reason, and lets it continue', asy
 
 test('an operator pauses an actor, sends it an event by hand, and resumes it', async () => {
   const program = await startRealProgram();
-  const chat = await openView(browser!, program, '');
-  await say(chat.page, 'Hello, who are you?');
+  const chat = await openView(browser(), program, '');
+  await ask(chat.page, 'Hello, who are you?');
   const { page, errors } = await openView(
-    browser!,
+    browser(),
     program,
     `actors&item=${encodeURIComponent(MAIN)}`,
     { viewport: { width: 360, height: 740 }, colorScheme: 'dark' },
@@ -116,12 +102,12 @@ test('an operator pauses an actor, sends it an event by hand, and resumes it', a
 
 test('an operator cancels the effect of an actor, which goes on', async () => {
   const program = await startRealProgram();
-  const chat = await openView(browser!, program, '');
+  const chat = await openView(browser(), program, '');
   await chat.page
     .getByRole('textbox', { name: 'Message' })
     .fill('call exec {"command": "sleep 90"}');
   await chat.page.keyboard.press('Enter');
-  const { page } = await openView(browser!, program, `actors&item=${encodeURIComponent(MAIN)}`);
+  const { page } = await openView(browser(), program, `actors&item=${encodeURIComponent(MAIN)}`);
   await page.getByText(/^It waits for the approval .*sleep 90/).waitFor();
   await page.getByRole('link', { name: 'Show approvals' }).waitFor();
   await chat.page.getByRole('button', { name: 'Allow once' }).click();
@@ -136,9 +122,9 @@ test('an operator cancels the effect of an actor, which goes on', async () => {
 
 test('the chart is used by keys, and read as a tree', async () => {
   const program = await startRealProgram();
-  const chat = await openView(browser!, program, '');
-  await say(chat.page, 'Hello, who are you?');
-  const { page } = await openView(browser!, program, `actors&item=${encodeURIComponent(MAIN)}`, {
+  const chat = await openView(browser(), program, '');
+  await ask(chat.page, 'Hello, who are you?');
+  const { page } = await openView(browser(), program, `actors&item=${encodeURIComponent(MAIN)}`, {
     viewport: { width: 1_920, height: 1_080 },
   });
   await isActive(page, 'idle');
@@ -163,10 +149,10 @@ test('the chart is used by keys, and read as a tree', async () => {
 
 test('the views of actors are legible, without accessibility errors, in both schemes, wide and on a phone', async () => {
   const program = await startRealProgram();
-  const chat = await openView(browser!, program, '');
-  await say(chat.page, 'Hello, who are you?');
+  const chat = await openView(browser(), program, '');
+  await ask(chat.page, 'Hello, who are you?');
   for (const { name, ...look } of LOOKS) {
-    const { page, errors } = await openView(browser!, program, 'actors', look);
+    const { page, errors } = await openView(browser(), program, 'actors', look);
     await page.getByRole('treeitem', { name: /agent:main:main/ }).waitFor();
     const ofTree = await axeViolations(page);
     await keepScreenshot(page, `actors-${name}`);
@@ -188,11 +174,11 @@ test('the views of actors are legible, without accessibility errors, in both sch
 
 test('beside a conversation, the statechart follows the answer', async () => {
   const program = await startRealProgram();
-  const { page, errors } = await openView(browser!, program, '', LOOKS[0]);
-  await say(page, 'Hello, who are you?');
+  const { page, errors } = await openView(browser(), program, '', LOOKS[0]);
+  await ask(page, 'Hello, who are you?');
   await page.getByRole('button', { name: 'Statechart' }).click();
   await isActive(page, 'idle');
-  await say(page, 'call calculate {"expression": "6*7"}');
+  await ask(page, 'call calculate {"expression": "6*7"}');
   await page.locator('.statechart .edge.taken').first().waitFor({ state: 'attached' });
   await isActive(page, 'idle');
   await keepScreenshot(page, 'session-chart-wide-light');
@@ -212,7 +198,7 @@ test('ten thousand actors scroll with as many rows in the document as fit', asyn
     await Promise.all(
       counters.slice(n, n + 500).map((counter) => system.tell(counter, event, options)),
     );
-  const page = await browser!.newPage({ locale: 'en-US' });
+  const page = await browser().newPage({ locale: 'en-US' });
   const errors: string[] = [];
   page.on('pageerror', (error) => errors.push(String(error)));
   await page.goto(`${url}#token=${TOKEN}&view=actors&type=counter`);
