@@ -1,8 +1,8 @@
 /** Approvals: questions of agents and processes that an operator decides. */
 import type { ApprovalRow } from '../../../protocols/approval.ts';
 import { shortAddress } from '../names.ts';
-import { timeAgo } from '../../times.ts';
 import { Action } from '../action.tsx';
+import { stateColumn, timeColumn } from '../columns.tsx';
 import type { DetailProps, ListDefinition } from '../list-view.tsx';
 import { Facts, Part, Text, Time } from '../pane.tsx';
 import { StatePill } from '../state-pill.tsx';
@@ -31,18 +31,8 @@ export const approvals: ListDefinition<ApprovalRow> = {
   columns: [
     { name: own.command, text: ({ title }) => title, width: 'minmax(0, 3fr)' },
     { name: own.by, text: ({ by }) => shortAddress(by) },
-    {
-      name: own.asked,
-      text: ({ asked_at }) => timeAgo(Date.parse(asked_at)),
-      order: ({ asked_at }) => Date.parse(asked_at),
-      width: '8rem',
-    },
-    {
-      name: strings.state,
-      text: ({ state }) => wordOf(state),
-      show: ({ state }) => <StatePill state={state} />,
-      width: '7rem',
-    },
+    timeColumn(own.asked, ({ asked_at }) => Date.parse(asked_at)),
+    stateColumn(({ state }) => state),
   ],
   empty: own.empty,
   details: (row, more) => <Details row={row} more={more} />,

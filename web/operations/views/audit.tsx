@@ -1,5 +1,6 @@
 /** Audit: who did what through the gateway, by day. */
 import type { AuditActionsListResult } from '../../../protocols/gateway/index.ts';
+import { stateColumn } from '../columns.tsx';
 import type { ListDefinition } from '../list-view.tsx';
 import { Facts, Time } from '../pane.tsx';
 import { StatePill } from '../state-pill.tsx';
@@ -58,12 +59,7 @@ export const audit: ListDefinition<Record> = {
       order: ({ at }) => at,
       width: '12rem',
     },
-    {
-      name: own.outcome,
-      text: ({ outcome }) => wordOf(outcome),
-      show: ({ outcome }) => <StatePill state={outcome} />,
-      width: '7rem',
-    },
+    stateColumn(({ outcome }) => outcome, own.outcome),
   ],
   empty: own.empty,
   details: (row) => (

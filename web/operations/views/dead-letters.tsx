@@ -1,7 +1,7 @@
 /** Dead letters: messages that could not be delivered or processed, with redrive and drop. */
 import { linkToView } from '../../routes.ts';
-import { timeAgo } from '../../times.ts';
 import { Action } from '../action.tsx';
+import { timeColumn } from '../columns.tsx';
 import { Failure, type DetailProps, type ListDefinition } from '../list-view.tsx';
 import { shortAddress } from '../names.ts';
 import { Facts, Json, Part, Time } from '../pane.tsx';
@@ -59,12 +59,7 @@ export const deadLetters: ListDefinition<Letter> = {
       text: ({ error }) => `${error.code}: ${error.message}`,
       width: 'minmax(0, 2fr)',
     },
-    {
-      name: own.at,
-      text: ({ at }) => timeAgo(Date.parse(at)),
-      order: ({ at }) => Date.parse(at),
-      width: '8rem',
-    },
+    timeColumn(own.at, ({ at }) => Date.parse(at)),
   ],
   empty: own.empty,
   details: (row, more) => <Details row={row} more={more} />,

@@ -1,12 +1,10 @@
 /** Runs: the newest agent loops, and everything that one of them caused. */
 import { shortKey } from '../../chat/agents-talk.ts';
-import { timeAgo } from '../../times.ts';
+import { stateChoice, stateColumn, timeColumn } from '../columns.tsx';
 import { type ListDefinition, ListView } from '../list-view.tsx';
 import { durationText } from '../run/geometry.ts';
 import { RunView } from '../run/run-view.tsx';
-import { StatePill } from '../state-pill.tsx';
 import { strings } from '../strings.ts';
-import { wordOf } from '../tones.ts';
 import type { ViewProps } from '../view-props.ts';
 
 const own = strings.runs;
@@ -33,13 +31,7 @@ const tokensOf = ({ inputTokens, outputTokens }: Run): number => inputTokens + o
 const runs: ListDefinition<Run> = {
   icon: 'runs',
   title: own.title,
-  choices: [
-    {
-      name: 'status',
-      label: strings.state,
-      options: [['', strings.anyState], ...STATES.map((state) => [state, wordOf(state)] as const)],
-    },
-  ],
+  choices: [stateChoice('status', STATES)],
   read: async ({ workspace }) =>
     (await workspace.operate<{ runs: readonly Run[] }>('runs.list', { limit: LISTED_MAX })).runs,
   matches: ({ status }, params) => (params['status'] ?? status) === status,
@@ -76,18 +68,8 @@ const runs: ListDefinition<Run> = {
       order: ({ durationMs = 0 }) => durationMs,
       width: '6rem',
     },
-    {
-      name: strings.started,
-      text: ({ acceptedAt }) => timeAgo(acceptedAt),
-      order: ({ acceptedAt }) => acceptedAt,
-      width: '8rem',
-    },
-    {
-      name: strings.state,
-      text: ({ status }) => wordOf(status),
-      show: ({ status }) => <StatePill state={status} />,
-      width: '7rem',
-    },
+    timeColumn(strings.started, ({ acceptedAt }) => acceptedAt),
+    stateColumn(({ status }) => status),
   ],
   empty: own.empty,
   details: () => null,

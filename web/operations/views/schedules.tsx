@@ -5,12 +5,12 @@ import { linkTo } from '../../chat/agents-talk.ts';
 import { linkToView } from '../../routes.ts';
 import { timeAgo } from '../../times.ts';
 import { Action } from '../action.tsx';
+import { stateColumn } from '../columns.tsx';
 import { Failure, type DetailProps, type ListDefinition } from '../list-view.tsx';
 import { Facts, Part, Text, Time } from '../pane.tsx';
 import { useReading } from '../reading.ts';
 import { StatePill } from '../state-pill.tsx';
 import { strings } from '../strings.ts';
-import { wordOf } from '../tones.ts';
 
 const own = strings.schedules;
 
@@ -37,12 +37,7 @@ export const schedules: ListDefinition<ScheduleRow> = {
       order: ({ nextAt = Infinity }) => nextAt,
       width: 'minmax(0, 1.5fr)',
     },
-    {
-      name: strings.state,
-      text: ({ state }) => wordOf(state),
-      show: ({ state }) => <StatePill state={state} />,
-      width: '7rem',
-    },
+    stateColumn(({ state }) => state),
   ],
   empty: own.empty,
   tools: (more) => <NewSchedule more={more} />,

@@ -3,14 +3,13 @@ import type { TaskSummary } from '../../../protocols/gateway/index.ts';
 import type { TaskView } from '../../../protocols/task.ts';
 import { linkTo } from '../../chat/agents-talk.ts';
 import { linkToView } from '../../routes.ts';
-import { timeAgo } from '../../times.ts';
 import { Action } from '../action.tsx';
+import { stateChoice, stateColumn, timeColumn } from '../columns.tsx';
 import { Failure, type DetailProps, type ListDefinition } from '../list-view.tsx';
 import { Facts, Part, Text, Time } from '../pane.tsx';
 import { useReading } from '../reading.ts';
 import { StatePill } from '../state-pill.tsx';
 import { strings } from '../strings.ts';
-import { wordOf } from '../tones.ts';
 
 const own = strings.tasks;
 const STATES = ['queued', 'running', 'completed', 'failed', 'cancelled', 'timed_out'];
@@ -19,13 +18,7 @@ const LISTED_MAX = 500;
 export const tasks: ListDefinition<TaskSummary> = {
   icon: 'tasks',
   title: own.title,
-  choices: [
-    {
-      name: 'status',
-      label: strings.state,
-      options: [['', strings.anyState], ...STATES.map((state) => [state, wordOf(state)] as const)],
-    },
-  ],
+  choices: [stateChoice('status', STATES)],
   read: async ({ workspace }, { status }) =>
     (
       await workspace.request<{ tasks: readonly TaskSummary[] }>('tasks.list', {
@@ -39,18 +32,8 @@ export const tasks: ListDefinition<TaskSummary> = {
     { name: own.task, text: ({ title, taskId }) => title ?? taskId, width: 'minmax(0, 3fr)' },
     { name: own.kind, text: ({ runtime }) => own.kinds[runtime] ?? runtime, width: '7rem' },
     { name: strings.agent, text: ({ agentId = '' }) => agentId },
-    {
-      name: own.created,
-      text: ({ createdAt }) => timeAgo(createdAt),
-      order: ({ createdAt }) => createdAt,
-      width: '8rem',
-    },
-    {
-      name: strings.state,
-      text: ({ status }) => wordOf(status),
-      show: ({ status }) => <StatePill state={status} />,
-      width: '7rem',
-    },
+    timeColumn(own.created, ({ createdAt }) => createdAt),
+    stateColumn(({ status }) => status),
   ],
   empty: own.empty,
   details: (row, more) => <Details row={row} more={more} />,
