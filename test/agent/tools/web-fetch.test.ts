@@ -1,7 +1,7 @@
 import type { lookup } from 'node:dns';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import { publicLookup } from '../../../agent/tools/web/net/lookup.ts';
+import { publicLookup } from '../../../agent/tools/web/net/addresses.ts';
 import type { Reader } from '../../../agent/tools/web/net/reader.ts';
 import { webFetchTool, type WebFetchOptions } from '../../../agent/tools/web/web-fetch.ts';
 import { toolContext } from './context.ts';

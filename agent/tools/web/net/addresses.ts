@@ -2,27 +2,16 @@
  * The addresses that tools may connect to: the public internet, and the configured hosts
  * (`tools.web.allowPrivate`).
  *
- * Boundary: pure. Callers check every address that a name resolves to, and connect to a checked
- * address (`lookup.ts`).
+ * Callers check every address that a name resolves to, and connect to a checked address
+ * (`publicLookup`).
  */
 import ipaddr from 'ipaddr.js';
+import type { LookupFunction } from 'node:net';
+import type { lookup } from 'node:dns';
+import { guardedLookup } from '../../../net/guarded-lookup.ts';
+import { hostOf, isPublicAddress } from '../../../net/public-address.ts';
+import { defined } from '../../../../protocols/defined.ts';
 import { TroupeError } from '../../../../protocols/errors.ts';
-
-/**
- * Whether an address is public: not loopback, private, link-local (which includes cloud metadata
- * services), carrier-grade NAT, multicast, reserved or unspecified. An IPv4-mapped IPv6 address is
- * treated as its IPv4 address.
- */
-export function isPublicAddress(text: string): boolean {
-  const bare = text.replace(/%.*$/, '');
-  if (!ipaddr.isValid(bare)) return false;
-  const address = ipaddr.process(bare);
-  if (address.range() !== 'unicast') return false;
-  return !(address instanceof ipaddr.IPv6) || isGlobal(address);
-}
-
-/** Only 2000::/3 is allocated; NAT64, 6to4 and Teredo have their own ranges. */
-const isGlobal = (address: ipaddr.IPv6): boolean => address.parts[0]! >> 13 === 1;
 
 /** Allowed hosts that are not public: names or addresses, each with or without a port. */
 export type AllowedHosts = readonly string[];
@@ -33,9 +22,6 @@ export const isAllowedHost = (url: URL, allowed: AllowedHosts): boolean => {
   const port = url.port || (url.protocol === 'https:' ? '443' : '80');
   return allowed.includes(host) || allowed.includes(`${host}:${port}`);
 };
-
-/** Removes the brackets of an IPv6 address. */
-export const hostOf = (url: URL): string => url.hostname.replace(/^\[|\]$/g, '');
 
 /**
  * Parses and checks a URL to fetch.
@@ -63,3 +49,7 @@ export const notPublic = (host: string): TroupeError =>
     'FORBIDDEN',
     `${host} is not on the public internet, so it is not fetched; \`tools.web.allowPrivate\` names hosts that are`,
   );
+
+/** @param resolve default `node:dns`; tests replace it */
+export const publicLookup = (resolve?: typeof lookup): LookupFunction =>
+  guardedLookup({ refusal: notPublic, ...defined({ resolve }) });

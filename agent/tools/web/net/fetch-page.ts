@@ -10,8 +10,7 @@ import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import { Agent, request } from 'undici';
 import { TroupeError } from '../../../../protocols/errors.ts';
 import { signalWithin } from '../../../../protocols/time-limit.ts';
-import { type AllowedHosts, checkedUrl, isAllowedHost } from './addresses.ts';
-import { publicLookup } from './lookup.ts';
+import { type AllowedHosts, checkedUrl, isAllowedHost, publicLookup } from './addresses.ts';
 
 export const REDIRECTS_MAX = 5;
 const TIMEOUT_MS = 30_000;

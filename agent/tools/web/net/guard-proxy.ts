@@ -9,8 +9,8 @@ import http from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { errorData } from '../../../../protocols/errors.ts';
-import { type AllowedHosts, checkedUrl, hostOf, isAllowedHost } from './addresses.ts';
-import { publicLookup } from './lookup.ts';
+import { hostOf } from '../../../net/public-address.ts';
+import { type AllowedHosts, checkedUrl, isAllowedHost, publicLookup } from './addresses.ts';
 
 export type GuardProxy = {
   /** `http://127.0.0.1:{port}` */

@@ -1,0 +1,56 @@
+/**
+ * One HTTP request to a host that a client or an external agent chose. The resolved address is
+ * checked when the connection is made (`lookup`). Redirects are not followed.
+ */
+import http from 'node:http';
+import https from 'node:https';
+import type { LookupFunction } from 'node:net';
+import { TroupeError } from '../../protocols/errors.ts';
+import { signalWithin } from '../../protocols/time-limit.ts';
+
+export type GuardedRequest = {
+  readonly method: 'GET' | 'POST';
+  readonly headers: http.OutgoingHttpHeaders;
+  /** JSON */
+  readonly body?: string | undefined;
+  readonly signal: AbortSignal;
+  readonly timeoutMs: number;
+  /** as `guardedLookup`; without it every address is allowed */
+  readonly lookup?: LookupFunction | undefined;
+  /** a connection of its own, instead of an open one to the same host */
+  readonly agent?: false;
+};
+
+/** @throws TroupeError of `lookup`; UNAVAILABLE, DEADLINE_EXCEEDED */
+export const guardedRequest = (
+  url: URL,
+  { method, headers, body, signal, timeoutMs, lookup, ...options }: GuardedRequest,
+): Promise<http.IncomingMessage> =>
+  new Promise((resolve, reject) => {
+    const { request } = url.protocol === 'https:' ? https : http;
+    const ofBody = body === undefined ? {} : jsonHeaders(body);
+    const sent = request(url, {
+      method,
+      headers: { ...ofBody, ...headers },
+      signal: signalWithin(signal, timeoutMs),
+      ...(lookup && { lookup }),
+      ...options,
+    });
+    sent.on('response', resolve);
+    sent.on('error', (cause) => reject(requestFailure(cause, url)));
+    sent.end(body);
+  });
+
+const jsonHeaders = (body: string): http.OutgoingHttpHeaders => ({
+  'content-type': 'application/json',
+  'content-length': Buffer.byteLength(body),
+});
+
+/** The error of a request or of its response. */
+export function requestFailure(cause: Error, { origin }: Pick<URL, 'origin'>): TroupeError {
+  if (cause instanceof TroupeError) return cause;
+  if (cause.name === 'TimeoutError' || cause.name === 'AbortError')
+    return new TroupeError('DEADLINE_EXCEEDED', `${origin} did not answer in time`, { cause });
+  const message = `${origin} cannot be reached: ${cause.message}`;
+  return new TroupeError('UNAVAILABLE', message, { cause });
+}
