@@ -1,54 +1,158 @@
 /**
- * Groups of commands that are derived from operations. The definitions of a group are loaded only
- * when the command line names it, so that other commands start without them.
+ * Groups of commands that are derived from operations, and related ones, in the order of `troupe
+ * --help`. The definitions of a group are loaded only when the command line names it, so that other
+ * commands start without them.
  */
 import type { Command } from 'commander';
 import type { Resource } from '../operations/operation.ts';
+import { addAgentsCommands } from './agents/agents-commands.ts';
 import { type Finish, withClient, withJson } from './command-parts.ts';
+import { addHooksCommands } from './hooks/hooks-commands.ts';
+import { addTokenCommand } from './keys/keys-commands.ts';
+import { addNodeHost } from './node-host/node-host-commands.ts';
 
-const LOADERS = {
-  actors: async () => (await import('../operations/actors.ts')).actors,
-  approvals: async () => (await import('../operations/approvals.ts')).approvals,
-  audit: async () => (await import('../operations/audit.ts')).audit,
-  conversations: async () => (await import('../operations/conversations.ts')).conversations,
-  cron: async () => (await import('../operations/schedules.ts')).schedules,
-  decisions: async () => (await import('../operations/decisions.ts')).decisions,
-  devices: async () => (await import('../operations/devices.ts')).devices,
-  dlq: async () => (await import('../operations/dead-letters.ts')).deadLetters,
-  effects: async () => (await import('../operations/effects.ts')).effects,
-  keys: async () => (await import('../operations/keys.ts')).keys,
-  nodes: async () => (await import('../operations/nodes.ts')).nodes,
-  runs: async () => (await import('../operations/runs.ts')).runs,
-  sessions: async () => (await import('../operations/sessions.ts')).sessions,
-  slo: async () => (await import('../operations/slo.ts')).slo,
-  subagents: async () => (await import('../operations/subagents.ts')).subagents,
-  tasks: async () => (await import('../operations/tasks.ts')).tasks,
-  trace: async () => (await import('../operations/traces.ts')).traces,
-  usage: async () => (await import('../operations/usage.ts')).usage,
-} satisfies Readonly<Record<string, () => Promise<Resource>>>;
+type AddCommands = (parent: Command, finish: Finish) => void;
 
-/** Groups that are one command. */
-const SINGLE: ReadonlySet<keyof typeof LOADERS> = new Set(['audit', 'slo', 'trace', 'usage']);
+type OperationGroup = {
+  readonly name: string;
+  /** what `troupe --help` prints about it */
+  readonly about: string;
+  load(this: void): Promise<Resource>;
+  /** the group is one command, with these arguments */
+  readonly single?: { readonly args?: string };
+  /** adds commands of the same group that are more than one operation */
+  others?(this: void): Promise<AddCommands>;
+};
 
-/** Adds commands of the same group that are more than one operation. */
-type AddOthers = (group: Command, finish: Finish) => void;
+const GROUPS: readonly (OperationGroup | AddCommands)[] = [
+  {
+    name: 'sessions',
+    about: 'conversations with agents: list, show, reset, compact, delete',
+    load: async () => (await import('../operations/sessions.ts')).sessions,
+  },
+  {
+    name: 'tasks',
+    about: 'background tasks: subagents, scheduled runs, tasks of other agents',
+    load: async () => (await import('../operations/tasks.ts')).tasks,
+  },
+  {
+    name: 'runs',
+    about: 'runs of agents, over all sessions',
+    load: async () => (await import('../operations/runs.ts')).runs,
+  },
+  {
+    name: 'usage',
+    about: 'tokens and costs of agents and sessions',
+    load: async () => (await import('../operations/usage.ts')).usage,
+    single: {},
+  },
+  {
+    name: 'trace',
+    about: 'what a run led to: messages, subagents, tools, across sessions and workers',
+    load: async () => (await import('../operations/traces.ts')).traces,
+    single: { args: '<run>' },
+  },
+  addAgentsCommands,
+  {
+    name: 'actors',
+    about: 'single actors: their states, what they wait for, and their turns',
+    load: async () => (await import('../operations/actors.ts')).actors,
+    others: async () => (await import('./actors/actors-commands.ts')).addActorCommands,
+  },
+  {
+    name: 'dlq',
+    about: 'dead letters: messages that could not be delivered or processed',
+    load: async () => (await import('../operations/dead-letters.ts')).deadLetters,
+    others: async () => (await import('./dlq.ts')).addRedriveCommand,
+  },
+  {
+    name: 'approvals',
+    about: 'pending approvals',
+    load: async () => (await import('../operations/approvals.ts')).approvals,
+  },
+  {
+    name: 'devices',
+    about: 'devices: programs with a key that may connect to the gateway',
+    load: async () => (await import('../operations/devices.ts')).devices,
+  },
+  addNodeHost,
+  {
+    name: 'nodes',
+    about: 'devices that execute commands: machines and browser pages',
+    load: async () => (await import('../operations/nodes.ts')).nodes,
+  },
+  {
+    name: 'audit',
+    about: 'who did what: connects, approvals, settings, deletions, messages',
+    load: async () => (await import('../operations/audit.ts')).audit,
+    single: {},
+  },
+  {
+    name: 'effects',
+    about: 'effects with an unknown outcome, for an operator to decide',
+    load: async () => (await import('../operations/effects.ts')).effects,
+  },
+  {
+    name: 'cron',
+    about: 'messages that agents receive at later times',
+    load: async () => (await import('../operations/schedules.ts')).schedules,
+  },
+  {
+    name: 'conversations',
+    about: 'messages between agents, with their answers and replies',
+    load: async () => (await import('../operations/conversations.ts')).conversations,
+  },
+  {
+    name: 'subagents',
+    about: 'agents that work for other agents',
+    load: async () => (await import('../operations/subagents.ts')).subagents,
+  },
+  {
+    name: 'decisions',
+    about: 'tasks with an unknown outcome, or whose compensation failed',
+    load: async () => (await import('../operations/decisions.ts')).decisions,
+  },
+  {
+    name: 'keys',
+    about: 'keys with which external programs sign their envelopes (A2A-External)',
+    load: async () => (await import('../operations/keys.ts')).keys,
+    others: async () => (await import('./keys/keys-commands.ts')).addNewKeyCommands,
+  },
+  addTokenCommand,
+  addHooksCommands,
+  {
+    name: 'slo',
+    about: 'whether the cell meets its service level objectives',
+    load: async () => (await import('../operations/slo.ts')).slo,
+    single: {},
+  },
+];
 
-/**
- * Adds a group, or the one command of that name.
- * @param description what `troupe --help` prints about it
- */
-export const operationGroup =
+/** Adds all groups. @param args the command line */
+export const addOperationGroups =
   (args: readonly string[]) =>
-  (name: keyof typeof LOADERS, description: string, others?: () => Promise<AddOthers>) =>
   async (program: Command, finish: Finish): Promise<void> => {
-    if (!args.includes(name)) {
-      const command = program.command(name).description(description);
-      // As `--help` prints the command itself.
-      if (SINGLE.has(name)) withJson(withClient(command));
-      if (name === 'trace') command.argument('<run>');
-      return;
+    for (const group of GROUPS) {
+      if (typeof group === 'function') group(program, finish);
+      else if (args.includes(group.name)) await addGroup(program, finish, group);
+      else addName(program, group);
     }
-    const { addResourceCommands } = await import('./operation-commands.ts');
-    const addOthers = await others?.();
-    addResourceCommands(program, finish, await LOADERS[name](), { description, addOthers });
   };
+
+async function addGroup(
+  program: Command,
+  finish: Finish,
+  { about, load, others }: OperationGroup,
+): Promise<void> {
+  const { addResourceCommands } = await import('./operation-commands.ts');
+  const addOthers = await others?.();
+  addResourceCommands(program, finish, await load(), { description: about, addOthers });
+}
+
+/** For `troupe --help`, which prints options and arguments of a single command. */
+function addName(program: Command, { name, about, single }: OperationGroup): void {
+  const command = program.command(name).description(about);
+  if (!single) return;
+  withJson(withClient(command));
+  if (single.args) command.arguments(single.args);
+}

@@ -6,7 +6,6 @@ import { Command } from 'commander';
 import { addInspect, addReplay } from './actors/actors-commands.ts';
 import type { AgentOptions } from './chat/agent.ts';
 import { addAgentPrompt, addAgentWorkspace } from './agents/agent-prompt-command.ts';
-import { addAgentsCommands } from './agents/agents-commands.ts';
 import { addCharts } from './charts-commands.ts';
 import type { ChatOptions } from './chat/chat.ts';
 import { addClusterCommands } from './cluster/cluster-commands.ts';
@@ -20,13 +19,10 @@ import {
   withNats,
 } from './command-parts.ts';
 import { addConformance } from './conformance/conformance-commands.ts';
-import { addHooksCommands } from './hooks/hooks-commands.ts';
-import { addTokenCommand } from './keys/keys-commands.ts';
-import { addNodeHost } from './node-host/node-host-commands.ts';
 import type { CommonOptions } from './options.ts';
 import { addSdkCommand } from './sdk-commands.ts';
 import { addTransferCommands } from './transfer/transfer-commands.ts';
-import { operationGroup } from './operation-groups.ts';
+import { addOperationGroups } from './operation-groups.ts';
 import { version } from './version.ts';
 
 /** @param args the command line: only the definitions of operations that it names are loaded */
@@ -45,7 +41,7 @@ export async function buildProgram(finish: Finish, args: readonly string[]): Pro
     addTransferCommands,
     addChat,
     addAgent,
-    ...operationParts(operationGroup(args)),
+    addOperationGroups(args),
     addConformance,
     addSdkCommand,
     addCharts,
@@ -59,44 +55,6 @@ export async function buildProgram(finish: Finish, args: readonly string[]): Pro
 }
 
 type Part = (parent: Command, end: Finish) => void | Promise<void>;
-
-/** The commands of operations, and related ones. */
-const operationParts = (operations: ReturnType<typeof operationGroup>): readonly Part[] => [
-  operations('sessions', 'conversations with agents: list, show, reset, compact, delete'),
-  operations('tasks', 'background tasks: subagents, scheduled runs, tasks of other agents'),
-  operations('runs', 'runs of agents, over all sessions'),
-  operations('usage', 'tokens and costs of agents and sessions'),
-  operations('trace', 'what a run led to: messages, subagents, tools, across sessions and workers'),
-  addAgentsCommands,
-  operations(
-    'actors',
-    'single actors: their states, what they wait for, and their turns',
-    async () => (await import('./actors/actors-commands.ts')).addActorCommands,
-  ),
-  operations(
-    'dlq',
-    'dead letters: messages that could not be delivered or processed',
-    async () => (await import('./dlq.ts')).addRedriveCommand,
-  ),
-  operations('approvals', 'pending approvals'),
-  operations('devices', 'devices: programs with a key that may connect to the gateway'),
-  addNodeHost,
-  operations('nodes', 'devices that execute commands: machines and browser pages'),
-  operations('audit', 'who did what: connects, approvals, settings, deletions, messages'),
-  operations('effects', 'effects with an unknown outcome, for an operator to decide'),
-  operations('cron', 'messages that agents receive at later times'),
-  operations('conversations', 'messages between agents, with their answers and replies'),
-  operations('subagents', 'agents that work for other agents'),
-  operations('decisions', 'tasks with an unknown outcome, or whose compensation failed'),
-  operations(
-    'keys',
-    'keys with which external programs sign their envelopes (A2A-External)',
-    async () => (await import('./keys/keys-commands.ts')).addNewKeyCommands,
-  ),
-  addTokenCommand,
-  addHooksCommands,
-  operations('slo', 'whether the cell meets its service level objectives'),
-];
 
 const exitCodeHelp = `
 Exit codes: 0 done, 1 failed, 2 wrong arguments or configuration, 3 no gateway answers,
