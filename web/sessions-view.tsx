@@ -3,8 +3,11 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { linkTo } from './chat/agents-talk.ts';
 import { Icon } from './icons.tsx';
 import type { SessionItem, Sessions } from './sessions.ts';
+import { lazy } from './shell/lazy.tsx';
 import { strings } from './strings.ts';
 import { timeAgo } from './times.ts';
+
+const ForkMark = lazy(async () => (await import('./chat/fork.tsx')).ForkMark, null);
 
 export type SessionActions = {
   open(key: string): void;
@@ -154,7 +157,7 @@ const SessionLink = (props: {
   onOpen: (key: string) => void;
 }) => {
   const { item, isOpen, showAgent, onOpen } = props;
-  const { key, mark, title, preview, updatedAt, agentId } = item;
+  const { key, mark, title, preview, updatedAt, agentId, forkedFrom } = item;
   const onClick = (event: MouseEvent) => {
     // A link, so that it can be opened in a new tab.
     if (event.ctrlKey || event.metaKey || event.shiftKey) return;
@@ -165,6 +168,7 @@ const SessionLink = (props: {
     <a href={linkTo(key)} aria-current={isOpen ? 'page' : undefined} onClick={onClick}>
       <span class="session-title">
         <b>{title}</b>
+        {forkedFrom && <ForkMark from={forkedFrom} />}
         {mark && (
           <span
             class="mark"

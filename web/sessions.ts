@@ -1,4 +1,5 @@
 /** The list of conversations as one value, and the pure functions that change it. */
+import type { ForkPoint } from '../protocols/session-fork.ts';
 import { shortKey } from './chat/agents-talk.ts';
 
 /** The fields of a row of `sessions.list` that the page uses. */
@@ -11,6 +12,7 @@ export type SessionRow = {
   readonly updatedAt?: number | null;
   readonly hasActiveRun?: boolean;
   readonly spawnedBy?: string;
+  readonly forkedFrom?: ForkPoint;
 };
 export type Agent = { readonly id: string; readonly name: string; readonly model: string };
 /** A message that a search found. */
@@ -54,6 +56,7 @@ export type SessionItem = {
   readonly preview: string;
   readonly agentId: string;
   readonly updatedAt: number | undefined;
+  readonly forkedFrom: ForkPoint | undefined;
   readonly mark: 'asks' | 'running' | 'unread' | undefined;
 };
 
@@ -88,6 +91,7 @@ const itemOf = (
     preview: lastMessagePreview === title ? '' : lastMessagePreview,
     agentId: row.agentId ?? agentIn(key),
     updatedAt: row.updatedAt ?? undefined,
+    forkedFrom: row.forkedFrom,
     mark: asking.has(key)
       ? 'asks'
       : row.hasActiveRun

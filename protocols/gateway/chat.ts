@@ -143,6 +143,10 @@ export const ChatMessage = Type.Object({
   content: Type.Union([Text, Type.Array(ChatContent)]),
   /** epoch milliseconds */
   timestamp: Optional(Count),
+  /** number of the turn that wrote it. Extension, as is the next one */
+  turn: Optional(Count),
+  /** where a fork copied it from */
+  copied: Optional(Type.Object({ key: NonEmpty, turn: Count })),
 });
 export type ChatMessage = Static<typeof ChatMessage>;
 

@@ -5,6 +5,10 @@ import type { PublishedChart } from '../../charts/published.ts';
 import { linkToView } from '../routes.ts';
 import { ChartView } from '../charts/chart-view.tsx';
 import { ActorEffects } from './actor-effects.tsx';
+import { linkTo } from '../chat/agents-talk.ts';
+import { related } from '../chat/related-strings.ts';
+import { forkAndOpen, forkText } from '../chat/fork.tsx';
+import { Action } from '../operations/action.tsx';
 import { ActorOrders } from './actor-orders.tsx';
 import { type LiveActor, ActorWatch, type ShownActor } from './actor-watch.ts';
 import { type ActorsGateway, chartOf } from './gateway.ts';
@@ -105,6 +109,7 @@ export const ActorView = ({ gateway, actor, onBack }: ActorViewProps) => {
           <section>
             <h3>{strings.turns}</h3>
             <p class="muted">{strings.turnsPerMinute(turnsOfLastMinute(turns, Date.now()))}</p>
+            {turn && <ForkHere {...{ gateway, actor }} turn={turn.turn} />}
             <TurnList turns={turns} missed={missed} shown={shown} onShow={setShown} />
           </section>
         </div>
@@ -112,6 +117,21 @@ export const ActorView = ({ gateway, actor, onBack }: ActorViewProps) => {
     </article>
   );
 };
+
+/** A session can be forked at the turn that is shown. */
+const ForkHere = ({
+  gateway,
+  actor,
+  turn,
+}: Pick<ActorViewProps, 'gateway' | 'actor'> & { turn: number }) =>
+  /^[^/]+\/session\//.test(actor) ? (
+    <Action
+      key={`${actor} ${turn}`}
+      label={related.forkHere}
+      run={() => forkAndOpen((...request) => gateway.request(...request), { key: actor, turn })}
+      onDone={() => {}}
+    />
+  ) : null;
 
 type HeadProps = ActorViewProps & {
   readonly view: ShownActor | undefined;
@@ -174,6 +194,11 @@ const Facts = ({ gateway, view, published, onDone }: FactsProps) => {
           ({ event, due }) => `${timerName(event)} ${times.until(due - Date.now())}`,
         )}
       />
+      {view.forkedFrom && (
+        <p>
+          <a href={linkTo(view.forkedFrom.key)}>{forkText(view.forkedFrom)}</a>
+        </p>
+      )}
       <List title={strings.machine} items={[machine]} />
       <List title={strings.supervisor} items={supervisor === undefined ? [] : [supervisor]} />
       <List

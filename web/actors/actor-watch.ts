@@ -6,6 +6,7 @@
  * interval, so a lost connection heals by itself; turns that were missed meanwhile come from the
  * history of the actor, where one is kept.
  */
+import type { ForkPoint } from '../../protocols/session-fork.ts';
 import { connectionFailure } from '../../client/gateway-errors.ts';
 import type { ActorTurn, ActorView, ActorWait } from '../../protocols/actor-view.ts';
 import { FrameBatch } from './frame-batch.ts';
@@ -22,7 +23,10 @@ export type LiveActor = {
 };
 
 /** What `actors.show` answers; an older gateway does not say why the actor waits. */
-export type ShownActor = ActorView & { readonly waits?: readonly ActorWait[] };
+export type ShownActor = ActorView & {
+  readonly waits?: readonly ActorWait[];
+  readonly forkedFrom?: ForkPoint;
+};
 
 /** What `actors.history` answers. */
 type Past = { readonly turns: readonly ActorTurn[] };

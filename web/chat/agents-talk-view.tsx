@@ -1,6 +1,7 @@
 /** Subagents as cards, and folded messages between agents, which are not addressed to the user. */
 import { linkTo, type Origin, shortKey, stateOf, type Subagent } from './agents-talk.ts';
 import { strings } from '../strings.ts';
+import { related } from './related-strings.ts';
 
 /** Status, task, findings, time and tokens of a subagent, with a link to its conversation. */
 export const SubagentCard = ({ subagent }: { subagent: Subagent }) => {
@@ -9,19 +10,19 @@ export const SubagentCard = ({ subagent }: { subagent: Subagent }) => {
     startedAt === undefined || endedAt === undefined ? undefined : (endedAt - startedAt) / 1_000;
   const name = label ?? shortKey(subagent.sessionKey);
   return (
-    <li class={`subagent ${stateOf(subagent)}`} role="group" aria-label={strings.subagent(name)}>
+    <li class={`subagent ${stateOf(subagent)}`} role="group" aria-label={related.subagent(name)}>
       <p>
-        <strong>{strings.subagent(name)}</strong>
-        <span>{strings.subagentStatus[status] ?? status}</span>
+        <strong>{related.subagent(name)}</strong>
+        <span>{related.subagentStatus[status] ?? status}</span>
         {seconds !== undefined && <span>{strings.seconds(seconds)}</span>}
-        {tokens !== undefined && <span>{strings.tokens(tokens)}</span>}
-        {status !== 'refused' && <a href={linkTo(subagent.sessionKey)}>{strings.openSubagent}</a>}
+        {tokens !== undefined && <span>{related.tokens(tokens)}</span>}
+        {status !== 'refused' && <a href={linkTo(subagent.sessionKey)}>{related.openSubagent}</a>}
       </p>
       <p class="task">{task}</p>
       {reason !== undefined && <p class="reason">{reason}</p>}
       {findings !== undefined && findings !== '' && (
         <details>
-          <summary>{strings.findings}</summary>
+          <summary>{related.findings}</summary>
           <pre tabIndex={0}>{findings}</pre>
         </details>
       )}
@@ -31,7 +32,7 @@ export const SubagentCard = ({ subagent }: { subagent: Subagent }) => {
 
 export const AgentMessage = ({ origin, text }: { origin: Origin; text: string }) => {
   const { kind, sessionKey, ids } = origin;
-  const title = strings.saidByAgents[kind](shortKey(sessionKey), ids.length);
+  const title = related.saidByAgents[kind](shortKey(sessionKey), ids.length);
   return (
     <li class="from-agent">
       <details>
@@ -45,6 +46,6 @@ export const AgentMessage = ({ origin, text }: { origin: Origin; text: string })
 /** On the page of a subagent: a link to the session that started it. */
 export const ParentLink = ({ parent }: { parent: string }) => (
   <li class="note">
-    <a href={linkTo(parent)}>{strings.startedBy(shortKey(parent))}</a>
+    <a href={linkTo(parent)}>{related.startedBy(shortKey(parent))}</a>
   </li>
 );

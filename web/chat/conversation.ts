@@ -6,6 +6,7 @@
  * active runs, and `outbox` is what this page sent. They are matched by run id, so that nothing is
  * shown twice: history replaces live output, and both replace the outbox.
  */
+import type { ForkPoint } from '../../protocols/session-fork.ts';
 import type { Origin, Subagent } from './agents-talk.ts';
 import { type AgentEvent, type Call, callsOf, stepAfter, type ToolStep } from './tool-steps.ts';
 
@@ -31,6 +32,8 @@ export type HistoryItem = {
   readonly end?: Ending;
   /** the model continues after its tool calls */
   readonly goesOn?: boolean;
+  /** the turn after which it was there, of this session or of the one that it was copied from */
+  readonly point?: ForkPoint | undefined;
 };
 
 export type Ending = { readonly how: 'aborted' | 'error' | 'timeout'; readonly message: string };
@@ -106,6 +109,7 @@ export type Conversation = {
   readonly subagents: readonly Subagent[];
   /** for a subagent's session: the session that started it */
   readonly parent?: string;
+  readonly forkedFrom?: ForkPoint | undefined;
 };
 
 export const emptyConversation: Conversation = {
@@ -122,12 +126,13 @@ export const emptyConversation: Conversation = {
 
 /** The fields of `chat.history` that the page uses. */
 export type History = {
+  readonly sessionKey?: string;
   readonly messages: readonly HistoryMessage[];
   readonly hasMore?: boolean;
   readonly pendingInputs?: { readonly total: number };
   readonly inFlightRun?: { readonly runId: string; readonly text: string };
   readonly subagents?: readonly Subagent[];
-  readonly sessionInfo?: { readonly spawnedBy?: string };
+  readonly sessionInfo?: Pick<Conversation, 'forkedFrom'> & { readonly spawnedBy?: string };
 };
 type Part = {
   readonly type: string;
@@ -148,12 +153,14 @@ export type HistoryMessage = {
   readonly stopReason?: string;
   readonly errorMessage?: string;
   readonly origin?: Origin;
+  readonly turn?: number;
+  readonly copied?: ForkPoint;
 };
 
 /** The committed state was read: it replaces everything in the page that is not newer. */
 export const withHistory = (now: Conversation, read: History): Conversation => {
   const calls = new Map(read.messages.flatMap(callsOf));
-  const history = read.messages.map((message, at) => itemOf(message, at, calls));
+  const history = read.messages.map((message, at) => itemOf(message, at, calls, read.sessionKey));
   const ofRole = (role: HistoryItem['role']) => history.filter((item) => item.role === role);
   const runs = (items: readonly HistoryItem[]) => new Set(items.map(({ runId }) => runId));
   const answered = runs(ofRole('assistant').filter(({ goesOn }) => !goesOn));
@@ -175,6 +182,7 @@ export const withHistory = (now: Conversation, read: History): Conversation => {
     outbox: now.outbox.filter(({ runId }) => !said.has(runId)),
     subagents: read.subagents ?? [],
     ...(read.sessionInfo?.spawnedBy ? { parent: read.sessionInfo.spawnedBy } : {}),
+    forkedFrom: read.sessionInfo?.forkedFrom,
   };
   if (inFlightRun === undefined || answered.has(inFlightRun.runId)) return next;
   // It ended while the history was being read.
@@ -204,8 +212,9 @@ const itemOf = (
   message: HistoryMessage,
   at: number,
   calls: ReadonlyMap<string, Call>,
+  sessionKey = '',
 ): HistoryItem => {
-  const { role, content, runId, toolCallId, toolName, isError } = message;
+  const { role, content, runId, toolCallId, toolName, isError, turn, copied } = message;
   const parts = typeof content === 'string' ? [{ type: 'text', text: content }] : content;
   const text = parts.map((part) => (part.type === 'text' ? (part.text ?? '') : '')).join('');
   const item = {
@@ -213,6 +222,7 @@ const itemOf = (
     runId,
     text,
     ...(message.timestamp === undefined ? {} : { at: message.timestamp }),
+    point: copied ?? (turn === undefined ? undefined : { key: sessionKey, turn }),
   };
   const images = parts.filter(({ type }) => type === 'image').length;
   const { origin } = message;

@@ -30,6 +30,8 @@ export type LineActions = {
   askAgain(text: string): void;
   /** Puts the text of a message into the message field. */
   edit(text: string): void;
+  /** A method of the gateway. @throws TroupeError */
+  request<Result>(this: void, method: string, params: object): Promise<Result>;
   /** Reads older messages. */
   readEarlier(): void;
 };
@@ -39,6 +41,9 @@ const talk = () => import('./agents-talk-view.tsx');
 const LOADING = <li class="note">{strings.loading}</li>;
 const ApprovalCard = lazy(async () => (await approvals()).ApprovalCard, LOADING);
 const AgentMessage = lazy(async () => (await talk()).AgentMessage, LOADING);
+const forks = () => import('./fork.tsx');
+const ForkButton = lazy(async () => (await forks()).ForkButton, null);
+const ForkLink = lazy(async () => (await forks()).ForkLink, LOADING);
 const ParentLink = lazy(async () => (await talk()).ParentLink, LOADING);
 const SubagentCard = lazy(async () => (await talk()).SubagentCard, LOADING);
 
@@ -65,6 +70,7 @@ export const Lines = (props: {
       <div role="log" aria-label={strings.conversation} aria-live="polite">
         <ol class="log">
           {conversation.parent !== undefined && <ParentLink parent={conversation.parent} />}
+          {conversation.forkedFrom && <ForkLink from={conversation.forkedFrom} />}
           {conversation.hasMore && (
             <li class="note">
               <button type="button" class="quiet" onClick={earlier}>
@@ -127,6 +133,13 @@ const stepOf = (item: HistoryItem, key: string): ToolStep => {
   };
 };
 
+/** A fork ends after an answer, and before a message, which is written again. */
+const forkOf = ({ history }: Conversation, item: HistoryItem, { request }: LineActions) => {
+  const isMessage = item.role === 'user';
+  const at = isMessage ? history[history.indexOf(item) - 1]?.point : item.point;
+  return at && <ForkButton {...{ at, request }} {...(isMessage ? { message: item.text } : {})} />;
+};
+
 const lastRunOf = ({ history, live }: Conversation): string | undefined =>
   live.findLast(({ torso }) => !torso)?.runId ?? history.at(-1)?.runId;
 
@@ -148,7 +161,8 @@ const LineView = (props: {
       const { item } = line;
       const run = item.runId === undefined ? undefined : runLink?.(item.runId);
       if (item.end) return <End end={item.end} onAskAgain={askAgain(item.runId)} />;
-      return <ItemView item={item} lineKey={line.key} run={run} actions={actions} />;
+      const fork = run !== undefined && forkOf(conversation, item, actions);
+      return <ItemView {...{ item, run, fork, actions }} lineKey={line.key} />;
     }
     case 'subagent':
       return <SubagentCard subagent={line.subagent} />;
@@ -184,9 +198,10 @@ const ItemView = (props: {
   item: HistoryItem;
   lineKey: string;
   run: string | undefined;
+  fork: ComponentChildren;
   actions: LineActions;
 }) => {
-  const { item, lineKey, run, actions } = props;
+  const { item, lineKey, run, fork, actions } = props;
   const { role, text, images = 0, origin, at } = item;
   if (origin) return <AgentMessage origin={origin} text={text} />;
   if (role === 'marker') return <li class="note marker">{text}</li>;
@@ -194,12 +209,12 @@ const ItemView = (props: {
   if (role === 'user')
     return (
       <Message from="user" text={text} images={images}>
-        <MessageTools text={text} at={at} run={run} onEdit={() => actions.edit(text)} />
+        <MessageTools {...{ text, at, run, fork }} onEdit={() => actions.edit(text)} />
       </Message>
     );
   return text === '' ? null : (
     <Message from="agent" text={text}>
-      <MessageTools text={text} at={at} run={run} />
+      <MessageTools {...{ text, at, run, fork }} />
     </Message>
   );
 };
@@ -235,9 +250,10 @@ const MessageTools = (props: {
   text: string;
   at: number | undefined;
   run: string | undefined;
+  fork: ComponentChildren;
   onEdit?: () => void;
 }) => {
-  const { text, at, run, onEdit } = props;
+  const { text, at, run, fork, onEdit } = props;
   return (
     <div class="message-tools">
       {at !== undefined && <time>{timeAgo(at)}</time>}
@@ -253,6 +269,7 @@ const MessageTools = (props: {
           <Icon name="edit" />
         </button>
       )}
+      {fork}
       {run !== undefined && (
         <a href={run} aria-label={strings.showRun} title={strings.showRun}>
           <Icon name="runs" />

@@ -98,6 +98,8 @@ const useActions = (workspace: Workspace, edit: (text: string) => void) => {
       decide: (...answer: Parameters<Workspace['decide']>) => void latest.current.decide(...answer),
       askAgain: (text: string) => latest.current.chat?.send(text),
       readEarlier: () => latest.current.chat?.readEarlier(),
+      request: <Result,>(method: string, params: object) =>
+        latest.current.request<Result>(method, params),
       edit,
     }),
     [],

@@ -4,6 +4,7 @@
  */
 import { address } from '../../../protocols/address.ts';
 import type { ImagePart } from '../../../protocols/content.ts';
+import { defined } from '../../../protocols/defined.ts';
 import type { ChatMessage } from '../../../protocols/gateway/index.ts';
 import type { MessageOrigin, SessionEntry } from '../../../protocols/session.ts';
 import type { Clock, TranscriptEntry } from '../../../runtime/index.ts';
@@ -129,13 +130,14 @@ const sentBy = async (
 
 /** Converts an entry to a message; undefined if clients do not display it. */
 export const messageOf = (
-  { position, entry }: TranscriptEntry,
+  { position, turn, entry }: TranscriptEntry,
   textCharactersMax: number,
 ): ChatMessage | undefined => {
   const said = entry as SessionEntry;
   const id = String(position);
   const place = { id, seq: position };
-  const about = { id, runId: said.runId, timestamp: said.at, __openclaw: place };
+  const { runId, at: timestamp, copied } = said;
+  const about = { id, runId, timestamp, ...defined({ turn, copied }), __openclaw: place };
   const text = (whole: string) => ({
     type: 'text',
     text: whole.length > textCharactersMax ? `${whole.slice(0, textCharactersMax)}…` : whole,
