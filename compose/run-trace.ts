@@ -11,7 +11,7 @@ export type DrawnTrace = {
 
 /** @throws TroupeError NOT_FOUND when the run does not exist, or no longer exists */
 export async function drawTrace(
-  system: Pick<System, 'index' | 'transcripts'>,
+  system: Pick<System, 'index' | 'transcripts' | 'actors'>,
   runId: string,
 ): Promise<DrawnTrace> {
   const [{ traceReader }, { traceOf }, { mermaidOf }] = await Promise.all([

@@ -2,6 +2,7 @@
 import { Type } from '@sinclair/typebox';
 import { DEFAULT_TENANT } from '../protocols/address.ts';
 import { defined } from '../protocols/defined.ts';
+import { TroupeError } from '../protocols/errors.ts';
 import type { AlarmRow, PlacementRow, RootRow } from '../protocols/supervision.ts';
 import type { NodeStatus, ShardStatus } from '../runtime/index.ts';
 import { defineOperation, ObjectOf, type Resource } from './operation.ts';
@@ -43,4 +44,28 @@ const show = defineOperation({
   },
 });
 
-export const cluster: Resource = { name: 'cluster', operations: [show] };
+const drain = defineOperation({
+  name: 'cluster.drain',
+  scope: 'installation',
+  summary: 'Drain a worker: it hands its shards over, and takes none until it is started again',
+  params: Type.Object({ node: Type.String({ description: 'Id of the worker, from the cluster' }) }),
+  result: Type.Object({ node: Type.String() }),
+  errors: ['NOT_FOUND', 'CONFLICT'],
+  http: {
+    method: 'POST',
+    path: '/v1/cluster/workers/{node}/drain',
+    operationId: 'drainWorker',
+    responses: { 200: 'Requested: `getCluster` shows how its shards move' },
+  },
+  run({ system }, { node }) {
+    const workers = system.nodes().filter(({ role }) => role === 'worker');
+    if (!workers.some((each) => each.node === node))
+      throw new TroupeError('NOT_FOUND', `there is no worker ${node}`);
+    if (!workers.some((each) => each.node !== node && !each.draining))
+      throw new TroupeError('CONFLICT', `no other worker could own the shards of ${node}`);
+    system.drain(node);
+    return { node };
+  },
+});
+
+export const cluster: Resource = { name: 'cluster', operations: [show, drain] };

@@ -105,7 +105,7 @@ const show = defineOperation({
     const scope = scopeOf(context);
     const row = sessionRow(scope, key);
     if (!row) throw new TroupeError('NOT_FOUND', `session ${key} does not exist`);
-    const wanted = { includeLastMessage: true };
+    const wanted = { includeLastMessage: true, includeDerivedTitles: true };
     return sessionListRow({ names: scope.names, runs: runsOf(scope) }, row, wanted);
   },
 });

@@ -47,6 +47,8 @@ export type TraceStep = {
       readonly in: string;
       readonly model: string;
       readonly tokens?: number;
+      /** absent if the price of the model is not known */
+      readonly costUsd?: number;
       readonly node?: string;
       /** names of the tools that it calls */
       readonly calls: readonly string[];
@@ -93,6 +95,31 @@ export type TraceStep = {
   | { readonly kind: 'refused'; readonly in: string; readonly text: string; readonly why: string }
 );
 
+/** An effect of a session, as its turns recorded it. */
+export type TraceEffect = {
+  readonly in: string;
+  /** as the machine names it: `callModel`, `callTools` */
+  readonly effect: string;
+  readonly startedAt: number;
+  /** absent while it runs */
+  readonly endedAt?: number;
+  readonly failed: boolean;
+  /** from 1; rises with each failure before it */
+  readonly attempt: number;
+};
+
+/** A question that the run asked, and who decided it. */
+export type TraceApproval = {
+  readonly in: string;
+  readonly id: string;
+  readonly at: number;
+  readonly title: string;
+  readonly state: string;
+  readonly decision?: string;
+  readonly decidedBy?: string;
+  readonly decidedAt?: number;
+};
+
 export type RunTrace = {
   readonly runId: string;
   readonly sessionKey: string;
@@ -102,6 +129,10 @@ export type RunTrace = {
   readonly participants: readonly TraceParticipant[];
   /** oldest first, at most TRACE_STEPS_MAX */
   readonly steps: readonly TraceStep[];
+  /** as far as the history of its sessions is kept, in the order of their starts */
+  readonly effects: readonly TraceEffect[];
+  /** oldest first */
+  readonly approvals: readonly TraceApproval[];
   /** what the trace omits */
   readonly left: {
     /** steps beyond the maximum */

@@ -211,6 +211,8 @@ export type SessionRow = {
   ownModel?: string;
   runId?: string;
   usage: Usage;
+  /** beginning of its first message; absent before, and if an older version wrote the row */
+  title?: string;
   /** beginning of the last message, at most 120 characters */
   lastMessage?: string;
   label?: string;

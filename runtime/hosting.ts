@@ -44,6 +44,8 @@ export interface Hosting extends DamageReports {
    * @throws TroupeError UNAVAILABLE when that takes too long
    */
   catchesUp(shard: number): Promise<void>;
+  /** Requests that a worker hands over its shards and takes none any more; it keeps running. */
+  drain(node: string): void;
   /** Hands over every shard in order, and accepts none any more. */
   release(): Promise<void>;
   /** The last call: afterwards the process sends nothing more. */
@@ -114,6 +116,9 @@ export class EmbeddedHosting implements Hosting {
   async readsAll(): Promise<void> {}
 
   async catchesUp(): Promise<void> {}
+
+  /** No other process could own a shard. */
+  drain(): void {}
 
   release(): Promise<void> {
     return this.#shards.close();

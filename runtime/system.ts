@@ -335,6 +335,8 @@ export interface System {
   status(): readonly ShardStatus[];
   /** Every process of the cell; [] where there is one only. */
   nodes(): readonly NodeStatus[];
+  /** Requests that a worker of `nodes` hands its shards over and takes none any more. */
+  drain(node: string): void;
   /**
    * Effects with an unknown outcome: only an operator or a reconcile hook can decide about them.
    */

@@ -31,12 +31,16 @@ export const useMoves = (view: View, workspace: Workspace, go: (link: string) =>
   const leave = () => {
     if (!WIDE.matches) setMenuOpen(false);
   };
-  const open = (key: string) => {
+  const open = (key: string, messageId?: string) => {
     // The main conversation has no name in the address.
     go(key === mainSessionKey ? '' : linkTo(key));
     workspace.open(key);
     leave();
     focusOn('#message');
+    if (messageId !== undefined)
+      void import('./chat/jump.ts').then(({ jumpTo }) =>
+        jumpTo(messageId, () => workspace.chat?.readEarlier()),
+      );
   };
   const remove = async (key: string) => {
     if (!(await workspace.delete(key))) return;

@@ -10,7 +10,8 @@ import { timeAgo } from './times.ts';
 const ForkMark = lazy(async () => (await import('./chat/fork.tsx')).ForkMark, null);
 
 export type SessionActions = {
-  open(key: string): void;
+  /** `messageId`: a message of it to show */
+  open(this: void, key: string, messageId?: string): void;
   begin(agentId: string): void;
   search(text: string): void;
   rename(key: string, label: string): void;
@@ -49,27 +50,25 @@ export const SessionsPanel = (props: {
           />
         ))}
       </ul>
-      {sessions.found.length > 0 && (
-        <FoundMessages found={sessions.found} onOpen={(key) => actions.open(key)} />
-      )}
+      {sessions.found.length > 0 && <FoundMessages found={sessions.found} onOpen={actions.open} />}
       {items.length + sessions.found.length === 0 && <p class="muted">{strings.nothingFound}</p>}
       {sessions.hasMore && <p class="muted">{strings.moreSessions}</p>}
     </nav>
   );
 };
 
-const FoundMessages = (props: { found: Sessions['found']; onOpen: (key: string) => void }) => (
+const FoundMessages = (props: { found: Sessions['found']; onOpen: SessionActions['open'] }) => (
   <section aria-label={strings.inMessages}>
     <h2>{strings.inMessages}</h2>
     <ul>
       {props.found.map(({ sessionKey, messageId, timestamp, snippet }) => (
-        <li key={messageId} class="session">
+        <li key={sessionKey + messageId} class="session">
           <a
             href={linkTo(sessionKey)}
             onClick={(event) => {
               if (event.ctrlKey || event.metaKey || event.shiftKey) return;
               event.preventDefault();
-              props.onOpen(sessionKey);
+              props.onOpen(sessionKey, messageId);
             }}
           >
             <span class="snippet">{snippet}</span>

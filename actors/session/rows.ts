@@ -57,7 +57,7 @@ export function joinedEndRow(context: SessionContext, joined: Joined, now: numbe
 export function sessionRow(context: SessionContext): Project {
   const { sessionKey, sessionId, agentId, updatedAt, createdAt } = context;
   const { length, queue, folded, run, usage, lastMessage, own } = context;
-  const { channel, contextTokens, terms, usedModel, forkedFrom } = context;
+  const { channel, contextTokens, terms, usedModel, forkedFrom, title } = context;
   const value: SessionRow = {
     sessionKey,
     sessionId,
@@ -73,6 +73,7 @@ export function sessionRow(context: SessionContext): Project {
       model: run?.usedModel ?? own.model ?? usedModel,
       ownModel: own.model,
       runId: run?.runId,
+      title: title === '' ? undefined : title,
       label: own.label,
       channel,
       contextTokens,

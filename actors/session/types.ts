@@ -181,6 +181,8 @@ export type SessionContext = {
   } | null;
   readonly usage: Usage;
   readonly lastMessage: string;
+  /** beginning of the first message of a run; '' after a reset */
+  readonly title?: string;
 
   // ---- optional fields, absent until first set
 

@@ -86,6 +86,8 @@ export type Catalogs = {
   tools(): readonly ToolGroup[];
   /** the tools of a session, by policy and by what this machine provides */
   toolsOf(agentId: string, sessionKey: string): Promise<readonly ToolGroup['tools'][number][]>;
+  /** whether the commands of a session run behind a boundary */
+  isSandboxed(agentId: string, sessionKey: string): Promise<boolean>;
   /** @throws TroupeError UNAVAILABLE when the workspace cannot be reached */
   skills(agentId: string): Promise<{
     readonly workspace: string;

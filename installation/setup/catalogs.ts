@@ -4,6 +4,7 @@
  */
 import { basename, dirname, join } from 'node:path';
 import type { ModelCatalog } from '../../agent/models/catalog.ts';
+import { confinementOf } from '../../agent/policy/confinement.ts';
 import { refusals } from '../../agent/policy/lists.ts';
 import { AgentFiles, SHARED_SKILLS_PATH } from '../../agent/prompt/agent-files.ts';
 import type { Skill } from '../../agent/prompt/skill.ts';
@@ -49,6 +50,9 @@ export const createCatalogs = (options: CatalogsOptions): Catalogs => {
         .all()
         .filter((tool) => refused(tool) === undefined && tool.unavailable?.() === undefined)
         .map(entryOf);
+    },
+    async isSandboxed(agentId, sessionKey) {
+      return confinementOf(await options.settingsOf(agentId), sessionKey).sandboxed;
     },
     async skills(agentId) {
       const peek = workspaces.peek.bind(workspaces);

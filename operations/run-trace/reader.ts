@@ -1,5 +1,7 @@
 /** Reads the committed state that a run trace is made of. Activates no actor. */
+import type { ActorTurn } from '../../protocols/actor-view.ts';
 import { address } from '../../protocols/address.ts';
+import { type ApprovalRow, APPROVALS_INDEX } from '../../protocols/approval.ts';
 import {
   type ConversationRow,
   conversationRowKey,
@@ -9,12 +11,28 @@ import type { RunRow, SessionEntry, SessionRow } from '../../protocols/session.t
 import { type SubagentRow, subagentRowKey, SUBAGENTS_INDEX } from '../../protocols/subagent.ts';
 import type { System } from '../../runtime/index.ts';
 
+const APPROVAL_FIELDS = [
+  'id',
+  'by',
+  'asked_at',
+  'title',
+  'state',
+  'decision',
+  'decided_by',
+  'decided_at',
+] as const;
+export type TracedApproval = Pick<ApprovalRow, (typeof APPROVAL_FIELDS)[number]>;
+
 export type TraceReader = {
   run(runId: string): RunRow | undefined;
   session(sessionKey: string): SessionRow | undefined;
   /** conversations that runs of the session started */
   conversations(requester: string): readonly ConversationRow[];
   subagents(parent: string): readonly SubagentRow[];
+  /** the newest turns of the session that are kept */
+  turns(sessionKey: string): Promise<readonly ActorTurn[]>;
+  /** questions of the session */
+  approvals(sessionKey: string): Promise<readonly TracedApproval[]>;
   /** Entries of the session from `since` on, oldest first. `cut`: earlier ones are missing. */
   entries(
     sessionKey: string,
@@ -26,9 +44,10 @@ export type TraceReader = {
 export const TRACE_ENTRIES_MAX = 5_000;
 const ROWS_MAX = 1_000;
 const WINDOW = 500;
+const TURNS_MAX = 1_000;
 
 export const traceReader = (
-  { index, transcripts }: Pick<System, 'index' | 'transcripts'>,
+  { index, transcripts, actors }: Pick<System, 'index' | 'transcripts' | 'actors'>,
   tenant: string,
 ): TraceReader => {
   const rowsOf = <Row>(name: string, prefix: string) =>
@@ -39,6 +58,23 @@ export const traceReader = (
     conversations: (requester) =>
       rowsOf<ConversationRow>(CONVERSATIONS_INDEX, conversationRowKey(requester, '')),
     subagents: (parent) => rowsOf<SubagentRow>(SUBAGENTS_INDEX, subagentRowKey(parent, '')),
+    turns: async (sessionKey) => {
+      const actor = address(tenant, 'session', sessionKey);
+      return (await actors.history(actor, { limit: TURNS_MAX })).turns;
+    },
+    approvals: async (sessionKey) => {
+      const by = address(tenant, 'session', sessionKey);
+      const found: TracedApproval[] = [];
+      await index.scan<ApprovalRow, (typeof APPROVAL_FIELDS)[number]>(
+        APPROVALS_INDEX,
+        tenant,
+        { fields: APPROVAL_FIELDS },
+        (row) => {
+          if (row.by === by) found.push(row);
+        },
+      );
+      return found;
+    },
     entries: async (sessionKey, since) => {
       const actor = address(tenant, 'session', sessionKey);
       let entries: readonly SessionEntry[] = [];

@@ -117,7 +117,7 @@ class SessionWalk {
       model,
       calls: calls.map(({ name }) => name),
       ...(usage ? { tokens: usage.inputTokens + usage.outputTokens } : {}),
-      ...defined({ node }),
+      ...defined({ node, costUsd: usage?.costUsd }),
     };
     const before = this.#turnBefore(runId);
     return {

@@ -15,8 +15,12 @@ export function textOf(trace: RunTrace): string {
     const after = `+${durationText(Math.max(0, step.at - startedAt))}`.padStart(TIME_COLUMNS);
     return `${after}  ${'  '.repeat(depths.get(placeOf(step)) ?? 0)}${lineOf(step, names)}`;
   });
+  const decided = trace.approvals.map(
+    ({ title, state, decidedBy }) =>
+      `approval of ${title}: ${state}${decidedBy === undefined ? '' : ` by ${decidedBy}`}`,
+  );
   const head = `run ${runId} in ${sessionKey}: ${status}${took}`;
-  return `${printable([head, ...lines, ...omissionLines(trace.left)].join('\n'))}\n`;
+  return `${printable([head, ...lines, ...decided, ...omissionLines(trace.left)].join('\n'))}\n`;
 }
 
 const TIME_COLUMNS = 10;

@@ -9,15 +9,20 @@ import type { ConversationRow } from '../../protocols/conversation.ts';
 import { defined } from '../../protocols/defined.ts';
 import {
   type RunTrace,
+  type TraceApproval,
+  type TraceEffect,
+  type TraceParticipant,
   TRACE_DEPTH_MAX,
   TRACE_STEPS_MAX,
   type TraceStep,
 } from '../../protocols/run-trace.ts';
+import type { RunRow } from '../../protocols/session.ts';
 import type { SubagentRow } from '../../protocols/subagent.ts';
 import { TraceParticipants } from './participants.ts';
 import { type TraceData, gather } from './trace-data.ts';
 import { firstWords } from './first-words.ts';
 import { inOrder, type Ordered } from './in-order.ts';
+import { approvalOf, effectsOf } from './recorded-effects.ts';
 import type { TraceReader } from './reader.ts';
 import { sessionSteps } from './session-steps.ts';
 
@@ -36,15 +41,39 @@ export async function traceOf(
   const steps = inOrder([...lists, ...unread(gathered, cast), ...results(gathered, cast)]);
   const { run, deeper, cut } = gathered;
   const shown = steps.slice(0, TRACE_STEPS_MAX);
+  const participants = cast.of(shown);
   return {
     runId: run.runId,
     sessionKey: run.sessionKey,
     status: run.status,
     startedAt: run.startedAt ?? run.acceptedAt,
     ...defined({ endedAt: run.endedAt }),
-    participants: cast.of(shown),
+    participants,
     steps: shown,
+    ...(await recordedOf(reader, run, participants)),
     left: { steps: steps.length - shown.length, deeper, sessions: cut },
+  };
+}
+
+/** What the sessions' turns and questions say about the time of the run. */
+async function recordedOf(
+  reader: TraceReader,
+  run: RunRow,
+  participants: readonly TraceParticipant[],
+): Promise<Pick<RunTrace, 'effects' | 'approvals'>> {
+  const period = { startedAt: run.acceptedAt, endedAt: run.endedAt };
+  const effects: TraceEffect[] = [];
+  const approvals: TraceApproval[] = [];
+  for (const { id, kind, sessionKey } of participants) {
+    if (kind !== 'session') continue;
+    effects.push(...effectsOf(id, await reader.turns(sessionKey), period));
+    const asked = (await reader.approvals(sessionKey)).map((row) => approvalOf(id, row));
+    const { endedAt = Number.POSITIVE_INFINITY } = period;
+    approvals.push(...asked.filter(({ at }) => at >= period.startedAt && at <= endedAt));
+  }
+  return {
+    effects: effects.toSorted((a, b) => a.startedAt - b.startedAt),
+    approvals: approvals.toSorted((a, b) => a.at - b.at),
   };
 }
 

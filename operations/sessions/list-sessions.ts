@@ -90,6 +90,6 @@ const matches = (row: SessionRow, params: SessionsListParams, now: number): bool
   if (params.label !== undefined && row.label !== params.label) return false;
   if (search === undefined || search === '') return true;
   const text =
-    `${row.sessionKey} ${row.label ?? ''} ${row.category ?? ''} ${row.lastMessage ?? ''}`.toLowerCase();
+    `${row.sessionKey} ${row.label ?? ''} ${row.category ?? ''} ${row.title ?? ''} ${row.lastMessage ?? ''}`.toLowerCase();
   return text.includes(search.toLowerCase());
 };

@@ -51,9 +51,15 @@ export const sessionListRow = (
     ...(wanted.includeLastMessage && row.lastMessage
       ? { lastMessagePreview: row.lastMessage }
       : {}),
-    ...(wanted.includeDerivedTitles && row.lastMessage ? { derivedTitle: row.lastMessage } : {}),
+    ...(wanted.includeDerivedTitles ? titleOf(row) : {}),
   };
 };
+
+/** Rows of an older version have no title: they show their last message. */
+function titleOf({ title, lastMessage = '' }: SessionRow): { readonly derivedTitle?: string } {
+  const derivedTitle = title ?? lastMessage;
+  return derivedTitle === '' ? {} : { derivedTitle };
+}
 
 /** Name, channel, and the parent of a subagent's session, or the session that it is forked from. */
 const relationsOf = ({ label, channel, spawnedBy, forkedFrom }: SessionRow) => ({

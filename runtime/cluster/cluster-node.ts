@@ -7,7 +7,7 @@
  */
 import { defined } from '../../protocols/defined.ts';
 import { TroupeError } from '../../protocols/errors.ts';
-import { journalSubject } from '../../protocols/subjects.ts';
+import { escapeToken, journalSubject } from '../../protocols/subjects.ts';
 import type { Bus } from '../bus/bus.ts';
 import type { HandedOver } from '../effects/dispatch.ts';
 import type { EffectRunner } from '../effects/runner.ts';
@@ -68,6 +68,8 @@ const PREPARED_MS = 30_000;
 const CATCH_UP_MS = 15_000;
 const CATCH_UP_LOOK_MS = 20;
 
+const drainSubject = (node: string): string => `nodes.drain.${escapeToken(node)}`;
+
 export class ClusterNode implements Hosting {
   readonly #o: ClusterNodeOptions;
   readonly #shards: Shards;
@@ -87,7 +89,9 @@ export class ClusterNode implements Hosting {
   #readsAll: boolean;
   /** shards that an effect of this worker has read, and which it replicates since then */
   readonly #followed = new Set<number>();
-  #draining = false;
+  /** set when this process was asked to own no shards any more */
+  #drained: Promise<void> | undefined;
+  readonly #undrain: () => void;
 
   constructor(options: ClusterNodeOptions) {
     this.#o = options;
@@ -124,6 +128,7 @@ export class ClusterNode implements Hosting {
       abort: (id) => effects.abort(id),
       run: (id, intent) => this.#runFor(id, intent),
     });
+    this.#undrain = bus.subscribe(drainSubject(node), () => void this.#drain());
     if (role === 'worker')
       this.#placement = new Placement({
         bus,
@@ -207,7 +212,7 @@ export class ClusterNode implements Hosting {
   /** Another node owns the shard; the outcome is reported to the mailbox. */
   #runFor(id: string, intent: Intent): boolean {
     const { effects, mayRun, role } = this.#o;
-    if (role !== 'worker' || this.#draining || !mayRun(intent)) return false;
+    if (role !== 'worker' || this.#drained || !mayRun(intent)) return false;
     if (intent.state === 'unknown') effects.reconcile(id, intent);
     else effects.run(id, intent);
     return true;
@@ -254,13 +259,24 @@ export class ClusterNode implements Hosting {
   }
 
   async release(): Promise<void> {
-    this.#draining = true;
-    await this.#placement?.drain();
+    await this.#drain();
     await this.#shards.close();
+  }
+
+  drain(node: string): void {
+    this.#o.bus.publish(drainSubject(node), null);
+  }
+
+  /** What no other worker accepts stays here. */
+  #drain(): Promise<void> {
+    // Its heartbeats say so from now on.
+    this.#drained ??= Promise.resolve().then(() => this.#placement?.drain());
+    return this.#drained;
   }
 
   async close(): Promise<void> {
     this.#members.leave();
+    this.#undrain();
     this.#runningEffects.close();
     this.#credits.close();
     for (const cancel of this.#prepared.values()) cancel();
@@ -371,7 +387,7 @@ export class ClusterNode implements Hosting {
       weight,
       labels,
       startedAtMs: this.#startedAtMs,
-      draining: this.#draining,
+      draining: this.#drained !== undefined,
       leaving: false,
       format: FORMAT,
       types: registry.all().map(({ type, version: of }) => `${type}@${of}`),

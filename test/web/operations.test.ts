@@ -119,6 +119,26 @@ test('an approval and a schedule are decided, run and removed where they are sho
   await page.getByText('No schedules').waitFor();
 }, 90_000);
 
+test('a run shows its effects with their times, and who approved its command', async () => {
+  const program = await startRealProgram();
+  const { page, errors } = await openView(browser(), program, '');
+  await page.getByRole('textbox', { name: 'Message' }).waitFor();
+  await say(page, 'call exec {"command": "rm -r build"}');
+  await page.getByRole('button', { name: 'Allow once' }).click();
+  const answer = page.locator('.message.agent[aria-busy=false]').last();
+  await answer.hover();
+  await answer.getByRole('link', { name: 'Show run' }).click();
+  await page.getByText(/Allow once, .+, after/).waitFor();
+  await page.getByRole('link', { name: 'rm -r build' }).waitFor();
+  const bars = page.locator('.timeline .bar title');
+  await expect
+    .poll(() => bars.allTextContents(), soon)
+    .toEqual(expect.arrayContaining([expect.stringMatching(/^callOnce, attempt 1, \d+/)]));
+  await keepScreenshot(page, 'run-approval');
+  expect(await axeViolations(page)).toEqual([]);
+  expect(errors).toEqual([]);
+}, 90_000);
+
 test('a view is in Vietnamese for a Vietnamese browser', async () => {
   const program = await startRealProgram();
   const { page } = await openView(browser(), program, 'dead-letters', { locale: 'vi-VN' });

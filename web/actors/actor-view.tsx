@@ -58,10 +58,12 @@ export function useChart(
 type ActorViewProps = {
   readonly gateway: ActorsGateway;
   readonly actor: string;
+  /** shows the last turn up to this time, epoch milliseconds */
+  readonly at?: number | undefined;
   readonly onBack: () => void;
 };
 
-export const ActorView = ({ gateway, actor, onBack }: ActorViewProps) => {
+export const ActorView = ({ gateway, actor, at, onBack }: ActorViewProps) => {
   const [reading, setReading] = useState(0);
   const live = useActor(gateway, actor, reading);
   const published = useChart(gateway, live?.view?.machine);
@@ -72,6 +74,10 @@ export const ActorView = ({ gateway, actor, onBack }: ActorViewProps) => {
     setChosen(undefined);
   }, [actor]);
   const { view, turns = [], missed = 0, error } = live ?? {};
+  const hasTurns = turns.length > 0;
+  useEffect(() => {
+    if (at !== undefined) setShown(turns.findLast((turn) => turn.at <= at)?.turn);
+  }, [actor, at, hasTurns]);
   const past = shown === undefined ? undefined : turns.find(({ turn }) => turn === shown);
   const turn = past ?? turns.at(-1);
   const value = past ? (past.state ?? past.before) : view?.state;

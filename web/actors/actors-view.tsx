@@ -21,7 +21,10 @@ import {
 } from './tree-rows.ts';
 import { idOf, ROW_HEIGHT, VirtualList } from './virtual-list.tsx';
 
-/** `item` is an address; `q` is searched; `type` and `status` filter. */
+/**
+ * `item` is an address, and `at` the time of one of its turns; `q` is searched; `type` and `status`
+ * filter.
+ */
 export type ActorsParams = Readonly<Record<string, string>>;
 
 export type ActorsViewProps = {
@@ -40,7 +43,7 @@ export const ActorsView = ({ gateway, params, onParams }: ActorsViewProps) => {
   }, [gateway]);
   const { item } = params;
   const change = (name: string, value: string) =>
-    onParams({ ...params, [name]: value }, name === 'q');
+    onParams({ ...params, at: '', [name]: value }, name === 'q');
   return (
     <main class={item ? 'actors has-open' : 'actors'}>
       <section class="actors-side" aria-label={strings.title}>
@@ -48,7 +51,12 @@ export const ActorsView = ({ gateway, params, onParams }: ActorsViewProps) => {
         <Tree list={list} params={params} onOpen={(actor) => change('item', actor)} />
       </section>
       {item ? (
-        <ActorView gateway={gateway} actor={item} onBack={() => change('item', '')} />
+        <ActorView
+          gateway={gateway}
+          actor={item}
+          at={params['at'] === undefined ? undefined : Number(params['at'])}
+          onBack={() => change('item', '')}
+        />
       ) : (
         <p class="actors-hint muted">{strings.choose}</p>
       )}

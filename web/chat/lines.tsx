@@ -208,12 +208,12 @@ const ItemView = (props: {
   if (role === 'tool') return <ToolCard step={stepOf(item, lineKey)} />;
   if (role === 'user')
     return (
-      <Message from="user" text={text} images={images}>
+      <Message from="user" text={text} images={images} id={item.id}>
         <MessageTools {...{ text, at, run, fork }} onEdit={() => actions.edit(text)} />
       </Message>
     );
   return text === '' ? null : (
-    <Message from="agent" text={text}>
+    <Message from="agent" text={text} id={item.id}>
       <MessageTools {...{ text, at, run, fork }} />
     </Message>
   );
@@ -224,12 +224,19 @@ const Message = (props: {
   text: string;
   busy?: boolean;
   images?: number;
+  /** of a committed one */
+  id?: string;
   children?: ComponentChildren;
 }) => {
-  const { from, text, busy = false, images = 0, children } = props;
+  const { from, text, busy = false, images = 0, id, children } = props;
   return (
     // A screen reader reads it when it is complete, not while it grows.
-    <li class={`message ${from}`} aria-busy={busy} aria-live={busy ? 'off' : undefined}>
+    <li
+      class={`message ${from}`}
+      data-id={id}
+      aria-busy={busy}
+      aria-live={busy ? 'off' : undefined}
+    >
       <span class="hidden">{from === 'user' ? strings.you : strings.agent}: </span>
       {from === 'user' ? <div class="plain">{text}</div> : <RichText text={text} />}
       {images > 0 && <small>{strings.images(images)}</small>}
@@ -342,7 +349,13 @@ const End = ({ end, onAskAgain }: { end: Ending; onAskAgain?: (() => void) | und
 const useStayAtEnd = (changed: unknown, written: string | undefined) => {
   const box = useRef<HTMLDivElement>(null);
   const [atEnd, setAtEnd] = useState(true);
-  const toEnd = () => box.current?.scrollTo({ top: box.current.scrollHeight });
+  /** A message that a search found keeps the view, until the user wants the end. */
+  const toEnd = (isWanted = false) => {
+    const found = box.current?.querySelector('.found');
+    if (isWanted) found?.classList.remove('found');
+    else if (found) return;
+    box.current?.scrollTo({ top: box.current.scrollHeight });
+  };
   useEffect(() => {
     const element = box.current;
     if (!element) return;
@@ -359,13 +372,13 @@ const useStayAtEnd = (changed: unknown, written: string | undefined) => {
     const content = element?.firstElementChild;
     if (!atEnd || !element || !content) return undefined;
     // Formatted text, and what is below the message field, are loaded later.
-    const sizes = new ResizeObserver(toEnd);
+    const sizes = new ResizeObserver(() => toEnd());
     sizes.observe(element);
     sizes.observe(content);
     return () => sizes.disconnect();
   }, [atEnd]);
   useLayoutEffect(() => {
-    if (written !== undefined) toEnd();
+    if (written !== undefined) toEnd(true);
   }, [written]);
-  return { box, atEnd, toEnd };
+  return { box, atEnd, toEnd: () => toEnd(true) };
 };

@@ -14,6 +14,7 @@ type Known = {
   readonly model: string;
   readonly models: readonly string[];
   readonly tools: readonly Tool[];
+  readonly sandboxed: boolean;
 };
 
 const nameOf = ({ id, provider }: Model): string =>
@@ -35,7 +36,7 @@ export const SessionBar = (props: {
     if (online) read();
   }, [sessionKey, online, conversation.history.length === 0]);
   if (known === undefined) return null;
-  const { model, models, tools } = known;
+  const { model, models, tools, sandboxed } = known;
   const choose = async (name: string) => {
     await workspace.request('sessions.patch', { key: sessionKey, model: name }).catch(() => {});
     read();
@@ -54,18 +55,7 @@ export const SessionBar = (props: {
           <option key={name}>{name}</option>
         ))}
       </select>
-      <details>
-        <summary>
-          <Icon name="tool" /> {strings.tools(tools.length)}
-        </summary>
-        <ul>
-          {tools.map(({ id, description }) => (
-            <li key={id}>
-              <code>{id}</code> {description}
-            </li>
-          ))}
-        </ul>
-      </details>
+      <Tools tools={tools} sandboxed={sandboxed} />
       {conversation.history.length > 0 && (
         <button
           type="button"
@@ -81,6 +71,22 @@ export const SessionBar = (props: {
   );
 };
 
+const Tools = ({ tools, sandboxed }: Pick<Known, 'tools' | 'sandboxed'>) => (
+  <details>
+    <summary>
+      <Icon name="tool" /> {sandboxed && `${strings.sandbox}, `}
+      {strings.tools(tools.length)}
+    </summary>
+    <ul tabIndex={0} aria-label={strings.tools(tools.length)}>
+      {tools.map(({ id, description }) => (
+        <li key={id}>
+          <code>{id}</code> {description}
+        </li>
+      ))}
+    </ul>
+  </details>
+);
+
 const readBar = async (
   workspace: Workspace,
   sessionKey: string,
@@ -88,9 +94,10 @@ const readBar = async (
 ): Promise<Known> => {
   const [models, tools, described] = await Promise.all([
     workspace.request<{ models: readonly Model[] }>('models.list'),
-    workspace.request<{ groups: readonly { tools: readonly Tool[] }[] }>('tools.effective', {
-      sessionKey,
-    }),
+    workspace.request<{
+      profile: string;
+      groups: readonly { tools: readonly Tool[] }[];
+    }>('tools.effective', { sessionKey }),
     workspace.request<{ session: { model?: string; modelProvider?: string } | null }>(
       'sessions.describe',
       { key: sessionKey },
@@ -104,6 +111,7 @@ const readBar = async (
         : nameOf({ id: model, provider: modelProvider, available: true }),
     models: models.models.filter(({ available }) => available).map(nameOf),
     tools: tools.groups.flatMap((group) => group.tools),
+    sandboxed: tools.profile === 'sandbox',
   };
 };
 

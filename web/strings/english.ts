@@ -61,6 +61,7 @@ export const strings = {
   commands: 'Commands',
   model: 'Model',
   modelOf: (name: string) => `Model: ${name}`,
+  sandbox: 'sandbox',
   tools: (count: number) => (count === 1 ? '1 tool' : `${count} tools`),
   exportChat: 'Export as Markdown',
   toolUsed: (name: string) => `Used ${name}`,

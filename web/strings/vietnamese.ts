@@ -57,6 +57,7 @@ export const strings: Strings = {
   commands: 'Các lệnh',
   model: 'Mô hình',
   modelOf: (name) => `Mô hình: ${name}`,
+  sandbox: 'hộp cát',
   tools: (count) => `${count} công cụ`,
   exportChat: 'Xuất ra Markdown',
   toolUsed: (name) => `Đã dùng ${name}`,

@@ -33,6 +33,7 @@ const JOINED_MAX = 256;
 /** Messages that one turn adds to a run; the others are added at the next boundary. */
 const STEERED_AT_ONCE = 16;
 const PREVIEW_CHARACTERS = 120;
+const TITLE_CHARACTERS = 80;
 
 const SEPARATOR = '\n\n---\n\n';
 
@@ -101,6 +102,7 @@ export function begin({ context, event }: ActionArgs): ActionResult {
     updatedAt: now,
     length: context.length + 1,
     lastMessage: firstOf(text, PREVIEW_CHARACTERS),
+    ...titleFrom(context, text),
   };
   const next = { ...context, ...change };
   const { runId, origin } = first;
@@ -113,6 +115,12 @@ export function begin({ context, event }: ActionArgs): ActionResult {
 
 const lineageOf = (messages: readonly Pending[], first?: Lineage): Lineage | undefined =>
   messages.reduce((joined, { lineage }) => joinedLineage(joined, lineage), first);
+
+/** The first message names the conversation, also after a reset. Older ones have no name. */
+const titleFrom = ({ title, length }: SessionContext, text: string): { readonly title?: string } =>
+  title === '' || (title === undefined && length === 0)
+    ? { title: firstOf(text, TITLE_CHARACTERS) }
+    : {};
 
 /** A joining message shares the run's remaining messages, whose number does not change. */
 const joining =

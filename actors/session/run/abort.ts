@@ -174,6 +174,7 @@ export function renew({ context, event }: ActionArgs): ActionResult {
     ...(context.usedModel === undefined ? {} : { usedModel: undefined }),
     ...(context.forkedFrom === undefined ? {} : { forkedFrom: undefined }),
     lastMessage: '',
+    title: '',
     length: context.length + 1,
     updatedAt: now,
   };

@@ -216,10 +216,12 @@ const toolsEffective = async (
   params: GatewayParams<'tools.effective'>,
 ) => {
   const { agentId, sessionKey } = namedSession(request, params);
-  const tools = await setupOf(request).catalogs.toolsOf(agentId, sessionKey);
+  const { catalogs } = setupOf(request);
+  const tools = await catalogs.toolsOf(agentId, sessionKey);
   return {
     agentId,
-    profile: 'full',
+    // The protocol has no field for the boundary; its clients show the profile as text.
+    profile: (await catalogs.isSandboxed(agentId, sessionKey)) ? 'sandbox' : 'full',
     groups: [
       {
         id: 'core',

@@ -172,6 +172,7 @@ export class FakeSessionSystem implements System {
   nodes: System['nodes'] = () => [];
   unknownEffects: System['unknownEffects'] = () => [];
   decide: System['decide'] = async () => ({ kind: 'accepted', id: 'decided' });
+  drain: System['drain'] = () => {};
   cancelEffect: System['cancelEffect'] = async () => ({ kind: 'accepted', id: 'cancelled' });
   stop: System['stop'] = () => this.bus.close();
 

@@ -166,6 +166,7 @@ describe('the catalogs', () => {
     const effective = await ask('tools.effective', { sessionKey: 'main' });
     const count = groups.flatMap(({ tools }: { tools: unknown[] }) => tools).length;
     expect(effective.groups[0].tools.length).toBeGreaterThan(5);
+    expect(effective.profile).toBe('full');
     expect(effective.groups[0].tools.length).toBeLessThanOrEqual(count);
     const { commands } = await ask('commands.list');
     expect(commands.map(({ name }: { name: string }) => name)).toContain('compact');

@@ -26,6 +26,8 @@ const traceOf = (...steps: readonly TraceStep[]): RunTrace => ({
   endedAt: 63_500,
   participants,
   steps,
+  effects: [],
+  approvals: [],
   left: { steps: 0, deeper: 0, sessions: [] },
 });
 const message = (text: string): TraceStep => ({

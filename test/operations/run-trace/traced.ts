@@ -1,5 +1,6 @@
 /** Committed state as text, for tests of run traces: a reader over rows and entries of a test. */
-import type { TraceReader } from '../../../operations/run-trace/reader.ts';
+import type { TracedApproval, TraceReader } from '../../../operations/run-trace/reader.ts';
+import type { ActorTurn } from '../../../protocols/actor-view.ts';
 import type { ConversationRow } from '../../../protocols/conversation.ts';
 import type { RunRow, SessionEntry, SessionRow } from '../../../protocols/session.ts';
 import type { SubagentRow } from '../../../protocols/subagent.ts';
@@ -11,6 +12,8 @@ export type Committed = {
   readonly subagents?: readonly SubagentRow[];
   readonly entries: Readonly<Record<string, readonly SessionEntry[]>>;
   readonly cut?: readonly string[];
+  readonly turns?: Readonly<Record<string, readonly ActorTurn[]>>;
+  readonly approvals?: readonly TracedApproval[];
 };
 
 export const readerOf = (committed: Committed): TraceReader => ({
@@ -18,6 +21,9 @@ export const readerOf = (committed: Committed): TraceReader => ({
   session: (key) => committed.sessions?.find((row) => row.sessionKey === key),
   conversations: (key) => committed.conversations?.filter((row) => row.requester === key) ?? [],
   subagents: (key) => committed.subagents?.filter((row) => row.parent === key) ?? [],
+  turns: (key) => Promise.resolve(committed.turns?.[key] ?? []),
+  approvals: (key) =>
+    Promise.resolve((committed.approvals ?? []).filter(({ by }) => by.endsWith(`/${key}`))),
   entries: (key, since) =>
     Promise.resolve({
       entries: (committed.entries[key] ?? []).filter(({ at }) => at >= since),

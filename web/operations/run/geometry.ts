@@ -2,15 +2,18 @@
  * The geometry of a run: one lane per participant, a bar for each model call and tool, an arrow for
  * each message. Pure; `timeline.tsx` draws it.
  *
- * A step is recorded when it ends. Its bar begins where the previous step of its lane ended, which
- * is when the actor began to wait for it.
+ * A bar is an effect with its recorded start and end. A session whose history is not kept has bars
+ * for its steps, which are recorded when they end: such a bar begins where the previous step of
+ * its lane ended, which is when the actor began to wait for it.
  */
-import type { RunTrace, TraceStep } from '../../../protocols/run-trace.ts';
+import type { RunTrace, TraceEffect, TraceStep } from '../../../protocols/run-trace.ts';
 
 export type Bar = {
   readonly at: number;
   readonly lane: number;
-  readonly kind: 'model' | 'tool' | 'failed';
+  readonly kind: 'model' | 'tool' | 'other' | 'failed';
+  /** what a recorded effect is, and its attempt */
+  readonly effect?: Pick<TraceEffect, 'effect' | 'attempt'> & { readonly durationMs: number };
   /** shares of the width, 0 to 1 */
   readonly from: number;
   readonly to: number;
@@ -35,12 +38,28 @@ const END_STEPS = ['end', 'result', 'message'] as const;
 export const timelineOf = (trace: RunTrace): Timeline => {
   const { participants, steps } = trace;
   const first = Math.min(trace.startedAt, ...steps.map(({ at }) => at));
-  const last = Math.max(trace.endedAt ?? first, ...steps.map(({ at }) => at));
+  const last = Math.max(
+    trace.endedAt ?? first,
+    ...steps.map(({ at }) => at),
+    ...trace.effects.map(({ startedAt, endedAt = startedAt }) => endedAt),
+  );
   const durationMs = Math.max(1, last - first);
   const share = (time: number) => Math.min(1, Math.max(0, (time - first) / durationMs));
   const laneOf = (id: string) => participants.findIndex((part) => part.id === id);
   const bars: Bar[] = [];
   const arrows: Arrow[] = [];
+  const recorded = new Set(trace.effects.map((effect) => laneOf(effect.in)));
+  for (const effect of trace.effects) {
+    const { endedAt = last } = effect;
+    bars.push({
+      at: stepOf(steps, effect),
+      lane: laneOf(effect.in),
+      kind: effect.failed ? 'failed' : kindOf(effect.effect),
+      from: share(effect.startedAt),
+      to: share(endedAt),
+      effect: { ...effect, durationMs: endedAt - effect.startedAt },
+    });
+  }
   const before = new Map<number, number>();
   steps.forEach((step, at) => {
     const when = share(step.at);
@@ -53,6 +72,7 @@ export const timelineOf = (trace: RunTrace): Timeline => {
     }
     if (step.kind !== 'model' && step.kind !== 'tool') return;
     const lane = laneOf(step.in);
+    if (recorded.has(lane)) return;
     const kind = step.kind === 'tool' && step.failed ? 'failed' : step.kind;
     bars.push({ at, lane, kind, from: before.get(lane) ?? share(trace.startedAt), to: when });
     before.set(lane, when);
@@ -60,6 +80,13 @@ export const timelineOf = (trace: RunTrace): Timeline => {
   const lanes = participants.map(({ id, name, label }) => ({ id, name: label ?? name }));
   return { lanes, bars, arrows, durationMs };
 };
+
+const kindOf = (effect: string): Bar['kind'] =>
+  effect === 'callModel' ? 'model' : effect.startsWith('call') ? 'tool' : 'other';
+
+/** The step that an effect led to: the first one of its lane that is not before its end. */
+const stepOf = (steps: readonly TraceStep[], { in: lane, endedAt = 0 }: TraceEffect): number =>
+  steps.findIndex((step) => 'in' in step && step.in === lane && step.at >= endedAt);
 
 const endsOf = (step: TraceStep) => {
   const kind = END_STEPS.find((each) => each === step.kind);

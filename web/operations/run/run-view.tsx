@@ -48,6 +48,7 @@ export const RunView = (props: ViewProps & { runId: string }) => {
               onSelect={onSelect}
             />
           </Part>
+          <Approvals trace={trace} />
           <Part title={own.steps}>
             <Steps trace={trace} selected={selected} onSelect={onSelect} />
             <Left left={trace.left} />
@@ -59,11 +60,16 @@ export const RunView = (props: ViewProps & { runId: string }) => {
 };
 
 const Summary = ({ trace }: { trace: RunTrace }) => {
-  const { status, startedAt, endedAt = Date.now(), steps, sessionKey } = trace;
+  const { status, startedAt, endedAt = Date.now(), steps, effects, sessionKey } = trace;
   const tokens = steps.reduce(
     (sum, step) => sum + (step.kind === 'model' ? (step.tokens ?? 0) : 0),
     0,
   );
+  const prices = steps.flatMap((step) =>
+    step.kind === 'model' && step.costUsd !== undefined ? [step.costUsd] : [],
+  );
+  const cost = prices.reduce((sum, price) => sum + price, 0);
+  const retries = effects.filter(({ attempt }) => attempt > 1).length;
   const tools = steps.filter(({ kind }) => kind === 'tool').length;
   return (
     <div class="tiles">
@@ -79,6 +85,18 @@ const Summary = ({ trace }: { trace: RunTrace }) => {
         <span>{own.tokens}</span>
         <strong>{strings.number(tokens)}</strong>
       </div>
+      {prices.length > 0 && (
+        <div class="tile">
+          <span>{own.cost}</span>
+          <strong>{strings.usd(cost)}</strong>
+        </div>
+      )}
+      {retries > 0 && (
+        <div class="tile">
+          <span>{own.retries}</span>
+          <strong>{retries}</strong>
+        </div>
+      )}
       <div class="tile">
         <span>{own.tools}</span>
         <strong>{tools}</strong>
@@ -90,6 +108,28 @@ const Summary = ({ trace }: { trace: RunTrace }) => {
     </div>
   );
 };
+
+/** What it asked, and who decided. */
+const Approvals = ({ trace: { approvals, startedAt } }: { trace: RunTrace }) =>
+  approvals.length === 0 ? null : (
+    <Part title={strings.approvals.title}>
+      <ul class="plain-list">
+        {approvals.map(({ id, at, title, state, decision, decidedBy, decidedAt }) => (
+          <li key={id}>
+            <StatePill state={state} />{' '}
+            <a href={linkToView('approvals', { item: id })}>
+              <code>{title}</code>
+            </a>{' '}
+            <span class="muted">
+              {durationText(Math.max(0, at - startedAt))}
+              {decidedBy !== undefined &&
+                ` · ${own.decidedBy(strings.approvals.options[decision ?? ''] ?? decision ?? state, decidedBy, durationText((decidedAt ?? at) - at))}`}
+            </span>
+          </li>
+        ))}
+      </ul>
+    </Part>
+  );
 
 const Left = ({ left }: { left: RunTrace['left'] }) => (
   <>

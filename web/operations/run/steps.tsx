@@ -85,6 +85,7 @@ const What = ({ step, nameOf }: { step: TraceStep; nameOf: (id: string) => strin
         <>
           <code>{step.model}</code>
           {step.tokens !== undefined && ` · ${strings.number(step.tokens)} ${own.tokens}`}
+          {step.costUsd !== undefined && ` · ${strings.usd(step.costUsd)}`}
           {step.calls.length > 0 && ` · ${own.calls(step.calls.join(', '))}`}
         </>
       );

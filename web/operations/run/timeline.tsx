@@ -1,6 +1,7 @@
 /** Draws the lanes of a run. The list of steps below it is its text form. */
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { durationText, type Timeline, ticksOf } from './geometry.ts';
+import { strings } from '../strings.ts';
+import { type Bar, durationText, type Timeline, ticksOf } from './geometry.ts';
 
 const LANE_PX = 46;
 const AXIS_PX = 26;
@@ -42,23 +43,22 @@ export const TimelineView = (props: {
         {lanes.map(({ id, name }, lane) => (
           <g key={id} class="lane">
             <line x1={left} x2={width} y1={y(lane)} y2={y(lane)} />
-            <text x={0} y={y(lane) + 4}>
-              {name.length > most ? `${name.slice(0, most - 1)}…` : name}
-              <title>{name}</title>
-            </text>
+            <LaneName name={name} y={y(lane) + 4} most={most} />
           </g>
         ))}
-        {bars.map(({ at, lane, kind, from, to }) => (
+        {bars.map(({ at, lane, kind, from, to, effect }, n) => (
           <rect
-            key={at}
+            key={n}
             class={`bar ${kind} ${mark(at)}`}
             x={x(from)}
             y={y(lane) - BAR_PX / 2}
             width={Math.max(BAR_MIN_PX, x(to) - x(from) - 1)}
             height={BAR_PX}
             rx={3}
-            onClick={() => onSelect(at)}
-          />
+            onClick={() => at >= 0 && onSelect(at)}
+          >
+            {effect && <title>{effectText(effect)}</title>}
+          </rect>
         ))}
         {arrows.map(({ at, fromLane, toLane, when, kind }) => (
           <g key={at} class={`arrow ${kind} ${mark(at)}`} onClick={() => onSelect(at)}>
@@ -71,6 +71,16 @@ export const TimelineView = (props: {
     </div>
   );
 };
+
+const LaneName = ({ name, y, most }: { name: string; y: number; most: number }) => (
+  <text x={0} y={y}>
+    {name.length > most ? `${name.slice(0, most - 1)}…` : name}
+    <title>{name}</title>
+  </text>
+);
+
+const effectText = ({ effect, attempt, durationMs }: NonNullable<Bar['effect']>): string =>
+  `${effect}, ${strings.runs.attempt(attempt)}, ${durationText(durationMs)}`;
 
 const headOf = (x: number, y: number, sign: number): string =>
   `M${x - 5} ${y - 8 * sign}L${x} ${y}L${x + 5} ${y - 8 * sign}z`;

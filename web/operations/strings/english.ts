@@ -94,6 +94,8 @@ export const strings = {
     },
   },
   deadLetters: {
+    showRun: 'Show run',
+    showTurn: 'Show the turn that sent it',
     title: 'Dead letters',
     letter: 'Letter',
     domain: 'Domain',
@@ -235,6 +237,23 @@ export const strings = {
     },
   },
   cluster: {
+    processes: 'Processes',
+    name: 'Name',
+    role: 'Role',
+    roles: { worker: 'Worker', gateway: 'Gateway' },
+    turnsPerSecond: 'Turns a second',
+    cpu: 'Processor',
+    busy: 'Event loop',
+    effects: 'Effects',
+    memoryUsed: 'Memory',
+    moves: 'Moves of shards',
+    moved: (shard: number, from: string, to: string) =>
+      from === '' ? `shard ${shard} to ${to}` : `shard ${shard} from ${from} to ${to}`,
+    placement: {
+      unattended: 'No worker serves.',
+      settling: 'Shards are moving.',
+      steady: 'Every shard is where it should be.',
+    } as Readonly<Record<string, string>>,
     title: 'Cluster',
     process: 'This process',
     machine: 'Machine',
@@ -286,6 +305,9 @@ export const strings = {
     unsaved: 'Not saved yet',
   },
   runs: {
+    attempt: (attempt: number) => `attempt ${attempt}`,
+    retries: 'Retries',
+    decidedBy: (what: string, who: string, after: string) => `${what}, ${who}, after ${after}`,
     title: 'Runs',
     run: 'Run',
     tokens: 'Tokens',

@@ -96,6 +96,8 @@ export const strings: Strings = {
     },
   },
   deadLetters: {
+    showRun: 'Xem lượt chạy',
+    showTurn: 'Xem lượt đã gửi nó',
     title: 'Thư hỏng',
     letter: 'Thư',
     domain: 'Miền',
@@ -235,6 +237,23 @@ export const strings: Strings = {
     },
   },
   cluster: {
+    processes: 'Các tiến trình',
+    name: 'Tên',
+    role: 'Vai trò',
+    roles: { worker: 'Worker', gateway: 'Gateway' },
+    turnsPerSecond: 'Lượt mỗi giây',
+    cpu: 'Bộ xử lý',
+    busy: 'Vòng lặp sự kiện',
+    effects: 'Tác vụ',
+    memoryUsed: 'Bộ nhớ',
+    moves: 'Phân mảnh đã chuyển',
+    moved: (shard, from, to) =>
+      from === '' ? `phân mảnh ${shard} đến ${to}` : `phân mảnh ${shard} từ ${from} đến ${to}`,
+    placement: {
+      unattended: 'Không có worker nào phục vụ.',
+      settling: 'Các phân mảnh đang chuyển.',
+      steady: 'Mọi phân mảnh đều ở đúng chỗ.',
+    },
     title: 'Cụm máy',
     process: 'Tiến trình này',
     machine: 'Máy',
@@ -286,6 +305,9 @@ export const strings: Strings = {
     unsaved: 'Chưa lưu',
   },
   runs: {
+    attempt: (attempt) => `lần ${attempt}`,
+    retries: 'Thử lại',
+    decidedBy: (what, who, after) => `${what}, ${who}, sau ${after}`,
     title: 'Lượt chạy',
     run: 'Lượt chạy',
     tokens: 'Token',

@@ -1,11 +1,13 @@
 /** Cluster: the processes, their shards, the objectives, and the log of this process. */
 import type { SystemInfoResult } from '../../../protocols/gateway/index.ts';
+import { useRef } from 'preact/hooks';
 import { Failure } from '../list-view.tsx';
 import { Facts, Part, Pill } from '../pane.tsx';
 import { useReading } from '../reading.ts';
 import { StatePill } from '../state-pill.tsx';
 import { strings } from '../strings.ts';
 import type { ViewProps } from '../view-props.ts';
+import { type ClusterProcess, type Move, Moves, movesBetween, Nodes } from './nodes.tsx';
 
 type Shard = {
   readonly shard: number;
@@ -14,6 +16,15 @@ type Shard = {
   readonly turnNo: number;
   readonly lag: number;
   readonly residents: number;
+  /** absent where there is one process only */
+  readonly node?: string;
+  readonly why?: string;
+};
+/** What `cluster.show` answers. */
+type Whole = {
+  readonly nodes: readonly ClusterProcess[];
+  readonly shards: readonly Shard[];
+  readonly placement?: { readonly status: string };
 };
 type Objective = {
   readonly name: string;
@@ -27,17 +38,24 @@ type Objective = {
 const own = strings.cluster;
 const HOUR_MS = 3_600_000;
 const LOG_LINES = 200;
+const MOVES_MAX = 50;
 
 export const Cluster = ({ workspace, view }: ViewProps) => {
   const reading = useReading('cluster', async () => {
-    const [info, status, slo] = await Promise.all([
+    const [info, status, slo, whole] = await Promise.all([
       workspace.request<SystemInfoResult>('system.info'),
       workspace.request<{ shards?: readonly Shard[]; runtimeVersion?: string }>('status'),
       workspace.operate<{ objectives: readonly Objective[] }>('slo').catch(() => undefined),
+      // Operators of one tenant do not see the installation.
+      workspace.operate<Whole>('cluster.show').catch(() => undefined),
     ]);
-    return { info, status, objectives: slo?.objectives ?? [] };
+    return { info, status, objectives: slo?.objectives ?? [], whole };
   });
-  const { info, status, objectives = [] } = reading.value ?? {};
+  const { info, status, objectives = [], whole } = reading.value ?? {};
+  const shards = whole?.shards ?? status?.shards;
+  const nodes = whole?.nodes ?? [];
+  const nameOf = (node: string) => nodes.find((each) => each.node === node)?.name ?? node;
+  const moves = useMoves(whole?.shards ?? []);
   return (
     <main class="view sheet" aria-label={own.title}>
       <Failure reading={reading} />
@@ -61,35 +79,67 @@ export const Cluster = ({ workspace, view }: ViewProps) => {
           />
         </Part>
       )}
-      {status?.shards && <Shards shards={status.shards} />}
+      {nodes.length > 0 && (
+        <Nodes
+          nodes={nodes}
+          placement={whole?.placement?.status}
+          workspace={workspace}
+          onDrained={reading.again}
+        />
+      )}
+      <Moves
+        moves={moves.map((move) => ({ ...move, from: nameOf(move.from), to: nameOf(move.to) }))}
+      />
+      {shards && <Shards shards={shards} nameOf={nameOf} />}
       {objectives.length > 0 && <Objectives objectives={objectives} />}
       {view.offers.has('logs.tail') && <Log workspace={workspace} />}
     </main>
   );
 };
 
-const Shards = ({ shards }: { shards: readonly Shard[] }) => (
+/** Changes of owners since the view was opened, newest first. */
+const useMoves = (shards: readonly Shard[]): readonly Move[] => {
+  const known = useRef<{ shards: readonly Shard[]; moves: readonly Move[] }>({
+    shards: [],
+    moves: [],
+  });
+  const { current } = known;
+  if (shards.length > 0 && shards !== current.shards) {
+    const found = movesBetween(current.shards, shards, Date.now());
+    known.current = { shards, moves: [...found, ...current.moves].slice(0, MOVES_MAX) };
+  }
+  return known.current.moves;
+};
+
+const Shards = (props: { shards: readonly Shard[]; nameOf: (node: string) => string }) => (
   <Part title={own.shards}>
     <div class="table-box" tabIndex={0} role="group" aria-label={own.shards}>
       <table>
         <thead>
           <tr>
-            {[own.shard, strings.state, own.epoch, own.turns, own.lag, own.residents].map(
-              (name) => (
-                <th key={name} scope="col">
-                  {name}
-                </th>
-              ),
-            )}
+            {[
+              own.shard,
+              strings.state,
+              ...(props.shards.some(({ node }) => node) ? [own.worker] : []),
+              own.epoch,
+              own.turns,
+              own.lag,
+              own.residents,
+            ].map((name) => (
+              <th key={name} scope="col">
+                {name}
+              </th>
+            ))}
           </tr>
         </thead>
         <tbody>
-          {shards.map(({ shard, state, epoch, turnNo, lag, residents }) => (
+          {props.shards.map(({ shard, state, epoch, turnNo, lag, residents, node, why }) => (
             <tr key={shard}>
               <th scope="row">{shard}</th>
               <td>
-                <StatePill state={state} />
+                <StatePill state={state} /> {why}
               </td>
+              {node !== undefined && <td>{props.nameOf(node)}</td>}
               <td>{epoch}</td>
               <td>{strings.number(turnNo)}</td>
               <td class={lag > 0 ? 'warn' : ''}>{strings.number(lag)}</td>

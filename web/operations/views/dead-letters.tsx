@@ -94,9 +94,7 @@ const Details = ({ row, more }: { row: Letter; more: DetailProps }) => {
           run={act('dead-letters.drop')}
           onDone={again}
         />
-        <a class="button" href={linkToView('actors', { item: row.to })}>
-          {own.showActor}
-        </a>
+        <Links row={row} event={reading.value?.event} />
       </div>
       <Part title={strings.details}>
         <Facts
@@ -112,6 +110,34 @@ const Details = ({ row, more }: { row: Letter; more: DetailProps }) => {
       <Message reading={reading} />
     </>
   );
+};
+
+/** To its receiver, its run, and the turn that sent it. */
+const Links = ({ row: { to, from, at }, event }: { row: Letter; event: unknown }) => {
+  const run = runIdIn(event);
+  return (
+    <>
+      <a class="button" href={linkToView('actors', { item: to })}>
+        {own.showActor}
+      </a>
+      {run !== undefined && (
+        <a class="button" href={linkToView('runs', { item: run })}>
+          {own.showRun}
+        </a>
+      )}
+      {from?.split('/').length === 3 && (
+        <a class="button" href={linkToView('actors', { item: from, at: String(Date.parse(at)) })}>
+          {own.showTurn}
+        </a>
+      )}
+    </>
+  );
+};
+
+/** Messages of sessions name their run. */
+const runIdIn = (event: unknown): string | undefined => {
+  const { runId } = (event ?? {}) as { readonly runId?: unknown };
+  return typeof runId === 'string' && runId !== '' ? runId : undefined;
 };
 
 /** The message itself, and what operators did about it. */
