@@ -36,7 +36,7 @@ import type { State } from './state/state.ts';
 import type { System } from './system.ts';
 import type { Workspaces } from './workspaces/workspaces.ts';
 
-/** What a shard's truth is kept in; `close` ends log and state. */
+/** The durable store of the shards; `close` closes log and state. */
 export type Store = {
   readonly log: Log;
   readonly state: State;
@@ -62,14 +62,14 @@ export type SystemOptions = {
   /** handed to every effect as `context.services` */
   readonly services?: unknown;
   readonly limits?: Partial<Limits>;
-  /** receives what an operator should see: lost shards, unknown effects, failed trims */
+  /** receives alarms for operators: lost shards, unknown effects, failed trims */
   readonly onAlarm?: (what: string) => void;
   /**
    * receives each message that a machine of a local shard gave up, after the commit, but not again
    * after a crash. Must not throw
    */
   readonly onDeadLetter?: (letter: DeadLetterAsk) => void;
-  /** what is kept of the turns of actors */
+  /** history settings: what is kept of the turns of actors */
   readonly history?: HistorySettings;
   readonly journalTail?: number;
   readonly snapshotEvery?: number;
@@ -78,16 +78,17 @@ export type SystemOptions = {
   readonly tenantWeights?: Readonly<Record<string, number>>;
   /** effects of one tenant that this process runs at once; others wait; default no limit */
   readonly tenantRunningMax?: number;
-  /** where the files of actors are; without it effects have none */
+  /** provides the workspaces of actors; without it effects have none */
   readonly workspaces?: Workspaces;
-  /** of this process: effects that require others run elsewhere, or wait; default none */
+  /** labels of this process: effects that require others run elsewhere, or wait; default none */
   readonly labels?: Labels;
   /** this process is a node of a cluster; default: it owns every shard */
   readonly cluster?: ClusterOptions;
 };
 
 /**
- * For an answer that is too large for the bus. The turn counts; the same key gets the same answer.
+ * Replaces an answer that is too large for the bus. The turn is committed; a repeat with the same
+ * key receives the same answer.
  */
 const TOO_LARGE_TO_SEND = {
   code: 'PAYLOAD_TOO_LARGE',
@@ -97,7 +98,7 @@ const TOO_LARGE_TO_SEND = {
 /** How long running effects may finish when a node of a cluster stops. */
 const DRAIN_MS = 20_000;
 
-/** Names this process among all that ever were: the shards' EPOCH records hold it. */
+/** A name that no other process ever had; EPOCH records of shards contain it. */
 const nodeName = (name?: string): string =>
   [...(name === undefined ? [] : [name]), randomBytes(8).toString('hex')].join('-');
 
@@ -108,7 +109,10 @@ const nodeName = (name?: string): string =>
 export async function createSystem(options: SystemOptions): Promise<System> {
   const { cluster, shards } = options;
   if (cluster && shards === undefined)
-    throw new TroupeError('INVALID_ARGUMENT', 'a node of a cluster needs the number of shards');
+    throw new TroupeError(
+      'INVALID_ARGUMENT',
+      'a node of a cluster requires the number of shards of its cell (from openNats)',
+    );
   const system = new RunningSystem(options, cluster ? shards! : await openCell(options));
   try {
     await system.start();
@@ -266,10 +270,9 @@ class RunningSystem implements System {
   }
 
   /**
-   * Whatever the stop breaks is broken after the effects have ended, so that no outcome that only
-   * the stop caused is ever reported. In a cluster running effects go on while the shards move,
-   * send messages as before and report to the next owners; what has not ended in time is aborted
-   * and begins again there.
+   * Ports close only after the effects have ended, so that no effect reports a failure that only
+   * the stop has caused. In a cluster, running effects continue while the shards move, and report
+   * to the next owners. Effects that do not end in time are aborted and start again there.
    */
   async #stop(): Promise<void> {
     const { cluster } = this.#o;
@@ -340,7 +343,7 @@ class RunningSystem implements System {
 
   get #outside(): Outside {
     return {
-      // None of these may throw: what they report is committed.
+      // None of these may throw, because what they report is already committed.
       respond: (inbox, answer) => {
         const { id, at } = answer;
         if (!this.#publish(inbox, answer))

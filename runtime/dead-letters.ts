@@ -35,12 +35,12 @@ export const auditSubject = (env: string): string =>
 
 const OPERATOR = { sub: 'operator', roles: ['operator'] };
 const LIST_MAX = 1_000;
-/** Of a letter in a list: its reason and its error's words, characters; its details, as JSON. */
+/** Limits of a letter in a list: characters of its reason and error message, and of its details. */
 const HEAD_MAX = { words: 1_024, details: 2_048 };
 /** How long resolved letters are kept, and how often they are removed, milliseconds. */
 const KEPT_MS = 30 * 24 * 3_600_000;
 const TIDY_MS = 3_600_000;
-/** Within this the receiver certainly remembers the key of a message that was sent again. */
+/** For this time the receiver certainly stores the key of a redriven message. */
 const KEY_KEPT_MS = 24 * 3_600_000;
 
 export type DeadLetterOptions = {
@@ -48,7 +48,7 @@ export type DeadLetterOptions = {
   readonly env: string;
   readonly clock: Clock;
   readonly client: Pick<MessageClient, 'tell'>;
-  /** those that machines named; the runtime's own is not among them */
+  /** the domains that machines have named; the runtime's own domain is not among them */
   readonly domains: () => Promise<Iterable<string>>;
 };
 
@@ -56,9 +56,9 @@ export class DeadLetterLog implements DeadLetters {
   readonly #o: DeadLetterOptions;
   readonly #audits: string;
   readonly #resolutions: ResolutionLog;
-  /** by domain: where the first letter lies that may be open */
+  /** by domain: position of the first letter that may be open */
   readonly #floors = new Map<string, number>();
-  /** how often a letter was opened again: floors that were found before mean nothing then */
+  /** number of letters that were opened again, which invalidates floors found before */
   #reopened = 0;
   #tidiedAtMs = -TIDY_MS;
 
@@ -110,7 +110,7 @@ export class DeadLetterLog implements DeadLetters {
     if (!letter.event)
       throw new TroupeError(
         'INVALID_ARGUMENT',
-        `dead letter ${position} holds no message that could be sent again`,
+        `dead letter ${position} contains no message that could be sent again`,
       );
     checkAudit(audit);
     await this.#resolutions.catchUp();
@@ -168,7 +168,7 @@ export class DeadLetterLog implements DeadLetters {
     return heads.slice(0, limit);
   }
 
-  /** Now and then. What fails is done the next time: a list is right without it. */
+  /** Runs periodically. A failed trim is repeated the next time; lists are correct without it. */
   async #tidy(): Promise<void> {
     const nowMs = this.#o.clock.monotonicMs();
     if (nowMs - this.#tidiedAtMs < TIDY_MS) return;
@@ -187,7 +187,7 @@ export class DeadLetterLog implements DeadLetters {
   }
 
   /**
-   * Answers the first letter that is kept, which is the last one at least; undefined: no letter.
+   * Returns the first kept letter. The last letter is always kept. Undefined without letters.
    */
   async #trim(domain: string): Promise<FirstKept | undefined> {
     const { log, clock } = this.#o;
@@ -227,7 +227,11 @@ const alreadySent = ({ at, who }: AuditEntry): RedriveAnswer => ({ kind: 'alread
 
 /** @throws TroupeError INVALID_ARGUMENT */
 const checkAudit = ({ who, why }: Audit): void => {
-  if (!who || !why) throw new TroupeError('INVALID_ARGUMENT', 'say who does it and why');
+  if (!who || !why)
+    throw new TroupeError(
+      'INVALID_ARGUMENT',
+      'who and why are required: they are recorded in the audit',
+    );
 };
 
 function headOf({ event, ...letter }: DeadLetter): DeadLetterHead {

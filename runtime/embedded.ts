@@ -8,7 +8,7 @@ import { type EmbeddedStore, openEmbeddedStore } from './log/embedded-store.ts';
 import type { Durability } from './log/wal-store.ts';
 
 export type EmbeddedOptions = {
-  /** folder of the installation's data; made when absent, used by one process at a time */
+  /** data folder of the installation; created if absent; used by one process at a time */
   readonly path: string;
   /** default `process` */
   readonly durability?: Durability;

@@ -1,5 +1,5 @@
 /**
- * Hosting: the shards that this process owns, and what it knows about the others. There are two
+ * Hosting: the shards that this process owns, and its view of the others. There are two
  * forms: a process that owns all of them (embedded), and a node of a cluster. Entry points, effects
  * and reads are independent of the form.
  */
@@ -52,7 +52,7 @@ export interface Hosting extends DamageReports {
   close(): Promise<void>;
 }
 
-/** A process that holds every shard of its store. */
+/** A process that owns every shard of its store. */
 export class EmbeddedHosting implements Hosting {
   readonly #shards: Shards;
 

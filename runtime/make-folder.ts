@@ -7,7 +7,7 @@ import { dirname, resolve } from 'node:path';
 import { TroupeError } from '../protocols/errors.ts';
 
 /**
- * Only the owner may enter what is made; nothing is changed about a folder that exists.
+ * Only the owner may enter new folders; an existing folder is not changed.
  * @returns the topmost folder that was made; undefined when the folder existed
  * @throws TroupeError INVALID_ARGUMENT when the path is a file, or the folder cannot be made
  */
@@ -15,7 +15,7 @@ export function makeFolder(path: string): string | undefined {
   const folder = resolve(path);
   const found = lookUp(folder);
   if (found?.isDirectory()) return undefined;
-  if (found) throw refused(folder, 'it is a file; name a folder');
+  if (found) throw refused(folder, 'it is a file: choose a folder');
   const parent = dirname(folder);
   const topmost = parent === folder ? undefined : makeFolder(parent);
   try {

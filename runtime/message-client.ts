@@ -29,7 +29,7 @@ const TTL_MS = 300_000;
 const COPY_LIFE_MS = 3_600_000;
 /** Pauses between the copies of an ask that is not answered. */
 const RESEND_MS = { first: 2_000, max: 16_000 };
-/** A new owner replies to what it finds in the mailbox within this time, or the reply was lost. */
+/** If a new owner has not replied within this time, the reply was lost with the previous owner. */
 const RESEND_AFTER_TAKEOVER_MS = 100;
 const APPEND_BACKOFF_MS = { first: 50, max: 2_000, attempts: 8 };
 
@@ -42,14 +42,13 @@ export type MessageClientOptions = {
   readonly cell: string;
   readonly worker: string;
   readonly registry: Registry;
-  /** what is known of a shard, wherever it is held */
+  /** the status of a shard, wherever it is owned */
   readonly statusOf: (shard: number) => ShardStatus | undefined;
   /** resolves when readers here see a record; undefined where they always do */
   readonly seen?: (shard: number, position: Position) => Promise<void> | undefined;
   /**
-   * true where an answer may be lost with the process that owes it: a request that is keyed or
-   * repeatable is sent again while it is not answered, which applies nothing twice (F3, F7).
-   * Default false
+   * true if an answer may be lost with the process that computes it: a keyed or repeatable request
+   * is then sent again until it is answered, which applies nothing twice (F3, F7). Default false
    */
   readonly asksAgain?: boolean;
   /** shares of tenants against each other; default 1 each */
@@ -164,7 +163,7 @@ export class MessageClient {
     );
   }
 
-  /** How far the owner of a shard has come, as far as it is known. */
+  /** The progress of the owner of a shard, as far as it is known. */
   floors(shard: number, floors: Floors): void {
     this.#admission.floors(shard, floors);
   }
@@ -236,13 +235,13 @@ export class MessageClient {
         const answer = await log.append(subject, bytes);
         return answer.kind === 'stored' ? answer.position : answer.last;
       } catch (error) {
-        // What an earlier copy may have done, a later failure does not undo.
+        // An earlier copy may have been stored, even if a later attempt fails.
         unsure ||= error instanceof AppendUnknown;
         if (!unsure) throw error;
         if (!again || attempt >= APPEND_BACKOFF_MS.attempts) {
           throw new TroupeError(
             'UNAVAILABLE',
-            'the store did not say whether it accepted the message: send it again with the same idempotency key',
+            'it is unknown whether the store accepted the message: send it again with the same idempotency key',
             { cause: error, details: { outcome: 'unknown' } },
           );
         }
@@ -257,23 +256,23 @@ export class MessageClient {
     { key, ttlMs, lane }: SendOptions,
   ): { shard: number; payloadHash: string } {
     if (this.#closed)
-      throw new TroupeError('UNAVAILABLE', 'the system is stopping and takes no new messages');
+      throw new TroupeError('UNAVAILABLE', 'the system is stopping and accepts no new messages');
     const { type } = parseAddress(to);
     if (!this.#o.registry.latest(type)) {
       const known = [...new Set(this.#o.registry.all().map((d) => d.type))].join(', ');
       throw new TroupeError(
         'NOT_FOUND',
-        `no actor type '${type}' is registered; there are: ${known}`,
+        `no actor type '${type}' is registered; registered types: ${known}`,
       );
     }
     checkMessage(event);
     if ('meta' in event)
-      throw refusal('INVALID_ARGUMENT', "an event's field 'meta' is the host's own");
+      throw refusal('INVALID_ARGUMENT', "the field 'meta' of an event is reserved for the host");
     checkTtl(ttlMs);
     checkLane(lane);
     if (key !== undefined) checkClientKey(key);
     const payloadHash = key === undefined ? '' : hashOf(checkSize(encode(event)));
-    // Never below the size encoded: what is small by it needs no other look.
+    // An upper bound of the encoded size: a small value needs no exact measurement.
     if (key === undefined && roughBytes(event) > MESSAGE_BYTES_MAX) checkSize(encode(event));
     const shard = shardOf(to, this.#o.shards);
     this.#checkShard(shard);
@@ -320,7 +319,7 @@ export class MessageClient {
   }
 }
 
-/** Whether a second copy of the message is known for what it is. */
+/** Whether a second copy of the message is recognized as a repeat. */
 const mayRepeat = ({ key, repeatable }: SendOptions): boolean => key !== undefined || !!repeatable;
 
 const hashOf = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('base64url');

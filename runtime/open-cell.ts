@@ -29,7 +29,7 @@ export async function openCell({
   });
   const last = await store.log.readLast(subject);
   if (!last)
-    throw new TroupeError('INTERNAL', `the cell's own record (${subject}) is not readable`);
+    throw new TroupeError('INTERNAL', `the record of the cell (${subject}) cannot be read`);
   const record = decodeCell<{ shards: number; cell?: string; importing?: boolean }>(last);
   if (record.importing)
     throw new TroupeError('UNAVAILABLE', `an import into ${env} is under way, or was interrupted`);
@@ -39,7 +39,7 @@ export async function openCell({
   const { shards: stored } = record;
   if (stored !== shards) {
     onAlarm?.(
-      `${shards} shards are asked for, but this store was made with ${stored}, which stays so`,
+      `${shards} shards were requested, but this store was created with ${stored}, which cannot change`,
     );
   }
   return stored;

@@ -14,7 +14,7 @@ import type { ReadableState } from './state/checked-reads.ts';
 import type { Index, IndexRow, System, UnknownEffect } from './system.ts';
 
 const LIST_MAX = 1_000;
-/** Rows of a scan between two moments for others: about 2 ms. */
+/** Rows that a scan reads before it yields to other work: about 2 ms. */
 const SCAN_PIECE = 1_000;
 /** Greater than every character a key may hold. */
 const AFTER_ALL = '\u{10FFFF}';
@@ -94,7 +94,7 @@ export function inspectActor(
   };
 }
 
-/** Domains in which machines have left dead letters; one of several shards comes several times. */
+/** Domains of dead letters of machines; a domain of several shards is returned several times. */
 export function* listDomains(state: ReadableState, shards: number): Iterable<string> {
   for (let shard = 0; shard < shards; shard++)
     for (const { key } of state.range(shard, TABLE.domain, { limit: 10_000 })) yield key;

@@ -34,7 +34,7 @@ export type ShardsOptions = {
   readonly outside: Outside;
   /** a shard was lost or quarantined */
   readonly onEnd?: (shard: number, status: 'lost' | 'quarantined', why: string) => void;
-  /** a record of the shard counts */
+  /** a record of the shard was committed */
   readonly onCommitted?: (shard: number) => void;
 } & Pick<
   OwnerOptions,
@@ -52,7 +52,7 @@ export class Shards {
     this.#o = options;
   }
 
-  /** Takes every shard and keeps it: one that is lost is tried again. For a process alone. */
+  /** Takes every shard, and takes a lost one again. For a process without a cluster. */
   async holdAll(): Promise<void> {
     const all = Array.from({ length: this.#o.shards }, (_, shard) => shard);
     await Promise.all(all.map((shard) => this.#hold(shard, REOPEN_MS.first)));
@@ -79,7 +79,7 @@ export class Shards {
     this.#owners.get(shard)?.fail(error);
   }
 
-  /** A quarantined shard has an owner elsewhere: this process has nothing to say about it now. */
+  /** A quarantined shard has an owner elsewhere, so this process no longer reports its status. */
   forget(shard: number): void {
     if (this.statusOf(shard)?.state === 'quarantined') this.#owners.delete(shard);
   }
@@ -88,7 +88,7 @@ export class Shards {
     return this.#owners.get(shard)?.status();
   }
 
-  /** Of every shard that was ever taken here. */
+  /** Status of every shard that this process has ever taken. */
   status(): readonly ShardStatus[] {
     return [...this.#owners.values()].map((owner) => owner.status()).sort(byShard);
   }

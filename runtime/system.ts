@@ -120,7 +120,7 @@ export type DeadLetter = {
 };
 /** A letter as it is listed: without its message, and with an error of bounded size. */
 export type DeadLetterHead = Omit<DeadLetter, 'event'> & {
-  /** absent when it holds no message that could be sent again */
+  /** absent when the letter contains no message that could be sent again */
   readonly eventType?: string;
 };
 export type Audit = { readonly who: string; readonly why: string };
@@ -139,12 +139,12 @@ export type AuditEntry = Audit & {
 };
 
 /**
- * Messages that could not be applied or got done, by domain. `domain` is `actors` where it
- * is left out, but for `list` and `audits`, which then span all.
- * @throws TroupeError INVALID_ARGUMENT for a domain that is none
+ * Messages that could not be delivered or processed, by domain. An omitted `domain` means `actors`;
+ * for `list` and `audits` it means all domains.
+ * @throws TroupeError INVALID_ARGUMENT for an invalid domain
  */
 export interface DeadLetters {
-  /** Every domain that ever had a letter, sorted; `actors` always. */
+  /** All domains that ever had a letter, sorted; always contains `actors`. */
   domains(): Promise<readonly string[]>;
   /**
    * Letters that are neither redriven nor dropped: of one domain by position, of all by time.
@@ -160,11 +160,11 @@ export interface DeadLetters {
   /** One letter, open or resolved. @throws TroupeError NOT_FOUND */
   get(position: number, domain?: string): Promise<DeadLetter>;
   /**
-   * Sends the message again as new and records who did it and why. May be repeated: of a letter
-   * that was redriven before it answers `already`, applies nothing and records nothing.
+   * Sends the message again as a new one and records who did it and why. May be repeated: for a
+   * letter that was redriven before, it returns `already` and does nothing.
    */
   redrive(position: number, audit: Audit, domain?: string): Promise<RedriveAnswer>;
-  /** Who redrove or dropped what, when and why, in this order; kept as long as their letters. */
+  /** Audit records of redriven and dropped letters, in order; kept as long as their letters. */
   audits(options?: { domain?: string }): Promise<readonly AuditEntry[]>;
   /** Marks it as resolved without sending it. */
   drop(position: number, audit: Audit, domain?: string): Promise<void>;
@@ -185,12 +185,12 @@ export type ShardStatus = {
   readonly lag: number;
   /** shard time, milliseconds: the log's clock as the owner knows it */
   readonly now: number;
-  /** how far `now` is ahead of the log's clock, which was set back; absent as a rule */
+  /** how far `now` is ahead of the log's clock, if that clock was set back; normally absent */
   readonly clockAheadMs?: number;
   readonly residents: number;
-  /** the node that holds it; absent where there is one process only */
+  /** the node that owns the shard; absent without a cluster */
   readonly node?: string;
-  /** why it is not owned, or why its store accepts nothing at present */
+  /** why the shard is not owned, or why its store accepts no records at present */
   readonly why?: string;
   /** quarantined until a program that knows this format of records owns it */
   readonly formatNeeded?: number;
@@ -206,17 +206,17 @@ export type NodeStatus = {
   readonly version: string;
   readonly startedAtMs: number;
   readonly draining: boolean;
-  /** its share of the shards against the others' */
+  /** share of the shards relative to the other workers */
   readonly weight: number;
   readonly labels: Labels;
   readonly load: NodeLoad;
-  /** shards it holds */
+  /** number of shards that it owns */
   readonly shards: number;
   readonly ageMs: number;
 };
 
 export type NodeLoad = {
-  /** cores that it uses: 1 is one core */
+  /** processor cores in use: 1 is one core */
   readonly cpu: number;
   /** share of time that its event loop is busy, 0 to 1 */
   readonly eventLoop: number;
@@ -342,15 +342,15 @@ export interface System {
    */
   unknownEffects(): readonly UnknownEffect[];
   /**
-   * A person's decision about one of them: run it `again`, or take `outcome` or `error` as what
-   * happened.
+   * An operator's decision about an unknown effect: run it `again`, or record `done` or `failed` as
+   * its outcome.
    */
   decide(id: string, decision: Decision): Promise<TellAnswer>;
   /**
    * Ends an open effect: its actor receives the failure CANCELLED, and the effect is aborted if it
-   * runs. It may have happened. An effect that ended in the meantime keeps its outcome.
+   * runs. Its work may have been done. An effect that ended in the meantime keeps its outcome.
    */
   cancelEffect(id: string, why: string): Promise<TellAnswer>;
-  /** Takes no new messages, commits what is running, closes the stores. May be repeated. */
+  /** Accepts no new messages, commits running work, closes the stores. May be repeated. */
   stop(): Promise<void>;
 }

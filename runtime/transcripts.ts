@@ -2,10 +2,10 @@
  * Transcripts: append-only conversations, read by effects and entry points. Entries never change,
  * so they are cached within bounds: a long conversation is decoded once, not once per model call.
  *
- * Only the owner of an actor's shard adds to its transcript; what a former owner still stores are
- * copies (D6). So a process that owns the shard reads a transcript once, and adds itself what its
- * relay stores afterwards. Until an owner learns that it was replaced, it may miss newer entries:
- * its effects begin with what was committed before them, as everywhere.
+ * Only the owner of an actor's shard adds to its transcript; a former owner stores only copies
+ * (D6). So a process that owns the shard reads a transcript once, and then adds the entries that
+ * its own relay stores. An owner that was replaced and does not know it yet may miss newer entries;
+ * its effects still see everything that was committed before them.
  */
 import { shardOf, type Address } from '../protocols/address.ts';
 import type { Message } from '../protocols/statechart.ts';
@@ -16,7 +16,7 @@ import { turnOfId } from './shard/commit/message-ids.ts';
 import type { TranscriptEntry, Transcripts } from './system.ts';
 
 const READ_MAX = 1_000;
-/** Size of the entries that are kept decoded, all transcripts together. */
+/** Maximum size of the decoded entries of all transcripts together. */
 const CACHE_BYTES_MAX = 16 * 2 ** 20;
 /** Counted per entry in addition to its encoded bytes: its objects, its keys, its id in the set. */
 const ENTRY_OVERHEAD_BYTES = 600;
@@ -35,11 +35,11 @@ type Cached = {
   stored: number;
 };
 
-/** What the owner of a shard tells the readers of its process. */
+/** Notifications from the owner of a shard to the readers of its process. */
 export type TranscriptWriter = {
   /** The relay stored an entry. Called for every one, in their order. */
   stored(actor: Address, entry: Pick<LogEntry, 'position' | 'bytes'>): void;
-  /** It owns the shard no longer. */
+  /** The shard is no longer owned. */
   close(): void;
 };
 
@@ -120,7 +120,7 @@ export class LogTranscripts implements Transcripts {
     this.#evict();
   }
 
-  /** Two readers may bring the same page: what is known already is passed over. */
+  /** Two readers may read the same page: known entries are skipped. */
   #keep(cached: Cached, page: readonly Omit<LogEntry, 'logTimeMs'>[]): void {
     for (const entry of page)
       if (entry.position >= cached.next) this.#bytes += append(cached, entry);
@@ -144,12 +144,12 @@ const nothingRead = (next: Position): Cached => ({
   stored: 0,
 });
 
-/** Nothing stopped the page but the end of the log. */
+/** Whether the page ended at the end of the log. */
 const isLast = (page: readonly LogEntry[]): boolean =>
   page.length < READ_MAX &&
   page.reduce((sum, { bytes }) => sum + bytes.length, 0) < READ_BYTES_DEFAULT;
 
-/** Adds one entry unless its id is known: relays may store one twice (D6). Answers its size. */
+/** Adds one entry unless its id is known: relays may store one twice (D6). Returns its size. */
 function append(cached: Cached, { position, bytes }: Omit<LogEntry, 'logTimeMs'>): number {
   const { id, event } = decodeKept(bytes, position);
   cached.next = position + 1;

@@ -1,7 +1,7 @@
 /**
  * defineActor: the public way to register a statechart as an actor type. It gives every
- * option its default, finds every fault of the machine and the options at once, and refuses the
- * type before the first actor lives.
+ * option its default, reports all faults of the machine and the options together, and refuses the
+ * type before an actor is created.
  *
  * Boundary: nothing runs here. The shard steps the machine, the effect runner runs the effects.
  */

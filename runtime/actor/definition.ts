@@ -1,5 +1,5 @@
 /**
- * Definition: an actor type as it is written down (`ActorOptions`) and as the runtime uses it
+ * Definition: an actor type as its author writes it (`ActorOptions`) and as the runtime uses it
  * (`ActorDefinition`).
  */
 import type { AnyStateMachine } from 'xstate';
@@ -64,11 +64,11 @@ export type ActorOptions<Machine extends AnyStateMachine> = {
   /** by delay name (or the id of a delayed `raise`) */
   readonly missedTimers?: Readonly<Record<string, MissedTimer>>;
   /**
-   * Names of delays that limit running work. Time that no process lived through, because the
-   * machine was suspended or its clock was set forward, does not count for them.
+   * Names of delays that limit running work. Time in which the computer was suspended, or that its
+   * clock skipped, does not count for them.
    */
   readonly workTimers?: readonly string[];
-  /** what is kept of its turns; default summaries of 1,000 turns, for 30 days */
+  /** the history of its turns; default: summaries of 1,000 turns, for 30 days */
   readonly history?: HistoryKept | Partial<HistoryPolicy>;
 } & EffectsOption<Machine>;
 

@@ -1,6 +1,6 @@
 /**
- * Effect: work outside a turn, run after its commit from a recorded intent. These are the
- * types a definition fills in and a runner carries out.
+ * Effect: work outside a turn, which runs after the commit from a recorded intent. Types of effect
+ * definitions and of their context.
  */
 import type { AnyStateMachine, InputFrom, OutputFrom, ProvidedActor, StateMachine } from 'xstate';
 import type { Address } from '../../protocols/address.ts';
@@ -26,13 +26,13 @@ export type EffectContext = {
   readonly actor: Address;
   /** W3C trace id of the message that caused it */
   readonly traceId?: string;
-  /** aborted when the outcome is not wanted any more, the time is up or the worker stops */
+  /** aborted when the outcome is no longer wanted, the time limit is reached or the worker stops */
   readonly signal: AbortSignal;
   /** Notifies watchers on the Bus at once; ephemeral, not part of any turn. */
   publish(topic: string, event: Message): void;
   /** wall time, epoch milliseconds */
   now(): number;
-  /** what the application gave to createSystem */
+  /** the services that the application passed to createSystem */
   readonly services: unknown;
   /** Committed transcript of an actor; default the effect's own. */
   transcript(actor?: Address): TranscriptReader;

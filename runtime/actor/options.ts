@@ -8,7 +8,7 @@ import type { Effects } from './effect.ts';
 const TYPE = /^[a-z0-9][a-z0-9_-]{0,62}$/;
 const DAY_MS = 86_400_000;
 
-/** Every fault of the options; [] when they are fit. */
+/** All faults of the options; [] when they are valid. */
 export function optionProblems(options: ActorOptions<AnyStateMachine>, effects: Effects): string[] {
   const { type, version, machine, mailbox, supervision, migrate, idleMs, whenDone } = options;
   const { missedTimers = {}, workTimers = [] } = options;
@@ -30,7 +30,8 @@ export function optionProblems(options: ActorOptions<AnyStateMachine>, effects: 
     ...workTimerProblems(machine, workTimers),
     ...Object.entries(effects).flatMap(([src, effect]) => effectProblems(machine, src, effect)),
     ...Object.keys(options).map(
-      (name) => !OPTIONS.has(name) && `${name} is no option: ${[...OPTIONS].join(', ')}`,
+      (name) =>
+        !OPTIONS.has(name) && `${name} is not an option; options: ${[...OPTIONS].join(', ')}`,
     ),
   ];
   return found.filter((problem) => problem !== false);
@@ -65,7 +66,7 @@ function effectProblems(
     range(`${path}.timeoutMs`, timeoutMs, 1, DAY_MS),
     machine instanceof StateMachine &&
       !Object.hasOwn(machine.implementations.actors, src) &&
-      `${path} is invoked by no state of ${machine.id}`,
+      `${path} is not invoked by any state of ${machine.id}`,
   ];
 }
 

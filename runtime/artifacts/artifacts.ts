@@ -1,7 +1,7 @@
 /**
  * Artifacts: files of a tenant that are too large for an envelope, or that prove something. A file
- * is named by the hash of its content and never changed. External programs read it by a signed URL,
- * which permits to fetch one file for a limited time, and neither to write nor to list.
+ * is named by the hash of its content and never changed. External programs read it with a signed
+ * URL, which permits reading one file for a limited time, but neither writing nor listing.
  *
  * Adapters: `folder.ts` (a folder of this machine or a shared volume, sealed at rest when a key is
  * set) and `s3.ts` (any S3-compatible store). Contract: test/runtime/artifacts/contract.ts.
@@ -45,7 +45,8 @@ export interface Artifacts {
   /** A new signed URL. @throws TroupeError NOT_FOUND; INVALID_ARGUMENT above ARTIFACT_URL_MS_MAX */
   sign(tenant: string, hash: string, options?: { forMs?: number }): Promise<ArtifactRef>;
   /**
-   * The hash that a signed URL of this bucket and tenant names, if its signature and time are good.
+   * The hash that a signed URL of this bucket and tenant names, if its signature and time are
+   * valid.
    * @throws TroupeError FORBIDDEN: another bucket or tenant, a wrong signature; EXPIRED
    */
   resolve(tenant: string, uri: string): Promise<string>;

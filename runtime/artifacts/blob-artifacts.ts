@@ -27,7 +27,7 @@ export type BlobArtifactsOptions = {
   readonly urlKey: Buffer;
   /** base of URLs, without a trailing slash; read again for every URL */
   readonly publicUrl: () => string;
-  /** types that are accepted; `image/*` is all of a kind */
+  /** accepted media types; `image/*` matches all images */
   readonly mimeTypes: readonly string[];
   /** bytes of one tenant's files */
   readonly bytesMax: number;

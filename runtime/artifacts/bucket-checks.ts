@@ -144,7 +144,7 @@ async function setting(
       return {
         status: 'unknown',
         message: `the store has no ${name}`,
-        remedy: 'make sure by its own means that access is by bucket policy only',
+        remedy: 'verify in the settings of the store that only a bucket policy grants access',
       };
     }
     return refused(`${name} cannot be read`, error, `permit ${read.permission} on the bucket`);
@@ -158,7 +158,7 @@ async function uniformAccess(requests: S3Requests): Promise<BucketPoint> {
   } catch (error) {
     if (errorData(error).details?.['status'] === 400)
       return { status: 'ok', message: 'uniform bucket-level access is on' };
-    return refused('the ACL cannot be asked for', error, 'permit storage.buckets.getIamPolicy');
+    return refused('the ACL cannot be read', error, 'permit storage.buckets.getIamPolicy');
   }
   return {
     status: 'fail',
@@ -173,7 +173,11 @@ async function noListing(requests: S3Requests): Promise<BucketPoint> {
   } catch (error) {
     if (errorData(error).details?.['status'] === 403)
       return { status: 'ok', message: 'the access key cannot list the bucket' };
-    return refused('a listing of the bucket is not refused as it should', error, 'see the message');
+    return refused(
+      'a listing of the bucket fails with an unexpected error',
+      error,
+      'see the message',
+    );
   }
   return {
     status: 'fail',
@@ -188,7 +192,7 @@ async function noAnonymous(requests: S3Requests, probeKey: string): Promise<Buck
     if ((await requests.anonymousStatus(LISTING)) === 200) open.push('list the bucket');
     if ((await requests.anonymousStatus(probeKey)) === 200) open.push('read its files');
   } catch (error) {
-    return refused('access without a signature cannot be tried', error, 'see the message');
+    return refused('access without a signature cannot be tested', error, 'see the message');
   }
   if (open.length === 0)
     return { status: 'ok', message: 'the bucket refuses requests without a signature' };

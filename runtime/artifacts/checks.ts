@@ -54,11 +54,11 @@ export async function nameContents(
   options: { contentType: string; expectedHash?: string },
   mimeTypes: readonly string[],
 ): Promise<Artifact> {
-  if (!TENANT.test(tenant)) throw refused(`${JSON.stringify(tenant)} is no name of a tenant`);
+  if (!TENANT.test(tenant)) throw refused(`${JSON.stringify(tenant)} is not a tenant name`);
   const contentType = mimeOf(options.contentType);
   if (contentType === undefined || !allows(mimeTypes, contentType)) {
     throw refused(
-      `files of the type ${JSON.stringify(options.contentType.slice(0, 100))} are not taken: ` +
+      `files of the type ${JSON.stringify(options.contentType.slice(0, 100))} are not accepted: ` +
         `send one of ${mimeTypes.join(', ')}`,
     );
   }
@@ -67,8 +67,8 @@ export async function nameContents(
   const { expectedHash = hash } = options;
   if (expectedHash.toLowerCase() !== hash) {
     throw refused(
-      `the file arrived with the SHA-256 ${hash}, and not ${expectedHash.slice(0, 100)} as it ` +
-        'should: send it again',
+      `the received file has the SHA-256 ${hash}, the expected one is ${expectedHash.slice(0, 100)}: ` +
+        'send it again',
     );
   }
   return { hash, contentType, bytes: contents.length };
@@ -79,7 +79,7 @@ export function checkBytes(bytes: number): void {
   if (bytes <= ARTIFACT_BYTES_MAX) return;
   throw new TroupeError(
     'PAYLOAD_TOO_LARGE',
-    `a file has at most ${ARTIFACT_BYTES_MAX} bytes, and this one ${bytes}: send it in parts`,
+    `the file has ${bytes} bytes, at most ${ARTIFACT_BYTES_MAX} are allowed: send it in parts`,
   );
 }
 
@@ -92,7 +92,7 @@ export function checkName(tenant: string, hash: string): void {
 export function urlMs(forMs: number = ARTIFACT_URL_MS_MAX): number {
   if (forMs >= 1_000 && forMs <= ARTIFACT_URL_MS_MAX) return forMs;
   throw refused(
-    `a signed URL is good for 1,000 to ${ARTIFACT_URL_MS_MAX} milliseconds, not for ${forMs}`,
+    `a signed URL is valid for 1,000 to ${ARTIFACT_URL_MS_MAX} milliseconds, not for ${forMs}`,
   );
 }
 
@@ -112,13 +112,13 @@ export const absent = (tenant: string, hash: string) =>
 export const damaged = (hash: string, cause?: unknown) =>
   new TroupeError(
     'INTERNAL',
-    `the stored file ${hash} is not what its name says: it was damaged or changed in the store; ` +
-      'bring it back from a backup, or store it again',
+    `the stored file ${hash} does not match its hash: it was damaged or changed in the store; ` +
+      'restore it from a backup, or store it again',
     { cause },
   );
 
 export const foreign = (why: string) =>
-  new TroupeError('FORBIDDEN', `this is no signed URL of this tenant's bucket: ${why}`);
+  new TroupeError('FORBIDDEN', `this is not a signed URL of this tenant's bucket: ${why}`);
 
 /**
  * @param hash the file that the URL names, and until when it was good: its signature was good, so
@@ -127,6 +127,6 @@ export const foreign = (why: string) =>
 export const expired = (hash: string, expiredAtMs: number) =>
   new TroupeError(
     'EXPIRED',
-    `the signed URL was good until ${new Date(expiredAtMs).toISOString()}: ask for a new one`,
+    `the signed URL expired at ${new Date(expiredAtMs).toISOString()}: request a new one`,
     { details: { hash, expiredAtMs } },
   );

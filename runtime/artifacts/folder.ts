@@ -31,7 +31,7 @@ export type FolderArtifactsOptions = {
   readonly path: string;
   /** base of URLs, without a trailing slash; read again for every URL */
   readonly publicUrl: () => string;
-  /** types that are taken; `image/*` is all of a kind */
+  /** accepted media types; `image/*` matches all images */
   readonly mimeTypes: readonly string[];
   /** 32 bytes as hex or base64; left out: files are stored as they are */
   readonly encryptionKey?: string;
@@ -185,7 +185,7 @@ async function readable<T>(path: string, use: () => Promise<T>, missing?: Troupe
     if (missing && (code === 'ENOENT' || code === 'ENOTDIR')) throw missing;
     throw new TroupeError(
       'UNAVAILABLE',
-      `the artifacts' folder cannot be used at ${path} (${code}): look at its rights and room`,
+      `the artifacts' folder cannot be used at ${path} (${code}): check its permissions and the free space`,
       { cause },
     );
   }

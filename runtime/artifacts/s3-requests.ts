@@ -162,10 +162,11 @@ export class S3Requests {
 
 /** Codes of the store that an operator can do something about. */
 const REMEDIES: Readonly<Record<string, string>> = {
-  NoSuchBucket: 'make the bucket, or name another in a2a.artifacts.s3.bucket',
-  InvalidAccessKeyId: 'a2a.artifacts.s3.accessKeyId is not known there',
-  SignatureDoesNotMatch: 'a2a.artifacts.s3.secretAccessKey is not the one of its accessKeyId',
-  AccessDenied: 'let the access key read and write objects of the bucket, and use its key of KMS',
+  NoSuchBucket: 'create the bucket, or set another one in a2a.artifacts.s3.bucket',
+  InvalidAccessKeyId: 'the store does not know a2a.artifacts.s3.accessKeyId',
+  SignatureDoesNotMatch: 'a2a.artifacts.s3.secretAccessKey does not belong to accessKeyId',
+  AccessDenied:
+    'permit the access key to read and write objects of the bucket, and to use its KMS key',
   RequestTimeTooSkewed: 'set the clock of this machine',
   AuthorizationHeaderMalformed: 'set a2a.artifacts.s3.region to the region of the bucket',
 };

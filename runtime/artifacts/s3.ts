@@ -37,7 +37,7 @@ export type S3Sealing = {
 
 export type S3ArtifactsOptions = S3Place &
   S3Sealing & {
-    /** types that are taken; `image/*` is all of a kind */
+    /** accepted media types; `image/*` matches all images */
     readonly mimeTypes: readonly string[];
     readonly clock?: Clock;
     /** silence that is waited for, milliseconds; default 30,000 */
@@ -112,10 +112,10 @@ class S3Artifacts implements Artifacts {
   async resolve(tenant: string, uri: string): Promise<string> {
     const { key, datetime, forSec } = partsOf(uri);
     const [named, hash = ''] = key.split('/');
-    if (forSec * 1_000 > ARTIFACT_URL_MS_MAX) throw foreign('it is good for too long');
+    if (forSec * 1_000 > ARTIFACT_URL_MS_MAX) throw foreign('its lifetime is too long');
     const good = await this.#requests.presign(key, { forSec, datetime });
     if (!sameText(good, uri)) throw foreign('its signature is wrong');
-    if (named !== tenant) throw foreign('it is of another tenant');
+    if (named !== tenant) throw foreign('it belongs to another tenant');
     const untilMs = timeOf(datetime) + forSec * 1_000;
     if (untilMs <= this.#clock.wallMs()) throw expired(hash, untilMs);
     return hash;
@@ -182,7 +182,7 @@ function partsOf(uri: string): { key: string; datetime: string; forSec: number }
   const datetime = url?.searchParams.get('X-Amz-Date') ?? '';
   const forSec = Number(url?.searchParams.get('X-Amz-Expires') ?? Number.NaN);
   if (!key || Number.isNaN(timeOf(datetime)) || !Number.isInteger(forSec))
-    throw foreign('it does not have the form of one');
+    throw foreign('its form is wrong');
   return { key, datetime, forSec };
 }
 

@@ -43,8 +43,8 @@ export function sealingKey(text: string): SealingKey {
   if (bytes.length !== KEY_BYTES) {
     throw new TroupeError(
       'INVALID_ARGUMENT',
-      'a2a.artifacts.encryptionKey is no key: write 32 bytes as 64 hex digits or as base64, as ' +
-        '`openssl rand -hex 32` makes them',
+      'a2a.artifacts.encryptionKey is not a key: write 32 bytes as 64 hex digits or as base64, such as ' +
+        'the output of `openssl rand -hex 32`',
     );
   }
   const id = createHash('sha256').update('troupe sealing key').update(bytes).digest('hex');
@@ -147,6 +147,6 @@ const otherKey = (hash: string, keyId: string, ours: string | undefined) =>
   new TroupeError(
     'UNAVAILABLE',
     `the file ${hash} is sealed with the key ${keyId}, and ` +
-      `${ours === undefined ? 'none is set' : `the key that is set is ${ours}`}: ` +
-      'set that key again as a2a.artifacts.encryptionKey',
+      `${ours === undefined ? 'no key is configured' : `the configured key is ${ours}`}: ` +
+      'configure that key again as a2a.artifacts.encryptionKey',
   );

@@ -1,6 +1,6 @@
 /**
- * Signed URLs of a bucket whose files a gateway serves: the name of one file, until when the URL is
- * good, and an HMAC-SHA256 over both.
+ * Signed URLs of a bucket whose files a gateway serves. A URL contains the name of one file, its
+ * expiry, and an HMAC-SHA256 over both.
  *
  * Invariant: a URL is signed over the place it points to, tenant, name and time: none can be
  * changed.
@@ -45,11 +45,10 @@ export class SignedUrls {
   /** As of `Artifacts`. */
   async resolve(tenant: string, uri: string): Promise<string> {
     const [, base, named, hash, until, signature] = SIGNED.exec(uri) ?? [];
-    if (!base || !named || !hash || !until || !signature)
-      throw foreign('it does not have the form of one');
+    if (!base || !named || !hash || !until || !signature) throw foreign('its form is wrong');
     const good = Buffer.from(this.#signature(base, named, hash, until));
     if (!timingSafeEqual(good, Buffer.from(signature))) throw foreign('its signature is wrong');
-    if (named !== tenant) throw foreign('it is of another tenant');
+    if (named !== tenant) throw foreign('it belongs to another tenant');
     const untilMs = Number(until) * 1_000;
     if (untilMs <= this.#o.clock.wallMs()) throw expired(hash, untilMs);
     return hash;

@@ -30,7 +30,7 @@ export async function keepSigningKey(folder: string): Promise<Buffer> {
   } catch (cause) {
     throw unusable(path, 'cannot be read or written', cause);
   }
-  throw unusable(path, 'is no key; remove it, and URLs that were signed before are void');
+  throw unusable(path, 'is not a key: remove it; all signed URLs become invalid');
 }
 
 const unusable = (path: string, why: string, cause?: unknown) =>

@@ -79,6 +79,6 @@ export class TenantRoom {
 const full = (bytesMax: number): TroupeError =>
   new TroupeError(
     'RATE_LIMIT_EXCEEDED',
-    `the tenant’s files take up the ${bytesMax} bytes that they may (a2a.artifacts.bytesMax): they leave a2a.artifacts.keepDays after their last use`,
+    `the tenant’s files have reached their limit of ${bytesMax} bytes (a2a.artifacts.bytesMax): files are removed a2a.artifacts.keepDays after their last use`,
     { retryAfterMs: FULL_RETRY_MS, details: { limit: 'artifacts', bytesMax } },
   );

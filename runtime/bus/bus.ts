@@ -6,12 +6,12 @@
 export type BusMessage = {
   readonly subject: string;
   readonly payload: unknown;
-  /** answers a request; does nothing for a message that is no request */
+  /** answers a request; has no effect for any other message */
   readonly respond: (payload: unknown) => void;
 };
 
 export interface Bus {
-  /** false while messages certainly do not travel */
+  /** false while messages are certainly not delivered */
   readonly connected: boolean;
   publish(subject: string, payload: unknown): void;
   /**

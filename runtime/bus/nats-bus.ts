@@ -29,7 +29,7 @@ const SUBJECT_CHARACTERS_MAX = 3_500;
 const NO_RESPONDERS = 503;
 /** of one message: what a server of the smallest payloads would need */
 const PARTS_MAX = 131_072;
-/** Of a server that has not said its own yet. */
+/** Default for a server that has not reported its own limit yet. */
 const PAYLOAD_BYTES_MAX = 1024 * 1024;
 
 type Request = {
@@ -76,7 +76,7 @@ export class NatsBus implements Bus {
     this.#assertOpen();
     checkSubject(subject);
     const bytes = encodeBounded(payload);
-    if (this.#travels()) this.#sendSoon(this.#prefix + subject, bytes);
+    if (this.#isConnected()) this.#sendSoon(this.#prefix + subject, bytes);
   }
 
   subscribe(pattern: string, onMessage: (message: BusMessage) => void): () => void {
@@ -106,7 +106,7 @@ export class NatsBus implements Bus {
     this.#assertOpen();
     checkSubject(subject);
     const bytes = encodeBounded(payload);
-    if (!this.#travels()) throw unavailable('there is no connection to NATS');
+    if (!this.#isConnected()) throw unavailable('there is no connection to NATS');
     this.#inbox ??= this.#openInbox();
     const reply = `${this.#inbox.prefix}.${randomUUID()}`;
     return new Promise((resolve, reject) => {
@@ -139,13 +139,13 @@ export class NatsBus implements Bus {
   }
 
   /** The client would keep what is sent without a connection, without a bound. */
-  #travels(): boolean {
+  #isConnected(): boolean {
     return this.connected && !this.#nc.isDraining();
   }
 
   #sendSoon(subject: string, bytes: Uint8Array, reply?: string): void {
     sendSoon(this.#nc, () => {
-      if (this.#travels()) guarded(() => this.#send(subject, bytes, reply));
+      if (this.#isConnected()) guarded(() => this.#send(subject, bytes, reply));
     });
   }
 
@@ -212,7 +212,7 @@ export class NatsBus implements Bus {
   #responder({ reply }: Msg): (payload: unknown) => void {
     let isAnswered = reply === undefined || reply === '';
     return (payload) => {
-      if (isAnswered || !this.#travels()) return;
+      if (isAnswered || !this.#isConnected()) return;
       isAnswered = true;
       this.#sendSoon(reply!, encodeBounded(payload));
     };
@@ -253,7 +253,9 @@ export class NatsBus implements Bus {
   }
 }
 
-/** What is thrown stops neither the others nor the client's reader, and is not swallowed. */
+/**
+ * An error of one handler stops neither the others nor the client's reader; it is rethrown later.
+ */
 const guarded = (call: () => void): void => {
   try {
     call();
@@ -281,7 +283,7 @@ const encodeBounded = (payload: unknown): Uint8Array => {
 
 const SUBJECT = /^[!-~]+$/;
 
-/** Who makes a subject escapes what is free in it: `escapeToken`. */
+/** The creator of a subject must escape free text in it with `escapeToken`. */
 const checkPattern = (pattern: string): void => {
   const tokens = pattern.split('.');
   const isSound = (token: string, at: number) =>
@@ -289,13 +291,16 @@ const checkPattern = (pattern: string): void => {
   if (SUBJECT.test(pattern) && pattern.length <= SUBJECT_CHARACTERS_MAX && tokens.every(isSound))
     return;
   const shown = JSON.stringify(pattern.slice(0, 100));
-  throw new TroupeError('INVALID_ARGUMENT', `${shown} is no subject of the bus`);
+  throw new TroupeError('INVALID_ARGUMENT', `${shown} is not a subject of the bus`);
 };
 
 const checkSubject = (subject: string): void => {
   checkPattern(subject);
   if (!/[*>]/.test(subject)) return;
-  throw new TroupeError('INVALID_ARGUMENT', `${subject} is a pattern: nothing can be sent to it`);
+  throw new TroupeError(
+    'INVALID_ARGUMENT',
+    `${subject} is a pattern: publish to a subject without wildcards`,
+  );
 };
 
 const tooLate = (subject: string, timeoutMs: number): TroupeError =>

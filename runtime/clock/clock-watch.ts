@@ -1,5 +1,5 @@
 /**
- * ClockWatch: notices that a clock is wrong and says so once per episode. Nothing depends on it: no
+ * ClockWatch: detects a wrong clock and raises one alarm per episode. It is only a diagnosis: no
  * clock decides what is safe (I6).
  */
 import type { ShardStatus } from '../system.ts';
@@ -12,11 +12,11 @@ export type ClockStatus = {
   readonly offMs: number;
 };
 
-/** This machine's clock may differ from the log's by so much before it is said. */
+/** Difference between this machine's clock and the log's above which an alarm is raised. */
 const OFF_MS_MAX = 60_000;
 const LOOK_MS = 5_000;
 
-/** From what the owners of shards say, here and on other nodes. */
+/** Computed from the status of the shards, here and on other nodes. */
 export function clockStatus(shards: readonly ShardStatus[], wallMs: number): ClockStatus {
   const owned = shards.filter(({ state, now }) => state === 'owned' && now > 0);
   if (owned.length === 0) return { aheadMs: 0, offMs: 0 };
@@ -72,7 +72,7 @@ export class ClockWatch {
     this.#cancel = this.#clock.after(LOOK_MS, () => this.#look());
     const fault = clockFault(clockStatus(this.#shards(), this.#clock.wallMs()));
     if (fault !== undefined && !this.#isWrong) this.#alarm(fault);
-    if (fault === undefined && this.#isWrong) this.#alarm('the clock is right again');
+    if (fault === undefined && this.#isWrong) this.#alarm('the clock is correct again');
     this.#isWrong = fault !== undefined;
   }
 }

@@ -17,13 +17,13 @@ import type { Workspaces } from '../workspaces/workspaces.ts';
 
 /** An effect that this process may not run. */
 export type RemoteDispatch = {
-  /** resolves when a worker for it is there; undefined: there is one now */
+  /** resolves when a suitable worker exists; undefined: one exists now */
   readonly ready: Promise<void> | undefined;
-  /** Resolves when a worker may have begun it, or when it was put back as not started. */
+  /** Resolves when a worker may have started it, or when it was returned as not started. */
   run(): Promise<void>;
 };
 
-/** The worker's answer; `unsure`: none came, it may have begun. */
+/** The worker's answer; `unsure`: it did not answer and may have started the effect. */
 export type HandedOver = 'taken' | 'refused' | 'unsure';
 
 export type DispatchOptions = {
@@ -31,7 +31,7 @@ export type DispatchOptions = {
   readonly clock: Clock;
   /** of this process */
   readonly labels: Labels;
-  /** another process may come and have the labels */
+  /** another process with the labels may join */
   readonly clustered: boolean;
   readonly workspaces?: Pick<Workspaces, 'labelsOf'> | undefined;
   /** the worker with these labels that runs the effects of this intent's shard */
@@ -150,14 +150,16 @@ export class Dispatch {
     await this.#reported(id, intent, { kind: 'notStarted' });
   }
 
-  /** What could not be reported is found open by the shard's owner, and begun again. */
+  /** If the report fails, the owner of the shard finds the effect open and starts it again. */
   async #reported(id: string, intent: Intent, outcome: Outcome): Promise<void> {
     if (this.#closed) return;
     await this.#o.report(id, intent, outcome).catch((error: unknown) => {
-      this.#o.alarm(`${intent.actor}: '${intent.src}' was not put back: ${String(error)}`);
+      this.#o.alarm(
+        `${intent.actor}: '${intent.src}' could not be reported as not started: ${String(error)}`,
+      );
     });
   }
 }
 
 const unmet = ({ actor, src }: Intent, labels: Labels): string =>
-  `${actor}: '${src}' needs a worker with the labels ${labelsText(labels)}, and none is there`;
+  `${actor}: '${src}' requires a worker with the labels ${labelsText(labels)}, and there is none`;

@@ -47,7 +47,7 @@ export type EffectRunnerOptions = {
     outcome: Outcome,
   ) => Promise<void>;
   readonly services: unknown;
-  /** left out: opening one is UNAVAILABLE */
+  /** absent: opening a workspace fails with UNAVAILABLE */
   readonly workspaces?: Workspaces | undefined;
   readonly alarm: (what: string) => void;
   /** effects running at once; default 1,024 */
@@ -217,7 +217,8 @@ export class EffectRunner {
   }
 
   /**
-   * Not waited for: work that does not heed its signal may hold one open, and the outcome counts.
+   * Not awaited: work that ignores its signal may keep a workspace open, and the outcome is
+   * decided.
    */
   #abandon(intent: Intent, workspaces: WorkspacesOfEffect): void {
     workspaces.abandon().catch((error: unknown) => {
@@ -244,7 +245,7 @@ export class EffectRunner {
     }
   }
 
-  /** What has not begun leaves the queue; what runs is not touched. */
+  /** Removes effects from the queue that have not started; running ones are not affected. */
   #unqueue({ slot }: Running): void {
     if (slot) this.#slots.withdraw(slot);
   }
@@ -301,8 +302,8 @@ function problemOf(output: unknown, what: string): ErrorData | undefined {
 const failed = (error: ErrorData): Outcome => ({ kind: 'failed', error: storableError(error) });
 
 /**
- * The work's result, or the abort's reason as soon as it comes, also when the work does not heed
- * the signal.
+ * The work's result, or the reason of an abort as soon as it happens, even if the work ignores the
+ * signal.
  */
 function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise<T>((resolve, reject) => {

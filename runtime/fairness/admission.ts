@@ -200,4 +200,4 @@ export class Admission {
 }
 
 const stopping = () =>
-  new TroupeError('UNAVAILABLE', 'the system is stopping and takes no new messages');
+  new TroupeError('UNAVAILABLE', 'the system is stopping and accepts no new messages');

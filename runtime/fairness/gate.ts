@@ -193,4 +193,5 @@ type Waiting = {
   readonly refuse: (error: TroupeError) => void;
 };
 
-const cancelled = () => new TroupeError('CANCELLED', 'the message is no longer wanted');
+const cancelled = () =>
+  new TroupeError('CANCELLED', 'the request was aborted while its message waited');

@@ -1,7 +1,7 @@
 /**
- * The actors of a running system as an operator sees them: lists, one actor, and its turns from now
- * on. It reads committed rows and the journal; it activates no actor and writes nothing. An actor
- * that no operator watches costs nothing.
+ * The actors of a running system for operators: lists, single actors, and their turns as they are
+ * committed. It reads committed rows and the journal, activates no actor and writes nothing. An
+ * actor without watchers causes no work.
  */
 import { type Address, shardOf } from '../../protocols/address.ts';
 import type {

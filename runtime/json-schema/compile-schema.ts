@@ -50,15 +50,15 @@ const REST_MS = 20 * CHECK_MS;
 /**
  * A check of values: the first error with its path, or []. Errors never show the value.
  * @throws TroupeError INVALID_ARGUMENT when it is no schema, or refers to another document; (the
- * check) UNAVAILABLE while the schema rests
+ * check) UNAVAILABLE while the schema is suspended
  */
 export function compileSchema(schema: Record<string, unknown>): SchemaCheck {
   try {
     if (!draft.validateSchema(schema)) throw new Error(draft.errorsText());
     // Ajv's own keyword: such a check would answer later, and end the process where it fails.
-    if ('$async' in schema) throw new Error('$async is no keyword of it');
+    if ('$async' in schema) throw new Error('$async is not a keyword of JSON Schema');
     const validate = within(COMPILE_MS, () => freshAjv().compile(schema));
-    return restingAfterTimeout((value) =>
+    return suspendedAfterTimeout((value) =>
       validate(value) ? [] : (validate.errors ?? []).map(checkError),
     );
   } catch (cause) {
@@ -66,16 +66,16 @@ export function compileSchema(schema: Record<string, unknown>): SchemaCheck {
     const what =
       code === 'ERR_SCRIPT_EXECUTION_TIMEOUT'
         ? `it takes over ${COMPILE_MS} ms to compile: make it smaller`
-        : `it is no JSON Schema 2020-12: ${message}`;
+        : `it is not a valid JSON Schema 2020-12: ${message}`;
     throw new TroupeError('INVALID_ARGUMENT', what, { cause });
   }
 }
 
-function restingAfterTimeout(check: SchemaCheck): SchemaCheck {
+function suspendedAfterTimeout(check: SchemaCheck): SchemaCheck {
   let restsUntilMs = 0;
   return (value) => {
     const leftMs = restsUntilMs - performance.now();
-    if (leftMs > 0) throw resting(leftMs);
+    if (leftMs > 0) throw suspended(leftMs);
     try {
       return within(CHECK_MS, () => check(value));
     } catch {
@@ -86,7 +86,7 @@ function restingAfterTimeout(check: SchemaCheck): SchemaCheck {
   };
 }
 
-const resting = (leftMs: number): TroupeError =>
+const suspended = (leftMs: number): TroupeError =>
   new TroupeError(
     'UNAVAILABLE',
     'validation against this schema took too long, so the schema is suspended: simplify the schema',
@@ -116,7 +116,7 @@ const checkError = ({ instancePath, keyword, params, message }: ErrorObject): Ch
     const field = params['additionalProperty'] ?? params['unevaluatedProperty'];
     return { path: `${instancePath}/${pointer(field)}`, message: 'is not a known field' };
   }
-  return { path: instancePath, message: message ?? 'is not as the schema says' };
+  return { path: instancePath, message: message ?? 'does not match the schema' };
 };
 
 /** A field's name as part of a JSON pointer (RFC 6901). */

@@ -1,9 +1,9 @@
 /**
- * LogTime: a time that never falls, made from a clock that may be set (P5, H1). It follows the
- * clock forward. Where the clock was set back by more than `SLACK_MS`, also while no process ran,
- * it continues from the highest time at the pace of the monotonic clock, so no deadline passes and
- * no timer waits because of a clock (I6). Within the slack it waits for the clock, so that rounding
- * and drift never add up.
+ * LogTime: a time that never decreases, derived from a clock that may be set (P5, H1). It follows
+ * the clock forward. Where the clock was set back by more than `SLACK_MS`, also while no process
+ * ran, it continues from the highest time at the pace of the monotonic clock, so no deadline passes
+ * and no timer waits because of a clock (I6). Within the slack it waits for the clock, so that
+ * rounding and drift never add up.
  */
 import type { Clock } from '../clock/clock.ts';
 

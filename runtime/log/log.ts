@@ -39,7 +39,7 @@ export type AppendOptions = {
 };
 
 export type ReadOptions = {
-  /** most entries to answer; default READ_LIMIT_DEFAULT */
+  /** maximum number of entries; default READ_LIMIT_DEFAULT */
   readonly limit?: number;
   /**
    * stop after this number of bytes (at least one entry is returned); default READ_BYTES_DEFAULT
@@ -48,8 +48,8 @@ export type ReadOptions = {
 };
 
 /**
- * A reader that stays at the end of a subject. It survives every outage of the log: no entry is
- * left out, none comes twice, all come in position order.
+ * A reader that follows the end of a subject. It survives every outage of the log: each entry is
+ * returned once, in position order.
  */
 export interface Follow {
   /**
@@ -89,7 +89,7 @@ export interface Log {
   close(): Promise<void>;
 }
 
-/** The append's fate is unknown: read `readLast` to find out (rule C3), never guess. */
+/** The outcome of the append is unknown: determine it with `readLast` (rule C3). */
 export class AppendUnknown extends Error {
   override readonly name = 'AppendUnknown';
   readonly subject: string;

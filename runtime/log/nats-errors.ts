@@ -1,6 +1,6 @@
 /**
- * What an error of JetStream says about an append or a read: the one place that knows the codes and
- * texts of the server and of its client.
+ * Interprets errors of JetStream for appends and reads. This is the only file that depends on the
+ * error codes and texts of the server and its client.
  *
  * Rule (P1): only what the server or the client says before anything can have been stored counts as
  * "not stored". Every other answer, and no answer, is unknown.
@@ -19,7 +19,7 @@ const CODE = {
 } as const;
 
 const NO_ROOM =
-  'raise its limit (max_bytes, max_msgs), or let trims make room: what is stored stays stored';
+  'raise its limit (max_bytes, max_msgs), or wait for trims; stored messages are not lost';
 
 /** The answer to an append that failed, or the error that the caller of `append` gets. */
 export const appendFailure = (
@@ -45,11 +45,13 @@ export const appendFailure = (
         return unavailable(`the stream ${stream} is full (${cause.message}): ${NO_ROOM}`);
       break;
     case CODE.messageTooLarge:
-      return unavailable(`the stream ${stream} takes no message as large (${cause.message})`);
+      return unavailable(`the message is too large for the stream ${stream} (${cause.message})`);
     case CODE.streamMismatch:
-      return unavailable(`${subject} belongs to another stream than ${stream}`);
+      return unavailable(`${subject} does not belong to the stream ${stream}`);
     case CODE.tooManyRequests:
-      return unavailable(`the stream ${stream} is asked for more than it can store at present`);
+      return unavailable(
+        `the stream ${stream} receives more messages than it can store at present`,
+      );
     default:
   }
   return new AppendUnknown(subject, { cause });

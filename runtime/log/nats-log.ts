@@ -196,7 +196,9 @@ export class NatsLog implements Log {
     if (this.#closing) throw closed();
     const subject = (this.#o.prefix ?? '') + name;
     if (!SUBJECT.test(subject))
-      throw invalid(`${JSON.stringify(name)} is no subject: tokens between dots, without * and >`);
+      throw invalid(
+        `${JSON.stringify(name)} is not a subject: write tokens between dots, without * and >`,
+      );
     const stream = this.#o.streams.streamOf(subject);
     if (stream === undefined) throw invalid(`${subject} belongs to no stream of this cell`);
     return { stream, subject };
@@ -336,7 +338,7 @@ const closed = (): TroupeError => new TroupeError('UNAVAILABLE', 'the log is clo
 
 /** Nothing was appended: the blob could not be written. */
 const notStored = (cause: unknown): never => {
-  throw readFailure('the bytes of a large entry are not stored', cause);
+  throw readFailure('the bytes of a large entry could not be stored', cause);
 };
 
 const within = async <T>(timeoutMs: number, awaited: Promise<T>): Promise<T> => {

@@ -18,8 +18,8 @@ export class StoreHealth {
     if (this.#broken === undefined) return;
     throw new TroupeError(
       'UNAVAILABLE',
-      `the store failed in a way it cannot go on from (${String(this.#broken.cause)}): check the disk ` +
-        'and start again; what was answered is safe',
+      `the store failed and must be restarted (${String(this.#broken.cause)}): check the disk ` +
+        'and start again; acknowledged data is safe',
       { details: { reason: 'STORE_BROKEN' }, cause: this.#broken.cause },
     );
   }

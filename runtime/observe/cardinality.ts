@@ -1,5 +1,5 @@
 /**
- * Cardinality: bounds how many series a metric can have, whatever is written on its labels.
+ * Cardinality: limits the number of series of a metric, whatever the values of its labels.
  * Two bounds, because one per label is not enough: a hundred tenants times a hundred principals
  * times every action would still be millions.
  *
@@ -7,7 +7,8 @@
  *  2. A `SeriesBound` counts sets of labels; past its bound new sets lose tenant and principal, and
  *     past a second one the action too. What is left is a product of two fixed lists.
  *
- * Who came first keeps its name until the process ends: a series never changes its meaning.
+ * Values that were recorded first keep their name until the process ends, so a series never changes
+ * its meaning.
  */
 export const OTHER = 'other';
 

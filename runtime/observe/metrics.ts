@@ -128,8 +128,8 @@ class Counters {
       'envelopes refused because their seq was not above the last one',
     );
     this.#work = {
-      retries: new BoundedCounter(registry, 'a2a_retries_total', 'attempts after the first'),
-      deadLetters: new BoundedCounter(registry, 'a2a_dlq_total', 'tasks given to dead letters'),
+      retries: new BoundedCounter(registry, 'a2a_retries_total', 'retried attempts'),
+      deadLetters: new BoundedCounter(registry, 'a2a_dlq_total', 'tasks moved to the dead letters'),
     };
     this.#latency = new Histogram({
       name: 'a2a_latency_ms',
@@ -252,10 +252,10 @@ function watch(
   const load = () => system.nodes().find((one) => one.node === node)?.load;
   const add = (name: string, help: string, read: () => number) =>
     addGauge(registry, name, help, read);
-  add('troupe_shards_owned', 'shards that this process holds', () => {
+  add('troupe_shards_owned', 'shards that this process owns', () => {
     return own().filter(({ state }) => state === 'owned').length;
   });
-  add('troupe_shards_quarantined', 'shards of this process that process nothing', () => {
+  add('troupe_shards_quarantined', 'quarantined shards of this process', () => {
     return own().filter(({ state }) => state === 'quarantined').length;
   });
   add('troupe_clock_ahead_seconds', 'stored times are ahead of a clock that was set back', () => {

@@ -23,7 +23,7 @@ import type { PublicMessage, Pubsub } from './pubsub.ts';
 
 /** A server ends a connection that sends a line (subject, reply, lengths) of over 4,096 bytes. */
 const SUBJECT_CHARACTERS_MAX = 3_500;
-/** Of a server that has not said its own yet. */
+/** Default for a server that has not reported its own limit yet. */
 const PAYLOAD_BYTES_MAX = 1024 * 1024;
 /** Maximum duration of a drain. */
 const DRAIN_MS = 5_000;
@@ -108,7 +108,7 @@ export class NatsPubsub implements Pubsub {
     if (size > sizeMax)
       throw new TroupeError(
         'PAYLOAD_TOO_LARGE',
-        `${size} bytes do not fit in one message of this NATS server, which takes ${sizeMax}`,
+        `${size} bytes do not fit into one message of this NATS server: its limit is ${sizeMax}`,
       );
     this.#nc.publish(subject, bytes, headers ? { headers } : {});
   }
@@ -122,7 +122,7 @@ export class NatsPubsub implements Pubsub {
   }
 }
 
-/** What is with one subscriber. */
+/** The messages that one subscriber is processing. */
 class DeliveryQueue {
   readonly #handlers: Handlers;
   #messages = 0;
@@ -193,5 +193,8 @@ function checkSubject(subject: string, { pattern }: { pattern: boolean }): void 
   };
   if (subject.length <= SUBJECT_CHARACTERS_MAX && tokens.every(isSound)) return;
   const shown = JSON.stringify(subject.slice(0, 100));
-  throw new TroupeError('INVALID_ARGUMENT', `${shown} is no subject that messages can be sent to`);
+  throw new TroupeError(
+    'INVALID_ARGUMENT',
+    `${shown} is not a subject to which messages can be sent`,
+  );
 }

@@ -22,9 +22,9 @@ export type KeyPlace = {
   readonly name: string;
   /** true: the operator gives it to every process, and may change it */
   readonly managed: boolean;
-  /** its text; undefined when there is none. @throws when it is no key, which is never entered */
+  /** its text; undefined if there is none. @throws for a text that is not a key */
   readonly read: () => Promise<string | undefined>;
-  /** false when there is one already, which stays */
+  /** false when a key already exists, which is kept */
   readonly write: (text: string) => Promise<boolean>;
   readonly remove: () => Promise<void>;
   readonly make: () => Promise<string>;
@@ -139,8 +139,8 @@ class CellKeys {
     if (text === undefined)
       throw new TroupeError(
         'UNAUTHORIZED',
-        `the configuration of the other processes has the cell's key ${place.name}: give this ` +
-          'process the same',
+        `the configuration of the other processes contains the cell's key ${place.name}: configure ` +
+          'the same key for this process',
       );
     if (!digestsIn(text).includes(digests[place.name] ?? ''))
       throw new TroupeError('INTERNAL', `the cell's record of its key ${place.name} is damaged`);

@@ -83,7 +83,7 @@ export async function openWithPassphrase(
   } catch (cause) {
     throw new TroupeError(
       'UNAUTHORIZED',
-      'the passphrase does not open the contents: it is another one, or they were changed',
+      'the contents cannot be decrypted: the passphrase is wrong, or they were changed',
       { cause },
     );
   }
@@ -92,7 +92,7 @@ export async function openWithPassphrase(
 function readCost(file: Buffer): Cost {
   const known = file.subarray(0, MAGIC.length).equals(MAGIC);
   if (!known || file.length < HEADER_BYTES + TAG_BYTES)
-    throw invalid('this is not encrypted with a passphrase by troupe, or by a newer version');
+    throw invalid('this was not encrypted with a passphrase by this version of troupe');
   const [log2N = 0, r = 0, p = 0] = file.subarray(COST_AT, SALT_AT);
   const memory = 128 * 2 ** log2N * r;
   if (log2N < LOG2_N_MIN || r < COST.r || p < 1 || p > P_MAX || memory > MEMORY_MAX)

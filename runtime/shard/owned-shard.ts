@@ -29,7 +29,7 @@ import type { ShardTime } from './shard-time.ts';
 import type { SnapshotBlob } from './recovery/snapshot.ts';
 import { Upkeep } from './recovery/upkeep.ts';
 
-/** What the load of a shard leaves to its owner. */
+/** The result of loading a shard. */
 export type LoadedShard = {
   readonly fold: Fold;
   readonly journal: Journal;
@@ -41,14 +41,14 @@ export type LoadedShard = {
 export type ShardEvents = {
   /** another owner wrote to the journal */
   readonly onLost: (why: string) => void;
-  /** nothing may be skipped: an operator must look at it */
+  /** an entry cannot be read: the shard is quarantined, because nothing may be skipped */
   readonly onCorrupt: (error: unknown) => void;
   /** a port failed, or an invariant is broken */
   readonly onFailed: (error: unknown) => void;
 };
 
-/** While the crash-loop guard is active, the first input waits so long after the start. */
-const BLAME_AFTER_MS = 100;
+/** While the crash-loop guard is active, delay of the first input after the start. */
+const FIRST_INPUT_DELAY_MS = 100;
 
 export class OwnedShard {
   readonly #o: OwnerOptions;
@@ -111,22 +111,22 @@ export class OwnedShard {
     this.#upkeep = this.#startUpkeep();
   }
 
-  /** Resumes what the fold has pending, and starts to process inputs. */
+  /** Resumes the pending outputs and effects of the fold, and starts to process inputs. */
   start(): void {
     for (const { value } of this.#fold.committedRows(TABLE.out)) this.#relay.add(decodeOut(value));
     this.#after.resume(openIntents(this.#fold));
     this.#accepts = true;
-    if (this.#crashLoop.on) this.#blameLater();
+    if (this.#crashLoop.on) this.#delayFirstInput();
     else this.wake();
   }
 
-  /** Does what there is to do. Cheap when there is nothing. */
+  /** Processes pending inputs. Cheap without any. */
   readonly wake = (): void => {
     if (!this.#accepts) return;
     try {
       this.#work();
     } catch (error) {
-      // A broken invariant: going on would be wrong for this shard, and for this shard only.
+      // A broken invariant: only this shard stops.
       this.#events.onFailed(error);
     }
   };
@@ -155,8 +155,8 @@ export class OwnedShard {
   }
 
   /**
-   * Commits what is built, then HANDOFF, then nothing more (A6). It waits until outputs of
-   * committed records are sent; for transcripts at most five seconds.
+   * Commits the open group and then a HANDOFF record, the last of this owner (A6). Waits until the
+   * outputs of committed records are sent; for transcripts at most five seconds.
    */
   async handOff(to: string): Promise<void> {
     this.#accepts = false;
@@ -169,7 +169,7 @@ export class OwnedShard {
     await this.#commit({ t: 'HANDOFF', to, ...this.#writer.head() }, []);
   }
 
-  /** Drops everything. Whatever is in flight has no further effect here. */
+  /** Discards everything. The answer of an append in flight is ignored. */
   close(): void {
     this.#accepts = false;
     this.#group = undefined;
@@ -203,12 +203,12 @@ export class OwnedShard {
   }
 
   /**
-   * A process that is killed again and again right after its start is not killed by an input. So
-   * none is blamed before the process has lived for a moment.
+   * If a process is killed repeatedly right after its start, no input is the cause. So inputs count
+   * as a cause only after a short delay.
    */
-  #blameLater(): void {
+  #delayFirstInput(): void {
     this.#isTooEarly = true;
-    this.#o.clock.after(BLAME_AFTER_MS, () => {
+    this.#o.clock.after(FIRST_INPUT_DELAY_MS, () => {
       this.#isTooEarly = false;
       this.wake();
     });
@@ -219,7 +219,8 @@ export class OwnedShard {
       if (!this.#inFlight && !this.#isTooEarly) this.#workOneByOne();
       return;
     }
-    if (this.#holdsForSnapshot()) return;
+    if (this.#mustWaitForSnapshot()) return;
+    this.#storeSnapshot();
     const group = this.#openGroup();
     this.#input.fill(group);
     if (!this.#inFlight) this.#seal();
@@ -227,21 +228,29 @@ export class OwnedShard {
 
   /**
    * A snapshot record is written between two groups. Next to an open group it would write the rows
-   * of that group to State before they are committed. So no group is opened until it is in flight.
+   * of that group to State before they are committed. So no group is opened while a snapshot waits
+   * for the record in flight.
    */
-  #holdsForSnapshot(): boolean {
-    if (!this.#snapshot || this.#group?.dirty) return false;
-    if (this.#inFlight) return true;
-    const blob = this.#snapshot;
+  #mustWaitForSnapshot(): boolean {
+    return this.#isSnapshotNext() && this.#inFlight !== undefined;
+  }
+
+  #isSnapshotNext(): boolean {
+    return this.#snapshot !== undefined && !this.#group?.dirty;
+  }
+
+  /** Stores the record of a waiting snapshot, if it is the next one. */
+  #storeSnapshot(): void {
+    if (!this.#isSnapshotNext()) return;
+    const blob = this.#snapshot!;
     this.#snapshot = undefined;
     this.#store({ t: 'SNAPSHOT', ...blob, ...this.#writer.head() }, []);
-    return false;
   }
 
   /** One input per record, announced by a TRY (K1), so the input that ends the process is known. */
   #workOneByOne(): void {
     while (this.#accepts && !this.#inFlight) {
-      this.#holdsForSnapshot();
+      this.#storeSnapshot();
       if (this.#inFlight) return;
       const group = this.#openGroup();
       const input = this.#input.candidate(group.now);
@@ -291,7 +300,7 @@ export class OwnedShard {
     await this.#after.done(this.#o.clock, 5_000);
   }
 
-  /** Stores one record and, when it counts, does what it promises. Never rejects. */
+  /** Stores one record and, when it counts, releases its outputs. Never rejects. */
   async #commit(
     record: JournalRecord,
     after: readonly AfterCommit[],

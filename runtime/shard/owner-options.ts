@@ -18,12 +18,12 @@ export type OwnerOptions = {
   readonly blobs: Blobs;
   readonly clock: Clock;
   readonly outside: Outside;
-  /** the readers of this process, which learn what the shard's transcripts get */
+  /** the transcript readers of this process, which receive the entries that the shard stores */
   readonly transcripts?: Pick<LogTranscripts, 'writer'>;
-  /** called when it stops to own the shard against its will */
+  /** called when the shard is lost or quarantined */
   readonly onEnd: (status: 'lost' | 'quarantined', why: string) => void;
-  /** called after every record that counts */
+  /** called after every committed record */
   readonly onCommitted?: () => void;
-  /** an idle owner looks at the journal so often (A7); default 1,000 */
+  /** interval at which an idle owner reads the journal (A7); default 1,000 */
   readonly idleProbeMs?: number;
 } & Pick<RetentionOptions, 'history' | 'journalTail' | 'snapshotEvery' | 'snapshotBytes'>;

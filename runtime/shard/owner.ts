@@ -23,7 +23,7 @@ export type { OwnerOptions };
 type Life =
   | { readonly state: 'loading'; readonly writer?: RecordWriter }
   | { readonly state: 'owned'; readonly owned: OwnedShard }
-  /** commits what is built, and accepts nothing */
+  /** commits the open group, and accepts no inputs */
   | { readonly state: 'handingOff'; readonly owned: OwnedShard }
   | { readonly state: 'stopped' }
   | ({ readonly state: 'lost' | 'quarantined' } & Reason);
@@ -61,12 +61,12 @@ export class ShardOwner {
     }
   }
 
-  /** Does what there is to do. Cheap when there is nothing. */
+  /** Processes pending inputs. Cheap without any. */
   readonly wake = (): void => {
     if (this.#life.state === 'owned') this.#life.owned.wake();
   };
 
-  /** Commits what is built and releases the shard to the process `to` (A6). */
+  /** Commits the open group and releases the shard to the process `to` (A6). */
   async handOff(to = ''): Promise<void> {
     const life = this.#life;
     if (life.state !== 'owned') return this.abandon();
@@ -76,7 +76,7 @@ export class ShardOwner {
     this.abandon();
   }
 
-  /** Drops everything at once, as a crash does. */
+  /** Discards everything immediately, like a crash. */
   abandon(): void {
     if (!this.#hasEnded()) this.#enter({ state: 'stopped' });
   }
@@ -127,7 +127,7 @@ export class ShardOwner {
     const epoch = await writer.write({ t: 'EPOCH', worker, ...writer.head() });
     if (epoch.kind === 'lost') return;
     this.#o.onCommitted?.();
-    // What is stored may be old, and a new journal tells no time at all.
+    // The stored time may be old, and a new journal has none.
     if (!log.atomic) await journal.measureTime();
     if (!this.#isLoading()) return;
     this.#epoch = epoch.position;
@@ -179,7 +179,7 @@ export class ShardOwner {
     return 'why' in this.#life || this.#life.state === 'stopped';
   }
 
-  /** Against the will of this process, unless it was handing the shard off. */
+  /** Ends the ownership. Reported as an end, unless the shard was being handed off. */
   #end(state: 'lost' | 'quarantined', reason: Reason): void {
     if (this.#hasEnded()) return;
     const handingOff = this.#life.state === 'handingOff';

@@ -136,4 +136,4 @@ class Cursor {
 const FIXED = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 8, 1, 2, 4, 8, 1, 2, 4, 8, 2, 3, 5, 9, 17] as const;
 
 const noMap = (why: string): TroupeError =>
-  new TroupeError('INTERNAL', `the bytes of a row are no MessagePack map: ${why}`);
+  new TroupeError('INTERNAL', `the bytes of a row are not a MessagePack map: ${why}`);

@@ -33,7 +33,7 @@ export const checkAddress = (shard: number, table: string, key: string): void =>
     );
   }
   if (LONE_SURROGATE.test(key))
-    refuse(`key ${JSON.stringify(key)} in table ${table} is no valid Unicode`);
+    refuse(`key ${JSON.stringify(key)} in table ${table} is not valid Unicode`);
 };
 
 /** @throws TroupeError INVALID_ARGUMENT for the first put whose address cannot be stored */
@@ -47,7 +47,7 @@ const tooLong = (text: string, bytesMax: number): boolean =>
   text.length > bytesMax || (text.length * 3 > bytesMax && Buffer.byteLength(text) > bytesMax);
 
 const refuse = (why: string): never => {
-  throw new TroupeError('INVALID_ARGUMENT', `no row of State: ${why}`);
+  throw new TroupeError('INVALID_ARGUMENT', `the row cannot be stored: ${why}`);
 };
 
 export const stateKey = (shard: number, table: string, key: string): Buffer => {

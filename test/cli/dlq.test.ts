@@ -97,7 +97,7 @@ describe('troupe dlq redrive and drop', () => {
     [['redrive', '--why', 'x'], 'name one dead letter'],
     [['redrive', 'orders/1', '--all', '--why', 'x'], 'name one dead letter'],
     [['drop', 'orders', '--why', 'x'], 'domain/position'],
-    [['list', '--domain', 'A.B'], 'is no domain'],
+    [['list', '--domain', 'A.B'], 'is not a domain'],
     [['show', 'orders/9'], 'no dead letter 9'],
   ])('%j is refused with the correct usage', async (args, word) => {
     const server = await openDoor();

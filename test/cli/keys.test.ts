@@ -99,7 +99,7 @@ describe('troupe keys create', () => {
     await keys(server, 'create', '--sub', 'ann', '--out', out);
     const before = readFileSync(out, 'utf8');
     const again = await runProgram(['keys', 'create', '--sub', 'ann', '--out', out, ...at(server)]);
-    expect(again).toMatchObject({ code: 2, stderr: expect.stringContaining('is there already') });
+    expect(again).toMatchObject({ code: 2, stderr: expect.stringContaining('already exists') });
     expect(readFileSync(out, 'utf8')).toBe(before);
     const other = join(folder, 'other.jwk');
     const create = ['keys', 'create', '--sub', 'ann', '--out', other];

@@ -17,7 +17,7 @@ it('a pattern that matches nothing is refused at the start, with its place and t
   expect(() => configWith(['ls *', 'sudo *'])).toThrow(
     /tools\.exec\.allow\[1\] = "sudo \*"\n +matches nothing: sudo runs other programs/,
   );
-  expect(() => configWith(['ls > x'])).toThrow('it is no plain command');
+  expect(() => configWith(['ls > x'])).toThrow('it is not a plain command');
 });
 
 it('valid patterns are accepted', () => {

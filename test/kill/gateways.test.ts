@@ -54,7 +54,7 @@ describeWithNats('two gateways behind one address', () => {
     await client.request('agent.wait', { runId: 'before', timeoutMs: 30_000 });
     const answered = chatEnd(client, command.idempotencyKey);
     await client.request('chat.send', command);
-    expect(await answered).toContain('A new conversation has begun');
+    expect(await answered).toContain('Started a new conversation');
     const firstId = await sessionId(other);
 
     const boot = bootOf(client);
@@ -70,7 +70,7 @@ describeWithNats('two gateways behind one address', () => {
     // The other gateway receives the same command and key: no second conversation starts.
     const again = chatEnd(client, command.idempotencyKey);
     await client.request('chat.send', command);
-    expect(await again).toContain('A new conversation has begun');
+    expect(await again).toContain('Started a new conversation');
     expect(await sessionId(client)).toBe(firstId);
 
     const after = new ReceivedText(client, message.idempotencyKey);

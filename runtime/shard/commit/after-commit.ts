@@ -42,9 +42,9 @@ export type Outside = {
    * @returns a function that ends the calls
    */
   adopt(ids: readonly string[], orphaned: (id: string) => void): () => void;
-  /** a machine gave a message up, and it lies in the dead letters of its domain */
+  /** a machine gave up a message, which is now in the dead letters of its domain */
   abandoned?(letter: DeadLetterAsk): void;
-  /** something that an operator should see */
+  /** raises an alarm for operators */
   alarm(what: string): void;
 };
 
@@ -84,7 +84,7 @@ export class AfterCommits {
     return this.#starts.length > 0 || this.#lost.length > 0;
   }
 
-  /** What a new owner finds open: what certainly did not begin begins, the rest may be running. */
+  /** Handles open intents of a new owner: starts those that certainly did not start. */
   resume(intents: Iterable<readonly [id: string, intent: Intent]>): void {
     const perhaps = new Map<string, Intent>();
     for (const [id, intent] of intents) {
@@ -219,14 +219,16 @@ export class AfterCommits {
     outside.run(id, intent);
   }
 
-  /** Of an effect that was not begun: it still waits, and for the same attempt. */
+  /** Whether the effect was not started: its intent still waits, with the same attempt. */
   #beginIfSame(id: string, before: Intent): void {
     const intent = this.#closed ? undefined : this.#intent(id);
     if (intent?.state === before.state && intent.attempt === before.attempt)
       this.#begin(id, intent);
   }
 
-  /** Another worker runs it: should that one end first, it is begun again by its class. */
+  /**
+   * Another worker runs the effect. If that worker ends first, the class decides about a restart.
+   */
   #watch(id: string): void {
     const intent = this.#closed ? undefined : this.#intent(id);
     // Asks the hook once per unknown outcome; its answer may be that an operator must decide.

@@ -11,7 +11,7 @@ import type { Put, Row, State, TableRow } from '../../state/state.ts';
 import { PendingRow, sortable } from '../turn/actor-row.ts';
 import { type JournalRecord, type LinkMark, type Turn, encodeOut } from './records.ts';
 
-/** The names of a shard's tables; index rows lie in `ix:{index}`. */
+/** The names of a shard's tables; index rows are in `ix:{index}`. */
 export const TABLE = {
   scalars: 'meta',
   actor: 'actor',
@@ -146,7 +146,7 @@ export class Fold {
     return this.#state.get(this.shard, table, key);
   }
 
-  /** Committed rows only: callers add what they know of the uncommitted ones. */
+  /** Committed rows only: callers add uncommitted ones themselves. */
   committed(table: string, options?: Parameters<State['range']>[2]) {
     return this.#state.range(this.shard, table, options);
   }

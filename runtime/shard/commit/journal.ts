@@ -27,7 +27,7 @@ export class Journal {
   readonly #subject: string;
   readonly #onLogTime: (logTimeMs: number, atMs: number) => void;
   readonly #onTrouble: (what: string) => void;
-  /** why the log has not taken the present record although it was asked more than once */
+  /** why the log has not accepted the current record after more than one attempt */
   trouble: string | undefined;
   /** position of the last record that this owner knows to count */
   last: Position;
@@ -57,7 +57,7 @@ export class Journal {
     this.#closed = true;
   }
 
-  /** Appends a record built on `last`; resolves when its fate is known (C3). */
+  /** Appends a record built on `last`; resolves when its outcome is known (C3). */
   async append(recId: string, bytes: Uint8Array, alongside?: AtomicAppends): Promise<Committed> {
     for (
       let backoffMs = BACKOFF_MS.first;
@@ -118,12 +118,12 @@ export class Journal {
     if (this.trouble !== undefined) return;
     const cause = error instanceof AppendUnknown ? (error.cause ?? error) : error;
     this.trouble = errorData(cause).message;
-    this.#onTrouble(`does not take records: ${this.trouble}`);
+    this.#onTrouble(`accepts no records: ${this.trouble}`);
   }
 
   #committed(position: Position): Committed {
     this.last = position;
-    if (this.trouble !== undefined) this.#onTrouble('takes records again');
+    if (this.trouble !== undefined) this.#onTrouble('accepts records again');
     this.trouble = undefined;
     return { kind: 'committed', position };
   }

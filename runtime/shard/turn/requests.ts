@@ -151,7 +151,7 @@ function act(
       const { topic, event } = request.params as Publish;
       if (typeof topic !== 'string' || topic === '')
         throw invalid(
-          `${resident.address} publishes to ${JSON.stringify(topic)}, which is no topic`,
+          `${resident.address} publishes to ${JSON.stringify(topic)}, which is not a topic`,
         );
       checkValue(event, `what is published to ${topic}`);
       t.draft.after.push({ kind: 'publish', topic, event });
@@ -188,7 +188,7 @@ function answer(t: TurnContext, resident: ActivatedActor, { to, result, error }:
 function checkRef({ id, actor, hops = 0 }: ReplyRef): void {
   if (typeof id === 'string' && (actor === undefined || isAddress(actor)) && Number.isInteger(hops))
     return;
-  throw invalid('the reference of a reply is none that came with a message');
+  throw invalid('the reply reference does not belong to a received message');
 }
 
 function append(t: TurnContext, { address: to }: ActivatedActor, { entries }: Append): void {
@@ -201,7 +201,9 @@ function append(t: TurnContext, { address: to }: ActivatedActor, { entries }: Ap
 
 function tell(t: TurnContext, resident: ActivatedActor, p: Tell, origin: Origin | undefined): void {
   if (!isAddress(p.to))
-    throw invalid(`${resident.address} tells ${JSON.stringify(p.to)}, which is no address`);
+    throw invalid(
+      `${resident.address} sends a message to ${JSON.stringify(p.to)}, which is not an address`,
+    );
   checkMessage(p.event);
   checkLane(p.lane);
   checkTtl(p.ttlMs);
@@ -234,10 +236,10 @@ function abandon(
 ): void {
   checkDomain(domain);
   if (!isAddress(to))
-    throw invalid(`${from} gives up a message to ${JSON.stringify(to)}, which is no address`);
+    throw invalid(`${from} gives up a message to ${JSON.stringify(to)}, which is not an address`);
   checkMessage(event);
   if (typeof reason !== 'string' || reason === '' || reason.length > REASON_CHARACTERS_MAX)
-    throw invalid(`the reason of a dead letter is 1 to ${REASON_CHARACTERS_MAX} characters`);
+    throw invalid(`the reason of a dead letter must have 1 to ${REASON_CHARACTERS_MAX} characters`);
   if (!isErrorData(error)) throw invalid('a dead letter has an error of the taxonomy');
   checkRoom(t);
   const letter: OutItem = {

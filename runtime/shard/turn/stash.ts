@@ -24,7 +24,7 @@ export const DEFER_FACTOR = 10;
 
 export type Stashed =
   | { readonly kind: 'message'; readonly item: OutItem }
-  /** an outcome or a timer that came while the actor was suspended */
+  /** an outcome or a timer that arrived while the actor was suspended */
   | {
       readonly kind: 'cause';
       /** the actor's life that asked for it: keys repeat in the next one */
@@ -35,7 +35,7 @@ export type Stashed =
 
 export const stashKey = (actor: string, n: number): string => `${actor}|${sortable(n)}`;
 
-/** What waits, oldest first. Read from the rows once, then kept with the actor in memory. */
+/** Stashed messages, oldest first. Read from the rows once, then kept with the actor in memory. */
 export function waitingOf(fold: Fold, resident: ActivatedActor): Waiting[] {
   if (resident.waiting) return resident.waiting;
   const { address, actor } = resident;
@@ -49,7 +49,7 @@ export function waitingOf(fold: Fold, resident: ActivatedActor): Waiting[] {
   return (resident.waiting = waiting);
 }
 
-/** Takes the waiting one at this index out of the stash, within the turn. */
+/** Removes the message at this index from the stash, within the turn. */
 export function takeOut(t: TurnContext, resident: ActivatedActor, at: number): Stashed {
   const waiting = waitingOf(t.fold, resident);
   const key = stashKey(resident.address, waiting[at]!.n);
@@ -126,7 +126,7 @@ function replaceSameType(t: TurnContext, resident: ActivatedActor, item: OutItem
   if (replaced.kind === 'message')
     giveUp(t, replaced.item, 'COALESCED', {
       code: 'CANCELLED',
-      message: `a newer ${item.event.type} took its place`,
+      message: `a newer ${item.event.type} replaced it`,
     });
   t.draft.put(TABLE.stash, key, encode({ kind: 'message', item }));
   return true;

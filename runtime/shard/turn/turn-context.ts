@@ -18,7 +18,7 @@ import type { OutItem, TurnResult } from '../commit/records.ts';
 import type { Limits } from '../limits.ts';
 import type { TurnSource } from './turn-source.ts';
 
-/** What a shard's turns need to know of the world; no clock and no I/O among it. */
+/** The environment of a shard's turns: no clock and no I/O. */
 export type TurnWorld = {
   readonly cell: string;
   readonly shard: number;
@@ -215,8 +215,8 @@ export function deadLetter(
 }
 
 /**
- * Domains of one shard, so that no program makes rows and streams without end; letters of a further
- * one lie in the runtime's own.
+ * Maximum number of domains of one shard, which bounds rows and streams; letters of further domains
+ * are stored in the runtime's own domain.
  */
 const DOMAINS_MAX = 1_000;
 

@@ -85,7 +85,7 @@ function admit(t: TurnContext, resident: ActivatedActor, item: OutItem): Verdict
     return refuse(t, item, {
       result: 'refused',
       code: 'CONFLICT',
-      message: `${item.to} has ended and takes no more messages`,
+      message: `${item.to} has ended and accepts no more messages`,
       resident,
     });
   }
@@ -188,7 +188,7 @@ function onIgnored(
   keepTaken(t, resident);
   const state = JSON.stringify(resident.live.snapshot.value);
   if (item?.reply) {
-    const why = error?.message ?? `in state ${state} it does not take ${item.event.type}`;
+    const why = error?.message ?? `state ${state} does not accept ${item.event.type}`;
     return refuse(t, item, {
       result: 'ignored',
       code: error?.code ?? 'CONFLICT',
@@ -221,7 +221,7 @@ function runInitialRequests(
   }
 }
 
-/** What an input took out of the stash is part of the actor's row, also when it moves nothing. */
+/** Writes the stash of the actor, which has changed even if the input has no other effect. */
 function keepTaken(t: TurnContext, resident: ActivatedActor): void {
   if (!resident.unsaved && t.draft.puts.size > 0) t.residents.save(t, resident);
 }

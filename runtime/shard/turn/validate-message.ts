@@ -11,7 +11,7 @@ import { unfitValue } from '../../statechart/values.ts';
 /** Maximum length of event types: they are part of the rows of idempotency keys. */
 export const EVENT_TYPE_BYTES_MAX = 200;
 
-/** Control characters would tear apart what is made of it, and lone surrogates have no UTF-8. */
+/** Control characters would break rows that contain it; lone surrogates have no UTF-8 encoding. */
 const UNFIT = /[\u0000-\u001f\u007f]|\p{Surrogate}/u;
 
 /** @throws TroupeError INVALID_ARGUMENT with the reason */
@@ -61,7 +61,7 @@ const DOMAIN = /^[a-z][a-z0-9_]{0,127}$/;
 export function checkDomain(domain: unknown): asserts domain is string {
   if (typeof domain !== 'string' || !DOMAIN.test(domain))
     throw invalid(
-      `${JSON.stringify(domain) ?? 'nothing'} is no domain: write 1 to 128 lower-case letters, digits and '_', a letter first`,
+      `${JSON.stringify(domain) ?? 'nothing'} is not a domain: write 1 to 128 lower-case letters, digits and '_', a letter first`,
     );
 }
 

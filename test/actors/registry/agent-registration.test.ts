@@ -152,7 +152,11 @@ describe('the registry', () => {
   });
 
   it.each([
-    ['a schema that does not compile', forge({ type: 'nonsense' }), /no JSON Schema 2020-12/],
+    [
+      'a schema that does not compile',
+      forge({ type: 'nonsense' }),
+      /not a valid JSON Schema 2020-12/,
+    ],
     ['a schema that refers elsewhere', forge({ $ref: 'https://example/a.json' }), /2020-12/],
     ['an invalid action name', { ...forge({}), action: 'Metal.Forge' }, /not an action name/],
     [

@@ -59,8 +59,8 @@ describe('GET /v1/dead-letters', () => {
       ['?limit=1001', /\/limit must be at most 1000/],
       ['?limit=0', /\/limit must be at least 1/],
       ['?from=x', /\/from/],
-      ['?domain=A.B', /"A.B" is no domain/],
-      ['?domain=actors-audit', /no domain/],
+      ['?domain=A.B', /"A.B" is not a domain/],
+      ['?domain=actors-audit', /not a domain/],
     ] as const) {
       expect(await call(server, query)).toMatchObject({
         status: 400,

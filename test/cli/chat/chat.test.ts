@@ -33,7 +33,7 @@ describe('troupe chat, while an answer runs', () => {
   it('sends commands and prints their answers', async () => {
     const { url } = await runGateway();
     const ended = await runProgram(['chat', ...at(url)], { stdin: '/status\n/hepl\n' });
-    expect(ended.stdout).toContain('session agent:main:main (nothing was said yet)');
+    expect(ended.stdout).toContain('session agent:main:main (no messages yet)');
     expect(ended.stdout).toContain('Did you mean /help?');
   });
 

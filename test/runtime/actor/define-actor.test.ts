@@ -137,8 +137,8 @@ describe('defineActor', () => {
       /effects\.x\.reconcile: only an effect of class 'once'/,
     ],
     [{ effects: { x: null } }, /effects\.x is null/],
-    [{ effects: { x: { class: 'keyed', run } } }, /effects\.x is invoked by no state/],
-    [{ color: 'red' }, /color is no option/],
+    [{ effects: { x: { class: 'keyed', run } } }, /effects\.x is not invoked by any state/],
+    [{ color: 'red' }, /color is not an option/],
   ])('refuses %j', (options, problem) => {
     expect(complaint({ type: 'plain', version: 1, machine: plain(), ...options })).toMatch(problem);
   });

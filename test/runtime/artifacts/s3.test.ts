@@ -125,7 +125,7 @@ describe('artifacts in an S3-compatible store', () => {
   });
 
   it.each([
-    [{ bucket: 'absent' }, 'make the bucket'],
+    [{ bucket: 'absent' }, 'create the bucket'],
     [{ accessKeyId: 'UNKNOWN' }, 's3.accessKeyId'],
     [{ secretAccessKey: 'wrong' }, 's3.secretAccessKey'],
     [{ region: 'mars-1' }, 's3.region'],

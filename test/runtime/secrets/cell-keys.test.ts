@@ -142,5 +142,7 @@ it('shares the keys of a folder after the operator has changed a key of theirs',
   await join(blobs, first, SECRET, ['sealing']);
   await join(blobs, second, SECRET, ['sealing']);
   expect(second).toEqual(first);
-  await expect(join(blobs, third, SECRET)).rejects.toThrow('give this process the same');
+  await expect(join(blobs, third, SECRET)).rejects.toThrow(
+    'configure the same key for this process',
+  );
 });

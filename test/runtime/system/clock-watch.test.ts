@@ -25,7 +25,7 @@ it('a clock that is set back is reported once, and once more when it has caught 
   clock.jump(2 * HOUR);
   clock.shift(5_000);
   await eventually(() => expect(said()).toHaveLength(2));
-  expect(said()[1]).toMatch(/right again/);
+  expect(said()[1]).toMatch(/correct again/);
   expect(fault()).toBeUndefined();
 });
 
