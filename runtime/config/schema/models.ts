@@ -1,6 +1,10 @@
 /** Section `models`: providers, their keys, and facts about their models. */
 import { Type } from '@sinclair/typebox';
-import { MODEL_APIS } from '../../../protocols/models/model-providers.ts';
+import {
+  BUILT_IN_PROVIDER_IDS,
+  BUILT_IN_PROVIDERS,
+  MODEL_APIS,
+} from '../../../protocols/models/model-providers.ts';
 import { oneOf, record, secret, section } from './fields.ts';
 
 const dollars = (description: string) =>
@@ -61,27 +65,34 @@ const profile = record('one more key of the provider', {
   apiKey: secret('the key'),
 });
 
+const inWords = (words: readonly string[]): string =>
+  `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`;
+
+const BUILT_IN = inWords(BUILT_IN_PROVIDER_IDS.map((id) => `\`${id}\``));
+const KEY_VARIABLES = inWords(
+  Object.values(BUILT_IN_PROVIDERS).map(({ keyVariables: [first, ...others] }) =>
+    [first, ...others.map((name) => `(or ${name})`)].join(' '),
+  ),
+);
+
 /** `default: {}` so that defaults are filled inside each provider. */
 const provider = section('one provider of models', {
   baseUrl: Type.Optional(
     Type.String({
       pattern: '^https?://[^\\s/]+',
       'x-allowed': 'an http:// or https:// URL',
-      description: 'URL of its API; `anthropic`, `openai` and `google` have their own',
+      description: `URL of its API; ${BUILT_IN} have their own`,
     }),
   ),
   apiKey: Type.Optional(
-    secret(
-      'its key. `anthropic`, `openai` and `google` at their own address take ANTHROPIC_API_KEY, ' +
-        'OPENAI_API_KEY and GEMINI_API_KEY (or GOOGLE_API_KEY) by themselves',
-    ),
+    secret(`its key. ${BUILT_IN} at their own address take ${KEY_VARIABLES} by themselves`),
   ),
   profiles: Type.Array(profile, {
     default: [],
     description: 'further keys, tried in order when the previous one fails',
   }),
   api: oneOf(MODEL_APIS, {
-    description: 'which protocol it speaks; known for `anthropic`, `openai` and `google`',
+    description: `which protocol it speaks; known for ${BUILT_IN}`,
   }),
   headers: Type.Record(
     Type.String({ pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$" }),
