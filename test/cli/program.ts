@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { onTestFailed, onTestFinished } from 'vitest';
 import { bundle, ensureBuilt } from '../../tools/build.mjs';
 import { scratchFolder } from '../runtime/config/folder.ts';
+import { eventually } from '../runtime/eventually.ts';
 
 ensureBuilt();
 
@@ -63,3 +64,13 @@ export function startProgram(args: readonly string[], options: RunOptions = {}):
 export function runProgram(args: readonly string[], options: RunOptions = {}): Promise<Ended> {
   return startProgram(args, { stdin: '', ...options }).ended;
 }
+
+/** What a program prints first with `--json`: it is ready. @throws what it printed to stderr */
+export const announced = <Announcement>(
+  program: Started,
+  withinMs?: number,
+): Promise<Announcement> =>
+  eventually(() => {
+    if (!program.stdout.includes('\n')) throw new Error(`it is not ready: ${program.stderr}`);
+    return JSON.parse(program.stdout.split('\n', 1)[0]!) as Announcement;
+  }, withinMs);

@@ -9,7 +9,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { eventually } from '../runtime/eventually.ts';
 import { scratchFolder, write } from '../runtime/config/folder.ts';
 import { reservePort } from '../servers/reserve-port.ts';
-import { type RunOptions, runProgram, type Started, startProgram } from './program.ts';
+import { announced, type RunOptions, runProgram, type Started, startProgram } from './program.ts';
 
 type Announcement = { readonly url: string; readonly pid: number; readonly version: string };
 
@@ -19,11 +19,7 @@ async function startTroupe(
   options: RunOptions = {},
 ): Promise<Started & Announcement> {
   const program = startProgram(['start', '--json', ...args], options);
-  const line = await eventually(() => {
-    if (!program.stdout.includes('\n')) throw new Error(`it is not ready: ${program.stderr}`);
-    return program.stdout;
-  });
-  return Object.assign(program, JSON.parse(line) as Announcement);
+  return Object.assign(program, await announced<Announcement>(program));
 }
 
 const tokenOf = (url: string) => /#token=([\w-]+)$/.exec(url)?.[1] ?? '';

@@ -29,6 +29,7 @@ import { reservePort } from '../servers/reserve-port.ts';
 import { openCluster, type StoredCluster } from '../kill/stored.ts';
 import { eventually } from '../runtime/eventually.ts';
 import { type NatsServer, natsServers, startNats } from '../servers/nats.ts';
+import { newEnvelope } from '../protocols/new-envelope.ts';
 
 const HERE = 'asia-southeast1';
 const ABROAD = 'europe-west4';
@@ -97,23 +98,13 @@ type Answer = { readonly status: number; readonly body: unknown };
 /** One envelope. @param locality undefined: anywhere */
 async function send(locality: string | undefined, name: string, order?: object): Promise<Answer> {
   const action = order ? 'process.publish_document' : 'agent_data.update_document';
-  const body = JSON.stringify({
-    version: '1.0',
-    request_id: randomUUID(),
-    correlation_id: randomUUID(),
-    causation_id: null,
-    trace_id: randomUUID().replaceAll('-', ''),
-    tenant_id: 'default',
-    principal: { sub: 'operator', roles: [] },
-    timestamp: new Date().toISOString(),
-    ttl_sec: 300,
-    idempotency_key: `${action} ${name}`,
-    seq: order ? 2 : 1,
+  const payload = { subject: name, document_id: name, content: 'text', ...order };
+  const changes = { ttl_sec: 300, idempotency_key: `${action} ${name}`, seq: order ? 2 : 1 };
+  const envelope = newEnvelope(action, payload, {
+    ...changes,
     ...defined({ data_locality: locality }),
-    action,
-    action_version: '1.0.0',
-    payload: { schema_version: '1.0', subject: name, document_id: name, content: 'text', ...order },
   });
+  const body = JSON.stringify(envelope);
   return request('/v1/envelopes', { method: 'POST', body });
 }
 

@@ -3,7 +3,7 @@
  * catch a step that is executed twice or lost when another worker takes over the saga, its tasks or
  * its documents, and evidence that only the dead worker could read.
  */
-import { createHash, randomUUID } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Envelope } from '../../protocols/envelope.ts';
@@ -12,6 +12,7 @@ import { reservePort } from '../servers/reserve-port.ts';
 import { runProgram, type Started, startProgram } from '../cli/program.ts';
 import { scratchFolder, write } from '../runtime/config/folder.ts';
 import { natsServers, startNats } from '../servers/nats.ts';
+import { newEnvelope } from '../protocols/new-envelope.ts';
 
 const server = natsServers().at(-1);
 const leftOut = server ? '' : ' (left out: there is no nats-server here)';
@@ -35,22 +36,12 @@ async function until<T>(check: () => T | Promise<T>): Promise<T> {
 
 const names = Array.from({ length: SAGAS }, (_, n) => `document-${n}`);
 
-const envelope = (action: string, subject: string, seq: number, payload: object): Envelope => ({
-  version: '1.0',
-  request_id: randomUUID(),
-  correlation_id: randomUUID(),
-  causation_id: null,
-  trace_id: randomUUID().replaceAll('-', ''),
-  tenant_id: 'default',
-  principal: { sub: 'operator', roles: [] },
-  timestamp: new Date().toISOString(),
-  ttl_sec: 300,
-  idempotency_key: `${action}-${subject}`,
-  seq,
-  action,
-  action_version: '1.0.0',
-  payload: { schema_version: '1.0', subject, ...payload },
-});
+const envelope = (action: string, subject: string, seq: number, payload: object): Envelope =>
+  newEnvelope(
+    action,
+    { subject, ...payload },
+    { ttl_sec: 300, idempotency_key: `${action}-${subject}`, seq },
+  );
 
 const update = (name: string) =>
   envelope('agent_data.update_document', name, 1, { document_id: name, content: 'before' });

@@ -6,13 +6,12 @@
 import type {
   AppendAnswer,
   AppendOptions,
-  Follow,
   Log,
   LogEntry,
   Position,
-  ReadOptions,
 } from '../../runtime/log/log.ts';
 import type { Clock } from '../../runtime/index.ts';
+import { ForwardingLog } from '../runtime/log/forwarding-log.ts';
 
 /** The known entry times of a cell; outlives the logs that read them. */
 export class Ahead {
@@ -33,64 +32,27 @@ export class Ahead {
   }
 }
 
-export class ShiftedLog implements Log {
-  readonly #log: Log;
+export class ShiftedLog extends ForwardingLog {
   readonly #ahead: Ahead;
 
   constructor(log: Log, ahead: Ahead) {
-    this.#log = log;
+    super(log);
     this.#ahead = ahead;
   }
 
-  get atomic(): boolean {
-    return this.#log.atomic;
-  }
-
-  async append(subject: string, bytes: Uint8Array, options?: AppendOptions): Promise<AppendAnswer> {
-    const answer = await this.#log.append(subject, bytes, options);
+  override async append(
+    subject: string,
+    bytes: Uint8Array,
+    options?: AppendOptions,
+  ): Promise<AppendAnswer> {
+    const answer = await super.append(subject, bytes, options);
     if (answer.kind === 'refused') return answer;
     const ahead = this.#ahead.of(subject, answer.position);
     if (answer.logTimeMs === undefined) return answer;
     return { ...answer, logTimeMs: answer.logTimeMs + ahead };
   }
 
-  last(subject: string): Promise<Position> {
-    return this.#log.last(subject);
-  }
-
-  async readLast(subject: string): Promise<LogEntry | undefined> {
-    const last = await this.#log.readLast(subject);
-    return last && this.#shifted(subject)(last);
-  }
-
-  async read(subject: string, from: Position, options?: ReadOptions): Promise<readonly LogEntry[]> {
-    return (await this.#log.read(subject, from, options)).map(this.#shifted(subject));
-  }
-
-  follow(subject: string, from: Position): Follow {
-    const follow = this.#log.follow(subject, from);
-    const shifted = this.#shifted(subject);
-    return {
-      next: async () => (await follow.next()).map(shifted),
-      get pending() {
-        return follow.pending;
-      },
-      close: () => follow.close(),
-    };
-  }
-
-  trim(subject: string, upTo: Position): Promise<void> {
-    return this.#log.trim(subject, upTo);
-  }
-
-  close(): Promise<void> {
-    return this.#log.close();
-  }
-
-  #shifted(subject: string): (entry: LogEntry) => LogEntry {
-    return (entry) => ({
-      ...entry,
-      logTimeMs: entry.logTimeMs + this.#ahead.of(subject, entry.position),
-    });
+  protected override seen(subject: string, entry: LogEntry): LogEntry {
+    return { ...entry, logTimeMs: entry.logTimeMs + this.#ahead.of(subject, entry.position) };
   }
 }

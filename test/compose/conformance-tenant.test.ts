@@ -12,6 +12,7 @@ import { startTroupe, type Troupe } from '../../main.ts';
 import type { SloReport } from '../../operations/slo-report.ts';
 import { ensureToken, loadConfig } from '../../runtime/config/index.ts';
 import { eventually } from '../runtime/eventually.ts';
+import { newEnvelope } from '../protocols/new-envelope.ts';
 
 const home = mkdtempSync(join(tmpdir(), 'troupe-conformance-tenant-'));
 const loaded = loadConfig({ env: {}, home, flags: { data: home, port: '0' } });
@@ -44,22 +45,13 @@ async function send(tenant: string, action: string, payload: object) {
       authorization: `Bearer ${await tokenOf(tenant)}`,
       'content-type': 'application/json',
     },
-    body: JSON.stringify({
-      version: '1.0',
-      request_id: randomUUID(),
-      correlation_id: randomUUID(),
-      causation_id: null,
-      trace_id: randomUUID().replaceAll('-', ''),
-      tenant_id: tenant,
-      principal: { sub: 'ann', roles: ['agent'] },
-      timestamp: new Date().toISOString(),
-      ttl_sec: 60,
-      idempotency_key: randomUUID(),
-      seq: Date.now(),
-      action,
-      action_version: '1.0.0',
-      payload: { schema_version: '1.0', subject: randomUUID(), ...payload },
-    }),
+    body: JSON.stringify(
+      newEnvelope(
+        action,
+        { subject: randomUUID(), ...payload },
+        { tenant_id: tenant, principal: { sub: 'ann', roles: ['agent'] }, seq: Date.now() },
+      ),
+    ),
   });
   return { status: response.status, body: (await response.json()) as Record<string, unknown> };
 }

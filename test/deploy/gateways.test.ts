@@ -5,18 +5,13 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { issueToken } from '../../channels/edge/identity/local-issuer.ts';
 import { reservePort } from '../servers/reserve-port.ts';
-import { type Started, startProgram } from '../cli/program.ts';
+import { announced, startProgram } from '../cli/program.ts';
 import { scratchFolder, write } from '../runtime/config/folder.ts';
 import { eventually } from '../runtime/eventually.ts';
 import { natsServers, startNats } from '../servers/nats.ts';
 
 const server = natsServers().at(-1);
 const leftOut = server ? '' : ' (left out: there is no nats-server here)';
-
-const ready = (program: Started): Promise<unknown> =>
-  eventually(() => {
-    if (!program.stdout.includes('\n')) throw new Error(`it is not ready: ${program.stderr}`);
-  });
 
 const tokenOf = (home: string): Promise<string> =>
   issueToken(
@@ -61,9 +56,9 @@ describe.skipIf(!server)(`two gateways of one cell${leftOut}`, () => {
     };
     write(second.home, 'troupe.json5', JSON.stringify(settings));
     const worker = start(first.home, ['worker', '--name', 'one']);
-    await ready(worker);
-    await ready(start(first.home, ['gateway', '--name', 'first'], first.port));
-    await ready(start(second.home, ['gateway', '--name', 'second'], second.port));
+    await announced(worker);
+    await announced(start(first.home, ['gateway', '--name', 'first'], first.port));
+    await announced(start(second.home, ['gateway', '--name', 'second'], second.port));
 
     const [made, own] = [await tokenOf(first.home), await tokenOf(second.home)];
     const statusOf = async (port: number, token: string) => {

@@ -24,6 +24,7 @@ import { write } from '../runtime/config/folder.ts';
 import { eventually } from '../runtime/eventually.ts';
 import { type NatsServer, natsServers, startNats } from '../servers/nats.ts';
 import { shippedConfig } from './shipped-config.ts';
+import { newEnvelope } from '../protocols/new-envelope.ts';
 
 const server = natsServers().at(-1);
 const leftOut = server ? '' : ' (left out: there is no nats-server here)';
@@ -31,23 +32,12 @@ const IN = 'a2a.notifier.main.in.acme';
 const TROUPE = { user: 'troupe', pass: 'of-the-cell' };
 const ACME = { user: 'acme', pass: 'of-a-tenant', inboxPrefix: '_INBOX.acme' };
 
-const envelope = (more: Partial<Envelope> = {}): Envelope => ({
-  version: '1.0',
-  request_id: randomUUID(),
-  correlation_id: randomUUID(),
-  causation_id: null,
-  trace_id: randomUUID().replaceAll('-', ''),
-  tenant_id: 'acme',
-  principal: { sub: 'clerk', roles: ['agent'] },
-  timestamp: new Date().toISOString(),
-  ttl_sec: 60,
-  idempotency_key: randomUUID(),
-  seq: 1,
-  action: 'notifier.send_notification',
-  action_version: '1.0.0',
-  payload: { schema_version: '1.0', to: 'ann', text: 'hello', subject: randomUUID() },
-  ...more,
-});
+const envelope = (more: Partial<Envelope> = {}): Envelope =>
+  newEnvelope(
+    'notifier.send_notification',
+    { to: 'ann', text: 'hello', subject: randomUUID() },
+    { tenant_id: 'acme', principal: { sub: 'clerk', roles: ['agent'] }, ...more },
+  );
 
 describe.skipIf(!server)(`a tenant’s program over NATS${leftOut}`, () => {
   let nats: NatsServer;

@@ -8,7 +8,7 @@ import { afterAll, expect, test } from 'vitest';
 import { shardOf } from '../../protocols/address.ts';
 import { deviceAddress } from '../../protocols/device.ts';
 import { Client, connected, type Frame } from '../channels/gateway/client.ts';
-import { helloAs, newDevice } from '../channels/gateway/devices/device-identity.ts';
+import { helloAsNode, newDevice } from '../channels/gateway/devices/device-identity.ts';
 import { eventually } from '../runtime/eventually.ts';
 import { TOKEN } from './program.ts';
 import { describeWithNats, TestCluster } from './test-cluster.ts';
@@ -39,18 +39,7 @@ const killOwner = async (): Promise<void> => {
 const helloOfNode = async (url: string): Promise<{ node: Client; hello: Frame }> => {
   const node = new Client(url);
   clients.push(node);
-  await node.frame(({ event }) => event === 'connect.challenge');
-  const params = {
-    minProtocol: 4,
-    maxProtocol: 4,
-    client: { id: 'node-host', version: '1.0.0', platform: 'linux', mode: 'node' },
-    role: 'node',
-    scopes: [],
-    caps: ['system'],
-    commands: ['system.which'],
-    auth: { token: TOKEN },
-  };
-  return { node, hello: await helloAs(node, box, params) };
+  return { node, hello: await helloAsNode(node, box, TOKEN) };
 };
 const ok = ({ ok: isOk, payload, error }: Frame) => {
   if (!isOk) throw new Error(JSON.stringify(error));

@@ -1,5 +1,4 @@
 /** The shipped task actors on an embedded store, with actions for tests. */
-import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -24,6 +23,7 @@ import { type ErrorData, TroupeError } from '../../../protocols/errors.ts';
 import type { TaskView } from '../../../protocols/task.ts';
 import { createSystem, openEmbedded, type System, systemClock } from '../../../runtime/index.ts';
 import { openFolderArtifacts } from '../../../runtime/artifacts/folder.ts';
+import { newEnvelope } from '../../protocols/new-envelope.ts';
 
 const closed = { additionalProperties: false } as const;
 const version = Type.Literal('1.0');
@@ -217,23 +217,12 @@ export const openRealTasks = async (): Promise<RealTasks> => {
 let seq = 0;
 
 /** A valid envelope of alice for `test.echo_text`, with a new key and a higher number each time. */
-export const envelope = (changes: Partial<Envelope> = {}): Envelope => ({
-  version: '1.0',
-  request_id: randomUUID(),
-  correlation_id: randomUUID(),
-  causation_id: null,
-  trace_id: randomUUID().replaceAll('-', ''),
-  tenant_id: 'acme',
-  principal: { sub: 'alice', roles: ['agent'] },
-  timestamp: new Date().toISOString(),
-  ttl_sec: 60,
-  idempotency_key: randomUUID(),
-  seq: ++seq,
-  action: 'test.echo_text',
-  action_version: '1.0.0',
-  payload: { schema_version: '1.0', text: 'hello' },
-  ...changes,
-});
+export const envelope = (changes: Partial<Envelope> = {}): Envelope =>
+  newEnvelope(
+    'test.echo_text',
+    { text: 'hello' },
+    { tenant_id: 'acme', principal: { sub: 'alice', roles: ['agent'] }, seq: ++seq, ...changes },
+  );
 
 export const bytesOf = (value: unknown): Uint8Array => Buffer.from(JSON.stringify(value));
 

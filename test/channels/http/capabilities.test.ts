@@ -13,6 +13,7 @@ import type { FunctionDefinition, ToolMessage } from '../../../protocols/models/
 import { loadConfig } from '../../../runtime/config/index.ts';
 import { runProgram } from '../../cli/program.ts';
 import { eventually } from '../../runtime/eventually.ts';
+import { newHead } from '../../protocols/new-envelope.ts';
 
 vi.setConfig({ testTimeout: 30_000, hookTimeout: 60_000 });
 const TOKEN = 'the-gateways-own-token';
@@ -119,17 +120,10 @@ describe('function calling', () => {
       function: { name, arguments: JSON.stringify(fields) },
     });
     const id = randomUUID();
-    const head = {
-      request_id: randomUUID(),
-      correlation_id: randomUUID(),
-      causation_id: null,
-      trace_id: randomUUID().replaceAll('-', ''),
-      tenant_id: 'default',
+    const { version: _, ...head } = {
+      ...newHead(),
       principal: { sub: 'operator', roles: ['operator'] },
-      timestamp: new Date().toISOString(),
-      ttl_sec: 60,
       idempotency_key: id,
-      seq: 1,
     };
     const post = async (tool_calls: readonly object[]) => {
       const response = await fetch(`${origin}/v1/function-calls`, {

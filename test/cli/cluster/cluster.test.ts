@@ -4,7 +4,7 @@ import { natsServers, startNats } from '../../servers/nats.ts';
 import { scratchFolder, write } from '../../runtime/config/folder.ts';
 import { eventually } from '../../runtime/eventually.ts';
 import { reservePort } from '../../servers/reserve-port.ts';
-import { runProgram, type Started, startProgram } from '../program.ts';
+import { announced, runProgram, type Started, startProgram } from '../program.ts';
 
 const server = natsServers().at(-1);
 const leftOut = server ? '' : ' (left out: there is no nats-server here)';
@@ -12,14 +12,7 @@ const leftOut = server ? '' : ' (left out: there is no nats-server here)';
 type Ready = { readonly url?: string; readonly node: string; readonly name: string };
 
 /** What a process prints when it is ready. */
-async function ready(program: Started): Promise<Ready> {
-  const line = await eventually(() => {
-    const [first] = program.stdout.split('\n');
-    if (!program.stdout.includes('\n')) throw new Error(`it is not ready: ${program.stderr}`);
-    return first ?? '';
-  });
-  return JSON.parse(line) as Ready;
-}
+const ready = (program: Started) => announced<Ready>(program);
 
 const quick = { TROUPE_OFFLINE_TOKENS_PER_SECOND: '0' };
 

@@ -8,7 +8,8 @@ import { scratchFolder, write } from '../../runtime/config/folder.ts';
 import { eventually } from '../../runtime/eventually.ts';
 import { natsServers, startNats } from '../../servers/nats.ts';
 import { reservePort } from '../../servers/reserve-port.ts';
-import { type Started, startProgram } from '../program.ts';
+import { announced, type Started, startProgram } from '../program.ts';
+import { newEnvelope } from '../../protocols/new-envelope.ts';
 
 const server = natsServers().at(-1);
 const leftOut = server ? '' : ' (left out: there is no nats-server here)';
@@ -16,28 +17,10 @@ const TOKEN = 'the-token-that-no-process-logs';
 const SECRET = 'a-payload-that-no-process-logs';
 const SUBJECT = 'a2a.notifier.main.in.default';
 
-const envelope = (): Envelope => ({
-  version: '1.0',
-  request_id: randomUUID(),
-  correlation_id: randomUUID(),
-  causation_id: null,
-  trace_id: randomUUID().replaceAll('-', ''),
-  tenant_id: 'default',
-  principal: { sub: 'operator', roles: [] },
-  timestamp: new Date().toISOString(),
-  ttl_sec: 60,
-  idempotency_key: randomUUID(),
-  seq: 1,
-  action: 'notifier.send_notification',
-  action_version: '1.0.0',
-  payload: { schema_version: '1.0', to: 'ann', text: SECRET, subject: randomUUID() },
-});
+const envelope = (): Envelope =>
+  newEnvelope('notifier.send_notification', { to: 'ann', text: SECRET, subject: randomUUID() });
 
-const readyOf = (program: Started): Promise<{ url?: string }> =>
-  eventually(() => {
-    if (!program.stdout.includes('\n')) throw new Error(`it is not ready: ${program.stderr}`);
-    return JSON.parse(program.stdout.split('\n', 1)[0]!) as { url?: string };
-  });
+const readyOf = (program: Started) => announced<{ url?: string }>(program);
 
 async function openCluster() {
   const nats = await startNats({ path: server!.path });

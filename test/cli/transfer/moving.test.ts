@@ -4,10 +4,9 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readKeyFile, sealingKeyFile } from '../../../channels/edge/identity/key-file.ts';
 import { sealingJwk, sealingKidOf, sealPayload } from '../../../protocols/security/sealed.ts';
-import { eventually } from '../../runtime/eventually.ts';
 import { scratchFolder, write } from '../../runtime/config/folder.ts';
 import { type NatsServer, natsServers, startNats } from '../../servers/nats.ts';
-import { runProgram, type RunOptions, type Started, startProgram } from '../program.ts';
+import { announced, runProgram, type RunOptions, type Started, startProgram } from '../program.ts';
 
 const PASSPHRASE = 'twelve horses and a cart';
 const CONTENTS = ['{"file":1}', '{"file":2}'];
@@ -16,9 +15,7 @@ const MINUTES = { timeout: 180_000 };
 
 async function ready(args: readonly string[], options: RunOptions): Promise<Started> {
   const program = startProgram([...args, '--json'], options);
-  await eventually(() => {
-    if (!program.stdout.includes('\n')) throw new Error(`it is not ready: ${program.stderr}`);
-  }, 60_000);
+  await announced(program, 60_000);
   return program;
 }
 const urlOf = ({ stdout }: Started) => new URL((JSON.parse(stdout) as { url: string }).url).origin;

@@ -2,17 +2,14 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { eventually } from '../../runtime/eventually.ts';
 import { scratchFolder } from '../../runtime/config/folder.ts';
 import { natsServers, startNats } from '../../servers/nats.ts';
-import { runProgram, type RunOptions, type Started, startProgram } from '../program.ts';
+import { announced, runProgram, type RunOptions, type Started, startProgram } from '../program.ts';
 
 /** Resolves when the process has printed that it is ready. */
 async function ready(args: readonly string[], options: RunOptions): Promise<Started> {
   const program = startProgram([...args, '--json'], options);
-  await eventually(() => {
-    if (!program.stdout.includes('\n')) throw new Error(`it is not ready: ${program.stderr}`);
-  });
+  await announced(program);
   return program;
 }
 

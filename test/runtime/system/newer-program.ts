@@ -3,15 +3,8 @@
  * they can read. The bodies have format 1, so the program under test can act as the newer one.
  */
 import { crc32 } from 'node:zlib';
-import type {
-  AppendAnswer,
-  AppendOptions,
-  Follow,
-  Log,
-  LogEntry,
-  Position,
-  ReadOptions,
-} from '../../../runtime/log/log.ts';
+import type { AppendAnswer, AppendOptions, Log, LogEntry } from '../../../runtime/log/log.ts';
+import { ForwardingLog } from '../log/forwarding-log.ts';
 import { HEADER_BYTES } from '../../../runtime/shard/commit/record-format.ts';
 
 const MARK = 0xc1;
@@ -24,20 +17,19 @@ export type NewerProgram = {
   readonly reads: boolean;
 };
 
-export class NewerProgramLog implements Log {
-  readonly #log: Log;
+export class NewerProgramLog extends ForwardingLog {
   readonly #program: NewerProgram;
 
   constructor(log: Log, program: NewerProgram) {
-    this.#log = log;
+    super(log);
     this.#program = program;
   }
 
-  get atomic(): boolean {
-    return this.#log.atomic;
-  }
-
-  append(subject: string, bytes: Uint8Array, options: AppendOptions = {}): Promise<AppendAnswer> {
+  override append(
+    subject: string,
+    bytes: Uint8Array,
+    options: AppendOptions = {},
+  ): Promise<AppendAnswer> {
     const { alongside, ...rest } = options;
     const written = (to: string, from: Uint8Array) =>
       this.#program.writes(to) ? inFormat(to, from, NEWER) : from;
@@ -45,48 +37,14 @@ export class NewerProgramLog implements Log {
       ...entry,
       bytes: written(entry.subject, entry.bytes),
     }));
-    return this.#log.append(subject, written(subject, bytes), {
+    return super.append(subject, written(subject, bytes), {
       ...rest,
       ...(entries ? { alongside: { ...alongside!, entries } } : {}),
     });
   }
 
-  last(subject: string): Promise<Position> {
-    return this.#log.last(subject);
-  }
-
-  async readLast(subject: string): Promise<LogEntry | undefined> {
-    const last = await this.#log.readLast(subject);
-    return last && this.#read(subject)(last);
-  }
-
-  async read(subject: string, from: Position, options?: ReadOptions): Promise<readonly LogEntry[]> {
-    return (await this.#log.read(subject, from, options)).map(this.#read(subject));
-  }
-
-  follow(subject: string, from: Position): Follow {
-    const follow = this.#log.follow(subject, from);
-    const read = this.#read(subject);
-    return {
-      next: async () => (await follow.next()).map(read),
-      get pending() {
-        return follow.pending;
-      },
-      close: () => follow.close(),
-    };
-  }
-
-  trim(subject: string, upTo: Position): Promise<void> {
-    return this.#log.trim(subject, upTo);
-  }
-
-  close(): Promise<void> {
-    return this.#log.close();
-  }
-
-  #read(subject: string): (entry: LogEntry) => LogEntry {
-    if (!this.#program.reads) return (entry) => entry;
-    return (entry) => ({ ...entry, bytes: inFormat(subject, entry.bytes, 1) });
+  protected override seen(subject: string, entry: LogEntry): LogEntry {
+    return this.#program.reads ? { ...entry, bytes: inFormat(subject, entry.bytes, 1) } : entry;
   }
 }
 

@@ -1,6 +1,6 @@
 /** Devices of tests: an Ed25519 key, and the signatures of the protocol. */
 import { createHash, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
-import type { Client } from '../client.ts';
+import type { Client, Frame } from '../client.ts';
 
 export type TestDevice = {
   readonly id: string;
@@ -70,4 +70,24 @@ export const helloAs = (client: Client, device: TestDevice, params: Params) => {
   const { nonce, ts } = challengeOf(client);
   const proof = signed(device, params, { nonce, signedAt: ts });
   return client.call('connect', { ...params, device: proof });
+};
+
+/** Connects as a node that offers `system.which`, with the gateway's or a tenant's token. */
+export const helloAsNode = async (
+  client: Client,
+  device: TestDevice,
+  token: string,
+): Promise<Frame> => {
+  await client.frame(({ event }) => event === 'connect.challenge');
+  const params = {
+    minProtocol: 4,
+    maxProtocol: 4,
+    client: { id: 'node-host', version: '1.0.0', platform: 'linux', mode: 'node' },
+    role: 'node',
+    scopes: [],
+    caps: ['system'],
+    commands: ['system.which'],
+    auth: { token },
+  };
+  return helloAs(client, device, params);
 };

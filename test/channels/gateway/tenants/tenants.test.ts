@@ -11,7 +11,7 @@ import { deviceAddress } from '../../../../protocols/device.ts';
 import { loadConfig } from '../../../../runtime/config/index.ts';
 import { eventually } from '../../../runtime/eventually.ts';
 import { Client, connected, type Frame, MAIN, TOKEN } from '../client.ts';
-import { helloAs, newDevice } from '../devices/device-identity.ts';
+import { helloAsNode, newDevice } from '../devices/device-identity.ts';
 
 const OF_ACME = 'the-token-of-acme';
 const OF_BLUE = 'the-token-of-blue';
@@ -60,18 +60,7 @@ const http = async (
 
 const joinAsNode = async (): Promise<Client> => {
   const client = new Client(troupe.url);
-  await client.frame(({ event }) => event === 'connect.challenge');
-  const params = {
-    minProtocol: 4,
-    maxProtocol: 4,
-    client: { id: 'node-host', version: '1.0.0', platform: 'linux', mode: 'node' },
-    role: 'node',
-    scopes: [],
-    caps: ['system'],
-    commands: ['system.which'],
-    auth: { token: OF_ACME },
-  };
-  ok(await helloAs(client, box, params));
+  ok(await helloAsNode(client, box, OF_ACME));
   return client;
 };
 
