@@ -14,17 +14,23 @@ import type { FullTurn } from './full-turns.ts';
 import type { HistoryReader } from './reader.ts';
 import { type RecordedIn, rowIn, Stage } from './replay.ts';
 
+type Reading = {
+  readonly history: HistoryReader;
+  readonly registry: Registry;
+  readonly where: RecordedIn;
+};
+
 /** @throws TroupeError NOT_FOUND when the turn is not kept, or the actor did not exist after it */
 export async function readPastActor(
   actor: Address,
   turnNo: number,
-  { history, registry, where }: { history: HistoryReader; registry: Registry; where: RecordedIn },
+  { history, registry, where }: Reading,
 ): Promise<PastActor> {
   const turns = await history.shownWithBodies(actor);
   const index = turns.findIndex(({ turn }) => turn.turnNo === turnNo);
   if (index < 0) throw notKept(actor, turnNo, { turns, keep: history.policyOf(actor).keep });
   const upTo = turns.slice(0, index + 1);
-  const row = rowAfter(upTo, registry, where);
+  const row = rowAfter(turns, index, { registry, where });
   if (!row)
     throw notFound(
       `the state of ${actor} after turn ${turnNo} is not known: its turn before is not kept`,
@@ -37,23 +43,28 @@ export async function readPastActor(
   };
 }
 
-/** The row after the last of these turns. */
+/** The row after the turn at this index. */
 function rowAfter(
   turns: readonly FullTurn[],
-  registry: Registry,
-  where: RecordedIn,
+  index: number,
+  { registry, where }: Pick<Reading, 'registry' | 'where'>,
 ): ActorRow | undefined {
-  const from = turns.findLastIndex(({ turn }) => rowIn(turn) !== undefined);
-  if (from < 0) return undefined;
-  const written = rowIn(turns[from]!.turn);
-  const later = turns.slice(from + 1);
+  const upTo = turns.slice(0, index + 1);
+  const from = upTo.findLastIndex(({ turn }) => rowIn(turn) !== undefined);
+  const written = from < 0 ? undefined : rowIn(upTo[from]!.turn);
+  const changed = upTo.slice(from + 1).findLast(({ turn }) => turn.state !== undefined);
   // A turn that left the actor as it was has no state.
-  if (later.every(({ turn }) => turn.state === undefined)) return written;
-  const stage = new Stage(registry, where);
+  if (!changed) return written;
+  const stage = new Stage(registry, where, createdBy(turns));
   let row = written;
-  for (const full of turns.slice(from)) row = stage.take(full)?.row ?? row;
-  const { state } = turns.findLast(({ turn }) => turn.state !== undefined)!.turn;
-  return isDeepStrictEqual(row?.row.snap.v, state) ? row : undefined;
+  for (const full of upTo.slice(Math.max(0, from))) row = stage.take(full)?.row ?? row;
+  return isDeepStrictEqual(row?.row.snap.v, changed.turn.state) ? row : undefined;
+}
+
+/** The turn that created the actor, as its first row says. */
+function createdBy(turns: readonly FullTurn[]): number | undefined {
+  const first = turns.find(({ turn }) => rowIn(turn) !== undefined);
+  return first && rowIn(first.turn)?.life;
 }
 
 function contextOf({ machine, row }: ActorRow, registry: Registry): unknown {

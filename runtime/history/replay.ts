@@ -110,9 +110,12 @@ export class Stage {
   #now = 0;
   /** the actor's row is known, or it does not exist yet */
   #isKnown = false;
+  readonly #created: number | undefined;
 
-  constructor(registry: Registry, { supervisor, ...where }: RecordedIn) {
+  /** @param created number of the turn that created the actor, if it is known */
+  constructor(registry: Registry, { supervisor, ...where }: RecordedIn, created?: number) {
     this.#registry = registry;
+    this.#created = created;
     const { cell, shard, shards } = where;
     this.#fold = Fold.empty(shard, new MemoryState(), false, cell);
     const world: TurnWorld = {
@@ -136,7 +139,7 @@ export class Stage {
   take(full: FullTurn): Taken | undefined {
     const { now, aheadMs, turn } = full;
     this.#now = now;
-    this.#isKnown ||= isFirst(turn);
+    this.#isKnown ||= isFirst(turn) || turn.turnNo === this.#created;
     const run = this.#isKnown && isDecidedByMachine(turn) ? this.#runOf(turn) : undefined;
     if (!run) return this.#takeOver(turn);
     this.#fold.scalars.turnNo = turn.turnNo - 1;

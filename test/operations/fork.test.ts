@@ -5,6 +5,8 @@
 import { expect, it } from 'vitest';
 import { sessionAddress } from '../../actors/index.ts';
 import { conversationFrom } from '../../agent/context/conversation.ts';
+import { TOKEN } from '../channels/gateway/client.ts';
+import { runProgram } from '../cli/program.ts';
 import { install, type Installation } from '../agent-runs/installation.ts';
 import { eventually } from '../runtime/eventually.ts';
 import { scratchFolder } from '../runtime/config/folder.ts';
@@ -159,6 +161,51 @@ it('copies what models see: from the last reset on, with the summary of a compac
   await troupe.run(KEY, 'echo the end');
   await troupe.run(key, 'echo the end');
   expect(await promptOf(troupe, key)).toEqual(await promptOf(troupe, KEY));
+});
+
+const OF_ACME = 'the-token-of-acme';
+
+/** A fork over HTTP. */
+const post = async (troupe: Installation, key: string, body: object, headers: object = {}) => {
+  const response = await fetch(
+    new URL(`/v1/sessions/${encodeURIComponent(key)}/fork`, troupe.url),
+    {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${TOKEN}`,
+        'content-type': 'application/json',
+        ...headers,
+      },
+      body: JSON.stringify(body),
+    },
+  );
+  return { status: response.status, body: (await response.json()) as { key: string } };
+};
+
+it('over HTTP and from the command line; a tenant forks its own sessions only', async () => {
+  const troupe = await install({ config: { tenants: { acme: { token: OF_ACME } } } });
+  const call = await operatorOf(troupe);
+  await troupe.run(KEY, 'echo apples');
+  const turn = await lastTurn(call, KEY);
+  const keyed = { 'idempotency-key': 'k' };
+  const first = await post(troupe, KEY, { turn }, keyed);
+  expect(first.status).toBe(200);
+  expect(await post(troupe, KEY, { turn }, keyed)).toEqual(first);
+  const acme = { authorization: `Bearer ${OF_ACME}` };
+  expect(await post(troupe, KEY, { turn }, acme)).toMatchObject({ status: 404 });
+  expect(await post(troupe, `default/session/${KEY}`, { turn }, acme)).toMatchObject({
+    status: 404,
+  });
+  const at = ['--url', troupe.url.replace('http', 'ws'), '--token', TOKEN];
+  const command = ['sessions', 'fork', KEY, '--turn', String(turn), '--as', 'second'];
+  expect(await runProgram([...command, ...at])).toMatchObject({
+    code: 0,
+    stdout: `agent:main:second is a fork of ${KEY} at turn ${turn}, with 3 entries\n`,
+  });
+  const shown = await runProgram(['actors', 'show', 'default/session/agent:main:second', ...at]);
+  expect(shown.stdout).toContain(`forked      from ${KEY} at turn ${turn}`);
+  const listed = await runProgram(['sessions', ...at]);
+  expect(listed.stdout).toContain(`${KEY} at turn ${turn}`);
 });
 
 /** What a model receives after all of the conversation. */
