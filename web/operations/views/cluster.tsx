@@ -193,20 +193,24 @@ const Log = ({ workspace }: Pick<ViewProps, 'workspace'>) => {
 };
 
 const LogLine = ({ line }: { line: string }) => {
-  const { time, level = 30, msg, ...rest } = parsed(line);
-  const { pid: _p, hostname: _h, ...fields } = rest;
-  const more = Object.keys(fields).length > 0 ? JSON.stringify(fields) : '';
+  const { time, level = '', message = line } = recordOf(line);
   return (
-    <li class={level >= 50 ? 'failed' : level >= 40 ? 'warn' : ''}>
-      {time !== undefined && <time>{new Date(time).toISOString().slice(11, 19)}</time>}{' '}
-      {msg ?? line} <span class="muted">{msg === undefined ? '' : more}</span>
+    <li class={LINE_TONES[level]}>
+      {time !== undefined && <time>{new Date(time).toISOString().slice(11, 19)}</time>} {message}
     </li>
   );
 };
 
-type LogRecord = { time?: number; level?: number; msg?: string; pid?: number; hostname?: string };
+const LINE_TONES: Readonly<Record<string, string>> = {
+  warn: 'warn',
+  error: 'failed',
+  fatal: 'failed',
+};
 
-const parsed = (line: string): LogRecord => {
+/** As the method logs.tail writes lines. */
+type LogRecord = { readonly time?: string; readonly level?: string; readonly message?: string };
+
+const recordOf = (line: string): LogRecord => {
   try {
     return JSON.parse(line) as LogRecord;
   } catch {
