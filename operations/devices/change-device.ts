@@ -69,11 +69,14 @@ export function deviceNamed(
   isMeant: (row: DeviceRow) => boolean = isPaired,
 ): DeviceRow {
   const rows = deviceRows(scope).filter(isMeant);
-  const isMatch = ({ deviceId, name, face }: DeviceRow) =>
-    deviceId === named ||
-    (name ?? face.name) === named ||
-    (named.length >= PREFIX_CHARACTERS_MIN && deviceId.startsWith(named));
-  const [found, another] = rows.filter(isMatch);
+  // An id always means its device, whatever name another one has given itself.
+  const exact = rows.find(({ deviceId }) => deviceId === named);
+  if (exact) return exact;
+  const [found, another] = rows.filter(
+    ({ deviceId, name, face }) =>
+      (name ?? face.name) === named ||
+      (named.length >= PREFIX_CHARACTERS_MIN && deviceId.startsWith(named)),
+  );
   const shown = named.slice(0, 80);
   if (another) throw new TroupeError('CONFLICT', `several devices match ${shown}: use the id`);
   if (found) return found;

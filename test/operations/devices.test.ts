@@ -93,6 +93,16 @@ it('finds a device by its name and by the first characters of its id', async () 
   expect(await call('devices.remove', { id: 'desk' })).toEqual({ deviceId: desk });
 });
 
+// Bug: two devices that each have the other's id as their name could not be removed.
+it('removes a device by its id when another one has that id as its name', async () => {
+  const { call, ids } = await installWith('desk', 'box');
+  const [desk, box] = ids;
+  await call('devices.rename', { id: desk, label: box });
+  await call('devices.rename', { id: box, label: desk });
+  expect(await call('devices.remove', { id: box })).toEqual({ deviceId: box });
+  expect(await call('devices.remove', { id: desk })).toEqual({ deviceId: desk });
+});
+
 it('replaces a token with at most the scopes of the device, and revokes it', async () => {
   const { call, ids } = await installWith('desk', 'box');
   const rotate = (more: object = {}) => call('devices.rotate', { id: 'desk', ...more });
