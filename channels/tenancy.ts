@@ -40,7 +40,7 @@ export class Tenancy {
     this.#accounts = tableOf(entries, 'channel account', ({ channelAccounts }) => channelAccounts);
   }
 
-  /** Undefined: it is no token of a tenant. */
+  /** Undefined: it is not a tenant's token. */
   ofToken(token: string): string | undefined {
     return this.#tokens.get(digest(token));
   }

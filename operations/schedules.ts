@@ -186,7 +186,7 @@ function checkRun(
   if (sessionKey !== undefined && agentOf(sessionKey) !== agentId)
     throw new TroupeError(
       'INVALID_ARGUMENT',
-      `/job/sessionKey is no session of this agent: write agent:${agentId}:NAME`,
+      `/job/sessionKey is not a session of this agent: write agent:${agentId}:NAME`,
     );
   const session = sessionKey && index.get<SessionRow>('sessions', tenant, sessionKey);
   const current = (session ? session.ownModel : undefined) ?? agent.model ?? '';

@@ -191,7 +191,7 @@ export const refused = (args: Args): Reply => {
   return refusal(
     args,
     'INVALID_ARGUMENT',
-    `${JSON.stringify(given)} is no answer to approval ${context.id}: give one of ${names.join(', ')}`,
+    `${JSON.stringify(given)} is not an answer to approval ${context.id}: give one of ${names.join(', ')}`,
     { options: names },
   );
 };

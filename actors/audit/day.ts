@@ -47,6 +47,6 @@ export const unfit = ({ event }: Args): Reply => ({
   to: event.meta.reply,
   error: {
     code: 'INVALID_ARGUMENT',
-    message: `nothing was noted: ${problemOf(event) ?? 'it is no note'}`,
+    message: `nothing was noted: ${problemOf(event) ?? 'it is not a note'}`,
   },
 });

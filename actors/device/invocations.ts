@@ -240,7 +240,7 @@ const saidIn = (at: ArgsOf<'device.result'>): Outcome => {
 };
 const TOO_LONG: ErrorData = {
   code: 'PAYLOAD_TOO_LARGE',
-  message: `the node's answer has more than ${PAYLOAD_CHARACTERS_MAX} characters and is no file`,
+  message: `the node's answer has more than ${PAYLOAD_CHARACTERS_MAX} characters and is not a file`,
 };
 
 const outcomeOf = ({ payload = null, error }: Partial<Ended>): Omit<Reply, 'to'> =>

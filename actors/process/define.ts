@@ -111,7 +111,8 @@ export function defineProcess<const Schema extends TSchema>(
   if (steps.length === 0 || steps.length > STEPS_MAX) wrong(`give it 1 to ${STEPS_MAX} steps`);
   const names = new Set<string>();
   for (const { name, action, verify, compensate } of steps) {
-    if (!NAME.test(name)) wrong(`${JSON.stringify(name)} is no name of a step: write ${NAME}`);
+    if (!NAME.test(name))
+      wrong(`${JSON.stringify(name)} is not a step name: it must match ${NAME}`);
     if (names.has(name)) wrong(`two steps are called ${name}`);
     names.add(name);
     for (const call of [{ action }, verify, compensate, compensate?.verify])

@@ -127,7 +127,7 @@ function json(value: unknown, what: string): unknown {
   try {
     return JSON.parse(JSON.stringify(value ?? null));
   } catch (cause) {
-    throw new TroupeError('INVALID_ARGUMENT', `${what} is no JSON`, { cause });
+    throw new TroupeError('INVALID_ARGUMENT', `${what} is not JSON`, { cause });
   }
 }
 

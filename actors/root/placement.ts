@@ -19,7 +19,7 @@ type OfWorker = ArgsOf<(typeof WORKER)[number]>;
 const workerOf = ({ context, event }: OfWorker): WorkerRow | undefined =>
   context.workers.find(({ node }) => node === event.node);
 
-/** Whether the event is no repetition. */
+/** Whether the event is not a repetition. */
 export const isNewcomer = on(WORKER, (args): boolean => workerOf(args)?.state !== 'active');
 /** Reports about an unknown process, or one that was replaced under the same name, are ignored. */
 export const isKnownWorker = on(WORKER, (args): boolean => workerOf(args) !== undefined);

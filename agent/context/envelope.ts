@@ -1,6 +1,6 @@
 /**
  * Envelope: marks text from outside, so that a model can distinguish it from messages of users and
- * of the system. The mark is no security boundary: policy and sandbox decide what a tool may do.
+ * of the system. The mark is not a security boundary: policy and sandbox decide what a tool may do.
  *
  * A text cannot close its own envelope: a closing mark inside the text loses its bracket.
  */

@@ -95,7 +95,7 @@ function namesOf(value: unknown, field: string, pattern: RegExp): string[] {
   const names = Array.isArray(value) ? value : [value];
   const right = names.every((name) => typeof name === 'string' && pattern.test(name));
   if (!right || names.length > NAMES_MAX)
-    throw new Error(`${field}: is no list of at most ${NAMES_MAX} names`);
+    throw new Error(`${field}: must be a list of at most ${NAMES_MAX} names`);
   return names as string[];
 }
 

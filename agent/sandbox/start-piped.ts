@@ -58,7 +58,7 @@ export async function startPiped(
   const stdin = new Socket({ fd: input.writer, readable: false, writable: true });
   const stdout = new Socket({ fd: output.reader, readable: true, writable: false });
   const stderr = new Socket({ fd: errors.reader, readable: true, writable: false });
-  // a process may end before it has read its input; this is no failure
+  // a process may end before it has read its input; this is not a failure
   stdin.on('error', () => {});
   try {
     await new Promise<void>((resolve, reject) => {

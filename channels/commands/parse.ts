@@ -3,7 +3,7 @@
  *
  * Boundary: only messages of users are parsed, never the output of a model.
  *
- * Invariants: a text that is no command goes to the model unchanged. A text that is almost a
+ * Invariants: a text that is not a command goes to the model unchanged. A text that is almost a
  * command counts as a typing error: the user receives a hint, and nothing is executed.
  */
 import type { QueueMode, Verbosity } from '../../protocols/session.ts';

@@ -85,7 +85,7 @@ export const readPage = (root: string | undefined): Page => {
     if (bytes > PAGE_BYTES_MAX || page.size >= PAGE_FILES_MAX) {
       throw new TroupeError(
         'INVALID_ARGUMENT',
-        `${root} has more than ${PAGE_FILES_MAX} files or ${PAGE_BYTES_MAX} bytes: this is no web page of ours`,
+        `${root} has more than ${PAGE_FILES_MAX} files or ${PAGE_BYTES_MAX} bytes: it is not the folder of the web page`,
       );
     }
     const etag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 27)}"`;

@@ -49,7 +49,7 @@ class Drawing {
       case 'result':
         return this.#arrow(step.from, '-->>', step.to, resultText(step));
       case 'report': {
-        const how = step.joins ? ', in the run that goes on' : '';
+        const how = step.joins ? ', in the active run' : '';
         return this.#note(step.in, [`reads ${counted(step.results)}${how}`]);
       }
       case 'refused':

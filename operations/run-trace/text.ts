@@ -67,7 +67,7 @@ function lineOf(step: TraceStep, names: ReadonlyMap<string, string>): string {
       return `${name(step.from)} ⇢ ${name(step.to)}  ${how}: ${step.text}`;
     }
     case 'report': {
-      const how = step.joins ? ' in the run that goes on' : '';
+      const how = step.joins ? ' in the active run' : '';
       return `${name(step.in)}  reads results: ${step.results}${how}`;
     }
     case 'refused':

@@ -56,7 +56,7 @@ export const fullSessionKey = (
   if (inKey === undefined && key.startsWith('agent:')) {
     throw new TroupeError(
       'INVALID_ARGUMENT',
-      `"${key.slice(0, 80)}" is no session key: write agent:<agentId>:<name>`,
+      `"${key.slice(0, 80)}" is not a session key: write agent:<agentId>:<name>`,
     );
   }
   const agentId = given.agentId ?? inKey ?? names.defaultAgentId;

@@ -173,8 +173,8 @@ const timeOf = (datetime: string): number =>
   Date.parse(datetime.replace(DATETIME, '$1-$2-$3T$4:$5:$6Z'));
 
 /**
- * The content of a URL, to be signed again. @throws TroupeError FORBIDDEN when it is no presigned
- * URL
+ * The content of a URL, to be signed again. @throws TroupeError FORBIDDEN when it is not a
+ * presigned URL
  */
 function partsOf(uri: string): { key: string; datetime: string; forSec: number } {
   const url = URL.canParse(uri) ? new URL(uri) : undefined;

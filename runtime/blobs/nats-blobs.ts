@@ -108,7 +108,7 @@ export class NatsBlobs implements Blobs {
     const parts = await chunks.read(meta.chunks, filter, subjectOf);
     const there = parts.filter((part) => part !== undefined);
     if (there.length === meta.chunks) return whole(name, meta, there);
-    // It may have been deleted in the meantime, which is no damage.
+    // It may have been deleted in the meantime, which is not damage.
     if ((await this.#find(name))?.meta.put !== meta.put) return this.get(name);
     throw corrupt(name, `${meta.chunks - there.length} of its ${meta.chunks} chunks are missing`);
   }

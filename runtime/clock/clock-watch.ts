@@ -6,7 +6,7 @@ import type { ShardStatus } from '../system.ts';
 import type { Clock } from './clock.ts';
 
 export type ClockStatus = {
-  /** how far shard times are ahead of the log's clock, which was set back; 0 as a rule */
+  /** how far shard times are ahead of the log's clock, which was set back; normally 0 */
   readonly aheadMs: number;
   /** how far this machine's clock is ahead of the log's, or behind it when negative */
   readonly offMs: number;

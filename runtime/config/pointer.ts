@@ -44,8 +44,8 @@ export function valueAt(root: unknown, pointer: string): unknown {
 }
 
 /**
- * Puts a value, making the objects on the way; what is in the way and is no object is left as it
- * is.
+ * Puts a value, making the objects on the way; what is in the way and is not an object is left as
+ * it is.
  */
 export function setAt(root: Record<string, unknown>, pointer: string, value: unknown): void {
   const keys = parsePointer(pointer);

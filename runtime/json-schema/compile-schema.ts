@@ -49,7 +49,7 @@ const REST_MS = 20 * CHECK_MS;
 
 /**
  * A check of values: the first error with its path, or []. Errors never show the value.
- * @throws TroupeError INVALID_ARGUMENT when it is no schema, or refers to another document; (the
+ * @throws TroupeError INVALID_ARGUMENT when it is not a schema, or refers to another document; (the
  * check) UNAVAILABLE while the schema is suspended
  */
 export function compileSchema(schema: Record<string, unknown>): SchemaCheck {

@@ -1,5 +1,5 @@
 /**
- * What lies in the stream: an entry with its bytes, or, when those are more than a message may
+ * The contents of the stream: an entry with its bytes, or, when those are more than a message may
  * carry, an entry that names the blob which holds them (claim check).
  */
 import { type MsgHdrs, headers } from '@nats-io/transport-node';

@@ -53,7 +53,7 @@ const readPage = (page: Buffer, pages: number, waiting: bigint[]): string | unde
   const kind = page.readUInt16LE(18) & (BRANCH | LEAF);
   const lower = page.readUInt16LE(20);
   const upper = page.readUInt16LE(22);
-  if (kind !== BRANCH && kind !== LEAF) return 'it is no page of a tree';
+  if (kind !== BRANCH && kind !== LEAF) return 'it is not a page of a tree';
   if (lower > upper || upper > page.length - HEADER_BYTES) return 'its bounds are impossible';
   for (let i = 0; i < lower >> 1; i++) {
     const at = HEADER_BYTES + page.readUInt16LE(HEADER_BYTES + 2 * i);
@@ -87,7 +87,7 @@ const readLeaf = (
     return end > BigInt(pages) ? 'refers to pages that are missing' : undefined;
   }
   if ((flags & SUB_TREE) === 0) return undefined;
-  if (dataBytes !== SUB_TREE_BYTES) return 'is no tree';
+  if (dataBytes !== SUB_TREE_BYTES) return 'is not a tree';
   const root = page.readBigUInt64LE(data + ROOT_OFFSET);
   if (root !== NO_PAGE) waiting.push(root);
   return undefined;

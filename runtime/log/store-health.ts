@@ -1,4 +1,4 @@
-/** StoreHealth: whether the embedded store can go on. It stays broken until the process ends. */
+/** StoreHealth: whether the embedded store can be used. It stays broken until the process ends. */
 import { TroupeError } from '../../protocols/errors.ts';
 
 export class StoreHealth {

@@ -55,7 +55,7 @@ export class ShardTime {
     this.#offsetMs = logTimeMs - atMs;
   }
 
-  /** Time that passed while the shard had no owner is no jump of a clock. */
+  /** Time that passed while the shard had no owner is not a jump of a clock. */
   began(): void {
     this.now();
     this.#jumps = [];

@@ -178,7 +178,7 @@ export function load(machine: AnyStateMachine, row: MachineRow): Live {
     const { message } = errorData(cause);
     throw new TroupeError(
       'INTERNAL',
-      `${machine.id} cannot go on from a stored state: ${message}`,
+      `${machine.id} cannot continue from a stored state: ${message}`,
       { cause },
     );
   }

@@ -114,7 +114,7 @@ export async function* readExportFile(path: string): AsyncGenerator<Frame> {
   const end = (await sizeOf(path)) - HASH_BYTES;
   const input = reading(path, MAGIC.length, end);
   const unzip = createGunzip({ chunkSize: CHUNK_BYTES });
-  // A failure is thrown to the reader below; a reader that stops early is no failure.
+  // A failure is thrown to the reader below; a reader that stops early is not a failure.
   const piped = pipeline(input, unzip).catch(() => {});
   let last: Frame | undefined;
   try {
@@ -182,13 +182,13 @@ async function sizeOf(path: string): Promise<number> {
       throw new TroupeError('NOT_FOUND', `there is no file ${path}`, { cause });
     throw unusable('read', path, cause);
   }
-  throw new TroupeError('INVALID_ARGUMENT', `${path} is no file that was exported`);
+  throw new TroupeError('INVALID_ARGUMENT', `${path} is not an export file`);
 }
 
 async function refuseTaken(path: string, force: boolean): Promise<void> {
   const there = await stat(path).catch(() => undefined);
   if (there && !there.isFile())
-    throw new TroupeError('INVALID_ARGUMENT', `${path} is no ordinary file: name another one`);
+    throw new TroupeError('INVALID_ARGUMENT', `${path} is not a regular file: choose another one`);
   if (force || !there) return;
   throw new TroupeError(
     'CONFLICT',

@@ -117,7 +117,7 @@ function expanded(entries: ReadonlyMap<string, SavedEntry>, path: string): strin
 
 const parentOf = (path: string): string => path.slice(0, Math.max(0, path.lastIndexOf('/')));
 
-/** The target of a path's links; undefined if it is no saved file, or a path of the sandbox. */
+/** The target of a path's links; undefined if it is not a saved file, or a path of the sandbox. */
 function resolved(entries: ReadonlyMap<string, SavedEntry>, path: string): SavedFile | undefined {
   let entry = entries.get(path);
   for (let link = 0; entry?.kind === 'link' && link < LINKS_MAX; link++) {

@@ -43,6 +43,13 @@ export const WORDS: readonly Word[] = [
   word('for ever', 'forever, without end'),
   word('comes back', 'returns, reconnects', '\\b(?:comes?|came) back\\b'),
   word('in clear', 'unencrypted', '\\bin clear\\b'),
+  word('so often', 'up to N times, at this interval'),
+  word('who says', 'the field that names'),
+  word('goes on', 'continues', '\\b(?:goes|go|went) on\\b'),
+  word('lies in', 'is in, is stored in', '\\bl(?:ies|ie) in\\b'),
+  word('as a rule', 'normally'),
+  word('all the same', 'nevertheless, too'),
+  word('not wanted any more', 'no longer wanted, aborted', '\\bwanted any more\\b'),
 ];
 
 export const PARTS = ['code', 'docs', 'tests'] as const;

@@ -81,7 +81,7 @@ describe('a slash command', () => {
     expect(await field.inputValue()).toBe('/status');
     await field.fill('/nonsense');
     await page.keyboard.press('Enter');
-    await page.getByText('/nonsense is no command').waitFor();
+    await page.getByText('/nonsense is not a command').waitFor();
     expect(await asked(page).count()).toBe(0);
   });
 });

@@ -19,7 +19,7 @@ const canvasOf = ({ html, text, image, mimeType = 'image/png', title }: Params):
     throw new CommandError('INVALID_ARGUMENT', 'one of html, text and image is needed');
   if (image.startsWith('data:image/')) return { kind: 'image', content: image, ...about };
   if (!IMAGE.test(mimeType))
-    throw new CommandError('INVALID_ARGUMENT', `${mimeType.slice(0, 60)} is no image type`);
+    throw new CommandError('INVALID_ARGUMENT', `${mimeType.slice(0, 60)} is not an image type`);
   return { kind: 'image', content: `data:${mimeType};base64,${image}`, ...about };
 };
 

@@ -10,7 +10,7 @@ import { connectionFailure } from '../../client/gateway-errors.ts';
 export type Read<Result> = {
   /** undefined until the first answer */
   readonly value: Result | undefined;
-  /** why the last request failed; a lost connection is no failure */
+  /** why the last request failed; a lost connection is not a failure */
   readonly error: string | undefined;
   /** Reads now. */
   again(this: void): void;

@@ -57,7 +57,7 @@ export const strings = {
   alwaysAllows: (agent: string) =>
     `“Always” lets ${agent} run exactly this command again without asking, in every conversation.`,
   inMessages: 'In messages',
-  unknownCommand: (word: string) => `${word} is no command. /help lists them.`,
+  unknownCommand: (word: string) => `${word} is not a command. /help lists them.`,
   commands: 'Commands',
   model: 'Model',
   modelOf: (name: string) => `Model: ${name}`,

@@ -81,7 +81,7 @@ function refuseSpec(agentId: string, { action, action_version, schemas }: Action
   if (owner !== undefined && owner !== agentId)
     throw invalid(`${action}: the domain ${domain} is the cell's own`);
   if (!checkVersion(action_version).ok)
-    throw invalid(`${action}: ${JSON.stringify(action_version)} is no semantic version`);
+    throw invalid(`${action}: ${JSON.stringify(action_version)} is not a semantic version`);
   const bytes = bytesOf(schemas);
   if (bytes > ACTION_SCHEMAS_BYTES_MAX)
     throw tooLarge(`${action}: its schemas have ${bytes} bytes`, ACTION_SCHEMAS_BYTES_MAX);

@@ -166,7 +166,7 @@ export function take({ context, event: outcome }: ActionArgs): ActionResult {
   };
 }
 
-/** A compaction is no run, but budgets count its cost. */
+/** A compaction is not a run, but budgets count its cost. */
 const charge = (context: SessionContext, usage: Usage): Tell[] =>
   usage.inputTokens + usage.outputTokens === 0
     ? []

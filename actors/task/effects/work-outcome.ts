@@ -102,7 +102,7 @@ function jsonOf(result: unknown): string | TroupeError {
   try {
     return JSON.stringify(result) ?? 'null';
   } catch (cause) {
-    return new TroupeError('INTERNAL', `the result is no JSON: ${errorData(cause).message}`);
+    return new TroupeError('INTERNAL', `the result is not JSON: ${errorData(cause).message}`);
   }
 }
 

@@ -161,7 +161,7 @@ class RemoteTask {
     return new URL(`${this.#base}${path}`);
   }
 
-  /** @throws TroupeError INTERNAL when the answer is no task */
+  /** @throws TroupeError INTERNAL when the answer is not a task */
   #taken({ body, status }: AgentAnswer): TaskView {
     const view = body as Partial<TaskView> | undefined;
     const states: readonly unknown[] = TASK_STATES;

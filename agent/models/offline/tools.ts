@@ -52,7 +52,7 @@ const writtenCalls = (text: string, tools: readonly ToolSpec[]): Written => {
     if (match.index < end) continue; // inside the JSON of the call before
     const [whole, name = '', next] = match;
     const known = specNamed(name, tools) !== undefined;
-    if (!known && next !== '{') continue; // "call me" is no tool call
+    if (!known && next !== '{') continue; // "call me" is not a tool call
     const json =
       next === '{'
         ? jsonAt(text, match.index + whole.length)

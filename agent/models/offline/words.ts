@@ -83,7 +83,7 @@ const en: Words = {
   agentWorks: (agent) => `${agent} has my message and still works on it.`,
   agentNot: (agent, why) => `${agent} gave no answer: ${why}`,
   subagentBegan: (agent) => `A subagent (${agent}) works on it and will report.`,
-  noted: (text) => `I have read "${text}" and go on from there.`,
+  noted: (text) => `I have read "${text}" and continue from there.`,
   settled: (text) => `Another agent asked about this, and we came to: ${text}`,
   results: (count) =>
     count === 1 ? 'The subagent has ended:' : `The ${count} subagents have ended:`,

@@ -35,7 +35,7 @@ export const deviceFault = (
   if (given === '') return fault('NONCE_REQUIRED', 'sign the nonce of connect.challenge');
   if (given !== nonce) return fault('NONCE_MISMATCH', 'the nonce is not of this connection');
   const key = keyOf(raw);
-  if (key === undefined) return fault('PUBLIC_KEY_INVALID', 'the key is no Ed25519 key');
+  if (key === undefined) return fault('PUBLIC_KEY_INVALID', 'the key is not an Ed25519 key');
   const signature = Buffer.from(device.signature, 'base64url');
   const isGood = signedTexts(params, device, nonce).some((text) =>
     verify(null, Buffer.from(text), key, signature),

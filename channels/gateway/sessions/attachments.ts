@@ -47,7 +47,10 @@ const imageOf = (attachment: unknown, place: string): ImagePart => {
   const mimeType = imageTypeOf(Buffer.from(data.slice(0, 24), 'base64'));
   if (mimeType !== undefined) return { mimeType, data };
   const said = given?.mimeType ?? DATA_URL.exec(content)?.[1] ?? given?.type ?? 'nothing';
-  throw wrong(place, `is no image (it says ${said.slice(0, 60)}): send ${IMAGE_TYPES.join(', ')}`);
+  throw wrong(
+    place,
+    `is not an image (its type is ${said.slice(0, 60)}): send ${IMAGE_TYPES.join(', ')}`,
+  );
 };
 
 const bytesOf = (base64: string): number =>

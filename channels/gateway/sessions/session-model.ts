@@ -4,7 +4,7 @@ import type { SessionRow } from '../../../protocols/session.ts';
 import type { SessionScope, TenantScope } from '../tenant/tenant-scope.ts';
 import { agentOf } from '../../../operations/sessions/session-key.ts';
 
-/** The row of a session, which lies in its own shard. @throws TroupeError for no session key */
+/** The row of a session, which is in the session's shard. @throws TroupeError for no session key */
 export const rowOfSession = (
   { system, tenant }: TenantScope,
   sessionKey: string,

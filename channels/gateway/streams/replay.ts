@@ -81,7 +81,7 @@ export class Replay {
     const known = new Set(received);
     const missed = all.flatMap((kept) => (known.has(kept) ? [] : (kept.head ?? [])));
     for (const runId of old.missed) connection.miss(runId);
-    old.close(CLOSE.policy, 'this client goes on with another connection');
+    old.close(CLOSE.policy, 'this client continues with another connection');
     this.#forget(old);
     return { from, to, missed };
   }

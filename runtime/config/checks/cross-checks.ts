@@ -334,7 +334,7 @@ function proxyStands({ auth }: Config['gateway']): Finding[] {
   for (const [index, proxy] of proxies.entries()) {
     if (isAddressOrRange(proxy)) continue;
     const value = JSON.stringify(proxy);
-    const message = 'is no IP address and no CIDR range';
+    const message = 'is neither an IP address nor a CIDR range';
     findings.push({ pointer: childPointer(pointer, index), value, message, allowed });
   }
   return findings;

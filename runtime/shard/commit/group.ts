@@ -84,7 +84,7 @@ export class Group {
   ctlFloor: number;
   keyNow: number;
   readonly now: number;
-  /** how far `now` is ahead of the log's clock, which was set back; 0 as a rule */
+  /** how far `now` is ahead of the log's clock, which was set back; normally 0 */
   readonly aheadMs: number;
   /** how far the time of a new mailbox entry is behind `now` */
   readonly stampLagMs: number;

@@ -69,7 +69,7 @@ export function bodyStart(bytes: Uint8Array, what: string, position?: Position):
   throw newerFormat({ format, oldestReader, keyId }, what, position);
 }
 
-/** The format that a program must know to go on; undefined for any other error. */
+/** The format that a program must know to continue; undefined for any other error. */
 export const formatNeeded = (error: unknown): number | undefined =>
   error instanceof TroupeError && error.details?.['reason'] === 'NEWER_FORMAT'
     ? (error.details['formatNeeded'] as number)

@@ -1,6 +1,6 @@
 /**
- * InputHandlers: what processes an input that is no duplicate: its actor's machine, or its end as
- * poison (K2).
+ * InputHandlers: what processes an input that is not a duplicate: its actor's machine, or its end
+ * as poison (K2).
  */
 import type { Cause } from '../../statechart/host.ts';
 import type { Verdict } from '../commit/group.ts';

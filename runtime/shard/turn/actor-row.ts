@@ -58,7 +58,7 @@ export class PendingRow {
     return (this.#bytes ??= encodeActorRow(this.row));
   }
 
-  /** Estimate: between half of what `bytes` has and one and a half times as many, as a rule. */
+  /** Estimate: between half of what `bytes` has and one and a half times as many, normally. */
   get roughBytes(): number {
     return this.bytesMax / 2;
   }

@@ -202,7 +202,7 @@ function onIgnored(
 
 /**
  * Creates an actor whose first message is not applied: the requests of its initial state are
- * executed all the same. Returns the refusal of the message if they cannot be.
+ * executed nevertheless. Returns the refusal of the message if they cannot be.
  */
 function runInitialRequests(
   t: TurnContext,

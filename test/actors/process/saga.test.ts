@@ -372,7 +372,9 @@ describe('an invalid process is refused', () => {
   it('if two steps have one name, a step has no name, or there are no steps', () => {
     const step = { name: 'a', ...call('shop.ship_goods') };
     expect(() => defineProcess({ ...base, steps: [step, step] })).toThrow(/two steps/);
-    expect(() => defineProcess({ ...base, steps: [{ ...step, name: 'A b' }] })).toThrow(/no name/);
+    expect(() => defineProcess({ ...base, steps: [{ ...step, name: 'A b' }] })).toThrow(
+      /not a step name/,
+    );
     expect(() => defineProcess({ ...base, steps: [] })).toThrow(/1 to 32 steps/);
   });
 

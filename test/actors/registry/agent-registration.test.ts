@@ -166,7 +166,7 @@ describe('the registry', () => {
     ],
     ['a sunset that is too early', { ...forge({}), sunset_at: inDays(29) }, /30 days ahead/],
     ['a sensitive action', { ...forge({}), sensitive: true }, /sealed to this cell/],
-    ['no semantic version', { ...forge({}), action_version: 'v1' }, /no semantic version/],
+    ['no semantic version', { ...forge({}), action_version: 'v1' }, /not a semantic version/],
     [
       'schemas of more than 64 KiB',
       forge({ description: 'x'.repeat(65_536) }),

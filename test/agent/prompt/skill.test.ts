@@ -49,7 +49,7 @@ describe('a SKILL.md', () => {
     ['is a list', '---\n- a\n---\n', /name: is missing/],
     ['has a bomb of aliases', `---\n${base}a: &a [x]\nb: [*a, *a]\n---\n`, /alias/i],
     ['is too long', `---\n${base}x: ${'y'.repeat(17_000)}\n---\n`, /longer than 16384/],
-    ['names no variables', `---\n${base}env: ["A B"]\n---\n`, /env: is no list/],
+    ['names no variables', `---\n${base}env: ["A B"]\n---\n`, /env: must be a list/],
     [
       'needs a program that is not installed',
       `---\n${base}requires: {bins: [ffmpeg]}\n---\n`,

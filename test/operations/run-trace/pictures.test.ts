@@ -97,7 +97,7 @@ it('a sequence diagram contains participants, messages, activations, notes and r
   activate S2
   deactivate S2
   S2-->>S1: completed (120 tokens, 300 ms): under the sofa
-  Note over S1: reads 1 result, in the run that goes on
+  Note over S1: reads 1 result, in the active run
   S1-->>P1: Found.
   deactivate S1
 `);
@@ -115,7 +115,7 @@ it('the terminal output has one line per step, with the time since the start of 
     +1.1 s    finder (main:subagent:1a2b3c4d) @w2 @w3  m
     +1.2 s    finder (main:subagent:1a2b3c4d) @w2 @w3  says: under the sofa
     +1.3 s    finder (main:subagent:1a2b3c4d) @w2 @w3 ⇢ main:main @w1  completed in 300 ms, 120 tokens: under the sofa
-    +1.4 s  main:main @w1  reads results: 1 in the run that goes on
+    +1.4 s  main:main @w1  reads results: 1 in the active run
 +1 min 3 s  main:main @w1 ⇢ ada  says: Found.
 `);
 });

@@ -85,7 +85,11 @@ describe('attachments', () => {
     ['nothing', [null], '/attachments/0 has no content'],
     ['no content', [attachment, { mimeType: 'image/png' }], '/attachments/1 has no content'],
     ['other bytes', [{ content: 'not base64!' }], '/attachments/0 is not base64'],
-    ['a file', [{ content: btoa('%PDF-1.7 abcde'), mimeType: 'application/pdf' }], 'is no image'],
+    [
+      'a file',
+      [{ content: btoa('%PDF-1.7 abcde'), mimeType: 'application/pdf' }],
+      'is not an image',
+    ],
     ['too large', [{ content: large }], `at most ${IMAGE_BYTES_MAX} are allowed`],
     [
       'too large together',
