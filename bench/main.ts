@@ -34,6 +34,7 @@ import { history } from './history.ts';
 import { hop } from './hop.ts';
 import { idle } from './idle.ts';
 import { limits } from './limits.ts';
+import { watchPage } from './page.ts';
 import { pingpong } from './pingpong.ts';
 import { proofs } from './proofs.ts';
 import { run } from './run.ts';
@@ -75,12 +76,14 @@ const scenarios: readonly Scenario[] = [
 const usage = `usage: npm run bench -- [list | check] [scenario …] [options]
        npm run bench -- compare FOLDER scenario … [--rounds N] [--quick]
        npm run bench -- faults [--kills N] [--only NAME] [--seed N]
+       npm run bench -- page [--minutes N] [--actors N]
 
   (nothing)         run the named scenarios, or all, and print their figures
   list              print the names of the scenarios
   check             run those that have gates; exit 1 when a threshold is missed
   compare           run scenarios in another checkout and in this one alternately
   faults            break a cluster of real processes under load and check every message
+  page              print what grows in a browser and in the server under load, and frame times
 
   --quick           seconds instead of minutes, one repeat, a tenth of the actors
   --smoke           only shows that each scenario runs; its figures mean nothing
@@ -93,6 +96,8 @@ const usage = `usage: npm run bench -- [list | check] [scenario …] [options]
   --kills N         of faults: kills of workers, default 100
   --only NAME       of faults: one scenario
   --seed N          of faults: repeats the random choices of a run
+  --minutes N       of page: how long to watch, default 60
+  --actors N        of page: sessions in the tree, default 10000
 `;
 
 const { values: options, positionals } = parse();
@@ -107,6 +112,7 @@ else if (positionals[0] === 'gateway-host')
 else if (positionals[0] === 'node') await serveNode(JSON.parse(positionals[1] ?? ''));
 else if (positionals[0] === 'faults' && options.help !== true)
   process.exit(await faults(faultsAsked()));
+else if (positionals[0] === 'page' && options.help !== true) await watchPage(pageAsked());
 else if (options.help === true) console.log(usage);
 else if (positionals[0] === 'compare') console.log(compared());
 else if (positionals[0] === 'list')
@@ -162,6 +168,16 @@ function faultsAsked() {
   };
 }
 
+function pageAsked() {
+  const { minutes = '60', actors = '10000' } = options;
+  return {
+    minutes: wholeNumber('minutes', minutes),
+    actors: wholeNumber('actors', actors),
+    everySec: 30,
+    print: (line: string) => console.log(line),
+  };
+}
+
 function gatesAsked(own: readonly string[] = []): readonly Gate[] {
   try {
     return withGates(own.map(parseGate));
@@ -186,6 +202,8 @@ function parse() {
         kills: { type: 'string' },
         only: { type: 'string' },
         seed: { type: 'string' },
+        minutes: { type: 'string' },
+        actors: { type: 'string' },
         help: { type: 'boolean', short: 'h' },
       },
     });

@@ -125,6 +125,29 @@ const direct = (
     lane: 'control',
   });
 
+const eraseHistory = defineOperation({
+  name: 'actors.eraseHistory',
+  scope: 'tenant',
+  summary: 'Erase the history of an actor: its turns up to now; its state is not changed',
+  params: Type.Object({ actor: Actor }),
+  result: Status,
+  errors: ['INVALID_ARGUMENT', 'NOT_FOUND', 'DEADLINE_EXCEEDED'],
+  http: {
+    method: 'POST',
+    path: '/v1/actors/{actor}/history/erase',
+    operationId: 'eraseActorHistory',
+    responses: { 200: 'Erased' },
+  },
+  cli: {
+    command: 'actors erase-history',
+    args: ['actor'],
+    connection: 'websocket',
+    examples: ['troupe actors erase-history default/session/agent:main:main'],
+    print: (_, { actor }) => `the history of ${actor} is erased\n`,
+  },
+  run: (context, { actor }) => direct(context, actor, { type: 'sys.eraseHistory' }),
+});
+
 /** Names and places of events, as machines define them. */
 const EventType: TString = Type.String({
   pattern: '^[a-z][A-Za-z0-9_]*(\\.[A-Za-z0-9_]+)*$',
@@ -188,5 +211,6 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
 export const actorOrders: readonly Operation[] = [
   ...ORDERS.map(orderOf),
   ...HALTS.map(haltOf),
+  eraseHistory,
   send,
 ];

@@ -37,6 +37,7 @@ export const DIRECTIVES = [
   'sys.stop',
   'sys.quarantine',
   'sys.pause',
+  'sys.eraseHistory',
 ] as const;
 /**
  * - `sys.resume`: continue from the last committed state, without the message that crashed;
@@ -46,7 +47,8 @@ export const DIRECTIVES = [
  *  - `sys.stop`: accept no more messages;
  *  - `sys.quarantine`: accept no more messages, and store new ones as dead letters;
  *  - `sys.pause`: keep messages, outcomes and timers waiting, in order, until `sys.resume`. Running
- *    effects continue.
+ *    effects continue;
+ *  - `sys.eraseHistory`: change nothing; the turns up to this one leave the history.
  */
 export type Directive = (typeof DIRECTIVES)[number];
 

@@ -1,7 +1,7 @@
 /** Batch: turns of one shard that are kept, from one segment to the next. */
 import type { Position } from '../log/log.ts';
 import type { OpenTurn } from '../shard/commit/group.ts';
-import { encodeFullTurn, type FullTurn, removesActor } from './full-turns.ts';
+import { encodeFullTurn, erasesHistory, type FullTurn, removesHistory } from './full-turns.ts';
 import type { HistoryKept, HistoryRules } from './policy.ts';
 import { type KnownActor, type OpenEffects, SummaryWriter } from './summary.ts';
 
@@ -17,9 +17,12 @@ export class Batch {
   /** turns with bodies, encoded, by actor */
   readonly full = new Map<string, Uint8Array[]>();
   /**
-   * actors whose turns had bodies and whose row was removed: what they did before is removed, too
+   * actors whose turns had bodies, and whose row was removed or whose history was erased: what they
+   * did before is removed, too
    */
   readonly removed = new Set<string>();
+  /** an operator erased the history of an actor: it is stored at once */
+  erases = false;
   covers: Position = 0;
   lastTurn = 0;
   lastAt = 0;
@@ -51,6 +54,7 @@ export class Batch {
     this.lastAt = now;
     for (const turn of turns) {
       this.lastTurn = turn.turnNo;
+      this.erases ||= erasesHistory(turn);
       const kept = this.#keptOf(turn.actor);
       if (kept === 'full') this.#addFull({ now, aheadMs, turn });
       else if (kept !== 'none') this.summaries.add(turn, now, kept);
@@ -68,7 +72,7 @@ export class Batch {
 
   #addFull(full: FullTurn): void {
     const { actor } = full.turn;
-    if (removesActor(full.turn)) {
+    if (removesHistory(full.turn)) {
       this.full.delete(actor);
       this.removed.add(actor);
       return;

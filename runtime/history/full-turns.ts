@@ -6,6 +6,7 @@
 import { inflateRawSync } from 'node:zlib';
 import { decode, encode } from '../../protocols/codec.ts';
 import type { Message } from '../../protocols/statechart.ts';
+import type { Directive } from '../../protocols/supervision.ts';
 import type { Log, LogEntry, Position } from '../log/log.ts';
 import { deflated } from './deflate.ts';
 import { PendingRow } from '../shard/turn/actor-row.ts';
@@ -41,8 +42,23 @@ type PackedTurn = readonly [now: number, aheadMs: number, turn: unknown[], sourc
 /** Keys deduplicate requests of clients, and are not part of what an actor did. */
 const OMITTED: ReadonlySet<string> = new Set([TABLE.key, TABLE.expiry]);
 
-/** Whether the actor ended and is forgotten: what it did before is removed from history, too. */
-export const removesActor = ({ puts, actor }: OpenTurn): boolean =>
+/** Whether an operator erased what the actor did before. */
+export const erasesHistory = ({
+  result,
+  why,
+}: {
+  readonly result: string;
+  readonly why?: string | undefined;
+}): boolean => result === 'applied' && why === ('sys.eraseHistory' satisfies Directive);
+
+/**
+ * Whether what the actor did before is removed from history: it ended and is forgotten, or its
+ * history was erased.
+ */
+export const removesHistory = (turn: OpenTurn): boolean =>
+  erasesHistory(turn) || removesActor(turn);
+
+const removesActor = ({ puts, actor }: OpenTurn): boolean =>
   puts.some(([table, key, value]) => table === TABLE.actor && key === actor && value === null);
 
 /**

@@ -6,7 +6,7 @@
 import { type Address, parseAddress, shardOf } from '../../protocols/address.ts';
 import { fullHistorySubject, historySubject } from '../../protocols/subjects.ts';
 import type { Log } from '../log/log.ts';
-import { type FullTurn, readFullTurns, removesActor } from './full-turns.ts';
+import { erasesHistory, type FullTurn, readFullTurns, removesHistory } from './full-turns.ts';
 import { turnsOfJournal } from './journal-turns.ts';
 import type { HistoryPolicy, HistoryRules } from './policy.ts';
 import { DAY_MS } from './room.ts';
@@ -43,7 +43,7 @@ export class HistoryReader {
     let count = 0;
     for await (const turn of this.#all(actor)) {
       if (turn.turn >= last) continue;
-      if (turn.at < oldestMs || ++count > turnsMax) return;
+      if (erasesHistory(turn) || turn.at < oldestMs || ++count > turnsMax) return;
       last = turn.turn;
       yield turn;
     }
@@ -64,7 +64,7 @@ export class HistoryReader {
     if (keep === 'none') return [];
     const newest = await this.#unstored(actor);
     if (keep === 'summary') return newest;
-    const removal = newest.findLastIndex(({ turn }) => removesActor(turn));
+    const removal = newest.findLastIndex(({ turn }) => removesHistory(turn));
     if (removal >= 0) return newest.slice(removal + 1);
     const { log, env } = this.#o;
     const stored = await readFullTurns(log, fullHistorySubject(env, actor));

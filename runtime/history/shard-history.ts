@@ -79,7 +79,7 @@ export class ShardHistory {
   /** Turns of a record that counts, in the order of the journal. */
   committed(turns: CommittedTurns, position: Position): void {
     this.#batch.add(turns, position);
-    if (this.#batch.bytes >= BATCH_BYTES) void this.stored();
+    if (this.#batch.bytes >= BATCH_BYTES || this.#batch.erases) void this.stored();
   }
 
   /**

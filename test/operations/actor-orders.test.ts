@@ -53,6 +53,32 @@ it('restarts a stopped actor, which cannot be resumed', async () => {
   await troupe.run(KEY, 'echo again');
 });
 
+it('erases the history of an actor, with and without bodies, and what follows is kept', async () => {
+  const troupe = await install({ config: {} });
+  const call = await operatorOf(troupe);
+  const inputs = async (of: string) =>
+    (await call('actors.history', { actor: of })).turns.map(
+      ({ input }: { input: string }) => input,
+    );
+  // The first message is the title of the session, which is state.
+  await troupe.run(KEY, 'echo first');
+  for (const of of [actor, 'default/agent/main']) {
+    await troupe.run(KEY, 'echo secret');
+    await eventually(async () => expect((await inputs(of)).length).toBeGreaterThan(0));
+    expect(await call('actors.eraseHistory', { actor: of })).toEqual({ status: 'active' });
+    expect((await inputs(of)).filter((input: string) => input.startsWith('sys.'))).toEqual([]);
+  }
+  // Of a session, bodies are kept: nothing of them can be read or replayed.
+  await call('actors.eraseHistory', { actor });
+  expect(await inputs(actor)).toEqual([]);
+  await expect(call('actors.recording', { actor })).rejects.toThrow('NOT_FOUND');
+  await troupe.run(KEY, 'echo later');
+  const kept = await call('actors.recording', { actor });
+  const bytes = Buffer.from(kept.bytes, 'base64').toString('latin1');
+  expect(bytes).toContain('echo later');
+  expect(bytes).not.toContain('echo secret');
+});
+
 it('sends an event by hand, which the machine of the actor applies', async () => {
   const troupe = await install({ config: {} });
   const call = await operatorOf(troupe);

@@ -112,15 +112,45 @@ export const ActorView = ({ gateway, actor, at, onBack }: ActorViewProps) => {
           {view && (
             <Facts {...{ gateway, view, published }} onDone={() => setReading(reading + 1)} />
           )}
-          <section>
-            <h3>{strings.turns}</h3>
-            <p class="muted">{strings.turnsPerMinute(turnsOfLastMinute(turns, Date.now()))}</p>
-            {turn && <ForkHere {...{ gateway, actor }} turn={turn.turn} />}
-            <TurnList turns={turns} missed={missed} shown={shown} onShow={setShown} />
-          </section>
+          <Turns
+            {...{ gateway, actor, turn, turns, missed, shown }}
+            onShow={setShown}
+            onErased={() => setReading(reading + 1)}
+          />
         </div>
       </div>
     </article>
+  );
+};
+
+type TurnsProps = Pick<ActorViewProps, 'gateway' | 'actor'> &
+  Pick<LiveActor, 'turns' | 'missed'> & {
+    readonly turn: LiveActor['turns'][number] | undefined;
+    readonly shown: number | undefined;
+    readonly onShow: (turn: number | undefined) => void;
+    onErased(this: void): void;
+  };
+
+const Turns = (props: TurnsProps) => {
+  const { gateway, actor, turn, turns, missed, shown, onShow, onErased } = props;
+  return (
+    <section>
+      <h3>{strings.turns}</h3>
+      <p class="muted">{strings.turnsPerMinute(turnsOfLastMinute(turns, Date.now()))}</p>
+      {turn && (
+        <div class="actor-orders">
+          <ForkHere {...{ gateway, actor }} turn={turn.turn} />
+          <Action
+            label={strings.eraseHistory}
+            kind="danger"
+            asks="sure"
+            run={() => gateway.operate('actors.eraseHistory', { actor })}
+            onDone={onErased}
+          />
+        </div>
+      )}
+      <TurnList turns={turns} missed={missed} shown={shown} onShow={onShow} />
+    </section>
   );
 };
 

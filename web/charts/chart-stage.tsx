@@ -65,6 +65,8 @@ export const Stage = (props: StageProps) => {
         change(move);
       }}
       onPointerDown={(event) => drag.begin(event)}
+      onPointerUp={(event) => drag.end(event)}
+      onPointerCancel={(event) => drag.end(event)}
       onPointerMove={(event) => {
         const move = drag.move(event, pane);
         if (!move) return;

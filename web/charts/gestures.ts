@@ -41,28 +41,50 @@ export function zoomOf(event: WheelEvent, element: Element, pane: Size): Move | 
   return (view) => zoomed(view, factor, pane, x / box.width, y / box.height);
 }
 
-/** A press on the chart, which becomes a drag or a click. */
+type Point = { readonly x: number; readonly y: number };
+
+const distance = (a: Point, b: Point): number => Math.hypot(a.x - b.x, a.y - b.y);
+
+/** Presses on the chart: one becomes a drag or a click, two fingers move and scale the view. */
 export class Drag {
-  #last: { readonly x: number; readonly y: number } | undefined;
+  readonly #at = new Map<number, Point>();
   #distance = 0;
 
   get isClick(): boolean {
     return this.#distance < DRAG;
   }
 
-  begin({ clientX: x, clientY: y }: PointerEvent): void {
-    this.#last = { x, y };
-    this.#distance = 0;
+  begin({ pointerId, clientX: x, clientY: y, isPrimary }: PointerEvent): void {
+    if (isPrimary) {
+      this.#at.clear();
+      this.#distance = 0;
+    }
+    this.#at.set(pointerId, { x, y });
+  }
+
+  end({ pointerId }: PointerEvent): void {
+    this.#at.delete(pointerId);
   }
 
   /** undefined while it may become a click */
-  move({ clientX, clientY, buttons }: PointerEvent, pane: Size): Move | undefined {
-    const last = this.#last;
+  move(event: PointerEvent, pane: Size): Move | undefined {
+    const { pointerId, clientX: x, clientY: y, buttons } = event;
+    const last = this.#at.get(pointerId);
     if (!last || buttons === 0) return undefined;
-    const [x, y] = [last.x - clientX, last.y - clientY];
-    this.#distance += Math.abs(x) + Math.abs(y);
-    this.#last = { x: clientX, y: clientY };
+    const other = [...this.#at].find(([id]) => id !== pointerId)?.[1];
+    this.#distance += Math.abs(x - last.x) + Math.abs(y - last.y);
+    const now = { x, y };
+    this.#at.set(pointerId, now);
     if (this.isClick) return undefined;
-    return (view) => moved(view, (x * view.width) / pane.width, (y * view.width) / pane.width);
+    const share = other ? 0.5 : 1;
+    const [dx, dy] = [(last.x - x) * share, (last.y - y) * share];
+    const drag: Move = (view) =>
+      moved(view, (dx * view.width) / pane.width, (dy * view.width) / pane.width);
+    if (!other) return drag;
+    const factor = distance(now, other) / Math.max(1, distance(last, other));
+    const box = (event.currentTarget as Element).getBoundingClientRect();
+    const middle = [(x + other.x) / 2 - box.left, (y + other.y) / 2 - box.top] as const;
+    return (view) =>
+      zoomed(drag(view), factor, pane, middle[0] / box.width, middle[1] / box.height);
   }
 }

@@ -146,8 +146,10 @@ function afterDirective(t: TurnContext, resident: ActivatedActor, item: OutItem)
 }
 
 function execute(t: TurnContext, resident: ActivatedActor, item: OutItem): void {
+  // The turn itself is what history reads.
+  if (item.event.type === 'sys.eraseHistory') return;
   const { why: _, ...actor } = resident.actor;
-  switch (item.event.type as Directive) {
+  switch (item.event.type as Exclude<Directive, 'sys.eraseHistory'>) {
     case 'sys.resume':
       resident.actor = { ...actor, status: 'active' };
       break;

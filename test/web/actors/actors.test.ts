@@ -147,6 +147,44 @@ test('the chart is used by keys, and read as a tree', async () => {
   await page.getByText('No run is active').first().waitFor();
 }, 120_000);
 
+test('two fingers scale the chart, and the turns of an actor are erased', async () => {
+  const program = await startRealProgram();
+  const chat = await openView(browser(), program, '');
+  await say(chat.page, 'Hello, who are you?');
+  const { page, errors } = await openView(
+    browser(),
+    program,
+    `actors&item=${encodeURIComponent(MAIN)}`,
+    { viewport: { width: 390, height: 844 }, hasTouch: true },
+  );
+  await isActive(page, 'idle');
+  const chart = page.getByRole('application', { name: /Statechart of session/ });
+  const box = (await chart.boundingBox())!;
+  const [x, y] = [box.x + box.width / 2, box.y + box.height / 2];
+  const widthOf = async () => Number((await chart.getAttribute('viewBox'))!.split(' ')[2]);
+  const before = await widthOf();
+  const touches = await page.context().newCDPSession(page);
+  const touch = (type: 'touchStart' | 'touchMove' | 'touchEnd', ...apart: number[]) =>
+    touches.send('Input.dispatchTouchEvent', {
+      type,
+      touchPoints: apart.flatMap((px) => [
+        { x: x - px, y, id: 0 },
+        { x: x + px, y, id: 1 },
+      ]),
+    });
+  await touch('touchStart', 20);
+  for (const px of [30, 45, 60]) await touch('touchMove', px);
+  await touch('touchEnd');
+  await expect.poll(widthOf).toBeLessThan(before);
+
+  await page.locator('.turn-list li').first().waitFor();
+  await page.getByRole('button', { name: 'Erase history' }).click();
+  await page.getByRole('button', { name: 'Erase history' }).click();
+  await page.getByText('Its turns appear here as they are committed.').waitFor();
+  expect(await axeViolations(page)).toEqual([]);
+  expect(errors).toEqual([]);
+}, 120_000);
+
 test('the views of actors are legible, without accessibility errors, in both schemes, wide and on a phone', async () => {
   const program = await startRealProgram();
   const chat = await openView(browser(), program, '');
