@@ -60,21 +60,23 @@ const list = defineOperation({
   },
 });
 
-const listText = (rows: readonly SessionsListRow[], now: number): string =>
-  rows.length === 0
-    ? 'no sessions; `troupe chat` starts one\n'
-    : table(
-        ['session', 'status', 'active', 'model', 'tokens', 'last message', 'forked from'],
-        rows.map((row) => [
-          row.key,
-          row.hasActiveRun ? 'running' : (row.status ?? 'idle'),
-          row.updatedAt ? ago(now - row.updatedAt) : '',
-          row.model ?? '',
-          String((row.inputTokens ?? 0) + (row.outputTokens ?? 0)),
-          oneLine(row.lastMessagePreview ?? '').slice(0, 40),
-          row.forkedFrom ? forkText(row.forkedFrom) : '',
-        ]),
-      );
+/** The origin of forks is listed where there is one. */
+function listText(rows: readonly SessionsListRow[], now: number): string {
+  if (rows.length === 0) return 'no sessions; `troupe chat` starts one\n';
+  const origins = rows.some(({ forkedFrom }) => forkedFrom) ? ['forked from'] : [];
+  return table(
+    ['session', 'status', 'active', 'model', 'tokens', 'last message', ...origins],
+    rows.map((row) => [
+      row.key,
+      row.hasActiveRun ? 'running' : (row.status ?? 'idle'),
+      row.updatedAt ? ago(now - row.updatedAt) : '',
+      row.model ?? '',
+      String((row.inputTokens ?? 0) + (row.outputTokens ?? 0)),
+      oneLine(row.lastMessagePreview ?? '').slice(0, 40),
+      ...origins.map(() => (row.forkedFrom ? forkText(row.forkedFrom) : '')),
+    ]),
+  );
+}
 
 const forkText = ({ key, turn }: ForkPoint): string => `${key} at turn ${turn}`;
 
