@@ -11,8 +11,8 @@ export const logPlacement =
   (event: PlacementEvent): void => {
     const { kind, ...facts } = event;
     if ('shard' in facts) return log.debug(facts, `cluster: ${kind}`);
-    if (!('beat' in facts)) return log.info(facts, `cluster: ${kind}`);
-    const { beat, ...more } = facts;
-    const { node, role, weight, draining } = beat;
-    log.info({ node, role, weight, draining, ...more }, `cluster: ${beat.name} ${kind}`);
+    if (!('heartbeat' in facts)) return log.info(facts, `cluster: ${kind}`);
+    const { heartbeat, ...more } = facts;
+    const { node, role, weight, draining } = heartbeat;
+    log.info({ node, role, weight, draining, ...more }, `cluster: ${heartbeat.name} ${kind}`);
   };

@@ -3,8 +3,8 @@
  * HTTP and pub/sub.
  *
  * Routing data (to, lane, hops, reply-to) travels outside the envelope; unknown top-level fields
- * are refused. This file validates size and shape. The entry point then checks identity, tenant,
- * idempotency, ttl, seq and quota, in this order.
+ * are refused. This file validates size and shape; `channels/edge/create-edge.ts` has the checks
+ * that follow, and their order.
  */
 import { type Static, Type } from '@sinclair/typebox';
 import {

@@ -29,7 +29,7 @@ export const agentMachine = setup({
     ...hostActions,
     configure: assign(slots.configure),
     wait: assign(slots.wait),
-    hurry: assign(slots.hurry),
+    markNested: assign(slots.markNested),
     release: assign(slots.release),
     onReturn: assign(slots.onReturn),
     newTurn: assign(slots.newTurn),
@@ -46,9 +46,9 @@ export const agentMachine = setup({
     letSlotlessIn: assign(slots.letSlotlessIn),
   },
   guards: {
-    isFromNobody: slots.isFromNobody,
+    isFromOutside: slots.isFromOutside,
     waitsAlready: slots.waitsAlready,
-    hurries: slots.hurries,
+    becomesNested: slots.becomesNested,
     queueIsFull: ({ context }) => context.waiting.length >= slots.WAITING_MAX,
     budgetSpent: ({ context, event }) => slots.overBudget(context, event.meta.now) !== undefined,
     hasWaiting: ({ context }) => context.waiting.length > 0,
@@ -103,7 +103,7 @@ export const agentMachine = setup({
           },
         ],
         'agent.admit': [
-          { guard: 'isFromNobody', actions: { type: 'reply', params: slots.notASession } },
+          { guard: 'isFromOutside', actions: { type: 'reply', params: slots.notASession } },
           {
             actions: { type: 'tell', params: (args) => slots.refused(args, slots.unknown(args)) },
           },
@@ -130,8 +130,8 @@ export const agentMachine = setup({
           },
         ],
         'agent.admit': [
-          { guard: 'isFromNobody', actions: { type: 'reply', params: slots.notASession } },
-          { guard: 'hurries', target: '.admitting', actions: 'hurry' },
+          { guard: 'isFromOutside', actions: { type: 'reply', params: slots.notASession } },
+          { guard: 'becomesNested', target: '.admitting', actions: 'markNested' },
           { guard: 'waitsAlready' },
           {
             guard: 'budgetSpent',
@@ -261,8 +261,8 @@ export const agentMachine = setup({
           },
         ],
         'agent.admit': [
-          { guard: 'isFromNobody', actions: { type: 'reply', params: slots.notASession } },
-          { guard: 'hurries', target: 'paused', reenter: true, actions: 'hurry' },
+          { guard: 'isFromOutside', actions: { type: 'reply', params: slots.notASession } },
+          { guard: 'becomesNested', target: 'paused', reenter: true, actions: 'markNested' },
           { guard: 'waitsAlready' },
           {
             guard: 'queueIsFull',
@@ -302,7 +302,7 @@ export const agentMachine = setup({
       initial: 'refusing',
       on: {
         'agent.admit': [
-          { guard: 'isFromNobody', actions: { type: 'reply', params: slots.notASession } },
+          { guard: 'isFromOutside', actions: { type: 'reply', params: slots.notASession } },
           { guard: 'waitsAlready' },
           { actions: { type: 'tell', params: (args) => slots.refused(args, slots.RETIRED) } },
         ],

@@ -24,7 +24,7 @@ import {
   refusal,
   slotsOf,
 } from './slots.ts';
-import { type AgentContext, type Args, type ArgsOf, on, type Slot } from './types.ts';
+import { type AgentContext, type Args, type ArgsOf, on, type WaitingRun } from './types.ts';
 
 /**
  * Maximum number of runs of one agent that request a slot of the tenant at once; the others wait
@@ -163,7 +163,7 @@ export const firstAsked = ({ context }: Args): boolean => context.waiting[0]?.as
 export const firstGivenBack = ({ context }: Args): Tell =>
   givenBack(context, context.waiting[0]!.runId);
 export const unaskFirst = ({ context }: Args): Partial<AgentContext> => {
-  const [{ asked: _, ...first }, ...rest] = context.waiting as [Slot, ...Slot[]];
+  const [{ asked: _, ...first }, ...rest] = context.waiting as [WaitingRun, ...WaitingRun[]];
   return { waiting: [first, ...rest], answered: context.answered + 1 };
 };
 

@@ -12,13 +12,13 @@ import { defined } from '../../protocols/defined.ts';
 import { contentHashOf } from '../../protocols/document.ts';
 import type { ErrorData } from '../../protocols/errors.ts';
 import type { ActorInput, Project, Reply, Tell } from '../../protocols/statechart.ts';
-import { type AgentContext, type Args, type ArgsOf, on, type Slot } from './types.ts';
+import { type AgentContext, type Args, type ArgsOf, on, type WaitingRun } from './types.ts';
 
 /** Runs that may wait for a slot; more are refused (I8). */
 export const WAITING_MAX = 1_000;
 /** A slot whose run has exceeded its time limit by this much was lost with its session. */
 export const LEASE_GRACE_MS = 60_000;
-/** Leases end together: at most this number of ends falls within the time of a run. */
+/** Ends of leases are rounded up, so that at most so many different ones exist at once. */
 const LEASES_MAX = 16;
 /** A run that waits for a slot of the tenant requests again after this time. */
 const ASK_AGAIN_MS = 60_000;
@@ -132,37 +132,37 @@ export function overBudget(context: AgentContext, now: number): ErrorData | unde
   return context.tenantSpent?.day === dayOf(now) ? context.tenantSpent.error : undefined;
 }
 
-/** Only sessions request runs; no other caller could be answered. */
-export const isFromNobody = ({ event }: Args): boolean => event.meta.from === undefined;
+/** Only sessions request runs; a client outside could not be answered. */
+export const isFromOutside = ({ event }: Args): boolean => event.meta.from === undefined;
 
 export const notASession = ({ event }: Args): Reply => ({
   to: event.meta.reply,
-  error: { code: 'INVALID_ARGUMENT', message: 'only an actor may ask an agent to admit a run' },
+  error: { code: 'INVALID_ARGUMENT', message: 'only a session may ask an agent to admit a run' },
 });
 
-const slotOf = ({ event }: ArgsOf<'agent.admit'>): Slot => {
+const waitingRunOf = ({ event }: ArgsOf<'agent.admit'>): WaitingRun => {
   const { runId, nested, meta } = event;
   return { runId, session: meta.from!, at: meta.now, ...(nested ? { nested } : {}) };
 };
 
 /** It asks again and keeps its position. */
 export const waitsAlready = on('agent.admit', (args): boolean =>
-  args.context.waiting.some(({ runId }) => runId === slotOf(args).runId),
+  args.context.waiting.some(({ runId }) => runId === waitingRunOf(args).runId),
 );
 
 /** Another run has started to wait for this one, so this one needs no slot any more. */
-export const hurries = on(
+export const becomesNested = on(
   'agent.admit',
   (args): boolean =>
     isNested(args) &&
-    args.context.waiting.some(({ runId, nested }) => runId === slotOf(args).runId && !nested),
+    args.context.waiting.some(({ runId, nested }) => runId === waitingRunOf(args).runId && !nested),
 );
 
-export const hurry = on(
+export const markNested = on(
   'agent.admit',
   (args): Partial<AgentContext> => ({
     waiting: args.context.waiting.map((slot) =>
-      slot.runId === slotOf(args).runId ? { ...slot, nested: true } : slot,
+      slot.runId === waitingRunOf(args).runId ? { ...slot, nested: true } : slot,
     ),
   }),
 );
@@ -170,7 +170,7 @@ export const hurry = on(
 export const wait = on(
   'agent.admit',
   (args): Partial<AgentContext> => ({
-    waiting: [...args.context.waiting, slotOf(args)],
+    waiting: [...args.context.waiting, waitingRunOf(args)],
   }),
 );
 
@@ -216,10 +216,10 @@ export const refuseFirst = ({ context }: Args): Partial<AgentContext> => ({
   answered: context.answered + 1,
 });
 
-export const admitted = (args: Args, slot: Slot): Tell =>
-  admission(args, slot, leaseOf(args.context, args.event.meta.now));
+export const admitted = (args: Args, run: WaitingRun): Tell =>
+  admission(args, run, leaseOf(args.context, args.event.meta.now));
 
-function admission({ context }: Args, { runId, session }: Slot, lease: number): Tell {
+function admission({ context }: Args, { runId, session }: WaitingRun, lease: number): Tell {
   const settings = context.settings as AgentSettings;
   const { standing } = context;
   const event: AgentAdmitted = {
@@ -239,20 +239,22 @@ export const admittedFirst = (args: Args): Tell => admitted(args, args.context.w
 /** The lease of a run without a slot; no real lease ends at that time. */
 const NO_SLOT = 0;
 
-const isNested = on('agent.admit', (args): boolean => slotOf(args).nested === true);
+const isNested = on('agent.admit', (args): boolean => waitingRunOf(args).nested === true);
 
 export const needsNoSlot = on(
   'agent.admit',
   (args): boolean => args.context.standing !== undefined || isNested(args),
 );
 
-/** The answer to a new request; a run that it would wait for may be waiting for it. */
+/**
+ * The answer to a new request. A nested run may not wait: its caller holds a slot until it ends.
+ */
 export const admittedWithoutSlot = on(
   'agent.admit',
-  (args): Tell => admission(args, slotOf(args), NO_SLOT),
+  (args): Tell => admission(args, waitingRunOf(args), NO_SLOT),
 );
 
-const firstWithoutSlot = ({ waiting, standing }: AgentContext): Slot | undefined =>
+const firstWithoutSlot = ({ waiting, standing }: AgentContext): WaitingRun | undefined =>
   standing === undefined ? waiting.find(({ nested }) => nested) : waiting[0];
 
 /**
@@ -273,12 +275,12 @@ export function letSlotlessIn({ context }: Args): Partial<AgentContext> {
 }
 
 export const refused = (args: ArgsOf<'agent.admit'>, error: ErrorData): Tell =>
-  refusal(slotOf(args), error);
+  refusal(waitingRunOf(args), error);
 /** Refuses the run that waited longest. */
 export const refusedFirst = ({ context }: Args, error: ErrorData): Tell =>
   refusal(context.waiting[0]!, error);
 
-export function refusal({ runId, session }: Slot, error: ErrorData): Tell {
+export function refusal({ runId, session }: WaitingRun, error: ErrorData): Tell {
   const event: AgentRefused = { type: 'agent.refused', runId, error };
   return { to: session, event };
 }

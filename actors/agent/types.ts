@@ -23,7 +23,7 @@ import type { Delivered } from '../../protocols/statechart.ts';
 import { type ActionArgs, handlersOf } from '../kit/handlers.ts';
 
 /** A run that requested to start. */
-export type Slot = {
+export type WaitingRun = {
   readonly runId: string;
   readonly session: Address;
   readonly at: number;
@@ -44,7 +44,7 @@ export type AgentContext = {
    * not yet released. Every turn writes these few numbers, however many runs there are
    */
   readonly leases: readonly (readonly [until: number, runs: number])[];
-  readonly waiting: readonly Slot[];
+  readonly waiting: readonly WaitingRun[];
   /** UTC day that the sums count */
   readonly day: string;
   readonly tokensToday: number;

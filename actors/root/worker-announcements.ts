@@ -34,7 +34,7 @@ export class WorkerAnnouncements {
   /** Records nodes that leave on their own: they are announced as left, not as lost. */
   onPlacementEvent(event: PlacementEvent): void {
     if (event.kind !== 'left') return;
-    this.#left.add(event.beat.node);
+    this.#left.add(event.heartbeat.node);
     if (this.#left.size > LEFT_MAX) this.#left.delete(this.#left.values().next().value!);
   }
 

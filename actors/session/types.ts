@@ -59,7 +59,10 @@ export type Pending = {
   readonly verbose?: Verbosity;
   readonly reasoning?: boolean;
   readonly mode: QueueMode;
-  /** set while the agent's settings, which determine the mode, have not arrived yet */
+  /**
+   * the entry point that it came from, until the agent's settings have arrived: they determine the
+   * mode of each entry point
+   */
   readonly channel?: string;
   readonly acceptedAt: number;
   readonly origin?: MessageOrigin;
@@ -196,9 +199,12 @@ export type SessionContext = {
   /** the subagent of this session has ended, and the rest of its grant has returned */
   readonly isOver?: true;
   readonly children?: readonly Child[];
+  /** what its subagents may spend and have spent */
   readonly books?: BudgetLedger;
   readonly reports?: readonly Report[];
+  /** ends of subagents that a call or the run waits for */
   readonly awaited?: readonly Awaited[];
+  /** conversations with other agents that calls wait for */
   readonly waits?: readonly Wait[];
   /** ids of the probes that were forwarded while the current calls wait */
   readonly probed?: readonly string[];

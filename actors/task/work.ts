@@ -53,7 +53,7 @@ export const initialContext = ({ self, tenant, key }: ActorInput): TaskContext =
   cancellers: [],
 });
 
-/** @throws Error when it has ended: no state that calls it is reached then */
+/** Never throws: no state that calls it is reached when the task has ended. */
 export function workOf({ work, self }: TaskContext): Work {
   if (!work) throw new Error(`${self} has no work any more`);
   return work;

@@ -103,7 +103,7 @@ const refused = (call: ToolCall, context: PlanContext, why: string): PlannedCall
 });
 
 const notAllowed = ({ name }: Tool, why: string): string =>
-  `${name} cannot be used here: ${why}. Continue without it, or tell the user why you need it.`;
+  `Not run: ${name} cannot be used here: ${why}. Continue without it, or tell the user why you need it.`;
 
 /** Names only tools that the model may use, so that hidden tools stay hidden. */
 const unknownTool = (name: string, { tools, settings, about }: PlanContext): string => {

@@ -13,7 +13,7 @@ import { defined } from '../../protocols/defined.ts';
 import { createSystem, openNats, openStateCache, type System } from '../../runtime/index.ts';
 import type { Bus } from '../../runtime/bus/bus.ts';
 import { placeAll } from '../../runtime/cluster/rendezvous.ts';
-import type { Timings } from '../../runtime/cluster/beat.ts';
+import type { Timings } from '../../runtime/cluster/heartbeat.ts';
 import type { NatsPorts } from '../../runtime/index.ts';
 import { type NatsServer, natsServers, startNats } from '../../test/servers/nats.ts';
 import { startTcpProxy, type TcpProxy } from '../../test/servers/tcp-proxy.ts';

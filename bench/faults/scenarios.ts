@@ -69,7 +69,7 @@ const others: readonly Scenario[] = [
   {
     name: 'crash-points',
     what: 'a worker that kills itself, at each point of the protocol',
-    cell: { timings: { beatMs: 50, deadAfterMs: 500, joinSettleMs: 100, minStayMs: 100 } },
+    cell: { timings: { heartbeatMs: 50, deadAfterMs: 500, joinSettleMs: 100, minStayMs: 100 } },
     killers: true,
     run: (stage) => crashAt(stage, Object.keys(crashPoints) as CrashPoint[]),
   },

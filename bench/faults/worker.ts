@@ -6,7 +6,7 @@
 import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createSystem, openNats, openStateCache } from '../../runtime/index.ts';
-import type { Timings } from '../../runtime/cluster/beat.ts';
+import type { Timings } from '../../runtime/cluster/heartbeat.ts';
 import { killer, simActors } from '../../test/sim/actors.ts';
 import { BOSS } from '../../test/sim/workload.ts';
 import { type CrashPoint, withCrashPoint } from './crash-points.ts';

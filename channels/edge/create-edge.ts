@@ -8,7 +8,8 @@
  *  1. A refused envelope leaves no state; an answer with a task is durable.
  *  2. Every input is answered by a task or an error, without a stack or any part of the payload.
  *  3. The order is: size, schema, identity, tenant, roles, idempotency, ttl, quota, seq, append. A
- *     repeat is thus recognized whatever its age and number, and only after its roles are checked.
+ *     repeat is thus recognized even when its ttl is over or its seq is old, and only after its
+ *     roles are checked.
  */
 import { checkArtifactFields, hasArtifact } from '../../protocols/artifact.ts';
 import type { CheckError } from '../../protocols/check.ts';

@@ -58,7 +58,7 @@ async function assertStopped(
   const listener = new Listener(bus);
   await pause(LISTEN_MS, undefined, { signal });
   listener.stop();
-  const names = listener.received(LISTEN_MS).map(({ beat }) => beat.name);
+  const names = listener.received(LISTEN_MS).map(({ heartbeat }) => heartbeat.name);
   if (names.length > 0)
     throw new TroupeError(
       'CONFLICT',

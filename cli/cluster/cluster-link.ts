@@ -2,7 +2,7 @@
  * Connects a command to a cluster without joining it: the command owns no shard, answers no request
  * and is not counted as a process.
  */
-import { type Beat, BEAT_SUBJECT } from '../../runtime/cluster/beat.ts';
+import { type Heartbeat, HEARTBEAT_SUBJECT } from '../../runtime/cluster/heartbeat.ts';
 import type { Bus } from '../../runtime/bus/bus.ts';
 import { type Config, natsOptions } from '../../runtime/config/index.ts';
 import type { Store } from '../../runtime/index.ts';
@@ -47,22 +47,22 @@ const warn = (what: string): void => void process.stderr.write(`troupe: ${what}\
 
 /** The last heartbeat of every process, and when it was received (monotonic milliseconds). */
 export class Listener {
-  readonly #received = new Map<string, { beat: Beat; atMs: number }>();
+  readonly #received = new Map<string, { heartbeat: Heartbeat; atMs: number }>();
   readonly stop: () => void;
 
   constructor(bus: Bus) {
-    this.stop = bus.subscribe(BEAT_SUBJECT, ({ payload }) => {
-      const beat = payload as Beat;
-      if (beat.leaving) this.#received.delete(beat.node);
-      else this.#received.set(beat.node, { beat, atMs: performance.now() });
+    this.stop = bus.subscribe(HEARTBEAT_SUBJECT, ({ payload }) => {
+      const heartbeat = payload as Heartbeat;
+      if (heartbeat.leaving) this.#received.delete(heartbeat.node);
+      else this.#received.set(heartbeat.node, { heartbeat, atMs: performance.now() });
     });
   }
 
   /** Heartbeats that were received within `withinMs`. */
-  received(withinMs: number): readonly { beat: Beat; ageMs: number }[] {
+  received(withinMs: number): readonly { heartbeat: Heartbeat; ageMs: number }[] {
     const now = performance.now();
     return [...this.#received.values()]
-      .map(({ beat, atMs }) => ({ beat, ageMs: now - atMs }))
+      .map(({ heartbeat, atMs }) => ({ heartbeat, ageMs: now - atMs }))
       .filter(({ ageMs }) => ageMs <= withinMs);
   }
 }

@@ -2,13 +2,13 @@
  * Builds and prints the state of a cluster from the heartbeats of its processes. Pure: heartbeats
  * in, text out.
  */
-import type { Beat } from '../../runtime/cluster/beat.ts';
+import type { Heartbeat } from '../../runtime/cluster/heartbeat.ts';
 import type { ShardStatus } from '../../runtime/index.ts';
 import { ago, table } from '../../operations/text.ts';
 import { bytes } from '../output.ts';
 
 /** A heartbeat and its age in milliseconds. */
-export type ReceivedBeat = { readonly beat: Beat; readonly ageMs: number };
+export type ReceivedHeartbeat = { readonly heartbeat: Heartbeat; readonly ageMs: number };
 
 export type ShardView = Omit<Partial<ShardStatus>, 'state'> & {
   readonly shard: number;
@@ -20,7 +20,7 @@ export type ShardView = Omit<Partial<ShardStatus>, 'state'> & {
 export type ClusterView = {
   readonly env: string;
   readonly cell: string;
-  readonly nodes: readonly (Omit<Beat, 'shards' | 'types' | 'seq'> & {
+  readonly nodes: readonly (Omit<Heartbeat, 'shards' | 'types' | 'seq'> & {
     readonly shards: number;
     readonly ageMs: number;
   })[];
@@ -33,17 +33,17 @@ export type ClusterView = {
  */
 export function viewOf(
   { env, cell, shards }: { env: string; cell: string; shards: number },
-  received: readonly ReceivedBeat[],
+  received: readonly ReceivedHeartbeat[],
 ): ClusterView {
   const held = new Map<number, ShardView>();
-  for (const { beat } of received)
-    for (const status of beat.shards) {
+  for (const { heartbeat } of received)
+    for (const status of heartbeat.shards) {
       const known = held.get(status.shard);
       if (known && (known.epoch ?? 0) >= status.epoch) continue;
-      held.set(status.shard, { ...status, node: beat.node, owner: beat.name });
+      held.set(status.shard, { ...status, node: heartbeat.node, owner: heartbeat.name });
     }
   const nodes = received
-    .map(({ beat: { shards: own, types: _, seq: __, ...rest }, ageMs }) => ({
+    .map(({ heartbeat: { shards: own, types: _, seq: __, ...rest }, ageMs }) => ({
       ...rest,
       shards: own.length,
       ageMs,

@@ -3,7 +3,7 @@
  * its owner and pending messages. It listens to the heartbeats of the processes.
  */
 import { setTimeout as pause } from 'node:timers/promises';
-import { type Beat, BEAT_SUBJECT } from '../../runtime/cluster/beat.ts';
+import { type Heartbeat, HEARTBEAT_SUBJECT } from '../../runtime/cluster/heartbeat.ts';
 import { type Config, natsOptions } from '../../runtime/config/index.ts';
 import { type ClusterLink, linkCluster, Listener } from './cluster-link.ts';
 import { type ClusterView, render, viewOf } from './cluster-view.ts';
@@ -90,10 +90,11 @@ export async function sendsHeartbeat(
     const connection = await connectNats({ ...natsOptions(config), signal: late });
     const bus = new NatsBus(connection, { env: config.nats.env });
     const found = new Promise<boolean>((resolve) => {
-      bus.subscribe(BEAT_SUBJECT, ({ payload }) => {
-        const beat = payload as Beat;
-        const meant = beat.name === name || beat.node === name;
-        if (meant && !beat.leaving && (role === undefined || beat.role === role)) resolve(true);
+      bus.subscribe(HEARTBEAT_SUBJECT, ({ payload }) => {
+        const heartbeat = payload as Heartbeat;
+        const meant = heartbeat.name === name || heartbeat.node === name;
+        if (meant && !heartbeat.leaving && (role === undefined || heartbeat.role === role))
+          resolve(true);
       });
       late.addEventListener('abort', () => resolve(false));
     });

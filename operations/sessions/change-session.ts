@@ -1,6 +1,7 @@
 /**
  * Resets, compacts and deletes sessions: sends the request to the session actor, and notifies all
- * gateways of the tenant of the change. The runtime is loaded when it runs (ask-actor.ts).
+ * gateways of the tenant of the change. The runtime is imported with the first
+ * request, because a start without one does not need it (ask-actor.ts).
  */
 import { address } from '../../protocols/address.ts';
 import { defined } from '../../protocols/defined.ts';

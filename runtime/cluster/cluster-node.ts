@@ -19,7 +19,7 @@ import { FORMAT } from '../shard/commit/record-format.ts';
 import type { Intent } from '../shard/turn/intents.ts';
 import { Shards, type ShardsOptions } from '../shards.ts';
 import type { NodeStatus, ShardStatus } from '../system.ts';
-import type { Beat, Timings } from './beat.ts';
+import type { Heartbeat, Timings } from './heartbeat.ts';
 import { isWorking, toCandidate } from './shard-assignment.ts';
 import { Credits } from './credits.ts';
 import { Directory } from './directory.ts';
@@ -110,7 +110,7 @@ export class ClusterNode implements Hosting {
     });
     this.#credits = new Credits({ ...options, statusOf: (shard) => this.#shards.statusOf(shard) });
     this.#replicas = new Replicas(options);
-    this.#members = new Members({ bus, clock, timings, self: () => this.#beat() });
+    this.#members = new Members({ bus, clock, timings, self: () => this.#heartbeat() });
     this.#directory = new Directory(this.#members, node, () => this.#held());
     this.#directory.onChange(() => {
       this.#forgetQuarantined();
@@ -151,7 +151,7 @@ export class ClusterNode implements Hosting {
 
   statusOf(shard: number): ShardStatus | undefined {
     const own = this.#shards.statusOf(shard);
-    return own?.state === 'owned' ? own : this.#directory.holderOf(shard)?.status;
+    return own?.state === 'owned' ? own : this.#directory.ownerOf(shard)?.status;
   }
 
   /**
@@ -174,17 +174,17 @@ export class ClusterNode implements Hosting {
   }
 
   nodes(): readonly NodeStatus[] {
-    return this.#members.alive().map(({ beat, ageMs }) => ({
-      node: beat.node,
-      name: beat.name,
-      role: beat.role,
-      version: beat.version,
-      startedAtMs: beat.startedAtMs,
-      draining: beat.draining,
-      weight: beat.weight,
-      labels: beat.labels ?? {},
-      load: beat.load,
-      shards: beat.shards.length,
+    return this.#members.alive().map(({ heartbeat, ageMs }) => ({
+      node: heartbeat.node,
+      name: heartbeat.name,
+      role: heartbeat.role,
+      version: heartbeat.version,
+      startedAtMs: heartbeat.startedAtMs,
+      draining: heartbeat.draining,
+      weight: heartbeat.weight,
+      labels: heartbeat.labels ?? {},
+      load: heartbeat.load,
+      shards: heartbeat.shards.length,
       ageMs,
     }));
   }
@@ -200,7 +200,7 @@ export class ClusterNode implements Hosting {
   workerWith(labels: Labels, shard: number): string | undefined {
     const candidates = this.#members
       .alive()
-      .filter(({ beat }) => isWorking(beat) && meets(beat.labels ?? {}, labels))
+      .filter(({ heartbeat }) => isWorking(heartbeat) && meets(heartbeat.labels ?? {}, labels))
       .map(toCandidate);
     return placeOne(candidates, shard);
   }
@@ -341,7 +341,7 @@ export class ClusterNode implements Hosting {
   /** Shards that this process could not read, and that another one owns. */
   #forgetQuarantined(): void {
     for (const { shard, state } of this.#shards.status()) {
-      if (state !== 'quarantined' || this.#directory.holderOf(shard)?.status.state !== 'owned')
+      if (state !== 'quarantined' || this.#directory.ownerOf(shard)?.status.state !== 'owned')
         continue;
       this.#shards.forget(shard);
       this.#letGo(shard);
@@ -373,11 +373,11 @@ export class ClusterNode implements Hosting {
   }
 
   #others(): readonly string[] {
-    const { node } = this.#o;
-    return this.#members.alive().flatMap(({ beat }) => (beat.node === node ? [] : [beat.node]));
+    const all = this.#members.alive().map(({ heartbeat }) => heartbeat.node);
+    return all.filter((node) => node !== this.#o.node);
   }
 
-  #beat(): Omit<Beat, 'seq'> {
+  #heartbeat(): Omit<Heartbeat, 'seq'> {
     const { node, name, role, version, weight = 1, labels, registry } = this.#o;
     return {
       node,

@@ -6,10 +6,10 @@
  * such a node was fenced and does not know it yet (A1).
  */
 import type { ShardStatus } from '../system.ts';
-import type { Beat } from './beat.ts';
+import type { Heartbeat } from './heartbeat.ts';
 import type { Members } from './members.ts';
 
-export type Holder = { readonly node: string; readonly status: ShardStatus };
+export type ShardOwner = { readonly node: string; readonly status: ShardStatus };
 
 export class Directory {
   readonly #members: Members;
@@ -21,28 +21,28 @@ export class Directory {
   readonly #epochs: number[] = [];
   readonly #onChange = new Set<() => void>();
   /** the best claim of other nodes by shard; undefined when it must be computed again */
-  #others: Holder[] | undefined;
+  #others: ShardOwner[] | undefined;
 
   /** @param held the shards that this process owns or loads now */
   constructor(members: Members, self: string, held: () => readonly ShardStatus[]) {
     this.#members = members;
     this.#self = self;
     this.#held = held;
-    members.onBeat((beat) => this.#onBeat(beat));
+    members.onHeartbeat((heartbeat) => this.#onHeartbeat(heartbeat));
     members.onEvent((event) => {
-      if (event.kind === 'died' || event.kind === 'left') this.#forget(event.beat.node);
+      if (event.kind === 'died' || event.kind === 'left') this.#forget(event.heartbeat.node);
     });
   }
 
-  holderOf(shard: number): Holder | undefined {
+  ownerOf(shard: number): ShardOwner | undefined {
     const other = this.#othersBest()[shard];
     const own = this.#held().find((status) => status.shard === shard);
     return own ? this.#better(other, { node: this.#self, status: own }) : other;
   }
 
   /** The owner of every shard that has one, indexed by shard. */
-  holders(): readonly (Holder | undefined)[] {
-    const all: (Holder | undefined)[] = [...this.#othersBest()];
+  owners(): readonly (ShardOwner | undefined)[] {
+    const all: (ShardOwner | undefined)[] = [...this.#othersBest()];
     for (const status of this.#held())
       all[status.shard] = this.#better(all[status.shard], { node: this.#self, status });
     return all;
@@ -50,9 +50,7 @@ export class Directory {
 
   /** Every shard that has an owner, in order, with its owner. */
   all(): readonly ShardStatus[] {
-    return this.holders().flatMap((holder) =>
-      holder ? [{ ...holder.status, node: holder.node }] : [],
-    );
+    return this.owners().flatMap((owner) => (owner ? [{ ...owner.status, node: owner.node }] : []));
   }
 
   /** The highest known epoch of a shard; 0 if none is known. */
@@ -66,7 +64,7 @@ export class Directory {
     return () => void this.#onChange.delete(call);
   }
 
-  #onBeat({ node, shards }: Beat): void {
+  #onHeartbeat({ node, shards }: Heartbeat): void {
     for (const status of shards) this.#learn(status);
     if (node === this.#self) return;
     const before = this.#claims.get(node) ?? [];
@@ -99,9 +97,9 @@ export class Directory {
       if (this.#others[status.shard]?.node === node) this.#others[status.shard] = { node, status };
   }
 
-  #othersBest(): readonly Holder[] {
+  #othersBest(): readonly ShardOwner[] {
     if (this.#others) return this.#others;
-    const best: Holder[] = [];
+    const best: ShardOwner[] = [];
     for (const [node, shards] of this.#claims) {
       if (!this.#members.isAlive(node)) continue;
       for (const status of shards) {
@@ -113,7 +111,7 @@ export class Directory {
     return best;
   }
 
-  #better(a: Holder | undefined, b: Holder): Holder | undefined {
+  #better(a: ShardOwner | undefined, b: ShardOwner): ShardOwner | undefined {
     const claim = CLAIMS[b.status.state];
     if (claim === 0) return a;
     if (b.status.state === 'owned' && b.status.epoch < this.epochOf(b.status.shard)) return a;

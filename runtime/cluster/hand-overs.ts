@@ -8,7 +8,7 @@
 import { TroupeError, errorData } from '../../protocols/errors.ts';
 import type { Bus } from '../bus/bus.ts';
 import type { Clock } from '../clock/clock.ts';
-import { type NodeRequest, type Prepared, nodeSubject } from './beat.ts';
+import { type NodeRequest, type Prepared, nodeSubject } from './heartbeat.ts';
 
 export type HandOverEvent =
   | { readonly kind: 'move planned'; readonly shard: number; readonly to: string }

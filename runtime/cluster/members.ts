@@ -12,18 +12,18 @@ import { TroupeError } from '../../protocols/errors.ts';
 import type { Bus, BusMessage } from '../bus/bus.ts';
 import type { Clock } from '../clock/clock.ts';
 import {
-  BEAT_SUBJECT,
-  type Beat,
+  HEARTBEAT_SUBJECT,
+  type Heartbeat,
   DEFAULT_TIMINGS,
   type NodeRequest,
   nodeSubject,
   type Timings,
-} from './beat.ts';
+} from './heartbeat.ts';
 import { NodeProbation } from './node-probation.ts';
 import { LoadFactor } from './load-factor.ts';
 
 export type Member = {
-  readonly beat: Beat;
+  readonly heartbeat: Heartbeat;
   /** since its last sign of life */
   readonly ageMs: number;
   /** since it joined, as seen from here */
@@ -31,10 +31,10 @@ export type Member = {
 };
 
 export type MemberEvent =
-  | { readonly kind: 'joined' | 'left'; readonly beat: Beat }
-  | { readonly kind: 'died'; readonly beat: Beat; readonly why: string }
+  | { readonly kind: 'joined' | 'left'; readonly heartbeat: Heartbeat }
+  | { readonly kind: 'died'; readonly heartbeat: Heartbeat; readonly why: string }
   /** its weight, or whether it drains */
-  | { readonly kind: 'changed'; readonly beat: Beat }
+  | { readonly kind: 'changed'; readonly heartbeat: Heartbeat }
   /** stall of this process after which it judges no node until it has listened again */
   | { readonly kind: 'stalled'; readonly lateMs: number }
   | { readonly kind: 'settled' };
@@ -43,12 +43,12 @@ export type MembersOptions = {
   readonly bus: Bus;
   readonly clock: Clock;
   /** this node at present; `weight` is the configured one */
-  readonly self: () => Omit<Beat, 'seq'>;
+  readonly self: () => Omit<Heartbeat, 'seq'>;
   readonly timings?: Partial<Timings>;
 };
 
 type Known = {
-  beat: Beat;
+  heartbeat: Heartbeat;
   readonly joinedAtMs: number;
   receivedAtMs: number;
   /** received since listening began; until then the node has the full time */
@@ -64,7 +64,7 @@ const LISTEN_BEATS = 2.5;
  */
 const DEAF_SHARE = 0.75;
 /** Silence after which a node is asked. */
-const SILENT_BEATS = 1.5;
+const SILENT_HEARTBEATS = 1.5;
 const TICKS_PER_BEAT = 4;
 const PROBE_MS = 500;
 /** Changes within this time are sent in one heartbeat. */
@@ -81,10 +81,10 @@ export class Members {
   readonly #flaps: NodeProbation;
   readonly #factor: LoadFactor;
   readonly #onEvent = new Set<(event: MemberEvent) => void>();
-  readonly #onBeat = new Set<(beat: Beat) => void>();
+  readonly #onHeartbeat = new Set<(heartbeat: Heartbeat) => void>();
   #onRequest: ((request: NodeRequest, respond: BusMessage['respond']) => void) | undefined;
   #unsubscribe: (() => void)[] = [];
-  #self: Beat | undefined;
+  #self: Heartbeat | undefined;
   #seq = 0;
   #startedAtMs = 0;
   /** undefined while this node receives nothing */
@@ -113,7 +113,7 @@ export class Members {
     this.#startedAtMs = this.#tickDueMs = this.#echoedAtMs = clock.monotonicMs();
     this.#self = this.#compose(false);
     this.#unsubscribe = [
-      bus.subscribe(BEAT_SUBJECT, ({ payload }) => this.#receive(payload as Beat)),
+      bus.subscribe(HEARTBEAT_SUBJECT, ({ payload }) => this.#receive(payload as Heartbeat)),
       bus.subscribe(nodeSubject(this.#self.node), (message) => this.#asked(message)),
     ];
     this.#tick();
@@ -130,7 +130,7 @@ export class Members {
   }
 
   /** This node as in its last heartbeat. Only after `start`. */
-  get self(): Beat {
+  get self(): Heartbeat {
     if (!this.#self) throw new TroupeError('INTERNAL', 'members were not started');
     return this.#self;
   }
@@ -138,9 +138,9 @@ export class Members {
   /** Every live node, this one first. */
   alive(): readonly Member[] {
     const nowMs = this.#o.clock.monotonicMs();
-    const all: Member[] = [{ beat: this.self, ageMs: 0, knownMs: nowMs - this.#startedAtMs }];
-    for (const { beat, receivedAtMs, joinedAtMs } of this.#known.values())
-      all.push({ beat, ageMs: nowMs - receivedAtMs, knownMs: nowMs - joinedAtMs });
+    const all: Member[] = [{ heartbeat: this.self, ageMs: 0, knownMs: nowMs - this.#startedAtMs }];
+    for (const { heartbeat, receivedAtMs, joinedAtMs } of this.#known.values())
+      all.push({ heartbeat, ageMs: nowMs - receivedAtMs, knownMs: nowMs - joinedAtMs });
     return all;
   }
 
@@ -165,9 +165,9 @@ export class Members {
   }
 
   /** Calls with every heartbeat, including those of this node. Returns unsubscribe. */
-  onBeat(call: (beat: Beat) => void): () => void {
-    this.#onBeat.add(call);
-    return () => void this.#onBeat.delete(call);
+  onHeartbeat(call: (heartbeat: Heartbeat) => void): () => void {
+    this.#onHeartbeat.add(call);
+    return () => void this.#onHeartbeat.delete(call);
   }
 
   /** Sets the only listener for requests of other nodes, except `alive`. */
@@ -178,17 +178,17 @@ export class Members {
   /** The state of this node has changed: it sends a heartbeat within 20 ms. */
   beatSoon(): void {
     if (!this.#running) return;
-    this.#cancelSoon ??= this.#o.clock.after(COALESCE_MS, () => this.#beat());
+    this.#cancelSoon ??= this.#o.clock.after(COALESCE_MS, () => this.#heartbeat());
   }
 
   #tick(): void {
     this.#checkStall();
     const { bus, clock } = this.#o;
-    const { beatMs } = this.#timings;
+    const { heartbeatMs } = this.#timings;
     const nowMs = clock.monotonicMs();
-    this.#tickDueMs = nowMs + beatMs / TICKS_PER_BEAT;
-    this.#cancelTick = clock.after(beatMs / TICKS_PER_BEAT, () => this.#tick());
-    if (nowMs >= this.#beatDueMs) this.#beat();
+    this.#tickDueMs = nowMs + heartbeatMs / TICKS_PER_BEAT;
+    this.#cancelTick = clock.after(heartbeatMs / TICKS_PER_BEAT, () => this.#tick());
+    if (nowMs >= this.#beatDueMs) this.#heartbeat();
     if (!bus.connected || this.#isDeaf(nowMs)) {
       this.#listeningSinceMs = undefined;
       this.#settled = false;
@@ -238,7 +238,7 @@ export class Members {
   #settle(): void {
     const sinceMs = this.#listeningSinceMs ?? Infinity;
     const listenedMs = this.#o.clock.monotonicMs() - sinceMs;
-    if (listenedMs < LISTEN_BEATS * this.#timings.beatMs || this.#echoedAtMs < sinceMs) return;
+    if (listenedMs < LISTEN_BEATS * this.#timings.heartbeatMs || this.#echoedAtMs < sinceMs) return;
     this.#settled = true;
     this.#emit({ kind: 'settled' });
   }
@@ -247,13 +247,17 @@ export class Members {
     const silentMs = this.#o.clock.monotonicMs() - known.receivedAtMs;
     if (silentMs >= this.#timings.deadAfterMs)
       return this.#end(known, 'died', `silent for ${Math.round(silentMs)} ms`);
-    if (known.received && !known.probing && silentMs >= SILENT_BEATS * this.#timings.beatMs)
+    if (
+      known.received &&
+      !known.probing &&
+      silentMs >= SILENT_HEARTBEATS * this.#timings.heartbeatMs
+    )
       void this.#probe(known);
   }
 
   async #probe(known: Known): Promise<void> {
     const { bus, clock } = this.#o;
-    const { node } = known.beat;
+    const { node } = known.heartbeat;
     const listening = this.#listening;
     const receivedAtMs = known.receivedAtMs;
     known.probing = true;
@@ -275,21 +279,21 @@ export class Members {
       this.#end(known, 'died', 'no process listens at its subject');
   }
 
-  #receive(beat: Beat): void {
+  #receive(heartbeat: Heartbeat): void {
     this.#checkStall();
-    const { node, seq, leaving } = beat;
+    const { node, seq, leaving } = heartbeat;
     if (!this.#running) return;
     if (node === this.#self?.node) return void (this.#echoedAtMs = this.#o.clock.monotonicMs());
     if (seq <= (this.#ended.get(node) ?? 0)) return;
     const known = this.#known.get(node);
-    if (known && seq <= known.beat.seq) return;
+    if (known && seq <= known.heartbeat.seq) return;
     if (!known && leaving) return this.#remember(node, Infinity);
     const receivedAtMs = this.#o.clock.monotonicMs();
-    const before = known?.beat;
-    if (known) Object.assign(known, { beat, receivedAtMs, received: true });
+    const before = known?.heartbeat;
+    if (known) Object.assign(known, { heartbeat, receivedAtMs, received: true });
     else
       this.#known.set(node, {
-        beat,
+        heartbeat,
         receivedAtMs,
         joinedAtMs: receivedAtMs,
         received: true,
@@ -297,24 +301,24 @@ export class Members {
       });
     if (known && leaving) return this.#end(known, 'left');
     this.#ended.delete(node);
-    if (!before) this.#joined(beat);
-    else if (before.weight !== beat.weight || before.draining !== beat.draining)
-      this.#emit({ kind: 'changed', beat });
-    for (const call of this.#onBeat) call(beat);
+    if (!before) this.#joined(heartbeat);
+    else if (before.weight !== heartbeat.weight || before.draining !== heartbeat.draining)
+      this.#emit({ kind: 'changed', heartbeat });
+    for (const call of this.#onHeartbeat) call(heartbeat);
   }
 
   /** Lets a node that joins know all others at once. */
-  #joined(beat: Beat): void {
-    this.#emit({ kind: 'joined', beat });
+  #joined(heartbeat: Heartbeat): void {
+    this.#emit({ kind: 'joined', heartbeat });
     this.beatSoon();
   }
 
   #end(known: Known, kind: 'left' | 'died', why = ''): void {
-    const { beat } = known;
-    this.#known.delete(beat.node);
-    this.#remember(beat.node, kind === 'left' ? Infinity : beat.seq);
-    this.#flaps.ended(beat.name);
-    this.#emit(kind === 'left' ? { kind, beat } : { kind, beat, why });
+    const { heartbeat } = known;
+    this.#known.delete(heartbeat.node);
+    this.#remember(heartbeat.node, kind === 'left' ? Infinity : heartbeat.seq);
+    this.#flaps.ended(heartbeat.name);
+    this.#emit(kind === 'left' ? { kind, heartbeat } : { kind, heartbeat, why });
   }
 
   #remember(node: string, seq: number): void {
@@ -330,30 +334,30 @@ export class Members {
     else this.#onRequest?.(request, respond);
   }
 
-  #beat(): void {
+  #heartbeat(): void {
     this.#cancelSoon?.();
     this.#cancelSoon = undefined;
     this.#publish(false);
-    for (const call of this.#onBeat) call(this.self);
+    for (const call of this.#onHeartbeat) call(this.self);
   }
 
   #publish(leaving: boolean): void {
     const { bus, clock } = this.#o;
     this.#self = this.#compose(leaving);
-    this.#beatDueMs = clock.monotonicMs() + this.#timings.beatMs;
-    if (bus.connected) bus.publish(BEAT_SUBJECT, this.#self);
+    this.#beatDueMs = clock.monotonicMs() + this.#timings.heartbeatMs;
+    if (bus.connected) bus.publish(HEARTBEAT_SUBJECT, this.#self);
   }
 
-  #compose(leaving: boolean): Beat {
+  #compose(leaving: boolean): Heartbeat {
     const self = this.#o.self();
     const weight = self.role === 'worker' ? self.weight * this.#loadFactor(self) : 0;
     return { ...self, weight, leaving, seq: ++this.#seq };
   }
 
-  #loadFactor(self: Omit<Beat, 'seq'>): number {
+  #loadFactor(self: Omit<Heartbeat, 'seq'>): number {
     const others: number[] = [];
-    for (const { beat } of this.#known.values())
-      if (beat.role === 'worker' && !beat.draining) others.push(beat.load.eventLoop);
+    for (const { heartbeat } of this.#known.values())
+      if (heartbeat.role === 'worker' && !heartbeat.draining) others.push(heartbeat.load.eventLoop);
     return this.#factor.next(self.load.eventLoop, others);
   }
 

@@ -24,7 +24,7 @@ import {
   type NodeRequest,
   type Prepared,
   type Timings,
-} from './beat.ts';
+} from './heartbeat.ts';
 import {
   ShardAssignment,
   isWorking,
@@ -32,7 +32,7 @@ import {
   successor,
   takeoverCandidates,
 } from './shard-assignment.ts';
-import type { Directory, Holder } from './directory.ts';
+import type { Directory, ShardOwner } from './directory.ts';
 import { type HandOverEvent, HandOvers } from './hand-overs.ts';
 import type { MemberEvent, Members } from './members.ts';
 import { type TakeoverEvent, ShardTakeovers } from './shard-takeovers.ts';
@@ -79,10 +79,10 @@ export class Placement {
   readonly #movers: ShardAssignment;
   readonly #unsubscribe: (() => void)[];
   /** the last known owner of each shard */
-  readonly #lastHolder: (string | undefined)[] = [];
-  readonly #unheldSinceMs = new Map<number, number>();
+  readonly #lastOwner: (string | undefined)[] = [];
+  readonly #unownedSinceMs = new Map<number, number>();
   /** of the shards that this process owns */
-  readonly #heldSinceMs = new Map<number, number>();
+  readonly #ownedSinceMs = new Map<number, number>();
   readonly #moveAgainMs = new Map<number, number>();
   #preparing = 0;
   #state: 'new' | 'running' | 'draining' | 'closed' = 'new';
@@ -109,7 +109,8 @@ export class Placement {
     this.#unsubscribe = [
       directory.onChange(() => this.#lookSoon()),
       members.onEvent((event) => {
-        if (event.kind === 'left' || event.kind === 'died') this.#handOvers.left(event.beat.node);
+        if (event.kind === 'left' || event.kind === 'died')
+          this.#handOvers.left(event.heartbeat.node);
         onEvent(event);
         this.#lookSoon();
       }),
@@ -188,21 +189,21 @@ export class Placement {
     const nowMs = this.#o.clock.monotonicMs();
     this.#takers.among(takeoverCandidates(members));
     this.#movers.among(moveCandidates(members, this.#timings));
-    const holders = directory.holders();
+    const owners = directory.owners();
     let isPlaced = true;
     for (let shard = 0; shard < host.shards; shard++) {
-      const holder = this.#isForUs(holders[shard]) ? undefined : holders[shard];
-      if (holder?.node !== self) this.#heldSinceMs.delete(shard);
-      if (!holder) this.#unheld(shard, nowMs);
-      else this.#held(shard, holder, nowMs);
-      if (!holder || (holder.node === self && holder.status.state === 'loading')) isPlaced = false;
+      const owner = this.#isForUs(owners[shard]) ? undefined : owners[shard];
+      if (owner?.node !== self) this.#ownedSinceMs.delete(shard);
+      if (!owner) this.#unowned(shard, nowMs);
+      else this.#owned(shard, owner, nowMs);
+      if (!owner || (owner.node === self && owner.status.state === 'loading')) isPlaced = false;
     }
     if (isPlaced) this.#onPlaced?.();
   }
 
   /** Whether the owner waits for a program that can read a newer format, such as this one. */
-  #isForUs(holder: Holder | undefined): boolean {
-    const { state, formatNeeded } = holder?.status ?? {};
+  #isForUs(owner: ShardOwner | undefined): boolean {
+    const { state, formatNeeded } = owner?.status ?? {};
     if (state !== 'quarantined' || formatNeeded === undefined) return false;
     return formatNeeded <= formatOf(this.#o.members.self);
   }
@@ -211,15 +212,15 @@ export class Placement {
    * A live owner that released the shard notified the next one, which has some time. A shard of a
    * dead node is taken at once, by the best worker; if that one fails, by the next.
    */
-  #unheld(shard: number, nowMs: number): void {
+  #unowned(shard: number, nowMs: number): void {
     const { members } = this.#o;
-    const { givenMs, nextBestMs } = this.#timings;
+    const { reservedMs, nextBestMs } = this.#timings;
     const self = members.self.node;
-    const sinceMs = this.#unheldSinceMs.get(shard) ?? nowMs;
-    this.#unheldSinceMs.set(shard, sinceMs);
+    const sinceMs = this.#unownedSinceMs.get(shard) ?? nowMs;
+    this.#unownedSinceMs.set(shard, sinceMs);
     if (this.#takes.isTaking(shard) || !isWorking(members.self)) return;
-    const last = this.#lastHolder[shard];
-    const graceMs = last !== undefined && members.isAlive(last) ? givenMs : 0;
+    const last = this.#lastOwner[shard];
+    const graceMs = last !== undefined && members.isAlive(last) ? reservedMs : 0;
     const waitedMs = nowMs - sinceMs - graceMs;
     if (waitedMs < 0) return;
     if (this.#takers.of(shard) !== self) {
@@ -229,14 +230,14 @@ export class Placement {
     this.#takes.tryTake(shard);
   }
 
-  #held(shard: number, { node, status }: Holder, nowMs: number): void {
-    this.#unheldSinceMs.delete(shard);
+  #owned(shard: number, { node, status }: ShardOwner, nowMs: number): void {
+    this.#unownedSinceMs.delete(shard);
     if (status.state === 'loading') return;
     this.#takes.forget(shard);
-    this.#lastHolder[shard] = node;
+    this.#lastOwner[shard] = node;
     if (node !== this.#o.members.self.node || status.state !== 'owned') return;
-    const sinceMs = this.#heldSinceMs.get(shard) ?? nowMs;
-    this.#heldSinceMs.set(shard, sinceMs);
+    const sinceMs = this.#ownedSinceMs.get(shard) ?? nowMs;
+    this.#ownedSinceMs.set(shard, sinceMs);
     if (nowMs - sinceMs >= this.#timings.minStayMs) this.#moveOn(shard, nowMs);
   }
 

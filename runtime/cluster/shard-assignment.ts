@@ -3,7 +3,7 @@
  * questions, from the strictest to the most permissive: where to move a shard that has an owner,
  * who takes over a shard without an owner, and who receives the shards of a node that shuts down.
  */
-import { type Beat, formatOf, type Timings } from './beat.ts';
+import { type Heartbeat, formatOf, type Timings } from './heartbeat.ts';
 import type { Member, Members } from './members.ts';
 import { type Candidate, placeAll, placeOne, rankOf } from './rendezvous.ts';
 
@@ -43,7 +43,7 @@ export class ShardAssignment {
 
 /** Candidates for a shard without an owner: proven nodes, or else any node. */
 export function takeoverCandidates(members: Members): readonly Candidate[] {
-  const all = members.alive().filter(({ beat }) => isWorking(beat));
+  const all = members.alive().filter(({ heartbeat }) => isWorking(heartbeat));
   const proven = all.filter((member) => isProven(members, member));
   return (proven.length > 0 ? proven : all).map(toCandidate);
 }
@@ -55,10 +55,10 @@ export function moveCandidates(members: Members, { joinSettleMs }: Timings): rea
     .alive()
     .filter(
       (member) =>
-        isWorking(member.beat) &&
+        isWorking(member.heartbeat) &&
         isProven(members, member) &&
-        (member.beat.node === self.node || member.knownMs >= joinSettleMs) &&
-        knowsAll(member.beat, self),
+        (member.heartbeat.node === self.node || member.knownMs >= joinSettleMs) &&
+        knowsAll(member.heartbeat, self),
     )
     .map(toCandidate);
 }
@@ -78,18 +78,19 @@ export function successor(
 }
 
 /** Whether a node can own shards. */
-export const isWorking = ({ role, weight, draining, leaving }: Beat): boolean =>
+export const isWorking = ({ role, weight, draining, leaving }: Heartbeat): boolean =>
   role === 'worker' && weight > 0 && !draining && !leaving;
 
 /** A node does not know how often others saw it die, so it assumes that it is reliable. */
-const isProven = (members: Members, { beat, knownMs }: Member): boolean =>
-  beat.node === members.self.node || knownMs >= members.probationMs(beat.name);
+const isProven = (members: Members, { heartbeat, knownMs }: Member): boolean =>
+  heartbeat.node === members.self.node || knownMs >= members.probationMs(heartbeat.name);
 
 /** Whether a node can continue the work of another one: its actors and its records (E6). */
-const knowsAll = (beat: Beat, other: Beat): boolean =>
-  formatOf(beat) >= formatOf(other) && other.types.every((type) => beat.types.includes(type));
+const knowsAll = (heartbeat: Heartbeat, other: Heartbeat): boolean =>
+  formatOf(heartbeat) >= formatOf(other) &&
+  other.types.every((type) => heartbeat.types.includes(type));
 
-export const toCandidate = ({ beat: { node, name, weight } }: Member): Candidate => ({
+export const toCandidate = ({ heartbeat: { node, name, weight } }: Member): Candidate => ({
   node,
   name,
   weight,

@@ -16,7 +16,9 @@ import { LruMap } from '../lru-map.ts';
 import { VarintReader, VarintWriter } from './varints.ts';
 
 export type EffectName = {
-  /** unique for the actor: life and key */
+  /**
+   * unique for the actor: number of the turn that created or restarted it, and key of the effect
+   */
   readonly id: string;
   /** absent when its start was not seen */
   readonly effect?: string;
@@ -38,7 +40,10 @@ export type TurnSummary = Pick<
   readonly ended: readonly EffectName[];
 };
 
-/** Positions are stored: append only. */
+/**
+ * Their positions are stored: add new names at the end only. `again`: an operator decided to repeat
+ * an effect; `unknown`: the input was trimmed.
+ */
 const KINDS = [
   'unknown',
   'message',

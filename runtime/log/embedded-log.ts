@@ -6,7 +6,7 @@
  *  - all appends of one turn of the event loop are one frame, in the order of the calls;
  *  - an append is decided (stored at which position, or refused) when its frame is laid out, from
  *    what is stored and what the same frame stores before it, so P2 holds without any lock;
- *  - an append and its alongside are in one frame;
+ *  - an append and the entries that are stored with it (`alongside`) are in one frame;
  *  - readers see an entry only when its frame has the promised durability;
  *  - bounded (I8): FRAME_BYTES_MAX per frame (one append may exceed it alone), and the bytes that
  *    wait for a checkpoint.
@@ -142,7 +142,7 @@ export class EmbeddedLog implements Log {
     this.#assertOpen();
     const found = this.#o.subjects.find(subject);
     const entry = found && this.#o.subjects.lastEntry(found);
-    if (entry) this.#found(entry);
+    if (entry) this.#noteTime(entry);
     return entry;
   }
 
@@ -158,7 +158,7 @@ export class EmbeddedLog implements Log {
     const entries: LogEntry[] = [];
     let bytes = 0;
     for (const entry of subjects.entries(found, from, limit)) {
-      this.#found(entry);
+      this.#noteTime(entry);
       entries.push(entry);
       bytes += entry.bytes.length;
       if (entries.length >= limit || bytes >= bytesMax) break;
@@ -196,8 +196,8 @@ export class EmbeddedLog implements Log {
     this.#watchers.clear();
   }
 
-  /** What an earlier process stored may be later than the clock. */
-  #found({ logTimeMs }: LogEntry): void {
+  /** An earlier process may have stored it at a time that this clock has not reached yet. */
+  #noteTime({ logTimeMs }: LogEntry): void {
     if (logTimeMs <= this.#newestMs) return;
     this.#newestMs = logTimeMs;
     this.#time.found(logTimeMs);

@@ -45,7 +45,10 @@ const HOUR_MS = 3_600_000;
  * reference (`log/nats-large.ts`).
  */
 const GROUP_BYTES_MAX = 450_000;
-/** The largest message, as it is stored in a transcript or a stash. */
+/**
+ * What one turn may write: a message of the largest size may be in the row of its actor, in a
+ * transcript and in a message to another actor at once.
+ */
 const TURN_BYTES_MAX = 12 * 2 ** 20;
 
 export const DEFAULT_LIMITS: Limits = {

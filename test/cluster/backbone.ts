@@ -20,7 +20,7 @@ type Options = Parameters<Backbone['start']>[1];
  * dies: a slow machine must not look like a dead node, since a take-over loses answers of plain
  * asks.
  */
-const TIMINGS = { beatMs: 25, deadAfterMs: 15_000 };
+const TIMINGS = { heartbeatMs: 25, deadAfterMs: 15_000 };
 /** Of two shards each of these workers gets one. */
 const NODES = [
   { name: 'ann', role: 'worker' },

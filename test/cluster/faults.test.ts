@@ -15,7 +15,7 @@ import { natsServers } from '../servers/nats.ts';
 
 const SEED = Number(process.env['TROUPE_FAULTS_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
 /** A server on the same machine responds at once, so short timeouts suffice. */
-const timings = { beatMs: 50, deadAfterMs: 500, joinSettleMs: 100, minStayMs: 100 };
+const timings = { heartbeatMs: 50, deadAfterMs: 500, joinSettleMs: 100, minStayMs: 100 };
 const KILLS = 5;
 
 const scenario: Scenario = {

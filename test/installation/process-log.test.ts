@@ -44,9 +44,9 @@ describe('the log', () => {
 
   it('writes other values unchanged', () => {
     const text = logged((log) =>
-      log.info({ port: 1, event: { beat: { node: 'a' } } }, 'listening'),
+      log.info({ port: 1, event: { heartbeat: { node: 'a' } } }, 'listening'),
     );
-    expect(JSON.parse(text)).toMatchObject({ port: 1, event: { beat: { node: 'a' } } });
+    expect(JSON.parse(text)).toMatchObject({ port: 1, event: { heartbeat: { node: 'a' } } });
     expect(text).not.toContain('not logged');
   });
 

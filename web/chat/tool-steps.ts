@@ -65,7 +65,7 @@ export const stepAfter = (step: ToolStep, { ts, data }: AgentEvent): ToolStep =>
 const textOf = (said: unknown): string =>
   typeof said === 'string' ? said : said === undefined ? '' : JSON.stringify(said, null, 2);
 
-/** How the result of a call begins that was denied or skipped. */
+/** How a result begins that says why a call was not run (agent/policy, actors/session/run). */
 const NOT_RUN = /^(Not run|Skipped): /;
 
 export const endOf = (isError: boolean, result: string): 'done' | 'failed' | 'notRun' =>

@@ -1,9 +1,9 @@
 /**
  * The handshake: checks a `connect` request.
  *
- * Order of the checks: shape, protocol version, role, origin, directness (mode `none`), lockout,
- * credentials, device signature, pairing. A client that fails before pairing leaves no state except
- * a failure count.
+ * Order of the checks: shape, protocol version, role, origin, no proxy in between (mode `none`),
+ * lockout, credentials, device signature, pairing. A client that fails before pairing leaves no
+ * state except a failure count.
  */
 import { describeErrors } from '../../../protocols/check.ts';
 import { defined } from '../../../protocols/defined.ts';

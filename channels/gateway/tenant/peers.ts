@@ -25,7 +25,7 @@ export type Clients = {
 
 type PeerMessage =
   | { readonly type: 'gateway.clients'; readonly gateway: string; readonly clients: Clients }
-  | { readonly type: 'gateway.beat'; readonly gateway: string; readonly version: number }
+  | { readonly type: 'gateway.heartbeat'; readonly gateway: string; readonly version: number }
   /** asks one gateway, or all of them, to publish its clients */
   | { readonly type: 'gateway.ask'; readonly gateway: string; readonly whom?: string }
   | { readonly type: 'gateway.left'; readonly gateway: string };
@@ -105,7 +105,7 @@ export class Peers {
     if (message.type === 'gateway.clients') {
       peer.clients = message.clients;
       this.#parts.changed();
-    } else if (message.type === 'gateway.beat') {
+    } else if (message.type === 'gateway.heartbeat') {
       if (peer.clients?.version !== message.version) this.#ask(message.gateway);
     } else if (message.whom === undefined || message.whom === this.#parts.gateway) {
       this.publishClients();
@@ -127,7 +127,7 @@ export class Peers {
   #heartbeat(): void {
     const { clock, gateway, own, changed } = this.#parts;
     this.#cancelHeartbeat = clock.after(PEER_HEARTBEAT_MS, () => {
-      this.#publish({ type: 'gateway.beat', gateway, version: own().version });
+      this.#publish({ type: 'gateway.heartbeat', gateway, version: own().version });
       const silentSince = clock.monotonicMs() - GONE_AFTER_MS;
       for (const [name, { lastMessageAt }] of this.#peers) {
         if (lastMessageAt > silentSince) continue;

@@ -17,14 +17,14 @@ const policy = record('history of one actor type; what is left out is as the typ
     Type.Integer({
       minimum: turnsMin,
       maximum: turnsMax,
-      description: 'newest turns of one actor that are shown',
+      description: 'newest turns of one actor that are kept; default 1000',
     }),
   ),
   days: Type.Optional(
     Type.Integer({
       minimum: daysMin,
       maximum: daysMax,
-      description: 'age after which a turn is forgotten',
+      description: 'age after which a turn is forgotten; default 30, of sessions 7',
     }),
   ),
 });

@@ -82,6 +82,7 @@ export class Group {
   bytes = 0;
   mailFloor: number;
   ctlFloor: number;
+  /** the latest log time of a client's message: idempotency keys expire by it */
   keyNow: number;
   readonly now: number;
   /** how far `now` is ahead of the log's clock, which was set back; normally 0 */

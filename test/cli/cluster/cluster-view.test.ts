@@ -1,7 +1,7 @@
 /** The view of `troupe cluster`, built from heartbeats. */
 import { describe, expect, it } from 'vitest';
 import { render, viewOf } from '../../../cli/cluster/cluster-view.ts';
-import type { Beat } from '../../../runtime/cluster/beat.ts';
+import type { Heartbeat } from '../../../runtime/cluster/heartbeat.ts';
 import type { ShardStatus } from '../../../runtime/index.ts';
 
 const shard = (number: number, more: Partial<ShardStatus> = {}): ShardStatus => ({
@@ -18,7 +18,7 @@ const shard = (number: number, more: Partial<ShardStatus> = {}): ShardStatus => 
   ...more,
 });
 
-const beat = (name: string, more: Partial<Beat> = {}): Beat => ({
+const heartbeat = (name: string, more: Partial<Heartbeat> = {}): Heartbeat => ({
   node: `${name}-1`,
   name,
   role: 'worker',
@@ -35,15 +35,16 @@ const beat = (name: string, more: Partial<Beat> = {}): Beat => ({
 });
 
 const cell = { env: 'main', cell: 'c0ffee', shards: 3 };
-const heard = (...beats: Beat[]) => beats.map((one) => ({ beat: one, ageMs: 100 }));
+const heard = (...heartbeats: Heartbeat[]) =>
+  heartbeats.map((one) => ({ heartbeat: one, ageMs: 100 }));
 
 describe('the view of a cluster', () => {
   it('shows the later owner of a shard that two claim, and shards without an owner', () => {
     const view = viewOf(
       cell,
       heard(
-        beat('b', { shards: [shard(0, { epoch: 7 }), shard(1)] }),
-        beat('a', { shards: [shard(0, { epoch: 6 })] }),
+        heartbeat('b', { shards: [shard(0, { epoch: 7 }), shard(1)] }),
+        heartbeat('a', { shards: [shard(0, { epoch: 6 })] }),
       ),
     );
     expect(view.shards.map(({ owner, state, epoch }) => [owner, state, epoch])).toEqual([
@@ -61,9 +62,9 @@ describe('the view of a cluster', () => {
     const view = viewOf(
       cell,
       heard(
-        beat('g1', { role: 'gateway' }),
-        beat('w1', { shards: [shard(0, { lag: 4 }), shard(1, { lag: 2 })], draining: true }),
-        beat('w2', { shards: [shard(2, { state: 'quarantined', why: 'a damaged record' })] }),
+        heartbeat('g1', { role: 'gateway' }),
+        heartbeat('w1', { shards: [shard(0, { lag: 4 }), shard(1, { lag: 2 })], draining: true }),
+        heartbeat('w2', { shards: [shard(2, { state: 'quarantined', why: 'a damaged record' })] }),
       ),
     );
     const text = render(view, 65_000);

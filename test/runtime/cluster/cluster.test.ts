@@ -13,7 +13,7 @@ beforeEach(() => {
 });
 afterEach(() => world.close());
 
-const holders = (system: System) => new Set(system.status().map(({ node }) => node));
+const owners = (system: System) => new Set(system.status().map(({ node }) => node));
 const heldBy = (system: System, name: string) =>
   system.status().filter(({ node, state }) => node?.startsWith(`${name}-`) && state === 'owned')
     .length;
@@ -27,7 +27,7 @@ it('assigns every shard to one worker, and a gateway knows which', async () => {
   const [a] = await Promise.all([world.worker('a'), world.worker('b'), world.gateway('g')]);
   const gateway = world.nodes.get('g')!;
   await allOwned(gateway);
-  await eventually(() => expect(holders(gateway).size).toBe(2));
+  await eventually(() => expect(owners(gateway).size).toBe(2));
   expect(
     gateway
       .nodes()

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { Beat } from '../../../runtime/cluster/beat.ts';
+import type { Heartbeat } from '../../../runtime/cluster/heartbeat.ts';
 import { Directory } from '../../../runtime/cluster/directory.ts';
 import { Members } from '../../../runtime/cluster/members.ts';
 import type { ShardStatus } from '../../../runtime/system.ts';
@@ -26,7 +26,7 @@ const claim = (
   residents: 0,
 });
 
-const beat = (node: string, shards: readonly ShardStatus[]): Omit<Beat, 'seq'> => ({
+const heartbeat = (node: string, shards: readonly ShardStatus[]): Omit<Heartbeat, 'seq'> => ({
   node,
   name: node,
   role: 'worker',
@@ -49,7 +49,7 @@ describe('the directory', () => {
   const join = (node: string, shards: () => readonly ShardStatus[]) => {
     const process = new SimProcess(node, clock, 0);
     const bus = new Link(network, process);
-    const options = { bus, clock: process.clock, self: () => beat(node, shards()) };
+    const options = { bus, clock: process.clock, self: () => heartbeat(node, shards()) };
     const members = new Members(options);
     members.start();
     return { members, process };
@@ -68,7 +68,7 @@ describe('the directory', () => {
     join('b', () => [claim(0, 'owned', 9)]);
     join('c', () => [claim(0, 'owned', 8)]);
     await after(1_000);
-    expect(directory.holderOf(0)).toMatchObject({ node: 'b', status: { epoch: 9 } });
+    expect(directory.ownerOf(0)).toMatchObject({ node: 'b', status: { epoch: 9 } });
     expect(directory.all()).toHaveLength(1);
     expect(directory.all()[0]).toMatchObject({ shard: 0, node: 'b' });
   });
@@ -79,27 +79,27 @@ describe('the directory', () => {
     await after(1_000);
     process.kill();
     await after(1_000);
-    expect(directory.holderOf(0)).toBeUndefined();
+    expect(directory.ownerOf(0)).toBeUndefined();
     expect(directory.epochOf(0)).toBe(9);
   });
 
   it('rejects an old claim by its own epoch, also after it lost the shard', async () => {
     join('former', () => [claim(0, 'owned', 7)]);
     await after(1_000);
-    expect(directory.holderOf(0)?.node).toBe('former');
+    expect(directory.ownerOf(0)?.node).toBe('former');
     own = [claim(0, 'owned', 9)];
     await after(1_000);
-    expect(directory.holderOf(0)?.node).toBe('me');
+    expect(directory.ownerOf(0)?.node).toBe('me');
     own = [];
     await after(1_000);
-    expect(directory.holderOf(0)).toBeUndefined();
+    expect(directory.ownerOf(0)).toBeUndefined();
   });
 
   it('knows at once which shards this process owns and has handed over', () => {
     own = [claim(3, 'owned', 5)];
-    expect(directory.holderOf(3)).toMatchObject({ node: 'me', status: { epoch: 5 } });
+    expect(directory.ownerOf(3)).toMatchObject({ node: 'me', status: { epoch: 5 } });
     own = [claim(3, 'stopped', 5)];
-    expect(directory.holderOf(3)).toBeUndefined();
+    expect(directory.ownerOf(3)).toBeUndefined();
   });
 
   it('prefers an owner to one that loads, and that one to one that gave up', async () => {
@@ -107,24 +107,24 @@ describe('the directory', () => {
     let third = claim(0, 'lost', 0);
     join('a', () => [claims.a]);
     await after(500);
-    expect(directory.holderOf(0)?.node).toBe('a');
+    expect(directory.ownerOf(0)?.node).toBe('a');
     join('b', () => [claims.b]);
     join('c', () => [third]);
     await after(500);
-    expect(directory.holderOf(0)?.node).toBe('b');
+    expect(directory.ownerOf(0)?.node).toBe('b');
     third = claim(0, 'owned', 1);
     await after(500);
-    expect(directory.holderOf(0)?.node).toBe('c');
+    expect(directory.ownerOf(0)?.node).toBe('c');
   });
 
   it('updates the figures of a shard while its owner stays the same', async () => {
     let lag = 1;
     join('a', () => [claim(0, 'owned', 7, lag)]);
     await after(1_000);
-    expect(directory.holderOf(0)?.status.lag).toBe(1);
+    expect(directory.ownerOf(0)?.status.lag).toBe(1);
     lag = 2;
     await after(1_000);
-    expect(directory.holderOf(0)?.status.lag).toBe(2);
+    expect(directory.ownerOf(0)?.status.lag).toBe(2);
   });
 
   it('notifies of a new owner, and not of every heartbeat', async () => {
@@ -144,7 +144,7 @@ describe('the directory', () => {
     await after(1_000);
     process.kill();
     await after(1_000);
-    expect(directory.holderOf(0)).toBeUndefined();
+    expect(directory.ownerOf(0)).toBeUndefined();
     expect(directory.all()).toEqual([]);
   });
 });

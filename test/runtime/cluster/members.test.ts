@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { BEAT_SUBJECT, type Beat } from '../../../runtime/cluster/beat.ts';
+import { HEARTBEAT_SUBJECT, type Heartbeat } from '../../../runtime/cluster/heartbeat.ts';
 import { Members, type MemberEvent } from '../../../runtime/cluster/members.ts';
 import { SimProcess } from '../../sim/process.ts';
 import { Random } from '../../sim/random.ts';
@@ -11,14 +11,14 @@ class Node {
   readonly link: Link;
   readonly members: Members;
   readonly events: MemberEvent[] = [];
-  readonly beats: Beat[] = [];
+  readonly heartbeats: Heartbeat[] = [];
   weight = 1;
   eventLoop = 0;
 
   constructor(network: SimNetwork, id: string, name = id) {
     this.process = new SimProcess(id, network.clock, 0);
     this.link = new Link(network, this.process);
-    const self = (): Omit<Beat, 'seq'> => ({
+    const self = (): Omit<Heartbeat, 'seq'> => ({
       node: id,
       name,
       role: 'worker',
@@ -33,14 +33,14 @@ class Node {
     });
     this.members = new Members({ bus: this.link, clock: this.process.clock, self });
     this.members.onEvent((event) => void this.events.push(event));
-    this.members.onBeat((beat) => void this.beats.push(beat));
+    this.members.onHeartbeat((heartbeat) => void this.heartbeats.push(heartbeat));
     this.members.start();
   }
 
   get sees(): string {
     return this.members
       .alive()
-      .map(({ beat }) => beat.node)
+      .map(({ heartbeat }) => heartbeat.node)
       .sort()
       .join(' ');
   }
@@ -100,35 +100,35 @@ describe('members', () => {
     b.process.resume();
     await after(100);
     expect(a.sees).toBe('a b c');
-    expect(a.heard('joined').at(-1)).toMatchObject({ beat: { node: 'b' } });
+    expect(a.heard('joined').at(-1)).toMatchObject({ heartbeat: { node: 'b' } });
   });
 
   it('keep a member whose heartbeats are lost while it answers requests', async () => {
     const publish = b.link.publish.bind(b.link);
     b.link.publish = (subject, payload) => {
-      if (subject !== BEAT_SUBJECT) publish(subject, payload);
+      if (subject !== HEARTBEAT_SUBJECT) publish(subject, payload);
     };
     await after(5_000);
     expect([a.sees, c.sees]).toEqual(['a b c', 'a b c']);
   });
 
   it('remove a member that leaves, and ignore its late messages', async () => {
-    const last = a.beats.filter(({ node }) => node === 'b').at(-1)!;
+    const last = a.heartbeats.filter(({ node }) => node === 'b').at(-1)!;
     b.members.leave();
     await after(50);
     expect(a.sees).toBe('a c');
     expect(a.heard('left')).toHaveLength(1);
-    c.link.publish(BEAT_SUBJECT, { ...last, seq: last.seq + 100 });
+    c.link.publish(HEARTBEAT_SUBJECT, { ...last, seq: last.seq + 100 });
     await after(50);
     expect(a.sees).toBe('a c');
     expect(a.heard('died')).toEqual([]);
   });
 
   it('do not treat a late message of a dead member as a heartbeat', async () => {
-    const last = a.beats.filter(({ node }) => node === 'b').at(-1)!;
+    const last = a.heartbeats.filter(({ node }) => node === 'b').at(-1)!;
     b.process.kill();
     await after(1_000);
-    c.link.publish(BEAT_SUBJECT, last);
+    c.link.publish(HEARTBEAT_SUBJECT, last);
     await after(50);
     expect(a.sees).toBe('a c');
   });
@@ -188,19 +188,21 @@ describe('members', () => {
 
   it('publish a change at once, and several in one heartbeat', async () => {
     await after(100);
-    const before = a.beats.filter(({ node }) => node === 'b').length;
+    const before = a.heartbeats.filter(({ node }) => node === 'b').length;
     b.weight = 3;
     for (let i = 0; i < 50; i++) b.members.beatSoon();
     await after(30);
-    expect(a.beats.filter(({ node }) => node === 'b').length - before).toBe(1);
-    expect(a.heard('changed')).toMatchObject([{ beat: { node: 'b', weight: 3 } }]);
+    expect(a.heartbeats.filter(({ node }) => node === 'b').length - before).toBe(1);
+    expect(a.heard('changed')).toMatchObject([{ heartbeat: { node: 'b', weight: 3 } }]);
   });
 
   it('publish a lower weight when they are busier than the others', async () => {
     b.weight = 2;
     b.eventLoop = 0.9;
     await after(40_000);
-    expect(a.members.alive().find(({ beat }) => beat.node === 'b')?.beat.weight).toBe(1.8);
+    expect(
+      a.members.alive().find(({ heartbeat }) => heartbeat.node === 'b')?.heartbeat.weight,
+    ).toBe(1.8);
     expect(a.members.self.weight).toBe(1);
   });
 

@@ -5,7 +5,7 @@
  */
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { journalSubject, mailboxSubject } from '../../../protocols/subjects.ts';
-import { BEAT_SUBJECT, type Beat } from '../../../runtime/cluster/beat.ts';
+import { HEARTBEAT_SUBJECT, type Heartbeat } from '../../../runtime/cluster/heartbeat.ts';
 import type { Bus } from '../../../runtime/bus/bus.ts';
 import type { System } from '../../../runtime/index.ts';
 import { shardOf } from '../../../protocols/address.ts';
@@ -19,10 +19,10 @@ beforeEach(() => {
 });
 afterEach(() => world.close());
 
-const inFormats = (beat: Beat, by: number): Beat => ({
-  ...beat,
-  format: (beat.format ?? 0) + by,
-  shards: beat.shards.map(({ formatNeeded, ...status }) => ({
+const inFormats = (heartbeat: Heartbeat, by: number): Heartbeat => ({
+  ...heartbeat,
+  format: (heartbeat.format ?? 0) + by,
+  shards: heartbeat.shards.map(({ formatNeeded, ...status }) => ({
     ...status,
     ...(formatNeeded === undefined ? {} : { formatNeeded: formatNeeded + by }),
   })),
@@ -33,12 +33,15 @@ const newerBus = (bus: Bus): Bus => ({
     return bus.connected;
   },
   publish: (subject, payload) =>
-    bus.publish(subject, subject === BEAT_SUBJECT ? inFormats(payload as Beat, 1) : payload),
+    bus.publish(
+      subject,
+      subject === HEARTBEAT_SUBJECT ? inFormats(payload as Heartbeat, 1) : payload,
+    ),
   subscribe: (pattern, on) =>
     bus.subscribe(pattern, (message) =>
       on(
-        message.subject === BEAT_SUBJECT
-          ? { ...message, payload: inFormats(message.payload as Beat, -1) }
+        message.subject === HEARTBEAT_SUBJECT
+          ? { ...message, payload: inFormats(message.payload as Heartbeat, -1) }
           : message,
       ),
     ),

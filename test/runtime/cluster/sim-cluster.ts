@@ -107,7 +107,7 @@ export class SimCluster {
   readonly nodes: SimNode[] = [];
   /** the longest time without an owner, of the shards that had one before */
   longestGapMs = 0;
-  readonly #unheldSinceMs = new Map<number, number>();
+  readonly #unownedSinceMs = new Map<number, number>();
   readonly #wereHeld = new Set<number>();
 
   constructor(shards: number, seed = 1) {
@@ -186,10 +186,10 @@ export class SimCluster {
     this.servers().forEach((name, shard) => {
       if (name !== undefined) {
         this.#wereHeld.add(shard);
-        this.#unheldSinceMs.delete(shard);
+        this.#unownedSinceMs.delete(shard);
       } else if (this.#wereHeld.has(shard)) {
-        const sinceMs = this.#unheldSinceMs.get(shard) ?? nowMs;
-        this.#unheldSinceMs.set(shard, sinceMs);
+        const sinceMs = this.#unownedSinceMs.get(shard) ?? nowMs;
+        this.#unownedSinceMs.set(shard, sinceMs);
         this.longestGapMs = Math.max(this.longestGapMs, nowMs - sinceMs);
       }
     });

@@ -29,7 +29,12 @@ const openWorker = async (server: string) => {
     state: (cell) => openStateCache({ path: join(path, 'rows'), cell }),
     onAlarm: () => {},
   });
-  const cluster = { role: 'worker', name: 'ann', version: '0', timings: { beatMs: 25 } } as const;
+  const cluster = {
+    role: 'worker',
+    name: 'ann',
+    version: '0',
+    timings: { heartbeatMs: 25 },
+  } as const;
   return { ...ports, env, cluster };
 };
 

@@ -89,7 +89,7 @@ describe('gateways', () => {
     await travelled();
     alive.peers.publishClients();
     await travelled();
-    for (let beat = 1; beat <= 3; beat++) {
+    for (let heartbeat = 1; heartbeat <= 3; heartbeat++) {
       clock.move(BEAT_MS);
       await travelled();
     }

@@ -1,12 +1,12 @@
 /**
- * Beat: the heartbeat of a node, and the requests between nodes. All of it is a hint: a heartbeat
+ * Heartbeats of nodes, and the requests between nodes. All of it is a hint: a heartbeat
  * that is lost, late or wrong causes a delay, but never loses a message (I6).
  */
 import { escapeToken } from '../../protocols/subjects.ts';
 import type { Labels } from '../labels.ts';
 import type { NodeLoad, ShardStatus } from '../system.ts';
 
-export type Beat = {
+export type Heartbeat = {
   /** unique per process */
   readonly node: string;
   /** stable over restarts; shards are placed by it */
@@ -35,9 +35,9 @@ export type Beat = {
   readonly shards: readonly ShardStatus[];
 };
 
-export const formatOf = ({ format = 0 }: Beat): number => format;
+export const formatOf = ({ format = 0 }: Heartbeat): number => format;
 
-export const BEAT_SUBJECT = 'cluster.beat';
+export const HEARTBEAT_SUBJECT = 'cluster.beat';
 
 /** A node's own subject. After its process has ended, it has no subscriber. */
 export const nodeSubject = (node: string): string => `cluster.node.${escapeToken(node)}`;
@@ -53,7 +53,7 @@ export type NodeRequest =
 export type Prepared = { readonly ok: boolean; readonly why?: string };
 
 export type Timings = {
-  readonly beatMs: number;
+  readonly heartbeatMs: number;
   /** silence after which a node counts as dead, even if its connection is up */
   readonly deadAfterMs: number;
   /** minimum membership of a node before shards are moved to it */
@@ -61,7 +61,7 @@ export type Timings = {
   /** minimum time before a shard is moved again */
   readonly minStayMs: number;
   /** how long a shard that its live owner released is reserved for the chosen worker */
-  readonly givenMs: number;
+  readonly reservedMs: number;
   /** time after which the next best worker tries to take a shard without an owner, and so on */
   readonly nextBestMs: number;
   readonly prepareMs: number;
@@ -72,11 +72,11 @@ export type Timings = {
 };
 
 export const DEFAULT_TIMINGS: Timings = {
-  beatMs: 200,
+  heartbeatMs: 200,
   deadAfterMs: 1_000,
   joinSettleMs: 1_000,
   minStayMs: 2_000,
-  givenMs: 1_000,
+  reservedMs: 1_000,
   nextBestMs: 2_000,
   prepareMs: 5_000,
   moveAgainMs: 1_000,
