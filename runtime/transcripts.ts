@@ -98,9 +98,14 @@ export class LogTranscripts implements Transcripts {
   }
 
   async #page(actor: Address, from: Position, limit: number): Promise<TranscriptEntry[]> {
-    const page = await this.#log.read(transcriptSubject(this.#env, actor), from, { limit });
+    const subject = transcriptSubject(this.#env, actor);
     const alone = nothingRead(from);
-    for (const entry of page) append(alone, entry);
+    // The log bounds the bytes of one read, so a page of large entries takes several.
+    for (let left = limit; left > 0; left = limit - alone.entries.length) {
+      const page = await this.#log.read(subject, alone.next, { limit: left });
+      if (page.length === 0) break;
+      for (const entry of page) append(alone, entry);
+    }
     return alone.entries;
   }
 

@@ -28,7 +28,7 @@ function stage() {
     if (answer.kind === 'stored') by?.stored(ACTOR, { position: answer.position, bytes });
   };
   const texts = async () => (await transcripts.read(ACTOR)).map(({ entry }) => entry['text']);
-  return { log, writer, entryOf, store, texts };
+  return { log, transcripts, writer, entryOf, store, texts };
 }
 
 describe('the transcripts of a shard that this process owns', () => {
@@ -65,6 +65,18 @@ describe('the transcripts of a shard that this process owns', () => {
     writer();
     await store('between');
     expect(await texts()).toEqual(['elsewhere', 'between']);
+  });
+
+  it('bug: a page of large entries far from the beginning was cut, and taken for the last one', async () => {
+    const { log, store, transcripts } = stage();
+    for (let n = 1; n <= 1_100; n++) await store(`${n}`);
+    for (let n = 1; n <= 300; n++) await store(`${n}`.padEnd(40_000, '.'), undefined, `large ${n}`);
+    const page = await transcripts.read(ACTOR, { from: 1_101, limit: 300 });
+    expect(page.map(({ position }) => position)).toEqual(
+      Array.from({ length: 300 }, (_, at) => 1_101 + at),
+    );
+    expect(await transcripts.read(ACTOR, { from: 1_102, limit: 1_000 })).toHaveLength(299);
+    await log.close();
   });
 
   it('show an entry once that was stored twice', async () => {
