@@ -295,7 +295,7 @@ describe('a stored machine', () => {
   it('that is impossible for its machine is refused', () => {
     const row = save(begin(order));
     expect(() => load(order, { ...row, snap: { ...row.snap, v: 'gone' } })).toThrow(
-      /order cannot go on/,
+      /order cannot continue/,
     );
     const past = { ...row.snap, h: { 'order.gone': ['order.waiting', 'order.lost'] } };
     expect(() => load(order, { ...row, snap: past })).toThrow(/no state 'order.lost'/);
