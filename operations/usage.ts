@@ -1,11 +1,11 @@
 /** Usage: tokens and money of agents and sessions, from committed rows. It activates no actor. */
 import { Type } from '@sinclair/typebox';
-import type { AgentRow } from '../protocols/agent.ts';
+import { AGENT_DAYS_INDEX, type AgentDay, type AgentRow } from '../protocols/agent.ts';
 import { BUDGET_KEY, type BudgetRow, BUDGETS_INDEX } from '../protocols/budget.ts';
 import { defined } from '../protocols/defined.ts';
 import { TroupeError } from '../protocols/errors.ts';
 import type { SessionRow, Usage } from '../protocols/session.ts';
-import type { AgentUsage, SessionUsage, UsageReport } from '../protocols/usage.ts';
+import type { AgentUsage, SessionUsage, UsageDay, UsageReport } from '../protocols/usage.ts';
 import type { System } from '../runtime/index.ts';
 import { defineOperation, ObjectOf, type Resource } from './operation.ts';
 import { rowsOf } from './rows.ts';
@@ -15,6 +15,8 @@ import { ago, table } from './text.ts';
 const AGENTS_MAX = 1_000;
 const COUNTED_MAX = 10_000;
 const LISTED_MAX = 100;
+const DAYS_MAX = 400;
+const DAY_MS = 86_400_000;
 
 const report = defineOperation({
   name: 'usage',
@@ -25,6 +27,9 @@ const report = defineOperation({
       Type.String({ description: 'One agent, with its sessions, the largest first' }),
     ),
     session: Type.Optional(Type.String({ description: 'One session, with its agent' })),
+    days: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: DAYS_MAX, description: 'Also its last days (UTC)' }),
+    ),
   }),
   result: ObjectOf<UsageReport>(),
   errors: ['INVALID_ARGUMENT', 'NOT_FOUND'],
@@ -36,21 +41,23 @@ const report = defineOperation({
   },
   cli: {
     command: 'usage',
-    flags: { agent: '--agent <id>', session: '--session <key>' },
+    flags: { agent: '--agent <id>', session: '--session <key>', days: '--days <n>' },
     examples: [
       'troupe usage',
       'troupe usage --agent main',
+      'troupe usage --days 30',
       'troupe usage --session agent:main:main',
     ],
     print: (result) => reportText(result, Date.now()),
   },
-  async run({ system: { index }, tenant, now }, { agent, session }) {
+  async run({ system: { index }, tenant, now }, { agent, session, days }) {
     const today = new Date(now()).toISOString().slice(0, 10);
     const sessions = session === undefined ? undefined : [sessionOf(index, tenant, session)];
     const agentId = agent ?? sessions?.[0]?.agentId;
     return {
       ...defined({ budget: budgetOf(index, tenant, today), sessions }),
       agents: await agentsOf(index, tenant, today, agentId),
+      ...(days === undefined ? {} : { days: daysOf(index, tenant, { agentId, days, now: now() }) }),
       ...(sessions || agentId === undefined ? {} : await sessionsOf(index, tenant, agentId)),
     };
   },
@@ -90,6 +97,37 @@ async function agentsOf(
     return { agentId, running, waiting, day: today, ...sums };
   });
 }
+/** The last days, the oldest first. An agent's own row has the day of its last run. */
+function daysOf(
+  index: Index,
+  tenant: string,
+  { agentId, days, now }: { agentId: string | undefined; days: number; now: number },
+): UsageDay[] {
+  const isAsked = (row: { readonly agentId: string }) => !agentId || row.agentId === agentId;
+  const rowsIn = <V extends { readonly agentId: string }>(name: string, prefix?: string) =>
+    index
+      .list<V>(name, tenant, { ...defined({ prefix }), limit: AGENTS_MAX })
+      .map(({ value }) => value)
+      .filter(isAsked);
+  const last = rowsIn<AgentRow>('agents').map(
+    ({ agentId: id, day, tokensToday: tokens, costTodayUsd: costUsd = 0 }): AgentDay => ({
+      agentId: id,
+      day,
+      tokens,
+      costUsd,
+    }),
+  );
+  return Array.from({ length: days }, (_, at) => {
+    const day = new Date(now - (days - 1 - at) * DAY_MS).toISOString().slice(0, 10);
+    const rows = [
+      ...rowsIn<AgentDay>(AGENT_DAYS_INDEX, `${day}/`),
+      ...last.filter((one) => one.day === day),
+    ];
+    const sum = (of: (row: AgentDay) => number) => rows.reduce((total, row) => total + of(row), 0);
+    return { day, tokens: sum(({ tokens }) => tokens), costUsd: sum(({ costUsd }) => costUsd) };
+  });
+}
+
 /** Sessions with a run, by agent, of the agents that start runs without slots. */
 async function runsOf(
   index: Index,
@@ -160,11 +198,12 @@ function added(a: Usage, b: Usage): Usage {
 }
 
 function reportText(
-  { budget, agents, sessions, total, isPartial }: UsageReport,
+  { budget, agents, sessions, total, isPartial, days }: UsageReport,
   now: number,
 ): string {
   const parts = [agentTable(agents)];
   if (budget) parts.push(budgetText(budget));
+  if (days) parts.push(dayTable(days));
   if (sessions) parts.push(sessionTable(sessions, now));
   if (total && sessions) {
     const count = isPartial ? `the first ${total.sessions}` : String(total.sessions);
@@ -189,6 +228,12 @@ const agentTable = (agents: readonly AgentUsage[]): string =>
           String(one.waiting),
         ]),
       );
+
+const dayTable = (days: readonly UsageDay[]): string =>
+  table(
+    ['day (UTC)', 'tokens', 'cost'],
+    days.map(({ day, tokens, costUsd }) => [day, String(tokens), cost(costUsd)]),
+  );
 
 function budgetText({ ceilings, spent, ...row }: BudgetRow): string {
   const { tokensPerDay, costPerDayUsd, runsMax } = ceilings;

@@ -182,3 +182,15 @@ export type AgentRow = {
   /** command patterns that users allowed permanently, newest last, at most 500 */
   allowed?: readonly { pattern: string; by: string; at: number }[];
 };
+
+/** Index of the days that are over; keys are `YYYY-MM-DD/AGENT`, kept for DAY_ROWS_KEPT_MS. */
+export const AGENT_DAYS_INDEX = 'agent_days';
+export const DAY_ROWS_KEPT_MS = 400 * 86_400_000;
+
+/** What the runs of an agent used that ended on one UTC day. */
+export type AgentDay = {
+  readonly agentId: string;
+  readonly day: string;
+  readonly tokens: number;
+  readonly costUsd: number;
+};

@@ -153,7 +153,8 @@ export const hostActions = {
   reply: (_: unknown, _params: Reply) => {},
   append: (_: unknown, _params: Append) => {},
   publish: (_: unknown, _params: Publish) => {},
-  project: (_: unknown, _params: Project) => {},
+  /** undefined: nothing */
+  project: (_: unknown, _params: Project | undefined) => {},
   deadLetter: (_: unknown, _params: DeadLetterAsk) => {},
 };
 export type HostActionName = keyof typeof hostActions;

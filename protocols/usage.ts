@@ -7,6 +7,14 @@ import type { Usage } from './session.ts';
 export type AgentUsage = Required<Pick<AgentRow, 'agentId' | 'day' | 'tokensToday'>> &
   Pick<AgentRow, 'running' | 'waiting'> & { costTodayUsd: number };
 
+/** What the runs used that ended on one UTC day. */
+export type UsageDay = {
+  /** YYYY-MM-DD */
+  readonly day: string;
+  readonly tokens: number;
+  readonly costUsd: number;
+};
+
 /** The lifetime of a session. */
 export type SessionUsage = {
   readonly sessionKey: string;
@@ -19,6 +27,8 @@ export type UsageReport = {
   /** of all agents together; absent without such a limit */
   readonly budget?: BudgetRow;
   readonly agents: readonly AgentUsage[];
+  /** the oldest first, today last; only when requested */
+  readonly days?: readonly UsageDay[];
   /** the largest first; only when requested by agent or session */
   readonly sessions?: readonly SessionUsage[];
   /** of all its sessions, including those that are not listed */

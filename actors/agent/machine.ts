@@ -151,9 +151,16 @@ export const agentMachine = setup({
           {
             guard: 'hasCeilings',
             target: '.admitting',
-            actions: ['release', { type: 'tell', params: shared.released }],
+            actions: [
+              { type: 'project', params: slots.pastDay },
+              'release',
+              { type: 'tell', params: shared.released },
+            ],
           },
-          { target: '.admitting', actions: 'release' },
+          {
+            target: '.admitting',
+            actions: [{ type: 'project', params: slots.pastDay }, 'release'],
+          },
         ],
         'agent.return': { target: '.admitting', actions: 'onReturn' },
         'agent.allow': {
@@ -220,6 +227,7 @@ export const agentMachine = setup({
             'agent.release': {
               guard: 'hasNoCeilings',
               actions: [
+                { type: 'project', params: slots.pastDay },
                 'release',
                 { type: 'project', params: (args) => slots.row(args, 'active') },
               ],
@@ -275,9 +283,17 @@ export const agentMachine = setup({
             guard: 'hasCeilings',
             target: 'paused',
             reenter: true,
-            actions: ['release', { type: 'tell', params: shared.released }],
+            actions: [
+              { type: 'project', params: slots.pastDay },
+              'release',
+              { type: 'tell', params: shared.released },
+            ],
           },
-          { target: 'paused', reenter: true, actions: 'release' },
+          {
+            target: 'paused',
+            reenter: true,
+            actions: [{ type: 'project', params: slots.pastDay }, 'release'],
+          },
         ],
         'agent.return': { target: 'paused', reenter: true, actions: 'onReturn' },
         'agent.allow': {
@@ -310,9 +326,13 @@ export const agentMachine = setup({
           {
             guard: 'hasCeilings',
             target: '.refusing',
-            actions: ['release', { type: 'tell', params: shared.released }],
+            actions: [
+              { type: 'project', params: slots.pastDay },
+              'release',
+              { type: 'tell', params: shared.released },
+            ],
           },
-          { target: '.refusing', actions: 'release' },
+          { target: '.refusing', actions: [{ type: 'project', params: slots.pastDay }, 'release'] },
         ],
         'agent.return': { target: '.refusing', actions: 'onReturn' },
         'agent.allow': {

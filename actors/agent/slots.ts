@@ -2,11 +2,14 @@
  * Slots: the pure parts of the agent's chart: who runs, who waits, what was spent. Functions of
  * context and event; the chart says when.
  */
-import type {
-  AgentAdmitted,
-  AgentRefused,
-  AgentRow,
-  AgentSettings,
+import {
+  AGENT_DAYS_INDEX,
+  type AgentAdmitted,
+  type AgentDay,
+  type AgentRefused,
+  type AgentRow,
+  type AgentSettings,
+  DAY_ROWS_KEPT_MS,
 } from '../../protocols/agent.ts';
 import { defined } from '../../protocols/defined.ts';
 import { contentHashOf } from '../../protocols/document.ts';
@@ -199,6 +202,15 @@ export function release({ context, event }: Args): Partial<AgentContext> {
     tokensToday: tokensToday + usage.inputTokens + usage.outputTokens,
     costToday: costToday + (usage.costUsd ?? 0),
   };
+}
+
+/** The row of the day before, with the first end of a run on another day. */
+export function pastDay({ context, event }: Args): Project | undefined {
+  const { day, tokensToday: tokens, costToday: costUsd } = context;
+  if (day === dayOf(event.meta.now) || tokens + costUsd === 0) return undefined;
+  const value: AgentDay = { agentId: keyOf(context), day, tokens, costUsd };
+  const key = `${day}/${value.agentId}`;
+  return { index: AGENT_DAYS_INDEX, key, value, keepMs: DAY_ROWS_KEPT_MS };
 }
 
 /** The run was admitted twice, or after it had been cancelled. */

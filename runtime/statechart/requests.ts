@@ -62,6 +62,7 @@ export function fold(machine: AnyStateMachine, draft: Draft, actions: readonly A
         break;
       default:
         if (!Object.hasOwn(hostActions, type)) throw foreignAction(type);
+        if (type === 'project' && params === undefined) break;
         draft.requests.push({ kind: 'action', type: type as HostActionName, params });
     }
   }

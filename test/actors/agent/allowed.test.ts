@@ -6,7 +6,7 @@ import { withCosts } from '../../../actors/agent/migrate.ts';
 import { LEASE_GRACE_MS } from '../../../actors/agent/slots.ts';
 import type { AgentContext } from '../../../actors/agent/types.ts';
 import { address } from '../../../protocols/address.ts';
-import { ALLOWED_MAX, type AgentRow } from '../../../protocols/agent.ts';
+import { AGENT_DAYS_INDEX, ALLOWED_MAX, type AgentRow } from '../../../protocols/agent.ts';
 import type { Message, Meta, Project, Reply } from '../../../protocols/statechart.ts';
 import { checkRow } from '../../../runtime/statechart/check.ts';
 import {
@@ -129,6 +129,29 @@ describe('money of a day', () => {
     const { requests } = agent.take({ type: 'agent.admit', runId: 'r1' }, { from: own });
     expect(JSON.stringify(requests)).toContain('costPerDayUsd');
     expect(agent.context.leases).toEqual([]);
+  });
+
+  it('is kept as a row of its own when a run ends on another day', () => {
+    const agent = configured();
+    const release = (at: string) =>
+      agent.take(
+        {
+          type: 'agent.release',
+          runId: 'r0',
+          usage: { inputTokens: 10, outputTokens: 1, costUsd: 0.5 },
+        },
+        { now: Date.parse(at) },
+      );
+    const days = (at: string) =>
+      requestsOf<Project>(release(at).requests, 'project').filter(
+        ({ index }) => index === AGENT_DAYS_INDEX,
+      );
+    expect(days('2026-03-01T10:00:00Z')).toEqual([]);
+    expect(days('2026-03-01T23:59:59Z')).toEqual([]);
+    expect(days('2026-03-04T00:00:00Z')).toMatchObject([
+      { key: '2026-03-01/main', value: { agentId: 'main', tokens: 22, costUsd: 1 } },
+    ]);
+    expect(agent.context).toMatchObject({ day: '2026-03-04', tokensToday: 11, costToday: 0.5 });
   });
 });
 

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { setup } from 'xstate';
 import { address } from '../../../protocols/address.ts';
+import { AGENT_DAYS_INDEX, type AgentDay } from '../../../protocols/agent.ts';
 import { BUDGET_KEY, type BudgetRow, BUDGETS_INDEX } from '../../../protocols/budget.ts';
 import { type Delivered, hostActions, type Project } from '../../../protocols/statechart.ts';
 import { createSystem, defineActor, openEmbedded } from '../../../runtime/index.ts';
@@ -122,6 +123,30 @@ it('troupe usage does not count the usage of an earlier day as that of today', a
   const report = JSON.parse(stdout) as { budget: BudgetRow };
   expect(report.budget).toMatchObject({ status: 'open', day: today, tokensToday: 0 });
   expect(report.budget).not.toHaveProperty('spent');
+});
+
+it('troupe usage sums the days of all agents, each run once', async () => {
+  const day = (agentId: string, on: string, tokens: number): Project => ({
+    index: AGENT_DAYS_INDEX,
+    key: `${on}/${agentId}`,
+    value: { agentId, day: on, tokens, costUsd: 0.25 } satisfies AgentDay,
+  });
+  const usage = await openDoor([
+    agent('main', today, 120),
+    agent('old', yesterday, 30, 3),
+    day('main', yesterday, 7),
+    day('main', '2026-01-01', 1_000),
+  ]);
+  const { stdout } = await usage(SECRET, '--days', '3', '--json');
+  expect(JSON.parse(stdout)).toMatchObject({
+    days: [
+      { day: '2026-02-28', tokens: 0, costUsd: 0 },
+      { day: yesterday, tokens: 37, costUsd: 3.25 },
+      { day: today, tokens: 120, costUsd: 0 },
+    ],
+  });
+  const one = await usage(SECRET, '--agent', 'main', '--days', '2');
+  expect(one.stdout).toMatch(/2026-03-01 +7 +\$0\.25\n2026-03-02 +120/);
 });
 
 it('troupe usage lists the sessions of an agent, largest first, and their sum', async () => {

@@ -191,7 +191,7 @@ export const strings = {
     waitingRuns: 'Waiting runs',
     byAgent: 'Tokens today, by agent',
     bySession: 'Tokens in all, by conversation',
-    byDay: 'Tokens of conversations, by the day of their last message',
+    byDay: 'Tokens, by the day on which the runs ended (UTC)',
     budget: 'Budget',
     limit: (spent: string, most: string) => `${spent} of ${most}`,
     table: 'As a table',

@@ -191,7 +191,7 @@ export const strings: Strings = {
     waitingRuns: 'Đang chờ chạy',
     byAgent: 'Token hôm nay, theo trợ lý',
     bySession: 'Tổng số token, theo cuộc trò chuyện',
-    byDay: 'Token của các cuộc trò chuyện, theo ngày của tin nhắn cuối',
+    byDay: 'Token, theo ngày các lượt chạy kết thúc (UTC)',
     budget: 'Ngân sách',
     limit: (spent, most) => `${spent} trên ${most}`,
     table: 'Dạng bảng',

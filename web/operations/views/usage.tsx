@@ -1,6 +1,6 @@
 /** Usage: tokens and money of today by agent, and of all time by conversation. */
 import type { SessionsUsageResult } from '../../../protocols/gateway/index.ts';
-import type { UsageReport } from '../../../protocols/usage.ts';
+import type { UsageDay, UsageReport } from '../../../protocols/usage.ts';
 import { linkTo, shortKey } from '../../chat/agents-talk.ts';
 import { Bars, type Bar, Columns } from '../bars.tsx';
 import { Failure } from '../list-view.tsx';
@@ -11,7 +11,6 @@ import type { ViewProps } from '../view-props.ts';
 
 const own = strings.usage;
 const SESSIONS_SHOWN = 12;
-const DAY_MS = 86_400_000;
 const DAYS = 30;
 
 type SessionRow = SessionsUsageResult['sessions'][number];
@@ -22,7 +21,7 @@ const tokensOf = ({ usage }: SessionRow): number =>
 export const Usage = ({ workspace }: ViewProps) => {
   const reading = useReading('usage', async () => {
     const [report, sessions] = await Promise.all([
-      workspace.operate<UsageReport>('usage'),
+      workspace.operate<UsageReport>('usage', { days: DAYS }),
       workspace.request<SessionsUsageResult>('sessions.usage', { days: DAYS }),
     ]);
     return { report, sessions };
@@ -35,6 +34,7 @@ export const Usage = ({ workspace }: ViewProps) => {
         <p class="loading">{strings.loading}</p>
       )}
       {report && <Today report={report} />}
+      {report?.days && <Columns title={own.byDay} bars={report.days.map(dayBar)} />}
       {sessions && <Sessions sessions={sessions} />}
     </main>
   );
@@ -100,28 +100,20 @@ const Sessions = ({ sessions }: { sessions: SessionsUsageResult }) => {
   const rows = sessions.sessions.toSorted((a, b) => tokensOf(b) - tokensOf(a));
   if (rows.length === 0) return <p class="muted">{own.none}</p>;
   return (
-    <>
-      <Columns title={own.byDay} bars={byDay(rows)} />
-      <Bars
-        title={own.bySession}
-        bars={rows.slice(0, SESSIONS_SHOWN).map((row) => ({
-          name: row.label ?? shortKey(row.key),
-          value: tokensOf(row),
-          text: strings.number(tokensOf(row)),
-          link: linkTo(row.key),
-        }))}
-      />
-    </>
+    <Bars
+      title={own.bySession}
+      bars={rows.slice(0, SESSIONS_SHOWN).map((row) => ({
+        name: row.label ?? shortKey(row.key),
+        value: tokensOf(row),
+        text: strings.number(tokensOf(row)),
+        link: linkTo(row.key),
+      }))}
+    />
   );
 };
 
-const dayOf = (at: number): string => new Date(at).toISOString().slice(0, 10);
-
-const byDay = (rows: readonly SessionRow[]): readonly Bar[] =>
-  Array.from({ length: DAYS }, (_, at) => {
-    const name = dayOf(Date.now() - (DAYS - 1 - at) * DAY_MS);
-    const value = rows
-      .filter(({ updatedAt }) => dayOf(updatedAt) === name)
-      .reduce((sum, row) => sum + tokensOf(row), 0);
-    return { name, value, text: strings.number(value) };
-  });
+const dayBar = ({ day, tokens, costUsd }: UsageDay): Bar => ({
+  name: day,
+  value: tokens,
+  text: `${strings.number(tokens)} · ${strings.usd(costUsd)}`,
+});
