@@ -1,6 +1,7 @@
 /** The views of operations on the real program: what they show, do, and look like. */
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
+import { scratchFolder, write } from '../runtime/config/folder.ts';
 import { axeViolations } from './axe.ts';
 import { keepScreenshot, openView, startRealProgram } from './real-program.ts';
 import { LOOKS, say, useBrowser } from './web-world.ts';
@@ -145,4 +146,24 @@ test('a view is in Vietnamese for a Vietnamese browser', async () => {
   await page.getByText('Không có thư hỏng').waitFor();
   expect(await page.getByRole('link', { name: 'Lịch chạy' }).count()).toBe(1);
   await keepScreenshot(page, 'dead-letters-vi');
+}, 60_000);
+
+test('an agent shows its tools, and the hooks that its runs call', async () => {
+  const data = scratchFolder();
+  write(
+    data,
+    'hooks/guard.mjs',
+    `export default {
+    name: 'guard',
+    hooks: { before_tool_call: () => undefined, agent_end: () => undefined },
+  };`,
+  );
+  const program = await startRealProgram(data);
+  const { page, errors } = await openView(browser(), program, 'agents&item=main');
+  const details = page.getByRole('complementary', { name: 'Details' });
+  await details.getByText('before_tool_call').waitFor();
+  await details.getByText('agent_end').waitFor();
+  await details.getByText('sessions_spawn').waitFor();
+  expect(await axeViolations(page)).toEqual([]);
+  expect(errors).toEqual([]);
 }, 60_000);

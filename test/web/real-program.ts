@@ -8,10 +8,11 @@ import { reservePort } from '../servers/reserve-port.ts';
 
 export type RealProgram = { readonly port: number };
 
-/** Ends with the test. */
-export const startRealProgram = async (): Promise<RealProgram> => {
+/** Ends with the test. @param data its data folder; default an empty one */
+export const startRealProgram = async (data?: string): Promise<RealProgram> => {
   const port = await reservePort();
-  const started = startProgram(['start', '--port', String(port), '--token', 'T'], {
+  const folder = data === undefined ? [] : ['--data', data];
+  const started = startProgram(['start', '--port', String(port), '--token', 'T', ...folder], {
     env: { TROUPE_OFFLINE_TOKENS_PER_SECOND: '2000' },
   });
   const answers = () => fetch(`http://127.0.0.1:${port}/readyz`).then(({ ok }) => ok);

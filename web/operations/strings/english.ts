@@ -206,6 +206,8 @@ export const strings = {
     workspace: 'Workspace',
     tools: 'Tools',
     skills: 'Skills',
+    hooks: 'Hooks of all agents',
+    noHooks: 'No hooks are loaded (docs/hooks.md).',
     files: 'Files of its prompt',
     missing: 'missing',
     talk: 'New conversation',

@@ -206,6 +206,8 @@ export const strings: Strings = {
     workspace: 'Thư mục làm việc',
     tools: 'Công cụ',
     skills: 'Kỹ năng',
+    hooks: 'Hook của mọi agent',
+    noHooks: 'Chưa nạp hook nào (docs/hooks.md).',
     files: 'Các tệp của lời nhắc',
     missing: 'chưa có',
     talk: 'Cuộc trò chuyện mới',

@@ -1,4 +1,4 @@
-/** Agents: the model, tools, skills and files of each. */
+/** Agents: the model, tools, skills and files of each, and the hooks that their runs call. */
 import type { SkillStatus, ToolGroup } from '../../../protocols/gateway/index.ts';
 import { linkTo } from '../../chat/agents-talk.ts';
 import { newId } from '../../chat/outbox.ts';
@@ -82,6 +82,7 @@ const Details = ({ row, more }: { row: Agent; more: DetailProps }) => {
         ))}
       </Part>
       <Skills skills={skills} />
+      <Hooks workspace={workspace} />
     </>
   );
 };
@@ -99,3 +100,23 @@ const Skills = ({ skills }: { skills: readonly SkillStatus[] }) =>
       </ul>
     </Part>
   );
+
+/** Of all agents of the tenant. */
+const Hooks = ({ workspace }: Pick<DetailProps, 'workspace'>) => {
+  const reading = useReading('hooks', () =>
+    workspace.operate<{ hooks: readonly string[] }>('hooks.list'),
+  );
+  return (
+    <Part title={own.hooks}>
+      <Failure reading={reading} />
+      {reading.value?.hooks.length === 0 && <p class="muted">{own.noHooks}</p>}
+      <ul class="plain-list">
+        {reading.value?.hooks.map((name) => (
+          <li key={name}>
+            <code>{name}</code>
+          </li>
+        ))}
+      </ul>
+    </Part>
+  );
+};
