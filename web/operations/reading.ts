@@ -16,14 +16,18 @@ export type Read<Result> = {
   again(this: void): void;
 };
 
+/** By the last result, which is undefined until the first answer. 0: only when it is requested. */
+type Every<Result> = (value: Result | undefined) => number;
+
 const EVERY_MS = 5_000;
-/** After a lost connection, and while the page is hidden. */
-const LOST_MS = 1_000;
+/** After a lost connection, and while the page is hidden: then nothing is requested. */
+const RECHECK_MS = 1_000;
 
 class Reading<Result> {
   readonly #read: () => Promise<Result>;
   readonly #onChange: (state: { value?: Result; error?: string }) => void;
-  readonly #everyMs: number;
+  readonly #every: Every<Result>;
+  #value: Result | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #newest = 0;
   #ended = false;
@@ -31,9 +35,9 @@ class Reading<Result> {
   constructor(
     read: () => Promise<Result>,
     onChange: (state: { value?: Result; error?: string }) => void,
-    everyMs: number,
+    every: Every<Result>,
   ) {
-    this.#everyMs = everyMs;
+    this.#every = every;
     this.#read = read;
     this.#onChange = onChange;
   }
@@ -43,13 +47,16 @@ class Reading<Result> {
     const mine = ++this.#newest;
     try {
       const value = await this.#read();
-      if (this.#isCurrent(mine)) this.#onChange({ value });
+      if (!this.#isCurrent(mine)) return;
+      this.#value = value;
+      this.#onChange({ value });
     } catch (error) {
       const isLost = connectionFailure(error) !== undefined;
       if (this.#isCurrent(mine) && !isLost) this.#onChange({ error: (error as Error).message });
-      if (this.#isCurrent(mine) && isLost) return this.#later(LOST_MS);
+      if (this.#isCurrent(mine) && isLost) return this.#later(RECHECK_MS);
     }
-    if (this.#isCurrent(mine) && this.#everyMs > 0) this.#later(this.#everyMs);
+    const everyMs = this.#every(this.#value);
+    if (this.#isCurrent(mine) && everyMs > 0) this.#later(everyMs);
   }
 
   end(): void {
@@ -67,18 +74,18 @@ class Reading<Result> {
 
   #next(): void {
     if (document.visibilityState === 'visible') void this.again();
-    else this.#later(LOST_MS);
+    else this.#later(RECHECK_MS);
   }
 }
 
 /**
  * @param key identifies the request; a new one forgets the result of the former
- * @param everyMs 0: only when it is requested
+ * @param everyMs milliseconds, or what determines them
  */
 export const useReading = <Result>(
   key: string,
   read: () => Promise<Result>,
-  everyMs = EVERY_MS,
+  everyMs: number | Every<Result> = EVERY_MS,
 ): Read<Result> => {
   const [state, setState] = useState<{ key: string; value?: Result; error?: string }>({ key });
   const reading = useMemo(
@@ -87,7 +94,7 @@ export const useReading = <Result>(
         read,
         (next) =>
           setState((now) => ({ ...(now.key === key ? { value: now.value! } : {}), ...next, key })),
-        everyMs,
+        typeof everyMs === 'number' ? () => everyMs : everyMs,
       ),
     [key],
   );

@@ -17,8 +17,10 @@ const own = strings.runs;
 
 export const RunView = (props: ViewProps & { runId: string }) => {
   const { route, workspace, go, runId } = props;
-  const reading = useReading(`run ${runId}`, () =>
-    workspace.operate<RunTrace>('trace', { run_id: runId }),
+  const reading = useReading(
+    `run ${runId}`,
+    () => workspace.operate<RunTrace>('trace', { run_id: runId }),
+    everyMs,
   );
   const trace = reading.value;
   const step = route.params['step'];
@@ -58,6 +60,10 @@ export const RunView = (props: ViewProps & { runId: string }) => {
     </main>
   );
 };
+
+/** Subagents may work on after the end of a run. */
+const everyMs = (trace: RunTrace | undefined): number =>
+  trace?.endedAt === undefined ? 5_000 : 30_000;
 
 const Summary = ({ trace }: { trace: RunTrace }) => {
   const { status, startedAt, endedAt = Date.now(), steps, effects, sessionKey } = trace;
