@@ -1,12 +1,14 @@
 /** `troupe actors` and `troupe inspect` as processes, against a real program. */
 import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, Server } from 'node:net';
 import { createWebSocketReceiver } from '@statelyai/inspect';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { createInspectorServer } from '@statelyai/inspect/server';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { WebSocketServer } from 'ws';
 import type { ActorTurn } from '../../protocols/actor-view.ts';
 import { install } from '../agent-runs/installation.ts';
 import { eventually } from '../runtime/eventually.ts';
+import { reservePort } from '../servers/reserve-port.ts';
 import { TOKEN } from './gateway.ts';
 import { runProgram, startProgram } from './program.ts';
 
@@ -85,4 +87,36 @@ describe('troupe inspect', () => {
     for (const client of inspector.clients) client.close();
     expect(await sending.ended).toMatchObject({ code: 3 });
   });
+
+  it('sends frames through the relay of Stately’s inspector', async () => {
+    const { troupe, at } = await running();
+    const relay = `ws://127.0.0.1:${await startRelay()}`;
+    const sending = startProgram(['inspect', main, '--to', relay, ...at]);
+    await eventually(() => expect(sending.stderr).toContain('sending to'));
+    const frames: { type: string; sessionId: string }[] = [];
+    createWebSocketReceiver({ server: relay }).subscribe((frame) => void frames.push(frame));
+    await eventually(() => expect(frames[0]).toMatchObject({ type: '@xstate.actor' }));
+    await troupe.run('agent:main:main', 'echo two');
+    await eventually(() => expect(frames.map(({ type }) => type)).toContain('@xstate.snapshot'));
+    expect(new Set(frames.map(({ sessionId }) => sessionId))).toEqual(new Set([main]));
+    sending.child.kill('SIGINT');
+    await sending.ended;
+  });
 });
+
+/**
+ * The relay of `@statelyai/inspect`, unmodified, except that it listens on the loopback address.
+ */
+async function startRelay(): Promise<number> {
+  const port = await reservePort();
+  const listen = vi.spyOn(Server.prototype, 'listen').mockImplementationOnce(function (
+    this: Server,
+    ...[to, listening]: Parameters<Server['listen']>
+  ) {
+    listen.mockRestore();
+    return this.listen(to as number, '127.0.0.1', listening);
+  });
+  const relay = createInspectorServer({ port, autoOpen: false });
+  onTestFinished(() => relay.stop());
+  return port;
+}
