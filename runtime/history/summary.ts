@@ -6,10 +6,10 @@
  */
 import type { ActorTurn } from '../../protocols/actor-view.ts';
 import { defined } from '../../protocols/defined.ts';
-import { decodeActorRow, PendingRow } from '../shard/turn/actor-row.ts';
 import type { TurnSource } from '../shard/turn/turn-source.ts';
 import { TABLE } from '../shard/commit/fold.ts';
 import type { OpenTurn } from '../shard/commit/group.ts';
+import { outlineOf, type TurnOutline } from '../shard/commit/turn-outline.ts';
 import type { LinkTarget, TurnResult } from '../shard/commit/records.ts';
 import { srcOf } from '../shard/turn/intents.ts';
 import { LruMap } from '../lru-map.ts';
@@ -111,7 +111,6 @@ export type KnownActor = {
   state: unknown;
   status: string | undefined;
 };
-type Facts = { readonly from: string | undefined; readonly flags: number };
 
 export class SummaryWriter {
   readonly #effects: OpenEffects;
@@ -139,21 +138,19 @@ export class SummaryWriter {
 
   /** @param known the turn's actor, as `actor` returned it */
   add(turn: OpenTurn, now: number, known: KnownActor): void {
-    const { turnNo, source, out, why } = turn;
+    const { turnNo, why } = turn;
     const o = this.#out;
-    const after = afterOf(turn);
-    const item = source?.kind === 'message' ? source.item : undefined;
-    const from = item && (item.from ?? item.principal?.sub);
+    const outline = turn.outline ?? outlineOf(turn);
     const repeats =
-      item !== undefined &&
-      !after.hasEffects &&
-      known.name === item.event.type &&
-      known.from === from &&
+      outline.name !== undefined &&
+      !outline.hasEffects &&
+      known.name === outline.name &&
+      known.from === outline.from &&
       known.machine === turn.machine &&
-      known.state === after.state &&
-      known.status === after.status;
+      known.state === outline.state &&
+      known.status === outline.status;
     let flags = RESULT_IDS[turn.result];
-    if (out.length > 0) flags |= HAS.sent;
+    if (outline.hasSent) flags |= HAS.sent;
     if (why !== undefined) flags |= HAS.why;
     o.put(turnNo - this.#turn);
     o.put(now - this.#at);
@@ -161,17 +158,17 @@ export class SummaryWriter {
     this.#at = now;
     o.put(known.id);
     if (repeats) o.put(flags | HAS.repeats);
-    else this.#putAll(turn, known, { ...after, from, flags });
-    if (out.length > 0) this.#putSent(turn);
+    else this.#putAll(turn, known, outline, flags);
+    if (outline.hasSent) this.#putSent(turn);
     if (why !== undefined) o.put(this.#id(why.slice(0, WHY_CHARACTERS_MAX)));
-    if (after.hasEffects) this.#putEffects(turn);
+    if (outline.hasEffects) this.#putEffects(turn);
   }
 
   /** Everything that `repeats` leaves out. */
-  #putAll(turn: OpenTurn, known: KnownActor, after: After & Facts): void {
+  #putAll(turn: OpenTurn, known: KnownActor, outline: TurnOutline, ownFlags: number): void {
     const o = this.#out;
-    const { state, status, from, hasEffects } = after;
-    let { flags } = after;
+    const { state, status, from, hasEffects } = outline;
+    let flags = ownFlags;
     if (state !== undefined) flags |= HAS.state;
     if (from !== undefined) flags |= HAS.from;
     if (status === 'active') flags |= HAS.isActive;
@@ -330,26 +327,4 @@ function namesOf(
     case undefined:
       return { kind: 'unknown', name: input };
   }
-}
-
-type After = {
-  readonly state: unknown;
-  readonly status: string | undefined;
-  readonly hasEffects: boolean;
-};
-
-/**
- * State and status of the actor after the turn, if it changed; its row may be with a later turn of
- * the record.
- */
-function afterOf({ puts, actor, state }: OpenTurn): After {
-  let row: OpenTurn['puts'][number][2] | undefined;
-  let hasEffects = false;
-  for (const put of puts) {
-    if (put[0] === TABLE.actor && put[1] === actor) row = put[2];
-    else if (put[0] === TABLE.intent) hasEffects = true;
-  }
-  if (!row) return { state, status: undefined, hasEffects };
-  const { snap } = (row instanceof PendingRow ? row.row : decodeActorRow(row)).row;
-  return { state: snap.v, status: snap.s, hasEffects };
 }

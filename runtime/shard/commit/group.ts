@@ -10,6 +10,7 @@ import type { ShardTime } from '../shard-time.ts';
 import { roughBytes } from '../limits.ts';
 import { PendingRow } from '../turn/actor-row.ts';
 import type { TurnSource } from '../turn/turn-source.ts';
+import { outlineAtEnd, type TurnOutline } from './turn-outline.ts';
 import type { LinkMark, LinkTarget, OutItem, RowPut, Turn } from './records.ts';
 
 /**
@@ -67,6 +68,8 @@ export type OpenTurn = Omit<Turn, 'puts' | 'state'> & {
   puts: readonly FoldPut[];
   state?: unknown;
   readonly source?: TurnSource | undefined;
+  /** absent from turns that were read */
+  readonly outline?: TurnOutline | undefined;
 };
 
 /** How an input ended. Every input has exactly one (B2, I9). */
@@ -146,7 +149,8 @@ export class Group {
     );
     const puts = [...draft.puts.values()];
     for (const put of puts) this.#fold.put(put);
-    const turn = { turnNo: this.nextTurnNo, ...facts, puts, out, source };
+    const outline = outlineAtEnd({ puts, actor: facts.actor, out, source });
+    const turn = { turnNo: this.nextTurnNo, ...facts, puts, out, source, outline };
     this.turns.push(turn);
     for (const [table, key] of puts) if (table === TABLE.actor) this.#replaceRow(key, turn);
     this.after.push(...draft.after);
@@ -170,6 +174,7 @@ export class Group {
     if (!before || !(put?.[2] instanceof PendingRow)) return;
     before.puts = before.puts.filter((one) => one !== put);
     before.state = put[2].row.row.snap.v;
+    if (before.outline) before.outline.status = undefined;
     this.bytes -= bytesOf(put);
   }
 
