@@ -119,10 +119,10 @@ const conversationActors = (): ActorDefinition[] => [
   }),
   defineActor({
     type: 'session',
-    version: 3,
+    version: 4,
     machine: sessionMachine,
-    // version 2 is fit: its runs built their prompts apart from their first model call
-    migrate: { 1: withAgentLoop, 2: (row) => row },
+    // version 2 built the prompts of its runs apart from their first model call; 3 had no forks
+    migrate: { 1: withAgentLoop, 2: (row) => row, 3: (row) => row },
     effects: sessionEffects,
     idleMs: 60_000,
     workTimers: ['runTimeout'],

@@ -97,6 +97,8 @@ async function agentsOf(
     return { agentId, running, waiting, day: today, ...sums };
   });
 }
+const isRow = <Row>(row: Row | undefined): row is Row => row !== undefined;
+
 /** The last days, the oldest first. An agent's own row has the day of its last run. */
 function daysOf(
   index: Index,
@@ -120,7 +122,9 @@ function daysOf(
   return Array.from({ length: days }, (_, at) => {
     const day = new Date(now - (days - 1 - at) * DAY_MS).toISOString().slice(0, 10);
     const rows = [
-      ...rowsIn<AgentDay>(AGENT_DAYS_INDEX, `${day}/`),
+      ...(agentId === undefined
+        ? rowsIn<AgentDay>(AGENT_DAYS_INDEX, `${day}/`)
+        : [index.get<AgentDay>(AGENT_DAYS_INDEX, tenant, `${day}/${agentId}`)].filter(isRow)),
       ...last.filter((one) => one.day === day),
     ];
     const sum = (of: (row: AgentDay) => number) => rows.reduce((total, row) => total + of(row), 0);

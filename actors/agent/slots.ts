@@ -323,15 +323,15 @@ export const RETIRED: ErrorData = { code: 'FORBIDDEN', message: 'the agent is re
 // ---- the row
 
 export function row({ context, event }: Args, status: AgentRow['status']): Project {
-  const { settings, waiting, allowed, standing } = context;
+  // The sums are those of its last day with a run, until a run ends on another day.
+  const { settings, waiting, allowed, standing, day, tokensToday, costToday } = context;
   const now = event.meta.now;
-  const { tokensToday, costToday } = sumsOn(context, now);
   const value: AgentRow = {
     agentId: keyOf(context),
     status,
     running: held(context, now),
     waiting: waiting.length,
-    day: dayOf(now),
+    day,
     tokensToday,
     ...(costToday > 0 ? { costTodayUsd: costToday } : {}),
     ...(settings?.model ? { model: settings.model } : {}),

@@ -6,7 +6,7 @@
 import { setMaxListeners } from 'node:events';
 import { maskedJson } from '../../operations/masked.ts';
 import type { ActorTurn, ActorView } from '../../protocols/actor-view.ts';
-import { type Address, isAddress } from '../../protocols/address.ts';
+import { type Address, isAddress, parseAddress } from '../../protocols/address.ts';
 import type { System } from '../../runtime/index.ts';
 
 export type InspectionParts = {
@@ -104,6 +104,7 @@ class Inspection {
   async #followChildren(parent: Address, turn: ActorTurn): Promise<void> {
     for (const { to } of turn.sent) {
       if (this.#seen.has(to) || this.#followed >= ACTORS_MAX || !isAddress(to)) continue;
+      if (parseAddress(to).tenant !== parseAddress(parent).tenant) continue;
       this.#seen.add(to);
       if (!(await this.#isCreatedBy(parent, turn, to))) continue;
       this.#followed++;

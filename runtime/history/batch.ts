@@ -21,6 +21,8 @@ export class Batch {
    * did before is removed, too
    */
   readonly removed = new Set<string>();
+  /** the turns that remove what their actors did before: they are kept where others are lost */
+  readonly removals: FullTurn[] = [];
   /** an operator erased the history of an actor: it is stored at once */
   erases = false;
   covers: Position = 0;
@@ -54,7 +56,10 @@ export class Batch {
     this.lastAt = now;
     for (const turn of turns) {
       this.lastTurn = turn.turnNo;
-      this.erases ||= erasesHistory(turn);
+      if (erasesHistory(turn)) {
+        this.erases = true;
+        this.removals.push({ now, aheadMs, turn });
+      }
       const kept = this.#keptOf(turn.actor);
       if (kept === 'full') this.#addFull({ now, aheadMs, turn });
       else if (kept !== 'none') this.summaries.add(turn, now, kept);
@@ -75,6 +80,7 @@ export class Batch {
     if (removesHistory(full.turn)) {
       this.full.delete(actor);
       this.removed.add(actor);
+      if (!erasesHistory(full.turn)) this.removals.push(full);
       return;
     }
     const bytes = encodeFullTurn(full);

@@ -63,9 +63,9 @@ export class HistoryReader {
     const { keep } = this.policyOf(actor);
     if (keep === 'none') return [];
     const newest = await this.#unstored(actor);
-    if (keep === 'summary') return newest;
     const removal = newest.findLastIndex(({ turn }) => removesHistory(turn));
     if (removal >= 0) return newest.slice(removal + 1);
+    if (keep === 'summary') return newest;
     const { log, env } = this.#o;
     const stored = await readFullTurns(log, fullHistorySubject(env, actor));
     return [...stored, ...newest.filter(({ turn }) => turn.turnNo > lastOf(stored))];

@@ -103,8 +103,20 @@ export class ShardHistory {
   #takeBatch(): void {
     if (this.#batch.isEmpty) return;
     if (this.#waiting.length < WAITING_BATCHES_MAX) this.#waiting.push(this.#batch);
-    else this.#alarm('the history of some turns is lost', new Error('the store is too slow'));
+    else {
+      this.#alarm('the history of some turns is lost', new Error('the store is too slow'));
+      this.#waiting = this.#removalsOf([...this.#waiting, this.#batch]);
+    }
     this.#batch = this.#newBatch();
+  }
+
+  /** What remains of batches that are lost: what was erased must not be shown again. */
+  #removalsOf(lost: readonly Batch[]): Batch[] {
+    const rest = this.#newBatch();
+    for (const { removals, covers } of lost)
+      for (const { now, aheadMs, turn } of removals)
+        rest.add({ now, aheadMs, turns: [turn] }, covers);
+    return rest.isEmpty ? [] : [rest];
   }
 
   async #storeWaiting(): Promise<boolean> {
@@ -130,7 +142,7 @@ export class ShardHistory {
     this.#alarm('the history of some turns is lost', error);
     this.#attempts = 0;
     this.#isCaughtUp = true;
-    this.#waiting = [];
+    this.#waiting = this.#removalsOf(this.#waiting);
     return true;
   }
 

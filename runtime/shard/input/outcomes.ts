@@ -17,7 +17,8 @@ export function onOutcome(t: TurnContext, entry: OutcomeEntry, by: InputHandlers
   const intent = bytes && decodeIntent(bytes);
   const { outcome, attempt } = entry;
   t.source = { kind: 'outcome', id: entry.intent, attempt, outcome, ...(intent && { intent }) };
-  if (!intent || (attempt !== intent.attempt && outcome.kind !== 'done'))
+  const isOfAnyAttempt = outcome.kind === 'done' || isCancellation(outcome);
+  if (!intent || (attempt !== intent.attempt && !isOfAnyAttempt))
     return { actor: '', machine: '', result: 'dropped', why: 'stale outcome' };
   if (outcome.kind === 'notStarted' || outcome.kind === 'again')
     return reopen(t, entry, outcome.kind, intent);

@@ -115,6 +115,9 @@ export function onDirective(t: TurnContext, resident: ActivatedActor, item: OutI
       message: `${item.to} was stopped, and what it waited for is gone: send sys.restart`,
       resident,
     });
+  // Only an operator ends what an operator began.
+  if (item.event.type === 'sys.resume' && item.from && isPaused(resident.actor))
+    return afterDirective(t, resident, item);
   const { status } = resident.actor;
   if (item.event.type === 'sys.pause' && status !== 'active' && !isPaused(resident.actor))
     return refuse(t, item, {
@@ -186,7 +189,10 @@ function restart(t: TurnContext, resident: ActivatedActor, item: OutItem): void 
   dropPending(t, resident);
   const { why: _, ...actor } = resident.actor;
   const { live, requests } = initialStateOf(t, item, resident.definition);
-  resident.actor = { ...actor, status: 'active', life: t.turnNo };
+  const staysPaused = item.from !== undefined && isPaused(resident.actor);
+  resident.actor = staysPaused
+    ? { ...resident.actor, life: t.turnNo }
+    : { ...actor, status: 'active', life: t.turnNo };
   resident.live = live;
   executeRequests(t, resident, requests, undefined);
   t.residents.save(t, resident);

@@ -152,6 +152,14 @@ describe('money of a day', () => {
       { key: '2026-03-01/main', value: { agentId: 'main', tokens: 22, costUsd: 1 } },
     ]);
     expect(agent.context).toMatchObject({ day: '2026-03-04', tokensToday: 11, costToday: 0.5 });
+    // The row of an agent without a run today keeps its last day.
+    const { requests } = agent.take(
+      { type: 'agent.retire' },
+      { now: Date.parse('2026-03-05T00:00:00Z'), principal: operator },
+    );
+    expect(requestsOf<Project>(requests, 'project')).toMatchObject([
+      { value: { status: 'retired', day: '2026-03-04', tokensToday: 11 } },
+    ]);
   });
 });
 

@@ -72,11 +72,13 @@ it('of a type without history nothing is stored or shown', async () => {
   expect(await system.actors.history(lamp(0))).toEqual({ kept: 'none', turns: [] });
 });
 
-it('history that cannot be stored is lost with an alarm, and the shard trims and works on', async () => {
-  const change = (log: Log): Log => ({
+/** A log that stores no history while the disk is full. */
+const failing =
+  (disk: { isFull: boolean }) =>
+  (log: Log): Log => ({
     atomic: log.atomic,
     append: (subject, ...rest) =>
-      subject.startsWith('hst.')
+      disk.isFull && subject.startsWith('hst.')
         ? Promise.reject(new Error('the disk is full'))
         : log.append(subject, ...rest),
     last: (subject) => log.last(subject),
@@ -86,6 +88,39 @@ it('history that cannot be stored is lost with an alarm, and the shard trims and
     trim: (...args) => log.trim(...args),
     close: () => log.close(),
   });
+
+it.each(['summary', 'full'] as const)(
+  'bug: history of kind %s that was erased was shown again when the next turns were lost',
+  async (keep) => {
+    const disk = { isFull: false };
+    const { system, log, alarms, rings } = await open(keep, { change: failing(disk) });
+    await rings(400);
+    const shown = async () => (await system.actors.history(lamp(0), { limit: 5_000 })).turns;
+    await eventually(async () =>
+      expect(await log.last(historySubject('local', 0))).toBeGreaterThan(0),
+    );
+    const [last] = await shown();
+    disk.isFull = true;
+    const operator = { principal: { sub: 'op', roles: ['operator'] }, timeoutMs: 10_000 };
+    const erased = await system.ask(lamp(0), { type: 'sys.eraseHistory' }, operator);
+    expect(erased).toMatchObject({ kind: 'answered' });
+    await eventually(async () => {
+      await rings(300);
+      expect(alarms.join()).toContain('is lost');
+    });
+    disk.isFull = false;
+    await rings(600);
+    await eventually(async () => {
+      await rings(1);
+      const turns = await shown();
+      expect(turns.length).toBeGreaterThan(300);
+      expect(turns.at(-1)!.turn).toBeGreaterThan(last!.turn);
+    });
+  },
+);
+
+it('history that cannot be stored is lost with an alarm, and the shard trims and works on', async () => {
+  const change = failing({ isFull: true });
   const { system, log, alarms, rings } = await open('summary', { change });
   const mail = mailboxSubject('local', 0, 'data');
   for (let round = 0; round < 4; round++) await rings(300);

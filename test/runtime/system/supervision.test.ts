@@ -206,6 +206,25 @@ describe('directives', () => {
     },
   );
 
+  it.each(['sys.resume', 'sys.restart'])(
+    '%s of its supervisor leaves an actor paused that an operator paused',
+    async (type) => {
+      const world = await openWorld();
+      await createChild(world);
+      await world.order(a, 'sys.pause');
+      await order(world, type);
+      await eventually(async () => {
+        const { turns } = await world.system.actors.history(a);
+        expect(turns[0]).toMatchObject({ input: type, result: 'applied' });
+      });
+      await world.tell(a, { type: 'do', n: 1 });
+      expect((await world.system.actors.get(a))?.status).toBe('paused');
+      expect(world.seen(a)).not.toContain('do:1');
+      await world.order(a, 'sys.resume');
+      await eventually(() => expect(world.seen(a)).toContain('do:1'));
+    },
+  );
+
   it('of an operator that an actor forwards are FORBIDDEN, too', async () => {
     const world = await openWorld();
     await createChild(world);
