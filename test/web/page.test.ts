@@ -265,7 +265,7 @@ describe('a message', () => {
     await say(page, evil);
     await running();
     web.system.finish(MAIN, `${evil}\n\n\`\`\`html\n<script>document.title = 2</script>\n\`\`\``);
-    await page.locator('.message.agent pre').waitFor();
+    await page.locator('.message.agent figure pre').first().waitFor();
     await page.locator('.message.agent figure').waitFor();
     expect(await page.locator('.rich :is(img, b, script, a)').count()).toBe(0);
     expect(await page.locator('.message.user :is(img, b, script)').count()).toBe(0);
@@ -351,7 +351,7 @@ describe('the page', () => {
     await say(page, 'x'.repeat(300));
     await running();
     web.system.finish(MAIN, `\`\`\`\n${'long line '.repeat(40)}\n\`\`\``);
-    await page.locator('.message.agent pre').waitFor();
+    await page.locator('.message.agent figure pre').first().waitFor();
     const wide = await page.evaluate(() => document.documentElement.scrollWidth);
     expect(wide).toBeLessThanOrEqual(390);
   });

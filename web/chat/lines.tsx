@@ -349,12 +349,15 @@ const End = ({ end, onAskAgain }: { end: Ending; onAskAgain?: (() => void) | und
 const useStayAtEnd = (changed: unknown, written: string | undefined) => {
   const box = useRef<HTMLDivElement>(null);
   const [atEnd, setAtEnd] = useState(true);
+  /** where the end was: above it the user has scrolled up, before any event says so */
+  const end = useRef(0);
   /** A message that a search found keeps the view, until the user wants the end. */
   const toEnd = (isWanted = false) => {
     const found = box.current?.querySelector('.found');
     if (isWanted) found?.classList.remove('found');
     else if (found) return;
     box.current?.scrollTo({ top: box.current.scrollHeight });
+    end.current = box.current?.scrollTop ?? 0;
   };
   useEffect(() => {
     const element = box.current;
@@ -372,7 +375,9 @@ const useStayAtEnd = (changed: unknown, written: string | undefined) => {
     const content = element?.firstElementChild;
     if (!atEnd || !element || !content) return undefined;
     // Formatted text, and what is below the message field, are loaded later.
-    const sizes = new ResizeObserver(() => toEnd());
+    const sizes = new ResizeObserver(() => {
+      if (element.scrollTop > end.current - AT_END_PX) toEnd();
+    });
     sizes.observe(element);
     sizes.observe(content);
     return () => sizes.disconnect();
