@@ -260,8 +260,8 @@ export const mutants: readonly Mutant[] = [
     changes: [
       {
         file: `${SHARD}/owned-shard.ts`,
-        find: 'if (!this.#snapshot || this.#group?.dirty) return false;',
-        replace: 'if (!this.#snapshot) return false;',
+        find: 'return this.#snapshot !== undefined && !this.#group?.dirty;',
+        replace: 'return this.#snapshot !== undefined;',
       },
     ],
   },
