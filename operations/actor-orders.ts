@@ -48,12 +48,12 @@ const ORDERS: readonly Order[] = [
   },
 ];
 
-const orderOf = ({ name, directive, summary, done }: Order) =>
-  defineOperation({
+/** What all orders share: they are sent to an actor, and answered with its status. */
+const requestOf = ({ name, summary }: Pick<Order, 'name' | 'summary'>) =>
+  ({
     name: `actors.${name}`,
     scope: 'tenant',
     summary,
-    params: Type.Object({ actor: Actor }),
     result: Status,
     errors: ['INVALID_ARGUMENT', 'NOT_FOUND', 'CONFLICT', 'DEADLINE_EXCEEDED'],
     http: {
@@ -62,6 +62,12 @@ const orderOf = ({ name, directive, summary, done }: Order) =>
       operationId: `${name}Actor`,
       responses: { 200: 'Its status now' },
     },
+  }) as const;
+
+const orderOf = ({ name, directive, summary, done }: Order) =>
+  defineOperation({
+    ...requestOf({ name, summary }),
+    params: Type.Object({ actor: Actor }),
     cli: {
       command: `actors ${name}`,
       args: ['actor'],
@@ -92,18 +98,8 @@ const HALTS: readonly Halt[] = [
 
 const haltOf = ({ name, directive, summary, example }: Halt) =>
   defineOperation({
-    name: `actors.${name}`,
-    scope: 'tenant',
-    summary,
+    ...requestOf({ name, summary }),
     params: Type.Object({ actor: Actor, why: Why }),
-    result: Status,
-    errors: ['INVALID_ARGUMENT', 'NOT_FOUND', 'CONFLICT', 'DEADLINE_EXCEEDED'],
-    http: {
-      method: 'POST',
-      path: `/v1/actors/{actor}/${name}`,
-      operationId: `${name}Actor`,
-      responses: { 200: 'Its status now' },
-    },
     cli: {
       command: `actors ${name}`,
       args: ['actor'],
