@@ -9,6 +9,7 @@ import { type TSchema, Type } from '@sinclair/typebox';
 import { type Loaded, inputForm, labelsOf, notYetUsed, oneOf, section } from './fields.ts';
 import { a2aSection } from './a2a.ts';
 import { agentsSection } from './agents.ts';
+import { channelsSection } from './channels.ts';
 import { clusterSection, natsSection } from './cluster.ts';
 import { gatewayAuthSection } from './gateway-auth.ts';
 import { modelsSection } from './models.ts';
@@ -138,6 +139,7 @@ export const loadedSchema = section('configuration of troupe', {
   gateway,
   session,
   messages: messagesSection,
+  channels: channelsSection,
   tools: toolsSection,
   hooks: hooksSection,
   skills: skillsSection,
