@@ -98,6 +98,20 @@ export type ChannelConfigure = {
   /** changes with every setting that the connection depends on */
   readonly digest: string;
 };
+/** Starts the connection of an account; it ends with the reason. */
+export type ConnectInput = AccountRef & {
+  readonly tenant: string;
+  /** of the position; absent: no connection was established yet */
+  readonly identity?: string;
+  readonly position?: unknown;
+};
+export type ConnectOutput = {
+  /** with `retryAfterMs` if the service asked to wait */
+  readonly error: ErrorData;
+  /** the same would happen again until an operator changes something */
+  readonly isFinal: boolean;
+};
+
 /** From the connection: it is established. */
 export type ChannelConnected = {
   readonly type: 'channel.connected';
@@ -129,9 +143,11 @@ export type ChannelObserved = {
 };
 /** From an operator: connect again now, also after a final failure. Reply: { } */
 export type ChannelRestart = { readonly type: 'channel.restart' };
-/** To an account: an unknown sender wrote to it. Answered with the code in the chat. */
+/** To an account: an unknown sender wrote to it. A new request is answered in the chat. */
 export type ChannelPair = {
   readonly type: 'channel.pair';
+  /** random: PAIRING_CHARACTERS of PAIRING_ALPHABET */
+  readonly code: string;
   readonly sender: ChannelSender;
   readonly chat: ChatRef;
 };
@@ -143,6 +159,10 @@ export type ChannelReject = { readonly type: 'channel.reject'; readonly code: st
  */
 export type ChannelRevoke = { readonly type: 'channel.revoke'; readonly senderId: string };
 export type PairingDecided = { readonly sender: ChannelSender };
+
+/** Characters of a pairing code: those that are hard to confuse. */
+export const PAIRING_ALPHABET = 'ABCDEFGHJKLMNPQRSTUVWXYZ23456789';
+export const PAIRING_CHARACTERS = 8;
 
 /** Pending requests of one account, their time to live, and approved senders. */
 export const PAIRINGS_PENDING_MAX = 3;
@@ -208,6 +228,7 @@ export type ChatDeliver = {
   readonly type: 'chat.deliver';
   /** at most 128 characters */
   readonly id: string;
+  readonly chat: ChatRef;
   /** Markdown; at most DELIVERY_CHARACTERS_MAX */
   readonly text: string;
   /** of a delivery that is repeated by an operator: the first piece to send. Default 0 */
@@ -222,9 +243,8 @@ export type SendOutcome =
   | { readonly status: 'sent'; readonly messageId?: string }
   | {
       readonly status: 'not_sent';
+      /** with `retryAfterMs` if the service asked to wait */
       readonly error: ErrorData;
-      /** the service asked to wait this long */
-      readonly retryAfterMs?: number;
       /** another attempt would fail, too */
       readonly isFinal?: true;
     }

@@ -13,7 +13,6 @@ import type {
   InboundMessage,
   SendOutcome,
 } from '../../protocols/channel.ts';
-import type { ErrorData } from '../../protocols/errors.ts';
 import type { Clock } from '../../runtime/index.ts';
 
 /** Dialects of text/render.ts. */
@@ -54,15 +53,6 @@ export type Piece = {
   readonly attempt: number;
   /** epoch milliseconds of the first attempt */
   readonly firstTriedAt: number;
-};
-
-/** Why a connection ended or was not established. */
-export type ConnectionEnd = {
-  readonly error: ErrorData;
-  /** the same would happen again: wrong token, missing right. The text says what to do */
-  readonly isFinal: boolean;
-  /** the service asked to wait this long */
-  readonly retryAfterMs?: number;
 };
 
 /** A request to the webhook of an account; `body` is the raw one, for signatures. */
@@ -122,10 +112,11 @@ export type AccountStatus = {
 /** One account. All methods may be called in any process, connected or not. */
 export interface AccountAdapter {
   /**
-   * Connects and receives until the connection ends or `signal` is aborted; returns why it ended.
+   * Connects and receives until the connection ends or `signal` is aborted; returns why it ended,
+   * in a text that says what to do.
    * Never throws. For a service that only calls webhooks: checks the credentials and waits.
    */
-  start(connection: Connection): Promise<ConnectionEnd>;
+  start(connection: Connection): Promise<ConnectOutput>;
   /** Closes what is open in this process. May be repeated. */
   stop(): Promise<void>;
   isConnected(): boolean;
