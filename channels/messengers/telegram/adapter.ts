@@ -43,9 +43,16 @@ type TelegramTimes = {
   /** limit of any request; more than `waitSeconds` */
   readonly requestSeconds: number;
   readonly conflictPauseMs: number;
+  /** between two checks that the webhook is registered */
+  readonly watchMs: number;
 };
 
-const TIMES: TelegramTimes = { waitSeconds: 25, requestSeconds: 45, conflictPauseMs: 3_000 };
+const TIMES: TelegramTimes = {
+  waitSeconds: 25,
+  requestSeconds: 45,
+  conflictPauseMs: 3_000,
+  watchMs: 60_000,
+};
 const API_URL = 'https://api.telegram.org';
 const MIB = 1024 * 1024;
 
@@ -97,6 +104,7 @@ class TelegramAccount implements AccountAdapter {
     await api.deleteWebhook({}, apiSignal(signal));
     const position = await this.#position(api, bot, connection, signal);
     await this.#connected(connection, bot);
+    await connection.onPosition(position);
     return poll(
       {
         api,
@@ -120,14 +128,16 @@ class TelegramAccount implements AccountAdapter {
     connection: Connection,
     signal: AbortSignal,
   ): Promise<never> {
-    await register(api, webhook, signal);
+    const isNew = connection.identity !== String(bot.id);
+    await register(api, webhook, { isNew }, signal);
     await this.#connected(connection, bot);
     const { clock, log } = this.#context;
     const onAnswer = (lastError?: string) => {
       this.#answered();
       if (lastError !== undefined) log.warn({ lastError }, 'Telegram cannot call the webhook');
     };
-    return watch({ api, clock, url: webhook.url, signal, onAnswer });
+    const { watchMs } = this.#times;
+    return watch({ api, clock, url: webhook.url, watchMs, signal, onAnswer });
   }
 
   #webhook(): Webhook | undefined {
@@ -143,14 +153,13 @@ class TelegramAccount implements AccountAdapter {
   async #position(
     api: Api,
     { id }: Bot,
-    connection: Connection,
+    { identity, position }: Connection,
     signal: AbortSignal,
   ): Promise<Position> {
-    const { identity, position } = connection;
-    if (identity === String(id) && isPosition(position)) return position;
-    const latest = await latestPosition(api, this.#context.clock, signal);
-    await connection.onPosition(latest);
-    return latest;
+    const { clock } = this.#context;
+    if (identity !== String(id)) return latestPosition(api, clock, signal);
+    // without a position: the bot had a webhook, and these updates were not delivered to it
+    return isPosition(position) ? position : { offset: 0, at: clock.wallMs() };
   }
 
   async #connected(connection: Connection, { id, username }: Bot): Promise<void> {

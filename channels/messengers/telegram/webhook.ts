@@ -15,38 +15,53 @@ import { ALLOWED_UPDATES } from './inbound.ts';
 
 export type Webhook = { readonly url: string; readonly secret: Secret };
 
-const WATCH_MS = 60_000;
 /** Characters that Telegram accepts in a secret token. */
 const SECRET = /^[A-Za-z0-9_-]{1,256}$/;
 
-/** @throws TroupeError INVALID_ARGUMENT: the secret has other characters than Telegram accepts */
-export async function register(api: Api, { url, secret }: Webhook, signal: AbortSignal) {
+/**
+ * One request at a time, because Telegram keeps no order between several. A new bot starts with the
+ * next message.
+ *
+ * @throws TroupeError INVALID_ARGUMENT: the secret has other characters than Telegram accepts
+ */
+export async function register(
+  api: Api,
+  { url, secret }: Webhook,
+  { isNew }: { readonly isNew: boolean },
+  signal: AbortSignal,
+): Promise<void> {
   if (!SECRET.test(secret.reveal()))
     throw new TroupeError(
       'INVALID_ARGUMENT',
       'webhookSecret must have 1 to 256 letters, digits, _ and -: set another one',
     );
-  const allowed_updates = ALLOWED_UPDATES;
-  await api.setWebhook(url, { secret_token: secret.reveal(), allowed_updates }, apiSignal(signal));
+  const options = {
+    secret_token: secret.reveal(),
+    max_connections: 1,
+    allowed_updates: ALLOWED_UPDATES,
+    drop_pending_updates: isNew,
+  };
+  await api.setWebhook(url, options, apiSignal(signal));
 }
 
 export type Watch = {
   readonly api: Api;
   readonly clock: Clock;
   readonly url: string;
+  readonly watchMs: number;
   readonly signal: AbortSignal;
   /** Telegram answered; with the error of its last attempt to call the webhook, if there is one */
   readonly onAnswer: (lastError: string | undefined) => void;
 };
 
 /**
- * Checks once a minute that Telegram calls this webhook.
+ * Checks again and again that Telegram calls this webhook.
  *
  * @throws TroupeError CONFLICT: another program has replaced it; errors of grammY
  */
-export async function watch({ api, clock, url, signal, onAnswer }: Watch): Promise<never> {
+export async function watch({ api, clock, url, watchMs, signal, onAnswer }: Watch): Promise<never> {
   for (;;) {
-    await pause(clock, WATCH_MS, signal);
+    await pause(clock, watchMs, signal);
     const info = await api.getWebhookInfo(apiSignal(signal));
     if (info.url !== url) throw replaced();
     onAnswer(info.pending_update_count > 0 ? info.last_error_message : undefined);
