@@ -9,6 +9,7 @@
  */
 import type {
   ChatRef,
+  ConnectOutput,
   InboundMedia,
   InboundMessage,
   SendOutcome,

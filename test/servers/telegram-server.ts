@@ -105,6 +105,11 @@ export class TelegramBot {
     return this.#faults.get(method)?.shift();
   }
 
+  /** Updates that are not acknowledged. */
+  get pending(): number {
+    return this.#updates.length;
+  }
+
   get webhookUrl(): string | undefined {
     return this.#webhook?.url;
   }
@@ -171,7 +176,7 @@ export class TelegramBot {
     return ok(true);
   }
 
-  /** Posts waiting updates, at most `max_connections` at once, each until it is answered with 2xx. */
+  /** Posts waiting updates, `max_connections` at once, each until it is answered with 2xx. */
   #callWebhook(): void {
     const webhook = this.#webhook;
     if (!webhook) return;

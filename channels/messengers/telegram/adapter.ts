@@ -9,6 +9,7 @@ import type { Api } from 'grammy';
 import type { Update } from 'grammy/types';
 import type {
   ChatRef,
+  ConnectOutput,
   InboundMedia,
   InboundMessage,
   SendOutcome,
@@ -23,7 +24,6 @@ import type {
   AccountStatus,
   ChannelAdapter,
   Connection,
-  ConnectionEnd,
   Piece,
   WebhookRequest,
   WebhookResponse,
@@ -83,7 +83,7 @@ class TelegramAccount implements AccountAdapter {
     this.#times = times;
   }
 
-  async start(connection: Connection): Promise<ConnectionEnd> {
+  async start(connection: Connection): Promise<ConnectOutput> {
     this.#stop = new AbortController();
     const signal = AbortSignal.any([connection.signal, this.#stop.signal]);
     try {
@@ -310,7 +310,7 @@ const replyTo = (messageId: string) => ({
   reply_parameters: { message_id: Number(messageId), allow_sending_without_reply: true },
 });
 
-const STOPPED: ConnectionEnd = {
+const STOPPED: ConnectOutput = {
   error: { code: 'CANCELLED', message: 'the connection was closed' },
   isFinal: false,
 };

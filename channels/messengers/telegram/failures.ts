@@ -8,9 +8,9 @@
  *     request. A later one, or none, proves nothing.
  */
 import type { GrammyError } from 'grammy';
-import type { SendOutcome } from '../../../protocols/channel.ts';
+import type { ConnectOutput, SendOutcome } from '../../../protocols/channel.ts';
+import { defined } from '../../../protocols/defined.ts';
 import { type ErrorData, ERRORS, TroupeError } from '../../../protocols/errors.ts';
-import type { ConnectionEnd } from '../adapter.ts';
 import { outcomeWithoutAnswer, unavailable } from '../network.ts';
 
 export const SERVICE = 'Telegram';
@@ -33,24 +33,21 @@ export function outcomeOf(thrown: unknown): SendOutcome {
   if (!isAnswer(thrown)) return outcomeWithoutAnswer(SERVICE, thrown);
   const error = errorOf(thrown);
   if (thrown.error_code >= 500) return { status: 'unknown', error };
-  if (thrown.error_code !== 429) return { status: 'not_sent', error, isFinal: true };
-  return { status: 'not_sent', error, ...retryAfter(thrown) };
+  if (thrown.error_code === 429) return { status: 'not_sent', error };
+  return { status: 'not_sent', error, isFinal: true };
 }
 
 /** Why a connection ended. */
-export function endOf(thrown: unknown): ConnectionEnd {
+export function endOf(thrown: unknown): ConnectOutput {
   if (thrown instanceof TroupeError)
     return { error: thrown.toData(), isFinal: !ERRORS[thrown.code].retriable };
   if (!isAnswer(thrown)) return { error: unavailable(SERVICE, thrown).toData(), isFinal: false };
   const isFinal = isTokenRefused(thrown.error_code) || thrown.error_code === 409;
-  return { error: errorOf(thrown), isFinal, ...retryAfter(thrown) };
+  return { error: errorOf(thrown), isFinal };
 }
 
 /** Telegram answers 404 to a token that no bot can have. */
 const isTokenRefused = (status: number): boolean => status === 401 || status === 404;
-
-const retryAfter = ({ parameters }: GrammyError): { retryAfterMs?: number } =>
-  parameters.retry_after === undefined ? {} : { retryAfterMs: parameters.retry_after * 1_000 };
 
 function errorOf({ error_code: status, description, parameters, method }: GrammyError): ErrorData {
   if (isTokenRefused(status))
@@ -69,7 +66,11 @@ function errorOf({ error_code: status, description, parameters, method }: Grammy
         '(/revoke). Then restart the account',
     };
   if (status === 429)
-    return { code: 'RATE_LIMIT_EXCEEDED', message: `Telegram limits the rate: ${description}` };
+    return {
+      code: 'RATE_LIMIT_EXCEEDED',
+      message: `Telegram limits the rate: ${description}`,
+      ...defined({ retryAfterMs: parameters.retry_after && parameters.retry_after * 1_000 }),
+    };
   if (status >= 500)
     return { code: 'UNAVAILABLE', message: `Telegram failed (${status} ${description})` };
   const moved = parameters.migrate_to_chat_id;

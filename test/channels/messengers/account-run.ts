@@ -8,10 +8,14 @@ import type {
   AccountAdapter,
   ChannelAdapter,
   Connection,
-  ConnectionEnd,
   Piece,
 } from '../../../channels/messengers/adapter.ts';
-import type { ChatRef, InboundMessage, SendOutcome } from '../../../protocols/channel.ts';
+import type {
+  ChatRef,
+  ConnectOutput,
+  InboundMessage,
+  SendOutcome,
+} from '../../../protocols/channel.ts';
 import { errorData, ERRORS, TroupeError } from '../../../protocols/errors.ts';
 import { systemClock } from '../../../runtime/index.ts';
 import { eventually } from '../../runtime/eventually.ts';
@@ -33,7 +37,7 @@ export class AccountRun {
   identity: string | undefined;
   name: string | undefined;
   connections = 0;
-  end: ConnectionEnd | undefined;
+  end: ConnectOutput | undefined;
   #ending: Promise<unknown> | undefined;
   #abort = new AbortController();
 
@@ -88,7 +92,7 @@ export class AccountRun {
     return this;
   }
 
-  async ended(): Promise<ConnectionEnd> {
+  async ended(): Promise<ConnectOutput> {
     return eventually(() => {
       if (!this.end) throw new Error('the connection has not ended');
       return this.end;

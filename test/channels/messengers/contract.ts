@@ -134,7 +134,7 @@ export function channelContract(
       }
     });
 
-    test.skipIf(abilities.threads === false)('a thread has the id of its chat', () => {
+    test.skipIf(!abilities.threads)('a thread has the id of its chat', () => {
       expect(messenger.thread).toMatchObject({ id: messenger.group!.id });
     });
 
@@ -255,8 +255,7 @@ export function channelContract(
       const outcome = await run.send(pieceOf(messenger.dm, 'limited'));
       expect(outcome).toMatchObject({
         status: 'not_sent',
-        retryAfterMs: messenger.rateLimitMs,
-        error: { code: 'RATE_LIMIT_EXCEEDED' },
+        error: { code: 'RATE_LIMIT_EXCEEDED', retryAfterMs: messenger.rateLimitMs },
       });
       expect(outcome).not.toHaveProperty('isFinal');
       expect(countOf(messenger.dm, 'limited')).toBe(0);
@@ -319,8 +318,9 @@ export function channelContract(
     test('typing never fails, also when the service does not know the chat', async (context) => {
       const { account } = runOf();
       if (!account.typing) return context.skip('shows no typing');
-      await account.typing(messenger.dm, AbortSignal.timeout(20_000));
-      await account.typing({ kind: 'dm', id: '999' }, AbortSignal.timeout(20_000));
+      const signal = AbortSignal.timeout(20_000);
+      await expect(account.typing(messenger.dm, signal)).resolves.toBeUndefined();
+      await expect(account.typing({ kind: 'dm', id: '999' }, signal)).resolves.toBeUndefined();
     });
 
     test('a file is downloaded whole, and refused over the limit', async (context) => {
@@ -372,7 +372,7 @@ export function channelContract(
       seen.push(await run.send(pieceOf(messenger.dm, 'revoked')));
       await run.stop();
       await messenger.close();
-      seen.push(await run.send(pieceOf(messenger.dm, 'nobody listens')), run.end, run.warnings);
+      seen.push(await run.send(pieceOf(messenger.dm, 'not reached')), run.end, run.warnings);
       for (const secret of messenger.secrets) expect(JSON.stringify(seen)).not.toContain(secret);
     });
   });

@@ -1,6 +1,6 @@
 /** The Telegram adapter against a local server with the Bot API. */
-import { describe, expect, test } from 'vitest';
-import type { ChannelAdapter } from '../../../channels/messengers/adapter.ts';
+import { Bot } from 'grammy';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { telegram, telegramWithin } from '../../../channels/messengers/telegram/adapter.ts';
 import type { ChatRef } from '../../../protocols/channel.ts';
 import { Secret } from '../../../runtime/config/index.ts';
@@ -10,6 +10,8 @@ import {
   type TelegramFault,
   type TelegramServer,
 } from '../../servers/telegram-server.ts';
+import { eventually } from '../../runtime/eventually.ts';
+import { AccountRun, pieceOf } from './account-run.ts';
 import { channelContract, type Messenger, type SendFault } from './contract.ts';
 
 const quick = telegramWithin({
@@ -56,7 +58,7 @@ function messengerOf(
   };
   let files = 0;
   return {
-    adapter: quick as ChannelAdapter,
+    adapter: quick,
     settings: { ...settingsOf(server, bot), ...hook },
     dm: { kind: 'dm', id: '42' },
     group: { kind: 'group', id: String(GROUP) },
@@ -96,3 +98,204 @@ channelContract('Telegram by polling', telegram, async () =>
 channelContract('Telegram by webhook', telegram, async (webhookUrl) =>
   messengerOf(await startTelegramServer(), { webhookUrl, webhookSecret: new Secret('secret_1') }),
 );
+
+describe('the server speaks the Bot API: the official client', () => {
+  test('polls, answers and edits', async () => {
+    const server = await startTelegramServer();
+    const bot = server.addBot();
+    const client = new Bot(bot.token, { client: { apiRoot: server.apiUrl } });
+    client.on('message:text', async (received) => {
+      const sent = await received.reply(`<b>${received.message.text}</b>`, { parse_mode: 'HTML' });
+      await received.api.editMessageText(received.chat.id, sent.message_id, 'edited');
+    });
+    const running = client.start({ timeout: 1 });
+    bot.receive({ text: 'hi' });
+    await eventually(() => expect(bot.shown(42)).toMatchObject([{ text: 'edited', edits: 1 }]));
+    await client.stop();
+    await running;
+    await server.close();
+  });
+
+  test('ends with 409 when a second program polls, and with 401 for a revoked token', async () => {
+    const server = await startTelegramServer();
+    const bot = server.addBot();
+    const options = { client: { apiRoot: server.apiUrl } };
+    const clients = [new Bot(bot.token, options), new Bot(bot.token, options)];
+    const running = clients.map((client) => client.start({ timeout: 30 }));
+    const conflict = await Promise.race(running).catch((error: unknown) => error);
+    expect(conflict).toMatchObject({ error_code: 409 });
+    await Promise.all(clients.map((client) => client.stop()));
+    await Promise.allSettled(running);
+    bot.isRevoked = true;
+    await expect(new Bot(bot.token, options).start()).rejects.toMatchObject({ error_code: 401 });
+    await server.close();
+  });
+});
+
+describe('Telegram', () => {
+  let server: TelegramServer;
+  let bot: TelegramBot;
+  let runs: AccountRun[] = [];
+  const runOf = (more: object = {}) => {
+    const run = new AccountRun(quick, { ...settingsOf(server, bot), ...more });
+    runs.push(run);
+    return run;
+  };
+
+  beforeEach(async () => {
+    server = await startTelegramServer();
+    bot = server.addBot();
+  });
+  afterEach(async () => {
+    const used = runs;
+    runs = [];
+    await Promise.all(used.map((run) => run.stop()));
+    await server.close();
+  });
+
+  test('an update is acknowledged only after it and its position are stored', async () => {
+    const run = await runOf().connected();
+    let release: (() => void) | undefined;
+    run.beforeStore = () => new Promise((resolve) => (release = resolve));
+    bot.receive({ text: 'held' });
+    const polls = () => bot.requests.filter((method) => method === 'getUpdates').length;
+    await eventually(() => expect(release).toBeDefined());
+    const before = polls();
+    expect(bot.pending).toBe(1);
+    release!();
+    await run.received(1);
+    await eventually(() => expect(bot.pending).toBe(0));
+    expect(polls()).toBeGreaterThan(before);
+  });
+
+  test('a second program that polls: after repeated conflicts the end is final', async () => {
+    const run = await runOf().connected();
+    bot.fail('getUpdates', ...Array.from({ length: 4 }, () => conflict));
+    bot.receive({ text: 'after four conflicts' });
+    await run.received(1);
+    expect(run.end).toBeUndefined();
+    bot.fail('getUpdates', ...Array.from({ length: 5 }, () => conflict));
+    bot.receive({ text: 'before the fifth' });
+    expect(await run.ended()).toMatchObject({ isFinal: true, error: { code: 'CONFLICT' } });
+    expect(run.end?.error.message).toMatch(/another program .* restart the account/);
+  });
+
+  test('two pollers of one token: each message is stored, and one of them ends', async () => {
+    const [one, two] = [await runOf().connected(), await runOf().connected()];
+    const end = await Promise.race([one.ended(), two.ended()]);
+    expect(end).toMatchObject({ isFinal: true, error: { code: 'CONFLICT' } });
+    const rest = one.end ? two : one;
+    bot.receive({ text: 'still received' });
+    await rest.received(1);
+  });
+
+  test('ids that start again after a week without updates hide no message', async () => {
+    const first = await runOf().connected();
+    bot.receive({ text: 'old' });
+    await first.received(1);
+    await first.stop();
+    bot.restartUpdateIds(5);
+    bot.receive({ text: 'new' });
+    const week = 7 * 24 * 3_600_000;
+    const second = runOf();
+    second.identity = first.identity;
+    second.position = { ...(first.position as object), at: Date.now() - week };
+    await second.connected();
+    expect((await second.received(1)).map(({ text }) => text)).toEqual(['new']);
+  });
+
+  test('updates of a bot that had a webhook arrive when it polls', async () => {
+    const run = runOf({ webhookUrl: 'http://127.0.0.1:9/hook', webhookSecret: new Secret('s') });
+    await run.connected();
+    bot.receive({ text: 'not delivered' });
+    await run.stop();
+    const polling = runOf();
+    polling.identity = run.identity;
+    await polling.connected();
+    expect((await polling.received(1)).map(({ text }) => text)).toEqual(['not delivered']);
+    expect(bot.webhookUrl).toBeUndefined();
+  });
+
+  test('a webhook that another program replaces ends the connection finally', async () => {
+    const hook = { webhookUrl: 'http://127.0.0.1:9/hook', webhookSecret: new Secret('s') };
+    const run = await runOf(hook).connected();
+    await bot.answer('setWebhook', { url: 'http://127.0.0.1:9/other' });
+    expect(await run.ended()).toMatchObject({ isFinal: true, error: { code: 'CONFLICT' } });
+  });
+
+  test.each([
+    { webhookUrl: 'http://127.0.0.1:9/hook' },
+    { webhookUrl: 'http://127.0.0.1:9/hook', webhookSecret: new Secret('not allowed!') },
+  ])('settings of a webhook that cannot work are refused (%#)', async (hook) => {
+    const run = runOf(hook);
+    run.start();
+    const end = await run.ended();
+    expect(end).toMatchObject({ isFinal: true, error: { code: 'INVALID_ARGUMENT' } });
+    expect(end.error.message).toContain('webhookSecret');
+  });
+
+  test('a forged request to the webhook is refused and stores nothing', async () => {
+    const run = runOf({ webhookUrl: 'http://127.0.0.1:9/hook', webhookSecret: new Secret('s') });
+    const request = (secret: string | undefined, body: string) =>
+      run.account.webhook!({
+        method: 'POST',
+        query: new URLSearchParams(),
+        header: () => secret,
+        body: Buffer.from(body),
+      });
+    const update = JSON.stringify(bot.receive({ text: 'forged' }));
+    for (const secret of [undefined, '', 'S', 'ss'])
+      await expect(request(secret, update)).rejects.toMatchObject({ code: 'UNAUTHORIZED' });
+    for (const body of ['', '{', 'null', '[]', '{"update_id":"1"}'])
+      await expect(request('s', body)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+    expect(run.stored.size).toBe(0);
+    await expect(request('s', update)).resolves.toMatchObject({ status: 200 });
+    expect(run.stored.size).toBe(1);
+  });
+
+  test('an update in an unknown form is skipped, and those after it arrive', async () => {
+    const run = await runOf().connected();
+    bot.update({ message: { message_id: 1, chat: null } });
+    bot.update({ poll: { id: 'p' } });
+    bot.receive({ text: 'readable' });
+    await run.received(1);
+    expect(run.warnings).toHaveLength(1);
+  });
+
+  test('a server that accepts a request and never answers ends the connection', async () => {
+    const run = await runOf().connected();
+    bot.fail('getUpdates', { kind: 'silent' });
+    bot.receive({ text: 'sent into the silence' });
+    expect(await run.ended()).toMatchObject({ isFinal: false, error: { code: 'UNAVAILABLE' } });
+    bot.fail('sendMessage', { kind: 'silent' });
+    expect(await run.send(pieceOf({ kind: 'dm', id: '42' }, 'hi'))).toMatchObject({
+      status: 'unknown',
+    });
+  });
+
+  test('a rate limit of getUpdates ends the connection with the time to wait', async () => {
+    const run = runOf();
+    bot.fail('getMe', { kind: 'rateLimit', retryAfter: 7 });
+    run.start();
+    expect(await run.ended()).toMatchObject({ isFinal: false, error: { retryAfterMs: 7_000 } });
+  });
+
+  test('an edit whose answer was lost is repeated without an error', async () => {
+    const run = runOf();
+    const chat: ChatRef = { kind: 'dm', id: '42' };
+    const sent = await run.send(pieceOf(chat, 'first'));
+    const messageId = sent.status === 'sent' ? sent.messageId! : '';
+    const edit = () =>
+      run.account.edit!(messageId, pieceOf(chat, 'final'), AbortSignal.timeout(9_000));
+    bot.fail('editMessageText', { kind: 'cut', when: 'after' });
+    expect(await edit()).toMatchObject({ status: 'unknown' });
+    expect(await edit()).toMatchObject({ status: 'sent', messageId });
+    expect(bot.shown(42)).toMatchObject([{ text: 'final', edits: 1 }]);
+  });
+});
+
+const conflict: TelegramFault = {
+  kind: 'refuse',
+  status: 409,
+  description: 'Conflict: terminated by other getUpdates request',
+};
