@@ -2,10 +2,18 @@
 import { join } from 'node:path';
 import { type Address, parseAddress } from '../protocols/address.ts';
 import { defined } from '../protocols/defined.ts';
+import { TroupeError } from '../protocols/errors.ts';
 import type { Blobs } from '../runtime/blobs/blobs.ts';
-import { type Config, tenantConfig } from '../runtime/config/index.ts';
+import {
+  type Config,
+  namedFolders,
+  showPointer,
+  tenantConfig,
+  workspaceFolderOf,
+} from '../runtime/config/index.ts';
 import { type Labels, LOCALITY_LABEL } from '../runtime/labels.ts';
 import { folderWorkspaces } from '../runtime/workspaces/folder.ts';
+import { folderNameOf } from '../runtime/workspaces/name.ts';
 import { pinnedWorkspaces } from '../runtime/workspaces/pinned.ts';
 import { syncedWorkspaces } from '../runtime/workspaces/synced.ts';
 import type { Workspaces } from '../runtime/workspaces/workspaces.ts';
@@ -37,8 +45,22 @@ export function workspacesOf(config: Config, options: WorkspacesFor): Workspaces
   };
 }
 
+/**
+ * The folder of an actor's files on this machine; undefined where workspaces are synchronized
+ * copies: a change of a copy would be lost.
+ */
+export const filesFolder = (
+  config: Config,
+  actor: Address,
+  clustered: boolean,
+): string | undefined =>
+  staysInPlace(config, clustered)
+    ? (workspaceFolderOf(config, actor) ??
+      join(workspacesRoot(config), folderNameOf(actor), 'files'))
+    : undefined;
+
 /** The location of the workspace folders, or of the local copies. */
-export const workspacesRoot = ({ home, runtime: { workspaces } }: Config): string =>
+const workspacesRoot = ({ home, runtime: { workspaces } }: Config): string =>
   workspaces.path ?? join(home, 'workspaces');
 
 /** @param tenant if it has its own location */
@@ -50,18 +72,33 @@ function workspacesIn(
   const { workspaces } = config.runtime;
   const provider = providerOf(workspaces, node !== undefined);
   const root = workspacesRoot(config);
+  const filesOf = (actor: Address) => workspaceFolderOf(config, actor);
   if (provider === 'pinned')
     return pinnedWorkspaces({
       root,
       cell,
       blobs,
       tenant,
+      filesOf,
       labels: labelsOf(config),
       labelsOf: pinsOf(workspaces),
     });
-  return provider === 'folder'
-    ? folderWorkspaces({ root, cell, create: node === undefined })
-    : syncedWorkspaces({ blobs, cell, cacheFolder: join(root, node ?? 'local') });
+  if (provider === 'folder')
+    return folderWorkspaces({ root, cell, filesOf, create: node === undefined });
+  refuseFolders(config);
+  return syncedWorkspaces({ blobs, cell, cacheFolder: join(root, node ?? 'local') });
+}
+
+/** @throws TroupeError INVALID_ARGUMENT: a named folder would not be used */
+function refuseFolders(config: Config): void {
+  const [named] = namedFolders(config);
+  if (named === undefined) return;
+  throw new TroupeError(
+    'INVALID_ARGUMENT',
+    `${showPointer(named.pointer)} names the folder ${named.folder}, but in this cluster workspaces ` +
+      'are synchronized copies: set runtime.workspaces.provider to folder (a volume that all ' +
+      'workers mount) or pinned, or remove the key',
+  );
 }
 
 /**

@@ -9,7 +9,8 @@ import { address, DEFAULT_TENANT } from '../../protocols/address.ts';
 import type { PromptReport, PromptSource } from '../../protocols/session.ts';
 import { type Config, defaultAgent, resolveAgents } from '../../runtime/config/index.ts';
 import type { Peeked } from '../../runtime/index.ts';
-import { isClustered, notAFolder, workspaceFolder } from './agent-workspace.ts';
+import { filesFolder } from '../../installation/workspaces.ts';
+import { isClustered, notAFolder } from './agent-workspace.ts';
 import { exitCodes } from '../exit.ts';
 import { loadForTenant, type TenantOptions } from '../options.ts';
 import { table } from '../../operations/text.ts';
@@ -44,7 +45,7 @@ export async function agentPrompt(options: AgentPromptOptions): Promise<number> 
   const { agents, services } = partsFor(await openProcessServices(quiet, false), tenant);
   const resolved = agents.find(({ id }) => id === agentId)!;
   const about = { tenant, agentId, sessionKey };
-  const folder = workspaceFolder(config, address(tenant, 'agent', agentId));
+  const folder = filesFolder(config, address(tenant, 'agent', agentId), isClustered(config));
   if (folder === undefined && !isClustered(config)) throw notAFolder(agentId);
   const workspaces = await peekingOf(config, folder);
   try {

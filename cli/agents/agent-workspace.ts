@@ -3,8 +3,7 @@
  * AGENTS.md and similar files. It connects to no gateway. `troupe agent prompt` uses the same
  * functions to find the folder.
  */
-import { join } from 'node:path';
-import { type Address, address, DEFAULT_TENANT } from '../../protocols/address.ts';
+import { address, DEFAULT_TENANT } from '../../protocols/address.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import {
   type Config,
@@ -13,7 +12,7 @@ import {
   natsServers,
   resolveAgents,
 } from '../../runtime/config/index.ts';
-import { folderNameOf } from '../../runtime/workspaces/name.ts';
+import { filesFolder } from '../../installation/workspaces.ts';
 import { exitCodes } from '../exit.ts';
 import { loadForTenant, type TenantOptions } from '../options.ts';
 import { printJson } from '../output.ts';
@@ -29,22 +28,13 @@ export async function agentWorkspace(options: AgentWorkspaceOptions): Promise<nu
     const message = `unknown agent ${agentId}; available: ${known.join(', ')}`;
     throw new TroupeError('INVALID_ARGUMENT', message);
   }
-  const folder = workspaceFolder(
-    config,
-    address(options.tenant ?? DEFAULT_TENANT, 'agent', agentId),
-  );
+  const agent = address(options.tenant ?? DEFAULT_TENANT, 'agent', agentId);
+  const folder = filesFolder(config, agent, isClustered(config));
   if (folder === undefined) throw notAFolder(agentId);
   if (!isClustered(config)) makeFolder(folder);
   if (options.json) printJson({ agentId, folder });
   else process.stdout.write(`${folder}\n`);
   return exitCodes.ok;
-}
-
-/** Undefined if workspaces are copies that workers fetch: changes of a copy would be lost. */
-export function workspaceFolder(config: Config, agent: Address): string | undefined {
-  const { provider, path } = config.runtime.workspaces;
-  if ((provider ?? (isClustered(config) ? 'synced' : 'folder')) === 'synced') return undefined;
-  return join(path ?? join(config.home, 'workspaces'), folderNameOf(agent), 'files');
 }
 
 export const isClustered = (config: Config): boolean => natsServers(config.nats).length > 0;

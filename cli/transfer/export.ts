@@ -4,9 +4,11 @@
  */
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import type { Address } from '../../protocols/address.ts';
 import { defined } from '../../protocols/defined.ts';
 import { TroupeError } from '../../protocols/errors.ts';
-import { type Config, storeFolder } from '../../runtime/config/index.ts';
+import { type Config, storeFolder, workspaceFolderOf } from '../../runtime/config/index.ts';
+import type { ExportOptions as CellExport } from '../../runtime/transfer/export.ts';
 import type { TransferSummary } from '../../runtime/transfer/frames.ts';
 import { artifactFiles, leftBehind } from '../../installation/transfer.ts';
 import { presentKeys, sealingKids, sealKeys } from '../../installation/moved-keys.ts';
@@ -80,10 +82,13 @@ async function keysOf(
   return { leftOut };
 }
 
-/** The folder of the actors' files if it is outside of the store; synced files are blobs in it. */
-function workspacesOf({ home, runtime: { workspaces } }: Config): { workspaces?: string } {
-  const { provider = 'folder', path = join(home, 'workspaces') } = workspaces;
-  return provider === 'folder' && existsSync(path) ? { workspaces: path } : {};
+/**
+ * The folders of the actors' files if they are outside of the store; synced files are blobs in it.
+ */
+function workspacesOf(config: Config): Pick<CellExport, 'workspaces'> {
+  const { provider = 'folder', path = join(config.home, 'workspaces') } = config.runtime.workspaces;
+  const filesOf = (actor: Address) => workspaceFolderOf(config, actor);
+  return provider === 'folder' ? { workspaces: { root: path, filesOf } } : {};
 }
 
 export const progress = (what: string): void => void process.stderr.write(`troupe: ${what}\n`);

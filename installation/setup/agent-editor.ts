@@ -153,9 +153,10 @@ export class AgentEditor implements Omit<AgentSetup, 'files' | 'file' | 'write'>
   async #changeFile(entries: (before: readonly Entry[]) => readonly Entry[]): Promise<void> {
     const { file, desk, tenant } = this.#o;
     const { hash } = file.read();
-    const pointer =
-      tenant === DEFAULT_TENANT ? '/agents/agents' : `/tenants/${tenant}/agents/agents`;
+    const section = tenant === DEFAULT_TENANT ? '/agents' : `/tenants/${tenant}/agents`;
     await desk.write(hash ?? undefined, ({ document }) => {
+      const isNamedList = valueAt(document, `${section}/list`) !== undefined;
+      const pointer = `${section}/${isNamedList ? 'list' : 'agents'}`;
       const listed = valueAt(document, pointer) as readonly Entry[] | undefined;
       // A file without agents means one default agent: adding another one keeps it.
       const before = listed?.length ? listed : this.#agents().map(({ id }) => ({ id }));
@@ -297,13 +298,13 @@ const refuseWorkspace = ({ workspace }: { readonly workspace?: string }): void =
   if (workspace === undefined) return;
   throw new TroupeError(
     'INVALID_ARGUMENT',
-    '/workspace: troupe stores the files of its agents itself (runtime.workspaces): leave it out',
+    '/workspace: a folder is named in the configuration file (agents.agents[].workspace): leave it out',
   );
 };
 
-/** Its display settings are in `identity`; an empty text removes one. */
+/** Its display settings are in `identity`, its name too; an empty text removes one. */
 const entryOf = (
-  entry: Entry,
+  { name: nameBefore, ...entry }: Entry,
   { name, model, emoji, avatar }: Omit<AgentsUpdateParams, 'agentId'>,
 ): Entry => {
   if ((avatar?.length ?? 0) > AVATAR_CHARACTERS_MAX) {
@@ -311,7 +312,11 @@ const entryOf = (
   }
   const given = Object.entries({ name, emoji, avatar }).filter(([, text]) => text !== undefined);
   const identity = Object.fromEntries(
-    Object.entries({ ...entry.identity, ...Object.fromEntries(given) }).filter(([, one]) => one),
+    Object.entries({
+      ...defined({ name: nameBefore }),
+      ...entry.identity,
+      ...Object.fromEntries(given),
+    }).filter(([, one]) => one),
   );
   const { model: before, identity: _, ...rest } = entry;
   const chosen = model === undefined ? before : (model ?? undefined);

@@ -16,11 +16,10 @@ import type { AgentSetup, RemovedFiles } from '../../channels/index.ts';
 import { type Address, address } from '../../protocols/address.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import type { AgentFile } from '../../protocols/gateway/index.ts';
-import type { Config } from '../../runtime/config/index.ts';
-import { folderNameOf } from '../../runtime/workspaces/name.ts';
+import { type Config, workspaceFolderOf } from '../../runtime/config/index.ts';
 import type { PeekedFile } from '../../runtime/workspaces/peek.ts';
 import type { Workspaces } from '../../runtime/workspaces/workspaces.ts';
-import { staysInPlace, workspacesRoot } from '../workspaces.ts';
+import { filesFolder } from '../workspaces.ts';
 
 export const AGENT_FILES: readonly string[] = CONTEXT_FILES;
 /** Larger files are not read into a prompt either. */
@@ -87,6 +86,10 @@ export class AgentFolders implements Pick<AgentSetup, 'files' | 'file' | 'write'
       const reason = 'the files are in the store of the cluster and are kept';
       return { removed: [], failed: [{ path: this.nameOf(agentId), reason }] };
     }
+    if (workspaceFolderOf(this.#o.config, this.#agentOf(agentId)) !== undefined) {
+      const reason = 'the configuration names this folder: troupe does not remove it';
+      return { removed: [], failed: [{ path, reason }] };
+    }
     try {
       const trash = join(this.#o.config.home, 'trash');
       await mkdir(trash, { recursive: true, mode: 0o700 });
@@ -135,8 +138,7 @@ export class AgentFolders implements Pick<AgentSetup, 'files' | 'file' | 'write'
 
   #folderOf(agentId: string): string | undefined {
     const { config, clustered } = this.#o;
-    if (!staysInPlace(config, clustered)) return undefined;
-    return join(workspacesRoot(config), folderNameOf(this.#agentOf(agentId)), 'files');
+    return filesFolder(config, this.#agentOf(agentId), clustered);
   }
 
   #agentOf(agentId: string): Address {

@@ -20,11 +20,12 @@ import { configSchema } from '../../runtime/config/index.ts';
 
 /**
  * Changes that apply without a restart: running agents receive their new settings. Parts that are
- * derived at the start (which agents may reach each other, actions for other programs) need one.
+ * derived at the start (which agents may reach each other, folders of agents, actions for other
+ * programs) need one.
  */
 const HOT =
   /^(tenants\.[^.]+\.)?(agents\.(agents|defaults\b|maxConcurrent)|messages\.queue\b|budget\b)/;
-export const isHot = (path: string): boolean => HOT.test(path);
+export const isHot = (path: string): boolean => HOT.test(path) && !path.endsWith('.workspace');
 
 export const schemaForPeople = (): Pick<ConfigSchemaResponse, 'schema' | 'uiHints'> => {
   const uiHints: Record<string, ConfigHint> = {};

@@ -2,7 +2,6 @@
  * The agents as the rest of the program wants them: every field there, each entry laid over
  * `agents.defaults`.
  */
-import { join } from 'node:path';
 import type { AgentConfig, Config, SandboxConfig } from './schema/schema.ts';
 import { bothAllow } from './schema/tool-names.ts';
 
@@ -18,8 +17,6 @@ export type ResolvedAgent = Pick<AgentConfig, 'id' | 'purpose' | 'a2a' | 'subage
   readonly model: string | undefined;
   readonly thinkingLevel: Config['agents']['defaults']['thinkingLevel'];
   readonly timeoutSeconds: number;
-  /** absolute */
-  readonly workspace: string;
   readonly sandbox: SandboxConfig & { readonly mainKey: string };
   readonly fallbacks: readonly string[];
   readonly limits: NonNullable<AgentConfig['limits']>;
@@ -52,7 +49,6 @@ export function resolveAgents(config: Config): readonly ResolvedAgent[] {
   const { agents, defaults } = config.agents;
   const entries: readonly AgentConfig[] = agents.length > 0 ? agents : [{ id: soleAgentId }];
   const defaultId = (entries.find((entry) => entry.default === true) ?? entries[0])?.id;
-  const folder = defaults.workspace ?? join(config.home, 'workspace');
   return entries.map((entry) => ({
     id: entry.id,
     purpose: entry.purpose,
@@ -61,7 +57,6 @@ export function resolveAgents(config: Config): readonly ResolvedAgent[] {
     model: entry.model ?? defaults.model,
     thinkingLevel: entry.thinkingLevel ?? defaults.thinkingLevel,
     timeoutSeconds: entry.timeoutSeconds ?? defaults.timeoutSeconds,
-    workspace: entry.workspace ?? join(folder, entry.id),
     sandbox: { ...defaults.sandbox, ...entry.sandbox, mainKey: config.session.mainKey },
     fallbacks: entry.fallbacks ?? defaults.fallbacks,
     limits: { ...defaults.limits, ...entry.limits },

@@ -28,6 +28,7 @@ export {
 export { Secret, redacted } from './secret.ts';
 export { ownSections, tenantConfig, tenantsWithOwn } from './tenants.ts';
 export { ensureToken, tokenFile } from './token.ts';
+export { namedFolders, workspaceFolderOf } from './workspace-folders.ts';
 export { leaves, showPointer } from './pointer.ts';
 export { configReference } from './reference.ts';
 export { bindHost, cacheFolder, nodeName, storeFolder } from './places.ts';

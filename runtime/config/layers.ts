@@ -4,7 +4,15 @@
  * Boundary: keeps values as they were written; checks nothing but the document as such.
  */
 import type { Finding } from './checks/check.ts';
-import { isWithin, leaves, parentPointer, setAt, showPointer } from './pointer.ts';
+import {
+  childPointer,
+  isWithin,
+  leaves,
+  parentPointer,
+  setAt,
+  showPointer,
+  valueAt,
+} from './pointer.ts';
 import type { Positions } from './positions.ts';
 import type { Problem } from './checks/problems.ts';
 import type { Config } from './schema/schema.ts';
@@ -22,6 +30,8 @@ export class Layers {
   readonly file: string | undefined;
   readonly #positions: Positions | undefined;
   readonly #setBy = new Map<string, string>();
+  /** pointers by which the document has a value, by the pointer of the value here */
+  readonly #written = new Map<string, string>();
   readonly #isDocument: boolean;
 
   constructor({ raw, file, positions }: Document) {
@@ -40,9 +50,30 @@ export class Layers {
     this.#setBy.set(pointer, source);
   }
 
+  /**
+   * Moves a value of an object from a key to its place below the object, unless something is there.
+   * Problems name the place in the document.
+   */
+  move(owner: string, key: string, place: string): void {
+    const object = valueAt(this.raw, owner);
+    if (!isObject(object) || object[key] === undefined) return;
+    if (valueAt(object, place) !== undefined) return;
+    setAt(object, place, object[key]);
+    delete object[key];
+    this.#written.set(owner + place, childPointer(owner, key));
+  }
+
+  /** The pointer of the value in the document. */
+  #inDocument(pointer: string): string {
+    return [...this.#written].reduceRight(
+      (at, [to, from]) => (isWithin(at, to) ? from + at.slice(to.length) : at),
+      pointer,
+    );
+  }
+
   /** Where the value at a pointer was written; undefined for a default. */
   sourceOf(pointer: string): string | undefined {
-    const position = this.#positions?.at.get(pointer);
+    const position = this.#positions?.at.get(this.#inDocument(pointer));
     const inFile = position && `${this.file}:${position.line}:${position.column}`;
     return this.#setBy.get(pointer) ?? inFile;
   }
@@ -68,7 +99,7 @@ export class Layers {
     let at = pointer;
     while (at !== '' && this.sourceOf(at) === undefined) at = parentPointer(at);
     const where = this.sourceOf(at) ?? this.file;
-    return { path: showPointer(pointer), ...rest, ...(where && { where }) };
+    return { path: showPointer(this.#inDocument(pointer)), ...rest, ...(where && { where }) };
   }
 
   sources(config: Config): Record<string, string> {

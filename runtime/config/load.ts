@@ -74,6 +74,7 @@ export function loadConfig(input: LoadInput = {}): LoadedConfig {
   const layers = new Layers(document);
   layOver(layers, env, flags);
   nameApis(layers);
+  acceptOtherNames(layers);
   if (valueAt(layers.raw, '/gateway/auth/token') === undefined) {
     layers.set('/gateway/auth/token', readToken(home), `file ${tokenFile(home)}`);
   }
@@ -161,12 +162,28 @@ function parse(text: string, file: string): Document {
 }
 type SyntaxPlace = { lineNumber: number; columnNumber: number };
 
+/** Pointers of the objects that may have the sections of a tenant. */
+function ownersOf({ raw }: Layers): string[] {
+  const { tenants } = raw;
+  const names = isObject(tenants) ? Object.keys(tenants) : [];
+  return ['', ...names.map((tenant) => childPointer('/tenants', tenant))];
+}
+
+/** `agents.list` is `agents.agents`, and `name` of an agent is its `identity.name`. */
+function acceptOtherNames(layers: Layers): void {
+  for (const owner of ownersOf(layers)) {
+    layers.move(`${owner}/agents`, 'list', '/agents');
+    const agents = `${owner}/agents/agents`;
+    const list = valueAt(layers.raw, agents);
+    const size = Array.isArray(list) ? list.length : 0;
+    for (let index = 0; index < size; index++)
+      layers.move(childPointer(agents, index), 'name', '/identity/name');
+  }
+}
+
 /** Built-in providers need no configured API. */
 function nameApis(layers: Layers): void {
-  const tenants = valueAt(layers.raw, '/tenants');
-  const owners = isObject(tenants) ? Object.keys(tenants) : [];
-  const places = ['', ...owners.map((tenant) => childPointer('/tenants', tenant))];
-  for (const place of places) {
+  for (const place of ownersOf(layers)) {
     for (const [id, { api }] of Object.entries(BUILT_IN_PROVIDERS)) {
       const provider = childPointer(`${place}/models/providers`, id);
       const written = isObject(valueAt(layers.raw, provider));

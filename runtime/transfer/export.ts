@@ -35,7 +35,7 @@ import {
   PAGE_BYTES,
   type TransferSummary,
 } from './frames.ts';
-import { WorkspacesFound } from './workspaces.ts';
+import { type WorkspaceSource, WorkspacesFound } from './workspaces.ts';
 
 export type ExportOptions = {
   readonly store: Pick<EmbeddedStore, 'log' | 'state' | 'cell' | 'subjects'>;
@@ -53,8 +53,8 @@ export type ExportOptions = {
   readonly sealingKids?: readonly string[];
   /** files that are kept outside of the store, one at a time; left out: none */
   readonly artifacts?: () => AsyncIterable<ArtifactFile>;
-  /** folder of `folderWorkspaces`; left out: actors have no files outside of the blobs */
-  readonly workspaces?: string;
+  /** left out: actors have no files outside of the blobs */
+  readonly workspaces?: WorkspaceSource;
   /** ends it with CANCELLED; no file is left */
   readonly signal?: AbortSignal;
   readonly onProgress?: (what: string) => void;

@@ -4,11 +4,13 @@
  * becomes version 1 with the present files.
  */
 import { randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Address } from '../../protocols/address.ts';
 import { errorData, TroupeError } from '../../protocols/errors.ts';
 import type { Blobs } from '../blobs/blobs.ts';
+import type { FolderWorkspacesOptions } from '../workspaces/folder.ts';
 import type { SavedEntry } from '../workspaces/manifest.ts';
 import { folderNameOf } from '../workspaces/name.ts';
 import { chunksOf, readTree, type TreeEntry } from '../workspaces/tree.ts';
@@ -18,30 +20,35 @@ import type { Frame } from './frames.ts';
 
 type Blob = readonly [name: string, bytes: Uint8Array];
 
+/** Options of the `folderWorkspaces` that are exported. */
+export type WorkspaceSource = Required<Pick<FolderWorkspacesOptions, 'root' | 'filesOf'>>;
+
 /** Finds the actors that have files while their rows are exported. */
 export class WorkspacesFound {
-  readonly #root: string;
+  readonly #o: WorkspaceSource;
   readonly #names: ReadonlySet<string>;
-  readonly #actors: Address[] = [];
+  readonly #folders: (readonly [Address, folder: string])[] = [];
 
-  private constructor(root: string, names: readonly string[]) {
-    this.#root = root;
+  private constructor(source: WorkspaceSource, names: readonly string[]) {
+    this.#o = source;
     this.#names = new Set(names);
   }
 
-  /** @param root of folderWorkspaces */
-  static async in(root: string): Promise<WorkspacesFound> {
-    return new WorkspacesFound(root, await readdir(root));
+  static async in(source: WorkspaceSource): Promise<WorkspacesFound> {
+    return new WorkspacesFound(source, existsSync(source.root) ? await readdir(source.root) : []);
   }
 
   look(actor: Address): void {
-    if (this.#names.size > 0 && this.#names.has(folderNameOf(actor))) this.#actors.push(actor);
+    const own = this.#o.filesOf(actor);
+    const name = folderNameOf(actor);
+    if (own === undefined) {
+      if (this.#names.has(name)) this.#folders.push([actor, join(this.#o.root, name, 'files')]);
+    } else if (this.#names.has(name) || existsSync(own)) this.#folders.push([actor, own]);
   }
 
   /** @param onLeftOut receives a line for each path that a workspace must not contain */
   async *frames(cell: string, onLeftOut: (line: string) => void): AsyncGenerator<Frame> {
-    for (const actor of this.#actors) {
-      const folder = join(this.#root, folderNameOf(actor), 'files');
+    for (const [actor, folder] of this.#folders) {
       const tree = await readTree(folder, DEFAULT_WORKSPACE_LIMITS).catch((cause: unknown) => {
         const { code, message } = errorData(cause);
         const what = `the workspace of ${actor} cannot be exported from ${folder}: ${message}`;

@@ -1,6 +1,7 @@
 /**
  * folderWorkspaces: workspaces in a folder of this machine or on a volume that all workers mount.
- * An actor's files are in `{root}/{actor}/files`; this folder is the only copy. Files that were
+ * An actor's files are in `{root}/{actor}/files`, or in the folder that `filesOf` names; this
+ * folder is the only copy. The lock and the version are always in `{root}/{actor}`. Files that were
  * written before a crash exist after it, saved or not; `save` only checks them, makes them durable
  * and increments the version.
  *
@@ -13,7 +14,7 @@ import type { Address } from '../../protocols/address.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import { syncFolder, writeFileDurably } from '../blobs/durable-file.ts';
 import { type Clock, systemClock } from '../clock/clock.ts';
-import { folderNameOf, reaching } from './name.ts';
+import { folderNameOf, nameHash, reaching } from './name.ts';
 import { OpenedWorkspace, type Saved } from './opened.ts';
 import { isAbsent, NOTHING, type Peeked, peekFolder } from './peek.ts';
 import { type Place, Places } from './places.ts';
@@ -37,6 +38,11 @@ export type FolderWorkspacesOptions = {
    * folder that cannot be an empty mount point, or once by hand; default false
    */
   readonly create?: boolean;
+  /**
+   * an actor's own folder, absolute, of no other actor; undefined: `{root}/{actor}/files`. It is
+   * made at the first opening if `create` is set. Default none
+   */
+  readonly filesOf?: (actor: Address) => string | undefined;
   readonly limits?: Partial<WorkspaceLimits>;
   readonly clock?: Clock;
 };
@@ -51,18 +57,23 @@ class FolderWorkspaces implements Workspaces {
   readonly #limits: WorkspaceLimits;
   readonly #places: Places;
   readonly #clock: Clock;
+  readonly #filesOf: (actor: Address) => string | undefined;
+  readonly #makesFolders: boolean;
   #create: boolean;
 
   constructor({
     root,
     cell,
     create = false,
+    filesOf = () => undefined,
     limits,
     clock = systemClock,
   }: FolderWorkspacesOptions) {
     this.#root = resolve(root);
     this.#cell = cell;
     this.#create = create;
+    this.#makesFolders = create;
+    this.#filesOf = filesOf;
     this.#limits = { ...DEFAULT_WORKSPACE_LIMITS, ...limits };
     this.#places = new Places(clock);
     this.#clock = clock;
@@ -87,11 +98,11 @@ class FolderWorkspaces implements Workspaces {
     return reaching(`the workspace of ${actor} in ${this.#root}`, async () => {
       // the first check reads the cell of the volume; later ones only check that the marker exists
       if (!before && (await this.#isThere())) await this.#checkMounted();
-      const files = join(this.#root, folderNameOf(actor), 'files');
+      const place = this.#placeOf(actor);
       const had = before !== undefined && before !== NOTHING;
       const seen =
-        had || (await exists(files))
-          ? await peekFolder(files, paths, before, () => this.#clock.wallMs())
+        had || (await isThere(place))
+          ? await peekFolder(place.files, paths, before, () => this.#clock.wallMs())
           : NOTHING;
       if (seen === NOTHING && before) await this.#isThere();
       return seen;
@@ -107,17 +118,26 @@ class FolderWorkspaces implements Workspaces {
   }
 
   async #openAt(actor: Address, place: Place): Promise<Workspace> {
-    const path = join(place.folder, 'files');
-    makeFolder(path);
+    const { files: path, counter, isOwn } = this.#placeOf(actor);
+    if (isOwn && !this.#makesFolders && !(await exists(path))) throw missing(path);
+    if (!isOwn || !(await isThere({ files: path, counter, isOwn }))) makeFolder(path);
     // Checked again: if the volume was unmounted in between, the new folder is in the empty mount
     // point.
     await this.#checkMounted();
-    const counter = join(place.folder, 'version');
     return new OpenedWorkspace(path, {
       version: await readCounter(counter),
       save: (from) => this.#save(actor, path, counter, from + 1),
       close: () => place.leave(),
     });
+  }
+
+  #placeOf(actor: Address): FilesPlace {
+    const folder = join(this.#root, folderNameOf(actor));
+    const own = this.#filesOf(actor);
+    // another folder begins with version 0
+    return own === undefined
+      ? { files: join(folder, 'files'), counter: join(folder, 'version'), isOwn: false }
+      : { files: own, counter: join(folder, `version.${nameHash(own)}`), isOwn: true };
   }
 
   #save(actor: Address, path: string, counter: string, version: number): Promise<Saved> {
@@ -148,6 +168,15 @@ class FolderWorkspaces implements Workspaces {
     throw unavailable(`${marker} names the cell ${cell ?? '(unreadable)'}, this is ${this.#cell}`);
   }
 }
+
+type FilesPlace = { readonly files: string; readonly counter: string; readonly isOwn: boolean };
+
+/** @throws TroupeError UNAVAILABLE for an own folder that was saved and is missing */
+const isThere = async ({ files, counter, isOwn }: FilesPlace): Promise<boolean> => {
+  if (await exists(files)) return true;
+  if (isOwn && (await exists(counter))) throw missing(files);
+  return false;
+};
 
 const exists = async (path: string): Promise<boolean> => {
   try {
@@ -207,5 +236,8 @@ const syncFile = async (path: string): Promise<void> => {
     await file.close();
   }
 };
+
+const missing = (folder: string): TroupeError =>
+  unavailable(`${folder} is missing: create it, or mount its volume`);
 
 const unavailable = (message: string): TroupeError => new TroupeError('UNAVAILABLE', message);

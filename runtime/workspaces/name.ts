@@ -15,9 +15,12 @@ const HASH_CHARACTERS = 32;
  */
 export const folderNameOf = (actor: Address): string => {
   const readable = blobToken(actor).slice(0, READABLE_CHARACTERS_MAX);
-  const hash = createHash('sha256').update(actor, 'utf8').digest('hex');
-  return `${readable}.${hash.slice(0, HASH_CHARACTERS)}`;
+  return `${readable}.${nameHash(actor)}`;
 };
+
+/** 128 bits of SHA-256, hexadecimal. */
+export const nameHash = (text: string): string =>
+  createHash('sha256').update(text, 'utf8').digest('hex').slice(0, HASH_CHARACTERS);
 
 /** Any text as one token of a blob's name: an escaped subject token holds no `.`, so it is free. */
 export const blobToken = (text: string): string => escapeToken(text).replaceAll('%', '.');

@@ -15,7 +15,7 @@ import { TroupeError } from '../../protocols/errors.ts';
 import type { Blobs } from '../blobs/blobs.ts';
 import { writeFileDurably } from '../blobs/durable-file.ts';
 import { type Labels, labelsText, meets } from '../labels.ts';
-import { folderWorkspaces } from './folder.ts';
+import { type FolderWorkspacesOptions, folderWorkspaces } from './folder.ts';
 import { blobToken, reaching } from './name.ts';
 import { isAbsent } from './peek.ts';
 import type { WorkspaceLimits, Workspaces } from './workspaces.ts';
@@ -32,13 +32,15 @@ export type PinnedWorkspacesOptions = {
   readonly labels: Labels;
   /** required labels of the workers that have the actor's workspace */
   readonly labelsOf: (actor: Address) => Labels;
+  /** as in folderWorkspaces */
+  readonly filesOf?: FolderWorkspacesOptions['filesOf'];
   readonly limits?: Partial<WorkspaceLimits>;
 };
 
 export function pinnedWorkspaces(options: PinnedWorkspacesOptions): Workspaces {
-  const { labelsOf, cell, limits = {} } = options;
+  const { labelsOf, cell, limits = {}, filesOf = () => undefined } = options;
   const root = resolve(options.root);
-  const folder = folderWorkspaces({ root, cell, limits, create: true });
+  const folder = folderWorkspaces({ root, cell, limits, filesOf, create: true });
   const reach = async (actor: Address): Promise<void> => {
     const required = labelsOf(actor);
     if (Object.keys(required).length === 0)

@@ -15,6 +15,7 @@ import { nearest } from './suggest.ts';
 import { treesHoldOne } from './talk-checks.ts';
 import { ownSections, tenantConfig, tenantsWithOwn } from '../tenants.ts';
 import { toolListNames } from '../schema/tool-names.ts';
+import { foldersApart } from '../workspace-folders.ts';
 
 /**
  * Called with a configuration whose types hold. `tenant`: as whose it is checked; absent: the
@@ -54,6 +55,7 @@ function placedIn(
 }
 
 export const crossChecks: readonly Rule[] = [
+  oneNameEach,
   uniqueAgents,
   knownAgents,
   knownTools,
@@ -66,6 +68,7 @@ export const crossChecks: readonly Rule[] = [
   pinsHaveLabels,
   issuersFit,
   blocksFit,
+  foldersApart,
 ];
 
 /** No block could have the minimum length. */
@@ -92,6 +95,16 @@ function pinsHaveLabels({ runtime: { workspaces } }: Config): Finding[] {
       value: '{}',
       message: 'runtime.workspaces.provider is pinned: name at least one label of the workers',
     }));
+}
+
+/** The loader moves `list` to `agents` and `name` to `identity.name` unless both are there. */
+function oneNameEach({ agents: { agents, list } }: Config): Finding[] {
+  const names = agents.flatMap(({ name }, index): Finding[] => {
+    const message = 'identity.name is set, too: remove one of them';
+    return name === undefined ? [] : [{ pointer: `/agents/agents/${index}/name`, message }];
+  });
+  const message = 'agents.agents is set, too: put all agents into one list';
+  return list === undefined ? names : [{ pointer: '/agents/list', message }, ...names];
 }
 
 function uniqueAgents(config: Config): Finding[] {

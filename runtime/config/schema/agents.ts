@@ -3,7 +3,7 @@
  * spawned agent may do.
  */
 import { type Static, type TUnsafe, Type } from '@sinclair/typebox';
-import { notYetUsed, oneOf, record, section } from './fields.ts';
+import { notYetUsed, oneOf, record, sameAs, section } from './fields.ts';
 import { blockStreaming, ceilings, limits, queueOverride, toolsOverride, verbose } from './runs.ts';
 import { sandboxDefaults, sandboxOverride } from './sandbox.ts';
 import { a2a, spawnDefaults, subagents } from './talk.ts';
@@ -35,13 +35,12 @@ const defaults = section('what every agent has unless its own entry says otherwi
     ),
   ),
   workspace: Type.Optional(
-    notYetUsed(
-      Type.String({
-        minLength: 1,
-        description:
-          'folder that holds one workspace per agent; `~` is your home. Default `workspace` in the data folder',
-      }),
-    ),
+    Type.String({
+      minLength: 1,
+      description:
+        'folder that holds one folder per agent, by its id, for its files; `~` is your home. ' +
+        'Default: folders in `runtime.workspaces.path`',
+    }),
   ),
   timeoutSeconds: Type.Integer({
     minimum: 1,
@@ -84,6 +83,9 @@ const defaults = section('what every agent has unless its own entry says otherwi
 
 const agent = record('one agent', {
   id: agentId('its name, part of its session keys `agent:<id>:…`'),
+  name: Type.Optional(
+    Type.String({ minLength: 1, description: 'display name; the same as `identity.name`' }),
+  ),
   default: Type.Optional(
     Type.Boolean({
       description: 'receives messages that no routing rule assigns; at most one agent',
@@ -114,12 +116,10 @@ const agent = record('one agent', {
     }),
   ),
   workspace: Type.Optional(
-    notYetUsed(
-      Type.String({
-        minLength: 1,
-        description: 'its folder. Default `<agents.defaults.workspace>/<id>`',
-      }),
-    ),
+    Type.String({
+      minLength: 1,
+      description: 'folder of its files. Default `<agents.defaults.workspace>/<id>`',
+    }),
   ),
   sandbox: Type.Optional(sandboxOverride),
   fallbacks: Type.Optional(
@@ -212,6 +212,9 @@ export const agentsSection = section('the agents', {
     default: [],
     description: 'the agents by name. None: one agent `main`',
   }),
+  list: Type.Optional(
+    sameAs('agents', Type.Array(agent, { description: 'another name of `agents.agents`' })),
+  ),
   maxConcurrent: Type.Integer({
     minimum: 0,
     maximum: 1_000,

@@ -69,6 +69,18 @@ describe('troupe agent workspace', () => {
     expect(explained.stdout).toContain(`\nworkspace: ${stdout}`);
   });
 
+  it('prints the folder that the configuration names', async () => {
+    const home = scratchFolder();
+    mkdirSync(join(home, '.troupe'));
+    const named = `{ agents: { defaults: { workspace: '~/agents' } } }`;
+    writeFileSync(join(home, '.troupe/troupe.json5'), named);
+    const { stdout } = await runProgram(['agent', 'workspace'], { home });
+    expect(stdout).toBe(`${join(home, 'agents/main')}\n`);
+    writeFileSync(join(home, 'agents/main/AGENTS.md'), 'Answer in rhyme.');
+    const prompt = await runProgram(['agent', 'prompt'], { home });
+    expect(prompt.stdout).toContain('# AGENTS.md\n\nAnswer in rhyme.');
+  });
+
   it('lists the known agents, and refuses a workspace without a folder', async () => {
     const unknown = await runProgram(['agent', 'workspace', '--agent', 'unknown-agent']);
     expect(unknown).toMatchObject({ code: 2, stderr: expect.stringContaining('main') });

@@ -5,6 +5,7 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import JSON5 from 'json5';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { startTroupe, type Troupe } from '../../../main.ts';
 import { loadConfig } from '../../../runtime/config/index.ts';
@@ -88,6 +89,26 @@ describe('agents', () => {
     await refusal('agents.delete', { agentId: 'main' });
     await refusal('agents.create', { name: '///' });
     expect(readFileSync(file, 'utf8')).toBe(before);
+  });
+
+  test('a list under its other name is changed in place, and a named folder is not removed', async () => {
+    await stop();
+    const list = `list: [{ id: 'main', name: 'Lan' }, { id: 'two', workspace: '${home}/two' }]`;
+    writeFileSync(file, TEXT.replace('agents: {', `agents: { ${list},`));
+    await start();
+    const { name } = await ask('agent.identity.get', { agentId: 'main' });
+    expect(name).toBe('Lan');
+    await ask('agents.update', { agentId: 'main', emoji: '🌿' });
+    await ask('agents.files.set', { agentId: 'two', name: 'AGENTS.md', content: 'x' });
+    const { removed, failed } = await ask('agents.delete', { agentId: 'two', deleteFiles: true });
+    expect(removed).toBeUndefined();
+    expect(failed).toEqual([{ path: join(home, 'two'), reason: expect.any(String) as string }]);
+    expect(readFileSync(join(home, 'two/AGENTS.md'), 'utf8')).toBe('x');
+    const { agents } = JSON5.parse<{ agents: object }>(readFileSync(file, 'utf8'));
+    expect(agents).toEqual({
+      list: [{ id: 'main', identity: { name: 'Lan', emoji: '🌿' } }],
+      defaults: { model: 'offline/troupe-offline' },
+    });
   });
 
   test('a file of the prompt is written and read; other paths are refused', async () => {

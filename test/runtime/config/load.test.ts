@@ -3,7 +3,14 @@ import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import pino from 'pino';
 import { describe, expect, it } from 'vitest';
-import { Secret, defaultAgent, loadConfig, resolveAgents } from '../../../runtime/config/index.ts';
+import { address } from '../../../protocols/address.ts';
+import {
+  Secret,
+  defaultAgent,
+  loadConfig,
+  resolveAgents,
+  workspaceFolderOf,
+} from '../../../runtime/config/index.ts';
 import { load, scratchFolder, write } from './folder.ts';
 
 describe('layers', () => {
@@ -66,10 +73,13 @@ describe('layers', () => {
     const { config, home } = load(
       "{ agents: { defaults: { workspace: 'work' }, agents: [{ id: 'a' }, { id: 'b', workspace: '~/b' }] } }",
     );
-    expect(resolveAgents(config).map(({ workspace }) => workspace)).toEqual([
+    const folderOf = (id: string) => workspaceFolderOf(config, address('default', 'agent', id));
+    expect(['a', 'b', 'added'].map(folderOf)).toEqual([
       join(home, 'work/a'),
       join(home, 'b'),
+      join(home, 'work/added'),
     ]);
+    expect(['../b', '.', 'x/y'].map(folderOf)).toEqual([undefined, undefined, undefined]);
   });
 
   it('returns a frozen configuration', () => {
@@ -114,6 +124,21 @@ describe('layers', () => {
 });
 
 describe('agents', () => {
+  it('may be listed as `list`, each with a `name`', () => {
+    const { config, sources } = load(`{ agents: { list: [
+      { id: "main", name: "Primary Assistant", default: true, model: "anthropic/claude-sonnet" },
+      { id: "researcher", name: "Research Specialist", tools: { allow: ["group:web"] },
+        subagents: { allowAgents: ["*"] } },
+    ] } }`);
+    expect(config.agents.list).toBeUndefined();
+    expect(config.agents.agents).toMatchObject([
+      { id: 'main', identity: { name: 'Primary Assistant' }, default: true },
+      { id: 'researcher', identity: { name: 'Research Specialist' } },
+    ]);
+    expect(sources['agents.agents[0].identity.name']).toMatch(/troupe\.json5:2:/);
+    expect(sources['agents.agents[1].id']).toMatch(/troupe\.json5:3:/);
+  });
+
   it('are one agent named main when none is listed', () => {
     const { config } = load('{}');
     expect(resolveAgents(config)).toMatchObject([{ id: 'main', isDefault: true }]);

@@ -199,6 +199,48 @@ describe('keys that must agree', () => {
       /there can be one/,
     ],
     [
+      'an agent without an id in the other list',
+      "{ agents: { list: [{ name: 'x' }] } }",
+      'agents.list[0].id',
+      /missing/,
+    ],
+    [
+      'two lists of agents',
+      "{ agents: { list: [{ id: 'a' }], agents: [{ id: 'b' }] } }",
+      'agents.list',
+      /put all agents into one list/,
+    ],
+    [
+      'two names of an agent',
+      "{ agents: { agents: [{ id: 'a', name: 'A', identity: { name: 'B' } }] } }",
+      'agents.agents[0].name',
+      /remove one/,
+    ],
+    [
+      'two agents with one folder',
+      "{ agents: { agents: [{ id: 'a', workspace: '/srv/a' }, { id: 'b', workspace: '/srv/a/b' }] } }",
+      'agents.agents[1].workspace',
+      /overlaps with \/srv\/a of another agent/,
+    ],
+    [
+      'a tenant’s agent with a folder of the installation',
+      "{ agents: { defaults: { workspace: '/srv' } }, tenants: { acme: { agents: { defaults: { workspace: '/srv/acme' } } } } }",
+      'tenants.acme.agents.defaults.workspace',
+      /overlaps with \/srv of another agent/,
+    ],
+    [
+      'a folder of an agent that contains the data folder',
+      "{ agents: { agents: [{ id: 'a', workspace: '~' }] } }",
+      'agents.agents[0].workspace',
+      /contains the data folder/,
+    ],
+    [
+      'a folder of an agent whose files are synchronized',
+      "{ agents: { defaults: { workspace: '/srv' } }, runtime: { workspaces: { provider: 'synced' } } }",
+      'agents.defaults.workspace',
+      /have no folder/,
+    ],
+    [
       'a route to an unknown agent',
       "{ agents: { agents: [{ id: 'helper' }], routing: { whatsapp: { '+1': { agent: 'helpr' } } } } }",
       'agents.routing.whatsapp["+1"].agent',

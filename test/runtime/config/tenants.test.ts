@@ -1,12 +1,14 @@
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { address } from '../../../protocols/address.ts';
 import { tenancyOf } from '../../../channels/tenancy.ts';
 import {
   ownSections,
   resolveAgents,
   tenantConfig,
   tenantsWithOwn,
+  workspaceFolderOf,
 } from '../../../runtime/config/index.ts';
 import { load, problemsOf } from './folder.ts';
 
@@ -46,6 +48,20 @@ it('a section of a tenant replaces that of the installation as a whole; the othe
   for (const tenant of ['blue', 'default', 'unknown', 'constructor'])
     expect(tenantConfig(config, tenant)).toEqual(config);
   expect(tenantsWithOwn(config)).toEqual(['acme']);
+});
+
+it('a tenant that inherits agents does not inherit their folders', () => {
+  const { config } = load(`{
+    agents: { defaults: { workspace: '/srv/all' } },
+    tenants: { acme: { agents: { agents: [{ id: 'main', workspace: '/srv/acme' }] } }, blue: { token: 'b' } },
+  }`);
+  const folders = ['default', 'acme', 'blue'].map((tenant) =>
+    workspaceFolderOf(tenantConfig(config, tenant), address(tenant, 'agent', 'main')),
+  );
+  expect(folders).toEqual(['/srv/all/main', '/srv/acme', undefined]);
+  expect(workspaceFolderOf(config, address('default', 'session', 'agent:main:main'))).toBe(
+    undefined,
+  );
 });
 
 it('keys of a tenant’s own providers are secrets, and a known provider needs no API', () => {

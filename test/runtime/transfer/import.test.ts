@@ -295,17 +295,19 @@ describe('a shard that moves to another log', () => {
 
 describe('an export', () => {
   const progress: string[] = [];
-  const exporting = (path: string, workspaces?: string) =>
+  const onProgress = (line: string) => void progress.push(line);
+  const none = (_: Address): string | undefined => undefined;
+  const exporting = (path: string, root?: string, filesOf = none) =>
     withStore(path, async (ports) => {
       const file = join(await scratch(), 'file');
-      const program = 'test';
-      const onProgress = (line: string) => void progress.push(line);
-      await exportCell({ ...ports, file, program, onProgress, ...(workspaces && { workspaces }) });
+      const about = { ...ports, file, program: 'test', onProgress };
+      await exportCell({ ...about, ...(root && { workspaces: { root, filesOf } }) });
       return file;
     });
 
   it('includes the files of actors in folders of the machine', async () => {
-    const [root, cacheFolder] = [await scratch(), await scratch()];
+    const [root, cacheFolder, own] = [await scratch(), await scratch(), await scratch()];
+    const filesOf = (actor: Address) => (actor === a ? own : undefined);
     const world = await openWorld();
     const { cell } = world.system;
     const b = puppet('b');
@@ -314,7 +316,7 @@ describe('an export', () => {
     const absent = address('t', 'puppet', 'absent');
     const { signal } = new AbortController();
     const fill = async (actor: Address, fillFolder: (path: string) => Promise<void>) => {
-      const from = folderWorkspaces({ root, cell, create: true });
+      const from = folderWorkspaces({ root, cell, filesOf, create: true });
       const workspace = await from.open(actor, { signal });
       await fillFolder(workspace.path);
       await workspace.save();
@@ -335,7 +337,7 @@ describe('an export', () => {
       await symlink('/etc/passwd', join(path, 'out'));
     });
     await fill(absent, (path) => writeFile(join(path, 'file'), 'x'));
-    const { place } = await moved(memoryPlaces.make, await exporting(world.path, root));
+    const { place } = await moved(memoryPlaces.make, await exporting(world.path, root, filesOf));
     const { blobs } = place.target;
     const there = syncedWorkspaces({ blobs, cell, cacheFolder });
     const workspace = await there.open(a, { signal });

@@ -2,8 +2,9 @@
 import { mkdir, readdir, rename, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { address } from '../../../protocols/address.ts';
+import { type Address, address } from '../../../protocols/address.ts';
 import { folderWorkspaces } from '../../../runtime/workspaces/folder.ts';
+import { folderNameOf } from '../../../runtime/workspaces/name.ts';
 import { removeFolder, temporaryFolder } from './temporary.ts';
 import { found, workspacesContract } from './contract.ts';
 import { change, patient } from './under-test.ts';
@@ -87,6 +88,62 @@ it('a peek reads nothing outside, regardless of links in the folder', async () =
     ['loop', 'unreadable', undefined],
   ]);
   expect((await workspaces.peek(a, ['*/SKILL.md'])).files).toEqual([]);
+  await removeFolder(path);
+});
+
+workspacesContract('named folders', 'present', async () => {
+  const path = await temporaryFolder();
+  const [root, own] = [join(path, 'volume'), join(path, 'own')];
+  await (await folderWorkspaces({ root, cell, create: true }).open(a, patient)).close();
+  const filesOf = (actor: Address) => join(own, folderNameOf(actor));
+  return {
+    worker: (limits) =>
+      folderWorkspaces({ root, cell, filesOf, create: true, limits: limits ?? {} }),
+    async takeAway() {
+      await rename(own, join(path, 'unmounted')).catch(() => {});
+      await writeFile(own, ''); // nothing can be made in its place
+      return async () => {
+        await removeFolder(own);
+        await rename(join(path, 'unmounted'), own).catch(() => {});
+      };
+    },
+    dispose: () => removeFolder(path),
+  };
+});
+
+it('a named folder is made once, and never again after files were saved in it', async () => {
+  const path = await temporaryFolder();
+  const own = join(path, 'own/a');
+  const create = { root: join(path, 'volume'), cell, create: true };
+  const workspaces = folderWorkspaces({ ...create, filesOf: () => own });
+  expect((await workspaces.peek(a, ['note'])).files).toEqual([]);
+  await change(workspaces, a, async (folder) => {
+    expect(folder).toBe(own);
+    await writeFile(join(folder, 'note'), 'x');
+  });
+  expect((await workspaces.peek(a, ['note'])).files).toHaveLength(1);
+  await rename(own, join(path, 'unmounted'));
+  const isMissing = { code: 'UNAVAILABLE', message: expect.stringContaining(`${own} is missing`) };
+  await expect(workspaces.open(a, patient)).rejects.toMatchObject(isMissing);
+  await expect(workspaces.peek(a, ['note'])).rejects.toMatchObject(isMissing);
+  const moved = folderWorkspaces({ ...create, filesOf: () => join(path, 'moved') });
+  expect(await change(moved, a, (folder) => writeFile(join(folder, 'note'), 'y'))).toBe(1);
+  await removeFolder(path);
+});
+
+it('a named folder of a shared volume is never made', async () => {
+  const path = await temporaryFolder();
+  const root = join(path, 'volume');
+  await (await folderWorkspaces({ root, cell, create: true }).open(a, patient)).close();
+  const own = join(path, 'own');
+  const workspaces = folderWorkspaces({ root, cell, filesOf: () => own });
+  await expect(workspaces.open(a, patient)).rejects.toMatchObject({
+    code: 'UNAVAILABLE',
+    message: expect.stringContaining('mount its volume'),
+  });
+  await mkdir(own);
+  await change(workspaces, a, (folder) => writeFile(join(folder, 'note'), 'x'));
+  expect(await readdir(own)).toEqual(['note']);
   await removeFolder(path);
 });
 
