@@ -4,6 +4,7 @@
  */
 import { Command } from 'commander';
 import { addInspect, addReplay } from './actors/actors-commands.ts';
+import type { ConfigRouteOptions } from './config/config-route.ts';
 import type { AgentOptions } from './chat/agent.ts';
 import { addAgentPrompt, addAgentWorkspace } from './agents/agent-prompt-command.ts';
 import { addCharts } from './charts-commands.ts';
@@ -143,6 +144,19 @@ function addConfig(program: Command, finish: Finish): void {
     )
     .action(async (options: CommonOptions) => {
       finish(await (await import('./config/config-apply.ts')).apply(options));
+    });
+  withJson(withConfig(config.command('route <channel:account>')))
+    .description('print the agent and session that a message would go to, and by which rule')
+    .requiredOption('--sender <id>', 'id of the sender at the service')
+    .option('--username <name>', 'user name of the sender')
+    .option('--group <id>', 'group of the message; without it a direct message')
+    .option('--guild <id>', 'guild or workspace of the group')
+    .option('--thread <id>', 'topic or thread in the group')
+    .option('--mention', 'the message mentions the account')
+    .option('--text <text>', 'its text, for hooks')
+    .addHelpText('after', examples('troupe config route telegram:main --sender 42'))
+    .action(async (name: string, options: ConfigRouteOptions) => {
+      finish(await (await import('./config/config-route.ts')).route(name, options));
     });
   config
     .command('schema')

@@ -1,4 +1,5 @@
 /** The gateway of a process, and the data about agents that it needs. */
+
 import { whoisByTailscale } from '../channels/gateway/auth/tailscale.ts';
 import { gatewayAuth } from '../channels/gateway/auth/configured-auth.ts';
 import { payloadsIn } from '../channels/gateway/devices/node-payloads.ts';
@@ -8,6 +9,7 @@ import { tenancyOf } from '../channels/tenancy.ts';
 import { agentNames } from '../installation/agent-names.ts';
 import { messageHooks, withGatewayHooks } from '../installation/gateway-hooks.ts';
 import { pageFolder } from '../installation/page-folder.ts';
+import { warningsOf } from '../installation/start-rules.ts';
 import { publishedBy } from '../installation/tailscale-publication.ts';
 import { partsFor } from '../installation/tenant-parts.ts';
 import { TRANSPORTS } from '../protocols/action.ts';
@@ -63,6 +65,8 @@ async function openClients(
   own: OwnRoutes,
 ): Promise<Gateway> {
   const { services, tenants, log } = processServices;
+  for (const { path, value, message } of warningsOf(config))
+    log.warn({ key: path }, `${path} = ${value}: ${message}`);
   const listening = await listen(config, system, processServices, own);
   const hooks = [...tenants].map(([tenant, parts]) => [tenant, parts.services.hooks] as const);
   const gateway = await withGatewayHooks([[DEFAULT_TENANT, services.hooks], ...hooks], listening);

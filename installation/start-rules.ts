@@ -8,12 +8,14 @@ import { patternFault, patternWarning } from '../agent/policy/exec-patterns.ts';
 import { errorData } from '../protocols/errors.ts';
 import {
   type AgentConfig,
+  admitsMany,
   type Config,
   ConfigError,
   type ConfigFinding,
   type ConfigRule,
   findingsOf,
   ownSections,
+  type Problem,
   showPointer,
 } from '../runtime/config/index.ts';
 import { systemClock } from '../runtime/index.ts';
@@ -94,6 +96,29 @@ export function broadPatterns(config: Config): ConfigFinding[] {
     return message === undefined ? [] : [{ ...place, message }];
   });
 }
+
+/** Conversations of several people that are one session. */
+export function sharedMainSession({ session, channels }: Config): ConfigFinding[] {
+  if (session.dmScope !== 'main') return [];
+  const accounts = Object.entries(channels).flatMap(([channel, of]) =>
+    Object.entries(of?.accounts ?? {}).map(
+      ([name, policy]) => [`${channel}:${name}`, policy] as const,
+    ),
+  );
+  const open = accounts.filter(([, policy]) => admitsMany(policy)).map(([name]) => name);
+  if (open.length === 0) return [];
+  const message =
+    `everyone who may write to ${open.join(', ')} shares the main session of the agent: each can read ` +
+    'and change the conversation of the others. If that is more than you, set "per-channel-peer"';
+  return [{ pointer: '/session/dmScope', value: '"main"', message }];
+}
+
+/** Warnings about a valid configuration, tenants included. */
+export const warningsOf = (config: Config): readonly Problem[] =>
+  findingsOf([broadPatterns, sharedMainSession], config).map(({ pointer, ...rest }) => ({
+    path: showPointer(pointer),
+    ...rest,
+  }));
 
 function patternsOf(config: Config) {
   const lists = [

@@ -43,9 +43,9 @@ export const differences = `## Differences
   In a single process troupe writes them into the configuration file, which defines the agents at
   every start, and then notifies the root actor. The former file is kept as \`.bak\`; comments are lost.
   In a cluster the journaled settings of the root define the agents: only these change. Names, emojis
-  and avatars are stored in files of the gateways. \`workspace\` is refused, because troupe manages the
-  files of its agents. \`deleteFiles\` is false by default; if set, the files move to \`trash\` in the data
-  folder.
+  and avatars are stored in files of the gateways. \`workspace\` is refused: the configuration file names folders
+  of agents (\`agents.agents[].workspace\`). \`deleteFiles\` is false by default; if set, the files move to
+  \`trash\` in the data folder, except from a folder that the configuration names.
 - **Configuration.** \`config.set\`, \`config.patch\` and \`config.apply\` require the \`hash\` of
   \`config.get\` as \`baseHash\`, validate the text as a start does, and replace the file atomically.
   Settings of agents (\`agents.agents\`, \`agents.defaults\`, \`messages.queue\`, \`budget\`) apply at once,

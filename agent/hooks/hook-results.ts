@@ -30,6 +30,7 @@ const schemas: Readonly<Record<HookName, TSchema | undefined>> = {
   before_tool_call: of({ args: Type.Optional(Type.Unknown()), block: Type.Optional(reason) }),
   after_tool_call: undefined,
   tool_result_persist: of({ result: text }),
+  routeMessage: of({ agent: Type.String({ minLength: 1, maxLength: 100 }) }),
   message_received: of({ text: Type.Optional(text), refuse: Type.Optional(reason) }),
   message_sending: of({ text: Type.Optional(text), cancel: Type.Optional(Type.Boolean()) }),
   message_sent: undefined,
@@ -81,8 +82,11 @@ export const resultAfter = <Name extends HookName>(
   return Object.assign({}, one, other, prependContext) as HookResult<Name>;
 };
 
-/** Later hooks are skipped: the call is blocked, the message refused or the reply cancelled. */
+/**
+ * Later hooks are skipped: the call is blocked, the message refused, the reply cancelled, or the
+ * agent chosen.
+ */
 export const isFinal = (result: unknown): boolean => {
-  const { block, refuse, cancel } = (result ?? {}) as Any;
-  return block !== undefined || refuse !== undefined || cancel === true;
+  const { block, refuse, cancel, agent } = (result ?? {}) as Any;
+  return [block, refuse, agent].some((value) => value !== undefined) || cancel === true;
 };

@@ -10,6 +10,7 @@
  * then handled by the contract: `open` ignores the hook, `closed` refuses the operation. `troupe
  * hooks list` shows files that cannot be loaded.
  */
+import type { ChannelSender, InboundMessage } from '../../protocols/channel.ts';
 import type { ImagePart } from '../../protocols/content.ts';
 import type { ErrorData } from '../../protocols/errors.ts';
 import type { RunStatus, SessionEntry, Usage } from '../../protocols/session.ts';
@@ -62,6 +63,11 @@ export type HookTypes = {
     event: { name: string; callId: string; result: string; isError: boolean };
     result: { result: string };
   };
+  /** chooses the agent of a channel's message; without a result the table `agents.routing` does */
+  routeMessage: {
+    event: { message: InboundMessage; channel: string; account: string; sender: ChannelSender };
+    result: { agent: string };
+  };
   message_received: {
     event: { text: string; channel: string; sender?: string; images: readonly ImagePart[] };
     result: { text?: string; refuse?: string };
@@ -93,6 +99,7 @@ export const HOOKS: Readonly<Record<HookName, HookContract>> = {
   before_tool_call: { timeoutMs: 10_000, onFailure: 'closed' },
   after_tool_call: { timeoutMs: 5_000, onFailure: 'open' },
   tool_result_persist: { timeoutMs: 0, onFailure: 'closed' },
+  routeMessage: { timeoutMs: 2_000, onFailure: 'open' },
   message_received: { timeoutMs: 5_000, onFailure: 'open' },
   message_sending: { timeoutMs: 5_000, onFailure: 'closed' },
   message_sent: { timeoutMs: 5_000, onFailure: 'open' },
@@ -120,9 +127,9 @@ export interface Hooks {
   names(): readonly HookName[];
   /**
    * Runs all hooks of the name and merges their results. Later hooks of `agent:bootstrap`,
-   * `before_tool_call` and similar names receive the changed event. `block`, `refuse` and `cancel`
-   * skip the remaining hooks. Returns undefined when no hook changed anything. Events are JSON;
-   * hooks receive copies.
+   * `before_tool_call` and similar names receive the changed event. `block`, `refuse`, `cancel` and
+   * `agent` skip the remaining hooks. Returns undefined when no hook changed anything. Events are
+   * JSON; hooks receive copies.
    *
    * @throws TroupeError FORBIDDEN when a hook that fails closed failed
    */

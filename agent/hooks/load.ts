@@ -1,6 +1,6 @@
 /**
  * Loads the hooks of an installation: the files of one folder, each a module with a default export
- * of `defineHooks`.
+ * of `defineHooks`, or with exported functions that are named like hooks.
  *
  * Boundary: it reads and executes these files; the folder belongs to the user who runs troupe. It
  * never throws because of a file's content: it reports a fault with the name of the file.
@@ -9,7 +9,7 @@
  * beside it, and packages in its `node_modules`. Without files, esbuild is not loaded.
  */
 import { readdir } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, parse } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Plugin } from 'esbuild';
 import { errorData } from '../../protocols/errors.ts';
@@ -49,7 +49,7 @@ export const loadHooks = async ({
   const faults: HookFault[] = [];
   for (const file of files) {
     try {
-      const module = hooksOf(await defaultOf(file));
+      const module = moduleOf(file, await exportsOf(file));
       if (disabled.includes(module.name)) left.push({ file, module });
       else if (loaded.some((other) => other.module.name === module.name))
         faults.push({ file, why: `there is another module named ${module.name}; rename one` });
@@ -73,21 +73,22 @@ const filesIn = async (folder: string): Promise<readonly string[]> => {
     .map((name) => join(folder, name));
 };
 
-/** Evaluates a file and returns its default export. */
-const defaultOf = async (file: string): Promise<unknown> => {
+type Exports = Readonly<Record<string, unknown>>;
+
+/** Evaluates a file. */
+const exportsOf = async (file: string): Promise<Exports> => {
   const code = await bundleOf(file);
   const url = `data:text/javascript;base64,${Buffer.from(code).toString('base64')}`;
   const late = new AbortController();
   const timer = setTimeout(() => late.abort(), LOAD_MS);
   try {
-    const loaded = await Promise.race([
-      import(/* @vite-ignore */ url) as Promise<{ default?: unknown }>,
+    return await Promise.race([
+      import(/* @vite-ignore */ url) as Promise<Exports>,
       new Promise<never>((_, reject) => {
         const error = new Error(`it did not end within ${LOAD_MS / 1_000} s`);
         late.signal.addEventListener('abort', () => reject(error), { once: true });
       }),
     ]);
-    return loaded.default;
   } finally {
     clearTimeout(timer);
   }
@@ -138,6 +139,16 @@ const buildFault = (error: unknown): string => {
   if (!first) return errorData(error).message;
   const { text, location } = first;
   return location ? `line ${location.line}: ${text}` : text;
+};
+
+/**
+ * The default export. Without one, the exported functions that are named like hooks, as a module
+ * with the name of the file.
+ */
+const moduleOf = (file: string, { default: exported, ...named }: Exports): HookModule => {
+  const hooks = Object.entries(named).filter(([name]) => Object.hasOwn(HOOKS, name));
+  if (exported !== undefined || hooks.length === 0) return hooksOf(exported);
+  return hooksOf({ name: parse(file).name, hooks: Object.fromEntries(hooks) });
 };
 
 /** @throws Error that describes the fault */

@@ -1,14 +1,13 @@
 /** `troupe config`: shows the configuration, checks it, and prints its schema and its reference. */
-import type { Config } from '../../runtime/config/index.ts';
 import { exitCodes } from '../exit.ts';
 import { type CommonOptions, loadFrom, loadToStart } from '../options.ts';
 import { printJson } from '../output.ts';
 
 /** Every value with its source; secrets as `***`. */
 export async function show(options: CommonOptions): Promise<number> {
-  const { config, sources, file, notYetUsed } = await loadFrom(options);
+  const { config, sources, file } = await loadFrom(options);
   if (options.json) {
-    printJson({ file, config, sources, notYetUsed });
+    printJson({ file, config, sources });
     return exitCodes.ok;
   }
   const { leaves, showPointer } = await import('../../runtime/config/index.ts');
@@ -22,31 +21,18 @@ export async function show(options: CommonOptions): Promise<number> {
 
 /** @throws ConfigError with every problem */
 export async function check(options: CommonOptions): Promise<number> {
-  const { config, file, notYetUsed } = await loadToStart(options);
-  const warnings = await warningsOf(config);
+  const { config, file } = await loadToStart(options);
+  const { warningsOf } = await import('../../installation/start-rules.ts');
+  const warnings = warningsOf(config);
   if (options.json) {
-    printJson({ ok: true, file, notYetUsed, warnings });
+    printJson({ ok: true, file, warnings });
     return exitCodes.ok;
   }
   process.stdout.write(`the configuration is valid (${file ?? 'no file, defaults only'})\n`);
-  if (notYetUsed.length > 0) {
-    process.stdout.write(`not yet used in this version: ${notYetUsed.join(', ')}\n`);
-  }
   for (const { path, value, message } of warnings) {
     process.stdout.write(`warning: ${path} = ${value}: ${message}\n`);
   }
   return exitCodes.ok;
-}
-
-/** Warnings about a valid configuration, tenants included. */
-async function warningsOf(config: Config) {
-  const { broadPatterns } = await import('../../installation/start-rules.ts');
-  const { findingsOf, showPointer } = await import('../../runtime/config/index.ts');
-  return findingsOf([broadPatterns], config).map(({ pointer, value, message }) => ({
-    path: showPointer(pointer),
-    value,
-    message,
-  }));
 }
 
 /** The JSON Schema of the file. */

@@ -73,14 +73,7 @@ export function configuration(loaded: LoadedConfig | Error): Finding {
   if (loaded instanceof Error) {
     return fail('config', loaded.message, 'correct it; troupe config reference explains every key');
   }
-  const { file = 'no file, defaults only', notYetUsed } = loaded;
-  return notYetUsed.length === 0
-    ? ok('config', file)
-    : warn(
-        'config',
-        `${file} sets keys that this version does not use yet: ${notYetUsed.join(', ')}`,
-        'see docs/config.md',
-      );
+  return ok('config', loaded.file ?? 'no file, defaults only');
 }
 
 const freeBytesMin = { fail: 100e6, warn: 1e9 };
@@ -214,6 +207,20 @@ async function modelsOf(
     );
   }
   return findings;
+}
+
+/** Whether people that may write to a channel share a session. */
+export async function sessions(config: Config): Promise<Finding> {
+  const { sharedMainSession } = await import('../../installation/start-rules.ts');
+  const { dmScope } = config.session;
+  const [shared] = sharedMainSession(config);
+  return shared
+    ? warn(
+        'sessions',
+        `session.dmScope = ${shared.value}: ${shared.message}`,
+        'see docs/routing.md',
+      )
+    : ok('sessions', `session.dmScope is ${dmScope}`);
 }
 
 /** No safety property depends on a clock, but a wrong one fires timers early or late. */

@@ -47,6 +47,7 @@ async function* examine(options: CommonOptions): AsyncGenerator<Finding> {
     yield await checks.sandbox(config);
     yield* execPatterns(config);
     yield* talk(config);
+    yield await checks.sessions(config);
     yield await checks.clock(config, Date.now());
   }
   yield await checks.testTools();

@@ -5,6 +5,7 @@
 import type { HookEvent, HookName } from '../../agent/hooks/hooks.ts';
 
 const call = { name: 'exec', callId: 'call-1', args: { command: 'ls' } };
+const sender = { id: '42', username: 'lan' };
 const result = { result: 'README.md', isError: false };
 
 export const hookSamples: { readonly [Name in HookName]: HookEvent<Name> } = {
@@ -22,6 +23,20 @@ export const hookSamples: { readonly [Name in HookName]: HookEvent<Name> } = {
   before_tool_call: call,
   after_tool_call: { ...call, ...result },
   tool_result_persist: { name: call.name, callId: call.callId, ...result },
+  routeMessage: {
+    message: {
+      key: '1',
+      kind: 'message',
+      messageId: '1',
+      chat: { kind: 'dm', id: sender.id },
+      sender,
+      text: 'What is new? #work',
+      mentionsAccount: false,
+    },
+    channel: 'telegram',
+    account: 'main',
+    sender,
+  },
   message_received: { text: 'What is new?', channel: 'webchat', images: [] },
   message_sending: { text: 'There is one file.' },
   message_sent: { text: 'There is one file.' },

@@ -15,23 +15,23 @@ import { version } from '../version.ts';
 
 export async function start(options: CommonOptions): Promise<number> {
   checkOpenFiles();
-  const { config, notYetUsed, troupe } = await startSmall(() => open(options));
+  const { config, troupe } = await startSmall(() => open(options));
   const stop = untilSignal();
-  announce(withSecret(troupe.url, config), notYetUsed, options);
+  announce(withSecret(troupe.url, config), options);
   await aborted(stop);
   await troupe.stop();
   return exitCodes.ok;
 }
 
 async function open(options: CommonOptions) {
-  const { config: loaded, notYetUsed, file } = await loadToStart(options);
+  const { config: loaded, file } = await loadToStart(options);
   const { ensureToken } = await import('../../runtime/config/index.ts');
   const config = ensureToken(loaded);
   const { startTroupe } = await import('../../main.ts');
   const troupe = await startTroupe(config, {}, { file }).catch((error: unknown) =>
     explainPort(error, config),
   );
-  return { config, notYetUsed, troupe };
+  return { config, troupe };
 }
 
 /**
@@ -42,7 +42,7 @@ export function withSecret(url: string, { gateway: { auth } }: Config): string {
   return `${url}${url.endsWith('/') ? '' : '/'}#token=${encodeURIComponent(auth.token.reveal())}`;
 }
 
-function announce(url: string, notYetUsed: readonly string[], { json }: CommonOptions): void {
+function announce(url: string, { json }: CommonOptions): void {
   if (json) {
     process.stdout.write(`${JSON.stringify({ url, pid: process.pid, version })}\n`);
     return;
@@ -50,9 +50,6 @@ function announce(url: string, notYetUsed: readonly string[], { json }: CommonOp
   process.stdout.write(
     `troupe ${version} is ready. Open this page, or type: npx troupe chat\n\n  ${url}\n\n`,
   );
-  if (notYetUsed.length > 0) {
-    process.stderr.write(`set but not yet used in this version: ${notYetUsed.join(', ')}\n`);
-  }
 }
 
 /** Explains what an operator can do about an occupied port. */

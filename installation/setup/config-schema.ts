@@ -10,12 +10,7 @@ import type {
   ConfigSchemaLookup,
   ConfigSchemaResponse,
 } from '../../protocols/gateway/index.ts';
-import {
-  childSchema,
-  childSchemas,
-  isNotYetUsed,
-  isSecret,
-} from '../../runtime/config/schema/fields.ts';
+import { childSchema, childSchemas, isSecret } from '../../runtime/config/schema/fields.ts';
 import { configSchema } from '../../runtime/config/index.ts';
 
 /**
@@ -82,7 +77,6 @@ const hintOf = (schema: TSchema, path: string): ConfigHint => ({
   label: path.split('.').at(-1) ?? path,
   ...defined({ help: schema.description }),
   ...(isSecret(schema) ? { sensitive: true } : {}),
-  ...(isNotYetUsed(schema) ? { advanced: true } : {}),
 });
 
 /** Without the nested settings, which `children` lists. */

@@ -44,10 +44,14 @@ export type ResolvedTools = {
   readonly exec: Pick<Config['tools']['exec'], 'ask' | 'allow' | 'askForMinutes'>;
 };
 
+/** The agents as they are written, in the file's order; at least one. */
+export const agentsOf = ({ agents: { agents } }: Config): readonly AgentConfig[] =>
+  agents.length > 0 ? agents : [{ id: soleAgentId }];
+
 /** All agents in the file's order; at least one. */
 export function resolveAgents(config: Config): readonly ResolvedAgent[] {
-  const { agents, defaults } = config.agents;
-  const entries: readonly AgentConfig[] = agents.length > 0 ? agents : [{ id: soleAgentId }];
+  const { defaults } = config.agents;
+  const entries = agentsOf(config);
   const defaultId = (entries.find((entry) => entry.default === true) ?? entries[0])?.id;
   return entries.map((entry) => ({
     id: entry.id,

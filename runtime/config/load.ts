@@ -15,17 +15,11 @@ import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { Value } from '@sinclair/typebox/value';
 import JSON5 from 'json5';
 import { BUILT_IN_PROVIDERS } from '../../protocols/models/model-providers.ts';
-import {
-  type Finding,
-  checkShape,
-  misplacedLists,
-  notYetUsedKeys,
-  replaceSecrets,
-} from './checks/check.ts';
+import { type Finding, checkShape, misplacedLists, replaceSecrets } from './checks/check.ts';
 import { crossChecks, findingsOf, type Rule } from './checks/cross-checks.ts';
 import { type Document, Layers, isObject } from './layers.ts';
 import { type ConfigFlags, layOver } from './overrides.ts';
-import { childPointer, isWithin, showPointer, valueAt } from './pointer.ts';
+import { childPointer, isWithin, valueAt } from './pointer.ts';
 import { positionsOf } from './positions.ts';
 import { ConfigError } from './checks/problems.ts';
 import { type AgentConfig, type Config, loadedSchema } from './schema/schema.ts';
@@ -53,8 +47,6 @@ export type LoadedConfig = {
   readonly sources: Readonly<Record<string, string>>;
   /** the file that was read, absolute */
   readonly file?: string;
-  /** keys that were set but have no effect in this version */
-  readonly notYetUsed: readonly string[];
 };
 
 /** Name of the file in the data folder that is read when none is named. */
@@ -91,7 +83,6 @@ function finish(
 ): LoadedConfig {
   const misplaced = misplacedLists(loadedSchema, layers.raw);
   const findings: Finding[] = [...layers.findings(), ...misplaced];
-  const used = notYetUsedKeys(loadedSchema, layers.raw).filter((key) => layers.sourceOf(key));
   const filled = Value.Default(loadedSchema, layers.raw);
   const misshapen = checkShape(loadedSchema, filled);
   findings.push(
@@ -120,7 +111,6 @@ function finish(
     config: deepFreeze(config),
     sources: layers.sources(config),
     ...(layers.file && { file: layers.file }),
-    notYetUsed: used.map(showPointer),
   };
 }
 

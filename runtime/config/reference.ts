@@ -9,7 +9,7 @@ import {
   OFFLINE_PROVIDER,
 } from '../../protocols/models/model-providers.ts';
 import { allowed } from './checks/check.ts';
-import { childSchema, childSchemas, isNotYetUsed } from './schema/fields.ts';
+import { childSchema, childSchemas } from './schema/fields.ts';
 import { overrides } from './overrides.ts';
 import { parsePointer, showPointer } from './pointer.ts';
 import { loadedSchema } from './schema/schema.ts';
@@ -18,29 +18,26 @@ import { toolAliases, toolGroups } from './schema/tool-names.ts';
 type Row = {
   readonly path: string;
   readonly schema: TSchema;
-  readonly notYetUsed: boolean;
 };
 
 /** The whole page, Markdown. */
 export function configReference(): string {
-  const rows = rowsOf(loadedSchema, '', false);
+  const rows = rowsOf(loadedSchema, '');
   const sections = Object.entries(loadedSchema.properties as TProperties).map(([key, schema]) => {
     const own = rows.filter(({ path }) => path === key || path.startsWith(`${key}.`));
     return [`## ${key}`, '', sentence(schema.description), '', ...table(own.filter(isField))].join(
       '\n',
     );
   });
-  const later = rows.filter(({ schema }) => isNotYetUsed(schema));
-  return `${[intro, ...sections, toolTable(), laterTable(later), example].join('\n\n')}\n`;
+  return `${[intro, ...sections, toolTable(), example].join('\n\n')}\n`;
 }
 
 /** Fields in the order of the schema, sections among them. */
-function rowsOf(schema: TSchema, path: string, notYetUsed: boolean): Row[] {
+function rowsOf(schema: TSchema, path: string): Row[] {
   return childSchemas(schema).flatMap(([key, child]) => {
     const own = pathOf(path, key);
-    const later = notYetUsed || isNotYetUsed(child);
-    const row = { path: own, schema: child, notYetUsed: later };
-    return 'x-same-as' in child ? [row] : [row, ...rowsOf(child, own, later)];
+    const row = { path: own, schema: child };
+    return 'x-same-as' in child ? [row] : [row, ...rowsOf(child, own)];
   });
 }
 
@@ -60,9 +57,9 @@ const table = (rows: readonly Row[]): string[] => [
   '| key | allowed | default | meaning |',
   '| --- | --- | --- | --- |',
   ...rows.map(
-    ({ path, schema, notYetUsed }) =>
+    ({ path, schema }) =>
       `| \`${path}\` | ${cell(allowedOf(schema))} | ${cell(standard(schema))} | ` +
-      `${cell(schema.description ?? '')}${notYetUsed ? ' (not yet used)' : ''} |`,
+      `${cell(schema.description ?? '')} |`,
   ),
 ];
 
@@ -140,18 +137,6 @@ const toolTable = () =>
     ...Object.entries(toolAliases).map(
       ([alias, tool]) => `\`${alias}\` is another name of \`${tool}\`.`,
     ),
-  ].join('\n');
-
-const laterTable = (rows: readonly Row[]) =>
-  [
-    '## Accepted, not yet used',
-    '',
-    'These keys are checked and kept, so that a file need not change later, but have no effect in this',
-    'version. `troupe doctor` names those that your file sets.',
-    '',
-    '| key | meaning |',
-    '| --- | --- |',
-    ...rows.map(({ path, schema }) => `| \`${path}\` | ${cell(schema.description ?? '')} |`),
   ].join('\n');
 
 const example = `## Example

@@ -337,15 +337,15 @@ describe('troupe doctor', () => {
     write(
       home,
       'keys.json5',
-      "{ models: { providers: { openai: {} } }, agents: { defaults: { model: 'no-such-model' } }, session: { dmScope: 'per-peer' } }",
+      "{ models: { providers: { openai: {} } }, agents: { defaults: { model: 'no-such-model' } }, channels: { telegram: { accounts: { main: { token: 'x' } } } } }",
     );
     const keys = await runProgram(['doctor', '--json', '--config', join(home, 'keys.json5')], {
       home,
     });
     const { of } = statusOf(keys.stdout);
     expect(of('models').map(({ status }) => status)).toEqual(['fail', 'warn']);
-    expect(of('config')).toMatchObject([
-      { status: 'warn', message: expect.stringContaining('session.dmScope') as string },
+    expect(of('sessions')).toMatchObject([
+      { status: 'warn', message: expect.stringContaining('telegram:main') as string },
     ]);
   });
 

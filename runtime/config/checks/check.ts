@@ -6,13 +6,7 @@
 import type { TSchema } from '@sinclair/typebox';
 import { type ValueError, ValueErrorType } from '@sinclair/typebox/errors';
 import { Value } from '@sinclair/typebox/value';
-import {
-  childSchema,
-  childSchemas,
-  holdsSecret,
-  isNotYetUsed,
-  isSecret,
-} from '../schema/fields.ts';
+import { childSchema, holdsSecret, isSecret } from '../schema/fields.ts';
 import { childPointer, parentPointer, parsePointer } from '../pointer.ts';
 import { redacted, type Secret } from '../secret.ts';
 import { nearest } from './suggest.ts';
@@ -148,15 +142,4 @@ export function replaceSecrets(
   });
   if (Array.isArray(value)) return entries.map(([, child]) => child);
   return Object.fromEntries(entries.filter(([, child]) => child !== undefined));
-}
-
-/** Pointers of keys that are set in `value` and accepted for a later version only. */
-export function notYetUsedKeys(schema: TSchema, value: unknown, pointer = ''): string[] {
-  if (value === undefined) return [];
-  if (isNotYetUsed(schema)) return [pointer];
-  if (typeof value !== 'object' || value === null || childSchemas(schema).length === 0) return [];
-  return Object.entries(value).flatMap(([key, child]) => {
-    const inner = childSchema(schema, key);
-    return inner ? notYetUsedKeys(inner, child, childPointer(pointer, key)) : [];
-  });
 }

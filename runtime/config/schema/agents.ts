@@ -3,7 +3,7 @@
  * spawned agent may do.
  */
 import { type Static, type TUnsafe, Type } from '@sinclair/typebox';
-import { notYetUsed, oneOf, record, sameAs, section } from './fields.ts';
+import { oneOf, record, sameAs, section } from './fields.ts';
 import { blockStreaming, ceilings, limits, queueOverride, toolsOverride, verbose } from './runs.ts';
 import { sandboxDefaults, sandboxOverride } from './sandbox.ts';
 import { a2a, spawnDefaults, subagents } from './talk.ts';
@@ -156,30 +156,35 @@ const agent = record('one agent', {
 const route = record('who gets the message', {
   agent: agentId('id of an agent'),
   requireMention: Type.Optional(
-    Type.Boolean({ description: 'in a group: only messages that mention the agent' }),
+    Type.Boolean({
+      description:
+        'in a group: only messages that mention the account; instead of the setting of the account',
+    }),
   ),
 });
-export type Route = Static<typeof route>;
+export type RouteRule = Static<typeof route>;
 
 const routes = (description: string) =>
   Type.Optional(Type.Record(Type.String({ minLength: 1 }), route, { description }));
 
 /** Rules of one channel: by account, guild, group, and by sender (any other key). */
 export type ChannelRouting = {
-  accounts?: Record<string, Route>;
-  guilds?: Record<string, Route>;
-  groups?: Record<string, Route>;
-} & { [sender: string]: Route };
+  accounts?: Record<string, RouteRule>;
+  guilds?: Record<string, RouteRule>;
+  groups?: Record<string, RouteRule>;
+} & { [sender: string]: RouteRule };
 
 const channelRouting = Type.Unsafe<ChannelRouting>(
   Type.Object(
     {
       accounts: routes('by account of the channel'),
-      guilds: routes('by guild, `*` for any other'),
+      guilds: routes('by guild or workspace, `*` for any other'),
       groups: routes('by group, `*` for any other'),
     },
     {
-      description: 'rules of one channel: any key but these is a sender, `*` for any other sender',
+      description:
+        'rules of one channel: any key but these is the id or user name of a sender, `*` for all ' +
+        'other messages',
       additionalProperties: route,
     },
   ),
@@ -201,7 +206,7 @@ const routing: TUnsafe<Routing> = Type.Unsafe<Routing>(
         'which agent gets a message, by channel; first match wins: account, guild or group, sender, ' +
         '`*` of the channel, `default`',
       default: {},
-      additionalProperties: notYetUsed(channelRouting),
+      additionalProperties: channelRouting,
     },
   ),
 );

@@ -4,8 +4,7 @@
  * One schema describes the configuration after loading, when every field with a default is present.
  * In the published form (`inputForm`), which describes the file, such a field is optional. Extra
  * keywords, visible in the published schema: `x-secret` (never print the value), `x-allowed`
- * (allowed values as text), `x-not-yet-used` (accepted for a later version, has no effect),
- * `x-same-as` (the section with the same keys).
+ * (allowed values as text), `x-same-as` (the section with the same keys).
  */
 import {
   type Static,
@@ -63,12 +62,6 @@ export const secret = (description: string): TUnsafe<Secret> =>
     ),
   );
 
-/** Marks a field of a later version: it is checked, kept and shown, and changes nothing yet. */
-export const notYetUsed = <S extends TSchema>(schema: S): S => ({
-  ...schema,
-  'x-not-yet-used': true,
-});
-
 /** Marks a section that has the keys of another one, so that the reference lists them once. */
 export const sameAs = <S extends TSchema>(name: string, schema: S): S => ({
   ...schema,
@@ -76,7 +69,6 @@ export const sameAs = <S extends TSchema>(name: string, schema: S): S => ({
 });
 
 export const isSecret = (schema: TSchema): boolean => schema['x-secret'] === true;
-export const isNotYetUsed = (schema: TSchema): boolean => schema['x-not-yet-used'] === true;
 
 /** Whether a secret may be at or below this schema. */
 export const holdsSecret = (schema: TSchema): boolean =>

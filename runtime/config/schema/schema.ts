@@ -6,7 +6,8 @@
  * values come from is in ../load.ts.
  */
 import { type TSchema, Type } from '@sinclair/typebox';
-import { type Loaded, inputForm, labelsOf, notYetUsed, oneOf, section } from './fields.ts';
+import { DM_SCOPES } from '../../../protocols/session-key.ts';
+import { type Loaded, inputForm, labelsOf, oneOf, section } from './fields.ts';
 import { a2aSection } from './a2a.ts';
 import { agentsSection } from './agents.ts';
 import { channelsSection } from './channels.ts';
@@ -60,11 +61,29 @@ const session = section('sessions', {
     default: 'main',
     description: 'last part of the key of an agent’s main session, `agent:<id>:<mainKey>`',
   }),
-  dmScope: notYetUsed(
-    oneOf(['main', 'per-peer', 'per-channel-peer', 'per-account-channel-peer'], {
-      description: 'which session a direct message goes to',
-      default: 'main',
-    }),
+  dmScope: oneOf(DM_SCOPES, {
+    description:
+      'which session a direct message goes to: the main one of the agent, or one per sender, per ' +
+      'channel and sender, or per account, channel and sender',
+    default: 'main',
+  }),
+  identityLinks: Type.Record(
+    Type.String({ pattern: '^[^:~\\s][^:\\s]{0,62}$' }),
+    Type.Array(
+      Type.String({
+        pattern: '^[a-z0-9][a-z0-9_-]{0,31}:.{1,128}$',
+        'x-allowed': '`<channel>:<id of a sender>`',
+      }),
+      { minItems: 1, description: 'the senders that are this person, as `telegram:42`' },
+    ),
+    {
+      default: {},
+      additionalProperties: false,
+      'x-allowed': 'names without `:`, spaces and `~` at the start, at most 63 characters',
+      description:
+        'people that write from several channels, by a name of your choice, which session keys contain ' +
+        'instead of their ids; not with dmScope `main`',
+    },
   ),
   agentToAgent: agentToAgentExchange,
 });

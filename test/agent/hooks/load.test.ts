@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { createHooks } from '../../../agent/hooks/create-hooks.ts';
 import { hookNamesOf, loadHooks } from '../../../agent/hooks/load.ts';
+import { hookSamples } from '../../../cli/hooks/hook-samples.ts';
 import { scratchFolder, write } from '../../runtime/config/folder.ts';
 
 const about = { tenant: 'default', agentId: 'main', sessionKey: 'agent:main:main' };
@@ -20,6 +21,28 @@ const named = (name: string, hooks = 'command: () => undefined') =>
   `export default { name: '${name}', hooks: { ${hooks} } };`;
 
 describe('a folder of hooks', () => {
+  it('may contain files that export functions by the names of hooks', async () => {
+    const folder = folderOf({
+      'route-by-content.js': `export async function routeMessage(context) {
+          const { message, channel, sender } = context;
+          if (message.text.includes('#work')) return { agent: 'work' };
+        }
+        export const other = 1;`,
+      'Route.js': 'export const routeMessage = () => undefined;',
+      'z.js': `export const routeMessage = () => ({ agent: 'later' });`,
+    });
+    const { loaded, faults } = await loadHooks({ folder });
+    expect(faults).toEqual([
+      { file: join(folder, 'Route.js'), why: expect.stringContaining('small letters') },
+    ]);
+    expect(loaded.map(({ module }) => module.name)).toEqual(['route-by-content', 'z']);
+    const hooks = createHooks({ modules: loaded.map(({ module }) => module) });
+    const { routeMessage } = hookSamples;
+    expect(await hooks.run('routeMessage', routeMessage, about)).toEqual({ agent: 'work' });
+    const other = { ...routeMessage, message: { ...routeMessage.message, text: 'hello' } };
+    expect(await hooks.run('routeMessage', other, about)).toEqual({ agent: 'later' });
+  });
+
   it('that is missing or empty has no hooks', async () => {
     const nothing = { loaded: [], disabled: [], faults: [] };
     expect(await loadHooks({ folder: join(scratchFolder(), 'none') })).toEqual(nothing);

@@ -241,6 +241,18 @@ describe('keys that must agree', () => {
       /have no folder/,
     ],
     [
+      'a sender that is two people',
+      "{ session: { identityLinks: { ann: ['telegram:4'], bob: ['slack:U1', 'telegram:4'] } } }",
+      'session.identityLinks.bob[1]',
+      /identityLinks\.ann has this sender/,
+    ],
+    [
+      'a person whose name could be an id of a channel',
+      "{ session: { identityLinks: { 'telegram:4': ['telegram:4'] } } }",
+      'session.identityLinks["telegram:4"]',
+      /cannot be used as a name/,
+    ],
+    [
       'a route to an unknown agent',
       "{ agents: { agents: [{ id: 'helper' }], routing: { whatsapp: { '+1': { agent: 'helpr' } } } } }",
       'agents.routing.whatsapp["+1"].agent',

@@ -7,7 +7,7 @@ const spawn = (text: string) => `{ agents: { spawnDefaults: ${text} } }`;
 
 describe('agents that talk', () => {
   it('are disabled by default, and have default limits', () => {
-    const { config, notYetUsed } = load('{}');
+    const { config } = load('{}');
     expect(config.tools.agentToAgent).toEqual({ enabled: false });
     expect(config.session.agentToAgent).toEqual({
       maxPingPongTurns: 5,
@@ -35,22 +35,6 @@ describe('agents that talk', () => {
       keepMinutes: 1_440,
       onParentReset: 'cascade',
     });
-    expect(notYetUsed).toEqual([]);
-  });
-
-  it('use every key: none is reserved for a later version', () => {
-    const { notYetUsed } = load(`{
-      agents: {
-        defaults: { sandbox: { sessionToolsVisibility: 'all' } },
-        agents: [{ id: 'a',
-          a2a: { allowIncoming: [], allowOutgoing: ['*'], historyAccess: { '*': 'full' } },
-          subagents: { allowAgents: ['*'], sandbox: { mode: 'none', maxTokens: 9000 } } }],
-        spawnDefaults: { maxTurns: 3, onParentReset: 'adopt', keepMinutes: 5 },
-      },
-      tools: { agentToAgent: { enabled: true, allow: [{ from: '*', to: 'a' }] } },
-      session: { agentToAgent: { maxHops: 4, maxMessages: 10 } },
-    }`);
-    expect(notYetUsed).toEqual([]);
   });
 
   it('have bounds, and a report of a value beyond its bound', () => {
