@@ -6,6 +6,9 @@ import { withCosts } from './agent/migrate.ts';
 import { approvalMachine } from './approval/machine.ts';
 import { auditMachine } from './audit/machine.ts';
 import { budgetMachine } from './budget/machine.ts';
+import { channelMachine } from './channel/machine.ts';
+import * as chatEffects from './chat/effects.ts';
+import { chatMachine } from './chat/machine.ts';
 import { conversationMachine } from './conversation/machine.ts';
 import { counterMachine } from './counter/machine.ts';
 import { deviceMachine } from './device/machine.ts';
@@ -83,6 +86,7 @@ export const supervisorAddress = (tenant: string, name: string): Address =>
  */
 export const shippedActors = (): ActorDefinition[] => [
   ...conversationActors(),
+  ...channelActors(),
   ...taskActors(),
   ...factoryActors(),
 ];
@@ -160,6 +164,31 @@ const conversationActors = (): ActorDefinition[] => [
     supervision: { onThrow: 'resume' },
     idleMs: 60_000,
     whenDone: 'forget',
+  }),
+];
+
+/** Messengers. After a failure they resume: a restart would lose approvals, positions and replies. */
+const channelActors = (): ActorDefinition[] => [
+  defineActor({
+    type: 'channel',
+    version: 1,
+    machine: channelMachine,
+    effects: { connect: chatEffects.connect },
+    supervision: { onThrow: 'resume' },
+  }),
+  defineActor({
+    type: 'chat',
+    version: 1,
+    machine: chatMachine,
+    effects: {
+      prepare: chatEffects.prepare,
+      send: chatEffects.send,
+      reconcile: chatEffects.reconcile,
+      follow: chatEffects.follow,
+      edit: chatEffects.edit,
+    },
+    supervision: { onThrow: 'resume' },
+    idleMs: 60_000,
   }),
 ];
 

@@ -1,5 +1,6 @@
 /** The processes of a cluster: workers and gateways, on NATS. */
 import { DEFAULT_TENANT } from '../protocols/address.ts';
+import type { ChannelHost } from '../channels/messengers/channel-host.ts';
 import { serveMetrics } from '../channels/http/metrics.ts';
 import {
   bindHost,
@@ -23,6 +24,7 @@ import { WorkerAnnouncements } from '../actors/root/worker-announcements.ts';
 import { shareKeys } from '../installation/cell-keys.ts';
 import { lateAsk } from '../agent/late-ask.ts';
 import { logPlacement } from '../installation/placement-log.ts';
+import { createChannelHost } from './channels.ts';
 import { openProcessServices, type ProcessServices } from './process-services.ts';
 import { closeAll, once, openGateway } from './gateway.ts';
 import { seedCluster, seedTenants } from '../installation/root-settings.ts';
@@ -81,6 +83,7 @@ export async function startWorker(config: Config, options: NodeOptions): Promise
   const stop = async () => {
     registration.close();
     await system.stop();
+    await joined.channels.close();
     await closeTools(processServices);
     await metrics?.close();
     announcements.close();
@@ -100,7 +103,7 @@ export async function startClusterGateway(
 ): Promise<Node & { readonly url: string }> {
   const processServices = await openProcessServices(config, true, options.own?.tools);
   const joined = await joinCluster(config, 'gateway', processServices, options);
-  const { system, id, name, pubsub, workspaces, tasks } = joined;
+  const { system, id, name, pubsub, workspaces } = joined;
   const left = new AbortController();
   const signal = AbortSignal.any([options.signal, left.signal]);
   const stopSystem = () => {
@@ -117,7 +120,8 @@ export async function startClusterGateway(
     const parts = { config, processServices, system, workspaces, file, clustered: true };
     const services = { ...processServices, setup: createSetup(parts) };
     const broker = { pubsub, node: id };
-    const gateway = await openGateway(config, system, services, tasks, broker);
+    const gateway = await openGateway(config, system, services, joined, broker);
+    void joined.channels.configure(system);
     joined.compare();
     return { id, name, url: gateway.url, stop: once(() => closeAll(gateway, stopSystem)) };
   } catch (error) {
@@ -182,6 +186,7 @@ type Joined = {
   readonly pubsub: Pubsub;
   readonly workspaces: Workspaces;
   readonly tasks: TaskParts;
+  readonly channels: ChannelHost;
   /** Logs where other processes differ; to be called once a gateway listens. */
   readonly compare: () => void;
 };
@@ -202,6 +207,7 @@ async function joinCluster(
     await shareKeys(config, { blobs, cell, role });
     const tasks = await openTaskParts(config, processServices, options.own, blobs);
     const workspaces = workspacesOf(config, { blobs, cell, node: `${role}-${name}` });
+    const channels = createChannelHost(config, processServices, () => opening);
     const opening: Promise<System> = createSystem({
       ...ports,
       ...system,
@@ -209,6 +215,7 @@ async function joinCluster(
         ...tasks.services,
         ...(role === 'worker' ? { node: name } : {}),
         ask: lateAsk(() => opening),
+        channels,
       }),
       workspaces,
       labels: labelsOf(config),
@@ -240,7 +247,7 @@ async function joinCluster(
       onDifference: (what) => log.warn({ alarm: true }, what),
     });
     const compare = () => void parts.open();
-    return { id, name, system: node, shards, pubsub, workspaces, tasks, compare };
+    return { id, name, system: node, shards, pubsub, workspaces, tasks, channels, compare };
   } catch (error) {
     await ports.store.close();
     throw error;

@@ -6,6 +6,7 @@ import { errorData } from '../protocols/errors.ts';
 import { type Config, storeFolder } from '../runtime/config/index.ts';
 import { createSystem, openEmbedded, type System } from '../runtime/index.ts';
 import { lateAsk } from '../agent/late-ask.ts';
+import { createChannelHost } from './channels.ts';
 import { openProcessServices } from './process-services.ts';
 import { closeAll, once, openGateway } from './gateway.ts';
 import { createSetup } from '../installation/setup/create-setup.ts';
@@ -43,10 +44,15 @@ export async function startTroupe(
   const tasks = await openTaskParts(config, processServices, own);
   const ports = await openEmbedded({ path: storeFolder(config), durability: runtime.durability });
   const workspaces = workspacesOf(config, { blobs: ports.blobs, cell: ports.store.cell });
+  const channels = createChannelHost(config, processServices, () => opening);
   const opening: Promise<System> = createSystem({
     ...ports,
     ...processServices.options,
-    services: allServices(processServices, { ...tasks.services, ask: lateAsk(() => opening) }),
+    services: allServices(processServices, {
+      ...tasks.services,
+      ask: lateAsk(() => opening),
+      channels,
+    }),
     shards: runtime.shards,
     workspaces,
     labels: labelsOf(config),
@@ -59,6 +65,7 @@ export async function startTroupe(
       { principal: SYSTEM_PRINCIPAL },
     );
     await system.stop();
+    await channels.close();
     await closeTools(processServices);
   };
   try {
@@ -69,9 +76,10 @@ export async function startTroupe(
       log.error({ alarm: true }, errorData(error).message),
     );
     await startTenants(system, config, log);
+    await channels.configure(system);
     const parts = { config, processServices, system, workspaces, file, clustered: false };
     const services = { ...processServices, setup: createSetup(parts) };
-    const gateway = await openGateway(config, system, services, tasks);
+    const gateway = await openGateway(config, system, services, { tasks, channels });
     return { url: gateway.url, system, stop: once(() => closeAll(gateway, stopSystem)) };
   } catch (error) {
     await stopSystem();

@@ -5,6 +5,8 @@ import { gatewayAuth } from '../channels/gateway/auth/configured-auth.ts';
 import { payloadsIn } from '../channels/gateway/devices/node-payloads.ts';
 import { blockSettings } from '../channels/gateway/streams/block-settings.ts';
 import { type Gateway, startGateway, type TenantOptions } from '../channels/index.ts';
+import type { ChannelHost } from '../channels/messengers/channel-host.ts';
+import { webhookRoutes } from '../channels/messengers/webhook-route.ts';
 import { tenancyOf } from '../channels/tenancy.ts';
 import { agentNames } from '../installation/agent-names.ts';
 import { messageHooks, withGatewayHooks } from '../installation/gateway-hooks.ts';
@@ -29,15 +31,18 @@ export async function openGateway(
   config: Config,
   system: System,
   processServices: GatewayServices,
-  tasks: TaskParts,
+  { tasks, channels }: EntryPointParts,
   cluster?: ClusterBroker,
 ): Promise<Gateway> {
   processServices.metrics.watch(system, cluster?.node);
-  if (!config.a2a.enabled) return openClients(config, system, processServices, { routes: [] });
+  const webhooks = webhookRoutes(channels);
+  if (!config.a2a.enabled)
+    return openClients(config, system, processServices, { routes: webhooks });
   const transports = cluster ? TRANSPORTS : (['http'] as const);
   const a2a = openA2a({ config, system, processServices, tasks }, transports);
   try {
-    const gateway = await openClients(config, system, processServices, a2a);
+    const routes = [...a2a.routes, ...webhooks];
+    const gateway = await openClients(config, system, processServices, { ...a2a, routes });
     tasks.onListen(gateway.url);
     const parts = { system, processServices, edge: a2a.edge };
     const nats = cluster && (await openNatsEntryPoint(config, parts, cluster));
@@ -55,6 +60,7 @@ export async function openGateway(
   }
 }
 
+type EntryPointParts = { readonly tasks: TaskParts; readonly channels: ChannelHost };
 type OwnRoutes = Pick<A2a, 'routes'> & Partial<Pick<A2a, 'inspect'>>;
 
 /** The gateway with its hooks, and its publication by Tailscale. */

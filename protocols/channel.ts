@@ -167,7 +167,7 @@ export const PAIRING_CHARACTERS = 8;
 /** Pending requests of one account, their time to live, and approved senders. */
 export const PAIRINGS_PENDING_MAX = 3;
 export const PAIRING_TTL_MS = 3_600_000;
-export const APPROVED_SENDERS_MAX = 5_000;
+export const APPROVED_SENDERS_MAX = 1_000;
 
 export type ConnectionState = 'stopped' | 'connecting' | 'connected' | 'backoff' | 'failed';
 
@@ -231,8 +231,10 @@ export type ChatDeliver = {
   readonly chat: ChatRef;
   /** Markdown; at most DELIVERY_CHARACTERS_MAX */
   readonly text: string;
-  /** of a delivery that is repeated by an operator: the first piece to send. Default 0 */
+  /** of a delivery that an operator repeats: the first piece to send. Default 0 */
   readonly fromPiece?: number;
+  /** only this piece is sent */
+  readonly isOnePiece?: true;
 };
 export const DELIVERY_CHARACTERS_MAX = 256 * 1024;
 /** Deliveries of one chat that wait. */

@@ -3,6 +3,8 @@
  * rows, transcript entries, live run events. A session's address is
  * `{tenant}/session/{sessionKey}`.
  */
+import type { Address } from './address.ts';
+import type { ChatRef } from './channel.ts';
 import type { ImagePart } from './content.ts';
 import type { Priority } from './conversation.ts';
 import type { ErrorData } from './errors.ts';
@@ -59,9 +61,14 @@ export type SessionReceive = {
   priority?: Priority;
   /** the sender receives RunEnded when this message's run ends */
   notify?: true;
+  /** the chat of a messenger that the user wrote in */
+  deliverTo?: DeliveryTarget;
   /** with the first message, from the subagent actor of this session's key: its grant */
   terms?: SubagentTerms;
 };
+
+/** A chat of a messenger, and the actor that sends to it (`chat.deliver`). */
+export type DeliveryTarget = { readonly actor: Address; readonly chat: ChatRef };
 
 /** The origin of a run that no user requested. */
 export type MessageOrigin = {

@@ -7,6 +7,7 @@ import type { ConversationAnswered, SessionConverse } from '../../protocols/conv
 import type { ErrorData } from '../../protocols/errors.ts';
 import type { Lineage } from '../../protocols/lineage.ts';
 import type {
+  DeliveryTarget,
   MessageOrigin,
   QueueMode,
   RunStatus,
@@ -191,6 +192,8 @@ export type SessionContext = {
 
   /** the entry point of the last user message */
   readonly channel?: string;
+  /** the chat of the last user message; null: it came from a client of the gateway */
+  readonly deliverTo?: DeliveryTarget | null;
   readonly contextTokens?: number;
   /** the model that answered last; another setting or a reset removes it */
   readonly usedModel?: string;

@@ -47,6 +47,8 @@ type Cut = { readonly at: number; readonly fence: Fence | undefined };
 const ORDER: readonly Kind[] = ['paragraph', 'newline', 'sentence', 'space', 'any'];
 /** Characters after a cut that must be known: the marks of a fence are three. */
 const LOOK_AHEAD = 3;
+/** How much of a complete text is read behind the place where a block is full. */
+const READ_BEHIND = 256;
 /** How long the end of a line of fence marks is awaited, in `charactersMax`. */
 const PATIENCE = 4;
 
@@ -79,7 +81,7 @@ export class BlockChunker {
   end(): readonly Block[] {
     const blocks = this.#cutAll(true);
     if (this.#rest === '') return blocks;
-    return [...blocks, this.#take({ at: this.#rest.length, fence: this.#fenceAtEnd() })];
+    return [...blocks, this.#take(endOf(this.#rest, this.#fence))];
   }
 
   /** Forgets text that is in no block yet: the text continues differently from `published`. */
@@ -97,22 +99,45 @@ export class BlockChunker {
   }
 
   #take({ at, fence }: Cut): Block {
-    const said = this.#rest.slice(0, at);
-    const opened = this.#fence === undefined ? '' : `${this.#fence.opening}\n`;
-    const closed =
-      fence === undefined ? '' : `${said.endsWith('\n') ? '' : '\n'}${fence.closing}\n`;
-    const block = { text: `${opened}${said}${closed}`, from: this.#from, to: this.#from + at };
+    const text = wholeBlock(this.#rest.slice(0, at), this.#fence, fence);
+    const block = { text, from: this.#from, to: this.#from + at };
     this.#rest = this.#rest.slice(at);
     this.#from = block.to;
     this.#fence = fence;
     return block;
   }
+}
 
-  #fenceAtEnd(): Fence | undefined {
-    let fence = this.#fence;
-    for (const line of this.#rest.split('\n')) fence = afterLine(fence, line);
-    return fence;
-  }
+/** A block as markdown of its own. @param open the fence before it @param left the fence behind */
+export function wholeBlock(text: string, open: Fence | undefined, left: Fence | undefined): string {
+  const opening = open === undefined ? '' : `${open.opening}\n`;
+  const closing = left === undefined ? '' : `${text.endsWith('\n') ? '' : '\n'}${left.closing}\n`;
+  return `${opening}${text}${closing}`;
+}
+
+/**
+ * Where the first block of a complete text ends: after at most `charactersMax` characters and, if
+ * there is a place to cut, after at least half of them. Reads no more of the text than that.
+ */
+export function cutWithin(text: string, open: Fence | undefined, charactersMax: number): Cut {
+  if (text.length <= charactersMax) return endOf(text, open);
+  const read = text.slice(0, charactersMax + READ_BEHIND);
+  const min = Math.ceil(charactersMax / 2);
+  const places = placesOf(read, open, min, read.length - LOOK_AHEAD, charactersMax);
+  return bestOf(places, charactersMax, 'paragraph') ?? cutAnywhere(text, open, charactersMax);
+}
+
+/** Within a line that must not be cut: only surrogate pairs stay whole. */
+function cutAnywhere(text: string, open: Fence | undefined, max: number): Cut {
+  const splitsPair = /^[\ud800-\udbff][\udc00-\udfff]/.test(text.slice(max - 1, max + 1));
+  const at = splitsPair ? Math.max(2, max - 1) : max;
+  return { at, fence: endOf(text.slice(0, text.lastIndexOf('\n', at - 1) + 1), open).fence };
+}
+
+function endOf(text: string, open: Fence | undefined): Cut {
+  let fence = open;
+  for (const line of text.split('\n')) fence = afterLine(fence, line);
+  return { at: text.length, fence };
 }
 
 /** Where the next block ends; undefined if it is not complete. */

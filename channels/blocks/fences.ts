@@ -3,10 +3,10 @@
  * fence. Pure.
  *
  * Any indentation is accepted before a fence, not only up to three spaces, because fences in lists
- * are indented further.
+ * are indented further. Where a fence is opened again, outside of its list, it has at most three.
  */
 
-/** An open fence: its opening line, and the line that closes it. */
+/** An open fence: the line that opens it again, and the line that closes it. */
 export type Fence = { readonly opening: string; readonly closing: string };
 
 /**
@@ -24,7 +24,8 @@ export const afterLine = (open: Fence | undefined, line: string): Fence | undefi
   const rest = line.slice(whole.length);
   if (open === undefined) {
     if (marks.startsWith('`') && rest.includes('`')) return undefined;
-    return { opening: line, closing: whole };
+    const outdented = whole.slice(0, -marks.length).replace(/^.*\t.*$|^ {4,}$/, '   ') + marks;
+    return { opening: outdented + rest, closing: outdented };
   }
   const own = MARK.exec(open.closing)![1]!;
   const closes = marks[0] === own[0] && marks.length >= own.length && rest.trim() === '';

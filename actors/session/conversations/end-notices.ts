@@ -6,6 +6,7 @@
  * per run, without the text if that was the answer to another agent.
  */
 import type { Address } from '../../../protocols/address.ts';
+import type { ChatDeliver } from '../../../protocols/channel.ts';
 import type { RunEnded } from '../../../protocols/session.ts';
 import type { Tell } from '../../../protocols/statechart.ts';
 import { below } from '../subagents/budget-ledger.ts';
@@ -74,13 +75,25 @@ const wholeReply = (context: SessionContext): string => {
   return [...ours, reply].filter((text) => text !== '').join('\n\n');
 };
 
+/** The reply of a run that no user requested goes to the chat that the user wrote in last. */
+function delivery(context: SessionContext): Tell[] {
+  const { deliverTo } = context;
+  const { runId, notify, origin } = runOf(context);
+  const text = firstOf(wholeReply(context), TEXT_CHARACTERS_MAX);
+  if (!deliverTo || notify !== undefined || origin?.kind === 'agent' || text === '') return [];
+  const { actor, chat } = deliverTo;
+  const event: ChatDeliver = { type: 'chat.deliver', id: runId, chat, text };
+  return [{ to: actor, event }];
+}
+
 /** End notices of the run and of the messages that joined it, and the one to the subagent. */
 export function runEnds(context: SessionContext, after: SessionContext, now: number): Tell[] {
   const { runId, notify, joined, status, error, usage, startedAt } = runOf(context);
   const grantor = grantorOf(context);
   const listeners = new Set([notify, grantor].filter((one): one is Address => one !== undefined));
   const notified = joined.filter((one) => one.notify !== undefined);
-  if (listeners.size + notified.length === 0) return [];
+  const delivered = delivery(context);
+  if (listeners.size + notified.length === 0) return delivered;
   const event: RunEnded = {
     type: 'run.ended',
     runId,
@@ -95,6 +108,7 @@ export function runEnds(context: SessionContext, after: SessionContext, now: num
   // replies in a conversation are not the subagent's findings
   const overheard: RunEnded = notify === undefined ? event : { ...event, text: '' };
   return [
+    ...delivered,
     ...[...listeners].map((to): Tell => ({ to, event: to === notify ? event : overheard })),
     ...notified.map(({ runId: own, notify: to }): Tell => {
       return { to: to!, event: { ...event, runId: own, usage: NO_USAGE, joined: runId } };

@@ -33,7 +33,7 @@ type Receive = ArgsOf<'session.receive'>;
 
 const pendingOf = ({ context, event: given }: Receive): Pending => {
   const { meta, type: _, queue, channel = CHANNEL, terms: __, ...rest } = given;
-  const { notify, priority, origin, lineage, ...message } = rest;
+  const { notify, priority, origin, lineage, deliverTo: ___, ...message } = rest;
   // an entry point cannot send in the name of an agent
   const ofActor = meta.from && {
     ...defined({ origin, lineage }),
@@ -56,10 +56,14 @@ export const settled = (context: SessionContext): readonly Pending[] =>
     channel === undefined ? pending : { ...pending, mode: modeOf(context, { channel }) },
   );
 
-/** The channel that the user sent the last message through. */
-const channelOf = ({ event }: Receive): Pick<SessionContext, 'channel'> => {
-  const { meta, channel = CHANNEL } = event;
-  return meta.from ? {} : { channel };
+/**
+ * The channel that the user sent the last message through. Messages of other actors, except chats,
+ * do not come from the user.
+ */
+const channelOf = ({ event }: Receive): Pick<SessionContext, 'channel' | 'deliverTo'> => {
+  const { meta, channel = CHANNEL, deliverTo } = event;
+  if (meta.from === undefined) return { channel, deliverTo: null };
+  return deliverTo === undefined ? {} : { channel, deliverTo };
 };
 
 const accepted = ({ context, event }: Receive, queued: boolean): Reply => {

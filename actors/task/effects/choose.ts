@@ -8,7 +8,7 @@ import type { Envelope } from '../../../protocols/envelope.ts';
 import { TroupeError } from '../../../protocols/errors.ts';
 import type { EffectContext, EffectDefinition } from '../../../runtime/index.ts';
 import { rightsAmong } from '../../listing/rights.ts';
-import { hashOf } from '../backoff.ts';
+import { hashOf } from '../../kit/backoff.ts';
 import type { RemoteAgent, PerformInput } from '../types.ts';
 
 /** More agents than a registry accepts. */

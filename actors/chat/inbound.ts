@@ -1,0 +1,173 @@
+/**
+ * Inbound: messages of the chat go to the session, in order, and its replies come back. Pure.
+ *
+ * Invariant: a message that the session refuses is answered in the chat, so its sender knows.
+ */
+import { type InboundMessage } from '../../protocols/channel.ts';
+import { address } from '../../protocols/address.ts';
+import { defined } from '../../protocols/defined.ts';
+import { plainName } from '../../protocols/plain-text.ts';
+import type { SessionReceive } from '../../protocols/session.ts';
+import type { ActorInput } from '../../protocols/statechart.ts';
+import { type ActionArgs, type ActionResult, on, outputOf } from './action-result.ts';
+import { withDelivery } from './outbound.ts';
+import type { ChatContext, PrepareInput, PrepareOutput } from './types.ts';
+
+/** Messages of a chat that the session has not answered; the oldest is no longer followed. */
+const OPEN_RUNS_MAX = 100;
+const NAME_CHARACTERS_MAX = 80;
+
+export const initialContext = ({ self, tenant, key }: ActorInput): ChatContext => {
+  const [channel = key, account = ''] = key.split(':');
+  return {
+    self,
+    tenant,
+    channel,
+    account,
+    chat: null,
+    preparing: null,
+    open: [],
+    live: null,
+    queue: [],
+    attempts: 0,
+    firstTriedAt: 0,
+    checks: 0,
+    waitMs: 0,
+    recent: [],
+  };
+};
+
+// ---- from the service to the session
+
+export const needsPreparation = on('chat.inbound', ({ event }) => event.needsPreparation === true);
+
+export const prepare = on('chat.inbound', ({ event }): ActionResult => {
+  const { meta: _, ...inbound } = event;
+  return { change: { preparing: inbound, chat: inbound.message.chat } };
+});
+
+export const prepareInput = ({ context }: { context: ChatContext }): PrepareInput => {
+  const { tenant, channel, account, preparing } = context;
+  const { message, route } = preparing!;
+  return { tenant, channel, account, chat: message.chat, message, route };
+};
+
+export const receive = on('chat.inbound', ({ context, event }): ActionResult => {
+  const { message, route } = event;
+  return sent({ ...context, chat: message.chat }, message, { text: message.text, route });
+});
+
+export const receivePrepared = (at: ActionArgs): ActionResult => {
+  const { context } = at;
+  const { message } = context.preparing!;
+  const prepared = outputOf<PrepareOutput>(at.event);
+  const next = { ...context, preparing: null };
+  if (prepared.refuse === undefined) return sent(next, message, prepared);
+  return { change: { preparing: null, ...refusalText(next, message, prepared.refuse) } };
+};
+
+/** Hooks that fail, and files that cannot be downloaded, must not lose the text. */
+export const receiveUnprepared = ({ context }: ActionArgs): ActionResult => {
+  const { message, route } = context.preparing!;
+  return sent({ ...context, preparing: null }, message, { text: message.text, route });
+};
+
+const refusalText = (context: ChatContext, { key, messageId }: InboundMessage, text: string) =>
+  text === '' ? {} : withDelivery(context, { id: `refused:${key}`, text, replyTo: messageId });
+
+/** Tells the session, and follows the run. */
+function sent(
+  context: ChatContext,
+  message: InboundMessage,
+  { text, images, route }: Omit<PrepareOutput, 'refuse'>,
+): ActionResult {
+  const { tenant, channel, account, self } = context;
+  const runId = `${channel}:${account}:${message.key}`;
+  const event: SessionReceive = {
+    type: 'session.receive',
+    runId,
+    text: textOf(message, text),
+    sender: `${channel}:${message.sender.id}`,
+    channel,
+    notify: true,
+    deliverTo: { actor: self, chat: message.chat },
+    ...defined({ images }),
+  };
+  const { sessionKey } = route;
+  const open = { runId, sessionKey, messageId: message.messageId, isAccepted: false };
+  return {
+    change: {
+      chat: message.chat,
+      preparing: null,
+      open: [...context.open, open].slice(-OPEN_RUNS_MAX),
+    },
+    send: [
+      {
+        type: 'tell',
+        params: { to: address(tenant, 'session', sessionKey), event, ask: true },
+      },
+    ],
+  };
+}
+
+/** In a group, the model has to know who speaks. */
+const textOf = ({ kind, chat, sender }: InboundMessage, text: string): string => {
+  const name = plainName(sender.name ?? sender.username ?? sender.id, NAME_CHARACTERS_MAX);
+  if (kind === 'reaction') return `(${name} reacted to a message with ${text})`;
+  return chat.kind === 'group' ? `${name}: ${text}` : text;
+};
+
+// ---- from the session
+
+export const isRefusal = on(
+  ['reply', 'refused'],
+  ({ event }) => event.type === 'refused' || event.error !== undefined,
+);
+
+export const onAccepted = on('reply', ({ context, event }): ActionResult => {
+  const open = context.open.map((one) =>
+    one.runId === event.result?.runId ? { ...one, isAccepted: true } : one,
+  );
+  return { change: { open } };
+});
+
+/** Replies of a session arrive in order: this one is about the oldest unconfirmed message. */
+export const onRefused = on(['reply', 'refused'], ({ context, event }): ActionResult => {
+  const refused = context.open.find(({ isAccepted }) => !isAccepted);
+  if (!refused) return {};
+  const { runId, messageId } = refused;
+  const reason = event.error?.message ?? 'the session refused it';
+  const rest = { ...context, open: context.open.filter((one) => one !== refused) };
+  const text = `This message was not accepted: ${reason}`;
+  return {
+    change: {
+      open: rest.open,
+      ...withDelivery(rest, { id: `refused:${runId}`, text, replyTo: messageId }),
+    },
+  };
+});
+
+/** The reply of a run goes out once, also when several messages joined it. */
+export const onRunEnded = on('run.ended', ({ context, event }): ActionResult => {
+  const { runId, joined, text } = event;
+  const found = context.open.find((one) => one.runId === runId);
+  const rest = { ...context, open: context.open.filter((one) => one !== found) };
+  const isAnswered = joined !== undefined && isKnown(context, joined);
+  if (text === '' || isAnswered || !found) return { change: { open: rest.open } };
+  const { live } = context;
+  const editOf = live?.runId === runId ? live.messageId : undefined;
+  const delivery = {
+    id: runId,
+    runId,
+    text,
+    ...defined({ editOf, replyTo: replyOf(context, found.messageId) }),
+  };
+  return { change: { open: rest.open, ...withDelivery(rest, delivery) } };
+});
+
+const isKnown = ({ open, recent }: ChatContext, runId: string): boolean =>
+  recent.includes(runId) || open.some((one) => one.runId === runId);
+
+/** Replies quote the message in groups only. */
+const replyOf = ({ chat }: ChatContext, messageId: string): string | undefined =>
+  chat?.kind === 'group' ? messageId : undefined;

@@ -1,0 +1,200 @@
+/**
+ * Outbound: the deliveries of the chat, one piece at a time. Pure.
+ *
+ * Invariants: a piece is sent again only when it is known that the service did not accept it, or
+ * recognizes it; what cannot be found out becomes a dead letter, which an operator can send again;
+ * order is kept.
+ */
+import {
+  type ChatDeliver,
+  DELIVERIES_MAX,
+  DELIVERY_CHARACTERS_MAX,
+  type SendOutcome,
+} from '../../protocols/channel.ts';
+import { defined } from '../../protocols/defined.ts';
+import type { ErrorData } from '../../protocols/errors.ts';
+import type { DeadLetterAsk } from '../../protocols/statechart.ts';
+import { pauseMsOf } from '../kit/backoff.ts';
+import { type ActionArgs, type ActionResult, nowOf, on, outputOf } from './action-result.ts';
+import type { ChatContext, Delivery, SendInput, SendOutput } from './types.ts';
+
+/** Attempts of a piece that the service did not accept, and the pauses between them. */
+const ATTEMPTS_MAX = 12;
+const BACKOFF_MS = { first: 1_000, max: 300_000 };
+/** Questions about an unknown outcome, and the pause between them. */
+const CHECKS_MAX = 3;
+export const CHECK_PAUSE_MS = 5_000;
+const RECENT_MAX = 100;
+/** Characters of all waiting deliveries. */
+const QUEUE_CHARACTERS_MAX = 1_048_576;
+export const DEAD_LETTER_DOMAIN = 'channels';
+
+// ---- the queue
+
+/** The queue with one more delivery, unless it is a repeat. */
+export function withDelivery(
+  context: ChatContext,
+  delivery: Omit<Delivery, 'piece'> & { readonly piece?: number },
+): Pick<ChatContext, 'queue' | 'recent'> {
+  const { queue, recent } = context;
+  if (recent.includes(delivery.id)) return { queue, recent };
+  return {
+    queue: [...queue, { piece: 0, ...delivery }],
+    recent: [...recent, delivery.id].slice(-RECENT_MAX),
+  };
+}
+
+export const hasRoom = on('chat.deliver', ({ context, event }): boolean => {
+  const waiting = context.queue.reduce((sum, { text }) => sum + text.length, 0);
+  return (
+    event.text.length <= DELIVERY_CHARACTERS_MAX &&
+    context.queue.length < DELIVERIES_MAX &&
+    waiting + event.text.length <= QUEUE_CHARACTERS_MAX
+  );
+});
+
+export const enqueue = on('chat.deliver', ({ context, event }): ActionResult => {
+  const { id, chat, text, fromPiece: piece = 0, isOnePiece } = event;
+  const delivery = { id, text, piece, ...defined({ isOnePiece }) };
+  return { change: { chat, ...withDelivery(context, delivery) } };
+});
+
+/** The sender is notified, and operators see the text. */
+export const refuse = on('chat.deliver', ({ context, event }): ActionResult => {
+  const { meta, ...deliver } = event;
+  const error: ErrorData = {
+    code: 'RATE_LIMIT_EXCEEDED',
+    message: `${context.queue.length} deliveries wait for this chat, or the text is longer than ${DELIVERY_CHARACTERS_MAX} characters`,
+  };
+  return {
+    send: [
+      { type: 'reply', params: { to: meta.reply, error } },
+      { type: 'deadLetter', params: { ...letterOf(context, error), event: deliver } },
+    ],
+  };
+});
+
+export const hasDelivery = ({ context }: { context: ChatContext }): boolean =>
+  context.queue.length > 0 && context.live?.isPending !== true;
+
+// ---- one piece
+
+const current = ({ queue }: ChatContext): Delivery => queue[0]!;
+
+export const begin = ({ context, event }: ActionArgs): ActionResult => ({
+  change: {
+    attempts: context.attempts + 1,
+    firstTriedAt: context.attempts === 0 ? nowOf(event) : context.firstTriedAt,
+    checks: 0,
+  },
+});
+
+export const sendInput = ({ context }: { context: ChatContext }): SendInput => {
+  const { tenant, channel, account, chat, attempts, firstTriedAt } = context;
+  const { id, text, piece, replyTo, editOf } = current(context);
+  return {
+    tenant,
+    channel,
+    account,
+    chat: chat!,
+    id,
+    text,
+    piece,
+    attempt: attempts,
+    firstTriedAt,
+    ...(piece === 0 ? defined({ replyTo, editOf }) : {}),
+  };
+};
+
+type Ended = { readonly event: object };
+const outcomeOf = ({ event }: Ended): SendOutput => outputOf<SendOutput>(event);
+
+export const isSent = (at: Ended): boolean => outcomeOf(at).status === 'sent';
+export const isUnknown = (at: Ended): boolean => outcomeOf(at).status === 'unknown';
+export const mayRepeat = (at: ActionArgs): boolean => {
+  const outcome = outcomeOf(at);
+  const isOver = at.context.attempts >= ATTEMPTS_MAX;
+  return outcome.status === 'not_sent' && outcome.isFinal !== true && !isOver;
+};
+export const mayCheckAgain = ({ context }: ActionArgs): boolean => context.checks < CHECKS_MAX;
+
+/** The next piece, or the next delivery. Without `pieces`, another send finds out. */
+export const advance = (at: ActionArgs): ActionResult => ({
+  change: advanced(at.context, at.event),
+});
+
+const advanced = (context: ChatContext, event: object): Partial<ChatContext> => {
+  const [first, ...rest] = context.queue;
+  const { piece, isOnePiece } = first!;
+  const pieces = 'output' in event ? outputOf<SendOutput>(event).pieces : undefined;
+  const isLast = isOnePiece === true || (pieces !== undefined && piece + 1 >= pieces);
+  return {
+    queue: isLast ? rest : [{ ...first!, piece: piece + 1 }, ...rest],
+    attempts: 0,
+    checks: 0,
+  };
+};
+
+/** Waits exactly as long as the service asked, else with growing pauses. */
+export const retryLater = (at: ActionArgs): ActionResult => {
+  const { context, event } = at;
+  const error = errorOf(outcomeOf(at));
+  const { retryAfterMs } = error;
+  const pause = pauseMsOf(BACKOFF_MS, context.attempts, { seed: event.meta.id, error });
+  return { change: { waitMs: retryAfterMs ?? pause } };
+};
+export const waitMs = ({ context }: { context: ChatContext }): number => context.waitMs;
+
+export const countCheck = ({ context }: ActionArgs): ActionResult => ({
+  change: { checks: context.checks + 1 },
+});
+
+/** The service will not take this delivery: an operator sees it, and the next one follows. */
+export const giveUp = (at: ActionArgs): ActionResult => {
+  const { context } = at;
+  const { queue } = context;
+  return {
+    change: { queue: queue.slice(1), attempts: 0, checks: 0 },
+    send: [letter(context, errorOf(outcomeOf(at)))],
+  };
+};
+
+/** Whether this piece was sent cannot be found out: an operator decides, and the next one follows. */
+export const reportUnknown = (at: ActionArgs): ActionResult => {
+  const { context, event } = at;
+  const outcome = 'output' in event ? outcomeOf(at) : undefined;
+  const cause = outcome && outcome.status !== 'sent' ? `: ${outcome.error.message}` : '';
+  const error: ErrorData = {
+    code: 'UNAVAILABLE',
+    message: `it is not known whether the service accepted piece ${current(context).piece + 1}${cause}`,
+    details: { outcome: 'unknown' },
+  };
+  return { change: advanced(context, event), send: [letter(context, error, { isOnePiece: true })] };
+};
+
+const errorOf = (outcome: SendOutcome): ErrorData =>
+  outcome.status === 'sent' ? { code: 'INTERNAL', message: 'sent' } : outcome.error;
+
+const letter = (
+  context: ChatContext,
+  error: ErrorData,
+  part: Pick<ChatDeliver, 'isOnePiece'> = {},
+) => {
+  const { id, text, piece } = current(context);
+  const event: ChatDeliver = {
+    type: 'chat.deliver',
+    id: `${id}:again:${piece}`,
+    chat: context.chat!,
+    text,
+    fromPiece: piece,
+    ...part,
+  };
+  return { type: 'deadLetter', params: { ...letterOf(context, error), event } } as const;
+};
+
+const letterOf = ({ self }: ChatContext, error: ErrorData): Omit<DeadLetterAsk, 'event'> => ({
+  domain: DEAD_LETTER_DOMAIN,
+  reason: error.details?.['outcome'] === 'unknown' ? 'UNKNOWN' : 'NOT_SENT',
+  error,
+  to: self,
+});

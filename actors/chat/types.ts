@@ -1,0 +1,113 @@
+/** Types of the chat actor and of its effects. */
+import type { Address } from '../../protocols/address.ts';
+import type {
+  AccountRef,
+  ChatDeliver,
+  ChatInbound,
+  ChatRef,
+  InboundMessage,
+  Route,
+  SendOutcome,
+} from '../../protocols/channel.ts';
+import type { ImagePart } from '../../protocols/content.ts';
+import type { ErrorData } from '../../protocols/errors.ts';
+import type { RunAccepted, RunEnded } from '../../protocols/session.ts';
+import type { Delivered } from '../../protocols/statechart.ts';
+
+/** A message that the session has and has not answered. */
+export type OpenRun = {
+  readonly runId: string;
+  readonly sessionKey: string;
+  /** of the message in the chat */
+  readonly messageId: string;
+  /** the session has confirmed it */
+  readonly isAccepted: boolean;
+};
+
+/** Text that is being sent, piece by piece. */
+export type Delivery = {
+  readonly id: string;
+  readonly text: string;
+  /** index of the next piece */
+  readonly piece: number;
+  readonly isOnePiece?: true;
+  readonly runId?: string;
+  readonly replyTo?: string;
+  /** the message that shows the beginning of this text already; the first piece replaces it */
+  readonly editOf?: string;
+};
+
+/** What is shown while a run is active. */
+export type Live = {
+  readonly runId: string;
+  readonly sessionKey: string;
+  /** the preview is being sent; deliveries wait, because they may replace it */
+  readonly isPending?: true;
+  /** of the preview */
+  readonly messageId?: string;
+};
+
+export type ChatContext = AccountRef & {
+  readonly self: Address;
+  readonly tenant: string;
+  /** null before the first message */
+  readonly chat: ChatRef | null;
+  /** the message whose hooks and downloads run */
+  readonly preparing: ChatInbound | null;
+  /** at most OPEN_RUNS_MAX */
+  readonly open: readonly OpenRun[];
+  readonly live: Live | null;
+  /** at most DELIVERIES_MAX; the first one is being sent */
+  readonly queue: readonly Delivery[];
+  /** attempts of the current piece */
+  readonly attempts: number;
+  /** shard time of the first of them */
+  readonly firstTriedAt: number;
+  /** questions about an attempt with an unknown outcome */
+  readonly checks: number;
+  readonly waitMs: number;
+  /** ids of the last deliveries, so that a repeat is ignored */
+  readonly recent: readonly string[];
+};
+
+export type ChatEvent =
+  | Delivered<ChatInbound>
+  | Delivered<ChatDeliver>
+  | Delivered<RunEnded>
+  | Delivered<{ type: 'reply'; to: string; result?: RunAccepted; error?: ErrorData }>
+  | Delivered<{ type: 'refused'; to: string; message: string; error: ErrorData }>;
+
+// ---- effects
+
+type Where = AccountRef & { readonly tenant: string; readonly chat: ChatRef };
+
+/** Runs hooks and downloads media. */
+export type PrepareInput = Where & { readonly message: InboundMessage; readonly route: Route };
+export type PrepareOutput = {
+  readonly text: string;
+  readonly images?: readonly ImagePart[];
+  readonly route: Route;
+  /** a hook refused the message with this text, which the sender receives; '' sends nothing */
+  readonly refuse?: string;
+};
+
+/** Sends one piece of a delivery, or its preview. */
+export type SendInput = Where & {
+  readonly id: string;
+  readonly text: string;
+  readonly piece: number;
+  readonly attempt: number;
+  readonly firstTriedAt: number;
+  readonly replyTo?: string;
+  readonly editOf?: string;
+};
+/** `pieces`: number of pieces of the text, where it is known. */
+export type SendOutput = SendOutcome & { readonly pieces?: number };
+
+/** Shows that the account types until the run has text to preview, or has ended. */
+export type FollowInput = Where & Pick<Live, 'runId' | 'sessionKey'>;
+/** `text`: what to send as the preview; absent: nothing, the channel shows no previews. */
+export type FollowOutput = { readonly text?: string };
+
+/** Edits the preview while the model writes. */
+export type EditInput = FollowInput & { readonly messageId: string };

@@ -1,0 +1,167 @@
+/**
+ * ChannelHost: the accounts of messengers in this process. It runs the effects of channel and chat
+ * actors (actors/chat/services.ts) with the adapters, and passes requests of webhooks on.
+ *
+ * Boundary: it decides nothing that must survive the process. Adapters are imported when an account
+ * is used for the first time.
+ */
+import { agentAddress } from '../../actors/index.ts';
+import type { ChannelEffects } from '../../actors/chat/services.ts';
+import type { PrepareInput, PrepareOutput } from '../../actors/chat/types.ts';
+import {
+  type AccountRef,
+  accountKey,
+  channelAddress,
+  type ChannelConfigure,
+  CHANNELS_INDEX,
+  type ChannelRow,
+  type ConnectInput,
+  type ConnectOutput,
+} from '../../protocols/channel.ts';
+import { errorData, TroupeError } from '../../protocols/errors.ts';
+import { SYSTEM_PRINCIPAL } from '../../protocols/security/principals.ts';
+import type { Clock, EffectContext, System } from '../../runtime/index.ts';
+import { type AccountSettings } from './account-settings.ts';
+import type { WebhookRequest, WebhookResponse } from './adapter.ts';
+import type { AdapterTable } from './adapters.ts';
+import { type ChannelHooks, type ChannelRules, OpenAccount } from './open-account.ts';
+import { PieceSender } from './piece-sender.ts';
+import { Previews } from './previews.ts';
+import { preparedMessage } from './prepare.ts';
+
+export type ChannelHostOptions = {
+  /** by `channel:account` */
+  readonly accounts: ReadonlyMap<string, AccountSettings>;
+  readonly tenants: readonly string[];
+  readonly adapters: AdapterTable;
+  readonly system: () => Promise<System>;
+  readonly rules: ChannelRules;
+  /** the hooks of a tenant */
+  readonly hooks: (tenant: string) => ChannelHooks;
+  readonly clock: Clock;
+  readonly log: { warn(details: object, message: string): void };
+};
+
+export class ChannelHost implements ChannelEffects {
+  readonly #o: ChannelHostOptions;
+  readonly #open = new Map<string, Promise<OpenAccount>>();
+  readonly #sender: PieceSender;
+  readonly #previews: Previews;
+
+  constructor(options: ChannelHostOptions) {
+    this.#o = options;
+    const account = (of: AccountRef) => this.account(of);
+    this.#sender = new PieceSender({ account, clock: options.clock, hooks: options.hooks });
+    this.#previews = new Previews({
+      account,
+      clock: options.clock,
+      bus: async () => (await options.system()).bus,
+    });
+  }
+
+  /**
+   * Sends the settings of every account to its actor: those of the configuration connect, and those
+   * that are no longer in it stop.
+   */
+  async configure(system: Pick<System, 'tell' | 'index'>): Promise<void> {
+    const { accounts, tenants } = this.#o;
+    const known = tenants.flatMap((tenant) =>
+      system.index
+        .list<ChannelRow>(CHANNELS_INDEX, tenant)
+        .map(({ value }) => ({ ...value, tenant })),
+    );
+    const gone = known.filter((row) => accounts.get(accountKey(row))?.tenant !== row.tenant);
+    const configured = [...accounts.values()].map(({ settings, ...one }) => ({
+      ...one,
+      isEnabled: settings.enabled,
+    }));
+    const all = [...configured, ...gone.map((row) => ({ ...row, isEnabled: false, digest: '' }))];
+    await Promise.all(all.map((one) => this.#configure(system, one)));
+  }
+
+  /** A failure is logged: the next start sends the settings again. */
+  async #configure(
+    system: Pick<System, 'tell'>,
+    {
+      tenant,
+      isEnabled,
+      digest,
+      ...of
+    }: Omit<AccountSettings, 'settings'> & { isEnabled: boolean },
+  ): Promise<void> {
+    const event: ChannelConfigure = { type: 'channel.configure', isEnabled, digest };
+    const options = { principal: SYSTEM_PRINCIPAL };
+    const answer = await system
+      .tell(channelAddress(tenant, of), event, options)
+      .catch((error: unknown) => ({ kind: 'refused' as const, error: errorData(error) }));
+    if (answer.kind === 'refused')
+      this.#o.log.warn({ account: accountKey(of) }, `not configured: ${answer.error.message}`);
+  }
+
+  async connect(input: ConnectInput, { signal }: EffectContext): Promise<ConnectOutput> {
+    let open: OpenAccount;
+    try {
+      open = await this.account(input);
+    } catch (error) {
+      return { error: errorData(error), isFinal: true };
+    }
+    return open.connect(input, signal);
+  }
+
+  async prepare(input: PrepareInput, context: EffectContext): Promise<PrepareOutput> {
+    const open = await this.account(input);
+    const { agentId } = input.route;
+    return preparedMessage(input, {
+      open,
+      hooks: this.#o.hooks(input.tenant),
+      workspace: () => context.workspace(agentAddress(input.tenant, agentId)),
+      signal: context.signal,
+    });
+  }
+
+  readonly send: ChannelEffects['send'] = (input, signal) => this.#sender.send(input, signal);
+  readonly reconcile: ChannelEffects['reconcile'] = (input, signal) =>
+    this.#sender.reconcile(input, signal);
+  readonly follow: ChannelEffects['follow'] = (input, signal) =>
+    this.#previews.follow(input, signal);
+  readonly edit: ChannelEffects['edit'] = (input, signal) => this.#previews.edit(input, signal);
+
+  /** @throws TroupeError NOT_FOUND when there is no such account, or it has no webhook */
+  async webhook(of: AccountRef, request: WebhookRequest): Promise<WebhookResponse> {
+    const { adapter } = await this.account(of);
+    if (adapter.webhook) return adapter.webhook(request);
+    throw new TroupeError('NOT_FOUND', `${accountKey(of)} receives no webhook`);
+  }
+
+  /** Closes what is open in this process. */
+  async close(): Promise<void> {
+    const all = await Promise.allSettled(this.#open.values());
+    for (const one of all) if (one.status === 'fulfilled') await one.value.adapter.stop();
+  }
+
+  /** @throws TroupeError NOT_FOUND when the configuration of this process has no such account */
+  account(of: AccountRef): Promise<OpenAccount> {
+    const key = accountKey(of);
+    const open = this.#open.get(key) ?? this.#openAccount(key);
+    this.#open.set(key, open);
+    open.catch(() => this.#open.delete(key));
+    return open;
+  }
+
+  async #openAccount(key: string): Promise<OpenAccount> {
+    const of = this.#o.accounts.get(key);
+    if (!of) throw notConfigured(key);
+    const load = this.#o.adapters[of.channel];
+    if (!load) throw new TroupeError('NOT_FOUND', `this build has no adapter for ${of.channel}`);
+    const { rules, clock, log } = this.#o;
+    const system = await this.#o.system();
+    const hooks = this.#o.hooks(of.tenant);
+    return new OpenAccount(of, { definition: await load(), system, rules, hooks, clock, log });
+  }
+}
+
+const notConfigured = (key: string): TroupeError =>
+  new TroupeError(
+    'NOT_FOUND',
+    `the configuration of this process has no account ${key}: add it there, or remove the account by restarting the gateway`,
+  );

@@ -1,0 +1,120 @@
+/**
+ * Entry: messages of an account enter the system. Each is checked, admitted or refused, routed and
+ * stored in the mailbox of its chat, in order.
+ *
+ * Invariants: what `accept` has resolved for is stored or refused, so the service may forget it; a
+ * message that was delivered twice is stored once (by its key); only pairing answers a sender who
+ * was refused.
+ */
+import { randomInt } from 'node:crypto';
+import {
+  type Admission,
+  APPROVED_INDEX,
+  approvedKey,
+  channelAddress,
+  type ChannelPair,
+  type ChatInbound,
+  chatAddress,
+  INBOUND_CHARACTERS_MAX,
+  INBOUND_MEDIA_MAX,
+  type InboundMessage,
+  PAIRING_ALPHABET,
+  PAIRING_CHARACTERS,
+  type Route,
+} from '../../protocols/channel.ts';
+import { isFinalCode } from '../../actors/kit/backoff.ts';
+import { errorData, TroupeError } from '../../protocols/errors.ts';
+import type { Message } from '../../protocols/statechart.ts';
+import type { Address } from '../../protocols/address.ts';
+import type { System } from '../../runtime/index.ts';
+import type { AccountSettings } from './account-settings.ts';
+import type { Observed } from './observed.ts';
+
+/** As long as keys are kept; a message waits while its chat is out of service. */
+const TTL_MS = 28 * 3_600_000;
+
+export type EntryOptions = {
+  readonly system: Pick<System, 'tell' | 'index'>;
+  readonly observed: Observed;
+  readonly admit: (message: InboundMessage, isApproved: boolean) => Admission;
+  readonly route: (message: InboundMessage) => Route;
+  /** hooks or downloads come before the session */
+  readonly needsPreparation: (message: InboundMessage) => boolean;
+  readonly onDropped: (message: InboundMessage, why: string) => void;
+};
+
+export class Entry {
+  readonly #of: AccountSettings;
+  readonly #o: EntryOptions;
+
+  constructor(of: AccountSettings, options: EntryOptions) {
+    this.#of = of;
+    this.#o = options;
+  }
+
+  /** @throws TroupeError UNAVAILABLE when a message is not known to be stored */
+  async accept(messages: readonly InboundMessage[]): Promise<void> {
+    // Started in order, so that the messages of one chat are stored in order.
+    await Promise.all(messages.map((message) => this.#accept(bounded(message))));
+  }
+
+  /** A message that can never be stored is reported, or it would be delivered for ever. */
+  async #accept(message: InboundMessage): Promise<void> {
+    try {
+      await this.#store(message);
+    } catch (error) {
+      const { code, message: why } = errorData(error);
+      if (!isFinalCode(code)) throw error;
+      this.#o.observed.error(`message ${message.key} was dropped: ${why}`);
+      this.#o.onDropped(message, why);
+    }
+  }
+
+  #store(message: InboundMessage): Promise<void> {
+    const { observed, admit, route, needsPreparation } = this.#o;
+    const admission = admit(message, this.#isApproved(message));
+    if (!admission.pass) {
+      observed.refused(admission.rule);
+      return admission.rule === 'dm.pairing' ? this.#pair(message) : Promise.resolve();
+    }
+    observed.inbound();
+    const inbound: ChatInbound = {
+      type: 'chat.inbound',
+      message,
+      route: route(message),
+      ...(needsPreparation(message) && { needsPreparation: true }),
+    };
+    return this.#tell(chatAddress(this.#of.tenant, this.#of, message.chat), inbound, message);
+  }
+
+  #isApproved({ sender }: InboundMessage): boolean {
+    const { tenant } = this.#of;
+    const key = approvedKey(this.#of, sender.id);
+    const of = channelAddress(tenant, this.#of);
+    return this.#o.system.index.get(APPROVED_INDEX, tenant, key, of) !== undefined;
+  }
+
+  #pair(message: InboundMessage): Promise<void> {
+    const { sender, chat } = message;
+    const pair: ChannelPair = { type: 'channel.pair', code: newCode(), sender, chat };
+    return this.#tell(channelAddress(this.#of.tenant, this.#of), pair, message);
+  }
+
+  async #tell(to: Address, event: Message, { key, sender }: InboundMessage): Promise<void> {
+    const principal = { sub: `${this.#of.channel}:${sender.id}`, roles: [] };
+    const answer = await this.#o.system.tell(to, event, { principal, key, ttlMs: TTL_MS });
+    if (answer.kind === 'refused') throw TroupeError.from(answer.error);
+  }
+}
+
+const newCode = (): string =>
+  Array.from(
+    { length: PAIRING_CHARACTERS },
+    () => PAIRING_ALPHABET[randomInt(PAIRING_ALPHABET.length)],
+  ).join('');
+
+const bounded = (message: InboundMessage): InboundMessage => ({
+  ...message,
+  text: message.text.slice(0, INBOUND_CHARACTERS_MAX),
+  ...(message.media && { media: message.media.slice(0, INBOUND_MEDIA_MAX) }),
+});

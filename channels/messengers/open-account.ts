@@ -1,0 +1,125 @@
+/** OpenAccount: an account with its adapter in this process, and how its messages enter. */
+import {
+  type AccountRef,
+  accountKey,
+  type Admission,
+  channelAddress,
+  type ChannelConnected,
+  type ChannelPosition,
+  type ConnectInput,
+  type ConnectOutput,
+  type InboundMessage,
+  type Route,
+} from '../../protocols/channel.ts';
+import type { Hooks } from '../../agent/hooks/hooks.ts';
+import { errorData, TroupeError } from '../../protocols/errors.ts';
+import { SYSTEM_PRINCIPAL } from '../../protocols/security/principals.ts';
+import type { Message } from '../../protocols/statechart.ts';
+import type { Clock, System } from '../../runtime/index.ts';
+import type { AccountSettings } from './account-settings.ts';
+import type { Abilities, AccountAdapter, ChannelAdapter } from './adapter.ts';
+import { Entry } from './entry.ts';
+import { Lanes } from './lanes.ts';
+import { Observed } from './observed.ts';
+
+export type ChannelHooks = Pick<Hooks, 'has' | 'run'>;
+
+/** Who may write, and where messages go. Pure functions of the configuration. */
+export type ChannelRules = {
+  admit(of: AccountSettings, message: InboundMessage, isApproved: boolean): Admission;
+  route(of: AccountSettings, message: InboundMessage): Route;
+};
+
+export type OpenAccountOptions = {
+  readonly definition: ChannelAdapter;
+  readonly system: Pick<System, 'tell' | 'index' | 'bus'>;
+  readonly rules: ChannelRules;
+  readonly hooks: ChannelHooks;
+  readonly clock: Clock;
+  readonly log: { warn(details: object, message: string): void };
+};
+
+export class OpenAccount {
+  readonly of: AccountSettings;
+  readonly abilities: Abilities;
+  readonly adapter: AccountAdapter;
+  readonly lanes: Lanes;
+  readonly observed: Observed;
+  readonly #o: OpenAccountOptions;
+
+  constructor(of: AccountSettings, options: OpenAccountOptions) {
+    const { definition, clock, log } = options;
+    this.of = of;
+    this.#o = options;
+    this.abilities = definition.abilities;
+    this.lanes = new Lanes(clock, this.abilities.pace);
+    this.observed = new Observed(clock, (counts) => void this.#report(counts));
+    const entry = this.#entry();
+    this.adapter = definition.create({
+      settings: of.settings,
+      clock,
+      log,
+      onMessages: (messages) => entry.accept(messages),
+      onTyping: () => {},
+      onOutcome: () => {},
+    });
+  }
+
+  /** Ends with the connection. */
+  async connect({ identity, position }: ConnectInput, signal: AbortSignal): Promise<ConnectOutput> {
+    let connectedAs = '';
+    return this.adapter.start({
+      identity,
+      position,
+      signal,
+      onConnected: (as, name) => {
+        connectedAs = as;
+        const event: ChannelConnected = {
+          type: 'channel.connected',
+          identity: as,
+          ...(name === undefined ? {} : { name }),
+        };
+        return this.#tell(event);
+      },
+      onPosition: (next) => {
+        const event: ChannelPosition = {
+          type: 'channel.position',
+          identity: connectedAs,
+          position: next,
+        };
+        return this.#tell(event);
+      },
+    });
+  }
+
+  #entry(): Entry {
+    const { system, rules, hooks, log } = this.#o;
+    const { of, observed } = this;
+    const hasHook = () => hooks.has('message_received');
+    return new Entry(of, {
+      system,
+      observed,
+      admit: (message, isApproved) => rules.admit(of, message, isApproved),
+      route: (message) => rules.route(of, message),
+      needsPreparation: ({ media = [] }) => media.length > 0 || hasHook(),
+      onDropped: ({ key }, why) => log.warn({ account: accountKey(of), key }, why),
+    });
+  }
+
+  /** @throws TroupeError when it is not known to be stored */
+  async #tell(event: Message): Promise<void> {
+    const { of } = this;
+    const options = { principal: SYSTEM_PRINCIPAL };
+    const answer = await this.#o.system.tell(channelAddress(of.tenant, of), event, options);
+    if (answer.kind === 'refused') throw TroupeError.from(answer.error);
+  }
+
+  /** Counts are for people; a lost report is not repeated. */
+  #report(event: Message): Promise<void> {
+    return this.#tell(event).catch((error: unknown) =>
+      this.#o.log.warn({ account: accountKey(this.of) }, errorData(error).message),
+    );
+  }
+}
+
+export type FindAccount = (of: AccountRef) => Promise<OpenAccount>;

@@ -1,0 +1,95 @@
+/**
+ * PieceSender: cuts a delivery into pieces in the channel's dialect, and sends one of them.
+ *
+ * Invariant: whatever goes wrong, the outcome says whether the service may have accepted the piece.
+ */
+import type { SendInput, SendOutput } from '../../actors/chat/types.ts';
+import type { SendOutcome } from '../../protocols/channel.ts';
+import { errorData } from '../../protocols/errors.ts';
+import type { Clock } from '../../runtime/index.ts';
+import type { Piece } from './adapter.ts';
+import type { ChannelHooks, FindAccount, OpenAccount } from './open-account.ts';
+import { piecesOf } from './text/pieces.ts';
+
+export type PieceSenderOptions = {
+  readonly account: FindAccount;
+  readonly clock: Clock;
+  readonly hooks: (tenant: string) => ChannelHooks;
+};
+
+export class PieceSender {
+  readonly #o: PieceSenderOptions;
+
+  constructor(options: PieceSenderOptions) {
+    this.#o = options;
+  }
+
+  async send(input: SendInput, signal: AbortSignal): Promise<SendOutput> {
+    let open: OpenAccount;
+    try {
+      open = await this.#o.account(input);
+    } catch (error) {
+      return { status: 'not_sent', error: errorData(error), isFinal: true };
+    }
+    const { piece, pieces } = pieceOf(input, open);
+    // The delivery had no further piece; its sender did not know.
+    if (!piece) return { status: 'sent', pieces };
+    const outcome = await open.lanes.run(chatKey(input), () =>
+      sendOrEdit(open, input, piece, signal),
+    );
+    if (outcome.status === 'sent') open.observed.outbound();
+    else open.observed.error(outcome.error.message);
+    return { ...outcome, pieces };
+  }
+
+  async reconcile(input: SendInput, signal: AbortSignal): Promise<SendOutcome> {
+    const open = await this.#o.account(input);
+    const { piece } = pieceOf(input, open);
+    if (!piece) return { status: 'sent' };
+    const repeat = notKnown('the same piece is sent again, which the service recognizes');
+    // An edit has the same effect however often it happens.
+    if (input.editOf !== undefined) return { ...repeat, status: 'not_sent' };
+    const age = this.#o.clock.wallMs() - input.firstTriedAt;
+    if (age < (open.abilities.idempotentSendMs ?? 0)) return { ...repeat, status: 'not_sent' };
+    return (
+      (await open.adapter.reconcile?.(piece, signal)) ?? {
+        status: 'unknown',
+        ...notKnown('the service has no way to find out'),
+      }
+    );
+  }
+}
+
+const notKnown = (message: string) => ({ error: { code: 'UNAVAILABLE', message } as const });
+
+/** A preview that can no longer be edited is left, and the piece is sent as a message. */
+async function sendOrEdit(
+  { adapter }: OpenAccount,
+  { editOf }: SendInput,
+  piece: Piece,
+  signal: AbortSignal,
+): Promise<SendOutcome> {
+  if (editOf === undefined || !adapter.edit) return adapter.send(piece, signal);
+  const edited = await adapter.edit(editOf, piece, signal);
+  const isRefused = edited.status === 'not_sent' && edited.isFinal === true;
+  return isRefused ? adapter.send(piece, signal) : edited;
+}
+
+export const chatKey = ({ chat }: Pick<SendInput, 'chat'>): string =>
+  `${chat.id}\n${chat.thread ?? ''}`;
+
+function pieceOf(input: SendInput, { abilities }: OpenAccount) {
+  const { dialect, charactersMax } = abilities;
+  const pieces = piecesOf(input.text, { dialect, charactersMax });
+  const found = pieces[input.piece];
+  const piece: Piece | undefined = found && {
+    id: `${input.id}:${input.piece}`,
+    chat: input.chat,
+    text: found.text,
+    plain: found.plain,
+    attempt: input.attempt,
+    firstTriedAt: input.firstTriedAt,
+    ...(input.replyTo === undefined ? {} : { replyTo: input.replyTo }),
+  };
+  return { piece, pieces: pieces.length };
+}

@@ -1,0 +1,35 @@
+/** The HTTP routes of webhooks: what a service sends to an account, at `/channels/NAME/ACCOUNT`. */
+import { header, type Route, type RouteRequest } from '../http/route.ts';
+import type { ChannelHost } from './channel-host.ts';
+
+const BODY_BYTES_MAX = 4 * 1024 * 1024;
+
+export const webhookRoutes = (host: Pick<ChannelHost, 'webhook'>): readonly Route[] =>
+  (['GET', 'POST'] as const).map((method) => ({
+    method,
+    path: '/channels/{channel}/{account}',
+    handle: (request) => handle(host, method, request),
+  }));
+
+async function handle(
+  host: Pick<ChannelHost, 'webhook'>,
+  method: 'GET' | 'POST',
+  { request, response, params, query, body }: RouteRequest,
+): Promise<void> {
+  const { channel = '', account = '' } = params;
+  const answer = await host.webhook(
+    { channel, account },
+    {
+      method,
+      query,
+      header: (name) => header(request, name),
+      body: method === 'POST' ? await body(BODY_BYTES_MAX) : new Uint8Array(),
+    },
+  );
+  response.writeHead(answer.status, {
+    'content-type': answer.contentType ?? 'text/plain; charset=utf-8',
+    'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
+  });
+  response.end(answer.body ?? '');
+}

@@ -1,0 +1,26 @@
+/** The accounts of messengers in a process. */
+import { ADAPTERS } from '../channels/messengers/adapters.ts';
+import { accountSettings } from '../channels/messengers/account-settings.ts';
+import { ChannelHost } from '../channels/messengers/channel-host.ts';
+import { configuredRules } from '../channels/messengers/configured-rules.ts';
+import { tenancyOf } from '../channels/tenancy.ts';
+import { partsFor } from '../installation/tenant-parts.ts';
+import type { Config } from '../runtime/config/index.ts';
+import { type System, systemClock } from '../runtime/index.ts';
+import type { ProcessServices } from './process-services.ts';
+
+export const createChannelHost = (
+  config: Config,
+  processServices: ProcessServices,
+  system: () => Promise<System>,
+): ChannelHost =>
+  new ChannelHost({
+    accounts: accountSettings(config),
+    tenants: tenancyOf(config).tenants,
+    adapters: ADAPTERS,
+    system,
+    rules: configuredRules(config),
+    hooks: (tenant) => partsFor(processServices, tenant).services.hooks,
+    clock: systemClock,
+    log: processServices.log,
+  });
