@@ -13,6 +13,7 @@ import { schemaTable, toJson, withRefs } from '../protocols/openapi/documents.ts
 import { EnvelopeSchema } from '../protocols/envelope.ts';
 import * as gateway from '../protocols/gateway/index.ts';
 import { openApi } from '../protocols/openapi/openapi.ts';
+import { WebhookInbound, WebhookOutbound } from '../protocols/webhook.ts';
 import { jsonText } from './json-text.ts';
 
 const DIALECT = 'https://json-schema.org/draft/2020-12/schema';
@@ -99,6 +100,13 @@ export const schemaFiles = (): ReadonlyMap<string, string> => {
       $comment: GENERATED,
       title: 'Tasks, their events and refusals',
       $defs: schemaTable(),
+    },
+    'webhook/1.0.json': {
+      $schema: DIALECT,
+      $id: 'urn:troupe:webhook:1.0',
+      $comment: GENERATED,
+      title: 'Bodies of the generic webhook channel',
+      $defs: { inbound: WebhookInbound, outbound: WebhookOutbound },
     },
     ...payloadDocuments(specs),
     'openapi.json': openApi({ version, specs, paths: operationPaths(RESOURCES) }),

@@ -71,6 +71,8 @@ export type WebhookResponse = {
 
 /** What an account needs from the runtime. */
 export type AccountContext<Settings> = {
+  /** name in the configuration, for error texts */
+  readonly account: string;
   readonly settings: Settings;
   readonly clock: Clock;
   readonly log: { warn(details: object, message: string): void };
@@ -132,7 +134,12 @@ export interface AccountAdapter {
   typing?(chat: ChatRef, signal: AbortSignal): Promise<void>;
   /** @throws TroupeError PAYLOAD_TOO_LARGE over `abilities.media.bytesMax`, UNAVAILABLE */
   download?(media: InboundMedia, signal: AbortSignal): Promise<Uint8Array>;
-  /** Verifies a request and passes its messages on. @throws TroupeError UNAUTHORIZED */
+  /**
+   * Verifies a request and passes its messages on.
+   *
+   * @throws TroupeError UNAUTHORIZED, INVALID_ARGUMENT, PAYLOAD_TOO_LARGE, UNAVAILABLE: the answer
+   *   has its HTTP status
+   */
   webhook?(request: WebhookRequest): Promise<WebhookResponse>;
 }
 

@@ -1,0 +1,147 @@
+import { randomBytes } from 'node:crypto';
+import { describe, expect, test } from 'vitest';
+import { adapter } from '../../../../channels/messengers/webhook/adapter.ts';
+import { ERRORS, TroupeError } from '../../../../protocols/errors.ts';
+import { Secret } from '../../../../runtime/config/index.ts';
+import { signatureOf } from '../../../servers/webhook-server.ts';
+import { get, openAccount, post } from '../open-account.ts';
+
+const SECRET = `whsec_${Buffer.from('a key of 24 bytes or more').toString('base64')}`;
+const open = (secret = SECRET) => openAccount(adapter, { secret: new Secret(secret) });
+const now = () => String(Math.floor(Date.now() / 1000));
+const signed = (body: string, id = 'msg_1', timestamp = now()) =>
+  post(body, {
+    'webhook-id': id,
+    'webhook-timestamp': timestamp,
+    'webhook-signature': signatureOf(SECRET, id, timestamp, body),
+  });
+const HELLO = JSON.stringify({ sender: { id: 'ci' }, text: 'the build failed' });
+
+describe('A signed post', () => {
+  test('is a direct message of its sender, with the id as its key, answered after the commit', async () => {
+    const { account, messages } = open();
+    expect(await account.webhook!(signed(HELLO))).toEqual({ status: 202 });
+    expect(messages).toMatchObject([
+      {
+        key: 'msg_1',
+        messageId: 'msg_1',
+        kind: 'message',
+        chat: { kind: 'dm', id: 'ci' },
+        sender: { id: 'ci' },
+        text: 'the build failed',
+        mentionsAccount: true,
+      },
+    ]);
+  });
+
+  test('names a group, a thread and the message that it replies to', async () => {
+    const { account, messages } = open();
+    const chat = { id: 'room', kind: 'group', thread: 't1' };
+    const body = {
+      sender: { id: 'p', name: 'P' },
+      chat,
+      text: 'x',
+      replyTo: 'm0',
+      messageId: 'm1',
+    };
+    await account.webhook!(signed(JSON.stringify(body)));
+    expect(messages).toMatchObject([{ chat, replyTo: 'm0', messageId: 'm1' }]);
+  });
+
+  test('of type typing and reaction is no message', async () => {
+    const { account, messages, typing } = open();
+    const sender = { id: 'p' };
+    await account.webhook!(signed(JSON.stringify({ type: 'typing', sender })));
+    const reaction = { type: 'reaction', sender, text: '👍', replyTo: 'm1' };
+    await account.webhook!(signed(JSON.stringify(reaction)));
+    expect(typing).toEqual([{ kind: 'dm', id: 'p' }]);
+    expect(messages).toMatchObject([{ kind: 'reaction', text: '👍', replyTo: 'm1' }]);
+  });
+
+  test('is not acknowledged when it is not stored, so that the sender repeats it', async () => {
+    const opened = open();
+    opened.failure = new TroupeError('UNAVAILABLE', 'no quorum');
+    await expect(opened.account.webhook!(signed(HELLO))).rejects.toThrow('no quorum');
+  });
+
+  test('may have several signatures, of which one must be right', async () => {
+    const { account, messages } = open();
+    const right = signatureOf(SECRET, 'a', now(), HELLO);
+    const headers = { 'webhook-id': 'a', 'webhook-timestamp': now() };
+    const both = { ...headers, 'webhook-signature': `v1a,AAAA v1,${'A'.repeat(43)}= ${right}` };
+    await account.webhook!(post(HELLO, both));
+    expect(messages).toHaveLength(1);
+  });
+
+  test('with a wrong field is refused with the field', async () => {
+    const { account } = open();
+    const send = (body: object) => account.webhook!(signed(JSON.stringify(body)));
+    await expect(send({ sender: { id: 'p' }, text: 'x', chatt: 1 })).rejects.toThrow('chatt');
+    await expect(send({ sender: {}, text: 'x' })).rejects.toThrow('sender/id');
+    await expect(send({ sender: { id: 'p' } })).rejects.toThrow('/text is empty');
+  });
+});
+
+describe('Hostile input', () => {
+  const refused = async (request: ReturnType<typeof post>, code: string, account = open()) => {
+    await expect(account.account.webhook!(request)).rejects.toMatchObject({ code });
+    expect(account.messages).toEqual([]);
+  };
+
+  test('a forged signature, or one of another body, id or time, is refused', async () => {
+    const { 'webhook-signature': signature } = {
+      'webhook-signature': signatureOf(SECRET, 'a', now(), HELLO),
+    };
+    const headers = {
+      'webhook-id': 'a',
+      'webhook-timestamp': now(),
+      'webhook-signature': signature,
+    };
+    await refused(post(`${HELLO} `, headers), 'UNAUTHORIZED');
+    await refused(post(HELLO, { ...headers, 'webhook-id': 'b' }), 'UNAUTHORIZED');
+    const later = String(Number(now()) + 5);
+    await refused(post(HELLO, { ...headers, 'webhook-timestamp': later }), 'UNAUTHORIZED');
+    await refused(post(HELLO, { ...headers, 'webhook-signature': 'v1,' }), 'UNAUTHORIZED');
+    await refused(post(HELLO, {}), 'UNAUTHORIZED');
+  });
+
+  test('a replay after five minutes is refused, and an earlier one has the same key', async () => {
+    const opened = open();
+    await refused(signed(HELLO, 'a', String(Number(now()) - 301)), 'UNAUTHORIZED', opened);
+    await refused(signed(HELLO, 'a', String(Number(now()) + 301)), 'UNAUTHORIZED', opened);
+    const request = signed(HELLO, 'a', String(Number(now()) - 200));
+    await opened.account.webhook!(request);
+    await opened.account.webhook!(request);
+    expect(opened.messages.map(({ key }) => key)).toEqual(['a', 'a']);
+  });
+
+  test('an oversized body is refused before its signature is computed', async () => {
+    await refused(signed('x'.repeat(1024 * 1024 + 1)), 'PAYLOAD_TOO_LARGE');
+  });
+
+  test('10,000 random bodies, signed and unsigned, are refused and store nothing', async () => {
+    const opened = open();
+    for (let count = 0; count < 10_000; count += 1) {
+      const body = randomBytes(count % 200).toString('latin1');
+      const request = count % 2 === 0 ? signed(body) : post(body, { 'webhook-signature': body });
+      const thrown: unknown = await opened.account.webhook!(request).catch((error) => error);
+      expect((thrown as TroupeError).code).toBe(
+        count % 2 === 0 ? 'INVALID_ARGUMENT' : 'UNAUTHORIZED',
+      );
+    }
+    expect(opened.messages).toEqual([]);
+    expect(ERRORS.UNAUTHORIZED.http).toBe(401);
+  });
+});
+
+test('A GET returns the schema of what to post', async () => {
+  const { status, body } = await open().account.webhook!(get(''));
+  expect(status).toBe(200);
+  expect(JSON.parse(body!)).toMatchObject({ required: ['sender'], properties: { sender: {} } });
+});
+
+test('A secret that is too short ends the connection with what to do', async () => {
+  const end = await open('whsec_c2hvcnQ=').start();
+  expect(end).toMatchObject({ isFinal: true, error: { code: 'INVALID_ARGUMENT' } });
+  expect(end.error.message).toContain('channels.webhook.accounts.main.secret');
+});

@@ -1,0 +1,40 @@
+/**
+ * A program that receives the posts of a webhook account, as docs/channels/webhook.md asks: it
+ * verifies Standard Webhooks' signature by itself and ignores repeated ids. It also signs what it
+ * sends.
+ */
+import { createHmac } from 'node:crypto';
+import { type FaultyServer, openFaultyServer, type Received } from './http-faults.ts';
+
+export type WebhookServer = FaultyServer & {
+  /** bodies by id: each message once */
+  readonly messages: Map<string, { readonly text: string; readonly chat: { readonly id: string } }>;
+  /** ids of all accepted posts, repeats included */
+  readonly ids: string[];
+};
+
+export async function openWebhookServer(secret: string): Promise<WebhookServer> {
+  const messages: WebhookServer['messages'] = new Map();
+  const ids: string[] = [];
+  const server = await openFaultyServer((request) => {
+    const id = request.header('webhook-id') ?? '';
+    if (!isSigned(secret, id, request)) return { status: 401, body: 'wrong signature' };
+    ids.push(id);
+    messages.set(id, messages.get(id) ?? JSON.parse(request.body.toString()));
+    return { status: 204 };
+  });
+  return { ...server, messages, ids };
+}
+
+/** `v1,…` of a body; the secret is `whsec_` with base64. */
+export const signatureOf = (secret: string, id: string, timestamp: string, body: string) =>
+  `v1,${createHmac('sha256', Buffer.from(secret.slice('whsec_'.length), 'base64'))
+    .update(`${id}.${timestamp}.${body}`)
+    .digest('base64')}`;
+
+const isSigned = (secret: string, id: string, { header, body }: Received): boolean => {
+  const timestamp = header('webhook-timestamp') ?? '';
+  const isFresh = Math.abs(Date.now() / 1000 - Number(timestamp)) < 300;
+  const expected = signatureOf(secret, id, timestamp, body.toString());
+  return isFresh && header('webhook-signature')?.split(' ').includes(expected) === true;
+};
