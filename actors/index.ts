@@ -7,7 +7,8 @@ import { approvalMachine } from './approval/machine.ts';
 import { auditMachine } from './audit/machine.ts';
 import { budgetMachine } from './budget/machine.ts';
 import { channelMachine } from './channel/machine.ts';
-import * as chatEffects from './chat/effects.ts';
+import { connect, edit, follow, reconcile, send } from './chat/effects/messengers.ts';
+import { prepare } from './chat/effects/prepare.ts';
 import { chatMachine } from './chat/machine.ts';
 import { conversationMachine } from './conversation/machine.ts';
 import { counterMachine } from './counter/machine.ts';
@@ -167,26 +168,22 @@ const conversationActors = (): ActorDefinition[] => [
   }),
 ];
 
-/** Messengers. After a failure they resume: a restart would lose approvals, positions and replies. */
+/**
+ * Messengers. After a failure they resume: a restart would lose approvals, positions and replies.
+ */
 const channelActors = (): ActorDefinition[] => [
   defineActor({
     type: 'channel',
     version: 1,
     machine: channelMachine,
-    effects: { connect: chatEffects.connect },
+    effects: { connect },
     supervision: { onThrow: 'resume' },
   }),
   defineActor({
     type: 'chat',
     version: 1,
     machine: chatMachine,
-    effects: {
-      prepare: chatEffects.prepare,
-      send: chatEffects.send,
-      reconcile: chatEffects.reconcile,
-      follow: chatEffects.follow,
-      edit: chatEffects.edit,
-    },
+    effects: { prepare, send, reconcile, follow, edit },
     supervision: { onThrow: 'resume' },
     idleMs: 60_000,
   }),

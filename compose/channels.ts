@@ -20,7 +20,8 @@ export const createChannelHost = (
     adapters: ADAPTERS,
     system,
     rules: configuredRules(config),
-    hooks: (tenant) => partsFor(processServices, tenant).services.hooks,
+    hasMessageHooks: (tenant) =>
+      partsFor(processServices, tenant).services.hooks.has('message_received'),
     clock: systemClock,
     log: processServices.log,
   });

@@ -237,6 +237,9 @@ export type ChatDeliver = {
   readonly isOnePiece?: true;
 };
 export const DELIVERY_CHARACTERS_MAX = 256 * 1024;
+/** A chat, and its actor, which sends what `chat.deliver` contains. */
+export type DeliveryTarget = { readonly actor: Address; readonly chat: ChatRef };
+
 /** Deliveries of one chat that wait. */
 export const DELIVERIES_MAX = 100;
 

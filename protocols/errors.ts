@@ -211,3 +211,17 @@ const foreignMessage = (thrown: unknown): string => {
   if (typeof thrown === 'string' && thrown !== '') return thrown;
   return `a value that is not an Error was thrown (${thrown === null ? 'null' : typeof thrown})`;
 };
+
+/** The same request would fail the same way: never tried again. */
+const FINAL: ReadonlySet<ErrorCode> = new Set([
+  'INVALID_ARGUMENT',
+  'UNAUTHORIZED',
+  'FORBIDDEN',
+  'NOT_FOUND',
+  'CONFLICT',
+  'EXPIRED',
+  'PAYLOAD_TOO_LARGE',
+  'CANCELLED',
+]);
+
+export const isFinalCode = (code: ErrorCode): boolean => FINAL.has(code);

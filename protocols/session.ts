@@ -3,8 +3,7 @@
  * rows, transcript entries, live run events. A session's address is
  * `{tenant}/session/{sessionKey}`.
  */
-import type { Address } from './address.ts';
-import type { ChatRef } from './channel.ts';
+import type { DeliveryTarget } from './channel.ts';
 import type { ImagePart } from './content.ts';
 import type { Priority } from './conversation.ts';
 import type { ErrorData } from './errors.ts';
@@ -66,9 +65,6 @@ export type SessionReceive = {
   /** with the first message, from the subagent actor of this session's key: its grant */
   terms?: SubagentTerms;
 };
-
-/** A chat of a messenger, and the actor that sends to it (`chat.deliver`). */
-export type DeliveryTarget = { readonly actor: Address; readonly chat: ChatRef };
 
 /** The origin of a run that no user requested. */
 export type MessageOrigin = {

@@ -5,4 +5,4 @@ import type { ChatContext, ChatEvent } from './types.ts';
 export type ActionArgs = kit.ActionArgs<ChatContext, ChatEvent>;
 export type ActionResult = kit.ActionResult<ChatContext>;
 export const { on } = kit.handlersOf<ChatContext, ChatEvent>();
-export { errorOf, nowOf, outputOf } from '../kit/handlers.ts';
+export { nowOf, outputOf } from '../kit/handlers.ts';

@@ -11,7 +11,8 @@ import type { SessionReceive } from '../../protocols/session.ts';
 import type { ActorInput } from '../../protocols/statechart.ts';
 import { type ActionArgs, type ActionResult, on, outputOf } from './action-result.ts';
 import { withDelivery } from './outbound.ts';
-import type { ChatContext, PrepareInput, PrepareOutput } from './types.ts';
+import type { PrepareInput, PrepareOutput } from '../../protocols/channel-effects.ts';
+import type { ChatContext } from './types.ts';
 
 /** Messages of a chat that the session has not answered; the oldest is no longer followed. */
 const OPEN_RUNS_MAX = 100;

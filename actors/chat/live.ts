@@ -8,13 +8,13 @@
 import { type ActionArgs, type ActionResult, outputOf } from './action-result.ts';
 import { sendInput } from './outbound.ts';
 import type {
-  ChatContext,
   EditInput,
   FollowInput,
   FollowOutput,
   SendInput,
   SendOutput,
-} from './types.ts';
+} from '../../protocols/channel-effects.ts';
+import type { ChatContext } from './types.ts';
 
 type State = { readonly context: ChatContext };
 

@@ -18,8 +18,6 @@ import * as inbound from './inbound.ts';
 import * as live from './live.ts';
 import * as outbound from './outbound.ts';
 import type {
-  ChatContext,
-  ChatEvent,
   EditInput,
   FollowInput,
   FollowOutput,
@@ -27,7 +25,8 @@ import type {
   PrepareOutput,
   SendInput,
   SendOutput,
-} from './types.ts';
+} from '../../protocols/channel-effects.ts';
+import type { ChatContext, ChatEvent } from './types.ts';
 
 const does = (handler: (args: ActionArgs) => ActionResult) =>
   action(handler, (_: ActionArgs, result) => result);

@@ -16,7 +16,8 @@ import type { ErrorData } from '../../protocols/errors.ts';
 import type { DeadLetterAsk } from '../../protocols/statechart.ts';
 import { pauseMsOf } from '../kit/backoff.ts';
 import { type ActionArgs, type ActionResult, nowOf, on, outputOf } from './action-result.ts';
-import type { ChatContext, Delivery, SendInput, SendOutput } from './types.ts';
+import type { SendInput, SendOutput } from '../../protocols/channel-effects.ts';
+import type { ChatContext, Delivery } from './types.ts';
 
 /** Attempts of a piece that the service did not accept, and the pauses between them. */
 const ATTEMPTS_MAX = 12;
@@ -159,7 +160,9 @@ export const giveUp = (at: ActionArgs): ActionResult => {
   };
 };
 
-/** Whether this piece was sent cannot be found out: an operator decides, and the next one follows. */
+/**
+ * Whether this piece was sent cannot be found out: an operator decides, and the next one follows.
+ */
 export const reportUnknown = (at: ActionArgs): ActionResult => {
   const { context, event } = at;
   const outcome = 'output' in event ? outcomeOf(at) : undefined;

@@ -1,15 +1,6 @@
-/** Types of the chat actor and of its effects. */
+/** Types of the chat actor. */
 import type { Address } from '../../protocols/address.ts';
-import type {
-  AccountRef,
-  ChatDeliver,
-  ChatInbound,
-  ChatRef,
-  InboundMessage,
-  Route,
-  SendOutcome,
-} from '../../protocols/channel.ts';
-import type { ImagePart } from '../../protocols/content.ts';
+import type { AccountRef, ChatDeliver, ChatInbound, ChatRef } from '../../protocols/channel.ts';
 import type { ErrorData } from '../../protocols/errors.ts';
 import type { RunAccepted, RunEnded } from '../../protocols/session.ts';
 import type { Delivered } from '../../protocols/statechart.ts';
@@ -76,38 +67,3 @@ export type ChatEvent =
   | Delivered<RunEnded>
   | Delivered<{ type: 'reply'; to: string; result?: RunAccepted; error?: ErrorData }>
   | Delivered<{ type: 'refused'; to: string; message: string; error: ErrorData }>;
-
-// ---- effects
-
-type Where = AccountRef & { readonly tenant: string; readonly chat: ChatRef };
-
-/** Runs hooks and downloads media. */
-export type PrepareInput = Where & { readonly message: InboundMessage; readonly route: Route };
-export type PrepareOutput = {
-  readonly text: string;
-  readonly images?: readonly ImagePart[];
-  readonly route: Route;
-  /** a hook refused the message with this text, which the sender receives; '' sends nothing */
-  readonly refuse?: string;
-};
-
-/** Sends one piece of a delivery, or its preview. */
-export type SendInput = Where & {
-  readonly id: string;
-  readonly text: string;
-  readonly piece: number;
-  readonly attempt: number;
-  readonly firstTriedAt: number;
-  readonly replyTo?: string;
-  readonly editOf?: string;
-};
-/** `pieces`: number of pieces of the text, where it is known. */
-export type SendOutput = SendOutcome & { readonly pieces?: number };
-
-/** Shows that the account types until the run has text to preview, or has ended. */
-export type FollowInput = Where & Pick<Live, 'runId' | 'sessionKey'>;
-/** `text`: what to send as the preview; absent: nothing, the channel shows no previews. */
-export type FollowOutput = { readonly text?: string };
-
-/** Edits the preview while the model writes. */
-export type EditInput = FollowInput & { readonly messageId: string };

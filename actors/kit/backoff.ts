@@ -2,21 +2,7 @@
  * Backoff between attempts: exponential with full jitter, as in "Exponential Backoff And
  * Jitter" (AWS Architecture Blog, 2015). Pure: the jitter's seed is the event that failed.
  */
-import type { ErrorCode, ErrorData } from '../../protocols/errors.ts';
-
-/** The same request would fail the same way: never tried again. */
-const FINAL: ReadonlySet<ErrorCode> = new Set([
-  'INVALID_ARGUMENT',
-  'UNAUTHORIZED',
-  'FORBIDDEN',
-  'NOT_FOUND',
-  'CONFLICT',
-  'EXPIRED',
-  'PAYLOAD_TOO_LARGE',
-  'CANCELLED',
-]);
-
-export const isFinalCode = (code: ErrorCode): boolean => FINAL.has(code);
+import type { ErrorData } from '../../protocols/errors.ts';
 
 /** A requested pause is kept, up to this limit. */
 const RETRY_AFTER_MS_MAX = 3_600_000;

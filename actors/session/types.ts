@@ -4,10 +4,10 @@ import type { Address } from '../../protocols/address.ts';
 import type { AgentAdmitted, AgentRefused, AgentSettings } from '../../protocols/agent.ts';
 import type { ImagePart } from '../../protocols/content.ts';
 import type { ConversationAnswered, SessionConverse } from '../../protocols/conversation.ts';
+import type { DeliveryTarget } from '../../protocols/channel.ts';
 import type { ErrorData } from '../../protocols/errors.ts';
 import type { Lineage } from '../../protocols/lineage.ts';
 import type {
-  DeliveryTarget,
   MessageOrigin,
   QueueMode,
   RunStatus,

@@ -13,7 +13,7 @@ import {
 } from '../../protocols/statechart.ts';
 import type { TaskSubmit } from '../../protocols/task.ts';
 import { errorOf, outputOf } from '../kit/handlers.ts';
-import { isFinalCode, pauseMsOf } from '../kit/backoff.ts';
+import { pauseMsOf } from '../kit/backoff.ts';
 import {
   type Args,
   type Ending,

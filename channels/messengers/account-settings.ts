@@ -1,9 +1,7 @@
 /** The accounts of the configuration, each with its tenant and the digest of its settings. */
 import { createHash } from 'node:crypto';
 import { type AccountRef, accountKey } from '../../protocols/channel.ts';
-import type { Config } from '../../runtime/config/index.ts';
-import { Secret } from '../../runtime/config/secret.ts';
-import type { AccountPolicy } from '../../runtime/config/schema/channels.ts';
+import { type AccountPolicy, type Config, Secret } from '../../runtime/config/index.ts';
 import { tenancyOf } from '../tenancy.ts';
 
 export type AccountSettings = AccountRef & {
@@ -27,7 +25,7 @@ export function accountSettings(config: Config): ReadonlyMap<string, AccountSett
   return found;
 }
 
-/** A secret hides its value from JSON, so it is read where it stands. */
+/** A secret hides its value from JSON, so it is read from its object. */
 function digestOf(settings: object): string {
   const text = JSON.stringify(settings, function (this: object, key: string, value: unknown) {
     const raw = (this as Record<string, unknown>)[key];

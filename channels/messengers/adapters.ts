@@ -3,4 +3,6 @@ import type { ChannelAdapter } from './adapter.ts';
 
 export type AdapterTable = Readonly<Record<string, () => Promise<ChannelAdapter>>>;
 
-export const ADAPTERS: AdapterTable = {};
+export const ADAPTERS: AdapterTable = {
+  webhook: async () => (await import('./webhook/adapter.ts')).adapter,
+};

@@ -1,13 +1,10 @@
 /**
  * ChannelHost: the accounts of messengers in this process. It runs the effects of channel and chat
- * actors (actors/chat/services.ts) with the adapters, and passes requests of webhooks on.
+ * actors (protocols/channel-effects.ts) with the adapters, and passes requests of webhooks on.
  *
  * Boundary: it decides nothing that must survive the process. Adapters are imported when an account
  * is used for the first time.
  */
-import { agentAddress } from '../../actors/index.ts';
-import type { ChannelEffects } from '../../actors/chat/services.ts';
-import type { PrepareInput, PrepareOutput } from '../../actors/chat/types.ts';
 import {
   type AccountRef,
   accountKey,
@@ -17,17 +14,18 @@ import {
   type ChannelRow,
   type ConnectInput,
   type ConnectOutput,
+  type InboundMedia,
 } from '../../protocols/channel.ts';
+import type { ChannelEffects } from '../../protocols/channel-effects.ts';
 import { errorData, TroupeError } from '../../protocols/errors.ts';
 import { SYSTEM_PRINCIPAL } from '../../protocols/security/principals.ts';
-import type { Clock, EffectContext, System } from '../../runtime/index.ts';
-import { type AccountSettings } from './account-settings.ts';
+import type { Clock, System } from '../../runtime/index.ts';
+import type { AccountSettings } from './account-settings.ts';
 import type { WebhookRequest, WebhookResponse } from './adapter.ts';
 import type { AdapterTable } from './adapters.ts';
-import { type ChannelHooks, type ChannelRules, OpenAccount } from './open-account.ts';
+import { type ChannelRules, downloaded, OpenAccount } from './open-account.ts';
 import { PieceSender } from './piece-sender.ts';
 import { Previews } from './previews.ts';
-import { preparedMessage } from './prepare.ts';
 
 export type ChannelHostOptions = {
   /** by `channel:account` */
@@ -36,8 +34,8 @@ export type ChannelHostOptions = {
   readonly adapters: AdapterTable;
   readonly system: () => Promise<System>;
   readonly rules: ChannelRules;
-  /** the hooks of a tenant */
-  readonly hooks: (tenant: string) => ChannelHooks;
+  /** the tenant has hooks for received messages */
+  readonly hasMessageHooks: (tenant: string) => boolean;
   readonly clock: Clock;
   readonly log: { warn(details: object, message: string): void };
 };
@@ -51,7 +49,7 @@ export class ChannelHost implements ChannelEffects {
   constructor(options: ChannelHostOptions) {
     this.#o = options;
     const account = (of: AccountRef) => this.account(of);
-    this.#sender = new PieceSender({ account, clock: options.clock, hooks: options.hooks });
+    this.#sender = new PieceSender({ account, clock: options.clock });
     this.#previews = new Previews({
       account,
       clock: options.clock,
@@ -98,7 +96,7 @@ export class ChannelHost implements ChannelEffects {
       this.#o.log.warn({ account: accountKey(of) }, `not configured: ${answer.error.message}`);
   }
 
-  async connect(input: ConnectInput, { signal }: EffectContext): Promise<ConnectOutput> {
+  async connect(input: ConnectInput, signal: AbortSignal): Promise<ConnectOutput> {
     let open: OpenAccount;
     try {
       open = await this.account(input);
@@ -108,15 +106,8 @@ export class ChannelHost implements ChannelEffects {
     return open.connect(input, signal);
   }
 
-  async prepare(input: PrepareInput, context: EffectContext): Promise<PrepareOutput> {
-    const open = await this.account(input);
-    const { agentId } = input.route;
-    return preparedMessage(input, {
-      open,
-      hooks: this.#o.hooks(input.tenant),
-      workspace: () => context.workspace(agentAddress(input.tenant, agentId)),
-      signal: context.signal,
-    });
+  async download(of: AccountRef, media: InboundMedia, signal: AbortSignal): Promise<Uint8Array> {
+    return downloaded(await this.account(of), media, signal);
   }
 
   readonly send: ChannelEffects['send'] = (input, signal) => this.#sender.send(input, signal);
@@ -155,8 +146,15 @@ export class ChannelHost implements ChannelEffects {
     if (!load) throw new TroupeError('NOT_FOUND', `this build has no adapter for ${of.channel}`);
     const { rules, clock, log } = this.#o;
     const system = await this.#o.system();
-    const hooks = this.#o.hooks(of.tenant);
-    return new OpenAccount(of, { definition: await load(), system, rules, hooks, clock, log });
+    const hasMessageHooks = this.#o.hasMessageHooks(of.tenant);
+    return new OpenAccount(of, {
+      definition: await load(),
+      system,
+      rules,
+      hasMessageHooks,
+      clock,
+      log,
+    });
   }
 }
 

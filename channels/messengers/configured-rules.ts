@@ -1,4 +1,6 @@
-/** The rules of the configuration: who may write to an account, and which session a message goes to. */
+/**
+ * The rules of the configuration: who may write to an account, and which session a message goes to.
+ */
 import { type Admission, type InboundMessage, type Route } from '../../protocols/channel.ts';
 import { sessionKey } from '../../protocols/session-key.ts';
 import { type Config, defaultAgent, tenantConfig } from '../../runtime/config/index.ts';

@@ -22,8 +22,7 @@ import {
   PAIRING_CHARACTERS,
   type Route,
 } from '../../protocols/channel.ts';
-import { isFinalCode } from '../../actors/kit/backoff.ts';
-import { errorData, TroupeError } from '../../protocols/errors.ts';
+import { errorData, isFinalCode, TroupeError } from '../../protocols/errors.ts';
 import type { Message } from '../../protocols/statechart.ts';
 import type { Address } from '../../protocols/address.ts';
 import type { System } from '../../runtime/index.ts';
@@ -58,7 +57,7 @@ export class Entry {
     await Promise.all(messages.map((message) => this.#accept(bounded(message))));
   }
 
-  /** A message that can never be stored is reported, or it would be delivered for ever. */
+  /** A message that can never be stored is reported, or it would be delivered without end. */
   async #accept(message: InboundMessage): Promise<void> {
     try {
       await this.#store(message);

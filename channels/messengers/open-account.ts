@@ -8,10 +8,10 @@ import {
   type ChannelPosition,
   type ConnectInput,
   type ConnectOutput,
+  type InboundMedia,
   type InboundMessage,
   type Route,
 } from '../../protocols/channel.ts';
-import type { Hooks } from '../../agent/hooks/hooks.ts';
 import { errorData, TroupeError } from '../../protocols/errors.ts';
 import { SYSTEM_PRINCIPAL } from '../../protocols/security/principals.ts';
 import type { Message } from '../../protocols/statechart.ts';
@@ -21,8 +21,6 @@ import type { Abilities, AccountAdapter, ChannelAdapter } from './adapter.ts';
 import { Entry } from './entry.ts';
 import { Lanes } from './lanes.ts';
 import { Observed } from './observed.ts';
-
-export type ChannelHooks = Pick<Hooks, 'has' | 'run'>;
 
 /** Who may write, and where messages go. Pure functions of the configuration. */
 export type ChannelRules = {
@@ -34,7 +32,7 @@ export type OpenAccountOptions = {
   readonly definition: ChannelAdapter;
   readonly system: Pick<System, 'tell' | 'index' | 'bus'>;
   readonly rules: ChannelRules;
-  readonly hooks: ChannelHooks;
+  readonly hasMessageHooks: boolean;
   readonly clock: Clock;
   readonly log: { warn(details: object, message: string): void };
 };
@@ -56,6 +54,7 @@ export class OpenAccount {
     this.observed = new Observed(clock, (counts) => void this.#report(counts));
     const entry = this.#entry();
     this.adapter = definition.create({
+      account: of.account,
       settings: of.settings,
       clock,
       log,
@@ -93,15 +92,14 @@ export class OpenAccount {
   }
 
   #entry(): Entry {
-    const { system, rules, hooks, log } = this.#o;
+    const { system, rules, hasMessageHooks, log } = this.#o;
     const { of, observed } = this;
-    const hasHook = () => hooks.has('message_received');
     return new Entry(of, {
       system,
       observed,
       admit: (message, isApproved) => rules.admit(of, message, isApproved),
       route: (message) => rules.route(of, message),
-      needsPreparation: ({ media = [] }) => media.length > 0 || hasHook(),
+      needsPreparation: ({ media = [] }) => media.length > 0 || hasMessageHooks,
       onDropped: ({ key }, why) => log.warn({ account: accountKey(of), key }, why),
     });
   }
@@ -121,5 +119,25 @@ export class OpenAccount {
     );
   }
 }
+
+/**
+ * @throws TroupeError PAYLOAD_TOO_LARGE, FORBIDDEN when the account receives no files, UNAVAILABLE
+ */
+export async function downloaded(
+  { adapter, abilities, of }: OpenAccount,
+  media: InboundMedia,
+  signal: AbortSignal,
+): Promise<Uint8Array> {
+  const most = Math.min(of.settings.mediaBytesMax, abilities.media?.bytesMax ?? 0);
+  if (!adapter.download || most === 0)
+    throw new TroupeError('FORBIDDEN', 'this account receives no files');
+  if (media.bytes !== undefined && media.bytes > most) throw tooLarge(media.bytes, most);
+  const bytes = await adapter.download(media, signal);
+  if (bytes.length > most) throw tooLarge(bytes.length, most);
+  return bytes;
+}
+
+const tooLarge = (bytes: number, most: number): TroupeError =>
+  new TroupeError('PAYLOAD_TOO_LARGE', `it has ${bytes} bytes, the limit is ${most}`);
 
 export type FindAccount = (of: AccountRef) => Promise<OpenAccount>;

@@ -3,18 +3,17 @@
  *
  * Invariant: whatever goes wrong, the outcome says whether the service may have accepted the piece.
  */
-import type { SendInput, SendOutput } from '../../actors/chat/types.ts';
+import type { SendInput, SendOutput } from '../../protocols/channel-effects.ts';
 import type { SendOutcome } from '../../protocols/channel.ts';
 import { errorData } from '../../protocols/errors.ts';
 import type { Clock } from '../../runtime/index.ts';
 import type { Piece } from './adapter.ts';
-import type { ChannelHooks, FindAccount, OpenAccount } from './open-account.ts';
+import type { FindAccount, OpenAccount } from './open-account.ts';
 import { piecesOf } from './text/pieces.ts';
 
 export type PieceSenderOptions = {
   readonly account: FindAccount;
   readonly clock: Clock;
-  readonly hooks: (tenant: string) => ChannelHooks;
 };
 
 export class PieceSender {

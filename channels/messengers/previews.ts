@@ -4,7 +4,7 @@
  *
  * Boundary: everything here is ephemeral. The reply that the session commits replaces it.
  */
-import type { EditInput, FollowInput, FollowOutput } from '../../actors/chat/types.ts';
+import type { EditInput, FollowInput, FollowOutput } from '../../protocols/channel-effects.ts';
 import type { Clock, System } from '../../runtime/index.ts';
 import { LiveText } from './live-text.ts';
 import type { FindAccount, OpenAccount } from './open-account.ts';

@@ -25,6 +25,7 @@ export {
   type SandboxConfig,
   configSchema,
 } from './schema/schema.ts';
+export type { AccountPolicy } from './schema/channels.ts';
 export { Secret, redacted } from './secret.ts';
 export { ownSections, tenantConfig, tenantsWithOwn } from './tenants.ts';
 export { ensureToken, tokenFile } from './token.ts';

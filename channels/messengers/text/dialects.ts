@@ -13,11 +13,15 @@ export type Dialect = 'telegram-html' | 'slack-mrkdwn' | 'discord' | 'whatsapp' 
 export type Format = {
   /** opening and closing markers; undefined: the dialect has no styles */
   readonly styles?: Readonly<Record<Style, readonly [opening: string, closing: string]>>;
-  /** an opening marker after such a character is not read as one, nor a closing marker before one */
+  /**
+   * an opening marker after such a character is not read as one, nor a closing marker before one
+   */
   readonly joins?: Joins;
   /** the same for the markers of code */
   readonly joinsCode?: Joins;
-  /** whether a styled text may contain characters of its own marker; Discord ignores some escapes */
+  /**
+   * whether a styled text may contain characters of its own marker; Discord ignores some escapes
+   */
   readonly nestsMarkers: boolean;
   readonly escape: (text: string) => string;
   /** escapes what formats at the beginning of a line */
@@ -149,12 +153,12 @@ const discord: Format = {
 const percentEncoded = (one: string): string =>
   `%${one.codePointAt(0)!.toString(16).toUpperCase()}`;
 
-/** As in Markdown: more back-ticks around it than inside, and a space beside one at its edge. */
+/** As in Markdown, with a space beside a back-tick at the edge; three would be a block. */
 function discordCode(code: string): string {
-  const longest = (code.match(/`+/g) ?? []).reduce((most, one) => Math.max(most, one.length), 0);
-  const ticks = '`'.repeat(longest + 1);
-  const [left, right] = [code.startsWith('`') ? ' ' : '', code.endsWith('`') ? ' ' : ''];
-  return `${ticks}${left}${code}${right}${ticks}`;
+  const single = code.replaceAll(/`{2,}/g, withoutTicks);
+  if (!single.includes('`')) return `\`${single}\``;
+  const [left, right] = [single.startsWith('`') ? ' ' : '', single.endsWith('`') ? ' ' : ''];
+  return `\`\`${left}${single}${right}\`\``;
 }
 
 const plain: Format = {

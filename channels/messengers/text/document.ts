@@ -9,7 +9,9 @@ import { lexer, type Token, type Tokens } from 'marked';
 import { alignedTable } from './aligned-table.ts';
 
 export type Style = 'bold' | 'italic' | 'strike';
-/** Text with one format. `href`: a link of http, https or mailto; `isUrl`: the text is its target. */
+/**
+ * Text with one format. `href`: a link of http, https or mailto; `isUrl`: the text is its target.
+ */
 export type Run = {
   readonly text: string;
   readonly styles: readonly Style[];

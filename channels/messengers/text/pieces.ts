@@ -5,8 +5,8 @@
  * Invariants:
  *  1. No piece is longer than the limit, as Markdown, as formatted and as plain text. Lengths are
  *     UTF-16 units, which is what the services count or less.
- *  2. Only white space at cuts is lost. Fenced code that is cut continues in the next piece, fenced
- *     again with its language.
+ *  2. Only white space at cuts is lost, and lines of fences that contain nothing. Fenced code that
+ *     is cut continues in the next piece, fenced again with its language.
  *  3. No piece is empty, and no surrogate pair is split.
  */
 import assert from 'node:assert/strict';
@@ -26,6 +26,8 @@ export type Piece = Rendered & { readonly markdown: string };
 const CHARACTERS_MIN = 128;
 /** Longer Markdown is not read at once: some of it takes time that grows with the square. */
 const READ_MAX = 8_192;
+/** Shorter pieces, of unusual text, are continued unchanged: every piece must shorten the text. */
+const CUT_MIN = 16;
 /** A part of the limit that the lines of a fence may use; longer ones are not repeated. */
 const FENCE_SHARE = 0.25;
 
@@ -59,10 +61,21 @@ function firstPiece(rest: Rest, { dialect, charactersMax }: PieceOptions): [Piec
     if (length <= charactersMax || limit === 1)
       return [
         { markdown, ...rendered },
-        { text: rest.text.slice(cut.at), fence },
+        { text: continued(rest.text, cut.at, fence), fence },
       ];
     limit = Math.max(1, Math.floor(Math.min(limit * 0.9, (limit * charactersMax) / length)));
   }
+}
+
+/** A cut must not turn the middle of a line into the beginning of a list, or a list into code. */
+function continued(text: string, at: number, fence: Fence | undefined): string {
+  const rest = text.slice(at);
+  if (fence !== undefined || at < CUT_MIN) return rest;
+  if (text[at - 1] === '\n') return rest.replace(/^[ \t]+(?=(?:[+*-]|\d{1,9}[.)])[ \t])/, '');
+  return rest
+    .replace(/^[ \t]+/, '')
+    .replace(/^(?=#{1,6}\s|[+*-]\s|>|[-_*=]{3,}[ \t]*(?:\n|$))/, '\\')
+    .replace(/^\d{1,9}(?=[.)]\s)/, '$&\\');
 }
 
 /** What the lines that close a fence and open it again add. */

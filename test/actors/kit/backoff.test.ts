@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { hashOf, isFinalCode, pauseMsOf } from '../../../actors/kit/backoff.ts';
+import { hashOf, pauseMsOf } from '../../../actors/kit/backoff.ts';
 import { ERRORS, type ErrorCode, type ErrorData } from '../../../protocols/errors.ts';
 
 const error: ErrorData = { code: 'UNAVAILABLE', message: 'away' };

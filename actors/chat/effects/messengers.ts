@@ -1,32 +1,23 @@
-/** The effects of channels and chats. What they do is in `ChannelEffects`. */
-import type { ConnectInput, ConnectOutput, SendOutcome } from '../../protocols/channel.ts';
-import type { EffectDefinition } from '../../runtime/index.ts';
-import { channelsOf } from './services.ts';
+/** The effects that the process with the connections runs, as `ChannelEffects` describes them. */
+import type { ConnectInput, ConnectOutput, SendOutcome } from '../../../protocols/channel.ts';
+import type { EffectDefinition } from '../../../runtime/index.ts';
+import { channelsOf } from './channel-services.ts';
 import type {
   EditInput,
   FollowInput,
   FollowOutput,
-  PrepareInput,
-  PrepareOutput,
   SendInput,
   SendOutput,
-} from './types.ts';
+} from '../../../protocols/channel-effects.ts';
 
 const DAY_MS = 86_400_000;
 const REQUEST_MS = 60_000;
-const PREPARE_MS = 300_000;
 
 /** As long as the connection; after a day it is opened again. */
 export const connect: EffectDefinition<ConnectInput, ConnectOutput> = {
   class: 'repeatable',
   timeoutMs: DAY_MS,
-  run: (input, context) => channelsOf(context).connect(input, context),
-};
-
-export const prepare: EffectDefinition<PrepareInput, PrepareOutput> = {
-  class: 'repeatable',
-  timeoutMs: PREPARE_MS,
-  run: (input, context) => channelsOf(context).prepare(input, context),
+  run: (input, context) => channelsOf(context).connect(input, context.signal),
 };
 
 /** A send that was interrupted is never repeated before the service was asked about it. */

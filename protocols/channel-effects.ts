@@ -1,0 +1,60 @@
+/** What the actors of channels and chats request from the process that has the connections. */
+import type {
+  AccountRef,
+  ChatRef,
+  ConnectInput,
+  ConnectOutput,
+  InboundMedia,
+  InboundMessage,
+  Route,
+  SendOutcome,
+} from './channel.ts';
+import type { ImagePart } from './content.ts';
+
+type Where = AccountRef & { readonly tenant: string; readonly chat: ChatRef };
+
+/** Runs hooks and downloads media. */
+export type PrepareInput = Where & { readonly message: InboundMessage; readonly route: Route };
+export type PrepareOutput = {
+  readonly text: string;
+  readonly images?: readonly ImagePart[];
+  readonly route: Route;
+  /** a hook refused the message with this text, which the sender receives; '' sends nothing */
+  readonly refuse?: string;
+};
+
+/** Sends one piece of a delivery, or its preview. */
+export type SendInput = Where & {
+  readonly id: string;
+  readonly text: string;
+  readonly piece: number;
+  readonly attempt: number;
+  readonly firstTriedAt: number;
+  readonly replyTo?: string;
+  readonly editOf?: string;
+};
+/** `pieces`: number of pieces of the text, where it is known. */
+export type SendOutput = SendOutcome & { readonly pieces?: number };
+
+/** Shows that the account types until the run has text to preview, or has ended. */
+export type FollowInput = Where & { readonly runId: string; readonly sessionKey: string };
+/** `text`: what to send as the preview; absent: nothing, the channel shows no previews. */
+export type FollowOutput = { readonly text?: string };
+
+/** Edits the preview while the model writes. */
+export type EditInput = FollowInput & { readonly messageId: string };
+
+export interface ChannelEffects {
+  /** Ends with the connection. */
+  connect(input: ConnectInput, signal: AbortSignal): Promise<ConnectOutput>;
+  /**
+   * @throws TroupeError PAYLOAD_TOO_LARGE, FORBIDDEN (the account receives no files), UNAVAILABLE
+   */
+  download(of: AccountRef, media: InboundMedia, signal: AbortSignal): Promise<Uint8Array>;
+  /** One request to the service. Never throws. */
+  send(input: SendInput, signal: AbortSignal): Promise<SendOutput>;
+  /** What happened to a piece whose outcome is unknown. `not_sent`: it may be sent again. */
+  reconcile(input: SendInput, signal: AbortSignal): Promise<SendOutcome>;
+  follow(input: FollowInput, signal: AbortSignal): Promise<FollowOutput>;
+  edit(input: EditInput, signal: AbortSignal): Promise<null>;
+}
