@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
+import type { WebhookRequest } from '../../../../channels/messengers/adapter.ts';
 import { adapter } from '../../../../channels/messengers/webhook/adapter.ts';
-import { ERRORS, TroupeError } from '../../../../protocols/errors.ts';
+import { TroupeError } from '../../../../protocols/errors.ts';
 import { Secret } from '../../../../runtime/config/index.ts';
 import { signatureOf } from '../../../servers/webhook-server.ts';
 import { get, openAccount, post } from '../open-account.ts';
@@ -83,32 +84,36 @@ describe('A signed post', () => {
 });
 
 describe('Hostile input', () => {
-  const refused = async (request: ReturnType<typeof post>, code: string, account = open()) => {
-    await expect(account.account.webhook!(request)).rejects.toMatchObject({ code });
-    expect(account.messages).toEqual([]);
-  };
+  const answerTo = async (request: WebhookRequest, { account } = open()) =>
+    account.webhook!(request).catch(({ code }: TroupeError) => code);
 
   test('a forged signature, or one of another body, id or time, is refused', async () => {
-    const { 'webhook-signature': signature } = {
-      'webhook-signature': signatureOf(SECRET, 'a', now(), HELLO),
-    };
+    const signature = signatureOf(SECRET, 'a', now(), HELLO);
     const headers = {
       'webhook-id': 'a',
       'webhook-timestamp': now(),
       'webhook-signature': signature,
     };
-    await refused(post(`${HELLO} `, headers), 'UNAUTHORIZED');
-    await refused(post(HELLO, { ...headers, 'webhook-id': 'b' }), 'UNAUTHORIZED');
+    expect(await answerTo(post(`${HELLO} `, headers))).toBe('UNAUTHORIZED');
+    expect(await answerTo(post(HELLO, { ...headers, 'webhook-id': 'b' }))).toBe('UNAUTHORIZED');
     const later = String(Number(now()) + 5);
-    await refused(post(HELLO, { ...headers, 'webhook-timestamp': later }), 'UNAUTHORIZED');
-    await refused(post(HELLO, { ...headers, 'webhook-signature': 'v1,' }), 'UNAUTHORIZED');
-    await refused(post(HELLO, {}), 'UNAUTHORIZED');
+    expect(await answerTo(post(HELLO, { ...headers, 'webhook-timestamp': later }))).toBe(
+      'UNAUTHORIZED',
+    );
+    expect(await answerTo(post(HELLO, { ...headers, 'webhook-signature': 'v1,' }))).toBe(
+      'UNAUTHORIZED',
+    );
+    expect(await answerTo(post(HELLO, {}))).toBe('UNAUTHORIZED');
   });
 
   test('a replay after five minutes is refused, and an earlier one has the same key', async () => {
     const opened = open();
-    await refused(signed(HELLO, 'a', String(Number(now()) - 301)), 'UNAUTHORIZED', opened);
-    await refused(signed(HELLO, 'a', String(Number(now()) + 301)), 'UNAUTHORIZED', opened);
+    expect(await answerTo(signed(HELLO, 'a', String(Number(now()) - 301)), opened)).toBe(
+      'UNAUTHORIZED',
+    );
+    expect(await answerTo(signed(HELLO, 'a', String(Number(now()) + 301)), opened)).toBe(
+      'UNAUTHORIZED',
+    );
     const request = signed(HELLO, 'a', String(Number(now()) - 200));
     await opened.account.webhook!(request);
     await opened.account.webhook!(request);
@@ -116,7 +121,7 @@ describe('Hostile input', () => {
   });
 
   test('an oversized body is refused before its signature is computed', async () => {
-    await refused(signed('x'.repeat(1024 * 1024 + 1)), 'PAYLOAD_TOO_LARGE');
+    expect(await answerTo(signed('x'.repeat(1024 * 1024 + 1)))).toBe('PAYLOAD_TOO_LARGE');
   });
 
   test('10,000 random bodies, signed and unsigned, are refused and store nothing', async () => {
@@ -124,13 +129,10 @@ describe('Hostile input', () => {
     for (let count = 0; count < 10_000; count += 1) {
       const body = randomBytes(count % 200).toString('latin1');
       const request = count % 2 === 0 ? signed(body) : post(body, { 'webhook-signature': body });
-      const thrown: unknown = await opened.account.webhook!(request).catch((error) => error);
-      expect((thrown as TroupeError).code).toBe(
-        count % 2 === 0 ? 'INVALID_ARGUMENT' : 'UNAUTHORIZED',
-      );
+      const expected = count % 2 === 0 ? 'INVALID_ARGUMENT' : 'UNAUTHORIZED';
+      expect(await answerTo(request, opened)).toBe(expected);
     }
     expect(opened.messages).toEqual([]);
-    expect(ERRORS.UNAUTHORIZED.http).toBe(401);
   });
 });
 

@@ -8,16 +8,17 @@ import { openAccount, piece } from '../open-account.ts';
 
 const SECRET = `whsec_${Buffer.from('a key of 24 bytes or more').toString('base64')}`;
 const never = new AbortController().signal;
-let server: WebhookServer | undefined;
+let running: WebhookServer | undefined;
 
 const open = async () => {
-  server = await openWebhookServer(SECRET);
+  const server = await openWebhookServer(SECRET);
+  running = server;
   const settings = { secret: new Secret(SECRET), url: `${server.url}/replies` };
   return { server, ...openAccount(adapter, settings) };
 };
 afterEach(async () => {
-  await server?.close();
-  server = undefined;
+  await running?.close();
+  running = undefined;
 });
 
 test('A reply is posted with a signature that the receiver verifies', async () => {
