@@ -233,8 +233,7 @@ async function joinCluster(
       },
     });
     const node = await opening;
-    const own = node.nodes().find((one) => one.name === name && one.role === role);
-    const id = own?.node ?? name;
+    const id = node.nodes().find((one) => one.name === name && one.role === role)?.node ?? name;
     const parts = new SharedParts({
       bus: node.bus,
       cell,

@@ -52,7 +52,6 @@ export type SessionReceive = {
   channel?: string;
 
   // ---- from actors only
-
   /** the sender, if it is not a user; such a message is refused instead of summarized */
   origin?: MessageOrigin;
   lineage?: Lineage;
@@ -103,9 +102,7 @@ export type RunEnded = {
   open: number;
   /** the last entry point that users of the session used; absent: none */
   channel?: string;
-  /**
-   * usage of all ended subagents of the session, and the number of subagents started, with theirs
-   */
+  /** usage of all ended subagents of the session, and the number started, with theirs */
   below: { readonly usage: Usage; readonly spawned: number };
 };
 

@@ -74,7 +74,6 @@ export const channelMachine = setup({
   states: {
     stopped: {
       description: 'The account is disabled, or not in the configuration.',
-      entry: 'enterStopped',
       on: { 'channel.configure': { guard: 'enables', target: 'online', actions: 'configure' } },
     },
     online: {
@@ -92,7 +91,7 @@ export const channelMachine = setup({
       },
       on: {
         'channel.configure': [
-          { guard: 'disables', target: 'stopped', actions: 'configure' },
+          { guard: 'disables', target: 'stopped', actions: ['configure', 'enterStopped'] },
           { guard: 'changesSettings', target: 'online', reenter: true, actions: 'configure' },
         ],
         'channel.restart': { target: 'online', reenter: true, actions: 'restart' },
@@ -115,7 +114,7 @@ export const channelMachine = setup({
       after: { backoff: 'online' },
       on: {
         'channel.configure': [
-          { guard: 'disables', target: 'stopped', actions: 'configure' },
+          { guard: 'disables', target: 'stopped', actions: ['configure', 'enterStopped'] },
           { guard: 'changesSettings', target: 'online', actions: 'configure' },
         ],
         'channel.restart': { target: 'online', actions: 'restart' },
@@ -126,7 +125,7 @@ export const channelMachine = setup({
       entry: 'enterFailed',
       on: {
         'channel.configure': [
-          { guard: 'disables', target: 'stopped', actions: 'configure' },
+          { guard: 'disables', target: 'stopped', actions: ['configure', 'enterStopped'] },
           { guard: 'changesSettings', target: 'online', actions: 'configure' },
         ],
         'channel.restart': { target: 'online', actions: 'restart' },

@@ -76,7 +76,7 @@ export const receiveUnprepared = ({ context }: ActionArgs): ActionResult => {
 const refusalText = (context: ChatContext, { key, messageId }: InboundMessage, text: string) =>
   text === '' ? {} : withDelivery(context, { id: `refused:${key}`, text, replyTo: messageId });
 
-/** Tells the session, and follows the run. */
+/** Tells the session, and follows the run. The mailbox has ignored repeated messages. */
 function sent(
   context: ChatContext,
   message: InboundMessage,

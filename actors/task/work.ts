@@ -4,7 +4,7 @@
  * Boundary: requests.ts has the requests to others, view.ts what the task publishes.
  */
 import { epochMsOf } from '../../protocols/check.ts';
-import { errorData, type ErrorData } from '../../protocols/errors.ts';
+import { errorData, type ErrorData, isFinalCode } from '../../protocols/errors.ts';
 import {
   type ActorInput,
   type Delivered,

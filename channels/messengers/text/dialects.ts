@@ -63,10 +63,9 @@ const withoutMarkers = (text: string): string =>
   });
 
 const MARKERS = { bold: ['*', '*'], italic: ['_', '_'], strike: ['~', '~'] } as const;
-const ANY_LETTER = /[\p{L}\p{N}\p{M}]/u;
-const LETTERS: Joins = { before: ANY_LETTER, after: ANY_LETTER };
+const LETTERS: Joins = { before: /[\p{L}\p{N}\p{M}]$/u, after: /^[\p{L}\p{N}\p{M}]/u };
 /** Slack allows few punctuation marks beside a marker. */
-const SLACK_JOINS: Joins = { before: /[^\s.,([{!?=-]/, after: /[^\s.,\])}!?=-]/ };
+const SLACK_JOINS: Joins = { before: /[^\s.,([{!?=-]$/, after: /^[^\s.,\])}!?=-]/ };
 
 const telegram: Format = {
   styles: { bold: ['<b>', '</b>'], italic: ['<i>', '</i>'], strike: ['<s>', '</s>'] },
@@ -131,7 +130,7 @@ const ENDS_URL = /^[.,:;"')\]]*(?:\s|$)/;
 
 const discord: Format = {
   styles: { bold: ['**', '**'], italic: ['_', '_'], strike: ['~~', '~~'] },
-  joins: { before: /\w/, after: /\w/ },
+  joins: { before: /\w$/, after: /^\w/ },
   nestsMarkers: false,
   escape: discordEscape,
   lineStart: (escaped) => escaped.replace(/^\s*(?=[#>-])/, '$&\\'),

@@ -15,13 +15,13 @@ import type { Fence } from '../../blocks/fences.ts';
 import type { Dialect } from './dialects.ts';
 import { render, type Rendered } from './render.ts';
 
-export type PieceOptions = {
+type PieceOptions = {
   readonly dialect: Dialect;
   /** longest accepted text, at least 128 */
   readonly charactersMax: number;
 };
 /** `text` is to be sent; `plain` if the service refuses its formatting. */
-export type Piece = Rendered & { readonly markdown: string };
+type Piece = Rendered & { readonly markdown: string };
 
 const CHARACTERS_MIN = 128;
 /** Longer Markdown is not read at once: some of it takes time that grows with the square. */

@@ -145,7 +145,7 @@ function groupsOf(runs: readonly Run[], style: Style): Run[][] {
   const groups: Run[][] = [];
   for (const run of runs) {
     const last = groups.at(-1);
-    if (last?.[0]!.styles.includes(style) === run.styles.includes(style)) last!.push(run);
+    if (last?.[0]!.styles.includes(style) === run.styles.includes(style)) last.push(run);
     else groups.push([run]);
   }
   return groups;
@@ -167,8 +167,8 @@ const marked = (text: string, style: Style, beside: Beside, format: Format): str
 
 /** With hair spaces where the characters beside it keep its markers from formatting. */
 function apart(text: string, { before, after }: Beside, joins: Format['joins']): string {
-  const left = joins?.before.test([...before.slice(-2)].at(-1) ?? ' ') ? HAIR_SPACE : '';
-  const right = joins?.after.test([...after.slice(0, 2)][0] ?? ' ') ? HAIR_SPACE : '';
+  const left = joins?.before.test(before) ? HAIR_SPACE : '';
+  const right = joins?.after.test(after) ? HAIR_SPACE : '';
   return `${left}${text}${right}`;
 }
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { hashOf, pauseMsOf } from '../../../actors/kit/backoff.ts';
-import { ERRORS, type ErrorCode, type ErrorData } from '../../../protocols/errors.ts';
+import { ERRORS, type ErrorCode, type ErrorData, isFinalCode } from '../../../protocols/errors.ts';
 
 const error: ErrorData = { code: 'UNAVAILABLE', message: 'away' };
 const backoff = { first: 1_000, max: 60_000 };
