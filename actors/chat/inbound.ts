@@ -1,5 +1,5 @@
 /**
- * Inbound: messages of the chat go to the session, in order, and its replies come back. Pure.
+ * Inbound: messages of the chat go to the session, in order, and its replies to the chat. Pure.
  *
  * Invariant: a message that the session refuses is answered in the chat, so its sender knows.
  */
