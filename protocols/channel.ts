@@ -9,8 +9,9 @@
 import { type Address, address } from './address.ts';
 import type { ErrorData } from './errors.ts';
 
-/** One account of a channel. Both parts: small letters, digits, `_` and `-`, at most 32. */
+/** One account of a channel. Both parts match CHANNEL_NAME. */
 export type AccountRef = { readonly channel: string; readonly account: string };
+export const CHANNEL_NAME = '^[a-z0-9][a-z0-9_-]{0,31}$';
 
 /** A chat of an account, as the service identifies it. */
 export type ChatRef = {

@@ -4,5 +4,6 @@ import type { ChannelAdapter } from './adapter.ts';
 export type AdapterTable = Readonly<Record<string, () => Promise<ChannelAdapter>>>;
 
 export const ADAPTERS: AdapterTable = {
+  telegram: async () => (await import('./telegram/adapter.ts')).telegram,
   webhook: async () => (await import('./webhook/adapter.ts')).adapter,
 };

@@ -4,9 +4,8 @@
  * Boundary: shape only. `channels/messengers` connects the accounts.
  */
 import { type Static, type TProperties, Type } from '@sinclair/typebox';
+import { CHANNEL_NAME } from '../../../protocols/channel.ts';
 import { oneOf, record, secret, section } from './fields.ts';
-
-const accountName = '^[a-z0-9][a-z0-9_-]{0,31}$';
 
 const senders = (description: string) =>
   Type.Array(Type.String({ minLength: 1, maxLength: 128 }), { default: [], description });
@@ -71,7 +70,7 @@ const channel = <P extends TProperties>(description: string, properties: P) =>
   Type.Optional(
     record(description, {
       accounts: Type.Record(
-        Type.String({ pattern: accountName }),
+        Type.String({ pattern: CHANNEL_NAME }),
         section('one account', { ...common, ...properties }),
         {
           default: {},

@@ -43,6 +43,7 @@ export class AccountRun {
 
   constructor(adapter: ChannelAdapter, settings: unknown) {
     this.account = adapter.create({
+      account: 'main',
       settings,
       clock: systemClock,
       log: { warn: (details) => void this.warnings.push(details) },
