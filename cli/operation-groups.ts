@@ -71,6 +71,16 @@ const GROUPS: readonly (OperationGroup | AddCommands)[] = [
     load: async () => (await import('../operations/approvals.ts')).approvals,
   },
   {
+    name: 'channels',
+    about: 'accounts of messengers: Telegram, Slack, Discord, WhatsApp, webhooks',
+    load: async () => (await import('../operations/channels.ts')).channels,
+  },
+  {
+    name: 'pairing',
+    about: 'senders of messengers who ask to be approved',
+    load: async () => (await import('../operations/pairing.ts')).pairing,
+  },
+  {
     name: 'devices',
     about: 'devices: programs with a key that may connect to the gateway',
     load: async () => (await import('../operations/devices.ts')).devices,

@@ -3,6 +3,7 @@ import { actors } from './actors.ts';
 import { agents } from './agents.ts';
 import { approvals } from './approvals.ts';
 import { audit } from './audit.ts';
+import { channels } from './channels.ts';
 import { charts } from './charts.ts';
 import { cluster } from './cluster.ts';
 import { conversations } from './conversations.ts';
@@ -13,6 +14,7 @@ import { effects } from './effects.ts';
 import { keys } from './keys.ts';
 import { nodes } from './nodes.ts';
 import type { Resource } from './operation.ts';
+import { pairing } from './pairing.ts';
 import { runs } from './runs.ts';
 import { schedules } from './schedules.ts';
 import { sessions } from './sessions.ts';
@@ -32,6 +34,8 @@ export const RESOURCES: readonly Resource[] = [
   conversations,
   subagents,
   decisions,
+  channels,
+  pairing,
   devices,
   nodes,
   effects,

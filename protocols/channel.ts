@@ -141,7 +141,7 @@ export type ChannelObserved = {
   readonly lastOutboundAt?: number;
   readonly lastError?: string;
 };
-/** From an operator: connect again now, also after a final failure. Reply: { } */
+/** From an operator: connect again now, also after a final failure. Reply: { restarted } */
 export type ChannelRestart = { readonly type: 'channel.restart' };
 /** To an account: an unknown sender wrote to it. A new request is answered in the chat. */
 export type ChannelPair = {

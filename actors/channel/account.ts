@@ -75,7 +75,19 @@ export const enterBackoff = entered('backoff');
 export const enterFailed = entered('failed');
 
 /** A restart by an operator begins a new series of attempts. */
-export const restart = (): ActionResult => ({ change: { failures: 0, lastError: null } });
+export const restart = on(
+  'channel.restart',
+  ({ event }): ActionResult => ({
+    change: { failures: 0, lastError: null },
+    send: [{ type: 'reply', params: { to: event.meta.reply, result: { restarted: true } } }],
+  }),
+);
+
+export const refuseRestart = on('channel.restart', ({ context, event }): ActionResult => {
+  const message = `${context.channel}:${context.account} is disabled, or not in the configuration`;
+  const params = { to: event.meta.reply, error: { code: 'CONFLICT', message } as const };
+  return { send: [{ type: 'reply', params }] };
+});
 
 export const onConnected = on('channel.connected', ({ context, event }): ActionResult => {
   const { identity, name = null, meta } = event;

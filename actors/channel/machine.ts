@@ -41,6 +41,7 @@ export const channelMachine = setup({
     enterBackoff: does(account.enterBackoff),
     enterFailed: does(account.enterFailed),
     restart: keeps(account.restart),
+    refuseRestart: keeps(account.refuseRestart),
     onConnected: does(account.onConnected),
     keepPosition: keeps(account.keepPosition),
     onEnd: keeps(account.onEnd),
@@ -74,7 +75,10 @@ export const channelMachine = setup({
   states: {
     stopped: {
       description: 'The account is disabled, or not in the configuration.',
-      on: { 'channel.configure': { guard: 'enables', target: 'online', actions: 'configure' } },
+      on: {
+        'channel.configure': { guard: 'enables', target: 'online', actions: 'configure' },
+        'channel.restart': { actions: 'refuseRestart' },
+      },
     },
     online: {
       description: 'A connection is open or is being opened.',
