@@ -8,6 +8,7 @@ import {
   QUEUE_DEFAULTS,
   type QueueSettings,
   type SandboxPolicy,
+  type SessionExpiry,
   type TenantCeilings,
   type ToolPolicy,
 } from '../protocols/agent.ts';
@@ -31,6 +32,7 @@ export function settingsOf(agent: ResolvedAgent): AgentSettings {
       fallbacks: listed(agent.fallbacks),
       limits: filled(agent.limits),
       queue: queueOf(agent),
+      expiry: expiryOf(agent),
       tools: toolsOf(agent),
       tenant: filled<TenantCeilings>(unlike(agent.tenant, NO_CEILINGS)),
       ...unlike(
@@ -58,6 +60,13 @@ const NO_CEILINGS = { runsMax: 0, tokensPerDay: 0, costPerDayUsd: 0 };
 
 const queueOf = ({ queue: { byChannel, ...rest } }: ResolvedAgent): QueueSettings | undefined =>
   filled({ ...unlike(rest, QUEUE_DEFAULTS), ...given({ byChannel: filled(byChannel) }) });
+
+function expiryOf({ reset }: ResolvedAgent): SessionExpiry | undefined {
+  const { atHour, timeZone, idleMinutes } = reset ?? {};
+  const idleMs = idleMinutes === undefined ? undefined : idleMinutes * 60_000;
+  const zone = atHour === undefined || timeZone === 'UTC' ? undefined : timeZone;
+  return filled<SessionExpiry>(given({ atHour, timeZone: zone, idleMs }));
+}
 
 function toolsOf({ tools }: ResolvedAgent): ToolPolicy | undefined {
   const { ask, allow, askForMinutes } = tools.exec;

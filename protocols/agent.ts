@@ -35,8 +35,20 @@ export type AgentSettings = {
   readonly tools?: ToolPolicy;
   readonly sandbox?: SandboxPolicy;
   readonly verbose?: Verbosity;
+  /** when the next message starts its session over; absent: never */
+  readonly expiry?: SessionExpiry;
   /** tokens of the model's context window that are reserved for the answer; default 16,384 */
   readonly reserveTokens?: number;
+};
+
+/** A session ends at the first of these; an absent one does not end it. */
+export type SessionExpiry = {
+  /** local hour, 0 to 23, that separates the days of a session */
+  readonly atHour?: number;
+  /** IANA name; default UTC */
+  readonly timeZone?: string;
+  /** milliseconds since the last message of a person */
+  readonly idleMs?: number;
 };
 
 /** Hard limits of a run; absent: none, or the default stated here. */

@@ -10,8 +10,7 @@
  *
  * A session is also the parent of subagents and the requester of conversations. It handles their
  * messages in the same way in every state; a report starts a run only if no other run is active.
- * See the folders run/, queue/, subagents/ and conversations/. A fork begins as another session was
- * (`forking`, fork.ts).
+ * See run/, queue/, subagents/ and conversations/. A fork begins as another session was (fork.ts).
  *
  * Invariants:
  *  1. Each accepted message ends exactly once, by itself or with the run that it joined, with one
@@ -59,6 +58,7 @@ export const sessionMachine = sessionSetup.createMachine({
       description: 'No run is active and no message waits.',
       on: {
         'session.receive': [
+          { guard: 'hasExpired', target: 'between', actions: ['expire', 'wait'] },
           { guard: 'mayAccept', target: 'running', actions: 'receive' },
           { actions: 'refuseMessage' },
         ],

@@ -93,6 +93,7 @@ export const sessionSetup = setup({
     receive: does(accept.receive),
     wait: does(accept.wait),
     waitFirst: does(accept.waitFirst),
+    expire: does(accept.expire),
     refuseMessage: does(accept.refuse),
     begin: does(queue.begin),
     steer: does(queue.steer),
@@ -162,6 +163,7 @@ export const sessionSetup = setup({
   guards: {
     mayAccept,
     hasRoom: accept.hasRoom,
+    hasExpired: accept.hasExpired,
     interrupts: accept.interrupts,
     interjects: accept.interjects,
     agentWaitsForRun: (at) => agentWaitsForRun(at) && accept.hasRoom(at) && !accept.interrupts(at),

@@ -194,6 +194,10 @@ export type SessionContext = {
   readonly channel?: string;
   /** the chat of the last user message; null: it came from a client of the gateway */
   readonly deliverTo?: DeliveryTarget | null;
+  /** start of the first run since the session was created or reset */
+  readonly startedAt?: number;
+  /** arrival of the last message of a person */
+  readonly lastMessageAt?: number;
   readonly contextTokens?: number;
   /** the model that answered last; another setting or a reset removes it */
   readonly usedModel?: string;

@@ -19,7 +19,7 @@ import { configSchema } from '../../runtime/config/index.ts';
  * programs) need one.
  */
 const HOT =
-  /^(tenants\.[^.]+\.)?(agents\.(agents|defaults\b|maxConcurrent)|messages\.queue\b|budget\b)/;
+  /^(tenants\.[^.]+\.)?(agents\.(agents|defaults\b|maxConcurrent)|messages\.queue\b|budget\b|session\.reset\b)/;
 export const isHot = (path: string): boolean => HOT.test(path) && !path.endsWith('.workspace');
 
 export const schemaForPeople = (): Pick<ConfigSchemaResponse, 'schema' | 'uiHints'> => {

@@ -21,6 +21,8 @@ export type ResolvedAgent = Pick<AgentConfig, 'id' | 'purpose' | 'a2a' | 'subage
   readonly fallbacks: readonly string[];
   readonly limits: NonNullable<AgentConfig['limits']>;
   readonly queue: Config['messages']['queue'];
+  /** of its sessions; undefined: none expires */
+  readonly reset: Config['session']['reset'];
   readonly tools: ResolvedTools;
   readonly verbose: Config['agents']['defaults']['verbose'];
   readonly reserveTokens: number;
@@ -65,6 +67,7 @@ export function resolveAgents(config: Config): readonly ResolvedAgent[] {
     fallbacks: entry.fallbacks ?? defaults.fallbacks,
     limits: { ...defaults.limits, ...entry.limits },
     queue: { ...config.messages.queue, ...defaults.queue, ...entry.queue },
+    reset: config.session.reset,
     tools: toolsOf(config, entry),
     verbose: entry.verbose ?? defaults.verbose,
     reserveTokens: entry.reserveTokens ?? defaults.reserveTokens,

@@ -11,6 +11,16 @@ const first = (text: string): AgentSettings => settings(text)[0]!;
 const toolsOf = (text: string) => first(text).tools;
 
 describe('the settings of an agent', () => {
+  it('say when its sessions expire', () => {
+    const expiryOf = (reset: string) => first(`{ session: { reset: ${reset} } }`).expiry;
+    expect(expiryOf('{ atHour: 0, idleMinutes: 30 }')).toEqual({ atHour: 0, idleMs: 1_800_000 });
+    expect(expiryOf("{ atHour: 4, timeZone: 'Asia/Ho_Chi_Minh' }")).toEqual({
+      atHour: 4,
+      timeZone: 'Asia/Ho_Chi_Minh',
+    });
+    expect(expiryOf("{ timeZone: 'Asia/Ho_Chi_Minh' }")).toBeUndefined();
+  });
+
   it('are few without configuration, but always include the sandbox', () => {
     expect(settings('{}')).toEqual([
       {

@@ -6,6 +6,7 @@ import type { QueueMode, RunAccepted, SessionReceive } from '../../../protocols/
 import type { Reply } from '../../../protocols/statechart.ts';
 import { type ActionResult, type ArgsOf, defined, metaOf, nowOf, on } from '../action-result.ts';
 import * as rows from '../rows.ts';
+import { expiryReason, isOfPerson } from './expiry.ts';
 import { mayAccept, refusalReason } from '../subagents/subagent-limits.ts';
 import type { Pending, SessionContext } from '../types.ts';
 import { roomToJoin } from './queue.ts';
@@ -57,9 +58,14 @@ export const settled = (context: SessionContext): readonly Pending[] =>
   );
 
 /**
- * The channel that the user sent the last message through. Messages of other actors, except chats,
- * do not come from the user.
+ * The channel that the user sent the last message through, and when. Messages of other actors,
+ * except chats, do not come from the user.
  */
+const lastOf = (at: Receive): Pick<SessionContext, 'channel' | 'deliverTo' | 'lastMessageAt'> => ({
+  ...channelOf(at),
+  ...(isOfPerson(at.event) ? { lastMessageAt: nowOf(at.event) } : {}),
+});
+
 const channelOf = ({ event }: Receive): Pick<SessionContext, 'channel' | 'deliverTo'> => {
   const { meta, channel = CHANNEL, deliverTo } = event;
   if (meta.from === undefined) return { channel, deliverTo: null };
@@ -85,7 +91,7 @@ export const receive = on(
   (at): ActionResult => ({
     change: {
       queue: [...at.context.queue, pendingOf(at)],
-      ...channelOf(at),
+      ...lastOf(at),
       ...defined({ terms: at.context.terms ?? at.event.terms }),
       sessionId: at.context.sessionId || metaOf(at.event).id,
       updatedAt: nowOf(at.event),
@@ -98,6 +104,22 @@ export const hasRoom = on(
   'session.receive',
   ({ context, event }): boolean => mayAccept({ context, event }) && mayWait(context, event),
 );
+
+/** Whether an idle session has expired: the message starts it over. */
+export const hasExpired = on(
+  'session.receive',
+  (at): boolean => hasRoom(at) && expiryReason(at.context, at.event) !== undefined,
+);
+
+/** The chart resets the session before the run of this message. */
+export const expire = on('session.receive', ({ context, event }): ActionResult => {
+  const { id: sessionId } = metaOf(event);
+  return {
+    change: {
+      reset: { reply: null, sessionId, ...defined({ reason: expiryReason(context, event) }) },
+    },
+  };
+});
 
 /** Queues the message. In a full queue, the oldest message makes room for it. */
 export const wait = on('session.receive', (at): ActionResult => {
@@ -112,7 +134,7 @@ export const waitFirst = on('session.receive', (at): ActionResult => {
 });
 
 function waiting(at: Receive, pending: Pending, change: Partial<SessionContext>): ActionResult {
-  const updated = { ...change, ...channelOf(at), updatedAt: nowOf(at.event) };
+  const updated = { ...change, ...lastOf(at), updatedAt: nowOf(at.event) };
   return {
     change: updated,
     answer: accepted(at, true),

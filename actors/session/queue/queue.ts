@@ -100,6 +100,7 @@ export function begin({ context, event }: ActionArgs): ActionResult {
     folded: [],
     run: { ...newRun(now), ...first, text, joined, ...(lineage ? { lineage } : {}) },
     updatedAt: now,
+    ...(context.isFresh ? { startedAt: now } : {}),
     length: context.length + 1,
     lastMessage: firstOf(text, PREVIEW_CHARACTERS),
     ...titleFrom(context, text),

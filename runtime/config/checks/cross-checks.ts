@@ -12,7 +12,7 @@ import { issuersFit } from './issuers.ts';
 import { natsLoginStands } from '../nats.ts';
 import type { AgentConfig, Config, SandboxConfig } from '../schema/schema.ts';
 import { nearest } from './suggest.ts';
-import { linksAreApart } from './link-checks.ts';
+import { linksAreApart, resetZoneExists } from './session-checks.ts';
 import { treesHoldOne } from './talk-checks.ts';
 import { ownSections, tenantConfig, tenantsWithOwn } from '../tenants.ts';
 import { toolListNames } from '../schema/tool-names.ts';
@@ -71,6 +71,7 @@ export const crossChecks: readonly Rule[] = [
   blocksFit,
   foldersApart,
   linksAreApart,
+  resetZoneExists,
 ];
 
 /** No block could have the minimum length. */

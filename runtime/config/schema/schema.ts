@@ -7,7 +7,7 @@
  */
 import { type TSchema, Type } from '@sinclair/typebox';
 import { DM_SCOPES } from '../../../protocols/session-key.ts';
-import { type Loaded, inputForm, labelsOf, oneOf, section } from './fields.ts';
+import { type Loaded, inputForm, labelsOf, oneOf, record, section } from './fields.ts';
 import { a2aSection } from './a2a.ts';
 import { agentsSection } from './agents.ts';
 import { channelsSection } from './channels.ts';
@@ -84,6 +84,33 @@ const session = section('sessions', {
         'people that write from several channels, by a name of your choice, which session keys contain ' +
         'instead of their ids; not with dmScope `main`',
     },
+  ),
+  reset: Type.Optional(
+    record(
+      'when a direct message or a message in a group starts its session over: with a new session id, without the ' +
+        'earlier conversation',
+      {
+        atHour: Type.Optional(
+          Type.Integer({
+            minimum: 0,
+            maximum: 23,
+            description: 'hour at which a new day begins for sessions. Default: never',
+          }),
+        ),
+        timeZone: Type.String({
+          minLength: 1,
+          default: 'UTC',
+          description: 'time zone of `atHour`, as `Asia/Ho_Chi_Minh`',
+        }),
+        idleMinutes: Type.Optional(
+          Type.Integer({
+            minimum: 1,
+            maximum: 525_600,
+            description: 'minutes since the last message of a person. Default: never',
+          }),
+        ),
+      },
+    ),
   ),
   agentToAgent: agentToAgentExchange,
 });

@@ -266,39 +266,22 @@ const others = (live: Live): Move[] => {
     message,
     error: failure('UNAVAILABLE'),
   });
+  const admitted = (name: string, more: object): Move => {
+    const given = { type: 'agent.admitted', runId, lease, settings: settings('summarize') };
+    return toSession(name, { ...given, ...more });
+  };
   return [
-    toSession('admitted', {
-      type: 'agent.admitted',
-      runId,
-      lease,
-      settings: settings('summarize'),
+    admitted('admitted', {}),
+    admitted('admitted, standing', { standing: 'l1' }),
+    admitted('admitted, expires', {
+      settings: { ...settings('summarize'), expiry: { idleMs: 1 } },
     }),
-    toSession('admitted, standing', {
-      type: 'agent.admitted',
-      runId,
-      lease,
-      settings: settings('summarize'),
-      standing: 'l1',
-    }),
-    toSession('admitted, old', { type: 'agent.admitted', runId, lease, settings: settings('old') }),
-    toSession('admitted, refuse', {
-      type: 'agent.admitted',
-      runId,
-      lease,
-      settings: settings('refuse'),
-    }),
-    toSession('admitted, spent', {
-      type: 'agent.admitted',
-      runId,
-      lease,
+    admitted('admitted, old', { settings: settings('old') }),
+    admitted('admitted, refuse', { settings: settings('refuse') }),
+    admitted('admitted, spent', {
       settings: { ...settings('summarize'), limits: { tokensPerSession: 0 } },
     }),
-    toSession('admitted too late', {
-      type: 'agent.admitted',
-      runId: 'gone',
-      lease,
-      settings: settings('refuse'),
-    }),
+    admitted('admitted too late', { runId: 'gone', settings: settings('refuse') }),
     toSession('refused by the agent', {
       type: 'agent.refused',
       runId,
@@ -354,6 +337,7 @@ export const exploration: Exploration = {
       run === null && [children.length > 0, reports.length > 0],
       live.snapshot.value === 'parting' && contextOf(live).closing !== undefined,
       known === null ? 'unknown' : known.queue?.overflow === 'refuse',
+      run === null && known?.expiry !== undefined,
       run?.isAssembled && run.replyHooks,
       // counters of a run are distinguished where nothing else is active
       queue.length === 0 && run
@@ -371,6 +355,7 @@ export const exploration: Exploration = {
     ...underALease,
     ['steer', 'admitted', 'answer, hooks', 'hooks saw it', 'reset'],
     ['steer', 'admitted', 'answer, hooks', 'hooks saw it', 'close'],
+    ['steer', 'admitted, expires', 'answer, hooks', 'hooks saw it', 'steer', 'hooks know its end'],
     [
       'steer',
       'admitted',

@@ -241,6 +241,12 @@ describe('keys that must agree', () => {
       /have no folder/,
     ],
     [
+      'an unknown time zone of a reset',
+      "{ session: { reset: { atHour: 4, timeZone: 'Asia/Saigonn' } } }",
+      'session.reset.timeZone',
+      /no time zone/,
+    ],
+    [
       'a sender that is two people',
       "{ session: { identityLinks: { ann: ['telegram:4'], bob: ['slack:U1', 'telegram:4'] } } }",
       'session.identityLinks.bob[1]',

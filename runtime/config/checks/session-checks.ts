@@ -1,4 +1,4 @@
-/** Rules between identity links. */
+/** Rules of the section `session`. */
 import { childPointer } from '../pointer.ts';
 import type { Config } from '../schema/schema.ts';
 import type { Finding } from './check.ts';
@@ -16,4 +16,27 @@ export function linksAreApart({ session }: Config): Finding[] {
       return [{ pointer, value: JSON.stringify(peer), message }];
     }),
   );
+}
+
+/** A zone that the time of a reset could not be read in. */
+export function resetZoneExists({ session: { reset } }: Config): Finding[] {
+  if (reset === undefined || isTimeZone(reset.timeZone)) return [];
+  const value = JSON.stringify(reset.timeZone);
+  const message = 'this machine knows no time zone of this name';
+  return [
+    {
+      pointer: '/session/reset/timeZone',
+      value,
+      message,
+      allowed: 'an IANA name, as Europe/Berlin',
+    },
+  ];
+}
+
+function isTimeZone(timeZone: string): boolean {
+  try {
+    return Intl.DateTimeFormat('en', { timeZone }).format(0) !== '';
+  } catch {
+    return false;
+  }
 }
