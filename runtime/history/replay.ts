@@ -182,7 +182,10 @@ export class Stage {
         return (t) => byMachine.message(t, source.item);
       case 'outcome': {
         const { id: intent, attempt, outcome } = source;
-        if (source.intent) this.#fold.put([TABLE.intent, intent, encodeIntent(source.intent)]);
+        if (source.intent) {
+          const row = encodeIntent({ ...source.intent, input: null });
+          this.#fold.put([TABLE.intent, intent, row]);
+        }
         const { cell } = this.#parts.world;
         return (t) => onOutcome(t, { kind: 'outcome', cell, intent, attempt, outcome }, byMachine);
       }

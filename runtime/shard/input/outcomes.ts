@@ -7,21 +7,28 @@ import { timeOf, type ActivatedActor, type TurnContext } from '../turn/turn-cont
 import { TABLE } from '../commit/fold.ts';
 import type { Verdict } from '../commit/group.ts';
 import type { InputHandlers } from './input-handlers.ts';
-import { CANCELLED_BY_OPERATOR, decodeIntent, encodeIntent, type Intent } from '../turn/intents.ts';
+import {
+  CANCELLED_BY_OPERATOR,
+  decodeIntent,
+  encodeIntent,
+  type Intent,
+  type IntentHead,
+  intentHeadOf,
+} from '../turn/intents.ts';
 import type { MailEntry, Outcome, TurnResult } from '../commit/records.ts';
 
 type OutcomeEntry = Extract<MailEntry, { kind: 'outcome' }>;
 
 export function onOutcome(t: TurnContext, entry: OutcomeEntry, by: InputHandlers): Verdict {
   const bytes = t.fold.get(TABLE.intent, entry.intent);
-  const intent = bytes && decodeIntent(bytes);
+  const intent = bytes && intentHeadOf(bytes);
   const { outcome, attempt } = entry;
   t.source = { kind: 'outcome', id: entry.intent, attempt, outcome, ...(intent && { intent }) };
   const isOfAnyAttempt = outcome.kind === 'done' || isCancellation(outcome);
   if (!intent || (attempt !== intent.attempt && !isOfAnyAttempt))
     return { actor: '', machine: '', result: 'dropped', why: 'stale outcome' };
   if (outcome.kind === 'notStarted' || outcome.kind === 'again')
-    return reopen(t, entry, outcome.kind, intent);
+    return reopen(t, entry, outcome.kind, decodeIntent(bytes));
   let resident: ActivatedActor | undefined;
   try {
     resident = t.residents.find(intent.actor);
@@ -69,7 +76,7 @@ function reopen(
   return verdictOn(intent, 'applied', kind);
 }
 
-const verdictOn = ({ actor, machine }: Intent, result: TurnResult, why: string): Verdict => ({
+const verdictOn = ({ actor, machine }: IntentHead, result: TurnResult, why: string): Verdict => ({
   actor,
   machine,
   result,

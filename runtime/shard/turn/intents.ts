@@ -35,8 +35,14 @@ export type Intent = {
   readonly traceId?: string;
 };
 
-export const encodeIntent = (i: Intent): Buffer =>
-  encode([
+/** An intent without its input, which may be large. */
+export type IntentHead = Omit<Intent, 'input'>;
+
+/** Of the intents that this process encoded, by their bytes, so that an outcome decodes nothing. */
+const heads = new WeakMap<Uint8Array, IntentHead>();
+
+export function encodeIntent(i: Intent): Buffer {
+  const bytes = encode([
     i.actor,
     i.machine,
     i.job,
@@ -50,6 +56,13 @@ export const encodeIntent = (i: Intent): Buffer =>
     i.input,
     i.traceId ?? null,
   ]);
+  heads.set(bytes, i);
+  return bytes;
+}
+
+/** Decodes the intent, with a copy of its input, only if this process did not encode the bytes. */
+export const intentHeadOf = (bytes: Uint8Array): IntentHead =>
+  heads.get(bytes) ?? decodeIntent(bytes);
 
 export function decodeIntent(bytes: Uint8Array): Intent {
   const [actor, machine, job, key, src, cls, state, attempt, epoch, at, input, traceId] =

@@ -4,7 +4,7 @@
  */
 import type { Message } from '../../../protocols/statechart.ts';
 import type { Outcome, OutItem } from '../commit/records.ts';
-import type { Intent } from './intents.ts';
+import type { IntentHead } from './intents.ts';
 
 export type TurnSource =
   /** from the mailbox or the stash */
@@ -15,7 +15,7 @@ export type TurnSource =
       readonly attempt: number;
       readonly outcome: Outcome;
       /** absent when it is no longer open */
-      readonly intent?: Intent;
+      readonly intent?: IntentHead;
     }
   /** `name` as in the rows of timers */
   | { readonly kind: 'timer'; readonly name: string }
