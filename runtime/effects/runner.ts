@@ -198,9 +198,9 @@ export class EffectRunner {
       const context = this.#contextOf(id, intent, signal, workspaces);
       const { actor, src, attempt } = intent;
       const output = await inSpan(
-        effectSpan({ actor, src, attempt, id: context.id }),
+        () => effectSpan({ actor, src, attempt, id: context.id }),
         () => orAborted(effect.run(intent.input, context), signal),
-        parentOf(intent.traceId),
+        () => parentOf(intent.traceId),
       );
       const problem = problemOf(output, `the result of '${intent.src}'`);
       if (problem) return failed(problem);

@@ -157,15 +157,17 @@ export const toolSpan = (call: { readonly name: string; readonly id: string }): 
 /**
  * Runs the work inside a span, which is active for everything the work does (where the SDK follows
  * contexts). The span ends with the work; errors are reported by code and thrown on.
- * @param parent default the active span
+ * @param spec called only if a tracer is registered
+ * @param parent the same; default the active span
  */
 export function inSpan<T>(
-  { name, kind, attributes }: SpanSpec,
+  spec: () => SpanSpec,
   work: (span: Span) => Promise<T>,
-  parent: Context = context.active(),
+  parent: () => Context = () => context.active(),
 ): Promise<T> {
   if (!isTraced()) return work(UNRECORDED);
-  return tracer().startActiveSpan(name, { kind, attributes }, parent, async (span) => {
+  const { name, kind, attributes } = spec();
+  return tracer().startActiveSpan(name, { kind, attributes }, parent(), async (span) => {
     try {
       return await work(span);
     } catch (error) {

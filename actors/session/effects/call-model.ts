@@ -73,7 +73,7 @@ async function answerTo(
     thinking,
   });
   const answer = await inSpan(
-    chatSpan({ provider: first.provider.id, model: first.model.id }),
+    () => chatSpan({ provider: first.provider.id, model: first.model.id }),
     async (span) => {
       const { answer: response, cachedInputTokens } = await ask(names, request, input, context);
       span.setAttributes(

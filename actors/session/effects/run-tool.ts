@@ -88,34 +88,36 @@ async function outcomeOf(
   const late = AbortSignal.timeout(limitMs);
   try {
     const env = await filesOf(services).environment(tenant, agentId, context);
-    return await inSpan(toolSpan(call), () =>
-      within(
-        late,
-        tools.run(call, {
-          signal: AbortSignal.any([context.signal, late]),
-          now: context.now(),
-          idempotencyKey: `${context.id}:${call.id}`,
-          tenant,
-          agentId,
-          sessionKey,
-          runId,
-          callId: call.id,
-          confinement: call.confinement,
-          workspace: () => context.workspace(workspaceOf(input)),
-          update,
-          system: {
-            ask,
-            index: () => context.index(),
-            transcript: (of) => context.transcript(of),
-          },
-          talk,
-          models: catalog,
-          installed: tools.all(),
-          ...(input.given ? { given: input.given } : {}),
-          env,
-          secrets,
-        }),
-      ),
+    return await inSpan(
+      () => toolSpan(call),
+      () =>
+        within(
+          late,
+          tools.run(call, {
+            signal: AbortSignal.any([context.signal, late]),
+            now: context.now(),
+            idempotencyKey: `${context.id}:${call.id}`,
+            tenant,
+            agentId,
+            sessionKey,
+            runId,
+            callId: call.id,
+            confinement: call.confinement,
+            workspace: () => context.workspace(workspaceOf(input)),
+            update,
+            system: {
+              ask,
+              index: () => context.index(),
+              transcript: (of) => context.transcript(of),
+            },
+            talk,
+            models: catalog,
+            installed: tools.all(),
+            ...(input.given ? { given: input.given } : {}),
+            env,
+            secrets,
+          }),
+        ),
     );
   } catch (error) {
     if (context.signal.aborted) throw error;

@@ -47,20 +47,23 @@ export class Writer {
       idleTimeoutMs: IDLE_TIMEOUT_MS,
     };
     const [provider = '', ...model] = (this.#names[0] ?? '').split('/');
-    return inSpan(chatSpan({ provider, model: model.join('/') }), async (span) => {
-      for await (const event of streamWithFailover(catalog, this.#names, asked, options)) {
-        if (event.kind !== 'done') continue;
-        span.setAttributes(usageAttributes(event.usage));
-        const { inputTokens, outputTokens } = event.usage;
-        this.#count({
-          inputTokens,
-          outputTokens,
-          ...('costUsd' in event ? { costUsd: event.costUsd } : {}),
-        });
-        return event.stop === 'refusal' ? '' : event.text.trim();
-      }
-      return '';
-    });
+    return inSpan(
+      () => chatSpan({ provider, model: model.join('/') }),
+      async (span) => {
+        for await (const event of streamWithFailover(catalog, this.#names, asked, options)) {
+          if (event.kind !== 'done') continue;
+          span.setAttributes(usageAttributes(event.usage));
+          const { inputTokens, outputTokens } = event.usage;
+          this.#count({
+            inputTokens,
+            outputTokens,
+            ...('costUsd' in event ? { costUsd: event.costUsd } : {}),
+          });
+          return event.stop === 'refusal' ? '' : event.text.trim();
+        }
+        return '';
+      },
+    );
   }
 
   #count({ inputTokens, outputTokens, costUsd }: Usage): void {

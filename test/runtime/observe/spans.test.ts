@@ -64,8 +64,9 @@ describe('work that an envelope causes', () => {
       fail: {
         class: 'repeatable',
         run: () =>
-          inSpan(chatSpan({ provider: 'offline', model: 'echo' }), () =>
-            Promise.reject(new TroupeError('UNAVAILABLE', 'the secret is 4711')),
+          inSpan(
+            () => chatSpan({ provider: 'offline', model: 'echo' }),
+            () => Promise.reject(new TroupeError('UNAVAILABLE', 'the secret is 4711')),
           ),
       },
     },
@@ -116,9 +117,12 @@ describe('work that an envelope causes', () => {
   });
 
   it('starts a new trace when none is given, regardless of the active span', async () => {
-    await inSpan(toolSpan({ name: 'elsewhere', id: '1' }), async () => {
-      await tell();
-    });
+    await inSpan(
+      () => toolSpan({ name: 'elsewhere', id: '1' }),
+      async () => {
+        await tell();
+      },
+    );
     await eventually(() => expect(tracer.spans()).toHaveLength(3));
     const attempt = tracer.spans().find(({ name }) => name === 'effect worker.fail')!;
     const other = tracer.spans().find(({ name }) => name === 'execute_tool elsewhere')!;
@@ -204,7 +208,10 @@ describe('an envelope that was answered', () => {
 
 it('works without recording when no tracer is registered', async () => {
   await tracer.stop();
-  const span = await inSpan(toolSpan({ name: 'read', id: '1' }), async (active) => active);
+  const span = await inSpan(
+    () => toolSpan({ name: 'read', id: '1' }),
+    async (active) => active,
+  );
   expect(span.isRecording()).toBe(false);
   expect(trace.getActiveSpan()).toBeUndefined();
   recordServed({ transport: 'nats', begunAt: 0, endedAt: 1, status: 'ACKED', traceId });
