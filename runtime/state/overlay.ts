@@ -15,8 +15,10 @@ export type OverlayRow = {
 
 type Table = {
   readonly rows: Map<string, OverlayRow>;
-  /** by key */
+  /** by key, without the rows in `added` */
   sorted: OverlayRow[];
+  /** rows since the last read of a range, which sorts them in */
+  added: OverlayRow[];
 };
 
 export class Overlay {
@@ -35,7 +37,7 @@ export class Overlay {
     value: Uint8Array | null,
     encodedKey: () => Buffer,
   ): void {
-    const { rows, sorted } = this.#table(shard, table);
+    const { rows, added } = this.#table(shard, table);
     const known = rows.get(key);
     if (known !== undefined) {
       known.value = value;
@@ -44,23 +46,22 @@ export class Overlay {
     }
     const row = { key: encodedKey(), value, batch: this.#batch };
     rows.set(key, row);
-    const last = sorted.at(-1);
-    if (last === undefined || Buffer.compare(last.key, row.key) < 0) sorted.push(row);
-    else sorted.splice(firstFrom(sorted, row.key), 0, row);
+    added.push(row);
   }
 
   /** Rows of a table from one key to below another, in order of keys. */
   range(shard: number, table: string, from: Uint8Array, to: Uint8Array): readonly OverlayRow[] {
-    const sorted = this.#shards.get(shard)?.get(table)?.sorted;
-    if (sorted === undefined || sorted.length === 0) return [];
+    const found = this.#shards.get(shard)?.get(table);
+    if (found === undefined) return [];
+    const sorted = sortedRows(found);
     return sorted.slice(firstFrom(sorted, from), firstFrom(sorted, to));
   }
 
   /** Copies of all rows of a shard, in order of keys. */
   ofShard(shard: number): readonly Readonly<OverlayRow>[] {
     const tables = [...(this.#shards.get(shard)?.values() ?? [])];
-    const rows = tables.flatMap(({ sorted }) => sorted.map((row) => ({ ...row })));
-    return rows.sort((a, b) => Buffer.compare(a.key, b.key));
+    const rows = tables.flatMap((table) => [...table.rows.values()].map((row) => ({ ...row })));
+    return rows.sort(byKey);
   }
 
   /** Every row, for the batch that ends with this call. */
@@ -77,7 +78,10 @@ export class Overlay {
       for (const [name, table] of tables) {
         for (const [key, row] of table.rows) if (isOld(row)) table.rows.delete(key);
         if (table.rows.size === 0) tables.delete(name);
-        else table.sorted = table.sorted.filter((row) => !isOld(row));
+        else {
+          table.sorted = table.sorted.filter((row) => !isOld(row));
+          table.added = table.added.filter((row) => !isOld(row));
+        }
       }
       if (tables.size === 0) this.#shards.delete(shard);
     }
@@ -87,10 +91,25 @@ export class Overlay {
     let tables = this.#shards.get(shard);
     if (tables === undefined) this.#shards.set(shard, (tables = new Map()));
     let table = tables.get(name);
-    if (table === undefined) tables.set(name, (table = { rows: new Map(), sorted: [] }));
+    if (table === undefined) tables.set(name, (table = { rows: new Map(), sorted: [], added: [] }));
     return table;
   }
 }
+
+function sortedRows(table: Table): readonly OverlayRow[] {
+  const { sorted, added } = table;
+  if (added.length === 0) return sorted;
+  table.added = [];
+  if (added.length > SORTED_IN_ONE_BY_ONE)
+    return (table.sorted = [...sorted, ...added].sort(byKey));
+  for (const row of added) sorted.splice(firstFrom(sorted, row.key), 0, row);
+  return sorted;
+}
+
+/** More rows are cheaper to sort together with all others. */
+const SORTED_IN_ONE_BY_ONE = 64;
+
+const byKey = (a: OverlayRow, b: OverlayRow): number => Buffer.compare(a.key, b.key);
 
 /** Stored rows with the overlay's over them, in order of keys; hidden rows are left out. */
 export function* merged(
