@@ -14,7 +14,7 @@
 import { TroupeError } from '../../protocols/errors.ts';
 import type { Clock } from '../clock/clock.ts';
 import type { Checkpointer } from './checkpointer.ts';
-import { ENTRY_HEADER_BYTES, subjectKey, writeEntry } from './entry-row.ts';
+import { ENTRY_HEADER_BYTES, writeEntry } from './entry-row.ts';
 import { followByReading } from './follow.ts';
 import {
   type AppendAnswer,
@@ -120,13 +120,14 @@ export class EmbeddedLog implements Log {
   ): Promise<AppendAnswer> {
     this.#assertOpen();
     const entries = alongside?.entries ?? [];
+    const { subjects, checkpointer } = this.#o;
     let size = bytes.length;
-    subjectKey(subject);
+    subjects.assertName(subject);
     for (const entry of entries) {
-      subjectKey(entry.subject);
+      subjects.assertName(entry.subject);
       size += entry.bytes.length;
     }
-    this.#o.checkpointer.assertRoom(size);
+    checkpointer.assertRoom(size);
     return new Promise((answer, reject) => {
       this.#waiting.push({ subject, bytes, expectedLast, alongside: entries, answer, reject });
       this.#schedule();

@@ -106,6 +106,11 @@ export class Subjects implements WriteBehindSource {
     return this.find(name) ?? this.#add(newSubject(name, subjectKey(name), this.#nextNumber++));
   }
 
+  /** @throws TroupeError INVALID_ARGUMENT when it is no name of a subject */
+  assertName(name: string): void {
+    if (!this.#byName.has(name)) subjectKey(name);
+  }
+
   lastKnown(name: string): Position {
     return this.#byName.get(name)?.last ?? 0;
   }
