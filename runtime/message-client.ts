@@ -105,12 +105,13 @@ export class MessageClient {
       this.#pending.set(id, { resolve, cancel: this.#o.clock.after(options.timeoutMs, timeout) });
     });
     const send = () => this.#send(to, event, options, id, { id, inbox: this.#inbox });
-    const before = this.#o.statusOf(shardOf(to, this.#o.shards))?.epoch ?? 0;
+    const repeats = this.#o.asksAgain && mayRepeat(options);
+    const epoch = repeats ? (this.#o.statusOf(shardOf(to, this.#o.shards))?.epoch ?? 0) : 0;
     const sent = await send();
     const pending = this.#pending.get(id);
     if (sent.kind === 'refused') this.#settle(id, sent);
-    else if (pending && this.#o.asksAgain && mayRepeat(options)) {
-      pending.repeat = { shard: shardOf(to, this.#o.shards), epoch: before, send };
+    else if (pending && repeats) {
+      pending.repeat = { shard: shardOf(to, this.#o.shards), epoch, send };
       this.#resendLater(id, RESEND_MS.first);
       this.#resendToNewOwner(id, pending.repeat);
     }
@@ -184,6 +185,7 @@ export class MessageClient {
   ): Promise<TellAnswer> {
     try {
       const { shard, payloadHash } = this.#check(to, event, options);
+      const status = this.#statusFor(shard);
       const item: OutItem = {
         to,
         id,
@@ -193,7 +195,7 @@ export class MessageClient {
         ...(reply ? { reply } : {}),
         ...(options.traceId ? { traceId: options.traceId } : {}),
       };
-      const notAfter = this.#logTimeMs(shard) + COPY_LIFE_MS;
+      const notAfter = this.#logTimeMs(status) + COPY_LIFE_MS;
       const entry: MailEntry = {
         kind: 'client',
         cell: this.#o.cell,
@@ -274,23 +276,21 @@ export class MessageClient {
     const payloadHash = key === undefined ? '' : hashOf(checkSize(encode(event)));
     // An upper bound of the encoded size: a small value needs no exact measurement.
     if (key === undefined && roughBytes(event) > MESSAGE_BYTES_MAX) checkSize(encode(event));
-    const shard = shardOf(to, this.#o.shards);
-    this.#checkShard(shard);
-    return { shard, payloadHash };
+    return { shard: shardOf(to, this.#o.shards), payloadHash };
   }
 
   /**
    * The log's time, as the owner of the shard knows it. This process's wall clock is used only if
    * no better source exists (H1, I6).
    */
-  #logTimeMs(shard: number): number {
-    const { clock, log, statusOf } = this.#o;
-    const { now: known = 0, clockAheadMs = 0 } = statusOf(shard) ?? {};
+  #logTimeMs({ now: known = 0, clockAheadMs = 0 }: Partial<ShardStatus> = {}): number {
+    const { clock, log } = this.#o;
     if (log.atomic || known === 0) return Math.max(clock.wallMs(), known);
     return known - clockAheadMs;
   }
 
-  #checkShard(shard: number): void {
+  /** @throws TroupeError UNAVAILABLE when the shard accepts nothing */
+  #statusFor(shard: number): ShardStatus | undefined {
     const status = this.#o.statusOf(shard);
     if (status?.state === 'quarantined')
       throw refusal('UNAVAILABLE', `shard ${shard} is quarantined: ${status.why}`);
@@ -298,6 +298,7 @@ export class MessageClient {
       throw new TroupeError('UNAVAILABLE', `the store accepts nothing at present: ${status.why}`, {
         retryAfterMs: 5_000,
       });
+    return status;
   }
 
   /** A caller reads its own write afterwards, also where reads lag behind. */
