@@ -159,8 +159,13 @@ export const hostActions = {
 };
 export type HostActionName = keyof typeof hostActions;
 
-/**
- * Node meta: while this state is active these events wait in the actor's stash (bounded by its
- * mailbox policy).
- */
-export type StateMeta = { readonly defer?: readonly string[] };
+/** Node meta: how the host handles an actor while this state is active. */
+export type StateMeta = {
+  /** these events wait in the actor's stash (bounded by its mailbox policy) */
+  readonly defer?: readonly string[];
+  /**
+   * hardly any message is expected: the actor leaves memory with the turn that ends in this state,
+   * and the next message loads its row
+   */
+  readonly passivate?: true;
+};

@@ -330,6 +330,7 @@ export const taskMachine = taskSetup.createMachine({
     },
     ended: {
       description: 'The outcome is final and is kept for 28 hours, so that repeats find it.',
+      meta: { passivate: true },
       entry: [
         { type: 'publish', params: view.publishView },
         { type: 'project', params: view.row },

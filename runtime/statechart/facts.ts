@@ -15,6 +15,8 @@ export type MachineFacts = {
   readonly timers: ReadonlyMap<string, string>;
   /** nodes with StateMeta.defer, each with its test of an event type */
   readonly deferring: ReadonlyMap<AnyStateNode, (eventType: string) => boolean>;
+  /** nodes with StateMeta.passivate */
+  readonly passivating: ReadonlySet<AnyStateNode>;
 };
 
 const known = new WeakMap<AnyStateMachine, MachineFacts>();
@@ -46,6 +48,7 @@ function findFacts(machine: AnyStateMachine): MachineFacts {
   const invokes = new Map<string, AnyStateNode>();
   const timers = new Map<string, string>();
   const deferring = new Map<AnyStateNode, (eventType: string) => boolean>();
+  const passivating = new Set<AnyStateNode>();
   for (const node of nodesOf(machine.root)) {
     nodes.set(node.id, node);
     for (const { id } of node.invoke) invokes.set(id, node);
@@ -55,10 +58,11 @@ function findFacts(machine: AnyStateMachine): MachineFacts {
     }
     // After the raises: XState makes an `after` one of them, too.
     for (const { eventType, delay } of node.after) timers.set(eventType, String(delay));
-    const { defer } = (node.meta ?? {}) as StateMeta;
+    const { defer, passivate } = (node.meta ?? {}) as StateMeta;
     if (Array.isArray(defer) && defer.length > 0) deferring.set(node, eventMatcher(defer));
+    if (passivate) passivating.add(node);
   }
-  return { nodes, invokes, timers, deferring };
+  return { nodes, invokes, timers, deferring, passivating };
 }
 
 /** The delays of a machine by the names that policies use. */

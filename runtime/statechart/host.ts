@@ -237,6 +237,12 @@ export function defers(machine: AnyStateMachine, live: Live, eventType: string):
   return false;
 }
 
+/** Whether an active state has StateMeta.passivate. */
+export function passivates(machine: AnyStateMachine, live: Live): boolean {
+  const { passivating } = factsOf(machine);
+  return passivating.size > 0 && live.snapshot._nodes.some((node) => passivating.has(node));
+}
+
 // What XState hands out during a transition: the calls of one step, in order.
 let collected: Action[] = [];
 

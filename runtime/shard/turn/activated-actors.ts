@@ -30,6 +30,8 @@ export class UnreadableRow extends TroupeError {
   }
 }
 
+const TOUCH_AFTER_MS = 1_000;
+
 export class ActivatedActors implements ActivatedActorStore {
   readonly keys: Keys;
   readonly #fold: Fold;
@@ -67,9 +69,7 @@ export class ActivatedActors implements ActivatedActorStore {
   find(actor: Address): ActivatedActor | undefined {
     const cached = this.#cache.get(actor);
     if (cached) {
-      cached.usedAt = this.#now();
-      this.#cache.delete(actor);
-      this.#cache.set(actor, cached);
+      this.#touch(cached);
       return cached;
     }
     const bytes = this.#fold.get(TABLE.actor, actor);
@@ -134,6 +134,15 @@ export class ActivatedActors implements ActivatedActorStore {
   /** Forgets what is in memory; the row stays the truth. */
   drop(actor: Address): void {
     this.#cache.delete(actor);
+  }
+
+  /** The order of use is exact to `TOUCH_AFTER_MS`, because moving an entry of a map costs. */
+  #touch(resident: ActivatedActor): void {
+    const now = this.#now();
+    if (now - resident.usedAt < TOUCH_AFTER_MS) return;
+    resident.usedAt = now;
+    this.#cache.delete(resident.address);
+    this.#cache.set(resident.address, resident);
   }
 
   #keep(resident: ActivatedActor): ActivatedActor {

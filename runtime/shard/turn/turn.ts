@@ -7,7 +7,7 @@
 import { parseAddress } from '../../../protocols/address.ts';
 import { type ErrorData, errorData } from '../../../protocols/errors.ts';
 import type { Message, Meta } from '../../../protocols/statechart.ts';
-import { type Cause, defers, isDone, step } from '../../statechart/host.ts';
+import { type Cause, defers, isDone, passivates, step } from '../../statechart/host.ts';
 import { executeRequests, LimitExceeded, type Origin } from './requests.ts';
 import {
   deadLetter,
@@ -138,6 +138,8 @@ export function applyCause(
     return onFailedTurn(t, resident, undo, { event: cause.event, item, error });
   }
   if (resident.actor.stashEnd > resident.actor.stashFirst) t.draft.unstash = resident.address;
+  else if (passivates(resident.definition.machine, resident.live))
+    t.residents.drop(resident.address);
   return verdict(resident, 'applied');
 }
 

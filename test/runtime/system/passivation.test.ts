@@ -1,12 +1,41 @@
 /** Passivation: an idle actor is a stored row, uses no memory, and behaves the same. */
-import { address } from '../../../protocols/address.ts';
 import { expect, it } from 'vitest';
+import { assign, setup } from 'xstate';
+import { address } from '../../../protocols/address.ts';
+import { type Delivered, hostActions } from '../../../protocols/statechart.ts';
+import { defineActor } from '../../../runtime/index.ts';
 import { eventually } from '../eventually.ts';
 import { puppetType } from './puppet.ts';
 import { ShiftedClock } from './shifted-clock.ts';
 import { openWorld, puppet, type World } from './world.ts';
 
 const a = puppet('a');
+
+/** Answers how many messages it has received; its state `dark` passivates. */
+function lampType() {
+  type Answered = { context: { count: number }; event: Delivered<{ type: 'on' | 'off' }> };
+  const answer = {
+    type: 'reply' as const,
+    params: ({ context, event }: Answered) => ({ to: event.meta.reply, result: context.count }),
+  };
+  const machine = setup({
+    types: { context: {} as Answered['context'], events: {} as Answered['event'] },
+    actions: { ...hostActions, count: assign({ count: ({ context }) => context.count + 1 }) },
+  }).createMachine({
+    id: 'lamp',
+    context: { count: 0 },
+    initial: 'dark',
+    states: {
+      dark: {
+        meta: { passivate: true },
+        on: { on: { target: 'lit', actions: ['count', answer] } },
+      },
+      lit: { on: { off: { target: 'dark', actions: ['count', answer] } } },
+    },
+  });
+  return defineActor({ type: 'lamp', version: 1, machine });
+}
+
 const residents = (world: World) =>
   world.system.status().reduce((sum, shard) => sum + shard.residents, 0);
 
@@ -63,6 +92,18 @@ it('stashed messages, timers and suspension survive passivation', async () => {
   await eventually(() => expect(world.seen(hurt!)).toEqual(['do:2']));
   clock.shift(600_000);
   await eventually(() => expect(world.seen(armed!)).toEqual(['arm', 'fired']));
+});
+
+it('an actor leaves memory with the turn that ends in a passivating state, and continues from its row', async () => {
+  const world = await openWorld({ actors: [lampType()], shards: 1 });
+  const lamp = address('t', 'lamp', 'l');
+  const ask = async (type: string) => {
+    const answer = await world.ask(lamp, { type });
+    return [(answer as { result: unknown }).result, residents(world)];
+  };
+  expect(await ask('on')).toEqual([1, 1]);
+  expect(await ask('off')).toEqual([2, 0]);
+  expect(await ask('on')).toEqual([3, 1]);
 });
 
 it('at most residentsMax actors are in memory, and all actors answer', async () => {
