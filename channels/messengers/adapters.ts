@@ -5,5 +5,6 @@ export type AdapterTable = Readonly<Record<string, () => Promise<ChannelAdapter>
 
 export const ADAPTERS: AdapterTable = {
   telegram: async () => (await import('./telegram/adapter.ts')).telegram,
+  discord: async () => (await import('./discord/adapter.ts')).discord,
   webhook: async () => (await import('./webhook/adapter.ts')).adapter,
 };

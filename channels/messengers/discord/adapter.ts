@@ -25,6 +25,7 @@ import type {
   Piece,
 } from '../adapter.ts';
 import { download, tooLarge } from '../network.ts';
+import { STOPPED } from '../webhook-requests.ts';
 import { endOf, isTokenRefused, outcomeOf, SERVICE } from './failures.ts';
 import { receive } from './gateway.ts';
 import { Inbox, isPosition, type Position } from './inbox.ts';
@@ -33,7 +34,7 @@ import { Places } from './places.ts';
 type DiscordSettings = NonNullable<Config['channels']['discord']>['accounts'][string];
 
 type DiscordTimes = {
-  /** limit for the handshake of the gateway's socket, and for the first frame after it */
+  /** limit for the first frame of the gateway; half of it for the handshake of its socket */
   readonly helloMs: number;
   /** limit from a lost connection to a usable one */
   readonly readyMs: number;
@@ -287,11 +288,6 @@ const unreadable: SendOutcome = {
       '"Read Message History" there',
   },
 };
-const STOPPED: ConnectOutput = {
-  error: { code: 'CANCELLED', message: 'the connection was closed' },
-  isFinal: false,
-};
-
 /** The adapter, with other times than those of production. */
 export const discordWithin = (times: DiscordTimes): ChannelAdapter<DiscordSettings> => ({
   id: 'discord',

@@ -9,7 +9,9 @@
  *  3. The SDK cannot be stopped while it waits to reconnect, and stopping it while it connects
  *     leaves a socket without listeners, whose failure would end the process. After the end it
  *     receives no session, which holds every later attempt; a socket that opens is closed then.
- *  4. A connection is closed with a code that keeps the session, so that the next one resumes.
+ *  4. The time limit for hello includes the handshake of the socket, and the SDK does the same as
+ *     in 3 when it ends first. Therefore the limit of the handshake is shorter.
+ *  5. A connection is closed with a code that keeps the session, so that the next one resumes.
  */
 import type { REST } from '@discordjs/rest';
 import type { SessionInfo, WebSocketManager } from '@discordjs/ws';
@@ -28,7 +30,7 @@ export type GatewayOptions = {
   readonly session: Session | undefined;
   readonly clock: Clock;
   readonly signal: AbortSignal;
-  /** limit for the handshake of the socket, and for the first frame after it */
+  /** limit for the first frame of the gateway; half of it for the handshake of the socket */
   readonly helloMs: number;
   /** limit from a lost connection to a usable one */
   readonly readyMs: number;
@@ -80,7 +82,7 @@ class Gateway {
       intents,
       rest,
       shardCount: SHARDS,
-      handshakeTimeout: helloMs,
+      handshakeTimeout: helloMs / 2,
       helloTimeout: helloMs,
       retrieveSessionInfo: () => this.#retrieve(),
       updateSessionInfo: (_, session) => this.#update(session),

@@ -29,6 +29,7 @@ import type {
   WebhookResponse,
 } from '../adapter.ts';
 import { download, tooLarge } from '../network.ts';
+import { STOPPED } from '../webhook-requests.ts';
 import { apiSignal, openClient } from './client.ts';
 import { endOf, hasUnreadableMarkup, isUnchanged, outcomeOf, SERVICE } from './failures.ts';
 import { type Bot, inboundOf } from './inbound.ts';
@@ -309,11 +310,6 @@ const threadOf = ({ thread }: ChatRef): { message_thread_id?: number } =>
 const replyTo = (messageId: string) => ({
   reply_parameters: { message_id: Number(messageId), allow_sending_without_reply: true },
 });
-
-const STOPPED: ConnectOutput = {
-  error: { code: 'CANCELLED', message: 'the connection was closed' },
-  isFinal: false,
-};
 
 /** The adapter, with other times than those of production. */
 export const telegramWithin = (times: TelegramTimes): ChannelAdapter<TelegramSettings> => ({

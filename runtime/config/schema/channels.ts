@@ -89,7 +89,9 @@ export const channelsSection = section('messengers that people write to agents f
         'receive by a webhook instead of polling; Telegram sends this secret with each request',
       ),
     ),
-    webhookUrl: url('public URL of this gateway, to which Telegram sends; needs `webhookSecret`'),
+    webhookUrl: url(
+      'public HTTPS address of /hooks/telegram/ACCOUNT of this gateway; needs `webhookSecret`',
+    ),
     apiUrl: url('a local Bot API server. Default: Telegram’s'),
   }),
   slack: channel('Slack apps', {
