@@ -20,8 +20,10 @@ export const createChannelHost = (
     adapters: ADAPTERS,
     system,
     rules: configuredRules(config),
-    hasMessageHooks: (tenant) =>
-      partsFor(processServices, tenant).services.hooks.has('message_received'),
+    hasMessageHooks: (tenant) => {
+      const { hooks } = partsFor(processServices, tenant).services;
+      return hooks.has('message_received') || hooks.has('routeMessage');
+    },
     clock: systemClock,
     log: processServices.log,
   });

@@ -238,7 +238,12 @@ export type ChatDeliver = {
 };
 export const DELIVERY_CHARACTERS_MAX = 256 * 1024;
 /** A chat, and its actor, which sends what `chat.deliver` contains. */
-export type DeliveryTarget = { readonly actor: Address; readonly chat: ChatRef };
+export type DeliveryTarget = {
+  readonly actor: Address;
+  readonly chat: ChatRef;
+  /** of the route of its last message */
+  readonly rule?: string;
+};
 
 /** Deliveries of one chat that wait. */
 export const DELIVERIES_MAX = 100;

@@ -180,10 +180,7 @@ export type RunRow = {
   acceptedAt: number;
   startedAt?: number;
   endedAt?: number;
-  /**
-   * final text, at most 64 KiB, complete in the transcript; for a run with many joined messages
-   * (`joined`), its beginning
-   */
+  /** final text, at most 64 KiB, or its beginning with many `joined`; complete in the transcript */
   text?: string;
   error?: ErrorData;
   usage?: Usage;
@@ -216,8 +213,9 @@ export type SessionRow = {
   /** beginning of the last message, at most 120 characters */
   lastMessage?: string;
   label?: string;
-  /** the last entry point that users used */
+  /** the last entry point that users used, and the rule that routed its message here */
   channel?: string;
+  routedBy?: string;
   /** input tokens of the last model call */
   contextTokens?: number;
   /** session key of the parent, for a subagent's session */

@@ -91,7 +91,7 @@ function sent(
     sender: `${channel}:${message.sender.id}`,
     channel,
     notify: true,
-    deliverTo: { actor: self, chat: message.chat },
+    deliverTo: { actor: self, chat: message.chat, rule: route.rule },
     ...defined({ images }),
   };
   const { sessionKey } = route;

@@ -57,7 +57,7 @@ export function joinedEndRow(context: SessionContext, joined: Joined, now: numbe
 export function sessionRow(context: SessionContext): Project {
   const { sessionKey, sessionId, agentId, updatedAt, createdAt } = context;
   const { length, queue, folded, run, usage, lastMessage, own } = context;
-  const { channel, contextTokens, terms, usedModel, forkedFrom, title } = context;
+  const { channel, deliverTo, contextTokens, terms, usedModel, forkedFrom, title } = context;
   const value: SessionRow = {
     sessionKey,
     sessionId,
@@ -76,6 +76,7 @@ export function sessionRow(context: SessionContext): Project {
       title: title === '' ? undefined : title,
       label: own.label,
       channel,
+      routedBy: deliverTo?.rule,
       contextTokens,
       spawnedBy: terms?.parent,
       forkedFrom,

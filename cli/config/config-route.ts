@@ -68,22 +68,22 @@ async function shownOf(
   of: AccountRef,
   message: InboundMessage,
 ): Promise<Shown> {
-  const [{ admit, routeByTable, tenantConfig }, { tenancyOf }, { routeMessage }] =
+  const [{ admit, resolveAgents, routeByTable, tenantConfig }, { tenancyOf }, { routeByHook }] =
     await Promise.all([
       import('../../runtime/config/index.ts'),
       import('../../channels/tenancy.ts'),
-      import('../../installation/route-message.ts'),
+      import('../../agent/hooks/route-message.ts'),
     ]);
   const tenant = tenancyOf(installation).ofChannelAccount(accountKey(of));
   const config = tenantConfig(installation, tenant);
-  const { requireMention } = routeByTable(config, of, message);
+  const { requireMention, ...table } = routeByTable(config, of, message);
   const policy = policyOf(config, of);
-  const approved = new Set<string>();
-  const hooks = await hooksOf(config);
+  const isAgent = async (id: string) => resolveAgents(config).some((agent) => agent.id === id);
+  const routed = { ...of, tenant, message, route: table };
   return {
-    ...(await routeMessage({ tenant, config, hooks, onFault: warn }, of, message)),
+    ...(await routeByHook(await hooksOf(config), routed, isAgent)),
     tenant,
-    ...(policy && { admission: admit(message, policy, { approved, requireMention }) }),
+    ...(policy && { admission: admit(message, policy, { isApproved: false, requireMention }) }),
   };
 }
 

@@ -62,9 +62,9 @@ function titleOf({ title, lastMessage = '' }: SessionRow): { readonly derivedTit
 }
 
 /** Name, channel, and the parent of a subagent's session, or the session that it is forked from. */
-const relationsOf = ({ label, channel, spawnedBy, forkedFrom }: SessionRow) => ({
+const relationsOf = ({ label, channel, routedBy, spawnedBy, forkedFrom }: SessionRow) => ({
   ...(label === undefined ? {} : { label, displayName: label }),
-  ...defined({ channel, forkedFrom }),
+  ...defined({ channel, routedBy, forkedFrom }),
   ...(spawnedBy === undefined ? {} : { spawnedBy, parentSessionKey: spawnedBy }),
 });
 

@@ -34,6 +34,8 @@ export const SessionsListRow = Type.Object({
   lastRunId: Optional(NonEmpty),
   spawnedBy: Optional(Text),
   parentSessionKey: Optional(Text),
+  /** the routing rule that chose the session for the last message of its chat */
+  routedBy: Optional(Text),
   /** the session and the turn that this one was forked at */
   forkedFrom: Optional(Type.Object({ key: Text, turn: Type.Integer() })),
   spawnDepth: Optional(Type.Number()),

@@ -15,8 +15,8 @@ type Policy = Immutable<AccountPolicy>;
 export type AdmittedMessage = Pick<InboundMessage, 'chat' | 'sender' | 'mentionsAccount'>;
 
 export type AdmissionFacts = {
-  /** ids of senders that an operator approved for this account */
-  readonly approved: { has(senderId: string): boolean };
+  /** an operator approved the sender for this account */
+  readonly isApproved: boolean;
   /** of the routing rule that matched; the entry of the group in the account comes first */
   readonly requireMention?: boolean | undefined;
 };
@@ -24,11 +24,11 @@ export type AdmissionFacts = {
 export function admit(
   message: AdmittedMessage,
   policy: Policy,
-  { approved, requireMention }: AdmissionFacts,
+  { isApproved, requireMention }: AdmissionFacts,
 ): Admission {
   const rule =
     message.chat.kind === 'dm'
-      ? refusalOfDm(message.sender.id, policy, approved)
+      ? refusalOfDm(message.sender.id, policy, isApproved)
       : refusalInGroup(message, policy, requireMention);
   return rule === undefined ? { pass: true } : { pass: false, rule };
 }
@@ -36,12 +36,12 @@ export function admit(
 function refusalOfDm(
   senderId: string,
   { dmPolicy, allowFrom }: Policy,
-  approved: AdmissionFacts['approved'],
+  isApproved: boolean,
 ): AdmissionRule | undefined {
   if (dmPolicy === 'disabled') return 'dm.disabled';
   if (dmPolicy === 'open' || lists(allowFrom, senderId)) return undefined;
   if (dmPolicy === 'allowlist') return 'dm.allowlist';
-  return approved.has(senderId) ? undefined : 'dm.pairing';
+  return isApproved ? undefined : 'dm.pairing';
 }
 
 function refusalInGroup(

@@ -30,7 +30,7 @@ export { Secret, redacted } from './secret.ts';
 export { ownSections, tenantConfig, tenantsWithOwn } from './tenants.ts';
 export { ensureToken, tokenFile } from './token.ts';
 export { admit, admitsMany } from './admission.ts';
-export { routeByHook, routeByTable, type TableRoute } from './routing.ts';
+export { routeByTable } from './routing.ts';
 export { namedFolders, workspaceFolderOf } from './workspace-folders.ts';
 export { leaves, showPointer } from './pointer.ts';
 export { configReference } from './reference.ts';

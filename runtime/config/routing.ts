@@ -1,7 +1,7 @@
 /**
- * Routing: which agent and which session a message of a messenger goes to. Pure: the entry point of
- * a channel, the `message` tool and `channels route` all ask here, so a message never goes to a
- * session other than the one that the log names.
+ * Routing: which agent and which session a message of a messenger goes to, by the table of the
+ * configuration. Pure. Channels and `troupe config route` use this function and no other one. The
+ * hook `routeMessage` may choose another agent afterwards (agent/hooks/route-message.ts).
  *
  * Invariants:
  *  1. The first rule that matches decides: account, group or guild (by id, then `*`), sender, the
@@ -39,17 +39,6 @@ export function routeByTable(
   };
 }
 
-/** To the agent that a hook chose. Undefined for an unknown agent. */
-export function routeByHook(
-  config: Config,
-  account: AccountRef,
-  message: RoutedMessage,
-  agentId: string,
-): Route | undefined {
-  if (!agentsOf(config).some(({ id }) => id === agentId)) return undefined;
-  return { agentId, sessionKey: keyOf(config, agentId, account, message), rule: 'hook' };
-}
-
 // ---- the agent
 
 type Match = RouteRule & { readonly rule: string };
@@ -67,7 +56,7 @@ function inChannel(
   { channel, account }: AccountRef,
   { chat, sender }: RoutedMessage,
 ): Match | undefined {
-  const { accounts, guilds, groups, '*': others, ...senders } = rules;
+  const { accounts, guilds, groups } = rules;
   const guild = chat.guild === undefined ? undefined : guilds;
   const group = chat.kind === 'group' ? groups : undefined;
   return (
@@ -76,21 +65,25 @@ function inChannel(
     found(`guild ${chat.guild}`, own(guild, chat.guild ?? '')) ??
     found('group *', own(group, '*')) ??
     found('guild *', own(guild, '*')) ??
-    bySender(senders, sender) ??
-    found(`${channel} *`, others)
+    bySender(rules, sender) ??
+    found(`${channel} *`, rules['*'])
   );
 }
 
+/** Keys of a channel's rules that name no sender. */
+const OTHER_KEYS = new Set(['accounts', 'guilds', 'groups', '*']);
+
 /** An id matches before a user name, which its owner can change. */
 function bySender(
-  rules: Readonly<Record<string, RouteRule>>,
+  rules: Immutable<ChannelRouting>,
   { id, username }: RoutedMessage['sender'],
 ): Match | undefined {
-  const keys = Object.keys(rules);
-  const byId = keys.find((key) => isSenderId(key, id));
-  const byName = (key: string) => key.replace(/^@/, '').toLowerCase() === username?.toLowerCase();
-  const key = byId ?? keys.find(byName);
-  return key === undefined ? undefined : found(`sender ${key}`, own(rules, key));
+  const isRule = (key: string) => !OTHER_KEYS.has(key) && Object.hasOwn(rules, key);
+  const isName = (key: string) =>
+    isRule(key) && key.replace(/^@/, '').toLowerCase() === username?.toLowerCase();
+  const byId = [id, `+${id}`].find(isRule);
+  const key = byId ?? (username === undefined ? undefined : Object.keys(rules).find(isName));
+  return key === undefined ? undefined : found(`sender ${key}`, rules[key]);
 }
 
 /** Whether a configured id names the sender; a telephone number may begin with `+`. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { assertStartable, startRules } from '../../installation/start-rules.ts';
+import { assertStartable, startRules, warningsOf } from '../../installation/start-rules.ts';
 import { createProcessServices } from '../../compose/process-services.ts';
 import { ConfigError } from '../../runtime/config/index.ts';
 import { load, problemsOf } from '../runtime/config/folder.ts';
@@ -114,5 +114,30 @@ describe('one report', () => {
       ),
     ).toEqual(['models.providers.local']);
     expect(pathsOf('[]')).toEqual(['']);
+  });
+});
+
+describe('a main session that several people share', () => {
+  const warned = (session: string, accounts: string) =>
+    warningsOf(
+      load(`{ session: { ${session} }, channels: { webhook: { accounts: { ${accounts} } } } }`)
+        .config,
+    ).map(({ path, message }) => `${path}: ${message.split(' shares')[0]}`);
+  const account = (policy: string) => `{ secret: 'a text of 24 characters!', ${policy} }`;
+
+  it('causes a warning that names the accounts', () => {
+    const accounts = `a: ${account('')}, b: ${account("dmPolicy: 'open'")}, c: ${account("dmPolicy: 'disabled'")}`;
+    expect(warned('', accounts)).toEqual([
+      'session.dmScope: everyone who may write to webhook:a, webhook:b',
+    ]);
+    expect(warned("dmScope: 'per-channel-peer'", accounts)).toEqual([]);
+  });
+
+  it('is no warning when one person may write', () => {
+    const one = account("dmPolicy: 'allowlist', allowFrom: ['42']");
+    expect(warned('', `a: ${one}`)).toEqual([]);
+    for (const policy of ["allowFrom: ['42', '43']", "allowFrom: ['*']"])
+      expect(warned('', `a: ${account(`dmPolicy: 'allowlist', ${policy}`)}`)).toHaveLength(1);
+    expect(warned('', `a: ${account('enabled: false')}`)).toEqual([]);
   });
 });

@@ -1,16 +1,18 @@
 /**
- * prepare: the hooks of an inbound message run, images become part of the message, and other files
- * are stored in the agent's workspace. `repeatable`.
+ * prepare: the hooks of an inbound message run and may choose its agent, images become part of the
+ * message, and other files are stored in the agent's workspace. `repeatable`.
  *
  * Invariant: a file that cannot be received is named in the text with the reason; the text is never
  * lost.
  */
 import { type AgentServices, servicesOf } from '../../../agent/services.ts';
 import type { HookAbout } from '../../../agent/hooks/hooks.ts';
+import { routeByHook } from '../../../agent/hooks/route-message.ts';
+import { isKnownAgent } from '../../../agent/tools/sessions/repeatable-ask.ts';
 import { workspacePath } from '../../../agent/tools/files/paths.ts';
 import { replaceFile } from '../../../agent/tools/files/replace-file.ts';
 import { address } from '../../../protocols/address.ts';
-import type { InboundMedia } from '../../../protocols/channel.ts';
+import type { InboundMedia, Route } from '../../../protocols/channel.ts';
 import type { PrepareInput, PrepareOutput } from '../../../protocols/channel-effects.ts';
 import {
   IMAGE_BYTES_MAX,
@@ -33,8 +35,10 @@ type Received = { readonly image?: ImagePart; readonly line: string };
 export const prepare: EffectDefinition<PrepareInput, PrepareOutput> = {
   class: 'repeatable',
   timeoutMs: TIMEOUT_MS,
-  async run(input, context) {
-    const { message, route } = input;
+  async run(given, context) {
+    const route = await routeOf(given, context);
+    const input = { ...given, route };
+    const { message } = input;
     const received: Received[] = [];
     for (const media of message.media ?? []) received.push(await receive(media, input, context));
     const images = received.flatMap(({ image }) => image ?? []).slice(0, IMAGES_MAX);
@@ -43,6 +47,15 @@ export const prepare: EffectDefinition<PrepareInput, PrepareOutput> = {
     const changed = await runHooks({ text, images }, input, servicesOf(context));
     return { route, ...(images.length > 0 && { images }), text, ...changed };
   },
+};
+
+/** Files are stored in the workspace of the agent, so its choice comes first. */
+const routeOf = (input: PrepareInput, context: EffectContext): Promise<Route> => {
+  const { hooks, talk } = servicesOf(context);
+  const { tenant } = input;
+  return routeByHook(hooks, input, async (id) =>
+    isKnownAgent(await context.index(), id, { talk, tenant }),
+  );
 };
 
 async function runHooks(

@@ -41,7 +41,10 @@ const common = {
         }),
       ),
     }),
-    { default: {}, description: 'groups by id, `*` for any other' },
+    {
+      default: {},
+      description: 'groups by id, or by the id of their guild or workspace, `*` for any other',
+    },
   ),
   groupAllowFrom: senders('ids of senders that may write in groups. Empty: everyone in the group'),
   requireMention: Type.Boolean({

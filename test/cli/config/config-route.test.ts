@@ -73,8 +73,11 @@ it('asks the hook first, and falls back to the table if it fails or names no age
   });
   const table = { agentId: 'main', rule: 'first agent' };
   expect(await routed(home, '--text', 'hello')).toMatchObject({ ...table, stderr: '' });
+  expect(await routed(home, '--text', '#unknown')).toMatchObject({
+    agentId: 'main',
+    rule: 'first agent (the hook chose "x", which is no agent)',
+  });
   for (const [text, fault] of [
-    ['#unknown', 'chose "x", which is no agent'],
     ['#wrong', 'telegram 42'],
     ['#late', 'longer than 2000 ms'],
   ] as const)
