@@ -215,7 +215,7 @@ class Flushes {
     const frame = this.taken;
     try {
       await this.#rows.flushed();
-      this.#wal.removeUpTo(frame);
+      await this.#wal.removeUpTo(frame);
     } catch (cause) {
       this.#health.fail(cause);
     }

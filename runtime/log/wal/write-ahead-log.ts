@@ -107,10 +107,11 @@ export class WriteAheadLog {
   /**
    * Removes segments whose frames are all below the given one, which must be synced, and in a
    * durable checkpoint. The segment with that frame stays, so the log is never without one.
+   * @throws an error of the system
    */
-  removeUpTo(frame: number): void {
+  async removeUpTo(frame: number): Promise<void> {
     while (this.#segments.length > 1 && this.#segments[1]!.firstFrame <= frame)
-      this.#folder.remove(this.#segments.shift()!.name);
+      await this.#folder.removeInThread(this.#segments.shift()!.name);
   }
 
   close(): void {

@@ -141,6 +141,11 @@ class SimulatedFolder implements WalFolder {
     this.#disk.segments.delete(name);
   }
 
+  async removeInThread(name: string): Promise<void> {
+    await this.#disk.delay();
+    this.remove(name);
+  }
+
   async sync(): Promise<void> {
     const names = [...this.#disk.segments.values()];
     await this.#disk.delay();
