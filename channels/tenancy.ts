@@ -5,7 +5,7 @@
  * Invariants: one name belongs to one tenant. Tokens are stored as SHA-256 only, so a comparison
  * takes the same time for any token.
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { DEFAULT_TENANT } from '../protocols/address.ts';
 import { TroupeError } from '../protocols/errors.ts';
 import type { Config } from '../runtime/config/index.ts';
@@ -42,7 +42,7 @@ export class Tenancy {
 
   /** Undefined: it is not a tenant's token. */
   ofToken(token: string): string | undefined {
-    return this.#tokens.get(digest(token));
+    return this.hasTokens ? this.#tokens.get(digest(token)) : undefined;
   }
 
   /** There are tokens of tenants. */
@@ -84,7 +84,7 @@ export function tenancyOf({ tenants, gateway }: Pick<Config, 'tenants' | 'gatewa
   return tenancy;
 }
 
-const digest = (token: string): string => createHash('sha256').update(token).digest('hex');
+const digest = (token: string): string => hash('sha256', token, 'hex');
 
 const tableOf = (
   entries: readonly TenantEntry[],

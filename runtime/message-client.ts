@@ -4,7 +4,7 @@
  * A message is accepted once it is durably appended to the mailbox. A refused message was not
  * accepted and left no trace. Every accepted message is answered by a turn.
  */
-import { createHash, randomUUID } from 'node:crypto';
+import { hash, randomUUID } from 'node:crypto';
 import { type Address, parseAddress, shardOf } from '../protocols/address.ts';
 import { encode } from '../protocols/codec.ts';
 import { type ErrorCode, TroupeError, errorData } from '../protocols/errors.ts';
@@ -323,7 +323,7 @@ export class MessageClient {
 /** Whether a second copy of the message is recognized as a repeat. */
 const mayRepeat = ({ key, repeatable }: SendOptions): boolean => key !== undefined || !!repeatable;
 
-const hashOf = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('base64url');
+const hashOf = (bytes: Uint8Array): string => hash('sha256', bytes, 'base64url');
 
 /** @throws TroupeError PAYLOAD_TOO_LARGE */
 function checkSize(bytes: Uint8Array): Uint8Array {
