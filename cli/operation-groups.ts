@@ -131,6 +131,12 @@ const GROUPS: readonly (OperationGroup | AddCommands)[] = [
   addTokenCommand,
   addHooksCommands,
   {
+    name: 'plugins',
+    about: 'code of others that adds tools, hooks and models, in processes of its own',
+    load: async () => (await import('../operations/plugins.ts')).plugins,
+    others: async () => (await import('./plugins/plugins-commands.ts')).addPluginCommands,
+  },
+  {
     name: 'slo',
     about: 'whether the cell meets its service level objectives',
     load: async () => (await import('../operations/slo.ts')).slo,

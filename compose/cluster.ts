@@ -72,6 +72,7 @@ export async function startWorker(config: Config, options: NodeOptions): Promise
   const joined = await joinCluster(config, 'worker', processServices, { ...options, onEvent });
   const { system, shards, id, name, tasks } = joined;
   joined.compare();
+  processServices.plugins.start();
   announcements.open({ system, shards, node: id });
   processServices.metrics.watch(system, id);
   const metrics = await serveOwnMetrics(config, processServices).catch(async (error: unknown) => {
@@ -85,6 +86,7 @@ export async function startWorker(config: Config, options: NodeOptions): Promise
     await system.stop();
     await joined.channels.close();
     await closeTools(processServices);
+    await processServices.plugins.close();
     await metrics?.close();
     announcements.close();
   };
@@ -106,11 +108,13 @@ export async function startClusterGateway(
   const { system, id, name, pubsub, workspaces } = joined;
   const left = new AbortController();
   const signal = AbortSignal.any([options.signal, left.signal]);
-  const stopSystem = () => {
+  const stopSystem = async () => {
     left.abort();
-    return system.stop();
+    await system.stop();
+    await processServices.plugins.close();
   };
   try {
+    processServices.plugins.start();
     const seeded = seedCluster(system, { config, log: processServices.log, signal });
     // A first message must find its agent configured. An older cluster already has its settings.
     if (system.index.get('cluster', DEFAULT_TENANT, 'root') === undefined) await seeded;

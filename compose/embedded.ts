@@ -67,8 +67,10 @@ export async function startTroupe(
     await system.stop();
     await channels.close();
     await closeTools(processServices);
+    await processServices.plugins.close();
   };
   try {
+    processServices.plugins.start();
     // Before entry points open, because a first message must find its agent configured. A root that
     // is out of service does not prevent the start: entry points report the problem, and everything
     // that does not need the root works.

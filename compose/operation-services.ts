@@ -16,6 +16,7 @@ export const operationServices = (
   now: () => systemClock.wallMs(),
   models: (tenant) => partsFor(processServices, tenant).services.catalog,
   hooks: (tenant) => partsFor(processServices, tenant).services.hooks.names(),
+  plugins: processServices.plugins,
   agents: (tenant) => agentNames(processServices, tenant),
   maskSecrets: maskOf(processServices),
   payloadText: (tenant, payload) => readPayload(payloads, tenant, payload),

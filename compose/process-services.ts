@@ -3,9 +3,15 @@ import type { Logger } from 'pino';
 import { rootAddress, shippedActors } from '../actors/index.ts';
 import type { Hooks } from '../agent/hooks/hooks.ts';
 import { openHooks } from '../agent/hooks/open-hooks.ts';
+import type { Plugins } from '../agent/plugins/open-plugins.ts';
 import type { Tool } from '../agent/tools/tool.ts';
 import type { Setup } from '../channels/index.ts';
 import { LateBucket } from '../installation/artifact-bucket.ts';
+import {
+  NO_PLUGINS,
+  openInstallationPlugins,
+  watchPlugins,
+} from '../installation/installation-plugins.ts';
 import { createLog } from '../installation/process-log.ts';
 import { LogRing } from '../installation/setup/log-ring.ts';
 import { assertStartable } from '../installation/start-rules.ts';
@@ -25,6 +31,8 @@ export type ProcessServices = InstallationParts & {
   /** the latest lines of `log` */
   readonly ring: LogRing;
   readonly metrics: Metrics;
+  /** code of others; started and stopped with the process */
+  readonly plugins: Plugins;
   readonly bucket: LateBucket;
   readonly options: Pick<
     SystemOptions,
@@ -42,26 +50,40 @@ export type ProcessServices = InstallationParts & {
 /** Includes what operators can read and change through the gateway, by tenant. */
 export type GatewayServices = ProcessServices & { readonly setup?: (tenant: string) => Setup };
 
+/** Parts in addition to the built-in ones. */
+export type OwnParts = {
+  readonly tools?: readonly Tool[];
+  readonly plugins?: Plugins;
+  readonly logging?: Logging;
+};
+
+type Logging = Pick<ProcessServices, 'log' | 'ring'>;
+
+const loggingOf = (config: Config): Logging => {
+  const ring = new LogRing();
+  return { ring, log: createLog(config.log.level, ring) };
+};
+
 /**
  * @param clustered whether the process is part of a cluster
- * @param ownTools tools in addition to the built-in ones
  * @throws ConfigError if the configuration violates `startRules`; Error if two tools share a name
  */
 export function createProcessServices(
   config: Config,
   clustered = false,
-  ownTools: readonly Tool[] = [],
+  { tools = [], plugins = NO_PLUGINS, logging = loggingOf(config) }: OwnParts = {},
 ): ProcessServices {
   assertStartable(config);
-  const ring = new LogRing();
-  const log = createLog(config.log.level, ring);
+  const { log } = logging;
   const bucket = new LateBucket();
   const metrics = createMetrics();
+  const ownTools = [...tools, ...plugins.tools];
+  const { providers } = plugins;
   const { groupTurnsMax, residentsMax, tenantWeights, history } = config.runtime;
   return {
-    ...installationParts(config, { clustered, ownTools, bucket: bucket.artifacts }),
-    log,
-    ring,
+    ...installationParts(config, { clustered, ownTools, providers, bucket: bucket.artifacts }),
+    ...logging,
+    plugins,
     metrics,
     bucket,
     options: {
@@ -77,29 +99,39 @@ export function createProcessServices(
   };
 }
 
-/** Includes the hooks of the installation. @throws as createProcessServices and openHooks */
-export const openProcessServices = (
+/**
+ * Includes the plugins, which are not started, and the hooks of the installation.
+ * @throws as createProcessServices and openHooks
+ */
+export async function openProcessServices(
   config: Config,
   clustered: boolean,
-  ownTools?: readonly Tool[],
-): Promise<ProcessServices> =>
-  withHooks(config, createProcessServices(config, clustered, ownTools));
+  tools: readonly Tool[] = [],
+): Promise<ProcessServices> {
+  assertStartable(config);
+  const logging = loggingOf(config);
+  const plugins = await openInstallationPlugins(config, tools, logging.log);
+  const own = { tools, plugins, logging };
+  return withHooks(config, createProcessServices(config, clustered, own));
+}
 
 /**
- * Adds the hooks of the configuration, and of each tenant that has its own.
+ * Adds the hooks of the configuration, and of each tenant that has its own. Hooks of plugins belong
+ * to all tenants.
  * @throws TroupeError as `openHooks`
  */
 async function withHooks(
   config: Config,
   processServices: ProcessServices,
 ): Promise<ProcessServices> {
-  const { log, metrics } = processServices;
+  const { log, metrics, plugins } = processServices;
   let failures = 0;
   const onFailure = () => void failures++;
-  const hooks = await openHooks(config, { log, onFailure });
+  const shared = { log, onFailure, plugins: plugins.hooks };
+  const hooks = await openHooks(config, shared);
   const ofTenant = async ([tenant, parts]: readonly [string, TenantParts]) => {
     const isOwn = ownSections(config, tenant).includes('hooks');
-    const own = isOwn ? await openHooks(parts.config, { log, onFailure, tenant }) : hooks;
+    const own = isOwn ? await openHooks(parts.config, { ...shared, tenant }) : hooks;
     return [tenant, withOwn(parts, own)] as const;
   };
   const tenants = new Map(await Promise.all([...processServices.tenants].map(ofTenant)));
@@ -110,6 +142,7 @@ async function withHooks(
       'Hooks of this process that threw, timed out or returned an invalid value, since its start',
       () => failures,
     );
+  watchPlugins(plugins, metrics);
   return all;
 }
 

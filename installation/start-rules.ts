@@ -1,7 +1,7 @@
 /**
- * Rules beyond the schema that a configuration must satisfy at the start: known models, and command
- * patterns that can match something. `config check`, `start`, a change through the gateway and an
- * embedder's `startTroupe` all apply these rules.
+ * Rules beyond the schema that a configuration must satisfy at the start: known models and tools of
+ * plugins, and command patterns that can match something. `config check`, `start`, a change through
+ * the gateway and an embedder's `startTroupe` all apply these rules.
  */
 import { createModelCatalog, type ModelCatalog } from '../agent/models/catalog.ts';
 import { patternFault, patternWarning } from '../agent/policy/exec-patterns.ts';
@@ -19,9 +19,10 @@ import {
   showPointer,
 } from '../runtime/config/index.ts';
 import { systemClock } from '../runtime/index.ts';
+import { knownPluginTools, pluginProviders } from './plugin-rules.ts';
 
 /** For `loadConfig`. */
-export const startRules: readonly ConfigRule[] = [knownModels, matchingPatterns];
+export const startRules: readonly ConfigRule[] = [knownModels, knownPluginTools, matchingPatterns];
 
 /** @throws ConfigError with every problem, for a configuration that was not loaded from a file */
 export function assertStartable(config: Config): void {
@@ -47,7 +48,11 @@ export function knownModels(config: Config, tenant?: string): ConfigFinding[] {
     ...(model === undefined ? [] : [[`${pointer}/model`, model] as const]),
     ...fallbacks.map((name, index) => [`${pointer}/fallbacks/${index}`, name] as const),
   ]);
+  // A tenant with providers of its own cannot use those of plugins.
+  const hasOwn = tenant !== undefined && ownSections(config, tenant).includes('models');
+  const providers = hasOwn ? [] : pluginProviders(config);
   return names.flatMap(([pointer, name]) => {
+    if (providers.some((id) => name.startsWith(`${id}/`))) return [];
     const message = problemOf(made.catalog, name);
     return message === undefined ? [] : [{ pointer, value: JSON.stringify(name), message }];
   });

@@ -4,10 +4,11 @@
  * parts of the installation.
  *
  * Invariant: a tenant with its own providers receives no key of the installation, neither from its
- * sections nor from the environment.
+ * sections nor from the environment, and no provider of a plugin.
  */
 import { createHooks } from '../agent/hooks/create-hooks.ts';
 import { createModelCatalog, type ModelCatalog } from '../agent/models/catalog.ts';
+import type { ModelProvider } from '../agent/models/model.ts';
 import type { AgentServices, TenantServices } from '../agent/services.ts';
 import { createToolRegistry } from '../agent/tools/registry.ts';
 import { createSecretMask } from '../agent/tools/secret-mask.ts';
@@ -46,6 +47,8 @@ export type PartsOptions = {
   readonly clustered: boolean;
   /** tools of the application, in addition to the built-in ones */
   readonly ownTools: readonly Tool[];
+  /** model providers of plugins, for tenants without providers of their own */
+  readonly providers: readonly ModelProvider[];
   /** stores long answers of devices */
   readonly bucket: Promise<Artifacts>;
 };
@@ -53,13 +56,13 @@ export type PartsOptions = {
 /** @throws Error if two tools share a name */
 export function installationParts(config: Config, options: PartsOptions): InstallationParts {
   const secrets = createSecretMask(knownSecrets(config, process.env));
-  const catalog = catalogOf(config);
+  const catalog = catalogOf(config, options.providers);
   const ownParts = (tenant: string): TenantParts => {
     const own = tenantConfig(config, tenant);
     const hasModels = ownSections(config, tenant).includes('models');
     return partsOf(
       own,
-      { catalog: hasModels ? catalogOf(own, tenant) : catalog, secrets },
+      { catalog: hasModels ? catalogOf(own, [], tenant) : catalog, secrets },
       options,
     );
   };
@@ -110,8 +113,13 @@ function partsOf(
   return { config, agents, fallbackModel: catalog.defaultModel(), services };
 }
 
-const catalogOf = (config: Config, tenant?: string): ModelCatalog =>
+const catalogOf = (
+  config: Config,
+  plugins: readonly ModelProvider[],
+  tenant?: string,
+): ModelCatalog =>
   createModelCatalog(config.models, {
+    plugins,
     env: keysFromEnvironment(config, tenant),
     clock: systemClock,
     ...offlinePace(process.env['TROUPE_OFFLINE_TOKENS_PER_SECOND']),

@@ -15,6 +15,7 @@ import { keys } from './keys.ts';
 import { nodes } from './nodes.ts';
 import type { Resource } from './operation.ts';
 import { pairing } from './pairing.ts';
+import { plugins } from './plugins.ts';
 import { runs } from './runs.ts';
 import { schedules } from './schedules.ts';
 import { sessions } from './sessions.ts';
@@ -38,6 +39,7 @@ export const RESOURCES: readonly Resource[] = [
   pairing,
   devices,
   nodes,
+  plugins,
   effects,
   keys,
   deadLetters,

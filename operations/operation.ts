@@ -14,6 +14,7 @@ import type { Payload } from '../protocols/device.ts';
 import type { ErrorCode } from '../protocols/errors.ts';
 import type { Scope } from '../protocols/gateway/connect.ts';
 import type { ModelRules } from '../protocols/models/model-choice.ts';
+import type { PluginRow } from '../protocols/plugin.ts';
 import type { Metrics, System } from '../runtime/index.ts';
 import type { AgentNames } from './sessions/session-key.ts';
 
@@ -29,6 +30,12 @@ export type OperationServices = {
   agents(this: void, tenant: string): AgentNames;
   /** names of the hooks that runs of the tenant call */
   hooks(this: void, tenant: string): readonly string[];
+  /** the plugins of this process */
+  readonly plugins: {
+    rows(this: void): readonly PluginRow[];
+    /** @throws TroupeError NOT_FOUND; UNAVAILABLE when it does not start */
+    restart(this: void, id: string): Promise<void>;
+  };
   /** replaces every secret that the installation knows */
   maskSecrets(this: void, text: string): string;
   /**

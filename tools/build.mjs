@@ -2,7 +2,8 @@
  * Builds the program and its web page into dist/.
  *
  *   cli/main.ts  -> dist/troupe.js (ES modules, split, so that a lazy import() stays lazy), and
- *                   dist/page-reader.js, the thread that reads large pages
+ *                   dist/page-reader.js, the thread that reads large pages;
+ *                   dist/plugin-sdk.js and dist/serve-plugin.js, which are bundled into plugins
  *   web/main.tsx -> dist/web/      (minified, split; the other files of web/ are copied), with the
  *                   style sheet, its fonts, and node.js, the page of a browser node
  *   protocols/sdk/ -> dist/sdk/    (copied, with the TypeScript one also as JavaScript)
@@ -74,6 +75,17 @@ const threads = {
   ...program,
   entryPoints: { 'page-reader': 'agent/tools/web/net/page-reader.ts' },
   splitting: false,
+};
+
+/** What the bundler puts into the program of a plugin: no banner, which that program has. */
+const pluginParts = {
+  ...program,
+  entryPoints: {
+    'plugin-sdk': 'agent/plugins/plugin-sdk.ts',
+    'serve-plugin': 'agent/plugins/child/serve-plugin.ts',
+  },
+  splitting: false,
+  banner: {},
 };
 
 /** A page for browsers: what a view loads later is a chunk of its own. */
@@ -222,7 +234,7 @@ export async function build() {
   // Recorded before the build: a file that changes during the build makes the result stale, never
   // wrongly fresh.
   const startedMs = Date.now();
-  const present = [program, threads, ...pageBundles, sdk].filter(({ entryPoints }) =>
+  const present = [program, threads, pluginParts, ...pageBundles, sdk].filter(({ entryPoints }) =>
     Object.values(entryPoints).every((path) => fs.existsSync(join(root, path))),
   );
   const results = await Promise.all(present.map((options) => esbuild.build(options)));

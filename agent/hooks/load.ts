@@ -5,14 +5,12 @@
  * Boundary: it reads and executes these files; the folder belongs to the user who runs troupe. It
  * never throws because of a file's content: it reports a fault with the name of the file.
  *
- * esbuild bundles each file in memory. A file may use TypeScript, CommonJS or ES modules, files
- * beside it, and packages in its `node_modules`. Without files, esbuild is not loaded.
+ * Each file is bundled in memory. Without files, the bundler is not loaded.
  */
 import { readdir } from 'node:fs/promises';
 import { join, parse } from 'node:path';
-import { pathToFileURL } from 'node:url';
-import type { Plugin } from 'esbuild';
 import { errorData } from '../../protocols/errors.ts';
+import { bundleOf, withBundler } from '../bundle.ts';
 import type { HookModule } from './define-hooks.ts';
 import { type HookName, HOOKS } from './hooks.ts';
 
@@ -39,11 +37,17 @@ export type HooksFolder = {
 };
 
 /** @throws Error when the folder exists and cannot be read */
-export const loadHooks = async ({
-  folder,
-  disabled = [],
-}: LoadHooksOptions): Promise<HooksFolder> => {
-  const files = await filesIn(folder);
+export const loadHooks = async (options: LoadHooksOptions): Promise<HooksFolder> => {
+  const files = await filesIn(options.folder);
+  return files.length === 0
+    ? { loaded: [], disabled: [], faults: [] }
+    : withBundler(() => loadFiles(files, options));
+};
+
+const loadFiles = async (
+  files: readonly string[],
+  { disabled = [] }: LoadHooksOptions,
+): Promise<HooksFolder> => {
   const loaded: LoadedHooks[] = [];
   const left: LoadedHooks[] = [];
   const faults: HookFault[] = [];
@@ -58,7 +62,6 @@ export const loadHooks = async ({
       faults.push({ file, why: errorData(error).message });
     }
   }
-  if (files.length > 0) await (await import('esbuild')).stop();
   return { loaded, disabled: left, faults };
 };
 
@@ -77,7 +80,7 @@ type Exports = Readonly<Record<string, unknown>>;
 
 /** Evaluates a file. */
 const exportsOf = async (file: string): Promise<Exports> => {
-  const code = await bundleOf(file);
+  const code = await bundleOf({ file, modules: ownModules });
   const url = `data:text/javascript;base64,${Buffer.from(code).toString('base64')}`;
   const late = new AbortController();
   const timer = setTimeout(() => late.abort(), LOAD_MS);
@@ -94,52 +97,10 @@ const exportsOf = async (file: string): Promise<Exports> => {
   }
 };
 
-/** Bundles a file and its imports into one ES module. */
-const bundleOf = async (file: string): Promise<string> => {
-  const { build } = await import('esbuild');
-  const here = JSON.stringify(pathToFileURL(file).href);
-  const built = await build({
-    entryPoints: [file],
-    bundle: true,
-    write: false,
-    format: 'esm',
-    platform: 'node',
-    target: 'node20',
-    logLevel: 'silent',
-    define: { 'import.meta.url': here },
-    banner: {
-      js: `import { createRequire as hookRequire } from 'node:module';const require = hookRequire(${here});`,
-    },
-    plugins: [ownModule],
-  }).catch((error: unknown) => {
-    throw new Error(buildFault(error), { cause: error });
-  });
-  return built.outputFiles[0]?.text ?? '';
-};
-
-/** `troupe/hooks` resolves to the running program, wherever the file is. */
-const ownModule: Plugin = {
-  name: 'troupe-hooks',
-  setup(build) {
-    build.onResolve({ filter: /^troupe\/hooks$/ }, () => ({ path: 'hooks', namespace: 'troupe' }));
-    build.onLoad({ filter: /.*/, namespace: 'troupe' }, () => ({
-      contents: 'export const defineHooks = (module) => module;',
-    }));
-  },
-};
-
-type BuildError = {
-  readonly text: string;
-  readonly location: { readonly line: number; readonly column: number } | null;
-};
-
-/** The first of esbuild's errors, with its line. */
-const buildFault = (error: unknown): string => {
-  const [first] = (error as { errors?: readonly BuildError[] }).errors ?? [];
-  if (!first) return errorData(error).message;
-  const { text, location } = first;
-  return location ? `line ${location.line}: ${text}` : text;
-};
+/** `troupe/hooks` is the running program's, wherever the file is. */
+const ownModules = {
+  'troupe/hooks': { source: 'export const defineHooks = (module) => module;' },
+} as const;
 
 /**
  * The default export. Without one, the exported functions that are named like hooks, as a module

@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import { TroupeError } from '../../protocols/errors.ts';
 import type { Config } from '../../runtime/config/index.ts';
+import type { HookModule } from './define-hooks.ts';
 import { createHooks, type HookFailure } from './create-hooks.ts';
 import type { Hooks } from './hooks.ts';
 import { type HookFault, loadHooks } from './load.ts';
@@ -14,17 +15,19 @@ export type OpenHooksOptions = {
   readonly onFailure: () => void;
   /** whose hooks these are; absent: those of the installation */
   readonly tenant?: string;
+  /** hooks of plugins; of equal priority they run after those of files */
+  readonly plugins?: readonly HookModule[];
 };
 
 export const hooksFolder = ({ home, hooks }: Config): string => hooks.folder ?? join(home, 'hooks');
 
 /**
- * Undefined for a folder without hooks.
+ * Undefined without any hook.
  * @throws TroupeError INVALID_ARGUMENT for a file that cannot be loaded, if `hooks.required` is set
  */
 export async function openHooks(
   config: Config,
-  { log, onFailure, ...of }: OpenHooksOptions,
+  { log, onFailure, plugins = [], ...of }: OpenHooksOptions,
 ): Promise<Hooks | undefined> {
   const folder = hooksFolder(config);
   const { disabled, required } = config.hooks;
@@ -32,13 +35,14 @@ export async function openHooks(
   if (faults.length > 0 && required) throw notLoaded(faults);
   for (const { file, why } of faults)
     log.error({ alarm: true, ...of }, `hooks: ${file} is left out: ${why}`);
-  if (loaded.length === 0) return undefined;
+  const modules = [...loaded.map(({ module }) => module), ...plugins];
+  if (modules.length === 0) return undefined;
   const hooks = createHooks({
-    modules: loaded.map(({ module }) => module),
+    modules,
     onFailure,
     report: (failure) => log.warn({ alarm: true, ...of, ...factsOf(failure) }, failure.why),
   });
-  log.info({ folder, ...of, hooks: hooks.names() }, `hooks: ${loaded.length} loaded`);
+  log.info({ folder, ...of, hooks: hooks.names() }, `hooks: ${modules.length} loaded`);
   return hooks;
 }
 

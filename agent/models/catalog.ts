@@ -51,6 +51,8 @@ export type CatalogOptions = {
   readonly clock: CallClock;
   /** tokens per second of the offline model; default 200, 0 as fast as possible */
   readonly offlineTokensPerSecond?: number;
+  /** providers of plugins; their ids are neither built-in nor in the settings */
+  readonly plugins?: readonly ModelProvider[];
 };
 
 export type ResolvedModel = {
@@ -85,7 +87,7 @@ export type ModelCatalog = {
   thinkingLevels(name: string): readonly ThinkingLevel[];
   /**
    * The first model of the first configured provider. Otherwise Anthropic's when it has a key, then
-   * OpenAI's, then Google's, then the offline model.
+   * OpenAI's, then Google's, then that of the first plugin with a provider, then the offline model.
    */
   defaultModel(): string;
   /** recent failures on this worker */
@@ -112,11 +114,18 @@ export const createModelCatalog = (
   const own = entries
     .map(([id]) => id)
     .filter((id) => !isBuiltInProvider(id) && id !== OFFLINE_PROVIDER);
-  const preferred = [...own, ...BUILT_IN_PROVIDER_IDS.filter((id) => keyed.has(id))];
+  const { plugins = [] } = options;
+  for (const provider of plugins)
+    providers.set(provider.id, { api: 'plugin', profiles: [{ id: '', provider }] });
+  const preferred = [
+    ...own,
+    ...BUILT_IN_PROVIDER_IDS.filter((id) => keyed.has(id)),
+    ...plugins.map(({ id }) => id),
+  ];
   return catalogOf(providers, preferred, new CoolDowns(() => options.clock.monotonicMs()));
 };
 
-type Entry = { readonly api: ModelApi; readonly profiles: readonly Profile[] };
+type Entry = { readonly api: ModelApi | 'plugin'; readonly profiles: readonly Profile[] };
 
 /** The profile id of `apiKey` when profiles are configured as well. */
 const firstProfileId = 'default';

@@ -18,13 +18,15 @@ export const isThinkingLevel = (text: string): text is ThinkingLevel =>
   THINKING_LEVELS.some((level) => level === text);
 
 /** The levels that a request for this model may use, `off` first. */
-export const thinkingLevelsOf = (api: ModelApi, model: ModelInfo): readonly ThinkingLevel[] => [
-  'off',
-  ...effortsOf(api, model),
-];
+export const thinkingLevelsOf = (
+  api: ModelApi | 'plugin',
+  model: ModelInfo,
+): readonly ThinkingLevel[] => ['off', ...effortsOf(api, model)];
 
-const effortsOf = (api: ModelApi, model: ModelInfo): readonly Effort[] => {
+const effortsOf = (api: ModelApi | 'plugin', model: ModelInfo): readonly Effort[] => {
   switch (api) {
+    case 'plugin':
+      return model.thinking === true ? order : [];
     case 'offline':
       return order;
     case 'anthropic-messages':

@@ -9,8 +9,10 @@
  *  4. A result has at most `resultBytesMax` bytes, or the tool's own limit, and its images are
  *     within the limits of a message.
  */
+import type { TSchema } from '@sinclair/typebox';
 import { type ValueError, ValueErrorIterator } from '@sinclair/typebox/errors';
 import { Value } from '@sinclair/typebox/value';
+import type { CheckError } from '../../protocols/check.ts';
 import { IMAGE_BYTES_MAX, IMAGES_MAX } from '../../protocols/content.ts';
 import { defined } from '../../protocols/defined.ts';
 import type { ToolCall } from '../../protocols/session.ts';
@@ -94,13 +96,20 @@ const faultIn = (args: unknown, tool: Tool): string | undefined => {
   if (typeof args === 'string') {
     return `The arguments of ${tool.name} are not valid JSON: ${shown(args)}. Write one JSON object.`;
   }
-  if (Value.Check(tool.parameters, args)) return undefined;
-  const faults = firstOf(Value.Errors(tool.parameters, args)).map(
+  const errors = tool.check?.(args) ?? errorsOf(tool.parameters, args);
+  if (errors.length === 0) return undefined;
+  const faults = errors.map(
     ({ path, message }) => `${path === '' ? 'the arguments' : path.slice(1)}: ${message}`,
   );
   const schema = JSON.stringify(tool.parameters);
   return `The arguments of ${tool.name} were refused: ${faults.join('; ')}. Its schema: ${schema}`;
 };
+
+const errorsOf = (
+  parameters: TSchema,
+  args: unknown,
+): readonly Pick<CheckError, 'path' | 'message'>[] =>
+  Value.Check(parameters, args) ? [] : firstOf(Value.Errors(parameters, args));
 
 /** The first error at each path, because later ones follow from it. */
 const firstOf = (errors: ValueErrorIterator): ValueError[] => {

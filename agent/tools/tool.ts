@@ -6,6 +6,7 @@
  */
 import type { Static, TSchema } from '@sinclair/typebox';
 import type { Address } from '../../protocols/address.ts';
+import type { CheckError } from '../../protocols/check.ts';
 import type { ImagePart } from '../../protocols/content.ts';
 import type { SentMessage } from '../../protocols/session.ts';
 import type { Message } from '../../protocols/statechart.ts';
@@ -105,6 +106,8 @@ export type Tool<Parameters extends TSchema = TSchema> = {
   readonly description: string;
   /** schema of an object */
   readonly parameters: Parameters;
+  /** checks arguments against `parameters` that are not of TypeBox; [] when they are valid */
+  check?(args: unknown): readonly CheckError[];
   readonly class: ToolClass;
   /** overrides `class` when it depends on the arguments */
   classOf?(args: Static<Parameters>): ToolClass;

@@ -42,7 +42,8 @@ export async function agentPrompt(options: AgentPromptOptions): Promise<number> 
   const { sessionKey, agentId } = keys.fullSessionKey(names, given);
   const { tenant = DEFAULT_TENANT } = options;
   const quiet = { ...installation, log: { ...config.log, level: 'warn' as const } };
-  const { agents, services } = partsFor(await openProcessServices(quiet, false), tenant);
+  const processServices = await openProcessServices(quiet, false);
+  const { agents, services } = partsFor(processServices, tenant);
   const resolved = agents.find(({ id }) => id === agentId)!;
   const about = { tenant, agentId, sessionKey };
   const folder = filesFolder(config, address(tenant, 'agent', agentId), isClustered(config));
@@ -63,6 +64,7 @@ export async function agentPrompt(options: AgentPromptOptions): Promise<number> 
     return exitCodes.ok;
   } finally {
     await workspaces.close();
+    await processServices.plugins.close();
   }
 }
 

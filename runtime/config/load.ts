@@ -196,7 +196,7 @@ function withPaths(config: Config, { resolvePath }: SecretContext): Config {
     });
     return { ...owner, ...Object.fromEntries(paths) };
   };
-  const { a2a, nats, runtime, tenants } = config;
+  const { a2a, nats, plugins, runtime, tenants } = config;
   return {
     ...config,
     ...pathsOfSections(config, absolute),
@@ -215,6 +215,7 @@ function withPaths(config: Config, { resolvePath }: SecretContext): Config {
         ...(nats.tls && { tls: absolute(nats.tls, 'caFile', 'certFile', 'keyFile') }),
       },
     }),
+    ...(isObject(plugins) && { plugins: pathsOfPlugins(plugins, resolvePath, absolute) }),
     ...(isObject(runtime) && {
       runtime: { ...runtime, workspaces: absolute(runtime.workspaces, 'path') },
     }),
@@ -240,6 +241,24 @@ function pathsOfSections({ agents, hooks, skills, tools }: Partial<Config>, abso
       tools: { ...tools, browser: absolute(tools.browser, 'executable') },
     }),
   };
+}
+
+function pathsOfPlugins(
+  plugins: Config['plugins'],
+  resolvePath: SecretContext['resolvePath'],
+  absolute: Absolute,
+): Config['plugins'] {
+  const all = (paths: unknown) =>
+    Array.isArray(paths) ? paths.map((path: string) => resolvePath(path)) : paths;
+  const entries = Object.entries(plugins.entries ?? {}).map(([id, entry]) => {
+    const { read, write } = entry?.permissions ?? {};
+    const permissions = { ...entry?.permissions, read: all(read), write: all(write) };
+    return [id, { ...entry, permissions }] as const;
+  });
+  return {
+    ...absolute(plugins, 'folder'),
+    entries: Object.fromEntries(entries),
+  } as Config['plugins'];
 }
 
 const pathsOfTenants = (tenants: Config['tenants'], absolute: Absolute): Config['tenants'] =>

@@ -10,12 +10,12 @@ import { bindsLoopback } from '../places.ts';
 import { childPointer, parsePointer, showPointer } from '../pointer.ts';
 import { issuersFit } from './issuers.ts';
 import { natsLoginStands } from '../nats.ts';
-import type { AgentConfig, Config, SandboxConfig } from '../schema/schema.ts';
-import { nearest } from './suggest.ts';
+import type { Config } from '../schema/schema.ts';
+import { nearest, withGuess } from './suggest.ts';
 import { linksAreApart, resetZoneExists } from './session-checks.ts';
 import { treesHoldOne } from './talk-checks.ts';
+import { knownTools } from './tool-checks.ts';
 import { ownSections, tenantConfig, tenantsWithOwn } from '../tenants.ts';
-import { toolListNames } from '../schema/tool-names.ts';
 import { foldersApart } from '../workspace-folders.ts';
 
 /**
@@ -184,53 +184,6 @@ function routeMentions(rule: unknown, pointer: string): Mention[] {
   });
 }
 
-/** A misspelled name in a deny list would deny nothing. */
-function knownTools(config: Config): Finding[] {
-  const { defaults, spawnDefaults, agents } = config.agents;
-  const sandboxes: [string, Partial<SandboxConfig> | undefined][] = [
-    ['/agents/defaults/sandbox', defaults.sandbox],
-    ['/agents/spawnDefaults/sandbox', spawnDefaults.sandbox],
-    ...agents.map(({ sandbox }, index): [string, typeof sandbox] => [
-      `/agents/agents/${index}/sandbox`,
-      sandbox,
-    ]),
-    ...agents.map(({ subagents }, index): [string, Partial<SandboxConfig> | undefined] => [
-      `/agents/agents/${index}/subagents/sandbox`,
-      subagents?.sandbox,
-    ]),
-  ];
-  const policies: [string, AgentConfig['tools']][] = [
-    ['/tools', config.tools],
-    ['/agents/defaults/tools', defaults.tools],
-    ...agents.map(({ tools }, index): [string, typeof tools] => [
-      `/agents/agents/${index}/tools`,
-      tools,
-    ]),
-  ];
-  const lists: [string, readonly string[] | undefined][] = [
-    ...policies.flatMap(([pointer, tools]): [string, readonly string[] | undefined][] => [
-      [`${pointer}/allow`, tools?.allow],
-      [`${pointer}/deny`, tools?.deny],
-    ]),
-    ...sandboxes.flatMap(([pointer, sandbox]): [string, readonly string[] | undefined][] => [
-      [`${pointer}/allowlist`, sandbox?.allowlist],
-      [`${pointer}/denylist`, sandbox?.denylist],
-    ]),
-  ];
-  return lists.flatMap(([pointer, names = []]) =>
-    names.flatMap((name, index) =>
-      toolListNames.includes(name) ? [] : [unknownTool(`${pointer}/${index}`, name)],
-    ),
-  );
-}
-
-const unknownTool = (pointer: string, name: string): Finding => ({
-  pointer,
-  value: JSON.stringify(name),
-  message: withGuess('no tool or group has this name', nearest(name, toolListNames)),
-  allowed: toolListNames.join(', '),
-});
-
 function providersStand(config: Config): Finding[] {
   return Object.entries(config.models.providers).flatMap(([id, { models, baseUrl, profiles }]) => {
     const pointer = childPointer('/models/providers', id);
@@ -394,6 +347,3 @@ function tailscaleFits({ gateway }: Config): Finding[] {
   }
   return findings;
 }
-
-const withGuess = (message: string, guess: string | undefined) =>
-  guess ? `${message}; did you mean ${guess}?` : message;

@@ -36,3 +36,7 @@ export function editDistance(a: string, b: string): number {
   }
   return previous[b.length] ?? 0;
 }
+
+/** The message, with the name that was probably meant. */
+export const withGuess = (message: string, guess: string | undefined): string =>
+  guess ? `${message}; did you mean ${guess}?` : message;

@@ -14,6 +14,7 @@ import { channelsSection } from './channels.ts';
 import { clusterSection, natsSection } from './cluster.ts';
 import { gatewayAuthSection } from './gateway-auth.ts';
 import { modelsSection } from './models.ts';
+import { pluginsSection } from './plugins.ts';
 import { budgetSection, messagesSection } from './runs.ts';
 import { agentToAgentExchange } from './talk.ts';
 import { tenantsSection } from './tenants.ts';
@@ -188,6 +189,7 @@ export const loadedSchema = section('configuration of troupe', {
   channels: channelsSection,
   tools: toolsSection,
   hooks: hooksSection,
+  plugins: pluginsSection,
   skills: skillsSection,
   budget: budgetSection,
   models: modelsSection,
@@ -225,5 +227,6 @@ function withTolerance(schema: TSchema): TSchema {
  */
 export type Config = Loaded<typeof loadedSchema> & { readonly home: string };
 export type AgentConfig = Config['agents']['agents'][number];
+export type PluginConfig = Config['plugins']['entries'][string];
 export type ProviderConfig = Config['models']['providers'][string];
 export type SandboxConfig = Config['agents']['defaults']['sandbox'];

@@ -30,6 +30,8 @@ export const toolAliases: Readonly<Record<string, string>> = { bash: 'exec' };
 /** Every name that a tool list may hold. */
 export const toolListNames: readonly string[] = [
   '*',
+  // all tools of plugins, whose names are in their manifests
+  'group:plugins',
   ...Object.keys(toolGroups).map((group) => `group:${group}`),
   ...Object.keys(toolAliases),
   ...Object.values(toolGroups).flat(),

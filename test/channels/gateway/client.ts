@@ -2,6 +2,7 @@
  * A gateway on a free port, and clients that validate every frame with the published protocol
  * package.
  */
+import { NO_PLUGINS } from '../../../installation/installation-plugins.ts';
 import { readPayload } from '../../../channels/gateway/devices/node-payloads.ts';
 import { once } from 'node:events';
 import { WebSocket, type ClientOptions } from 'ws';
@@ -53,6 +54,7 @@ export const gatewayOn = (
       models: () => MODELS,
       agents: () => AGENTS,
       hooks: () => [],
+      plugins: NO_PLUGINS,
       payloadText: (tenant, payload) => readPayload(undefined, tenant, payload),
       maskSecrets: (text) => text,
     },

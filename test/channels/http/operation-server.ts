@@ -9,6 +9,7 @@ import {
   type OperationRouteOptions,
 } from '../../../channels/http/operation-routes.ts';
 import { header, type Route, type RouteRequest } from '../../../channels/http/route.ts';
+import { NO_PLUGINS } from '../../../installation/installation-plugins.ts';
 import { RESOURCES } from '../../../operations/index.ts';
 import { TroupeError } from '../../../protocols/errors.ts';
 import { createMetrics } from '../../../runtime/index.ts';
@@ -48,6 +49,7 @@ export const testOperations = (
     models: () => MODELS,
     agents: () => AGENTS,
     hooks: () => [],
+    plugins: NO_PLUGINS,
     payloadText: (tenant, payload) => readPayload(undefined, tenant, payload),
     maskSecrets: (text) => text.replaceAll(SECRET, '***'),
     operator: operatorWithSecret(),

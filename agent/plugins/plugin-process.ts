@@ -1,0 +1,363 @@
+/**
+ * One process of a plugin, from its start to its end: handshake, calls, heartbeat, memory.
+ *
+ * Boundary: it starts and ends one process and never starts another; plugin.ts decides when.
+ *
+ * Invariants:
+ *  1. The process has an empty environment and only the permissions of its flags. Its program comes
+ *     through stdin, so that it may read no file.
+ *  2. Every call ends: with a value, an error, its deadline, or the end of the process.
+ *  3. The process is killed when it violates the protocol, misses its heartbeat, does not start in
+ *     time, or uses more memory than it may. `ended` then has the reason.
+ *  4. Messages, queued bytes and bytes per second are limited, so that a plugin that floods its
+ *     pipe slows only itself.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { writeFile } from 'node:fs/promises';
+import type { Duplex, Readable } from 'node:stream';
+import { ERRORS, type ErrorCode, TroupeError } from '../../protocols/errors.ts';
+import { defined } from '../../protocols/defined.ts';
+import type { Clock } from '../../runtime/index.ts';
+import { killNow, useOf } from '../sandbox/process-tree.ts';
+import { whenThisProcessDies } from '../sandbox/watchdog.ts';
+import { messageOf } from './child-messages.ts';
+import { Printed } from './printed.ts';
+import { readThrottled } from './throttled.ts';
+import {
+  type CallKind,
+  type Defined,
+  type HostMessage,
+  LineBuffer,
+  MESSAGE_BYTES_MAX,
+  type PluginMessage,
+} from './wire.ts';
+
+/** Time limits of a process, milliseconds. */
+export type ProcessTimes = {
+  /** until it is ready */
+  readonly startMs: number;
+  /** between two heartbeats */
+  readonly beatMs: number;
+  /** a heartbeat that is not answered within this time ends the process */
+  readonly lateMs: number;
+  /** between two looks at its memory */
+  readonly memoryMs: number;
+  /** for its own end, after a request to stop */
+  readonly stopMs: number;
+};
+
+export const PROCESS_TIMES: ProcessTimes = {
+  startMs: 15_000,
+  beatMs: 5_000,
+  lateMs: 10_000,
+  memoryMs: 1_000,
+  stopMs: 2_000,
+};
+
+/** How long the streams of a process that has ended are read, milliseconds. */
+const CLOSE_MS = 1_000;
+/** Bytes that wait for the process to read them. */
+const QUEUED_BYTES_MAX = 4 * MESSAGE_BYTES_MAX;
+/** What is read from one process in a second. */
+const BYTES_PER_SECOND_MAX = MESSAGE_BYTES_MAX;
+/** Messages between two heartbeats that belong to no call: some answers come too late. */
+const STRAYS_MAX = 10_000;
+/** Events of one call. */
+const EVENTS_MAX = 100_000;
+/** Memory of Node itself, MiB, in addition to what the plugin may use. */
+const NODE_MB = 64;
+
+export type ProcessOptions = {
+  readonly id: string;
+  /** the bundled program */
+  readonly code: string;
+  readonly config: Readonly<Record<string, unknown>>;
+  readonly secrets: Readonly<Record<string, string>>;
+  /** flags of Node's permission model */
+  readonly flags: readonly string[];
+  readonly memoryMb: number;
+  readonly times: ProcessTimes;
+  readonly clock: Clock;
+  /** receives the lines that the plugin prints */
+  readonly onPrint: (line: string, isError: boolean) => void;
+};
+
+export type PluginCall = {
+  readonly kind: CallKind;
+  readonly name: string;
+  /** JSON */
+  readonly input: unknown;
+  readonly about: Readonly<Record<string, unknown>>;
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal;
+  readonly onEvent?: (event: unknown) => void;
+};
+
+type Pending = {
+  readonly resolve: (value: unknown) => void;
+  readonly reject: (error: unknown) => void;
+  readonly onEvent: ((event: unknown) => void) | undefined;
+  events: number;
+};
+
+export class PluginProcess {
+  readonly #o: ProcessOptions;
+  readonly #child: ChildProcess;
+  readonly #pipe: Duplex;
+  readonly #pending = new Map<number, Pending>();
+  readonly #timers = new Set<() => void>();
+  readonly #cancelWatchdog: () => void;
+  readonly #printed: Printed;
+  #calls = 0;
+  #beats = 0;
+  #answered = 0;
+  #strays = 0;
+  #why: string | undefined;
+  #isStopping = false;
+  #onReady: (defined: Defined) => void = () => {};
+
+  /** What its code defines. Never settles when the process ends before; `ended` does. */
+  readonly ready: Promise<Defined>;
+  /** Why the process has ended; never rejects. Undefined after `stop`. */
+  readonly ended: Promise<string | undefined>;
+
+  constructor(options: ProcessOptions) {
+    this.#o = options;
+    const { id, code, flags, memoryMb, config, secrets, times, clock } = options;
+    const argv = [...flags, `--max-old-space-size=${memoryMb}`, '--input-type=module', '-'];
+    const stdio = ['pipe', 'pipe', 'pipe', 'pipe'] as const;
+    this.#child = spawn(process.execPath, argv, { env: {}, cwd: '/', stdio: [...stdio] });
+    // sound: stdio has four pipes
+    this.#pipe = this.#child.stdio[3] as Duplex;
+    this.#printed = new Printed(options.onPrint, clock);
+    this.ready = new Promise((resolve) => (this.#onReady = resolve));
+    this.ended = new Promise((resolve) => {
+      this.#child.once('error', (error) => this.#fail(`cannot be started: ${error.message}`));
+      this.#child.once('exit', (...end) => {
+        // Usually at once; later where a grandchild holds the streams.
+        const cancel = clock.after(CLOSE_MS, () => resolve(this.#closed(...end)));
+        this.#child.once('close', () => {
+          cancel();
+          resolve(this.#closed(...end));
+        });
+      });
+    });
+    const { pid } = this.#child;
+    this.#cancelWatchdog =
+      pid === undefined ? () => {} : whenThisProcessDies('kill -9 "$1"', [String(pid)]);
+    if (pid !== undefined) preferForOutOfMemory(pid);
+    this.#read();
+    this.#child.stdin?.end(code);
+    this.#write({ type: 'start', id, config, secrets });
+    const late = `is not ready after ${times.startMs / 1_000} s`;
+    void this.ready.then(this.#after(times.startMs, () => this.#fail(late)));
+    this.#beat();
+    this.#watchMemory();
+  }
+
+  /** Private memory, bytes; 0 where it is unknown. */
+  memoryBytes(): number {
+    const { pid } = this.#child;
+    return pid === undefined ? 0 : useOf([pid]).memoryBytes;
+  }
+
+  /**
+   * Runs one call.
+   * @throws TroupeError DEADLINE_EXCEEDED, CANCELLED, PAYLOAD_TOO_LARGE, RATE_LIMIT_EXCEEDED
+   *   when the process does not read, UNAVAILABLE when it ended, or the code of the plugin's error
+   */
+  call({ signal, onEvent, ...request }: PluginCall): Promise<unknown> {
+    const call = ++this.#calls;
+    const { timeoutMs } = request;
+    return new Promise((resolve, reject) => {
+      const leave = (code: 'CANCELLED' | 'DEADLINE_EXCEEDED', why: string) => {
+        this.#write({ type: 'cancel', call });
+        settle(() => reject(new TroupeError(code, `the plugin ${this.#o.id}: ${why}`)));
+      };
+      const onAbort = () => leave('CANCELLED', 'the call was cancelled');
+      const cancelLate = this.#after(timeoutMs, () =>
+        leave('DEADLINE_EXCEEDED', `${request.name} took longer than ${timeoutMs} ms`),
+      );
+      const settle = (end: () => void) => {
+        this.#pending.delete(call);
+        cancelLate();
+        signal.removeEventListener('abort', onAbort);
+        end();
+      };
+      this.#pending.set(call, {
+        resolve: (value) => settle(() => resolve(value)),
+        reject: (error) => settle(() => reject(error)),
+        onEvent,
+        events: 0,
+      });
+      signal.addEventListener('abort', onAbort, { once: true });
+      if (signal.aborted) return onAbort();
+      try {
+        this.#write({ type: 'call', call, ...request });
+      } catch (error) {
+        settle(() => reject(error));
+      }
+    });
+  }
+
+  /** Asks the process to end, and kills it after a time. Resolves when it has ended. */
+  async stop(): Promise<void> {
+    this.#isStopping = true;
+    this.#after(this.#o.times.stopMs, () => this.#kill());
+    if (this.#pipe.writableLength === 0) this.#write({ type: 'stop' });
+    await this.ended;
+  }
+
+  #read(): void {
+    const { clock } = this.#o;
+    const limits = { bytesPerSecondMax: BYTES_PER_SECOND_MAX, clock };
+    const lines = new LineBuffer();
+    readThrottled(this.#pipe, limits, (chunk) => {
+      for (const line of lines.add(chunk)) this.#onLine(line);
+      if (lines.pendingBytes > MESSAGE_BYTES_MAX)
+        this.#fail(`sent a message of more than ${MESSAGE_BYTES_MAX} bytes`);
+    });
+    for (const stream of [this.#child.stdout, this.#child.stderr] as readonly Readable[])
+      readThrottled(stream, limits, this.#printed.reader(stream === this.#child.stderr));
+    // The end of the process is what counts; a pipe may break before.
+    this.#pipe.on('error', () => {});
+    this.#child.stdin?.on('error', () => {});
+  }
+
+  #onLine(line: string): void {
+    if (this.#why !== undefined) return;
+    try {
+      this.#onMessage(messageOf(line));
+    } catch (error) {
+      this.#fail((error as Error).message);
+    }
+  }
+
+  #onMessage(message: PluginMessage): void {
+    switch (message.type) {
+      case 'ready':
+        return this.#onReady(message);
+      case 'failed':
+        return this.#fail(`did not start: ${message.message}`);
+      case 'pong':
+        if (message.beat <= this.#answered || message.beat > this.#beats) return this.#onStray();
+        this.#answered = message.beat;
+        return undefined;
+      case 'result':
+      case 'event':
+      case 'error':
+        return this.#onAnswer(message);
+    }
+  }
+
+  #onAnswer(message: Extract<PluginMessage, { call: number }>): void {
+    const pending = this.#pending.get(message.call);
+    if (pending === undefined) return this.#onStray();
+    switch (message.type) {
+      case 'result':
+        return pending.resolve(message.value);
+      case 'error':
+        return pending.reject(this.#errorOf(message));
+      case 'event':
+        if (++pending.events > EVENTS_MAX) this.#fail(`sent more than ${EVENTS_MAX} events`);
+        return pending.onEvent?.(message.event);
+    }
+  }
+
+  /** A message of no call that is awaited. */
+  #onStray(): void {
+    if (++this.#strays > STRAYS_MAX) this.#fail('sent messages that belong to no call');
+  }
+
+  #errorOf({ message, code, retryAfterMs }: Extract<PluginMessage, { type: 'error' }>) {
+    return new TroupeError(codeOf(code), `the plugin ${this.#o.id}: ${message}`, {
+      ...defined({ retryAfterMs }),
+    });
+  }
+
+  /** @throws TroupeError when the message is too long, or too much waits already */
+  #write(message: HostMessage): void {
+    const line = `${JSON.stringify(message)}\n`;
+    const bytes = Buffer.byteLength(line);
+    if (bytes > MESSAGE_BYTES_MAX)
+      throw new TroupeError(
+        'PAYLOAD_TOO_LARGE',
+        `a call of the plugin ${this.#o.id} has ${bytes} bytes, at most ${MESSAGE_BYTES_MAX}`,
+      );
+    if (this.#pipe.writableLength + bytes > QUEUED_BYTES_MAX)
+      throw new TroupeError(
+        'RATE_LIMIT_EXCEEDED',
+        `the plugin ${this.#o.id} does not read what it receives`,
+      );
+    if (this.#pipe.writable) this.#pipe.write(line);
+  }
+
+  #beat(): void {
+    const { beatMs, lateMs } = this.#o.times;
+    this.#after(beatMs, () => {
+      const beat = ++this.#beats;
+      this.#strays = 0;
+      // A process that does not read has its queue full of earlier calls.
+      if (this.#pipe.writableLength < QUEUED_BYTES_MAX / 2) this.#write({ type: 'ping', beat });
+      this.#after(lateMs, () => {
+        if (this.#answered < beat) this.#fail(`did not answer for ${lateMs / 1_000} s`);
+      });
+      this.#beat();
+    });
+  }
+
+  #watchMemory(): void {
+    const bytesMax = (this.#o.memoryMb + NODE_MB) * 1_048_576;
+    this.#after(this.#o.times.memoryMs, () => {
+      if (this.memoryBytes() > bytesMax) this.#fail(`used more than ${this.#o.memoryMb} MiB`);
+      else this.#watchMemory();
+    });
+  }
+
+  /** A timer of this process, which its end cancels. */
+  #after(delayMs: number, call: () => void): () => void {
+    const cancel = this.#o.clock.after(delayMs, () => {
+      this.#timers.delete(cancel);
+      call();
+    });
+    this.#timers.add(cancel);
+    return () => {
+      this.#timers.delete(cancel);
+      cancel();
+    };
+  }
+
+  #fail(why: string): void {
+    this.#why ??= why;
+    this.#kill();
+  }
+
+  #kill(): void {
+    const { pid } = this.#child;
+    if (pid !== undefined && this.#child.exitCode === null && this.#child.signalCode === null)
+      killNow(pid);
+  }
+
+  /** After the end: no call, timer or watchdog remains. */
+  #closed(code: number | null, signal: string | null): string | undefined {
+    for (const cancel of this.#timers) cancel();
+    this.#timers.clear();
+    this.#cancelWatchdog();
+    this.#pipe.destroy();
+    const last = this.#printed.lastError();
+    const how = signal === null ? `exit code ${code}` : `signal ${signal}`;
+    const why = this.#why ?? `ended with ${how}${last === undefined ? '' : `: ${last}`}`;
+    const error = new TroupeError('UNAVAILABLE', `the plugin ${this.#o.id} ${why}`);
+    for (const { reject } of this.#pending.values()) reject(error);
+    return this.#isStopping ? undefined : why;
+  }
+}
+
+const codeOf = (code: string | undefined): ErrorCode =>
+  code !== undefined && Object.hasOwn(ERRORS, code) ? (code as ErrorCode) : 'INTERNAL';
+
+/** When the machine runs out of memory, Linux ends a plugin first. */
+function preferForOutOfMemory(pid: number): void {
+  if (process.platform !== 'linux') return;
+  void writeFile(`/proc/${pid}/oom_score_adj`, '1000').catch(() => {});
+}

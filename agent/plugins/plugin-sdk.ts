@@ -1,0 +1,121 @@
+/**
+ * What a plugin imports: `import { definePlugin } from 'troupe/plugin-sdk'`. The bundler resolves
+ * this name to this file, so that a plugin uses the form of the running program.
+ *
+ * Boundary: this file runs in the process of the plugin. It imports types only.
+ */
+import type { ErrorCode } from '../../protocols/errors.ts';
+import type { HookAbout, HookEvent, HookName, HookResult } from '../hooks/hooks.ts';
+import type { ModelRequest, ModelStop, ModelUsage } from '../models/model.ts';
+
+/** What a plugin knows about itself. */
+export type PluginFacts = {
+  readonly id: string;
+  /** `plugins.entries.<id>.config`, which the manifest's `configSchema` accepts */
+  readonly config: Readonly<Record<string, unknown>>;
+  /** by the names that the manifest lists */
+  readonly secrets: Readonly<Record<string, string>>;
+};
+
+export type CallContext = {
+  readonly plugin: PluginFacts;
+  /** aborted at the time limit, and when the caller no longer waits */
+  readonly signal: AbortSignal;
+};
+
+export type ToolCallContext = CallContext & {
+  readonly tenant: string;
+  readonly agentId: string;
+  readonly sessionKey: string;
+  readonly runId: string;
+  readonly callId: string;
+  /** the same for every attempt of one call */
+  readonly idempotencyKey: string;
+  /** milliseconds since the epoch */
+  readonly now: number;
+  /** Publishes new output to watchers; it is never part of the result. */
+  update(this: void, delta: string): void;
+};
+
+/** A text for the model, or one with a mark for failures and with images in base64. */
+export type PluginToolResult =
+  | string
+  | {
+      readonly text: string;
+      readonly isError?: boolean;
+      readonly images?: readonly { readonly mimeType: string; readonly data: string }[];
+    };
+
+/** A tool that the manifest declares under the same name. */
+export type PluginTool = {
+  readonly name: string;
+  /**
+   * @param args accepted by the manifest's `parameters`
+   * @returns with `returns` in the manifest any JSON that this schema accepts, else a
+   *   PluginToolResult
+   */
+  run(args: Record<string, unknown>, context: ToolCallContext): unknown;
+};
+
+/** Hooks that may wait for another process: `tool_result_persist` is synchronous. */
+export type PluginHookName = Exclude<HookName, 'tool_result_persist'>;
+
+export type PluginHooks = {
+  readonly [Name in PluginHookName]?: (
+    event: HookEvent<Name>,
+    about: HookAbout & CallContext,
+  ) => Promise<HookResult<Name> | undefined> | HookResult<Name> | undefined;
+};
+
+/** One part of a model's answer. The answer is complete when the stream ends. */
+export type PluginModelEvent =
+  | { readonly type: 'text'; readonly delta: string }
+  | { readonly type: 'reasoning'; readonly delta: string }
+  /** a call of a tool, with its arguments as a JSON value */
+  | { readonly type: 'call'; readonly id: string; readonly name: string; readonly args: unknown }
+  | ({ readonly type: 'usage' } & Partial<ModelUsage>)
+  | { readonly type: 'stop'; readonly stop: ModelStop };
+
+export type ModelCallContext = CallContext & {
+  /** the same for every attempt of one call */
+  readonly idempotencyKey: string;
+};
+
+/** A provider that the manifest declares under the same id. */
+export type PluginProvider = {
+  readonly id: string;
+  /** Answers one request. A provider that cannot stream yields its whole text at once. */
+  stream(request: ModelRequest, context: ModelCallContext): AsyncIterable<PluginModelEvent>;
+};
+
+/** The default export of `src/index.ts`. */
+export type PluginDefinition = {
+  /** the id of the manifest */
+  readonly name: string;
+  /** the version of package.json */
+  readonly version: string;
+  /** Called once, before the first call; a failure is a failed start. */
+  start?(plugin: PluginFacts): Promise<void> | void;
+  /** Called before the process ends on purpose; it has 2 seconds. */
+  stop?(): Promise<void> | void;
+  readonly tools?: readonly PluginTool[];
+  readonly hooks?: PluginHooks;
+  readonly providers?: readonly PluginProvider[];
+};
+
+/** Returns its argument; it exists so that editors and compilers check a plugin. */
+export const definePlugin = (plugin: PluginDefinition): PluginDefinition => plugin;
+
+/** A failure with a code, so that the caller knows what to do: repeat later, or give up. */
+export class PluginError extends Error {
+  override readonly name = 'PluginError';
+  readonly code: ErrorCode;
+  /** when a repetition may succeed, milliseconds */
+  readonly retryAfterMs: number | undefined;
+
+  constructor(code: ErrorCode, message: string, options: { readonly retryAfterMs?: number } = {}) {
+    super(message);
+    this.code = code;
+    this.retryAfterMs = options.retryAfterMs;
+  }
+}

@@ -1,0 +1,40 @@
+/**
+ * What a configuration may name of its plugins, by their manifests: no code of a plugin runs.
+ *
+ * Boundary: what a plugin itself needs is checked when it is opened, because a faulty plugin does
+ * not prevent a start.
+ */
+import { foundPlugins, isEnabled } from '../agent/plugins/open-plugins.ts';
+import { isFault, type Manifest } from '../agent/plugins/manifest.ts';
+import type { Config, ConfigFinding } from '../runtime/config/index.ts';
+import { isOfPlugin, listedTools } from '../runtime/config/checks/tool-checks.ts';
+import { nearest, withGuess } from '../runtime/config/checks/suggest.ts';
+
+/** Of enabled plugins, without those whose manifest has a fault. */
+function enabledManifests(config: Config): readonly Manifest[] {
+  const isAnyEnabled = Object.values(config.plugins.entries).some(({ enabled }) => enabled);
+  if (!isAnyEnabled) return [];
+  return foundPlugins(config).flatMap((found) =>
+    !isFault(found) && isEnabled(config, found.id) ? [found.manifest] : [],
+  );
+}
+
+/** Ids of the model providers of enabled plugins. */
+export const pluginProviders = (config: Config): readonly string[] =>
+  enabledManifests(config).flatMap(({ providers = [] }) => providers.map(({ id }) => id));
+
+/** Names in lists of tools that begin as those of a plugin, which has no such tool. */
+export function knownPluginTools(config: Config): ConfigFinding[] {
+  const listed = listedTools(config);
+  return enabledManifests(config).flatMap(({ id, tools = [] }) => {
+    const known = [`group:${id}`, ...tools.map(({ name }) => name)];
+    return listed
+      .filter(({ name }) => isOfPlugin(id, name) && !known.includes(name))
+      .map(({ pointer, name }) => ({
+        pointer,
+        value: JSON.stringify(name),
+        message: withGuess(`the plugin ${id} has no such tool`, nearest(name, known)),
+        allowed: known.join(', '),
+      }));
+  });
+}
