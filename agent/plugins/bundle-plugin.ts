@@ -17,7 +17,7 @@ const SERVE = 'troupe/plugin-process';
 export const bundlePlugin = (file: string): Promise<string> =>
   bundleOf({
     file,
-    // The plugin is evaluated when its process is told to start, and never before the other part.
+    // The plugin is evaluated when its process receives `start`, and never before the other part.
     entry: `import { servePlugin } from '${SERVE}';servePlugin(() => import(${JSON.stringify(file)}));`,
     modules: {
       'troupe/plugin-sdk': moduleAt('./plugin-sdk.ts', './plugin-sdk.js'),

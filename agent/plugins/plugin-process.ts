@@ -126,7 +126,10 @@ export class PluginProcess {
     const { id, code, flags, memoryMb, config, secrets, times, clock } = options;
     const argv = [...flags, `--max-old-space-size=${memoryMb}`, '--input-type=module', '-'];
     const stdio = ['pipe', 'pipe', 'pipe', 'pipe'] as const;
-    this.#child = spawn(process.execPath, argv, { env: {}, cwd: '/', stdio: [...stdio] });
+    // In a group of its own: Ctrl-C ends troupe, which then ends the process when it is no longer
+    // needed, together with the programs that it started.
+    const isolated = { env: {}, cwd: '/', detached: true };
+    this.#child = spawn(process.execPath, argv, { ...isolated, stdio: [...stdio] });
     // sound: stdio has four pipes
     this.#pipe = this.#child.stdio[3] as Duplex;
     this.#printed = new Printed(options.onPrint, clock);
@@ -144,7 +147,7 @@ export class PluginProcess {
     });
     const { pid } = this.#child;
     this.#cancelWatchdog =
-      pid === undefined ? () => {} : whenThisProcessDies('kill -9 "$1"', [String(pid)]);
+      pid === undefined ? () => {} : whenThisProcessDies('kill -s KILL -- "$1"', [`-${pid}`]);
     if (pid !== undefined) preferForOutOfMemory(pid);
     this.#read();
     this.#child.stdin?.end(code);
@@ -335,7 +338,7 @@ export class PluginProcess {
   #kill(): void {
     const { pid } = this.#child;
     if (pid !== undefined && this.#child.exitCode === null && this.#child.signalCode === null)
-      killNow(pid);
+      killNow(-pid);
   }
 
   /** After the end: no call, timer or watchdog remains. */
@@ -343,6 +346,7 @@ export class PluginProcess {
     for (const cancel of this.#timers) cancel();
     this.#timers.clear();
     this.#cancelWatchdog();
+    if (this.#child.pid !== undefined) killNow(-this.#child.pid);
     this.#pipe.destroy();
     const last = this.#printed.lastError();
     const how = signal === null ? `exit code ${code}` : `signal ${signal}`;

@@ -74,7 +74,7 @@ export class Plugin {
     await this.#running();
   }
 
-  /** Ends the process for good. May be repeated. */
+  /** Ends the process permanently. May be repeated. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#stop();

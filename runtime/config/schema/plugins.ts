@@ -9,7 +9,7 @@ const granted = (description: string) => Type.Boolean({ default: false, descript
 
 const plugin = section('one plugin', {
   enabled: Type.Boolean({ default: false, description: 'whether it runs' }),
-  config: Type.Record(Type.String(), Type.Unknown(), {
+  config: Type.Record(Type.String(), Type.Unknown({ description: 'one setting' }), {
     default: {},
     description: 'its settings, as the `configSchema` of its manifest allows',
   }),

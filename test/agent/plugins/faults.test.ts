@@ -55,7 +55,7 @@ describe('a plugin that ends its process', () => {
     await expectRecovery(plugins, /exit code 3/);
   });
 
-  it('reports the error that nobody caught', async () => {
+  it('reports an uncaught error', async () => {
     const plugins = await withGood(
       bad(`setTimeout(() => { throw new TypeError('in a timer'); }, 1);
            await new Promise(() => {})`),
@@ -110,7 +110,7 @@ describe('a plugin that hangs', () => {
     expect(calls).toHaveLength(64);
   });
 
-  it('before it is ready is killed, and its callers are told', async () => {
+  it('before it is ready is killed, and its calls fail', async () => {
     const code = `await new Promise(() => {}); ${bad('').code}`;
     const { run, row } = await withGood({ ...bad(''), code }, { startMs: 600 });
     await expect(run('bad')).rejects.toMatchObject({
