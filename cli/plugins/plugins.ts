@@ -1,4 +1,6 @@
-/** `troupe plugins check`, `enable`, `disable` and `create`: files only, without a running troupe. */
+/**
+ * `troupe plugins check`, `enable`, `disable` and `create`: files only, without a running troupe.
+ */
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type FoundPlugin, isFault, type PluginFault } from '../../agent/plugins/manifest.ts';

@@ -9,10 +9,14 @@ const granted = (description: string) => Type.Boolean({ default: false, descript
 
 const plugin = section('one plugin', {
   enabled: Type.Boolean({ default: false, description: 'whether it runs' }),
-  config: Type.Record(Type.String(), Type.Unknown({ description: 'one setting' }), {
-    default: {},
-    description: 'its settings, as the `configSchema` of its manifest allows',
-  }),
+  config: Type.Record(
+    Type.String(),
+    Type.Unknown({ description: 'one setting', 'x-allowed': 'any JSON' }),
+    {
+      default: {},
+      description: 'its settings, as the `configSchema` of its manifest allows',
+    },
+  ),
   secrets: Type.Record(
     Type.String({ pattern: '^[A-Za-z][A-Za-z0-9_]{0,62}$' }),
     secret('a value'),

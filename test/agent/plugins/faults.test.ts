@@ -121,7 +121,7 @@ describe('a plugin that hangs', () => {
     expect(await run('good')).toEqual({ text: 'well' });
   });
 
-  it('in a hook is set aside as a hook file is, and the run goes on', async () => {
+  it('in a hook is set aside as a hook file is, and the run continues', async () => {
     const { hooks } = await opened({
       slow: {
         manifest: { hooks: ['message_received'] },
