@@ -1,11 +1,13 @@
 /** Requests to the tracker, and what its refusals mean to the caller. */
 import { type CallContext, PluginError } from 'troupe/plugin-sdk';
 
+type Init = { method?: string; headers?: Record<string, string>; body?: string };
+
 /** The JSON of the answer. @throws PluginError with the code that fits its status */
 export async function ask(
   { plugin, signal }: CallContext,
   path: string,
-  init: RequestInit = {},
+  init: Init = {},
 ): Promise<unknown> {
   const response = await fetch(`${String(plugin.config['baseUrl'])}${path}`, {
     ...init,
