@@ -132,7 +132,7 @@ const GROUPS: readonly (OperationGroup | AddCommands)[] = [
   addHooksCommands,
   {
     name: 'plugins',
-    about: 'code of others that adds tools, hooks and models, in processes of its own',
+    about: 'code of others that adds tools, hooks, models and channels, in processes of its own',
     load: async () => (await import('../operations/plugins.ts')).plugins,
     others: async () => (await import('./plugins/plugins-commands.ts')).addPluginCommands,
   },

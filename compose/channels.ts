@@ -4,6 +4,7 @@ import { accountSettings } from '../channels/messengers/account-settings.ts';
 import { ChannelHost } from '../channels/messengers/channel-host.ts';
 import { configuredRules } from '../channels/messengers/configured-rules.ts';
 import { tenancyOf } from '../channels/tenancy.ts';
+import { pluginAdapters } from '../installation/plugin-channels.ts';
 import { partsFor } from '../installation/tenant-parts.ts';
 import type { Config } from '../runtime/config/index.ts';
 import { type System, systemClock } from '../runtime/index.ts';
@@ -17,7 +18,7 @@ export const createChannelHost = (
   new ChannelHost({
     accounts: accountSettings(config),
     tenants: tenancyOf(config).tenants,
-    adapters: ADAPTERS,
+    adapters: { ...pluginAdapters(processServices.plugins.channels), ...ADAPTERS },
     system,
     rules: configuredRules(config),
     hasMessageHooks: (tenant) => {

@@ -1,9 +1,15 @@
 /** The plugins of an installation: which names they may use, and where they report. */
 import type { Logger } from 'pino';
-import { openPlugins, type PluginReport, type Plugins } from '../agent/plugins/open-plugins.ts';
+import {
+  openPlugins,
+  type OpenPluginsOptions,
+  type PluginReport,
+  type Plugins,
+} from '../agent/plugins/open-plugins.ts';
 import { createSecretMask } from '../agent/tools/secret-mask.ts';
 import type { Tool } from '../agent/tools/tool.ts';
 import type { Config } from '../runtime/config/index.ts';
+import { BUILT_IN_CHANNELS } from '../runtime/config/schema/channels.ts';
 import { toolListNames } from '../runtime/config/schema/tool-names.ts';
 import type { Metrics } from '../runtime/observe/metrics.ts';
 import { knownSecrets } from './known-secrets.ts';
@@ -12,6 +18,7 @@ export const NO_PLUGINS: Plugins = {
   tools: [],
   hooks: [],
   providers: [],
+  channels: [],
   rows: () => [],
   start: () => {},
   restart: () => Promise.resolve(),
@@ -26,16 +33,18 @@ export function openInstallationPlugins(
 ): Promise<Plugins> {
   const mask = createSecretMask(knownSecrets(config, process.env));
   return openPlugins(config, {
-    isTool: isToolOf(ownTools),
+    ...takenBy(ownTools),
     report: ({ plugin, text, kind }) => write(log, { plugin, kind, text: mask.text(text) }),
   });
 }
 
-/** Whether a name belongs to a built-in tool or to one of the application. */
-export const isToolOf =
-  (ownTools: readonly Tool[]) =>
-  (name: string): boolean =>
-    toolListNames.includes(name) || ownTools.some((tool) => tool.name === name);
+/** Names that belong to troupe or to tools of the application. */
+export const takenBy = (
+  ownTools: readonly Tool[],
+): Pick<OpenPluginsOptions, 'isTool' | 'isChannel'> => ({
+  isTool: (name) => toolListNames.includes(name) || ownTools.some((tool) => tool.name === name),
+  isChannel: (name) => BUILT_IN_CHANNELS.includes(name),
+});
 
 function write(log: Logger, { plugin, text, kind }: PluginReport): void {
   if (kind === 'output') log.info({ plugin }, text);

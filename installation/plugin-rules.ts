@@ -7,6 +7,7 @@
 import { foundPlugins, isEnabled } from '../agent/plugins/open-plugins.ts';
 import { isFault, type Manifest } from '../agent/plugins/manifest.ts';
 import type { Config, ConfigFinding } from '../runtime/config/index.ts';
+import { BUILT_IN_CHANNELS } from '../runtime/config/schema/channels.ts';
 import { isOfPlugin, listedTools } from '../runtime/config/checks/tool-checks.ts';
 import { nearest, withGuess } from '../runtime/config/checks/suggest.ts';
 
@@ -22,6 +23,19 @@ function enabledManifests(config: Config): readonly Manifest[] {
 /** Ids of the model providers of enabled plugins. */
 export const pluginProviders = (config: Config): readonly string[] =>
   enabledManifests(config).flatMap(({ providers = [] }) => providers.map(({ id }) => id));
+
+/** Channels in the configuration that no enabled plugin declares and this build does not have. */
+export function knownChannels(config: Config): ConfigFinding[] {
+  const declared = enabledManifests(config).flatMap(({ channels = [] }) => channels);
+  const known = [...BUILT_IN_CHANNELS, ...declared.map(({ id }) => id)];
+  return Object.keys(config.channels)
+    .filter((name) => !known.includes(name))
+    .map((name) => ({
+      pointer: `/channels/${name}`,
+      message: withGuess('no enabled plugin has this channel', nearest(name, known)),
+      allowed: known.join(', '),
+    }));
+}
 
 /** Names in lists of tools that begin as those of a plugin, which has no such tool. */
 export function knownPluginTools(config: Config): ConfigFinding[] {

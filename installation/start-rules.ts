@@ -19,10 +19,15 @@ import {
   showPointer,
 } from '../runtime/config/index.ts';
 import { systemClock } from '../runtime/index.ts';
-import { knownPluginTools, pluginProviders } from './plugin-rules.ts';
+import { knownChannels, knownPluginTools, pluginProviders } from './plugin-rules.ts';
 
 /** For `loadConfig`. */
-export const startRules: readonly ConfigRule[] = [knownModels, knownPluginTools, matchingPatterns];
+export const startRules: readonly ConfigRule[] = [
+  knownModels,
+  knownPluginTools,
+  knownChannels,
+  matchingPatterns,
+];
 
 /** @throws ConfigError with every problem, for a configuration that was not loaded from a file */
 export function assertStartable(config: Config): void {

@@ -79,7 +79,7 @@ const cellsOf = (row: PluginRow, now: number): string[] => [
   ago(now - row.since),
   String(row.restarts),
   row.memoryBytes === undefined ? '' : `${Math.round(row.memoryBytes / 1_048_576)} MiB`,
-  [...row.tools, ...row.hooks, ...row.providers.map((id) => `${id}/*`)].join(' '),
+  [...row.tools, ...row.hooks, ...row.providers.map((id) => `${id}/*`), ...row.channels].join(' '),
   row.lastError === undefined
     ? ''
     : `${ago(now - row.lastError.at)} ago: ${oneLine(row.lastError.message)}`,

@@ -34,5 +34,6 @@ export const PluginRowSchema = Type.Object({
   tools: names,
   hooks: names,
   providers: names,
+  channels: names,
 });
 export type PluginRow = Static<typeof PluginRowSchema>;

@@ -18,6 +18,7 @@ const check = checker(
       tools: names,
       hooks: names,
       providers: names,
+      channels: names,
     }),
     Type.Object({ type: Type.Literal('failed'), message: text }),
     Type.Object({
@@ -32,7 +33,12 @@ const check = checker(
       code: Type.Optional(text),
       retryAfterMs: Type.Optional(Type.Number({ minimum: 0, maximum: 86_400_000 })),
     }),
-    Type.Object({ type: Type.Literal('event'), call: whole, event: Type.Unknown() }),
+    Type.Object({
+      type: Type.Literal('event'),
+      call: whole,
+      event: Type.Unknown(),
+      ask: Type.Optional(whole),
+    }),
     Type.Object({ type: Type.Literal('pong'), beat: whole }),
   ]),
 );

@@ -4,7 +4,7 @@
  * Boundary: reads two JSON files per plugin and runs no code of it. What the code defines is
  * compared with the manifest when its process starts (plugin.ts).
  *
- * Invariant: names of tools and providers begin with the id of their plugin. So two plugins never
+ * Invariant: names of tools, providers and channels begin with the id of their plugin. So two plugins never
  * collide, and a list of tools in the configuration can be checked without starting a plugin.
  */
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
@@ -16,6 +16,7 @@ import {
   describeErrors,
   SemanticVersion,
 } from '../../protocols/check.ts';
+import { CHANNEL_NAME } from '../../protocols/channel.ts';
 import { errorData } from '../../protocols/errors.ts';
 import { HOOKS, type HookName } from '../hooks/hooks.ts';
 
@@ -32,6 +33,9 @@ const only = { additionalProperties: false };
 const oneOf = <const Word extends string>(words: readonly Word[]) =>
   Type.Unsafe<Word>(Type.Union(words.map((word) => Type.Literal(word))));
 const name = Type.String({ pattern: '^[a-z0-9][a-z0-9_-]{0,62}$' });
+const secretNames = Type.Array(Type.String({ pattern: '^[A-Za-z][A-Za-z0-9_]{0,62}$' }), {
+  maxItems: 50,
+});
 const JsonSchema = Type.Unsafe<Record<string, unknown>>({ type: 'object' });
 const tokens = Type.Integer({ minimum: 1, maximum: 100_000_000 });
 const price = Type.Number({ minimum: 0 });
@@ -70,19 +74,43 @@ const ProviderDeclaration = Type.Object(
   only,
 );
 
+const ms = (maximum: number) => Type.Integer({ minimum: 0, maximum });
+
+/** As `Abilities` of channels/messengers/adapter.ts, with defaults. */
+const ChannelDeclaration = Type.Object(
+  {
+    id: Type.String({ pattern: CHANNEL_NAME }),
+    /** JSON Schema of `config` of an account */
+    accountSchema: Type.Optional(JsonSchema),
+    /** names of the secrets of an account */
+    accountSecrets: Type.Optional(secretNames),
+    dialect: Type.Optional(
+      oneOf(['telegram-html', 'slack-mrkdwn', 'discord', 'whatsapp', 'plain']),
+    ),
+    charactersMax: Type.Integer({ minimum: 100, maximum: 1_000_000 }),
+    edit: Type.Optional(Type.Boolean()),
+    typingEveryMs: Type.Optional(Type.Integer({ minimum: 1_000, maximum: 600_000 })),
+    threads: Type.Optional(Type.Boolean()),
+    idempotentSendMs: Type.Optional(ms(86_400_000)),
+    reconcile: Type.Optional(Type.Boolean()),
+    mediaBytesMax: Type.Optional(Type.Integer({ minimum: 1, maximum: 8 * 1_048_576 })),
+    pace: Type.Optional(Type.Object({ ofChatMs: ms(600_000), ofAccountMs: ms(600_000) }, only)),
+  },
+  only,
+);
+
 const Manifest = Type.Object(
   {
     id: name,
     description: Type.Optional(Type.String({ maxLength: 1_024 })),
     configSchema: JsonSchema,
-    secrets: Type.Optional(
-      Type.Array(Type.String({ pattern: '^[A-Za-z][A-Za-z0-9_]{0,62}$' }), { maxItems: 50 }),
-    ),
+    secrets: Type.Optional(secretNames),
     permissions: Type.Optional(Type.Array(oneOf(PERMISSIONS), { maxItems: PERMISSIONS.length })),
     tools: Type.Optional(Type.Array(ToolDeclaration, { maxItems: 100 })),
     hooks: Type.Optional(Type.Array(oneOf(Object.keys(HOOKS) as HookName[]), { maxItems: 50 })),
     priority: Type.Optional(Type.Number()),
     providers: Type.Optional(Type.Array(ProviderDeclaration, { maxItems: 20 })),
+    channels: Type.Optional(Type.Array(ChannelDeclaration, { maxItems: 20 })),
   },
   only,
 );
@@ -90,6 +118,7 @@ const Manifest = Type.Object(
 export type Manifest = Static<typeof Manifest>;
 export type ToolDeclaration = Static<typeof ToolDeclaration>;
 export type ProviderDeclaration = Static<typeof ProviderDeclaration>;
+export type ChannelDeclaration = Static<typeof ChannelDeclaration>;
 
 const checkManifest = checker(Manifest);
 const checkPackage = checker(Type.Object({ name: Type.String(), version: SemanticVersion }));
@@ -152,12 +181,17 @@ function read<T>(path: string, what: string, check: (json: unknown) => CheckAnsw
 }
 
 /** @throws Error that describes the fault */
-function assertConsistent({ id, tools = [], hooks = [], providers = [] }: Manifest): void {
-  const named = [...tools.map((tool) => tool.name), ...providers.map((provider) => provider.id)];
-  for (const one of named)
+function assertConsistent(manifest: Manifest): void {
+  const { id, tools = [], hooks = [], providers = [], channels = [] } = manifest;
+  const lists = [
+    tools.map((tool) => tool.name),
+    providers.map((provider) => provider.id),
+    channels.map((channel) => channel.id),
+  ];
+  for (const one of lists.flat())
     if (one !== id && !one.startsWith(`${id}_`))
       throw new Error(`the name ${one} has to be ${id} or begin with ${id}_`);
-  for (const list of [tools.map((tool) => tool.name), providers.map((one) => one.id), hooks])
+  for (const list of [...lists, hooks])
     if (new Set(list).size < list.length)
       throw new Error(`it declares a name twice: ${list.join(', ')}`);
   if (hooks.includes('tool_result_persist'))

@@ -15,8 +15,10 @@ import type { ModelProvider } from '../models/model.ts';
 import type { Tool } from '../tools/tool.ts';
 import { bundlePlugin } from './bundle-plugin.ts';
 import {
+  type ChannelDeclaration,
   type FoundPlugin,
   isFault,
+  type Manifest,
   type PluginFault,
   readPlugin,
   readPlugins,
@@ -32,6 +34,8 @@ export type Plugins = {
   readonly tools: readonly Tool[];
   readonly hooks: readonly HookModule[];
   readonly providers: readonly ModelProvider[];
+  /** what they declare; `installation/plugin-channels.ts` makes adapters of them */
+  readonly channels: readonly DeclaredChannel[];
   /** by id, those that do not run among them */
   rows(this: void): readonly PluginRow[];
   /** Starts all processes in the background. */
@@ -44,6 +48,11 @@ export type Plugins = {
   close(this: void): Promise<void>;
 };
 
+export type DeclaredChannel = {
+  readonly plugin: Plugin;
+  readonly declared: ChannelDeclaration;
+};
+
 /** What a plugin printed, or why it failed. */
 export type PluginReport = {
   readonly plugin: string;
@@ -54,6 +63,7 @@ export type PluginReport = {
 export type OpenPluginsOptions = {
   readonly report: (report: PluginReport) => void;
   readonly isTool: TakenNames['isTool'];
+  readonly isChannel: TakenNames['isChannel'];
   readonly clock?: Clock;
   readonly times?: Partial<ProcessTimes>;
 };
@@ -101,6 +111,9 @@ export async function openPlugins(config: Config, options: OpenPluginsOptions): 
     providers: plugins.flatMap((plugin) =>
       (declares(plugin).providers ?? []).map((one) => pluginProvider(plugin, one, clock)),
     ),
+    channels: plugins.flatMap((plugin) =>
+      (declares(plugin).channels ?? []).map((declared) => ({ plugin, declared })),
+    ),
     rows: () =>
       [...plugins.map((plugin) => plugin.row()), ...others].sort((a, b) => (a.id < b.id ? -1 : 1)),
     start: () => plugins.forEach((plugin) => plugin.start()),
@@ -118,14 +131,14 @@ export async function openPlugins(config: Config, options: OpenPluginsOptions): 
 export async function openPlugin(
   config: Config,
   found: FoundPlugin | PluginFault,
-  { report, isTool, clock = systemClock, times }: OpenPluginsOptions,
+  { report, isTool, isChannel, clock = systemClock, times }: OpenPluginsOptions,
 ): Promise<Opened> {
   if (isFault(found)) throw new Error(found.why);
   const { id } = found;
   const isProvider = (provider: string) => Object.hasOwn(config.models.providers, provider);
   const plugin = new Plugin({
     found,
-    ...(await prepared(found, config.plugins.entries[id]!, { isTool, isProvider })),
+    ...(await prepared(found, config.plugins.entries[id]!, { isTool, isChannel, isProvider })),
     clock,
     times: { ...PROCESS_TIMES, ...times },
     bundle: () => withBundler(() => bundlePlugin(found.file)),
@@ -141,7 +154,8 @@ const otherRow = (
   state: 'disabled' | 'invalid',
   since: number,
 ): PluginRow => {
-  const { tools = [], hooks = [], providers = [] } = 'manifest' in found ? found.manifest : {};
+  const declared: Partial<Manifest> = 'manifest' in found ? found.manifest : {};
+  const { tools = [], hooks = [], providers = [], channels = [] } = declared;
   return {
     id: found.id,
     ...('version' in found ? { version: found.version } : {}),
@@ -152,5 +166,6 @@ const otherRow = (
     tools: tools.map(({ name }) => name),
     hooks: [...hooks],
     providers: providers.map(({ id }) => id),
+    channels: channels.map(({ id }) => id),
   };
 };

@@ -15,7 +15,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import type { Duplex, Readable } from 'node:stream';
-import { ERRORS, type ErrorCode, TroupeError } from '../../protocols/errors.ts';
+import { errorData, ERRORS, type ErrorCode, TroupeError } from '../../protocols/errors.ts';
 import { defined } from '../../protocols/defined.ts';
 import type { Clock } from '../../runtime/index.ts';
 import { killNow, useOf } from '../sandbox/process-tree.ts';
@@ -90,13 +90,16 @@ export type PluginCall = {
   readonly about: Readonly<Record<string, unknown>>;
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
-  readonly onEvent?: (event: unknown) => void;
+  /** Receives each event. What it throws or rejects with answers an event that asks. */
+  readonly onEvent?: (event: unknown) => void | Promise<void>;
+  /** Called when the process may have received the call. */
+  readonly onSent?: () => void;
 };
 
 type Pending = {
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: unknown) => void;
-  readonly onEvent: ((event: unknown) => void) | undefined;
+  readonly onEvent: PluginCall['onEvent'] | undefined;
   events: number;
 };
 
@@ -169,7 +172,7 @@ export class PluginProcess {
    * @throws TroupeError DEADLINE_EXCEEDED, CANCELLED, PAYLOAD_TOO_LARGE, RATE_LIMIT_EXCEEDED
    *   when the process does not read, UNAVAILABLE when it ended, or the code of the plugin's error
    */
-  call({ signal, onEvent, ...request }: PluginCall): Promise<unknown> {
+  call({ signal, onEvent, onSent, ...request }: PluginCall): Promise<unknown> {
     const call = ++this.#calls;
     const { timeoutMs } = request;
     return new Promise((resolve, reject) => {
@@ -197,6 +200,7 @@ export class PluginProcess {
       if (signal.aborted) return onAbort();
       try {
         this.#write({ type: 'call', call, ...request });
+        onSent?.();
       } catch (error) {
         settle(() => reject(error));
       }
@@ -263,7 +267,30 @@ export class PluginProcess {
         return pending.reject(this.#errorOf(message));
       case 'event':
         if (++pending.events > EVENTS_MAX) this.#fail(`sent more than ${EVENTS_MAX} events`);
-        return pending.onEvent?.(message.event);
+        return void this.#onEvent(pending, message);
+    }
+  }
+
+  async #onEvent(
+    { onEvent }: Pending,
+    { call, event, ask }: Extract<PluginMessage, { type: 'event' }>,
+  ): Promise<void> {
+    if (ask === undefined) return void onEvent?.(event);
+    try {
+      await onEvent?.(event);
+      this.#reply({ type: 'reply', call, ask });
+    } catch (thrown) {
+      const { code, message } = errorData(thrown);
+      this.#reply({ type: 'reply', call, ask, error: { code, message } });
+    }
+  }
+
+  /** A process that does not read its replies is a failure. */
+  #reply(message: Extract<HostMessage, { type: 'reply' }>): void {
+    try {
+      this.#write(message);
+    } catch (error) {
+      this.#fail(errorData(error).message);
     }
   }
 

@@ -4,6 +4,12 @@
  *
  * Boundary: this file runs in the process of the plugin. It imports types only.
  */
+import type {
+  ChatRef,
+  InboundMedia,
+  InboundMessage,
+  SendOutcome,
+} from '../../protocols/channel.ts';
 import type { ErrorCode } from '../../protocols/errors.ts';
 import type { HookAbout, HookEvent, HookName, HookResult } from '../hooks/hooks.ts';
 import type { ModelRequest, ModelStop, ModelUsage } from '../models/model.ts';
@@ -88,6 +94,83 @@ export type PluginProvider = {
   stream(request: ModelRequest, context: ModelCallContext): AsyncIterable<PluginModelEvent>;
 };
 
+/** An account of a channel, as `channels.<id>.accounts.<name>` has it. */
+export type PluginAccount = {
+  readonly name: string;
+  readonly config: Readonly<Record<string, unknown>>;
+  readonly secrets: Readonly<Record<string, string>>;
+};
+
+/** Between a channel that is connected and troupe. */
+export type ChannelConnection = {
+  /** as last stored for the same identity; undefined: from now on */
+  readonly position: unknown;
+  /** the identity that `position` belongs to */
+  readonly identity: string | undefined;
+  /** aborted when the connection is no longer wanted */
+  readonly signal: AbortSignal;
+  /** Call it once, when messages arrive from now on. `identity`: of the account at the service. */
+  connected(this: void, identity: string, name?: string): Promise<void>;
+  /**
+   * Resolves when the messages are stored or refused; only then may they be acknowledged to the
+   * service. A repeated `key` is ignored. @throws Error: acknowledge nothing
+   */
+  messages(this: void, messages: readonly InboundMessage[]): Promise<void>;
+  /** Resolves when the position is stored. Call it after `messages` of everything before it. */
+  setPosition(this: void, position: unknown): Promise<void>;
+  /** A person types in the chat. */
+  typing(this: void, chat: ChatRef): void;
+};
+
+/** One piece of a reply; the same `id` for all attempts. */
+export type ChannelPiece = {
+  readonly id: string;
+  readonly chat: ChatRef;
+  /** in the dialect of the channel */
+  readonly text: string;
+  /** the same without formatting */
+  readonly plain: string;
+  readonly replyTo?: string;
+  /** from 1 */
+  readonly attempt: number;
+  /** epoch milliseconds of the first attempt */
+  readonly firstTriedAt: number;
+};
+
+/** Why a connection ended. `isFinal`: it would end again until an operator changes something. */
+export type ConnectionEnd = { readonly error: string; readonly isFinal?: boolean };
+
+/**
+ * A channel that the manifest declares under the same id. Any method may be called for an account
+ * that is not started. A method that throws leaves the outcome of a piece unknown.
+ */
+export type PluginChannel = {
+  readonly id: string;
+  /** Connects and receives until the connection ends or its signal is aborted. */
+  start(
+    account: PluginAccount,
+    connection: ChannelConnection,
+    context: CallContext,
+  ): Promise<ConnectionEnd | undefined>;
+  /** One request to the service, without a retry. */
+  send(account: PluginAccount, piece: ChannelPiece, context: CallContext): Promise<SendOutcome>;
+  /** Finds out what happened to a piece whose outcome is unknown. */
+  reconcile?(
+    account: PluginAccount,
+    piece: ChannelPiece,
+    context: CallContext,
+  ): Promise<SendOutcome>;
+  /** Replaces the text of a sent message; idempotent. */
+  edit?(
+    account: PluginAccount,
+    piece: ChannelPiece & { readonly messageId: string },
+    context: CallContext,
+  ): Promise<SendOutcome>;
+  typing?(account: PluginAccount, chat: ChatRef, context: CallContext): Promise<void>;
+  /** The bytes of a file in base64. */
+  download?(account: PluginAccount, media: InboundMedia, context: CallContext): Promise<string>;
+};
+
 /** The default export of `src/index.ts`. */
 export type PluginDefinition = {
   /** the id of the manifest */
@@ -101,6 +184,7 @@ export type PluginDefinition = {
   readonly tools?: readonly PluginTool[];
   readonly hooks?: PluginHooks;
   readonly providers?: readonly PluginProvider[];
+  readonly channels?: readonly PluginChannel[];
 };
 
 /** Returns its argument; it exists so that editors and compilers check a plugin. */

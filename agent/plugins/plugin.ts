@@ -102,7 +102,7 @@ export class Plugin {
 
   row(): PluginRow {
     const { manifest, version } = this.#o.found;
-    const { tools = [], hooks = [], providers = [] } = manifest;
+    const { tools = [], hooks = [], providers = [], channels = [] } = manifest;
     const memoryBytes = this.#state === 'running' ? this.#process?.memoryBytes() : undefined;
     return {
       id: this.id,
@@ -114,6 +114,7 @@ export class Plugin {
       tools: tools.map(({ name }) => name),
       hooks: [...hooks],
       providers: providers.map(({ id }) => id),
+      channels: channels.map(({ id }) => id),
     };
   }
 
@@ -200,7 +201,7 @@ export class Plugin {
 
 /** @throws Error when the code defines something else than the manifest declares */
 function assertAsDeclared({ id, version, manifest }: FoundPlugin, defines: Defined): void {
-  const { tools = [], hooks = [], providers = [] } = manifest;
+  const { tools = [], hooks = [], providers = [], channels = [] } = manifest;
   if (defines.name !== id)
     throw new Error(`its code has the name ${defines.name}, the manifest has the id ${id}`);
   if (defines.version !== version)
@@ -209,6 +210,7 @@ function assertAsDeclared({ id, version, manifest }: FoundPlugin, defines: Defin
     ['tool', tools.map(({ name }) => name), defines.tools],
     ['hook', hooks, defines.hooks],
     ['provider', providers.map((provider) => provider.id), defines.providers],
+    ['channel', channels.map((channel) => channel.id), defines.channels],
   ] as const;
   for (const [kind, declared, found] of pairs) {
     const missing = declared.find((name) => !found.includes(name));

@@ -16,6 +16,7 @@ import type { PluginOptions } from './plugin.ts';
 export type TakenNames = {
   isTool(this: void, name: string): boolean;
   isProvider(this: void, id: string): boolean;
+  isChannel(this: void, id: string): boolean;
 };
 
 /** @throws Error that says what to correct; TroupeError for a schema that is not one */
@@ -38,12 +39,17 @@ export async function prepared(
   };
 }
 
-function assertNamesFree({ tools = [], providers = [] }: Manifest, taken: TakenNames): void {
+function assertNamesFree(
+  { tools = [], providers = [], channels = [] }: Manifest,
+  taken: TakenNames,
+): void {
   const tool = tools.find(({ name }) => taken.isTool(name));
   if (tool) throw new Error(`the name of its tool ${tool.name} belongs to another tool`);
   const provider = providers.find(
     ({ id }) => isBuiltInProvider(id) || id === OFFLINE_PROVIDER || taken.isProvider(id),
   );
+  const channel = channels.find(({ id }) => taken.isChannel(id));
+  if (channel) throw new Error(`the id of its channel ${channel.id} belongs to another channel`);
   if (provider)
     throw new Error(`the id of its provider ${provider.id} belongs to another provider`);
 }

@@ -8,8 +8,8 @@
 /** Longest message, bytes of UTF-8; a longer one is refused by its sender. */
 export const MESSAGE_BYTES_MAX = 16 * 1_048_576;
 
-/** What a call is for: a tool or provider by its name, a hook by the name of the hook. */
-export type CallKind = 'tool' | 'hook' | 'provider';
+/** What a call is for: a tool, provider or channel by its name, a hook by the name of the hook. */
+export type CallKind = 'tool' | 'hook' | 'provider' | 'channel';
 
 export type HostMessage =
   | {
@@ -28,6 +28,13 @@ export type HostMessage =
       readonly timeoutMs: number;
     }
   | { readonly type: 'cancel'; readonly call: number }
+  /** to an event with `ask`: it was accepted, unless there is an error */
+  | {
+      readonly type: 'reply';
+      readonly call: number;
+      readonly ask: number;
+      readonly error?: { readonly code: string; readonly message: string };
+    }
   | { readonly type: 'ping'; readonly beat: number }
   | { readonly type: 'stop' };
 
@@ -38,6 +45,7 @@ export type Defined = {
   readonly tools: readonly string[];
   readonly hooks: readonly string[];
   readonly providers: readonly string[];
+  readonly channels: readonly string[];
 };
 
 export type PluginMessage =
@@ -52,8 +60,16 @@ export type PluginMessage =
       readonly code?: string;
       readonly retryAfterMs?: number;
     }
-  /** progress of a tool, or an event of a model's answer */
-  | { readonly type: 'event'; readonly call: number; readonly event: unknown }
+  /**
+   * progress of a tool, an event of a model's answer, or of the connection of a channel. With `ask`
+   * it requests a reply
+   */
+  | {
+      readonly type: 'event';
+      readonly call: number;
+      readonly event: unknown;
+      readonly ask?: number;
+    }
   | { readonly type: 'pong'; readonly beat: number };
 
 /** Collects lines from chunks of bytes. */

@@ -10,7 +10,7 @@ import {
   type PluginReport,
   pluginsFolder,
 } from '../../agent/plugins/open-plugins.ts';
-import { isToolOf } from '../../installation/installation-plugins.ts';
+import { takenBy } from '../../installation/installation-plugins.ts';
 import { ConfigFile } from '../../installation/setup/config-file.ts';
 import { textOf } from '../../installation/setup/config-editor.ts';
 import { mergePatch } from '../../installation/setup/merge-patch.ts';
@@ -108,7 +108,7 @@ async function opened(config: Config, found: FoundPlugin | PluginFault) {
   const entries = { ...plugins.entries, [found.id]: entryOf(config, found.id) };
   try {
     const { plugin } = await openPlugin({ ...config, plugins: { ...plugins, entries } }, found, {
-      isTool: isToolOf([]),
+      ...takenBy([]),
       report: printReport,
     });
     return plugin;

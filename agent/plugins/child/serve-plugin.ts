@@ -10,6 +10,7 @@
  */
 import { Socket } from 'node:net';
 import type { PluginDefinition, PluginFacts } from '../plugin-sdk.ts';
+import { channelCall, type ChannelInput } from './channel-call.ts';
 import {
   type CallKind,
   type Defined,
@@ -35,6 +36,8 @@ class Server {
   readonly #load: () => Promise<{ readonly default?: unknown }>;
   readonly #pipe = new Socket({ fd: 3 });
   readonly #runs = new Map<number, AbortController>();
+  readonly #asks = new Map<number, (error: { readonly message: string } | undefined) => void>();
+  #asked = 0;
   #plugin: PluginDefinition = { name: '', version: '' };
   #facts: PluginFacts = { id: '', config: {}, secrets: {} };
 
@@ -59,6 +62,8 @@ class Server {
         return void this.#call(message);
       case 'cancel':
         return this.#runs.get(message.call)?.abort();
+      case 'reply':
+        return this.#asks.get(message.ask)?.(message.error);
       case 'ping':
         return void this.#send({ type: 'pong', beat: message.beat });
       case 'stop':
@@ -117,7 +122,27 @@ class Server {
           this.#found(this.#plugin.providers, kind, name).stream(input as never, context as never),
           signal,
         );
+      case 'channel':
+        return channelCall(
+          this.#found(this.#plugin.channels, kind, name),
+          input as ChannelInput,
+          context,
+          (event) => this.#ask(call, event),
+        );
     }
+  }
+
+  /** Resolves with the reply of troupe. @throws Error with its error */
+  #ask(call: number, event: unknown): Promise<void> {
+    const ask = ++this.#asked;
+    return new Promise((resolve, reject) => {
+      this.#asks.set(ask, (error) => {
+        this.#asks.delete(ask);
+        if (error) reject(new Error(error.message));
+        else resolve();
+      });
+      this.#send({ type: 'event', call, event, ask }).catch(reject);
+    });
   }
 
   /** Waits while the pipe is full, so that a slow reader limits a fast model. */
@@ -162,14 +187,22 @@ const nameOf = (part: object): unknown =>
 function definitionOf(exported: unknown): PluginDefinition {
   if (typeof exported !== 'object' || exported === null)
     throw new Error('it has no default export; write: export default definePlugin({ … })');
-  const { tools = [], providers = [], hooks = {} } = exported as Partial<PluginDefinition>;
-  if (!Array.isArray(tools) || !Array.isArray(providers))
-    throw new Error('its tools and providers have to be lists');
+  const {
+    tools = [],
+    providers = [],
+    channels = [],
+    hooks = {},
+  } = exported as Partial<PluginDefinition>;
+  if (![tools, providers, channels].every((list) => Array.isArray(list)))
+    throw new Error('its tools, providers and channels have to be lists');
   for (const tool of tools as readonly { readonly run?: unknown }[])
     if (typeof tool?.run !== 'function') throw new Error('each tool needs a function `run`');
   for (const provider of providers as readonly { readonly stream?: unknown }[])
     if (typeof provider?.stream !== 'function')
       throw new Error('each provider needs a function `stream`');
+  for (const channel of channels as readonly { readonly start?: unknown; send?: unknown }[])
+    if (typeof channel?.start !== 'function' || typeof channel.send !== 'function')
+      throw new Error('each channel needs functions `start` and `send`');
   for (const [name, hook] of Object.entries(hooks))
     if (typeof hook !== 'function') throw new Error(`its hook ${name} has to be a function`);
   return exported as PluginDefinition;
@@ -181,12 +214,14 @@ const definedBy = ({
   tools = [],
   hooks = {},
   providers = [],
+  channels = [],
 }: PluginDefinition): Defined => ({
   name,
   version,
   tools: tools.map((tool) => tool.name),
   hooks: Object.keys(hooks),
   providers: providers.map(({ id }) => id),
+  channels: channels.map(({ id }) => id),
 });
 
 const failureText = (error: unknown): string =>

@@ -69,22 +69,21 @@ const commonSection = section('one account', common);
 /** Settings that accounts of every channel have. */
 export type AccountPolicy = Static<typeof commonSection>;
 
-const channel = <P extends TProperties>(description: string, properties: P) =>
-  Type.Optional(
-    record(description, {
-      accounts: Type.Record(
-        Type.String({ pattern: CHANNEL_NAME }),
-        section('one account', { ...common, ...properties }),
-        {
-          default: {},
-          additionalProperties: false,
-          description: 'by name, of small letters, digits, _ and -, at most 32 characters',
-        },
-      ),
-    }),
+const accounts = <P extends TProperties>(properties: P) =>
+  Type.Record(
+    Type.String({ pattern: CHANNEL_NAME }),
+    section('one account', { ...common, ...properties }),
+    {
+      default: {},
+      additionalProperties: false,
+      description: 'by name, of small letters, digits, _ and -, at most 32 characters',
+    },
   );
 
-export const channelsSection = section('messengers that people write to agents from', {
+const channel = <P extends TProperties>(description: string, properties: P) =>
+  Type.Optional(record(description, { accounts: accounts(properties) }));
+
+const messengers = {
   telegram: channel('Telegram bots', {
     token: secret('token of the bot, from @BotFather'),
     webhookSecret: Type.Optional(
@@ -118,4 +117,33 @@ export const channelsSection = section('messengers that people write to agents f
     secret: secret('key of the signatures, `whsec_…` or a text of at least 24 characters'),
     url: url('where replies are posted. Default: replies are not sent'),
   }),
+};
+
+/** The names of the channels of this build. */
+export const BUILT_IN_CHANNELS: readonly string[] = Object.keys(messengers);
+
+const ofPlugin = section('a channel of a plugin', {
+  accounts: accounts({
+    config: Type.Record(
+      Type.String(),
+      Type.Unknown({ description: 'one setting', 'x-allowed': 'any JSON' }),
+      { default: {}, description: 'as `accountSchema` of the manifest allows' },
+    ),
+    secrets: Type.Record(
+      Type.String({ pattern: '^[A-Za-z][A-Za-z0-9_]{0,62}$' }),
+      secret('a value'),
+      {
+        default: {},
+        additionalProperties: false,
+        description: 'the secrets that its manifest names',
+      },
+    ),
+  }),
+});
+
+export const channelsSection = Type.Object(messengers, {
+  description: 'messengers that people write to agents from',
+  default: {},
+  // by the name of a channel that an enabled plugin declares
+  additionalProperties: ofPlugin,
 });

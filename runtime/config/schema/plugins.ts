@@ -44,7 +44,7 @@ const plugin = section('one plugin', {
 /** The entry of a plugin that the configuration does not name. */
 export const defaultPlugin = Value.Default(plugin, {}) as Loaded<typeof plugin>;
 
-export const pluginsSection = section('code of others: tools, hooks and model providers', {
+export const pluginsSection = section('code of others: tools, hooks, model providers and channels', {
   folder: Type.Optional(
     Type.String({
       minLength: 1,

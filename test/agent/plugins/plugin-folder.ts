@@ -8,6 +8,9 @@ import {
 } from '../../../agent/plugins/open-plugins.ts';
 import { scratchFolder, load, write } from '../../runtime/config/folder.ts';
 
+/** No name belongs to others. */
+export const NONE_TAKEN = { isTool: () => false, isChannel: () => false };
+
 export type TestPlugin = {
   /** its `src/index.ts` */
   readonly code: string;
@@ -61,7 +64,7 @@ export async function opened(
   const { config } = load(JSON.stringify({ plugins: { entries } }), { flags: { data: home } });
   const reports: PluginReport[] = [];
   const report = (one: PluginReport) => void reports.push(one);
-  const made = await openPlugins(config, { report, isTool: () => false, times });
+  const made = await openPlugins(config, { report, ...NONE_TAKEN, times });
   onTestFinished(() => made.close());
   const row = (id: string) => made.rows().find((one) => one.id === id)!;
   return { ...made, reports, home, row };

@@ -14,7 +14,7 @@ import { type Clock, systemClock } from '../../../runtime/index.ts';
 import { load, scratchFolder, write } from '../../runtime/config/folder.ts';
 import { eventually } from '../../runtime/eventually.ts';
 import { toolContext } from '../tools/tool-context.ts';
-import { codeOf, toolNamed, writePlugin } from './plugin-folder.ts';
+import { codeOf, NONE_TAKEN, toolNamed, writePlugin } from './plugin-folder.ts';
 
 const failures = (times: readonly number[], restarts = NO_FAILURES) => {
   const waits: number[] = [];
@@ -61,7 +61,7 @@ it('a plugin that always fails stops being started, and starts with its correcte
   const long = 100_000_000;
   const plugins = await openPlugins(config, {
     report: () => {},
-    isTool: () => false,
+    ...NONE_TAKEN,
     clock: fastClock(100),
     times: { startMs: long, beatMs: long, memoryMs: long, stopMs: long },
   });

@@ -7,6 +7,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { announced, runProgram, startProgram } from '../../cli/program.ts';
 import { scratchFolder, write } from '../../runtime/config/folder.ts';
 import { eventually } from '../../runtime/eventually.ts';
+import { openRelayServer } from '../../servers/relay-server.ts';
 import { reservePort } from '../../servers/reserve-port.ts';
 
 const examples = join(import.meta.dirname, '../../../examples/extensions');
@@ -63,6 +64,48 @@ it('faq: a model and a hook from a plugin answer a message of a user', async () 
   });
   const { stdout } = await run('agent', '-m', 'Please: where are you?');
   expect(stdout).toContain('In the old mill.\n\n(from our list)');
+  program.child.kill('SIGTERM');
+  expect(await program.ended).toMatchObject({ code: 0 });
+}, 60_000);
+
+it('relay: a message of a person is answered in its chat, and the session is kept', async () => {
+  const server = await openRelayServer();
+  onTestFinished(() => server.close());
+  const account = server.addAccount();
+  const { run, start } = await userWith('relay', {
+    channels: {
+      relay: {
+        accounts: {
+          main: {
+            dmPolicy: 'open',
+            config: { baseUrl: server.url },
+            secrets: { token: account.token },
+          },
+        },
+      },
+    },
+    plugins: { entries: { relay: { enabled: true } } },
+  });
+  const program = await start();
+  const write = (messageId: string, text: string) =>
+    account.receive({
+      key: messageId,
+      kind: 'message',
+      messageId,
+      chat: { kind: 'dm', id: 'ada' },
+      sender: { id: 'ada' },
+      text,
+      mentionsAccount: false,
+    });
+  await eventually(async () => {
+    expect((await run('channels')).stdout).toMatch(/relay:main +.*connected/);
+  });
+  write('m1', 'call calculate {"expression": "6 * 7"}');
+  await eventually(() => {
+    const texts = [...account.posted.values()].map(({ text }) => text);
+    expect(texts.join()).toContain('42');
+  });
+  expect([...account.posted.values()][0]?.chat).toMatchObject({ kind: 'dm', id: 'ada' });
   program.child.kill('SIGTERM');
   expect(await program.ended).toMatchObject({ code: 0 });
 }, 60_000);
