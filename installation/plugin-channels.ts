@@ -1,6 +1,6 @@
 /**
- * Channels of plugins as adapters of messengers. The plugin's process connects and sends; admission,
- * order, chunks, retries and dead letters are the runtime's, as for every channel.
+ * Channels of plugins as adapters of messengers. The plugin's process connects and sends;
+ * admission, order, chunks, retries and dead letters are the runtime's, as for every channel.
  *
  * Invariants: what a plugin delivers is checked before it enters. A process that ended after it had
  * received a piece leaves the outcome unknown; a piece that it never received was not sent.
@@ -277,7 +277,7 @@ class PluginChannelAccount {
           throw this.#invalid(`a position of more than ${POSITION_CHARACTERS_MAX} characters`);
         return connection.onPosition(value.position);
       case 'typing':
-        return this.#context.onTyping(value.chat as ChatRef);
+        return this.#context.onTyping(value.chat);
     }
   }
 

@@ -4,8 +4,9 @@
  * Boundary: reads two JSON files per plugin and runs no code of it. What the code defines is
  * compared with the manifest when its process starts (plugin.ts).
  *
- * Invariant: names of tools, providers and channels begin with the id of their plugin. So two plugins never
- * collide, and a list of tools in the configuration can be checked without starting a plugin.
+ * Invariant: names of tools, providers and channels begin with the id of their plugin. So two
+ * plugins never collide, and a list of tools in the configuration can be checked without starting a
+ * plugin.
  */
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';

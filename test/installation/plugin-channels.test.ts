@@ -1,4 +1,7 @@
-/** Channels of plugins that lie, crash or hang, with real processes; the relay example has the contract. */
+/**
+ * Channels of plugins that lie, crash or hang, with real processes; the relay example has the
+ * contract.
+ */
 import { describe, expect, it } from 'vitest';
 import { pluginChannel } from '../../installation/plugin-channels.ts';
 import { Secret } from '../../runtime/config/index.ts';
@@ -21,7 +24,7 @@ async function lineWith(send: string, start = 'await new Promise(() => {})', mor
   const plugins = await opened({ line: { code, manifest: { channels } } });
   const { plugin, declared } = plugins.channels[0]!;
   const adapter = pluginChannel(plugin, declared);
-  return { ...plugins, adapter, run: new AccountRun(adapter as never, settings) };
+  return { ...plugins, adapter, run: new AccountRun(adapter, settings) };
 }
 
 describe('a piece', () => {
@@ -111,12 +114,12 @@ describe('a connection', () => {
       return { error: 'seen', isFinal: true };`;
     const { adapter } = await lineWith('', start, { accountSecrets: ['token'] });
     const secrets = { token: new Secret('of-the-account') };
-    const run = new AccountRun(adapter as never, { ...settings, secrets });
+    const run = new AccountRun(adapter, { ...settings, secrets });
     run.start();
     await run.ended();
     expect(run.identity).toBe('main of-the-account');
     const more = { ...settings, secrets: { ...secrets, other: new Secret('x') } };
-    const refused = new AccountRun(adapter as never, more);
+    const refused = new AccountRun(adapter, more);
     refused.start();
     expect(await refused.ended()).toMatchObject({
       isFinal: true,

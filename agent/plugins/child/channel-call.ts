@@ -1,4 +1,6 @@
-/** Runs a call of a channel of a plugin: a connection of an account, or one request to the service. */
+/**
+ * Runs a call of a channel of a plugin: a connection of an account, or one request to the service.
+ */
 import type {
   CallContext,
   ChannelConnection,

@@ -44,16 +44,20 @@ const plugin = section('one plugin', {
 /** The entry of a plugin that the configuration does not name. */
 export const defaultPlugin = Value.Default(plugin, {}) as Loaded<typeof plugin>;
 
-export const pluginsSection = section('code of others: tools, hooks, model providers and channels', {
-  folder: Type.Optional(
-    Type.String({
-      minLength: 1,
-      description: 'folder with a folder for each plugin. Default: `extensions` in the data folder',
+export const pluginsSection = section(
+  'code of others: tools, hooks, model providers and channels',
+  {
+    folder: Type.Optional(
+      Type.String({
+        minLength: 1,
+        description:
+          'folder with a folder for each plugin. Default: `extensions` in the data folder',
+      }),
+    ),
+    entries: Type.Record(Type.String({ pattern: '^[a-z0-9][a-z0-9_-]{0,62}$' }), plugin, {
+      default: {},
+      additionalProperties: false,
+      description: 'by the id of the plugin; a plugin without an entry does not run',
     }),
-  ),
-  entries: Type.Record(Type.String({ pattern: '^[a-z0-9][a-z0-9_-]{0,62}$' }), plugin, {
-    default: {},
-    additionalProperties: false,
-    description: 'by the id of the plugin; a plugin without an entry does not run',
-  }),
-});
+  },
+);

@@ -87,7 +87,7 @@ it('relay: a message of a person is answered in its chat, and the session is kep
     plugins: { entries: { relay: { enabled: true } } },
   });
   const program = await start();
-  const write = (messageId: string, text: string) =>
+  const say = (messageId: string, text: string) =>
     account.receive({
       key: messageId,
       kind: 'message',
@@ -100,7 +100,7 @@ it('relay: a message of a person is answered in its chat, and the session is kep
   await eventually(async () => {
     expect((await run('channels')).stdout).toMatch(/relay:main +.*connected/);
   });
-  write('m1', 'call calculate {"expression": "6 * 7"}');
+  say('m1', 'call calculate {"expression": "6 * 7"}');
   await eventually(() => {
     const texts = [...account.posted.values()].map(({ text }) => text);
     expect(texts.join()).toContain('42');
