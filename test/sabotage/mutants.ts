@@ -331,4 +331,53 @@ export const mutants: readonly Mutant[] = [
       },
     ],
   },
+  {
+    name: 'a sender named like a person',
+    breaks:
+      'a sender whose id equals a name of session.identityLinks enters the session of that person',
+    test: 'test/runtime/config/routing.test.ts',
+    changes: [
+      {
+        file: 'runtime/config/routing.ts',
+        find: "return id.includes(':') || Object.hasOwn(links, id) ? peer : id;",
+        replace: 'return id;',
+      },
+    ],
+  },
+  {
+    name: 'a pairing against the list',
+    breaks: 'the policy allowlist admits a sender that was approved under the policy pairing',
+    test: 'test/runtime/config/admission.test.ts',
+    changes: [
+      {
+        file: 'runtime/config/admission.ts',
+        find: "if (dmPolicy === 'allowlist') return 'dm.allowlist';",
+        replace: '',
+      },
+    ],
+  },
+  {
+    name: 'an empty folder for files that are gone',
+    breaks: 'a named folder that disappeared is made again, and the agent works without its files',
+    test: 'test/runtime/workspaces/folder.test.ts',
+    changes: [
+      {
+        file: 'runtime/workspaces/folder.ts',
+        find: 'if (isOwn && (await exists(counter))) throw missing(files);',
+        replace: '',
+      },
+    ],
+  },
+  {
+    name: 'activity of a schedule',
+    breaks: 'messages of schedules keep a session from expiring',
+    test: 'test/actors/session/expiry.test.ts',
+    changes: [
+      {
+        file: 'actors/session/queue/expiry.ts',
+        find: '!origin && !terms && channel !== SCHEDULE;',
+        replace: '!origin && !terms;',
+      },
+    ],
+  },
 ];
