@@ -16,6 +16,7 @@ import { defined } from '../../protocols/defined.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import type { Config } from '../../runtime/config/index.ts';
 import { exitCodes } from '../exit.ts';
+import { keepRunning } from '../keep-running.ts';
 import { type CommonOptions, loadFrom } from '../options.ts';
 import { printJson } from '../output.ts';
 
@@ -39,9 +40,7 @@ type Shown = Route & {
 export async function route(name: string, options: ConfigRouteOptions): Promise<number> {
   const of = accountOf(name);
   const { config } = await loadFrom(options);
-  // the timer of a hook's time limit does not keep the process running
-  const waiting = setInterval(() => {}, 1_000);
-  const shown = await shownOf(config, of, messageOf(options)).finally(() => clearInterval(waiting));
+  const shown = await keepRunning(shownOf(config, of, messageOf(options)));
   if (options.json) printJson(shown);
   else process.stdout.write(linesOf(shown));
   return exitCodes.ok;

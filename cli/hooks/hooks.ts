@@ -4,6 +4,7 @@ import type { HookEvent, HookName } from '../../agent/hooks/hooks.ts';
 import { hookNamesOf, loadHooks } from '../../agent/hooks/load.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import { exitCodes } from '../exit.ts';
+import { keepRunning } from '../keep-running.ts';
 import { loadForTenant, type TenantOptions } from '../options.ts';
 import { table } from '../../operations/text.ts';
 import { printJson } from '../output.ts';
@@ -56,7 +57,9 @@ export async function test(hook: string, options: HooksTestOptions): Promise<num
     throw new TroupeError('NOT_FOUND', `${who} in ${folder} handles ${name}: troupe hooks list`);
   }
   const event = await eventOf(name, options.event);
-  const { result, failures } = await called(name, event, modules, options.tenant ?? 'default');
+  const { result, failures } = await keepRunning(
+    called(name, event, modules, options.tenant ?? 'default'),
+  );
   const names = modules.map((module) => module.name);
   if (options.json) printJson({ hook: name, modules: names, event, result, failures });
   else {

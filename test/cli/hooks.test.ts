@@ -44,6 +44,13 @@ describe('troupe hooks', () => {
     });
   });
 
+  it('fails when a hook does not end within its time limit', async () => {
+    const hangs = 'export const routeMessage = () => new Promise(() => {});';
+    const args = ['hooks', 'test', 'routeMessage', '--data', dataOf({ 'hangs.js': hangs })];
+    const late = 'failed: hangs: it took longer than 2000 ms\n';
+    expect(await runProgram(args)).toMatchObject({ code: 1, stderr: late });
+  });
+
   it('fails when a hook fails, and when there is none', async () => {
     const data = dataOf({ 'sign.mjs': sign });
     const broken = await runProgram(['hooks', 'test', 'before_tool_call', '--data', data]);

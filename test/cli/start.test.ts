@@ -63,6 +63,19 @@ describe('troupe start', () => {
     await eventually(() => expect(() => process.kill(pid, 0)).toThrow('ESRCH'));
   });
 
+  it('warns that several people would share the main session', async () => {
+    const home = scratchFolder();
+    const account = "{ secret: 'a text of 24 characters!', dmPolicy: 'open' }";
+    const channels = `{ webhook: { accounts: { main: ${account} } } }`;
+    write(home, '.troupe/troupe.json5', `{ channels: ${channels} }`);
+    const program = await startTroupe(['--port', '0'], { home });
+    await eventually(() =>
+      expect(program.stderr + program.stdout).toMatch(
+        /session\.dmScope = \\"main\\": everyone who may write to webhook:main/,
+      ),
+    );
+  });
+
   it('keeps token, sessions and answers after a restart, and commands find it by its data folder', async () => {
     const home = scratchFolder();
     const port = String(await reservePort());
