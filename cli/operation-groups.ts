@@ -27,8 +27,10 @@ type OperationGroup = {
 const GROUPS: readonly (OperationGroup | AddCommands)[] = [
   {
     name: 'sessions',
-    about: 'conversations with agents: list, show, reset, compact, delete',
+    about: 'conversations with agents: list, show, reset, compact, delete, export, import',
     load: async () => (await import('../operations/sessions.ts')).sessions,
+    others: async () =>
+      (await import('./sessions/sessions-commands.ts')).addSessionTransferCommands,
   },
   {
     name: 'tasks',

@@ -20,7 +20,7 @@ import { ago, table } from './text.ts';
 
 const LISTED_MAX = 1_000;
 
-const list = defineOperation({
+export const listActors = defineOperation({
   name: 'actors.list',
   scope: 'tenant',
   summary: 'List actors with their states, by address',
@@ -193,5 +193,5 @@ function viewText(view: ShownActor, now: number): string {
 
 export const actors: Resource = {
   name: 'actors',
-  operations: [list, show, history, turn, recording, ...actorOrders],
+  operations: [listActors, show, history, turn, recording, ...actorOrders],
 };

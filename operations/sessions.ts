@@ -13,6 +13,16 @@ import { compactSession, deleteSession, resetSession } from './sessions/change-s
 import { sessionRow } from './sessions/find-session.ts';
 import { type Forked, type ForkScope, forkSession } from './sessions/fork-session.ts';
 import { listSessions, runsOf } from './sessions/list-sessions.ts';
+import {
+  type Imported,
+  importPage,
+  type MovingScope,
+  PAGE,
+  readTranscript,
+  SessionFactsSchema,
+  type TranscriptPage,
+} from './sessions/move-session.ts';
+import { TranscriptEntrySchema } from './sessions/transcript-entry.ts';
 import { sessionListRow } from './sessions/session-list-row.ts';
 import { defineOperation, ObjectOf, type OperationContext, type Resource } from './operation.ts';
 import { ago, oneLine, table } from './text.ts';
@@ -254,18 +264,71 @@ const fork = defineOperation({
   run: (context, params) => forkSession(asking(context), params, context.idempotencyKey),
 });
 
+export const sessionTranscript = defineOperation({
+  name: 'sessions.transcript',
+  scope: 'tenant',
+  summary: 'Get one page of the transcript of a session, for an export',
+  params: Type.Object({
+    key: Key,
+    from: Type.Optional(
+      Type.Integer({ minimum: 1, description: 'Position of the first entry; default 1' }),
+    ),
+  }),
+  result: ObjectOf<TranscriptPage>(),
+  errors: ['INVALID_ARGUMENT', 'NOT_FOUND'],
+  http: {
+    method: 'GET',
+    path: '/v1/sessions/{key}/transcript',
+    operationId: 'getTranscript',
+    responses: { 200: 'Entries with their positions, and `next` unless they are the last' },
+  },
+  run: (context, params) => readTranscript(asking(context), params),
+});
+
+export const sessionImport = defineOperation({
+  name: 'sessions.import',
+  scope: 'tenant',
+  summary: 'Append one page of an exported transcript to a new session',
+  params: Type.Object({
+    key: Type.String({ minLength: 1, description: 'Key of the new session' }),
+    facts: Type.Object(SessionFactsSchema.properties, {
+      description:
+        'What the session is besides its transcript, as `sessions.transcript` returns it',
+    }),
+    from: Type.Integer({ minimum: 0, description: 'Number of entries before this page' }),
+    entries: Type.Array(TranscriptEntrySchema, {
+      maxItems: PAGE.entries,
+      description: 'The entries; a compaction begins a page, and `keptFrom` counts entries from 1',
+    }),
+    isLast: Type.Boolean({ description: 'The session exists when its last page is stored' }),
+    replace: Type.Optional(
+      Type.Boolean({ description: 'With the first page: delete another session that has the key' }),
+    ),
+  }),
+  result: ObjectOf<Imported>(),
+  errors: ['INVALID_ARGUMENT', 'CONFLICT', 'UNAVAILABLE', 'DEADLINE_EXCEEDED'],
+  http: {
+    method: 'POST',
+    path: '/v1/sessions/{key}/import',
+    operationId: 'importSession',
+    responses: { 200: 'How many entries of the session are stored' },
+    bodyBytesMax: 4 * 2 ** 20,
+  },
+  run: (context, params) => importPage(asking(context), params),
+});
+
 const scopeOf = ({ system, tenant, agents }: OperationContext) => ({
   system,
   tenant,
   names: agents(tenant),
 });
 
-const asking = (context: OperationContext): ForkScope => ({
+const asking = (context: OperationContext): ForkScope & MovingScope => ({
   ...scopeOf(context),
   principal: { sub: context.caller.sub, roles: ['operator'] },
 });
 
 export const sessions: Resource = {
   name: 'sessions',
-  operations: [list, show, remove, reset, compact, fork],
+  operations: [list, show, remove, reset, compact, fork, sessionTranscript, sessionImport],
 };

@@ -47,7 +47,7 @@ export const INJECTED_MODEL = 'gateway-injected';
  */
 export type SessionNotice = {
   readonly sessionKey: string;
-  /** create, patch, reset, compact, delete, inject, fork */
+  /** create, patch, reset, compact, delete, inject, fork, import */
   readonly reason: string;
 };
 export const sessionNoticesTopic = (tenant: string) => `sessions.${escapeToken(tenant)}`;

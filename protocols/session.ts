@@ -273,8 +273,8 @@ type TranscribedEntry =
       tokensAfter: number;
       at: number;
     }
-  /** the session was reset: models see nothing before this entry */
-  | { type: 'reset'; runId: ''; sessionId: string; reason?: string; at: number }
+  /** models see nothing before this entry; `deleted`: the session with this id was deleted */
+  | { type: 'reset'; runId: ''; sessionId: string; reason?: string; deleted?: true; at: number }
   /** the entries before it were copied: the session is a fork */
   | { type: 'fork'; runId: ''; from: ForkPoint; at: number }
   | {

@@ -1,6 +1,5 @@
 /**
- * Session: one conversation of an agent. Each message from users or agents starts a run or joins
- * one. Runs are serial.
+ * Session: one conversation of an agent. Each message starts a run or joins one. Runs are serial.
  *
  * A run is admitted by the agent (`admitting`), unless the session has a standing lease; then the
  * agent loop works (`working`): it builds the prompt, calls the model and runs tools until the run
@@ -10,11 +9,10 @@
  *
  * A session is also the parent of subagents and the requester of conversations. It handles their
  * messages in the same way in every state; a report starts a run only if no other run is active.
- * See run/, queue/, subagents/ and conversations/. A fork begins as another session was (fork.ts).
+ * See run/, queue/, subagents/, conversations/. It may begin as a fork (fork.ts) or by an import.
  *
  * Invariants:
- *  1. Each accepted message ends exactly once, by itself or with the run that it joined, with one
- *     end or error event.
+ *  1. Each accepted message ends once, alone or with the run that it joined, with one last event.
  *  2. A run has one `run.end` entry. A transcript entry is appended in the turn that it describes.
  *  3. The id of a run never changes, even after a crash.
  */
@@ -36,6 +34,7 @@ export const sessionMachine = sessionSetup.createMachine({
     'session.set': { actions: 'set' },
     'session.inject': { actions: 'refuseInjection' },
     'session.fork': { actions: 'refuseFork' },
+    'session.import': { actions: 'answerImport' },
     'session.compact': { actions: 'refuseCompaction' },
     'session.abort': { actions: 'abort' },
     'session.close': { target: '.between', actions: 'askClose' },
@@ -68,6 +67,7 @@ export const sessionMachine = sessionSetup.createMachine({
         ],
         'session.inject': { actions: 'inject' },
         'session.fork': { guard: 'isNew', target: 'forking', actions: 'askFork' },
+        'session.import': { guard: 'beginsImport', target: 'importing', actions: 'onImportPage' },
         'session.reset': { target: 'between', actions: 'askReset' },
         'subagent.ended': { target: 'between', actions: 'onSubagentEnded' },
         refused: { target: 'between', actions: 'onRefusal' },
@@ -91,9 +91,17 @@ export const sessionMachine = sessionSetup.createMachine({
         'session.close': { target: 'between', actions: ['cancelFork', 'askClose'] },
       },
     },
+    importing: {
+      description: 'A new session receives a conversation of another installation; messages wait.',
+      always: { guard: 'isImported', target: 'between' },
+      on: {
+        'session.import': { actions: 'onImportPage' },
+        'session.receive': [{ guard: 'hasRoom', actions: 'wait' }, { actions: 'refuseMessage' }],
+        'session.reset': { target: 'between', actions: ['endImport', 'askReset'] },
+      },
+    },
     collecting: {
-      description:
-        'Collects messages and reports until none has arrived for a while; they become one run.',
+      description: 'Collects messages and reports until a pause; they become one run.',
       after: { quiet: { target: 'running' } },
       on: {
         'session.receive': [
@@ -161,11 +169,7 @@ export const sessionMachine = sessionSetup.createMachine({
             },
             'agent.admitted': { guard: 'isOurRun', target: 'working', actions: 'admit' },
             'agent.refused': { guard: 'isOurRun', target: '#session.ending', actions: 'endFailed' },
-            refused: {
-              guard: 'admissionRefused',
-              target: '#session.ending',
-              actions: 'endFailed',
-            },
+            refused: { guard: 'admissionRefused', target: '#session.ending', actions: 'endFailed' },
           },
           after: {
             admissionPatience: { target: 'admitting', reenter: true, actions: 'askAdmission' },
@@ -218,11 +222,7 @@ export const sessionMachine = sessionSetup.createMachine({
               description:
                 'The call or the prompt failed: asks for admission, shortens the conversation, retries, or ends.',
               always: [
-                {
-                  guard: 'isRevoked',
-                  target: '#session.running.admitting',
-                  actions: 'onRevoked',
-                },
+                { guard: 'isRevoked', target: '#session.running.admitting', actions: 'onRevoked' },
                 { guard: 'isTooLong', target: 'compacting' },
                 { guard: 'mayPass', target: 'backingOff', actions: 'countAttempt' },
                 { target: 'over', actions: 'endFailed' },

@@ -15,6 +15,7 @@ import * as children from './subagents/children.ts';
 import * as compaction from './run/compaction.ts';
 import { type ActionArgs, type ActionResult, nowOf, published, runOf } from './action-result.ts';
 import * as fork from './fork.ts';
+import * as imports from './import.ts';
 import * as limits from './run/limits.ts';
 import { adopt } from './subagents/orphans.ts';
 import * as own from './own-settings.ts';
@@ -147,6 +148,9 @@ export const sessionSetup = setup({
     endFork: does(fork.endFork),
     failFork: does(fork.failFork),
     cancelFork: does(fork.cancelFork),
+    onImportPage: does(imports.onImportPage),
+    answerImport: does(imports.answerImport),
+    endImport: does(imports.endImport),
     set: does(own.set),
     inject: does(own.inject),
     refuseInjection: does(own.refuseInjection),
@@ -181,6 +185,8 @@ export const sessionSetup = setup({
     admissionRefused: admission.admissionRefused,
     isNew: fork.isNew,
     hasMore: fork.hasMore,
+    beginsImport: imports.beginsImport,
+    isImported: imports.isImported,
     isAssembled: ({ context }) => context.run?.isAssembled ?? false,
     isAtCeiling: limits.isAtCeiling,
     endsUnassembled: (at) => limits.isAtCeiling(at) && !runOf(at.context).isAssembled,

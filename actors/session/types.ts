@@ -25,6 +25,7 @@ import type {
   Verbosity,
 } from '../../protocols/session.ts';
 import type { ForkPoint, SessionFork } from '../../protocols/session-fork.ts';
+import type { SessionImport } from '../../protocols/session-import.ts';
 import type { SessionInject, SessionSet } from '../../protocols/session-settings.ts';
 import type { Delivered, ReplyRef } from '../../protocols/statechart.ts';
 import type {
@@ -219,6 +220,8 @@ export type SessionContext = {
   readonly forkedFrom?: ForkPoint;
   /** set while the conversation that the session is forked from is being copied */
   readonly fork?: ForkInProgress;
+  /** set while pages of an import are missing */
+  readonly importing?: true;
   /** set while the session is being deleted; it closes when its activity has ended */
   readonly closing?: { readonly reply: ReplyRef | null; readonly orphans?: OrphanPolicy };
 };
@@ -261,6 +264,7 @@ export type CutRun = {
 export type SessionEvent =
   | Delivered<SessionReceive>
   | Delivered<SessionFork>
+  | Delivered<SessionImport>
   | Delivered<SessionAbort>
   | Delivered<SessionReset>
   | Delivered<SessionSet>

@@ -20,6 +20,7 @@ import {
   type SessionSet,
 } from '../../protocols/session-settings.ts';
 import type { SessionFork } from '../../protocols/session-fork.ts';
+import type { SessionImport } from '../../protocols/session-import.ts';
 import type { Principal, System } from '../../runtime/index.ts';
 import { sessionNamed, type SessionRows } from './find-session.ts';
 import { fullSessionKey, mainSessionKey } from './session-key.ts';
@@ -105,7 +106,14 @@ export async function deleteSession(
 export async function askSession<Result>(
   { system, tenant, principal }: AskingScope,
   sessionKey: string,
-  message: SessionReset | SessionCompact | SessionSet | SessionInject | SessionClose | SessionFork,
+  message:
+    | SessionReset
+    | SessionCompact
+    | SessionSet
+    | SessionInject
+    | SessionClose
+    | SessionFork
+    | SessionImport,
   { timeoutMs = ANSWER_MS, key }: { readonly timeoutMs?: number; readonly key?: string } = {},
 ): Promise<Result> {
   const { askOrThrow } = await import('../../runtime/index.ts');

@@ -223,6 +223,7 @@ export function close({ context, event }: ActionArgs): ActionResult {
     runId: '',
     sessionId,
     reason: 'closed',
+    deleted: true,
     at: nowOf(event),
   } as const;
   return {

@@ -22,6 +22,7 @@ import type { Exploration, Move } from '../../charts/coverage.ts';
 import { Account, agent, asker, contextOf } from './account.ts';
 import { bonds } from './bonds-walk.ts';
 import { forking } from './fork-walk.ts';
+import { importing } from './import-walk.ts';
 
 const self = address('default', 'session', 'agent:main:main');
 const CAP = 1;
@@ -325,6 +326,7 @@ export const exploration: Exploration = {
           ...jobs(live),
           ...bonds(live),
           ...forking,
+          ...importing,
         ],
   key: (live) => {
     const { run, queue, settings: known, children = [], reports = [] } = contextOf(live);
