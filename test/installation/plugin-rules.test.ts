@@ -50,6 +50,23 @@ it('refuses the models of a plugin that is not enabled', () => {
   expect(problems(config)).toMatchObject([{ path: 'agents.agents[0].model' }]);
 });
 
+it('accepts channels of this build and of enabled plugins only', () => {
+  const data = home();
+  const channels = [{ id: 'line', charactersMax: 1_000 }];
+  const code = codeOf('line', `channels: [{ id: 'line', start() {}, send() {} }]`);
+  writePlugin(data, 'line', { manifest: { channels }, code });
+  const accounts = { main: { config: { any: 'setting' }, secrets: { key: 'k' } } };
+  const of = (name: string, entries: object) =>
+    problems({ channels: { [name]: { accounts } }, plugins: { entries } }, data);
+  expect(of('line', { line: { enabled: true } })).toEqual([]);
+  expect(of('line', {})).toMatchObject([
+    { path: 'channels.line', message: expect.stringContaining('no enabled plugin has') },
+  ]);
+  expect(of('telegarm', {})).toMatchObject([
+    { path: 'channels.telegarm', message: expect.stringContaining('did you mean telegram?') },
+  ]);
+});
+
 it('serves all tenants, but a tenant with providers of its own has none of a plugin', async () => {
   const data = home();
   const tenants = {

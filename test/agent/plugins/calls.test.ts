@@ -1,13 +1,15 @@
 /** What plugins can do, with real processes: tools, hooks, providers, and what holds them back. */
+import { execFile } from 'node:child_process';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
+import { promisify } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createHooks } from '../../../agent/hooks/create-hooks.ts';
 import type { ModelEvent } from '../../../agent/models/model.ts';
 import { createToolRegistry } from '../../../agent/tools/registry.ts';
 import { scratchFolder, write } from '../../runtime/config/folder.ts';
 import { toolContext } from '../tools/tool-context.ts';
-import { codeOf, opened, toolNamed } from './plugin-folder.ts';
+import { codeOf, opened, toolNamed, writePlugin } from './plugin-folder.ts';
 
 const about = { tenant: 'default', agentId: 'main', sessionKey: 'agent:main:main', runId: 'r' };
 const request = { model: 'small', system: '', messages: [], tools: [] };
@@ -261,6 +263,17 @@ describe('the process of a plugin', () => {
     const other = await opened({ reader: { ...reader, manifest: silent } });
     const args = { path: `${folder}/notes.txt` };
     expect(await other.tools[0]!.run(args, toolContext())).toEqual({ text: 'ERR_ACCESS_DENIED' });
+  });
+
+  it('also starts from a bundled program that embeds troupe', async () => {
+    const home = scratchFolder();
+    const manifest = { tools: [toolNamed('well')] };
+    const code = codeOf('well', `tools: [{ name: 'well', run: () => 'well' }]`);
+    writePlugin(home, 'well', { manifest, code });
+    write(home, 'troupe.json5', `{ plugins: { entries: { well: { enabled: true } } } }`);
+    const args = ['tools/run.mjs', 'test/agent/plugins/embedder.program.ts', home];
+    const { stdout } = await promisify(execFile)(process.execPath, args);
+    expect(stdout).toBe('well\n');
   });
 
   it('writes to the log of troupe with what it prints', async () => {
