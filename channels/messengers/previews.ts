@@ -94,7 +94,7 @@ export class Previews {
 
   /** An edit that fails is followed by the next one, and by the reply. */
   #editOnce(open: OpenAccount, input: EditInput, markdown: string, signal: AbortSignal) {
-    const [piece] = piecesOf(markdown, open.abilities);
+    const [piece] = piecesOf(markdown, { ...open.abilities, piecesMax: 1 });
     const { chat, messageId, runId } = input;
     return open.lanes.run(chatKey(input), async () => {
       if (signal.aborted) return;
@@ -126,4 +126,4 @@ const showsPreviews = ({ abilities, adapter, of }: OpenAccount): boolean =>
 
 /** The part of the answer that fits into one message. */
 const firstPiece = ({ abilities }: OpenAccount, markdown: string): string =>
-  piecesOf(markdown, abilities)[0]?.markdown ?? '';
+  piecesOf(markdown, { ...abilities, piecesMax: 1 })[0]?.markdown ?? '';

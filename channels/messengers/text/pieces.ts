@@ -19,6 +19,8 @@ type PieceOptions = {
   readonly dialect: Dialect;
   /** longest accepted text, at least 128 */
   readonly charactersMax: number;
+  /** the text is read only as far as these pieces need; default all */
+  readonly piecesMax?: number;
 };
 /** `text` is to be sent; `plain` if the service refuses its formatting. */
 type Piece = Rendered & { readonly markdown: string };
@@ -32,10 +34,11 @@ const CUT_MIN = 16;
 const FENCE_SHARE = 0.25;
 
 export function piecesOf(markdown: string, options: PieceOptions): readonly Piece[] {
+  const { piecesMax = Number.POSITIVE_INFINITY } = options;
   assert(options.charactersMax >= CHARACTERS_MIN, `charactersMax is below ${CHARACTERS_MIN}`);
   const pieces: Piece[] = [];
   let rest: Rest = { text: wellFormed(markdown), fence: undefined };
-  while (rest.text !== '') {
+  while (rest.text !== '' && pieces.length < piecesMax) {
     const [piece, next] = firstPiece(rest, options);
     if (piece.text !== '') pieces.push(piece);
     rest = next;

@@ -58,6 +58,14 @@ describe('pieces', () => {
     );
   });
 
+  test('may be only the first ones', () => {
+    const text = 'One sentence. '.repeat(100);
+    const options = { dialect: 'discord', charactersMax: LIMIT } as const;
+    const all = piecesOf(text, options);
+    expect(all.length).toBeGreaterThan(3);
+    expect(piecesOf(text, { ...options, piecesMax: 2 })).toEqual(all.slice(0, 2));
+  });
+
   test('never split a surrogate pair', () => {
     const text = `${'x'.repeat(100)}${'𝒳'.repeat(400)}`;
     const pieces = piecesOf(text, { dialect: 'plain', charactersMax: 129 });
