@@ -3,12 +3,12 @@
  * connection that consists of waiting for requests.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';
+import type { ConnectOutput } from '../../protocols/channel.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import type { Connection } from './adapter.ts';
-import type { ConnectionEnd } from './outcomes.ts';
 
-/** Largest body of a webhook request. Those of the services are smaller. */
-export const WEBHOOK_BYTES_MAX = 1024 * 1024;
+/** Largest body of a webhook request, unless a service sends larger ones. */
+const WEBHOOK_BYTES_MAX = 1024 * 1024;
 
 export const hmacSha256 = (
   key: string | Uint8Array,
@@ -24,11 +24,11 @@ export const isSame = (expected: Buffer, found: Buffer): boolean =>
   expected.length === found.length && timingSafeEqual(expected, found);
 
 /** @throws TroupeError PAYLOAD_TOO_LARGE */
-export function checkSize(body: Uint8Array): void {
-  if (body.byteLength > WEBHOOK_BYTES_MAX)
+export function checkSize(body: Uint8Array, bytesMax = WEBHOOK_BYTES_MAX): void {
+  if (body.byteLength > bytesMax)
     throw new TroupeError(
       'PAYLOAD_TOO_LARGE',
-      `the body has ${body.byteLength} bytes; at most ${WEBHOOK_BYTES_MAX} are accepted`,
+      `the body has ${body.byteLength} bytes; at most ${bytesMax} are accepted`,
     );
 }
 
@@ -42,7 +42,7 @@ export function jsonOf(body: Uint8Array): unknown {
 }
 
 /** Resolves when the connection is no longer wanted. */
-export const untilAborted = async ({ signal }: Connection): Promise<ConnectionEnd> => {
+export const untilAborted = async ({ signal }: Connection): Promise<ConnectOutput> => {
   if (!signal.aborted)
     await new Promise((resolve) => {
       signal.addEventListener('abort', resolve, { once: true });
@@ -50,7 +50,7 @@ export const untilAborted = async ({ signal }: Connection): Promise<ConnectionEn
   return STOPPED;
 };
 
-export const STOPPED: ConnectionEnd = {
+export const STOPPED: ConnectOutput = {
   error: { code: 'CANCELLED', message: 'the connection was stopped' },
   isFinal: false,
 };

@@ -8,10 +8,17 @@ import { type FaultyServer, openFaultyServer, type Received } from './http-fault
 
 export type WebhookServer = FaultyServer & {
   /** bodies by id: each message once */
-  readonly messages: Map<string, { readonly text: string; readonly chat: { readonly id: string } }>;
+  readonly messages: Map<string, Body>;
   /** ids of all accepted posts, repeats included */
   readonly ids: string[];
+  /** Posts to an account, one after another, each until it is answered with 2xx. */
+  send(hookUrl: string, id: string, body: object): void;
 };
+type Body = {
+  readonly text: string;
+  readonly chat: { readonly id: string; readonly thread?: string };
+};
+const REPEAT_MS = 20;
 
 export async function openWebhookServer(secret: string): Promise<WebhookServer> {
   const messages: WebhookServer['messages'] = new Map();
@@ -23,8 +30,43 @@ export async function openWebhookServer(secret: string): Promise<WebhookServer> 
     messages.set(id, messages.get(id) ?? JSON.parse(request.body.toString()));
     return { status: 204 };
   });
-  return { ...server, messages, ids };
+  let isOpen = true;
+  let last = Promise.resolve();
+  const deliver = async (hookUrl: string, id: string, body: string) => {
+    while (isOpen && !(await isAccepted(hookUrl, headersOf(secret, id, body), body)))
+      await new Promise((resolve) => setTimeout(resolve, REPEAT_MS));
+  };
+  return {
+    ...server,
+    messages,
+    ids,
+    send(hookUrl, id, body) {
+      last = last.then(() => deliver(hookUrl, id, JSON.stringify(body)));
+    },
+    async close() {
+      isOpen = false;
+      await server.close();
+    },
+  };
 }
+
+async function isAccepted(url: string, headers: Record<string, string>, body: string) {
+  const response = await fetch(url, { method: 'POST', headers, body }).catch(() => undefined);
+  await response?.body?.cancel();
+  return response?.ok === true;
+}
+
+/** Headers of a request to an account. */
+export const headersOf = (
+  secret: string,
+  id: string,
+  body: string,
+  timestamp = String(Math.floor(Date.now() / 1000)),
+) => ({
+  'webhook-id': id,
+  'webhook-timestamp': timestamp,
+  'webhook-signature': signatureOf(secret, id, timestamp, body),
+});
 
 /** `v1,…` of a body; the secret is `whsec_` with base64. */
 export const signatureOf = (secret: string, id: string, timestamp: string, body: string) =>

@@ -3,7 +3,7 @@
  * signed as Standard Webhooks describe. A repeated request has the same id in both directions, so
  * neither side processes a message twice.
  */
-import type { SendOutcome } from '../../../protocols/channel.ts';
+import type { ConnectOutput, SendOutcome } from '../../../protocols/channel.ts';
 import { checker, describeErrors } from '../../../protocols/check.ts';
 import { defined } from '../../../protocols/defined.ts';
 import { TroupeError } from '../../../protocols/errors.ts';
@@ -19,11 +19,10 @@ import type {
   WebhookRequest,
   WebhookResponse,
 } from '../adapter.ts';
+import { outcomeWithoutAnswer } from '../network.ts';
 import {
   connectionFailed,
-  type ConnectionEnd,
   excerptOf,
-  failedRequest,
   notSent,
   rateLimited,
   refused,
@@ -32,7 +31,7 @@ import {
   sent,
   unknownOutcome,
 } from '../outcomes.ts';
-import { checkSize, jsonOf, untilAborted } from '../webhook-requests.ts';
+import { checkSize, hmacSha256, jsonOf, STOPPED, untilAborted } from '../webhook-requests.ts';
 import { keyOf, signedHeaders, verify } from './standard-webhooks.ts';
 
 export type WebhookSettings = { readonly secret: Secret; readonly url?: string };
@@ -69,11 +68,11 @@ class WebhookAccount implements AccountAdapter {
     this.#key = keyOf(context.settings.secret.reveal());
   }
 
-  async start(connection: Connection): Promise<ConnectionEnd> {
+  async start(connection: Connection): Promise<ConnectOutput> {
     const { url } = this.#context.settings;
     if (this.#key === undefined) return { error: this.#shortSecret().toData(), isFinal: true };
     try {
-      await connection.onConnected('webhook', url && new URL(url).host);
+      await connection.onConnected(identityOf(this.#key), url && new URL(url).host);
       this.#isConnected = true;
       return await untilAborted(connection);
     } catch (error) {
@@ -99,6 +98,7 @@ class WebhookAccount implements AccountAdapter {
     const { url } = this.#context.settings;
     if (url === undefined) return refused('INVALID_ARGUMENT', this.#noUrl());
     if (this.#key === undefined) return refused('INVALID_ARGUMENT', this.#shortSecret().message);
+    if (signal.aborted) return notSent(STOPPED.error);
     const body = JSON.stringify(this.#bodyOf(piece));
     const headers = signedHeaders(this.#key, piece.id, this.#context.clock.wallMs(), body);
     try {
@@ -111,7 +111,7 @@ class WebhookAccount implements AccountAdapter {
       });
       return await this.#outcomeOf(response, piece);
     } catch (error) {
-      return failedRequest(error, url);
+      return outcomeWithoutAnswer(new URL(url).host, error);
     }
   }
 
@@ -176,6 +176,10 @@ const remedy = (status: number): string => {
   if (status < 400) return 'Redirects are not followed: configure the final URL';
   return 'Correct the program or the URL, then send the message again';
 };
+
+/** Tells accounts with different secrets apart, without revealing them. */
+const identityOf = (key: Buffer): string =>
+  `webhook:${hmacSha256(key, 'identity').toString('hex').slice(0, 12)}`;
 
 /** A GET shows what to post. */
 const published: WebhookResponse = {

@@ -17,7 +17,7 @@ import type {
   SendOutcome,
 } from '../../../protocols/channel.ts';
 import { errorData, ERRORS, TroupeError } from '../../../protocols/errors.ts';
-import { systemClock } from '../../../runtime/index.ts';
+import { type Clock, systemClock } from '../../../runtime/index.ts';
 import { eventually } from '../../runtime/eventually.ts';
 
 export class AccountRun {
@@ -41,11 +41,12 @@ export class AccountRun {
   #ending: Promise<unknown> | undefined;
   #abort = new AbortController();
 
-  constructor(adapter: ChannelAdapter, settings: unknown) {
+  constructor(adapter: ChannelAdapter, settings: unknown, clock: Clock = systemClock) {
     this.account = adapter.create({
       account: 'main',
       settings,
-      clock: systemClock,
+      account: 'main',
+      clock,
       log: { warn: (details) => void this.warnings.push(details) },
       onMessages: (messages) => this.#store(messages),
       onTyping: (chat) => void this.typing.push(chat),

@@ -2,27 +2,24 @@ import { randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import type { WebhookRequest } from '../../../../channels/messengers/adapter.ts';
 import { adapter } from '../../../../channels/messengers/webhook/adapter.ts';
-import { TroupeError } from '../../../../protocols/errors.ts';
+import type { TroupeError } from '../../../../protocols/errors.ts';
 import { Secret } from '../../../../runtime/config/index.ts';
-import { signatureOf } from '../../../servers/webhook-server.ts';
-import { get, openAccount, post } from '../open-account.ts';
+import { headersOf, signatureOf } from '../../../servers/webhook-server.ts';
+import { AccountRun } from '../account-run.ts';
+import { get, post } from '../requests.ts';
 
 const SECRET = `whsec_${Buffer.from('a key of 24 bytes or more').toString('base64')}`;
-const open = (secret = SECRET) => openAccount(adapter, { secret: new Secret(secret) });
+const open = (secret = SECRET) => new AccountRun(adapter, { secret: new Secret(secret) });
 const now = () => String(Math.floor(Date.now() / 1000));
 const signed = (body: string, id = 'msg_1', timestamp = now()) =>
-  post(body, {
-    'webhook-id': id,
-    'webhook-timestamp': timestamp,
-    'webhook-signature': signatureOf(SECRET, id, timestamp, body),
-  });
+  post(body, headersOf(SECRET, id, body, timestamp));
 const HELLO = JSON.stringify({ sender: { id: 'ci' }, text: 'the build failed' });
 
 describe('A signed post', () => {
   test('is a direct message of its sender, with the id as its key, answered after the commit', async () => {
-    const { account, messages } = open();
+    const { account, deliveries } = open();
     expect(await account.webhook!(signed(HELLO))).toEqual({ status: 202 });
-    expect(messages).toMatchObject([
+    expect(deliveries).toMatchObject([
       {
         key: 'msg_1',
         messageId: 'msg_1',
@@ -36,7 +33,7 @@ describe('A signed post', () => {
   });
 
   test('names a group, a thread and the message that it replies to', async () => {
-    const { account, messages } = open();
+    const { account, deliveries } = open();
     const chat = { id: 'room', kind: 'group', thread: 't1' };
     const body = {
       sender: { id: 'p', name: 'P' },
@@ -46,32 +43,34 @@ describe('A signed post', () => {
       messageId: 'm1',
     };
     await account.webhook!(signed(JSON.stringify(body)));
-    expect(messages).toMatchObject([{ chat, replyTo: 'm0', messageId: 'm1' }]);
+    expect(deliveries).toMatchObject([{ chat, replyTo: 'm0', messageId: 'm1' }]);
   });
 
   test('of type typing and reaction is no message', async () => {
-    const { account, messages, typing } = open();
+    const { account, deliveries, typing } = open();
     const sender = { id: 'p' };
     await account.webhook!(signed(JSON.stringify({ type: 'typing', sender })));
     const reaction = { type: 'reaction', sender, text: '👍', replyTo: 'm1' };
     await account.webhook!(signed(JSON.stringify(reaction)));
     expect(typing).toEqual([{ kind: 'dm', id: 'p' }]);
-    expect(messages).toMatchObject([{ kind: 'reaction', text: '👍', replyTo: 'm1' }]);
+    expect(deliveries).toMatchObject([{ kind: 'reaction', text: '👍', replyTo: 'm1' }]);
   });
 
   test('is not acknowledged when it is not stored, so that the sender repeats it', async () => {
     const opened = open();
-    opened.failure = new TroupeError('UNAVAILABLE', 'no quorum');
-    await expect(opened.account.webhook!(signed(HELLO))).rejects.toThrow('no quorum');
+    opened.isUnavailable = true;
+    await expect(opened.account.webhook!(signed(HELLO))).rejects.toMatchObject({
+      code: 'UNAVAILABLE',
+    });
   });
 
   test('may have several signatures, of which one must be right', async () => {
-    const { account, messages } = open();
+    const { account, deliveries } = open();
     const right = signatureOf(SECRET, 'a', now(), HELLO);
     const headers = { 'webhook-id': 'a', 'webhook-timestamp': now() };
     const both = { ...headers, 'webhook-signature': `v1a,AAAA v1,${'A'.repeat(43)}= ${right}` };
     await account.webhook!(post(HELLO, both));
-    expect(messages).toHaveLength(1);
+    expect(deliveries).toHaveLength(1);
   });
 
   test('with a wrong field is refused with the field', async () => {
@@ -117,7 +116,7 @@ describe('Hostile input', () => {
     const request = signed(HELLO, 'a', String(Number(now()) - 200));
     await opened.account.webhook!(request);
     await opened.account.webhook!(request);
-    expect(opened.messages.map(({ key }) => key)).toEqual(['a', 'a']);
+    expect(opened.deliveries.map(({ key }) => key)).toEqual(['a', 'a']);
   });
 
   test('an oversized body is refused before its signature is computed', async () => {
@@ -132,7 +131,7 @@ describe('Hostile input', () => {
       const expected = count % 2 === 0 ? 'INVALID_ARGUMENT' : 'UNAUTHORIZED';
       expect(await answerTo(request, opened)).toBe(expected);
     }
-    expect(opened.messages).toEqual([]);
+    expect(opened.deliveries).toEqual([]);
   });
 });
 
@@ -143,7 +142,9 @@ test('A GET returns the schema of what to post', async () => {
 });
 
 test('A secret that is too short ends the connection with what to do', async () => {
-  const end = await open('whsec_c2hvcnQ=').start();
+  const run = open('whsec_c2hvcnQ=');
+  run.start();
+  const end = await run.ended();
   expect(end).toMatchObject({ isFinal: true, error: { code: 'INVALID_ARGUMENT' } });
   expect(end.error.message).toContain('channels.webhook.accounts.main.secret');
 });

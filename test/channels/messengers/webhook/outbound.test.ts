@@ -4,17 +4,18 @@ import { Secret } from '../../../../runtime/config/index.ts';
 import { reservePort } from '../../../servers/reserve-port.ts';
 import { openWebhookServer, type WebhookServer } from '../../../servers/webhook-server.ts';
 import { eventually } from '../../../runtime/eventually.ts';
-import { openAccount, piece } from '../open-account.ts';
+import { AccountRun, pieceOf } from '../account-run.ts';
 
 const SECRET = `whsec_${Buffer.from('a key of 24 bytes or more').toString('base64')}`;
 const never = new AbortController().signal;
+const piece = (id: string, text: string) => pieceOf({ kind: 'dm', id: 'D1' }, text, { id });
 let running: WebhookServer | undefined;
 
 const open = async () => {
   const server = await openWebhookServer(SECRET);
   running = server;
   const settings = { secret: new Secret(SECRET), url: `${server.url}/replies` };
-  return { server, ...openAccount(adapter, settings) };
+  return { server, account: new AccountRun(adapter, settings).account };
 };
 afterEach(async () => {
   await running?.close();
@@ -52,7 +53,7 @@ test.each(LOST)('%s is an unknown outcome, and a repeat is one message', async (
   const { server, account } = await open();
   server.faults.push(fault);
   expect(await account.send(piece('p1', 'x'), never)).toMatchObject({ status: 'unknown' });
-  expect(await account.send(piece('p1', 'x', { attempt: 2 }), never)).toMatchObject({
+  expect(await account.send(piece('p1', 'x'), never)).toMatchObject({
     status: 'sent',
   });
   expect(server.messages.size).toBe(1);
@@ -83,25 +84,15 @@ test('a refusal and a redirect are final, and say what to do', async () => {
 
 test('a receiver that does not run got nothing, so the piece may be sent again', async () => {
   const url = `http://127.0.0.1:${await reservePort()}`;
-  const { account } = openAccount(adapter, { secret: new Secret(SECRET), url });
+  const { account } = new AccountRun(adapter, { secret: new Secret(SECRET), url });
   const outcome = await account.send(piece('p1', 'x'), never);
   expect(outcome).toMatchObject({ status: 'not_sent', error: { code: 'UNAVAILABLE' } });
   expect(outcome).not.toHaveProperty('isFinal');
 });
 
 test('without a URL a reply is refused with the key to set', async () => {
-  const { account } = openAccount(adapter, { secret: new Secret(SECRET) });
+  const { account } = new AccountRun(adapter, { secret: new Secret(SECRET) });
   const outcome = await account.send(piece('p1', 'x'), never);
   expect(outcome).toMatchObject({ status: 'not_sent', isFinal: true });
   expect(JSON.stringify(outcome)).toContain('channels.webhook.accounts.main.url');
-});
-
-test('the account is connected until it is stopped', async () => {
-  const opened = await open();
-  const end = opened.start();
-  await eventually(() => expect(opened.account.isConnected()).toBe(true));
-  expect(opened.identities).toEqual(['webhook']);
-  await opened.stop();
-  expect(await end).toMatchObject({ isFinal: false, error: { code: 'CANCELLED' } });
-  expect(opened.account.getStatus().isConnected).toBe(false);
 });
