@@ -93,3 +93,9 @@ async function receive(incoming: IncomingMessage): Promise<Received> {
 function answer(response: ServerResponse, { status, headers = {}, body }: Answer): void {
   response.writeHead(status, headers).end(body);
 }
+
+export const json = (status: number, value: unknown): Answer => ({
+  status,
+  headers: { 'content-type': 'application/json; charset=utf-8' },
+  body: JSON.stringify(value),
+});
