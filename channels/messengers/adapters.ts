@@ -5,6 +5,8 @@ export type AdapterTable = Readonly<Record<string, () => Promise<ChannelAdapter>
 
 export const ADAPTERS: AdapterTable = {
   telegram: async () => (await import('./telegram/adapter.ts')).telegram,
+  slack: async () => (await import('./slack/adapter.ts')).slack,
   discord: async () => (await import('./discord/adapter.ts')).discord,
-  webhook: async () => (await import('./webhook/adapter.ts')).adapter,
+  whatsapp: async () => (await import('./whatsapp/adapter.ts')).whatsapp,
+  webhook: async () => (await import('./webhook/adapter.ts')).webhook,
 };

@@ -38,7 +38,7 @@ const API_URL = 'https://slack.com/api/';
 const FILE_BYTES_MAX = 100 * 1024 * 1024;
 const NEEDED_SCOPES = ['chat:write'];
 
-export const adapter: ChannelAdapter<SlackSettings> = {
+export const slack: ChannelAdapter<SlackSettings> = {
   id: 'slack',
   abilities: {
     dialect: 'slack-mrkdwn',

@@ -43,7 +43,7 @@ const REMEMBERED_MS = 86_400_000;
 
 const check = checker(WebhookInbound);
 
-export const adapter: ChannelAdapter<WebhookSettings> = {
+export const webhook: ChannelAdapter<WebhookSettings> = {
   id: 'webhook',
   abilities: {
     dialect: 'plain',

@@ -50,7 +50,7 @@ const CHATS_MAX = 1_000;
 /** A person whose number is hidden has a business-scoped id, such as `US.1234`. */
 const SCOPED_ID = /^[A-Z]{2}\./;
 
-export const adapter: ChannelAdapter<WhatsAppSettings> = {
+export const whatsapp: ChannelAdapter<WhatsAppSettings> = {
   id: 'whatsapp',
   abilities: {
     dialect: 'whatsapp',

@@ -43,7 +43,6 @@ export class AccountRun {
 
   constructor(adapter: ChannelAdapter, settings: unknown, clock: Clock = systemClock) {
     this.account = adapter.create({
-      account: 'main',
       settings,
       account: 'main',
       clock,

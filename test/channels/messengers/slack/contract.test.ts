@@ -1,6 +1,6 @@
-import { adapter } from '../../../../channels/messengers/slack/adapter.ts';
+import { slack } from '../../../../channels/messengers/slack/adapter.ts';
 import { channelContract } from '../contract.ts';
 import { openSlackMessenger } from './slack-messenger.ts';
 
-channelContract('slack by Socket Mode', adapter, () => openSlackMessenger());
-channelContract('slack by the Events API', adapter, openSlackMessenger);
+channelContract('slack by Socket Mode', slack, () => openSlackMessenger());
+channelContract('slack by the Events API', slack, openSlackMessenger);

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { adapter } from '../../../../channels/messengers/slack/adapter.ts';
+import { slack } from '../../../../channels/messengers/slack/adapter.ts';
 import type { WebhookRequest } from '../../../../channels/messengers/adapter.ts';
 import type { TroupeError } from '../../../../protocols/errors.ts';
 import { Secret } from '../../../../runtime/config/index.ts';
@@ -10,7 +10,7 @@ import { post } from '../requests.ts';
 
 const app = new SlackApp();
 const open = (signingSecret: string | undefined = app.signingSecret) =>
-  new AccountRun(adapter, {
+  new AccountRun(slack, {
     botToken: new Secret('xoxb-1'),
     mediaBytesMax: 0,
     ...(signingSecret && { signingSecret: new Secret(signingSecret) }),
@@ -59,7 +59,7 @@ describe('Hostile input', () => {
   });
 
   test('without a signing secret every request is refused', async () => {
-    const run = new AccountRun(adapter, { botToken: new Secret('xoxb-1'), mediaBytesMax: 0 });
+    const run = new AccountRun(slack, { botToken: new Secret('xoxb-1'), mediaBytesMax: 0 });
     expect(await answerTo(signed(HELLO), run)).toBe('UNAUTHORIZED');
   });
 

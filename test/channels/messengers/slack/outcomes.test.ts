@@ -1,6 +1,6 @@
 /** What is certain about a message after a failure, and how its history shows it. */
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { adapter } from '../../../../channels/messengers/slack/adapter.ts';
+import { slack } from '../../../../channels/messengers/slack/adapter.ts';
 import type { AccountAdapter, Piece } from '../../../../channels/messengers/adapter.ts';
 import type { SlackApp } from '../../../servers/slack-app.ts';
 import { openSlackServer, type SlackServer } from '../../../servers/slack-server.ts';
@@ -16,7 +16,7 @@ let account: AccountAdapter;
 beforeEach(async () => {
   server = await openSlackServer();
   app = server.addApp();
-  account = new AccountRun(adapter, settingsOf(server, app, true)).account;
+  account = new AccountRun(slack, settingsOf(server, app, true)).account;
 });
 afterEach(() => server.close());
 

@@ -1,5 +1,5 @@
 /** The local Slack as the contract of channels sees it. */
-import { adapter } from '../../../../channels/messengers/slack/adapter.ts';
+import { slack } from '../../../../channels/messengers/slack/adapter.ts';
 import type { ChatRef } from '../../../../protocols/channel.ts';
 import { Secret } from '../../../../runtime/config/index.ts';
 import type { HttpFault } from '../../../servers/http-faults.ts';
@@ -42,7 +42,7 @@ function messengerOf(server: SlackServer, app: SlackApp, hookUrl: string | undef
   app.requestUrl = hookUrl;
   const inThread = ({ thread }: ChatRef) => (thread === undefined ? {} : { thread_ts: thread });
   return {
-    adapter,
+    adapter: slack,
     settings: settingsOf(server, app, hookUrl === undefined),
     dm: { kind: 'dm', id: 'D1' },
     group: { kind: 'group', id: 'C1' },

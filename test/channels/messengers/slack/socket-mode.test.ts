@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { adapter } from '../../../../channels/messengers/slack/adapter.ts';
+import { slack } from '../../../../channels/messengers/slack/adapter.ts';
 import { Secret } from '../../../../runtime/config/index.ts';
 import { type Clock, systemClock } from '../../../../runtime/index.ts';
 import { eventually } from '../../../runtime/eventually.ts';
@@ -23,7 +23,7 @@ afterEach(async () => {
 });
 
 const open = (clock?: Clock, more: object = {}): AccountRun => {
-  const run = new AccountRun(adapter, { ...settingsOf(server, app, true), ...more }, clock);
+  const run = new AccountRun(slack, { ...settingsOf(server, app, true), ...more }, clock);
   runs.push(run);
   return run;
 };

@@ -1,4 +1,4 @@
-import { adapter } from '../../../../channels/messengers/webhook/adapter.ts';
+import { webhook } from '../../../../channels/messengers/webhook/adapter.ts';
 import type { ChatRef } from '../../../../protocols/channel.ts';
 import { Secret } from '../../../../runtime/config/index.ts';
 import type { HttpFault } from '../../../servers/http-faults.ts';
@@ -35,7 +35,7 @@ async function openOne(hookUrl: string): Promise<Messenger> {
     return id;
   };
   const messenger: Messenger = {
-    adapter,
+    adapter: webhook,
     settings: { secret: new Secret(secret), url: `${server.url}/replies` },
     dm: { kind: 'dm', id: 'ci' },
     group: { kind: 'group', id: 'room' },
@@ -56,4 +56,4 @@ async function openOne(hookUrl: string): Promise<Messenger> {
   return messenger;
 }
 
-channelContract('webhook', adapter, openTwo);
+channelContract('webhook', webhook, openTwo);

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import type { WebhookRequest } from '../../../../channels/messengers/adapter.ts';
-import { adapter } from '../../../../channels/messengers/webhook/adapter.ts';
+import { webhook } from '../../../../channels/messengers/webhook/adapter.ts';
 import type { TroupeError } from '../../../../protocols/errors.ts';
 import { Secret } from '../../../../runtime/config/index.ts';
 import { headersOf, signatureOf } from '../../../servers/webhook-server.ts';
@@ -9,7 +9,7 @@ import { AccountRun } from '../account-run.ts';
 import { get, post } from '../requests.ts';
 
 const SECRET = `whsec_${Buffer.from('a key of 24 bytes or more').toString('base64')}`;
-const open = (secret = SECRET) => new AccountRun(adapter, { secret: new Secret(secret) });
+const open = (secret = SECRET) => new AccountRun(webhook, { secret: new Secret(secret) });
 const now = () => String(Math.floor(Date.now() / 1000));
 const signed = (body: string, id = 'msg_1', timestamp = now()) =>
   post(body, headersOf(SECRET, id, body, timestamp));

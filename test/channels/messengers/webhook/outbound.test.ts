@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest';
-import { adapter } from '../../../../channels/messengers/webhook/adapter.ts';
+import { webhook } from '../../../../channels/messengers/webhook/adapter.ts';
 import { Secret } from '../../../../runtime/config/index.ts';
 import { reservePort } from '../../../servers/reserve-port.ts';
 import { openWebhookServer, type WebhookServer } from '../../../servers/webhook-server.ts';
@@ -15,7 +15,7 @@ const open = async () => {
   const server = await openWebhookServer(SECRET);
   running = server;
   const settings = { secret: new Secret(SECRET), url: `${server.url}/replies` };
-  return { server, account: new AccountRun(adapter, settings).account };
+  return { server, account: new AccountRun(webhook, settings).account };
 };
 afterEach(async () => {
   await running?.close();
@@ -84,14 +84,14 @@ test('a refusal and a redirect are final, and say what to do', async () => {
 
 test('a receiver that does not run got nothing, so the piece may be sent again', async () => {
   const url = `http://127.0.0.1:${await reservePort()}`;
-  const { account } = new AccountRun(adapter, { secret: new Secret(SECRET), url });
+  const { account } = new AccountRun(webhook, { secret: new Secret(SECRET), url });
   const outcome = await account.send(piece('p1', 'x'), never);
   expect(outcome).toMatchObject({ status: 'not_sent', error: { code: 'UNAVAILABLE' } });
   expect(outcome).not.toHaveProperty('isFinal');
 });
 
 test('without a URL a reply is refused with the key to set', async () => {
-  const { account } = new AccountRun(adapter, { secret: new Secret(SECRET) });
+  const { account } = new AccountRun(webhook, { secret: new Secret(SECRET) });
   const outcome = await account.send(piece('p1', 'x'), never);
   expect(outcome).toMatchObject({ status: 'not_sent', isFinal: true });
   expect(JSON.stringify(outcome)).toContain('channels.webhook.accounts.main.url');

@@ -1,5 +1,5 @@
-import { adapter } from '../../../../channels/messengers/whatsapp/adapter.ts';
+import { whatsapp } from '../../../../channels/messengers/whatsapp/adapter.ts';
 import { channelContract } from '../contract.ts';
 import { openWhatsAppMessenger } from './whatsapp-messenger.ts';
 
-channelContract('whatsapp', adapter, openWhatsAppMessenger);
+channelContract('whatsapp', whatsapp, openWhatsAppMessenger);

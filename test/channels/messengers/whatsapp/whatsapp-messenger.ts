@@ -1,5 +1,5 @@
 /** The local WhatsApp as the contract of channels sees it. */
-import { adapter } from '../../../../channels/messengers/whatsapp/adapter.ts';
+import { whatsapp } from '../../../../channels/messengers/whatsapp/adapter.ts';
 import { Secret } from '../../../../runtime/config/index.ts';
 import type { HttpFault } from '../../../servers/http-faults.ts';
 import {
@@ -45,7 +45,7 @@ export async function openWhatsAppMessenger(hookUrl: string): Promise<Messenger>
 function messengerOf(server: WhatsAppServer, number: WhatsAppNumber, hookUrl: string): Messenger {
   number.hookUrl = hookUrl;
   return {
-    adapter,
+    adapter: whatsapp,
     settings: settingsOf(server, number),
     dm: { kind: 'dm', id: '84901' },
     secrets: [number.accessToken, number.appSecret, VERIFY_TOKEN],

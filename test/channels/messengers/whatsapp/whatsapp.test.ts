@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { WebhookRequest } from '../../../../channels/messengers/adapter.ts';
-import { adapter } from '../../../../channels/messengers/whatsapp/adapter.ts';
+import { whatsapp } from '../../../../channels/messengers/whatsapp/adapter.ts';
 import type { TroupeError } from '../../../../protocols/errors.ts';
 import { type Clock, systemClock } from '../../../../runtime/index.ts';
 import { eventually } from '../../../runtime/eventually.ts';
@@ -35,7 +35,7 @@ afterEach(async () => {
 });
 
 const open = (clock?: Clock): AccountRun => {
-  const opened = new AccountRun(adapter, settingsOf(server, number), clock);
+  const opened = new AccountRun(whatsapp, settingsOf(server, number), clock);
   host.serve(opened.account);
   return opened;
 };
@@ -245,7 +245,7 @@ test('a wrong token ends the connection finally, also when it is revoked later',
 
 test('a number that the token may not use ends the connection finally', async () => {
   const settings = { ...settingsOf(server, number), phoneNumberId: '1' };
-  run = new AccountRun(adapter, settings);
+  run = new AccountRun(whatsapp, settings);
   run.start();
   expect(await run.ended()).toMatchObject({ isFinal: true });
 });
