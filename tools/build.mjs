@@ -24,8 +24,8 @@ const record = join(dist, 'build.json');
 export const bundle = join(dist, 'troupe.js');
 
 /**
- * Not bundled, because they load native code or programs by a path beside their own files, or are
- * optional (`elkjs`). Those that are our dependencies are installed in an image.
+ * Not bundled, because they load native code or programs by a path beside their own files, are
+ * optional (`elkjs`), or compare names of classes, which a bundler changes (clients of messengers). Those that are our dependencies are installed in an image.
  */
 export const external = [
   'esbuild',
@@ -35,6 +35,10 @@ export const external = [
   'utf-8-validate',
   'playwright-core',
   'elkjs',
+  'grammy',
+  '@slack/web-api',
+  '@discordjs/rest',
+  '@discordjs/ws',
 ];
 
 /** CommonJS packages inside an ES module bundle still call require(). */
