@@ -34,20 +34,22 @@ writeFileSync(
      channels: { telegram: { accounts: { a: ${accountOf(bots[0])}, b: ${accountOf(bots[1])} } } } }`,
 );
 
-/** What a person wrote: a sum, or a request for a long answer, which is streamed by edits. */
-type Written = { readonly bot: TelegramBot; readonly chat: number; readonly sum?: number };
+/** What a person wrote: a numbered text, which the answer quotes, or a request for a long answer. */
+type Written = { readonly bot: TelegramBot; readonly chat: number; readonly number?: number };
 const written: Written[] = [];
 
 function write(): void {
   const bot = bots[Math.floor(random() * bots.length)]!;
   const chat = 1_000 + Math.floor(random() * CHATS);
-  const isSum = random() < 0.7;
-  const sum = 10_000 + written.length;
-  written.push({ bot, chat, ...(isSum && { sum }) });
+  const isNumbered = random() < 0.7;
+  const number = 10_000 + written.length;
+  written.push({ bot, chat, ...(isNumbered && { number }) });
   bot.receive({
     from: { id: chat, is_bot: false, first_name: `Person ${chat}` },
     chat: { id: chat, type: 'private' },
-    text: isSum ? `What is ${sum - 1}+1?` : `Tell me something. [[words:${WORDS}]] [[pace:200]]`,
+    text: isNumbered
+      ? `Note number ${number}`
+      : `Tell me something. [[words:${WORDS}]] [[pace:200]]`,
   });
 }
 
@@ -72,11 +74,11 @@ async function unknownIn(client: GatewayClient): Promise<readonly string[]> {
 
 const wordsOf = (text: string) => text.split(/\s+/).filter(Boolean).length;
 
-/** Answers in a chat: sums in order, and the number of long answers. */
+/** Answers in a chat: the quoted numbers in order, and how many long answers there are. */
 function answersIn(bot: TelegramBot, chat: number) {
   const texts = bot.shown(chat).map(({ text }) => text);
-  const sums = texts.flatMap((text) => /answered: (\d+)/.exec(text)?.[1] ?? []).map(Number);
-  return { sums, long: texts.filter((text) => wordsOf(text) >= WORDS).length };
+  const quoted = texts.flatMap((text) => /Note number (\d+)/.exec(text)?.[1] ?? []).map(Number);
+  return { quoted, long: texts.filter((text) => wordsOf(text) >= WORDS).length };
 }
 
 test(`people in messengers are answered once, in order, while the program is killed (seed ${SEED})`, {
@@ -95,10 +97,10 @@ test(`people in messengers are answered once, in order, while the program is kil
     return bots.flatMap((bot, n) =>
       Array.from({ length: CHATS }, (_, i) => 1_000 + i).flatMap((chat) => {
         const mine = written.filter((one) => one.bot === bot && one.chat === chat);
-        const { sums, long } = answersIn(bot, chat);
+        const { quoted, long } = answersIn(bot, chat);
         const address = `default/chat/telegram:${'ab'[n]}:${chat}`;
         const reported = unknown.filter((to) => to === address).length;
-        const missing = mine.length - sums.length - long - reported;
+        const missing = mine.length - quoted.length - long - reported;
         return missing > 0 ? [`${address}: ${missing} of ${mine.length}`] : [];
       }),
     );
@@ -108,9 +110,9 @@ test(`people in messengers are answered once, in order, while the program is kil
     expect(bot.pending, 'acknowledged').toBe(0);
     for (let chat = 1_000; chat < 1_000 + CHATS; chat++) {
       const mine = written.filter((one) => one.bot === bot && one.chat === chat);
-      const { sums, long } = answersIn(bot, chat);
-      const asked = mine.flatMap(({ sum }) => sum ?? []);
-      expect(sums, 'once and in order').toEqual(asked.filter((sum) => sums.includes(sum)));
+      const { quoted, long } = answersIn(bot, chat);
+      const asked = mine.flatMap(({ number }) => number ?? []);
+      expect(quoted, 'once and in order').toEqual(asked.filter((one) => quoted.includes(one)));
       expect(long).toBeLessThanOrEqual(mine.length - asked.length);
     }
   }
