@@ -6,6 +6,7 @@ import type {
   ConnectOutput,
   InboundMedia,
   InboundMessage,
+  PositionRow,
   Route,
   SendOutcome,
 } from './channel.ts';
@@ -46,7 +47,11 @@ export type EditInput = FollowInput & { readonly messageId: string };
 
 export interface ChannelEffects {
   /** Ends with the connection. */
-  connect(input: ConnectInput, signal: AbortSignal): Promise<ConnectOutput>;
+  connect(
+    of: ConnectInput,
+    from: PositionRow | undefined,
+    signal: AbortSignal,
+  ): Promise<ConnectOutput>;
   /**
    * @throws TroupeError PAYLOAD_TOO_LARGE, FORBIDDEN (the account receives no files), UNAVAILABLE
    */

@@ -99,12 +99,18 @@ export type ChannelConfigure = {
   readonly digest: string;
 };
 /** Starts the connection of an account; it ends with the reason. */
-export type ConnectInput = AccountRef & {
-  readonly tenant: string;
-  /** of the position; absent: no connection was established yet */
-  readonly identity?: string;
-  readonly position?: unknown;
+export type ConnectInput = AccountRef & { readonly tenant: string };
+/**
+ * Index POSITIONS_INDEX, key `channel:account`: up to where messages are stored. The connection
+ * reads it when it starts, also when it starts again after a crash.
+ */
+export type PositionRow = {
+  /** the bot or number that the position belongs to */
+  readonly identity: string;
+  /** null: nothing was received yet */
+  readonly position: unknown;
 };
+export const POSITIONS_INDEX = 'channel_positions';
 export type ConnectOutput = {
   /** with `retryAfterMs` if the service asked to wait */
   readonly error: ErrorData;

@@ -5,7 +5,14 @@
  * token of another bot never inherits it; attempts are further apart each time, also when
  * connections are established and end at once.
  */
+import {
+  accountKey,
+  type ConnectInput,
+  type PositionRow,
+  POSITIONS_INDEX,
+} from '../../protocols/channel.ts';
 import type { ActorInput } from '../../protocols/statechart.ts';
+import type { HostAction } from '../kit/handlers.ts';
 import { pauseMsOf } from '../kit/backoff.ts';
 import { firstOf } from '../kit/text.ts';
 import { type ActionArgs, type ActionResult, nowOf, on, outcomeOf } from './action-result.ts';
@@ -33,7 +40,6 @@ export const initialContext = ({ self, tenant, key, now }: ActorInput): ChannelC
     waitMs: 0,
     identity: null,
     name: null,
-    position: null,
     lastError: null,
     inbound: 0,
     outbound: 0,
@@ -45,9 +51,9 @@ export const initialContext = ({ self, tenant, key, now }: ActorInput): ChannelC
   };
 };
 
-export const connectInput = ({ context }: { context: ChannelContext }) => {
-  const { tenant, channel, account, identity, position } = context;
-  return { tenant, channel, account, ...(identity === null ? {} : { identity, position }) };
+export const connectInput = ({ context }: { context: ChannelContext }): ConnectInput => {
+  const { tenant, channel, account } = context;
+  return { tenant, channel, account };
 };
 
 // ---- settings
@@ -93,13 +99,13 @@ export const onConnected = on('channel.connected', ({ context, event }): ActionR
   const { identity, name = null, meta } = event;
   const isSame = identity === context.identity;
   return {
+    send: isSame ? [] : [positionRow(context, { identity, position: null })],
     change: {
       state: 'connected',
       since: meta.now,
       connections: context.connections + 1,
       identity,
       name,
-      ...(isSame ? {} : { position: null }),
     },
   };
 });
@@ -107,7 +113,13 @@ export const onConnected = on('channel.connected', ({ context, event }): ActionR
 /** A position of another bot, from a connection that was replaced, is ignored. */
 export const keepPosition = on('channel.position', ({ context, event }): ActionResult => {
   const { identity, position } = event;
-  return identity === context.identity ? { change: { position } } : {};
+  if (identity !== context.identity) return {};
+  return { send: [positionRow(context, { identity, position })] };
+});
+
+const positionRow = (context: ChannelContext, value: PositionRow): HostAction => ({
+  type: 'project',
+  params: { index: POSITIONS_INDEX, key: accountKey(context), value },
 });
 
 // ---- the end of a connection

@@ -43,8 +43,6 @@ export type ChannelContext = {
   readonly waitMs: number;
   readonly identity: string | null;
   readonly name: string | null;
-  /** of `identity` */
-  readonly position: unknown;
   readonly lastError: string | null;
   readonly inbound: number;
   readonly outbound: number;

@@ -15,6 +15,7 @@ import {
   type ConnectInput,
   type ConnectOutput,
   type InboundMedia,
+  type PositionRow,
 } from '../../protocols/channel.ts';
 import type { ChannelEffects } from '../../protocols/channel-effects.ts';
 import { errorData, TroupeError } from '../../protocols/errors.ts';
@@ -96,14 +97,18 @@ export class ChannelHost implements ChannelEffects {
       this.#o.log.warn({ account: accountKey(of) }, `not configured: ${answer.error.message}`);
   }
 
-  async connect(input: ConnectInput, signal: AbortSignal): Promise<ConnectOutput> {
+  async connect(
+    input: ConnectInput,
+    from: PositionRow | undefined,
+    signal: AbortSignal,
+  ): Promise<ConnectOutput> {
     let open: OpenAccount;
     try {
       open = await this.account(input);
     } catch (error) {
       return { error: errorData(error), isFinal: true };
     }
-    return open.connect(input, signal);
+    return open.connect(from, signal);
   }
 
   async download(of: AccountRef, media: InboundMedia, signal: AbortSignal): Promise<Uint8Array> {

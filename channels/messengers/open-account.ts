@@ -6,10 +6,10 @@ import {
   channelAddress,
   type ChannelConnected,
   type ChannelPosition,
-  type ConnectInput,
   type ConnectOutput,
   type InboundMedia,
   type InboundMessage,
+  type PositionRow,
   type Route,
 } from '../../protocols/channel.ts';
 import { errorData, TroupeError } from '../../protocols/errors.ts';
@@ -65,11 +65,11 @@ export class OpenAccount {
   }
 
   /** Ends with the connection. */
-  async connect({ identity, position }: ConnectInput, signal: AbortSignal): Promise<ConnectOutput> {
+  async connect(from: PositionRow | undefined, signal: AbortSignal): Promise<ConnectOutput> {
     let connectedAs = '';
     return this.adapter.start({
-      identity,
-      position,
+      identity: from?.identity,
+      position: from?.position ?? undefined,
       signal,
       onConnected: (as, name) => {
         connectedAs = as;

@@ -1,5 +1,12 @@
 /** The effects that the process with the connections runs, as `ChannelEffects` describes them. */
-import type { ConnectInput, ConnectOutput, SendOutcome } from '../../../protocols/channel.ts';
+import {
+  accountKey,
+  type ConnectInput,
+  type ConnectOutput,
+  type PositionRow,
+  POSITIONS_INDEX,
+  type SendOutcome,
+} from '../../../protocols/channel.ts';
 import type { EffectDefinition } from '../../../runtime/index.ts';
 import { channelsOf } from './channel-services.ts';
 import type {
@@ -17,7 +24,11 @@ const REQUEST_MS = 60_000;
 export const connect: EffectDefinition<ConnectInput, ConnectOutput> = {
   class: 'repeatable',
   timeoutMs: DAY_MS,
-  run: (input, context) => channelsOf(context).connect(input, context.signal),
+  async run(input, context) {
+    const key = accountKey(input);
+    const from = await context.row<PositionRow>(context.actor, POSITIONS_INDEX, key);
+    return channelsOf(context).connect(input, from, context.signal);
+  },
 };
 
 /** A send that was interrupted is never repeated before the service was asked about it. */

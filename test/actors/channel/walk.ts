@@ -6,7 +6,8 @@ import {
   channelAddress,
   type ChannelRow,
   CHANNELS_INDEX,
-  type ConnectInput,
+  type PositionRow,
+  POSITIONS_INDEX,
   PAIRINGS_PENDING_MAX,
 } from '../../../protocols/channel.ts';
 import type { Project, Reply, Tell } from '../../../protocols/statechart.ts';
@@ -24,7 +25,7 @@ const OPERATOR = { sub: 'ada', roles: ['operator'] };
 class Seen {
   row: ChannelRow | undefined;
   approved = new Set<string>();
-  greeted = 0;
+  position: PositionRow | null = null;
 
   copy(): Seen {
     return Object.assign(new Seen(), this, { approved: new Set(this.approved) });
@@ -50,18 +51,20 @@ class Seen {
       demand(`${name} ${event.type}`, 'only new requests are answered').toMatch(
         /^pair .* chat.deliver$/,
       );
-    this.#checkInput(step);
+    this.#checkPosition(step);
     for (const { error } of requestsOf<Reply>(requests, 'reply'))
       if (name.endsWith(' by an actor')) demand(error?.code).toBe('FORBIDDEN');
   }
 
-  /** A position is never used with another identity. */
-  #checkInput({ requests }: Happened['step']): void {
-    for (const request of requests) {
-      if (request.kind !== 'start') continue;
-      const { identity, position: at } = request.input as ConnectInput;
-      if (at) demand((at as { of: string }).of).toBe(identity);
-    }
+  /** A position is stored under the identity that it was received with only. */
+  #checkPosition({ live, requests }: Happened['step']): void {
+    const { identity } = live.snapshot.context as ChannelContext;
+    for (const { index, value } of requestsOf<Project>(requests, 'project'))
+      if (index === POSITIONS_INDEX) this.position = value as PositionRow;
+    if (!this.position) return;
+    demand(this.position.identity).toBe(identity);
+    const stored = this.position.position as { of: string } | null;
+    if (stored) demand(stored.of).toBe(identity);
   }
 }
 
@@ -132,8 +135,8 @@ export const exploration: Exploration = {
     { name: 'timed out', job: 'connect', error },
   ],
   key: ({ snapshot, jobs }) => {
-    const { identity, position: at, pairings, approved } = snapshot.context as ChannelContext;
-    return [snapshot.value, identity, at, pairings.length, approved.length, Object.keys(jobs)];
+    const { identity, pairings, approved } = snapshot.context as ChannelContext;
+    return [snapshot.value, identity, pairings.length, approved.length, Object.keys(jobs)];
   },
   ledger: () => new Seen(),
 };
