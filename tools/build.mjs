@@ -25,7 +25,8 @@ export const bundle = join(dist, 'troupe.js');
 
 /**
  * Not bundled, because they load native code or programs by a path beside their own files, are
- * optional (`elkjs`), or compare names of classes, which a bundler changes (clients of messengers). Those that are our dependencies are installed in an image.
+ * optional (`elkjs`), or compare names of classes, which a bundler changes (clients of messengers).
+ * Those that are our dependencies are installed in an image.
  */
 export const external = [
   'esbuild',

@@ -34,7 +34,9 @@ writeFileSync(
      channels: { telegram: { accounts: { a: ${accountOf(bots[0])}, b: ${accountOf(bots[1])} } } } }`,
 );
 
-/** What a person wrote: a numbered text, which the answer quotes, or a request for a long answer. */
+/**
+ * What a person wrote: a numbered text, which the answer quotes, or a request for a long answer.
+ */
 type Written = { readonly bot: TelegramBot; readonly chat: number; readonly number?: number };
 const written: Written[] = [];
 
