@@ -264,6 +264,7 @@ describe('Discord', () => {
     const silent = createServer((socket) => {
       sockets.add(socket);
       socket.on('error', () => {}).once('close', () => sockets.delete(socket));
+      socket.resume();
     });
     await once(silent.listen(0, '127.0.0.1'), 'listening');
     bot.gateway.url = `ws://127.0.0.1:${(silent.address() as AddressInfo).port}`;
