@@ -1,33 +1,15 @@
-/**
- * Formatted text. The code for Markdown is loaded with the first text that needs it; until then,
- * and if it cannot be loaded, the text is shown as it is.
- */
-import type { ComponentType } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
+/** Text of a model, formatted by code that is loaded with the first text that needs it. */
+import { lazy } from '../shell/lazy.tsx';
 
-type Markdown = ComponentType<{ text: string }>;
+type Props = { readonly text: string };
 
-let loaded: Markdown | undefined;
-let loading: Promise<Markdown> | undefined;
+const Markdown = lazy<Props>(
+  async () => (await import('./markdown/markdown.tsx')).Markdown,
+  ({ text }) => <p class="plain">{text}</p>,
+);
 
-export const RichText = ({ text }: { text: string }) => {
-  const [View, setView] = useState<Markdown | undefined>(() => loaded);
-  useEffect(() => {
-    if (loaded !== undefined) return;
-    loading ??= import('./markdown/markdown.tsx').then(({ Markdown: View_ }) => View_);
-    loading.then(
-      (view) => {
-        loaded = view;
-        setView(() => view);
-      },
-      () => {
-        loading = undefined;
-      },
-    );
-  }, []);
-  return (
-    <div class="rich">
-      {View === undefined ? <p class="plain">{text}</p> : <View text={text} />}
-    </div>
-  );
-};
+export const RichText = ({ text }: Props) => (
+  <div class="rich">
+    <Markdown text={text} />
+  </div>
+);

@@ -6,18 +6,21 @@ import { strings } from '../strings.ts';
 type Loaded<Props> = { readonly View: ComponentType<Props> } | { readonly failed: true };
 
 /**
- * `load` is called once; after a failure the user can reload the page. `waiting`: shown meanwhile;
- * null for a part that the page can do without.
+ * `waiting` is shown until the code is loaded. After a failure the user can reload the page, but for
+ * a part that the page can do without: null, or a function that shows the same in a simpler form.
  */
 export const lazy = <Props extends object>(
   load: () => Promise<ComponentType<Props>>,
-  waiting: ComponentChildren = <p class="loading">{strings.loading}</p>,
+  waiting: ComponentChildren | ((props: Props) => ComponentChildren) = (
+    <p class="loading">{strings.loading}</p>
+  ),
 ): ComponentType<Props> => {
   let known: Loaded<Props> | undefined;
   return (props: Props) => {
     const [loaded, setLoaded] = useState(known);
-    const read = () => {
-      setLoaded(undefined);
+    useEffect(() => {
+      // It may have been loaded since the first rendering.
+      if (known !== undefined) return setLoaded(known);
       load().then(
         (View) => {
           known = { View };
@@ -25,13 +28,10 @@ export const lazy = <Props extends object>(
         },
         () => setLoaded({ failed: true }),
       );
-    };
-    useEffect(() => {
-      if (known === undefined) read();
     }, []);
-    if (loaded === undefined) return <>{waiting}</>;
-    if ('View' in loaded) return <loaded.View {...props} />;
-    if (waiting === null) return null;
+    if (loaded !== undefined && 'View' in loaded) return <loaded.View {...props} />;
+    if (typeof waiting === 'function') return <>{waiting(props)}</>;
+    if (loaded === undefined || waiting === null) return <>{waiting}</>;
     return (
       <p class="trouble failed" role="alert">
         {strings.notLoaded}{' '}
