@@ -76,6 +76,7 @@ const GROUPS: readonly (OperationGroup | AddCommands)[] = [
     name: 'channels',
     about: 'accounts of messengers: Telegram, Slack, Discord, WhatsApp, webhooks',
     load: async () => (await import('../operations/channels.ts')).channels,
+    others: async () => (await import('./channels/channels-commands.ts')).addChannelCommands,
   },
   {
     name: 'pairing',

@@ -3,9 +3,9 @@
  *
  * Boundary: shape only. `channels/messengers` connects the accounts.
  */
-import { type Static, type TProperties, Type } from '@sinclair/typebox';
+import { type Static, type TObject, type TProperties, type TSchema, Type } from '@sinclair/typebox';
 import { CHANNEL_NAME } from '../../../protocols/channel.ts';
-import { oneOf, record, secret, section } from './fields.ts';
+import { isSecret, oneOf, record, secret, section } from './fields.ts';
 
 const senders = (description: string) =>
   Type.Array(Type.String({ minLength: 1, maxLength: 128 }), { default: [], description });
@@ -121,6 +121,32 @@ const messengers = {
 
 /** The names of the channels of this build. */
 export const BUILT_IN_CHANNELS: readonly string[] = Object.keys(messengers);
+
+/** A setting that only accounts of one channel have. */
+export type AccountField = {
+  readonly name: string;
+  readonly description: string;
+  readonly isSecret: boolean;
+  readonly isRequired: boolean;
+};
+
+type AccountSchema = TSchema & Pick<TObject, 'properties' | 'required'>;
+
+/** Of a channel of this build; empty for others. */
+export function accountFields(channel: string): readonly AccountField[] {
+  const found = new Map(Object.entries(messengers)).get(channel);
+  if (found === undefined) return [];
+  const account = found.properties.accounts.patternProperties[CHANNEL_NAME]! as AccountSchema;
+  const { properties, required = [] } = account;
+  return Object.entries(properties)
+    .filter(([name]) => !Object.hasOwn(common, name))
+    .map(([name, schema]) => ({
+      name,
+      description: schema.description ?? '',
+      isSecret: isSecret(schema),
+      isRequired: required.includes(name),
+    }));
+}
 
 const ofPlugin = section('a channel of a plugin', {
   accounts: accounts({
