@@ -6,8 +6,8 @@ import { strings } from '../strings.ts';
 type Loaded<Props> = { readonly View: ComponentType<Props> } | { readonly failed: true };
 
 /**
- * `waiting` is shown until the code is loaded. After a failure the user can reload the page, but for
- * a part that the page can do without: null, or a function that shows the same in a simpler form.
+ * `waiting` is shown until the code is loaded. After a failure the user can reload the page, except
+ * for a part that the page can do without: null, or a function that shows the same in a simple form.
  */
 export const lazy = <Props extends object>(
   load: () => Promise<ComponentType<Props>>,
