@@ -86,22 +86,24 @@ function telegramLink(label: string, href: string): string {
   return `<a href="${attribute(href)}">${entities(label)}</a>`;
 }
 
+const slackText = (text: string): string => entities(withoutMarkers(text));
 const slackTarget = (href: string): string => entities(href).replaceAll('|', '%7C');
+/** Markers format in a label, too. */
+const slackLink = (label: string, href: string): string =>
+  `<${slackTarget(href)}|${slackText(label)}>`;
 
 const slack: Format = {
   styles: MARKERS,
   joins: SLACK_JOINS,
   joinsCode: SLACK_JOINS,
   nestsMarkers: false,
-  escape: (text) => entities(withoutMarkers(text)),
+  escape: slackText,
   lineStart: (escaped) => escaped.replace(/^(?=&gt;)/, SOFT_HYPHEN),
   code: (code) => `\`${entities(withoutTicks(code))}\``,
   block: (code) => `\`\`\`\n${entities(withoutFences(code))}\n\`\`\``,
-  link: (label, href) => `<${slackTarget(href)}|${entities(label)}>`,
+  link: slackLink,
   url: ({ text, href }) =>
-    text === href && !text.includes('|')
-      ? `<${slackTarget(href)}>`
-      : `<${slackTarget(href)}|${entities(text)}>`,
+    text === href && !text.includes('|') ? `<${slackTarget(href)}>` : slackLink(text, href),
   quote: { before: '&gt; ' },
 };
 

@@ -39,12 +39,14 @@ describe('pieces', () => {
     );
   });
 
-  test('lose nothing but white space and lines of fences', () => {
+  test('lose nothing but white space, empty lines of quotes and lines of fences', () => {
     const isFence = (line: string) => /^[\s>]*(?:`{3,}|~{3,})/.test(line);
+    // Marks of a quote without text are white space of the quote.
+    const isBlank = (line: string) => /^[\s>]*$/.test(line);
     const words = (text: string) =>
       text
         .split('\n')
-        .filter((line) => !isFence(line))
+        .filter((line) => !isFence(line) && !isBlank(line))
         .join('')
         // A back-slash keeps the rest of a line from being a list.
         .replaceAll(/[\s\\]/g, '');
@@ -56,6 +58,10 @@ describe('pieces', () => {
       }),
       { numRuns: 300 },
     );
+  });
+
+  test('leave out code and quotes without text', () => {
+    expect(piecesOf('> ```\n> \n> ```', { dialect: 'discord', charactersMax: LIMIT })).toEqual([]);
   });
 
   test('may be only the first ones', () => {

@@ -80,7 +80,7 @@ function slackText(node: Node): string {
       return unescaped(node.text).replaceAll(/^\n|\n$/g, '');
     case NodeType.URL: {
       const url = unescaped(node.url).replaceAll('%7C', '|');
-      const label = node.label?.map(slackText).join('') ?? url;
+      const label = seen(node.label?.map(slackText).join('') ?? url);
       return label === url ? url : linked(label, url);
     }
     case NodeType.Quote:

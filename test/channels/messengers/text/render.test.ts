@@ -52,6 +52,15 @@ if (a < b) {}
 
 const hair = '\u200a';
 
+test.each([
+  'https://example.com/?e=*f*~*_||spoiler||',
+  'https://a.b.`*`!|',
+  String.raw`[a \*star\*](https://example.com)`,
+])('Slack formats nothing in the label of %s', (text) => {
+  const { text: written, plain } = render(text, 'slack-mrkdwn');
+  expect(seen(READERS['slack-mrkdwn'](written))).toBe(seen(plain));
+});
+
 test('Telegram receives HTML', () => {
   expect(render(ANSWER, 'telegram-html').text).toBe(`<b>Title &amp; more</b>
 
