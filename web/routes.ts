@@ -4,22 +4,14 @@
  */
 import { useEffect, useState } from 'preact/hooks';
 
-export const VIEWS = [
-  'chat',
-  'actors',
-  'runs',
-  'tasks',
-  'approvals',
-  'schedules',
-  'dead-letters',
-  'devices',
-  'usage',
-  'agents',
-  'audit',
-  'cluster',
-  'settings',
+/** Views that belong together; a line separates the groups. */
+export const VIEW_GROUPS = [
+  ['chat'],
+  ['actors', 'runs', 'tasks', 'approvals', 'schedules', 'dead-letters'],
+  ['channels', 'devices', 'usage', 'agents', 'audit', 'cluster', 'settings'],
 ] as const;
-export type ViewName = (typeof VIEWS)[number];
+export type ViewName = (typeof VIEW_GROUPS)[number][number];
+export const VIEWS: readonly ViewName[] = VIEW_GROUPS.flat();
 
 export type Route = {
   readonly view: ViewName;

@@ -37,6 +37,8 @@ export type ListDefinition<Row> = {
   /** what an empty list means, and how it gets its first row */
   readonly empty: { readonly title: string; readonly text: string; readonly command?: string };
   details(this: void, row: Row, more: DetailProps): ComponentChildren;
+  /** what an operator decides first, above the filters */
+  above?(this: void, rows: readonly Row[], more: DetailProps): ComponentChildren;
   /** buttons beside the filters */
   tools?(this: void, more: DetailProps): ComponentChildren;
 };
@@ -70,6 +72,7 @@ export const ListView = <Row,>(props: ViewProps & { definition: ListDefinition<R
   return (
     <main class="view" aria-label={title}>
       <div class="list">
+        {definition.above?.(reading.value ?? [], more)}
         <Toolbar
           choices={choices}
           params={params}

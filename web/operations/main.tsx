@@ -7,6 +7,7 @@ import type { ViewProps } from './view-props.ts';
 import { agents } from './views/agents.tsx';
 import { approvals } from './views/approvals.tsx';
 import { audit } from './views/audit.tsx';
+import { channels } from './views/channels.tsx';
 import { Cluster } from './views/cluster.tsx';
 import { deadLetters } from './views/dead-letters.tsx';
 import { Devices } from './views/devices.tsx';
@@ -25,6 +26,8 @@ export const Views = (props: ViewProps) => {
   switch (props.route.view) {
     case 'approvals':
       return <ListView key="approvals" {...props} definition={approvals} />;
+    case 'channels':
+      return <ListView key="channels" {...props} definition={channels} />;
     case 'dead-letters':
       return <ListView key="dead-letters" {...props} definition={deadLetters} />;
     case 'schedules':

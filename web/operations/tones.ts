@@ -3,9 +3,19 @@ import type { Tone } from './pane.tsx';
 import { strings } from './strings.ts';
 
 const TONES: Readonly<Record<Tone, readonly string[]>> = {
-  ok: ['active', 'allowed', 'completed', 'done', 'ok', 'owned', 'compensated'],
-  busy: ['running', 'starting', 'open', 'accepted', 'begun'],
-  warn: ['asked', 'waiting', 'suspended', 'denied', 'skipped', 'lost', 'unknown', 'spent'],
+  ok: ['active', 'allowed', 'completed', 'connected', 'done', 'ok', 'owned', 'compensated'],
+  busy: ['running', 'starting', 'connecting', 'open', 'accepted', 'begun'],
+  warn: [
+    'asked',
+    'backoff',
+    'waiting',
+    'suspended',
+    'denied',
+    'skipped',
+    'lost',
+    'unknown',
+    'spent',
+  ],
   failed: [
     'error',
     'expired',

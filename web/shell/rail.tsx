@@ -1,14 +1,7 @@
 /** The navigation between the views: a rail beside the page, or part of the menu on a phone. */
 import { Icon, type IconName } from '../icons.tsx';
-import { linkToView, type ViewName } from '../routes.ts';
+import { linkToView, VIEW_GROUPS, type ViewName } from '../routes.ts';
 import { strings } from '../strings.ts';
-
-/** Views that belong together; a line separates the groups. */
-const GROUPS: readonly (readonly ViewName[])[] = [
-  ['chat'],
-  ['actors', 'runs', 'tasks', 'approvals', 'schedules', 'dead-letters'],
-  ['devices', 'usage', 'agents', 'audit', 'cluster', 'settings'],
-];
 
 export type RailProps = {
   readonly open: ViewName;
@@ -23,7 +16,7 @@ export type RailProps = {
 
 export const Rail = (props: RailProps) => {
   const { open, shown, views, counts, chatLink, onGo } = props;
-  const groups = GROUPS.map((group) => group.filter((view) => views.has(view)));
+  const groups = VIEW_GROUPS.map((group) => group.filter((view) => views.has(view)));
   return (
     <nav class={`rail ${shown ? 'shown' : ''}`} aria-label={strings.views}>
       {groups

@@ -11,13 +11,12 @@ import {
   rolesOf,
 } from '../../devices.ts';
 import { ConfirmDelete, Rename } from '../../sessions-view.tsx';
-import { strings } from '../../strings.ts';
 import { timeAgo } from '../../times.ts';
 import { Empty } from '../list-view.tsx';
-import { strings as texts } from '../strings.ts';
+import { strings } from '../strings.ts';
 import type { ViewProps } from '../view-props.ts';
 
-const own = texts.devices;
+const own = strings.devices;
 
 type Act = (method: string, params: object) => void;
 
@@ -26,7 +25,7 @@ export const Devices = ({ view, workspace }: ViewProps) => {
   const { pending, nodePending, paired, nodes } = devices;
   const act: Act = (method, params) => void workspace.device(method, params);
   return (
-    <main class="view sheet" aria-label={strings.devices}>
+    <main class="view sheet" aria-label={own.title}>
       {trouble !== undefined && (
         <p class="trouble failed" role="alert">
           {trouble}
@@ -146,10 +145,10 @@ const DeviceView = (props: { device: PairedDevice; node: NodeRow | undefined; ac
       ) : (
         <div class="answers">
           <button type="button" class="quiet" onClick={() => setMode('renaming')}>
-            {strings.renameShort}
+            {own.rename}
           </button>
           <button type="button" class="quiet" onClick={() => setMode('deleting')}>
-            {strings.removeShort}
+            {own.remove}
           </button>
         </div>
       )}
