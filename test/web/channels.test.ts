@@ -62,6 +62,7 @@ test('an account whose token is refused says what to do, and connects after a re
   revoked.isRevoked = false;
   await details(page).getByRole('button', { name: 'Restart' }).click();
   await details(page).getByText('Messages arrive.').waitFor();
+  expect(await details(page).getByText('Telegram refused the token').count()).toBe(0);
 }, 90_000);
 
 test('the channels are legible, without accessibility errors, in both schemes, wide and on a phone', async () => {
