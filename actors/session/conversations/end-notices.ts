@@ -5,8 +5,8 @@
  * Invariants: each message with `notify` has one RunEnded, however it ends; the subagent has one
  * per run, without the text if that was the answer to another agent.
  */
-import type { Address } from '../../../protocols/address.ts';
-import type { ChatDeliver } from '../../../protocols/channel.ts';
+import { type Address, parseAddress } from '../../../protocols/address.ts';
+import { type ChatDeliver, DELIVERY_CHARACTERS_MAX } from '../../../protocols/channel.ts';
 import type { RunEnded } from '../../../protocols/session.ts';
 import type { Tell } from '../../../protocols/statechart.ts';
 import { below } from '../subagents/budget-ledger.ts';
@@ -18,7 +18,7 @@ import * as rows from '../rows.ts';
 import { grantorOf } from '../subagents/subagent-limits.ts';
 import type { Joined, SessionContext } from '../types.ts';
 
-/** Of a reply; the transcript has the complete text. */
+/** Of a reply to another actor than a chat; the transcript has the complete text. */
 const TEXT_CHARACTERS_MAX = 32 * 1024;
 
 // ---- events for subscribers
@@ -75,13 +75,20 @@ const wholeReply = (context: SessionContext): string => {
   return [...ours, reply].filter((text) => text !== '').join('\n\n');
 };
 
+/** People in a messenger read the reply itself, other actors what they need of it. */
+const textFor = (to: Address, context: SessionContext): string => {
+  const isChat = parseAddress(to).type === 'chat';
+  return firstOf(wholeReply(context), isChat ? DELIVERY_CHARACTERS_MAX : TEXT_CHARACTERS_MAX);
+};
+
 /** The reply of a run that no user requested goes to the chat that the user wrote in last. */
 function delivery(context: SessionContext): Tell[] {
   const { deliverTo } = context;
   const { runId, notify, origin } = runOf(context);
-  const text = firstOf(wholeReply(context), TEXT_CHARACTERS_MAX);
-  if (!deliverTo || notify !== undefined || origin?.kind === 'agent' || text === '') return [];
+  if (!deliverTo || notify !== undefined || origin?.kind === 'agent') return [];
   const { actor, chat } = deliverTo;
+  const text = textFor(actor, context);
+  if (text === '') return [];
   const event: ChatDeliver = { type: 'chat.deliver', id: runId, chat, text };
   return [{ to: actor, event }];
 }
@@ -94,24 +101,26 @@ export function runEnds(context: SessionContext, after: SessionContext, now: num
   const notified = joined.filter((one) => one.notify !== undefined);
   const delivered = delivery(context);
   if (listeners.size + notified.length === 0) return delivered;
-  const event: RunEnded = {
+  const eventFor = (to: Address): RunEnded => ({
     type: 'run.ended',
     runId,
     status: status as RunEnded['status'],
-    text: firstOf(wholeReply(context), TEXT_CHARACTERS_MAX),
+    text: textFor(to, context),
     usage,
     startedAt,
     endedAt: now,
     ...defined({ error }),
     ...stateOf(after),
-  };
-  // replies in a conversation are not the subagent's findings
-  const overheard: RunEnded = notify === undefined ? event : { ...event, text: '' };
+  });
   return [
     ...delivered,
-    ...[...listeners].map((to): Tell => ({ to, event: to === notify ? event : overheard })),
+    ...[...listeners].map((to): Tell => {
+      // replies in a conversation are not the subagent's findings
+      const isOverheard = notify !== undefined && to !== notify;
+      return { to, event: isOverheard ? { ...eventFor(to), text: '' } : eventFor(to) };
+    }),
     ...notified.map(({ runId: own, notify: to }): Tell => {
-      return { to: to!, event: { ...event, runId: own, usage: NO_USAGE, joined: runId } };
+      return { to: to!, event: { ...eventFor(to!), runId: own, usage: NO_USAGE, joined: runId } };
     }),
   ];
 }

@@ -205,6 +205,15 @@ describe('the sender of a message that requested it receives a report of its end
     expect(rowIn(session.send({ type: 'session.reset' }))).not.toHaveProperty('model');
   });
 
+  it('in 256 Ki characters to a chat', () => {
+    const session = new Driven();
+    const chat = address('t', 'chat', 'telegram:main:42');
+    session.receive('m1', { ...ofAgent, channel: 'telegram' }, chat);
+    session.admit('m1');
+    const [end] = endsIn(session.done('model', answer([], { text: 'x'.repeat(300_000) })));
+    expect(end!.text).toHaveLength(256 * 1024);
+  });
+
   it('in 32 Ki characters', () => {
     const session = new Driven();
     session.receive('m1', ofAgent, conversation);
