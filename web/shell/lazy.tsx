@@ -7,7 +7,7 @@ type Loaded<Props> = { readonly View: ComponentType<Props> } | { readonly failed
 
 /**
  * `waiting` is shown until the code is loaded. After a failure the user can reload the page, except
- * for a part that the page can do without: null, or a function that shows the same in a simple form.
+ * for a part that the page can do without: null, or a function that shows the same more simply.
  */
 export const lazy = <Props extends object>(
   load: () => Promise<ComponentType<Props>>,
