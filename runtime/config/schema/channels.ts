@@ -133,18 +133,18 @@ export type AccountField = {
 type AccountSchema = TSchema & Pick<TObject, 'properties' | 'required'>;
 
 /** Of a channel of this build; empty for others. */
-export function accountFields(channel: string): readonly AccountField[] {
-  const found = new Map(Object.entries(messengers)).get(channel);
+export function accountFields(name: string): readonly AccountField[] {
+  const found = new Map(Object.entries(messengers)).get(name);
   if (found === undefined) return [];
   const account = found.properties.accounts.patternProperties[CHANNEL_NAME]! as AccountSchema;
   const { properties, required = [] } = account;
   return Object.entries(properties)
-    .filter(([name]) => !Object.hasOwn(common, name))
-    .map(([name, schema]) => ({
-      name,
+    .filter(([key]) => !Object.hasOwn(common, key))
+    .map(([key, schema]) => ({
+      name: key,
       description: schema.description ?? '',
       isSecret: isSecret(schema),
-      isRequired: required.includes(name),
+      isRequired: required.includes(key),
     }));
 }
 
