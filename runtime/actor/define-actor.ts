@@ -72,6 +72,7 @@ const withTimeout = (effect: EffectDefinition): EffectDefinition => ({
   class: effect.class,
   timeoutMs: effect.timeoutMs ?? EFFECT_TIMEOUT_MS,
   run: (input, context) => effect.run(input, context),
+  ...(effect.takesSlot === false && { takesSlot: false }),
   ...(effect.workspace && { workspace: effect.workspace }),
   ...(effect.placement && { placement: (input) => effect.placement!(input) }),
   ...(effect.reconcile && { reconcile: (input, context) => effect.reconcile!(input, context) }),

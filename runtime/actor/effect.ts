@@ -107,6 +107,11 @@ export type EffectDefinition<Input = unknown, Output = unknown> = {
   /** one attempt, milliseconds; default 600,000, 1 to 86,400,000 */
   readonly timeoutMs?: number;
   /**
+   * false: the effect only waits, as an open connection does, or for another effect. It begins at
+   * once, and the limits of running effects do not count it. Default true.
+   */
+  readonly takesSlot?: boolean;
+  /**
    * How the workspaces that it opened are handled after a successful attempt: `save` (default)
    * saves them before the outcome is reported, and a save that fails makes the outcome `failed`
    * with its error; `discard` is for effects that only read. An attempt that fails or is aborted

@@ -51,7 +51,7 @@ function effectProblems(
   const path = `effects.${src}`;
   if (typeof effect !== 'object' || effect === null)
     return [wrong(path, effect, 'an object { class, run }')];
-  const { class: kind, run, reconcile, timeoutMs } = effect as Partial<Effects[string]>;
+  const { class: kind, run, reconcile, timeoutMs, takesSlot } = effect as Partial<Effects[string]>;
   return [
     kind === undefined
       ? wrong(`${path}.class`, kind, "one of 'repeatable', 'keyed', 'once'")
@@ -64,6 +64,9 @@ function effectProblems(
       kind !== 'once' &&
       `${path}.reconcile: only an effect of class 'once' is reconciled`,
     range(`${path}.timeoutMs`, timeoutMs, 1, DAY_MS),
+    takesSlot !== undefined &&
+      typeof takesSlot !== 'boolean' &&
+      wrong(`${path}.takesSlot`, takesSlot, 'true or false'),
     machine instanceof StateMachine &&
       !Object.hasOwn(machine.implementations.actors, src) &&
       `${path} is not invoked by any state of ${machine.id}`,

@@ -1,7 +1,7 @@
 /**
  * EffectRunner: runs the effects that committed intents request (rule G), and reports their
  * outcomes as mailbox entries until the log has answered (G6). Several run at once; past the limit
- * they wait, and tenants take turns by weight.
+ * they wait, and tenants take turns by weight. An effect with `takesSlot: false` never waits.
  *
  * Boundary: it knows nothing about the state of shards. Effect classes handle an effect that runs
  * twice (two owners, a restart): `repeatable` and `keyed` allow it; a `once` effect was Started by
@@ -68,7 +68,7 @@ const REPORT_BACKOFF_MS = { first: 50, max: 5_000 };
 type Running = {
   readonly abort: AbortController;
   readonly attempt: number;
-  /** absent while only its outcome is being determined */
+  /** absent while only its outcome is being determined, and for an effect that takes none */
   slot?: Slot;
 };
 
@@ -110,6 +110,7 @@ export class EffectRunner {
     if (before) this.#unqueue(before);
     const running: Running = { abort: new AbortController(), attempt: intent.attempt };
     this.#running.set(id, running);
+    if (this.#effectOf(intent)?.takesSlot === false) return void this.#perform(id, intent, running);
     const { actor } = intent;
     const tenant = actor.slice(0, actor.indexOf('/'));
     running.slot = this.#slots.take(tenant, actor, (slot) => {

@@ -24,6 +24,7 @@ const REQUEST_MS = 60_000;
 export const connect: EffectDefinition<ConnectInput, ConnectOutput> = {
   class: 'repeatable',
   timeoutMs: DAY_MS,
+  takesSlot: false,
   async run(input, context) {
     const key = accountKey(input);
     const from = await context.row<PositionRow>(context.actor, POSITIONS_INDEX, key);
@@ -48,9 +49,11 @@ export const reconcile: EffectDefinition<SendInput, SendOutcome> = {
   run: (input, context) => channelsOf(context).reconcile(input, context.signal),
 };
 
+/** As long as the run, which needs the slots. */
 export const follow: EffectDefinition<FollowInput, FollowOutput> = {
   class: 'repeatable',
   timeoutMs: DAY_MS,
+  takesSlot: false,
   run: (input, context) => channelsOf(context).follow(input, context.signal),
 };
 

@@ -2,11 +2,16 @@
  * Effects: how often they run, and how their outcome is delivered (docs/semantics.md, "Effects").
  */
 import { describe, expect, it } from 'vitest';
+import { setup } from 'xstate';
+import { address } from '../../../protocols/address.ts';
 import { TroupeError } from '../../../protocols/errors.ts';
+import { effect } from '../../../protocols/statechart.ts';
+import { defineActor, type EffectContext } from '../../../runtime/index.ts';
 import { OUTCOME_BYTES_MAX } from '../../../runtime/effects/runner.ts';
 import { eventually } from '../eventually.ts';
 import { ODD, oddOf } from './odd.ts';
 import { Stage } from './stage.ts';
+import { puppetType } from './puppet.ts';
 import { openWorld, puppet, type World } from './world.ts';
 
 const a = puppet('a');
@@ -207,6 +212,31 @@ it('at most 1,024 effects run at once in a process, and the others wait', {
   await eventually(() => {
     for (const actor of all) expect(world.known(actor).received).toHaveLength(1);
   });
+});
+
+it('effects that take no slot begin at once, and leave the slots to others', {
+  timeout: 60_000,
+}, async () => {
+  const stage = new Stage();
+  const machine = setup({ actors: { wait: effect() } }).createMachine({
+    id: 'line',
+    initial: 'free',
+    states: { free: { on: { open: 'open' } }, open: { invoke: { src: 'wait' } } },
+  });
+  const lines = new Stage();
+  const wait = {
+    class: 'repeatable',
+    takesSlot: false,
+    run: (input: unknown, context: EffectContext) => lines.run(input, context),
+  } as const;
+  const line = defineActor({ type: 'line', version: 1, machine, effects: { wait } });
+  const world = await openWorld({ services: stage, shards: 1, actors: [puppetType(), line] });
+  const all = Array.from({ length: 1_030 }, (_, n) => address('t', 'line', `l${n}`));
+  await Promise.all(all.map((actor) => world.tell(actor, { type: 'open' })));
+  await lines.began(1_030);
+  await world.tell(a, work('repeatable'));
+  (await stage.began(1)).done('well');
+  expect(await received(world, 1)).toMatchObject([{ type: 'done', output: 'well' }]);
 });
 
 it('an effect sees services, the transcript of its actor and the index', async () => {
