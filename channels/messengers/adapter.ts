@@ -15,9 +15,7 @@ import type {
   SendOutcome,
 } from '../../protocols/channel.ts';
 import type { Clock } from '../../runtime/index.ts';
-
-/** Dialects of text/render.ts. */
-export type Dialect = 'telegram-html' | 'slack-mrkdwn' | 'discord' | 'whatsapp' | 'plain';
+import type { Dialect } from './text/dialects.ts';
 
 /** What the service can do. */
 export type Abilities = {

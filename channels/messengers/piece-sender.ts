@@ -4,20 +4,28 @@
  * Invariant: whatever goes wrong, the outcome says whether the service may have accepted the piece.
  */
 import type { SendInput, SendOutput } from '../../protocols/channel-effects.ts';
-import type { SendOutcome } from '../../protocols/channel.ts';
+import { accountKey, type SendOutcome } from '../../protocols/channel.ts';
 import { errorData } from '../../protocols/errors.ts';
 import type { Clock } from '../../runtime/index.ts';
-import type { Piece } from './adapter.ts';
+import { LruMap } from '../../runtime/lru-map.ts';
+import type { Abilities, Piece } from './adapter.ts';
 import type { FindAccount, OpenAccount } from './open-account.ts';
 import { piecesOf } from './text/pieces.ts';
+
+type Pieces = ReturnType<typeof piecesOf>;
 
 export type PieceSenderOptions = {
   readonly account: FindAccount;
   readonly clock: Clock;
 };
 
+/** Replies whose pieces are kept until they are sent. */
+const CUT_MAX = 32;
+
 export class PieceSender {
   readonly #o: PieceSenderOptions;
+  /** by delivery: cutting a reply again for each of its pieces would take quadratic time */
+  readonly #cut = new LruMap<string, { readonly text: string; readonly pieces: Pieces }>(CUT_MAX);
 
   constructor(options: PieceSenderOptions) {
     this.#o = options;
@@ -30,7 +38,7 @@ export class PieceSender {
     } catch (error) {
       return { status: 'not_sent', error: errorData(error), isFinal: true };
     }
-    const { piece, pieces } = pieceOf(input, open);
+    const { piece, pieces } = this.#pieceOf(input, open);
     // The delivery had no further piece; its sender did not know.
     if (!piece) return { status: 'sent', pieces };
     const outcome = await open.lanes.run(chatKey(input), () =>
@@ -41,9 +49,33 @@ export class PieceSender {
     return { ...outcome, pieces };
   }
 
+  #pieceOf(input: SendInput, { abilities }: OpenAccount) {
+    const pieces = this.#piecesOf(input, abilities);
+    const found = pieces[input.piece];
+    const piece: Piece | undefined = found && {
+      id: `${input.id}:${input.piece}`,
+      chat: input.chat,
+      text: found.text,
+      plain: found.plain,
+      attempt: input.attempt,
+      firstTriedAt: input.firstTriedAt,
+      ...(input.replyTo === undefined ? {} : { replyTo: input.replyTo }),
+    };
+    return { piece, pieces: pieces.length };
+  }
+
+  #piecesOf(input: SendInput, { dialect, charactersMax }: Abilities): Pieces {
+    const key = `${accountKey(input)}\n${chatKey(input)}\n${input.id}`;
+    const known = this.#cut.get(key);
+    if (known?.text === input.text) return known.pieces;
+    const pieces = piecesOf(input.text, { dialect, charactersMax });
+    if (pieces.length > 1) this.#cut.set(key, { text: input.text, pieces });
+    return pieces;
+  }
+
   async reconcile(input: SendInput, signal: AbortSignal): Promise<SendOutcome> {
     const open = await this.#o.account(input);
-    const { piece } = pieceOf(input, open);
+    const { piece } = this.#pieceOf(input, open);
     if (!piece) return { status: 'sent' };
     const repeat = notKnown('the same piece is sent again, which the service recognizes');
     // An edit has the same effect however often it happens.
@@ -76,19 +108,3 @@ async function sendOrEdit(
 
 export const chatKey = ({ chat }: Pick<SendInput, 'chat'>): string =>
   `${chat.id}\n${chat.thread ?? ''}`;
-
-function pieceOf(input: SendInput, { abilities }: OpenAccount) {
-  const { dialect, charactersMax } = abilities;
-  const pieces = piecesOf(input.text, { dialect, charactersMax });
-  const found = pieces[input.piece];
-  const piece: Piece | undefined = found && {
-    id: `${input.id}:${input.piece}`,
-    chat: input.chat,
-    text: found.text,
-    plain: found.plain,
-    attempt: input.attempt,
-    firstTriedAt: input.firstTriedAt,
-    ...(input.replyTo === undefined ? {} : { replyTo: input.replyTo }),
-  };
-  return { piece, pieces: pieces.length };
-}

@@ -74,8 +74,8 @@ describe.each(['repeatable', 'keyed', 'once'])('an effect that is %s', (cls) => 
 
   it('that an operator cancels is aborted, and its actor receives a failure with the reason', async () => {
     const { world, stage } = await working(cls);
-    const [effect] = (await world.system.actors.get(a))!.effects;
-    expect(await world.system.cancelEffect(effect!.id, 'it hangs')).toMatchObject({
+    const [intent] = (await world.system.actors.get(a))!.effects;
+    expect(await world.system.cancelEffect(intent!.id, 'it hangs')).toMatchObject({
       kind: 'accepted',
     });
     const error = { code: 'CANCELLED', message: expect.stringContaining('it hangs') };
@@ -84,7 +84,7 @@ describe.each(['repeatable', 'keyed', 'once'])('an effect that is %s', (cls) => 
     stage.runs[0]!.done('late');
     await world.ask(a, { type: 'do' });
     expect(world.known(a).received).toHaveLength(1);
-    expect(await world.system.cancelEffect(effect!.id, 'twice')).toMatchObject({
+    expect(await world.system.cancelEffect(intent!.id, 'twice')).toMatchObject({
       kind: 'refused',
       error: { code: 'NOT_FOUND' },
     });
