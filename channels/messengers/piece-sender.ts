@@ -6,8 +6,7 @@
 import type { SendInput, SendOutput } from '../../protocols/channel-effects.ts';
 import { accountKey, type SendOutcome } from '../../protocols/channel.ts';
 import { errorData } from '../../protocols/errors.ts';
-import type { Clock } from '../../runtime/index.ts';
-import { LruMap } from '../../runtime/lru-map.ts';
+import { type Clock, LruMap } from '../../runtime/index.ts';
 import type { Abilities, Piece } from './adapter.ts';
 import type { FindAccount, OpenAccount } from './open-account.ts';
 import { piecesOf } from './text/pieces.ts';

@@ -2,7 +2,7 @@
  * Messengers while the program, or a random worker of a cluster, is killed with kill -9 at random
  * moments. `TROUPE_KILL_SEED` repeats a run, `TROUPE_KILLS` sets the number of kills.
  */
-import { test } from 'vitest';
+import { expect, test } from 'vitest';
 import { connectTo, randomOf } from './conversations.ts';
 import { People } from './people.ts';
 import { describeWithNats, TestCluster, WORKERS } from './test-cluster.ts';
@@ -30,7 +30,7 @@ test(
       await ofProgram.writeFor(200);
     }
     await program.start();
-    await ofProgram.account(await program.connect());
+    expect(await ofProgram.account(await program.connect())).toBeGreaterThan(KILLS);
   },
 );
 
@@ -52,7 +52,7 @@ describeWithNats(`with ${WORKERS.length} workers`, () => {
         await cluster.startWorker(name);
       }
       const client = await connectTo(cluster.url);
-      await ofCluster.account(client);
+      expect(await ofCluster.account(client)).toBeGreaterThan(KILLS);
       client.close();
     },
   );
