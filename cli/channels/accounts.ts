@@ -159,7 +159,11 @@ async function asked(asks: Asks, text: string): Promise<string> {
 function questions({ json }: AccountOptions): { readonly asks: Asks; readonly end: () => void } {
   if (json || !process.stdin.isTTY) return { asks: undefined, end: () => {} };
   const lines = createInterface({ input: process.stdin, output: process.stderr });
-  return { asks: (text) => lines.question(`${text}: `), end: () => lines.close() };
+  const closed = new Promise<string>((resolve) => lines.once('close', () => resolve('')));
+  return {
+    asks: (text) => Promise.race([lines.question(`${text}: `), closed]),
+    end: () => lines.close(),
+  };
 }
 
 // ---- text

@@ -4,16 +4,21 @@ import { accountFields, BUILT_IN_CHANNELS } from '../../runtime/config/schema/ch
 import { examples, type Finish, withJson } from '../command-parts.ts';
 import type { AccountOptions } from './accounts.ts';
 
-/** The options of `add`, by the setting that each one gives. */
-const SETTINGS: ReadonlyMap<string, Option> = new Map(
-  BUILT_IN_CHANNELS.flatMap((channel) =>
-    accountFields(channel).map(({ name, description, isSecret }) => {
-      const value = isSecret ? 'secret' : 'value';
+/** The options of `add`, by the setting that each one gives. Channels may share one. */
+const SETTINGS: ReadonlyMap<string, Option> = settings();
+
+function settings(): ReadonlyMap<string, Option> {
+  const found = new Map<string, Option>();
+  for (const channel of BUILT_IN_CHANNELS)
+    for (const { name, description, isSecret } of accountFields(channel)) {
       const flag = `--${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
-      return [name, new Option(`${flag} <${value}>`, `${channel}: ${description}`)];
-    }),
-  ),
-);
+      const text = `${channel}: ${description}`;
+      const option = found.get(name);
+      if (option) option.description += `; ${text}`;
+      else found.set(name, new Option(`${flag} <${isSecret ? 'secret' : 'value'}>`, text));
+    }
+  return found;
+}
 
 type Parsed = AccountOptions & Readonly<Record<string, string | undefined>>;
 

@@ -84,6 +84,7 @@ describe('troupe channels add', () => {
     const { stdout } = await runProgram(['channels', 'add', '--help']);
     const fields = BUILT_IN_CHANNELS.flatMap((channel) => accountFields(channel));
     expect(fields.length).toBeGreaterThan(10);
+    expect(stdout).toMatch(/--token <secret> +telegram: .*discord: /s);
     for (const { name } of fields)
       expect(stdout.replaceAll('-', '').toLowerCase()).toContain(name.toLowerCase());
   });

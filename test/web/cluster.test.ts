@@ -25,6 +25,7 @@ const VIEWS = {
   approvals: /Nothing waits for you/,
   schedules: /No schedules/,
   'dead-letters': /No dead letters/,
+  channels: /No accounts of messengers/,
   devices: /No devices/,
   usage: /Tokens today/,
   agents: /offline\/troupe-offline/,
