@@ -73,11 +73,13 @@ test('every view reads a cluster, and a worker is drained where it is shown', as
   const processes = page.getByRole('group', { name: 'Processes' });
   const two = processes.getByRole('row').filter({ hasText: 'two' });
   await expect.poll(() => processes.getByRole('row').count()).toBe(1 + 1 + WORKERS.length);
+  const shards = page.getByRole('group', { name: 'Shards' });
+  const ofTwo = () => shards.getByRole('row').filter({ hasText: 'two' }).count();
+  // The worker that starts first owns all shards until they are balanced.
+  await expect.poll(ofTwo, { timeout: 60_000 }).toBeGreaterThan(0);
   await two.getByRole('button', { name: 'Drain' }).click();
   await two.getByRole('button', { name: 'Drain' }).click();
   await two.getByText('Draining').waitFor();
-  const shards = page.getByRole('group', { name: 'Shards' });
-  const ofTwo = () => shards.getByRole('row').filter({ hasText: 'two' }).count();
   await expect.poll(ofTwo, { timeout: 45_000 }).toBe(0);
   await page
     .getByText(/shard \d+ from two to one$/)
