@@ -2,14 +2,16 @@
  * Shows a message that a search found: older messages are read until it is there. Loaded with the
  * first jump.
  */
-const READS_MAX = 20;
-const CHANGE_MS = 3_000;
+/** Limit of the whole jump. Each part of the page that changes meanwhile is looked at. */
+const JUMP_MS = 20_000;
+const CHANGE_MS = 10_000;
 /** What was drawn with it may still change its place. */
 const FRAMES = 3;
 
 /** @param readEarlier requests older messages, if there are any */
 export async function jumpTo(messageId: string, readEarlier: () => void): Promise<void> {
-  for (let reads = 0; reads < READS_MAX; reads++) {
+  const until = performance.now() + JUMP_MS;
+  while (performance.now() < until) {
     const found = document.querySelector(`.log [data-id="${CSS.escape(messageId)}"]`);
     if (found) return show(found);
     // A conversation that was opened just now has no messages yet.

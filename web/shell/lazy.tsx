@@ -16,17 +16,23 @@ export const lazy = <Props extends object>(
   ),
 ): ComponentType<Props> => {
   let known: Loaded<Props> | undefined;
+  let loading: Promise<ComponentType<Props>> | undefined;
   return (props: Props) => {
     const [loaded, setLoaded] = useState(known);
     useEffect(() => {
       // It may have been loaded since the first rendering.
       if (known !== undefined) return setLoaded(known);
-      load().then(
+      // One promise for all, so that they are drawn together.
+      loading ??= load();
+      loading.then(
         (View) => {
           known = { View };
           setLoaded(known);
         },
-        () => setLoaded({ failed: true }),
+        () => {
+          loading = undefined;
+          setLoaded({ failed: true });
+        },
       );
     }, []);
     if (loaded !== undefined && 'View' in loaded) return <loaded.View {...props} />;
