@@ -33,7 +33,10 @@ describeOnNats('NatsBlobs', ({ path }) => {
   });
 
   let made = 0;
-  /** A new stream with a blob store on it. */
+  /**
+   * A new stream with a blob store on it. Nobody deletes it: NATS 2.15 may fail to create a stream
+   * while it removes the folder of its last stream.
+   */
   const open = async (options: Partial<NatsBlobsOptions> & { maxBytes?: number } = {}) => {
     const env = `e${++made}`;
     const stream = `blobs-${env}`;
@@ -55,11 +58,11 @@ describeOnNats('NatsBlobs', ({ path }) => {
     (await manager.streams.info(stream)).state.messages;
 
   blobsContract('NATS', async () => {
-    const { stream, blobs, options } = await open();
+    const { blobs, options } = await open();
     return {
       blobs,
       reopen: async () => new NatsBlobs(nc, options),
-      dispose: async () => void (await manager.streams.delete(stream)),
+      dispose: async () => {},
     };
   });
 

@@ -9,7 +9,6 @@ import type { NatsLog } from '../../../runtime/log/nats-log.ts';
 import { eventually } from '../eventually.ts';
 import {
   connectTo,
-  deleteStream,
   makeStream,
   onEveryNats,
   openLog,
@@ -45,7 +44,6 @@ onEveryNats('NatsLog at the edges', (path) => {
   });
   afterEach(async () => {
     await log.close();
-    await deleteStream(nc, stream);
     await nc.close();
   });
 
@@ -93,7 +91,6 @@ onEveryNats('NatsLog at the edges', (path) => {
     expect(await full.read('s', 0)).toHaveLength(last);
     await full.trim('s', last - 1);
     expect(await full.append('s', entry, { expectedLast: last })).toMatchObject({ kind: 'stored' });
-    await deleteStream(nc, small);
   });
 
   it('reports that nothing was stored when the stream is missing', async () => {
@@ -169,7 +166,7 @@ onEveryNats('NatsLog at the edges', (path) => {
     const follow = log.follow('s', 1);
     for (let i = 0; i < 5; i++) await log.append('s', Buffer.from(`${i}`));
     await take(follow, 5);
-    await deleteStream(nc, stream);
+    await manager.streams.delete(stream);
     const again = follow.next();
     await manager.streams.add({ name: stream, subjects: [`${stream}.>`] });
     await log.append('s', Buffer.from('other'));

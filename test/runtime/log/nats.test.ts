@@ -2,7 +2,6 @@ import { afterAll, beforeAll } from 'vitest';
 import { type LogUnderTest, logContract } from './contract.ts';
 import {
   connectTo,
-  deleteStream,
   makeStream,
   onEveryNats,
   openLog,
@@ -31,7 +30,6 @@ onEveryNats('NatsLog', (path, version) => {
       },
       dispose: async () => {
         await log.close();
-        await deleteStream(nc, stream);
         await nc.close();
       },
     };

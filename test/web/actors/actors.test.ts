@@ -1,5 +1,5 @@
 /** The actors of a real program in the page: the tree, one actor live, and ten thousand of them. */
-import type { Page } from 'playwright-core';
+import type { Locator, Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 import { address } from '../../../protocols/address.ts';
 import { install } from '../../agent-runs/installation.ts';
@@ -18,6 +18,21 @@ const ask = async (page: Page, text: string) => {
 };
 const isActive = (page: Page, state: string) =>
   page.locator(`.statechart .state.active[data-state="${state}"]`).waitFor();
+/** Resolves when the chart has a view that no longer moves. */
+const settledView = async (chart: Locator): Promise<string> => {
+  let last: string | null = null;
+  await expect
+    .poll(
+      async () => {
+        const before = last;
+        last = await chart.getAttribute('viewBox');
+        return last !== null && last === before;
+      },
+      { interval: 200 },
+    )
+    .toBe(true);
+  return last!;
+};
 
 test('an actor shows its chart lit, its turns as they come, and a past turn', async () => {
   const program = await startRealProgram();
@@ -129,7 +144,7 @@ test('the chart is used by keys, and read as a tree', async () => {
   });
   await isActive(page, 'idle');
   const chart = page.getByRole('application', { name: /Statechart of session/ });
-  const before = await chart.getAttribute('viewBox');
+  const before = await settledView(chart);
   await chart.focus();
   await page.keyboard.press('+');
   await expect.poll(() => chart.getAttribute('viewBox')).not.toBe(before);
@@ -161,7 +176,7 @@ test('two fingers scale the chart, and the turns of an actor are erased', async 
   const chart = page.getByRole('application', { name: /Statechart of session/ });
   const box = (await chart.boundingBox())!;
   const [x, y] = [box.x + box.width / 2, box.y + box.height / 2];
-  const widthOf = async () => Number((await chart.getAttribute('viewBox'))!.split(' ')[2]);
+  const widthOf = async () => Number((await settledView(chart)).split(' ')[2]);
   const before = await widthOf();
   const touches = await page.context().newCDPSession(page);
   const touch = (type: 'touchStart' | 'touchMove' | 'touchEnd', ...apart: number[]) =>
