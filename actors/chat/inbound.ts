@@ -10,11 +10,14 @@ import { plainName } from '../../protocols/plain-text.ts';
 import type { SessionReceive } from '../../protocols/session.ts';
 import type { ActorInput } from '../../protocols/statechart.ts';
 import { type ActionArgs, type ActionResult, on, outputOf } from './action-result.ts';
-import { withDelivery } from './outbound.ts';
+import { deliver } from './outbound.ts';
 import type { PrepareInput, PrepareOutput } from '../../protocols/channel-effects.ts';
 import type { ChatContext } from './types.ts';
 
-/** Messages of a chat that the session has not answered; the oldest is no longer followed. */
+/**
+ * Messages that the session has not answered. Replies to older ones are sent without a preview, and
+ * quote nothing.
+ */
 const OPEN_RUNS_MAX = 100;
 const NAME_CHARACTERS_MAX = 80;
 
@@ -64,7 +67,7 @@ export const receivePrepared = (at: ActionArgs): ActionResult => {
   const prepared = outputOf<PrepareOutput>(at.event);
   const next = { ...context, preparing: null };
   if (prepared.refuse === undefined) return sent(next, message, prepared);
-  return { change: { preparing: null, ...refusalText(next, message, prepared.refuse) } };
+  return after({ preparing: null }, refusalText(next, message, prepared.refuse));
 };
 
 /** Hooks that fail, and files that cannot be downloaded, must not lose the text. */
@@ -73,8 +76,18 @@ export const receiveUnprepared = ({ context }: ActionArgs): ActionResult => {
   return sent({ ...context, preparing: null }, message, { text: message.text, route });
 };
 
-const refusalText = (context: ChatContext, { key, messageId }: InboundMessage, text: string) =>
-  text === '' ? {} : withDelivery(context, { id: `refused:${key}`, text, replyTo: messageId });
+const refusalText = (
+  context: ChatContext,
+  { key, messageId }: InboundMessage,
+  text: string,
+): ActionResult =>
+  text === '' ? {} : deliver(context, { id: `refused:${key}`, text, replyTo: messageId });
+
+/** A change, and the result of what follows it. */
+const after = (change: Partial<ChatContext>, { change: more, ...rest }: ActionResult) => ({
+  change: { ...change, ...more },
+  ...rest,
+});
 
 /** Tells the session, and follows the run. The mailbox has ignored repeated messages. */
 function sent(
@@ -140,34 +153,29 @@ export const onRefused = on(['reply', 'refused'], ({ context, event }): ActionRe
   const reason = event.error?.message ?? 'the session refused it';
   const rest = { ...context, open: context.open.filter((one) => one !== refused) };
   const text = `This message was not accepted: ${reason}`;
-  return {
-    change: {
-      open: rest.open,
-      ...withDelivery(rest, { id: `refused:${runId}`, text, replyTo: messageId }),
-    },
-  };
+  return after(
+    { open: rest.open },
+    deliver(rest, { id: `refused:${runId}`, text, replyTo: messageId }),
+  );
 });
 
-/** The reply of a run goes out once, also when several messages joined it. */
+/** The reply of a run is sent once, also when several messages of this chat joined it. */
 export const onRunEnded = on('run.ended', ({ context, event }): ActionResult => {
   const { runId, joined, text } = event;
   const found = context.open.find((one) => one.runId === runId);
   const rest = { ...context, open: context.open.filter((one) => one !== found) };
-  const isAnswered = joined !== undefined && isKnown(context, joined);
-  if (text === '' || isAnswered || !found) return { change: { open: rest.open } };
+  const isOwn = joined !== undefined && context.open.some((one) => one.runId === joined);
+  if (text === '' || isOwn) return { change: { open: rest.open } };
   const { live } = context;
   const editOf = live?.runId === runId ? live.messageId : undefined;
   const delivery = {
-    id: runId,
+    id: joined ?? runId,
     runId,
     text,
-    ...defined({ editOf, replyTo: replyOf(context, found.messageId) }),
+    ...defined({ editOf, replyTo: found && replyOf(context, found.messageId) }),
   };
-  return { change: { open: rest.open, ...withDelivery(rest, delivery) } };
+  return after({ open: rest.open }, deliver(rest, delivery));
 });
-
-const isKnown = ({ open, recent }: ChatContext, runId: string): boolean =>
-  recent.includes(runId) || open.some((one) => one.runId === runId);
 
 /** Replies quote the message in groups only. */
 const replyOf = ({ chat }: ChatContext, messageId: string): string | undefined =>

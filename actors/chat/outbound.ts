@@ -32,47 +32,54 @@ export const DEAD_LETTER_DOMAIN = 'channels';
 
 // ---- the queue
 
-/** The queue with one more delivery, unless it is a repeat. */
-export function withDelivery(
-  context: ChatContext,
-  delivery: Omit<Delivery, 'piece'> & { readonly piece?: number },
-): Pick<ChatContext, 'queue' | 'recent'> {
-  const { queue, recent } = context;
-  if (recent.includes(delivery.id)) return { queue, recent };
+/** Adds a reply, unless it is a repeat. Without room it becomes a dead letter. */
+export function deliver(context: ChatContext, reply: Omit<Delivery, 'piece'>): ActionResult {
+  const delivery = { ...reply, piece: 0 };
+  if (context.recent.includes(reply.id)) return {};
+  if (hasRoomFor(context, reply.text)) return { change: enqueued(context, delivery) };
   return {
-    queue: [...queue, { piece: 0, ...delivery }],
-    recent: [...recent, delivery.id].slice(-RECENT_MAX),
+    change: { recent: withRecent(context, reply.id) },
+    send: [letter(context, delivery, noRoom(context))],
   };
 }
 
-export const hasRoom = on('chat.deliver', ({ context, event }): boolean => {
-  const waiting = context.queue.reduce((sum, { text }) => sum + text.length, 0);
-  return (
-    event.text.length <= DELIVERY_CHARACTERS_MAX &&
-    context.queue.length < DELIVERIES_MAX &&
-    waiting + event.text.length <= QUEUE_CHARACTERS_MAX
-  );
+const enqueued = (context: ChatContext, delivery: Delivery) => ({
+  queue: [...context.queue, delivery],
+  recent: withRecent(context, delivery.id),
 });
+const withRecent = ({ recent }: ChatContext, id: string) => [...recent, id].slice(-RECENT_MAX);
+
+const hasRoomFor = ({ queue }: ChatContext, text: string): boolean => {
+  const waiting = queue.reduce((sum, one) => sum + one.text.length, 0);
+  return (
+    text.length <= DELIVERY_CHARACTERS_MAX &&
+    queue.length < DELIVERIES_MAX &&
+    waiting + text.length <= QUEUE_CHARACTERS_MAX
+  );
+};
+export const hasRoom = on('chat.deliver', ({ context, event }): boolean =>
+  hasRoomFor(context, event.text),
+);
 
 export const enqueue = on('chat.deliver', ({ context, event }): ActionResult => {
   const { id, chat, text, fromPiece: piece = 0, isOnePiece } = event;
+  if (context.recent.includes(id)) return { change: { chat } };
   const delivery = { id, text, piece, ...defined({ isOnePiece }) };
-  return { change: { chat, ...withDelivery(context, delivery) } };
+  return { change: { chat, ...enqueued(context, delivery) } };
 });
 
 /** The sender is notified, and operators see the text. */
 export const refuse = on('chat.deliver', ({ context, event }): ActionResult => {
-  const { meta, ...deliver } = event;
-  const error: ErrorData = {
-    code: 'RATE_LIMIT_EXCEEDED',
-    message: `${context.queue.length} deliveries wait for this chat, or the text is longer than ${DELIVERY_CHARACTERS_MAX} characters`,
-  };
+  const { meta, ...given } = event;
+  const error = noRoom(context);
   return {
-    send: [
-      { type: 'reply', params: { to: meta.reply, error } },
-      { type: 'deadLetter', params: { ...letterOf(context, error), event: deliver } },
-    ],
+    send: [{ type: 'reply', params: { to: meta.reply, error } }, unsent(context, given, error)],
   };
+});
+
+const noRoom = ({ queue }: ChatContext): ErrorData => ({
+  code: 'RATE_LIMIT_EXCEEDED',
+  message: `${queue.length} deliveries wait for this chat, or the text is longer than ${DELIVERY_CHARACTERS_MAX} characters`,
 });
 
 export const hasDelivery = ({ context }: { context: ChatContext }): boolean =>
@@ -156,7 +163,7 @@ export const giveUp = (at: ActionArgs): ActionResult => {
   const { queue } = context;
   return {
     change: { queue: queue.slice(1), attempts: 0, checks: 0 },
-    send: [letter(context, errorOf(outcomeOf(at)))],
+    send: [letter(context, current(context), errorOf(outcomeOf(at)))],
   };
 };
 
@@ -172,32 +179,30 @@ export const reportUnknown = (at: ActionArgs): ActionResult => {
     message: `it is not known whether the service accepted piece ${current(context).piece + 1}${cause}`,
     details: { outcome: 'unknown' },
   };
-  return { change: advanced(context, event), send: [letter(context, error, { isOnePiece: true })] };
+  const one: Delivery = { ...current(context), isOnePiece: true };
+  return { change: advanced(context, event), send: [letter(context, one, error)] };
 };
 
 const errorOf = (outcome: SendOutcome): ErrorData =>
   outcome.status === 'sent' ? { code: 'INTERNAL', message: 'sent' } : outcome.error;
 
-const letter = (
-  context: ChatContext,
-  error: ErrorData,
-  part: Pick<ChatDeliver, 'isOnePiece'> = {},
-) => {
-  const { id, text, piece } = current(context);
+/** Redriving it sends from the piece on. Its id is another one, because this one is known. */
+const letter = (context: ChatContext, delivery: Delivery, error: ErrorData) => {
+  const { id, text, piece, isOnePiece } = delivery;
   const event: ChatDeliver = {
     type: 'chat.deliver',
     id: `${id}:again:${piece}`,
     chat: context.chat!,
     text,
     fromPiece: piece,
-    ...part,
+    ...defined({ isOnePiece }),
   };
-  return { type: 'deadLetter', params: { ...letterOf(context, error), event } } as const;
+  return unsent(context, event, error);
 };
 
-const letterOf = ({ self }: ChatContext, error: ErrorData): Omit<DeadLetterAsk, 'event'> => ({
-  domain: DEAD_LETTER_DOMAIN,
-  reason: error.details?.['outcome'] === 'unknown' ? 'UNKNOWN' : 'NOT_SENT',
-  error,
-  to: self,
-});
+/** The dead letter of a delivery. */
+const unsent = ({ self }: ChatContext, event: ChatDeliver, error: ErrorData) => {
+  const reason = error.details?.['outcome'] === 'unknown' ? 'UNKNOWN' : 'NOT_SENT';
+  const params: DeadLetterAsk = { domain: DEAD_LETTER_DOMAIN, reason, error, to: self, event };
+  return { type: 'deadLetter', params } as const;
+};

@@ -18,8 +18,8 @@ export type PieceSenderOptions = {
   readonly clock: Clock;
 };
 
-/** Replies whose pieces are kept until they are sent. */
-const CUT_MAX = 32;
+/** Replies whose pieces are kept, up to 1.5 MB each; another reply is cut for each of its pieces. */
+const CUT_MAX = 8;
 
 export class PieceSender {
   readonly #o: PieceSenderOptions;

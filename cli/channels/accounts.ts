@@ -4,10 +4,9 @@
  */
 import { createInterface } from 'node:readline/promises';
 import { ConfigFile } from '../../installation/setup/config-file.ts';
-import { textOf } from '../../installation/setup/config-editor.ts';
-import { mergePatch } from '../../installation/setup/merge-patch.ts';
 import { type AccountRef, accountKey } from '../../protocols/channel.ts';
 import { TroupeError } from '../../protocols/errors.ts';
+import { valueAt } from '../../runtime/config/pointer.ts';
 import {
   type AccountField,
   accountFields,
@@ -15,7 +14,7 @@ import {
 } from '../../runtime/config/schema/channels.ts';
 import { exitCodes } from '../exit.ts';
 import { type CommonOptions, loadFrom } from '../options.ts';
-import { printJson } from '../output.ts';
+import { formerFile, printJson } from '../output.ts';
 
 export type AccountOptions = Pick<CommonOptions, 'config' | 'data' | 'json'> & {
   readonly account: string;
@@ -52,10 +51,10 @@ export async function add(
 export async function remove(channel: string, options: AccountOptions): Promise<number> {
   const ref = { channel, account: options.account };
   const file = await configFile(options);
-  const { document, hash } = file.read();
-  if (accountIn(document, ref) === undefined)
-    throw new TroupeError('NOT_FOUND', `${accountKey(ref)} is not in ${file.path}`);
-  const { backup } = await change(file, hash, ref, null);
+  const { backup } = await file.merge(patchOf(ref, null), (before) => {
+    if (!isIn(before, ref))
+      throw new TroupeError('NOT_FOUND', `${accountKey(ref)} is not in ${file.path}`);
+  });
   if (options.json) printJson({ ...ref, file: file.path, backup });
   else
     process.stdout.write(
@@ -68,13 +67,13 @@ export async function remove(channel: string, options: AccountOptions): Promise<
 async function write(channel: string, settings: object, options: AccountOptions): Promise<number> {
   const ref = { channel, account: options.account };
   const file = await configFile(options);
-  const { document, hash } = file.read();
-  if (accountIn(document, ref) !== undefined)
+  const { backup } = await file.merge(patchOf(ref, settings), (before) => {
+    if (!isIn(before, ref)) return;
     throw new TroupeError(
       'CONFLICT',
       `${accountKey(ref)} is in ${file.path} already: change it there, or choose another --account`,
     );
-  const { backup } = await change(file, hash, ref, settings);
+  });
   if (options.json) printJson({ ...ref, file: file.path, backup });
   else process.stdout.write(`${nextSteps(ref, settings, file.path)}${formerFile(backup)}\n`);
   return exitCodes.ok;
@@ -86,30 +85,12 @@ const configFile = async (options: AccountOptions): Promise<ConfigFile> => {
 };
 
 /** @param account null: removes it */
-const change = (
-  file: ConfigFile,
-  hash: string | null,
-  { channel, account: name }: AccountRef,
-  account: object | null,
-) =>
-  file.replace(hash ?? undefined, ({ document }) =>
-    textOf(
-      mergePatch(
-        document,
-        { channels: { [channel]: { accounts: { [name]: account } } } },
-        new Set(),
-      ),
-    ),
-  );
+const patchOf = ({ channel, account: name }: AccountRef, account: object | null) => ({
+  channels: { [channel]: { accounts: { [name]: account } } },
+});
 
-function accountIn(document: object, { channel, account }: AccountRef): unknown {
-  let value: unknown = document;
-  for (const key of ['channels', channel, 'accounts', account]) {
-    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key)) return undefined;
-    value = (value as Record<string, unknown>)[key];
-  }
-  return value;
-}
+const isIn = (document: object, { channel, account }: AccountRef): boolean =>
+  valueAt(document, `/channels/${channel}/accounts/${account}`) !== undefined;
 
 // ---- settings
 
@@ -172,18 +153,20 @@ function nextSteps({ channel, account }: AccountRef, settings: object, path: str
   const receives = receivesRequests(channel, settings)
     ? `The service sends requests to https://YOUR-HOST/hooks/${channel}/${account}.\n`
     : '';
+  const admits = sendsNothing(channel, settings)
+    ? 'Without `url` it sends nothing, so no code either: set `allowFrom` or `dmPolicy` in the file.\n'
+    : 'A person who writes to it receives a code. Approve the person with `troupe pairing approve CODE`.\n';
   return (
-    `${channel}:${account} is in ${path}. Start troupe again to connect it.\n${receives}` +
-    'A person who writes to it receives a code. Approve the person with `troupe pairing approve CODE`.\n' +
+    `${channel}:${account} is in ${path}. Start troupe again to connect it.\n${receives}${admits}` +
     `\`troupe channels\` shows its state. What to set at the service: docs/channels/${channel}.md`
   );
 }
+
+const sendsNothing = (channel: string, settings: object): boolean =>
+  channel === 'webhook' && !Object.hasOwn(settings, 'url');
 
 const receivesRequests = (channel: string, settings: object): boolean =>
   channel === 'whatsapp' ||
   channel === 'webhook' ||
   Object.hasOwn(settings, 'webhookUrl') ||
   Object.hasOwn(settings, 'signingSecret');
-
-const formerFile = (backup: string | undefined): string =>
-  backup === undefined ? '' : `\nThe former file, with its comments: ${backup}`;

@@ -12,15 +12,13 @@ import {
 } from '../../agent/plugins/open-plugins.ts';
 import { takenBy } from '../../installation/installation-plugins.ts';
 import { ConfigFile } from '../../installation/setup/config-file.ts';
-import { textOf } from '../../installation/setup/config-editor.ts';
-import { mergePatch } from '../../installation/setup/merge-patch.ts';
 import { table } from '../../operations/text.ts';
 import { errorData, TroupeError } from '../../protocols/errors.ts';
 import type { Config, PluginConfig } from '../../runtime/config/index.ts';
 import { defaultPlugin } from '../../runtime/config/schema/plugins.ts';
 import { exitCodes } from '../exit.ts';
 import { type CommonOptions, loadFrom } from '../options.ts';
-import { printJson } from '../output.ts';
+import { formerFile, printJson } from '../output.ts';
 import { templateFiles } from './template.ts';
 
 type Checked = { readonly id: string; readonly version: string; readonly problem?: string };
@@ -56,16 +54,12 @@ export async function setEnabled(
   const found = oneOf(config, id);
   if (enabled) await opened(config, found);
   const target = new ConfigFile({ file, home: config.home });
-  const patch = { plugins: { entries: { [id]: { enabled } } } };
-  const { backup } = await target.replace(target.read().hash ?? undefined, ({ document }) =>
-    textOf(mergePatch(document, patch, new Set())),
-  );
+  const { backup } = await target.merge({ plugins: { entries: { [id]: { enabled } } } });
   const may = enabled && !isFault(found) ? permissionsOf(found, entryOf(config, id)) : [];
   if (options.json) printJson({ id, enabled, file: target.path, may, backup });
   else {
     const done = enabled ? `${id} is enabled; it may ${may.join(', ')}` : `${id} is disabled`;
-    const before = backup === undefined ? '' : ` The former file, with its comments: ${backup}`;
-    process.stdout.write(`${done}.\nThis applies at the next start.${before}\n`);
+    process.stdout.write(`${done}.\nThis applies at the next start.${formerFile(backup)}\n`);
   }
   return exitCodes.ok;
 }

@@ -33,7 +33,8 @@ import { DEFAULT_TENANT } from '../../protocols/address.ts';
 import { defined } from '../../protocols/defined.ts';
 import { currentSettings, START_MS, startRootWithSettings } from '../root-settings.ts';
 import type { AgentFolders } from './agent-folders.ts';
-import { type ConfigEditor, textOf } from './config-editor.ts';
+import type { ConfigEditor } from './config-editor.ts';
+import { textOf } from './config-file.ts';
 import type { ConfigFile } from './config-file.ts';
 
 export type AgentEditorOptions = {

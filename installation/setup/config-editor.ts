@@ -16,7 +16,7 @@ import {
 import type { ConfigSetup } from '../../channels/index.ts';
 import { type Config, configSchema, Secret } from '../../runtime/config/index.ts';
 import { leaves, showPointer, valueAt } from '../../runtime/config/pointer.ts';
-import type { ConfigFile, FileText } from './config-file.ts';
+import { type ConfigFile, type Document, type FileText, textOf } from './config-file.ts';
 import { isHot, lookup, schemaForPeople } from './config-schema.ts';
 import { mergePatch } from './merge-patch.ts';
 import { redact, redactText, restore, restoreText } from './redaction.ts';
@@ -34,8 +34,6 @@ export type ConfigEditorOptions = {
    */
   readonly applyAgents?: (config: Config) => Promise<void>;
 };
-
-type Document = Readonly<Record<string, unknown>>;
 
 export class ConfigEditor implements ConfigSetup {
   readonly #o: ConfigEditorOptions;
@@ -135,8 +133,6 @@ export class ConfigEditor implements ConfigSetup {
     }
   }
 }
-
-export const textOf = (document: unknown): string => `${JSON5.stringify(document, null, 2)}\n`;
 
 /** @throws TroupeError INVALID_ARGUMENT */
 const documentOf = (raw: string): Document => {

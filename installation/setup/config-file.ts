@@ -24,12 +24,15 @@ import {
   loadConfig,
 } from '../../runtime/config/index.ts';
 import { startRules } from '../start-rules.ts';
+import { mergePatch } from './merge-patch.ts';
+
+export type Document = Readonly<Record<string, unknown>>;
 
 export type FileText = {
   readonly path: string;
   /** undefined: there is no file yet */
   readonly text?: string;
-  readonly document: Readonly<Record<string, unknown>>;
+  readonly document: Document;
   /** null: there is no file yet */
   readonly hash: string | null;
 };
@@ -78,6 +81,17 @@ export class ConfigFile {
     return next;
   }
 
+  /**
+   * Merges a patch into the file (RFC 7396: null removes a key). Comments are lost.
+   * @throws TroupeError as `replace`, and what `check` throws for the present document
+   */
+  merge(patch: Document, check: (before: Document) => void = () => {}): Promise<Replaced> {
+    return this.replace(this.read().hash ?? undefined, ({ document }) => {
+      check(document);
+      return textOf(mergePatch(document, patch, new Set()));
+    });
+  }
+
   async #replace(
     baseHash: string | undefined,
     change: (before: FileText) => string,
@@ -123,14 +137,17 @@ export class ConfigFile {
   }
 }
 
+/** A document as text of the file. */
+export const textOf = (document: unknown): string => `${JSON5.stringify(document, null, 2)}\n`;
+
 const hashOf = (text: string): string => createHash('sha256').update(text).digest('hex');
 
 /** @throws TroupeError UNAVAILABLE */
-const parsed = (text: string): Readonly<Record<string, unknown>> => {
+const parsed = (text: string): Document => {
   try {
     const value: unknown = JSON5.parse(text);
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
-      return value as Record<string, unknown>;
+      return value as Document;
     }
   } catch {
     // said below

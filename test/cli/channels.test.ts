@@ -63,6 +63,8 @@ describe('troupe channels add', () => {
       [['telegram', '--token', 'env:NOT_SET'], 'NOT_SET'],
       [['telegram', ...TOKEN, '--app-token', 'env:BOT_TOKEN'], 'have no appToken'],
       [['telegram', ...TOKEN, '--account', 'Two words'], 'Two words'],
+      [['telegram', ...TOKEN, '--webhook-url', 'https://me.example'], 'set the other one'],
+      [['slack', '--bot-token', 'env:BOT_TOKEN'], 'without one of them no message arrives'],
       [['icq', ...TOKEN], 'there is no channel icq; there are telegram'],
       [[], 'missing: Channel (telegram, slack'],
     ] as const;
@@ -78,6 +80,16 @@ describe('troupe channels add', () => {
     expect((await add('telegram', ...TOKEN)).code).toBe(0);
     expect((await add('telegram', ...TOKEN)).stderr).toContain('already: change it there');
     expect((await add('telegram', ...TOKEN, '--account', 'two')).code).toBe(0);
+  });
+
+  it('says that a webhook account without a URL cannot send codes', async () => {
+    const run = (...more: string[]) =>
+      runProgram(
+        ['channels', 'add', 'webhook', '--secret', 'env:KEY', ...more, '--data', scratchFolder()],
+        { env: { KEY: 'k'.repeat(24) } },
+      );
+    expect((await run()).stdout).toContain('no code either: set `allowFrom` or `dmPolicy`');
+    expect((await run('--url', 'https://me.example')).stdout).toContain('receives a code');
   });
 
   it('has an option for every setting of every channel', async () => {

@@ -11,13 +11,15 @@ import { openWhatsAppServer } from '../servers/whatsapp-server.ts';
 import { runProgram, startProgram } from './program.ts';
 
 const session = { dmScope: 'per-channel-peer' };
-const open = { dmPolicy: 'open', streaming: 'off' };
+const open = { dmPolicy: 'open' };
+/** Connections and previews take no slot, so one is enough for the agent. */
+const a2a = { quota: { runningMax: 1 } };
 const accounts = (settings: object) => ({ accounts: { main: { ...open, ...settings } } });
 
 /** The flags of a program with this section of channels. */
 async function configured(channels: object) {
   const home = scratchFolder();
-  write(home, '.troupe/troupe.json5', JSON.stringify({ channels, session }));
+  write(home, '.troupe/troupe.json5', JSON.stringify({ channels, session, a2a }));
   const port = await reservePort();
   const start = () => startProgram(['start', '--json', '--port', String(port)], { home });
   const states = async () => {
@@ -100,8 +102,11 @@ test('people write in Slack and WhatsApp, and the agent answers there, among for
     headers: Record<string, string> = {},
   ) => {
     for (const account of ['slack/events', 'whatsapp/main', 'slack/none', 'none/main']) {
-      const response = await fetch(hook(account), { method: 'POST', body, headers });
-      refused.add(response.status);
+      // the server may end the connection while a large body is on its way
+      const response = await fetch(hook(account), { method: 'POST', body, headers }).catch(
+        () => {},
+      );
+      if (response || body.length < 1024 * 1024) refused.add(response?.status ?? 0);
     }
   };
   const body = JSON.stringify(
@@ -109,7 +114,7 @@ test('people write in Slack and WhatsApp, and the agent answers there, among for
   );
   await send(body, { 'x-hub-signature-256': `sha256=${'0'.repeat(64)}` });
   await send(body.replace('84901', '84902'), number.signed(body));
-  await send(new Uint8Array(5 * 1024 * 1024)).catch(() => {});
+  await send(new Uint8Array(5 * 1024 * 1024));
   for (let n = 0; n < 100; n++) await send(new Uint8Array(randomBytes(n * 7)));
   expect([...refused].filter((status) => status < 400 || status >= 500)).toEqual([]);
 

@@ -49,7 +49,7 @@ export const reconcile: EffectDefinition<SendInput, SendOutcome> = {
   run: (input, context) => channelsOf(context).reconcile(input, context.signal),
 };
 
-/** As long as the run, which needs the slots. */
+/** Runs as long as the run, which needs the slots. */
 export const follow: EffectDefinition<FollowInput, FollowOutput> = {
   class: 'repeatable',
   timeoutMs: DAY_MS,
@@ -57,8 +57,10 @@ export const follow: EffectDefinition<FollowInput, FollowOutput> = {
   run: (input, context) => channelsOf(context).follow(input, context.signal),
 };
 
+/** Runs as long as the run, as `follow`. */
 export const edit: EffectDefinition<EditInput, null> = {
   class: 'repeatable',
   timeoutMs: DAY_MS,
+  takesSlot: false,
   run: (input, context) => channelsOf(context).edit(input, context.signal),
 };

@@ -117,7 +117,7 @@ export function runEnds(context: SessionContext, after: SessionContext, now: num
     ...[...listeners].map((to): Tell => {
       // replies in a conversation are not the subagent's findings
       const isOverheard = notify !== undefined && to !== notify;
-      return { to, event: isOverheard ? { ...eventFor(to), text: '' } : eventFor(to) };
+      return { to, event: { ...eventFor(to), ...(isOverheard && { text: '' }) } };
     }),
     ...notified.map(({ runId: own, notify: to }): Tell => {
       return { to: to!, event: { ...eventFor(to!), runId: own, usage: NO_USAGE, joined: runId } };

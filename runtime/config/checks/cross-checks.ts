@@ -5,6 +5,7 @@ import {
   isBuiltInProvider,
   OFFLINE_PROVIDER,
 } from '../../../protocols/models/model-providers.ts';
+import { accountsReceive } from './channel-checks.ts';
 import type { Finding } from './check.ts';
 import { bindsLoopback } from '../places.ts';
 import { childPointer, parsePointer, showPointer } from '../pointer.ts';
@@ -72,6 +73,7 @@ export const crossChecks: readonly Rule[] = [
   foldersApart,
   linksAreApart,
   resetZoneExists,
+  accountsReceive,
 ];
 
 /** No block could have the minimum length. */

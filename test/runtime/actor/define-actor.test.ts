@@ -133,6 +133,10 @@ describe('defineActor', () => {
     [{ effects: { x: { class: 'keyed' } } }, /effects\.x\.run is undefined/],
     [{ effects: { x: { class: 'keyed', run, timeoutMs: 0 } } }, /effects\.x\.timeoutMs is 0/],
     [
+      { effects: { x: { class: 'keyed', run, takesSlot: 'no' } } },
+      /effects\.x\.takesSlot is "no", it must be true or false/,
+    ],
+    [
       { effects: { x: { class: 'keyed', run, reconcile: run } } },
       /effects\.x\.reconcile: only an effect of class 'once'/,
     ],

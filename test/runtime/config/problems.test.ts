@@ -241,6 +241,18 @@ describe('keys that must agree', () => {
       /have no folder/,
     ],
     [
+      'a Slack account without a way to receive',
+      "{ channels: { slack: { accounts: { main: { botToken: 'x' } } } } }",
+      'channels.slack.accounts.main',
+      /appToken.*signingSecret/,
+    ],
+    [
+      'one half of a Telegram webhook',
+      "{ channels: { telegram: { accounts: { main: { token: 'x', webhookSecret: 's' } } } } }",
+      'channels.telegram.accounts.main',
+      /set the other one/,
+    ],
+    [
       'an unknown time zone of a reset',
       "{ session: { reset: { atHour: 4, timeZone: 'Asia/Saigonn' } } }",
       'session.reset.timeZone',
