@@ -18,7 +18,7 @@ export type PieceSenderOptions = {
   readonly clock: Clock;
 };
 
-/** Replies whose pieces are kept, up to 1.5 MB each; another reply is cut for each of its pieces. */
+/** Replies whose pieces are kept, up to 1.5 MB each; another one is cut for each piece. */
 const CUT_MAX = 8;
 
 export class PieceSender {

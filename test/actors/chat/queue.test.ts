@@ -25,8 +25,7 @@ function after(context: ChatContext, ...steps: [(at: ActionArgs) => ActionResult
     const { change, send = [] } = handler({ context: now, event: event as ChatEvent });
     now = { ...now, ...change };
     for (const one of send)
-      if (one.type === 'deadLetter')
-        letters.push(one.params.event as unknown as ChatDeliver);
+      if (one.type === 'deadLetter') letters.push(one.params.event as unknown as ChatDeliver);
   }
   return { context: now, letters };
 }

@@ -34,7 +34,7 @@ describeOnNats('NatsBlobs', ({ path }) => {
 
   let made = 0;
   /**
-   * A new stream with a blob store on it. Nobody deletes it: NATS 2.15 may fail to create a stream
+   * A new stream with a blob store on it. It is not deleted: NATS 2.15 may fail to create a stream
    * while it removes the folder of its last stream.
    */
   const open = async (options: Partial<NatsBlobsOptions> & { maxBytes?: number } = {}) => {
