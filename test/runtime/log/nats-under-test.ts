@@ -55,7 +55,7 @@ export const connectTo = (port: number): Promise<NatsConnection> =>
   });
 
 /**
- * Creates a stream for all subjects below its own name, and returns the name. Nobody deletes it:
+ * Creates a stream for all subjects below its own name, and returns the name. It is not deleted:
  * NATS 2.15 may fail to create a stream while it removes the folder of its last stream.
  */
 export const makeStream = async (
