@@ -234,9 +234,12 @@ export type ChatDeliver = {
   readonly type: 'chat.deliver';
   /** at most 128 characters */
   readonly id: string;
-  readonly chat: ChatRef;
+  /** default: the chat of the last message */
+  readonly chat?: ChatRef;
   /** Markdown; at most DELIVERY_CHARACTERS_MAX */
   readonly text: string;
+  /** of a message that a run sends before it ends */
+  readonly runId?: string;
   /** of a delivery that an operator repeats: the first piece to send. Default 0 */
   readonly fromPiece?: number;
   /** only this piece is sent */

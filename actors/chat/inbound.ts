@@ -166,13 +166,11 @@ export const onRunEnded = on('run.ended', ({ context, event }): ActionResult => 
   const rest = { ...context, open: context.open.filter((one) => one !== found) };
   const isOwn = joined !== undefined && context.open.some((one) => one.runId === joined);
   if (text === '' || isOwn) return { change: { open: rest.open } };
-  const { live } = context;
-  const editOf = live?.runId === runId ? live.messageId : undefined;
   const delivery = {
     id: joined ?? runId,
     runId,
     text,
-    ...defined({ editOf, replyTo: found && replyOf(context, found.messageId) }),
+    ...defined({ replyTo: found && replyOf(context, found.messageId) }),
   };
   return after({ open: rest.open }, deliver(rest, delivery));
 });

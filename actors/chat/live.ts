@@ -2,8 +2,9 @@
  * Live: what the chat shows while a run is active: that the account types, then a preview of the
  * answer that is edited while the model writes. Pure.
  *
- * Invariant: a preview becomes the first piece of the reply. While it is being sent, deliveries
- * wait; if its outcome is unknown, the reply is sent as new messages.
+ * Invariant: a preview becomes the first piece of the run's next text: of a message that a tool
+ * sends, or of the reply. While it is being sent, deliveries wait; if its outcome is unknown, the
+ * text is sent as new messages.
  */
 import { type ActionArgs, type ActionResult, outputOf } from './action-result.ts';
 import { sendInput } from './outbound.ts';
@@ -46,11 +47,11 @@ export const startPreview = ({ context }: State): ActionResult => ({
   change: { live: { ...context.live!, isPending: true } },
 });
 
-/** The preview is a piece of its own: only its first piece is sent. */
+/** The preview is a piece of its own: only its first piece is sent. A run may have several. */
 export const previewInput = ({ context, event }: ActionArgs): SendInput => {
   const { text = '' } = outputOf<FollowOutput>(event);
   const { live } = context;
-  const preview = { id: `${live!.runId}:preview`, text, piece: 0 };
+  const preview = { id: `${live!.runId}:preview:${event.meta.now}`, text, piece: 0 };
   const asked = context.open.find(({ runId }) => runId === live!.runId);
   const replyTo = context.chat?.kind === 'group' ? asked?.messageId : undefined;
   return sendInput({
@@ -63,17 +64,20 @@ export const previewInput = ({ context, event }: ActionArgs): SendInput => {
   });
 };
 
-/** The reply may be waiting already; it replaces the preview. */
+/** The text that replaces the preview may be waiting already. */
 export const keepPreview = ({ context, event }: ActionArgs): ActionResult => {
   const { isPending: _, ...live } = context.live!;
   const outcome = 'output' in event ? outputOf<SendOutput>(event) : undefined;
   const messageId = outcome?.status === 'sent' ? outcome.messageId : undefined;
   if (messageId === undefined) return { change: { live } };
-  const queue = context.queue.map((one) =>
-    one.runId === live.runId && one.piece === 0 ? { ...one, editOf: messageId } : one,
-  );
-  return { change: { live: { ...live, messageId }, queue } };
+  const next = context.queue.find((one) => one.runId === live.runId && one.piece === 0);
+  if (!next) return { change: { live: { ...live, messageId } } };
+  const queue = context.queue.map((one) => (one === next ? { ...one, editOf: messageId } : one));
+  return { change: { live, queue } };
 };
+
+/** A message of the run has replaced the preview. */
+export const isReplaced = ({ context }: State): boolean => context.live?.messageId === undefined;
 
 export const hasPreview = ({ context }: State): boolean => context.live?.messageId !== undefined;
 

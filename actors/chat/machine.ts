@@ -74,6 +74,7 @@ export const chatMachine = setup({
     isOver: live.isOver,
     mayPreview: live.mayPreview,
     hasPreview: live.hasPreview,
+    isReplaced: live.isReplaced,
   },
   delays: { pause: outbound.waitMs, checkPause: outbound.CHECK_PAUSE_MS },
 }).createMachine({
@@ -209,7 +210,10 @@ export const chatMachine = setup({
         },
         editing: {
           description: 'The preview is edited while the model writes.',
-          always: { guard: 'isOver', target: 'idle' },
+          always: [
+            { guard: 'isOver', target: 'idle' },
+            { guard: 'isReplaced', target: 'following' },
+          ],
           invoke: {
             id: 'edit',
             src: 'edit',

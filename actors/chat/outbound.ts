@@ -43,10 +43,15 @@ export function deliver(context: ChatContext, reply: Omit<Delivery, 'piece'>): A
   };
 }
 
-const enqueued = (context: ChatContext, delivery: Delivery) => ({
-  queue: [...context.queue, delivery],
-  recent: withRecent(context, delivery.id),
-});
+/** The first text of a run replaces its preview. */
+function enqueued(context: ChatContext, delivery: Delivery): Partial<ChatContext> {
+  const { queue, live } = context;
+  const recent = withRecent(context, delivery.id);
+  const isOfLive = live !== null && live.runId === delivery.runId;
+  if (!isOfLive || live.messageId === undefined) return { queue: [...queue, delivery], recent };
+  const { messageId: editOf, ...rest } = live;
+  return { queue: [...queue, { ...delivery, editOf }], recent, live: rest };
+}
 const withRecent = ({ recent }: ChatContext, id: string) => [...recent, id].slice(-RECENT_MAX);
 
 const hasRoomFor = ({ queue }: ChatContext, text: string): boolean => {
@@ -62,9 +67,9 @@ export const hasRoom = on('chat.deliver', ({ context, event }): boolean =>
 );
 
 export const enqueue = on('chat.deliver', ({ context, event }): ActionResult => {
-  const { id, chat, text, fromPiece: piece = 0, isOnePiece } = event;
+  const { id, text, chat = context.chat, fromPiece: piece = 0, isOnePiece, runId } = event;
   if (context.recent.includes(id)) return { change: { chat } };
-  const delivery = { id, text, piece, ...defined({ isOnePiece }) };
+  const delivery = { id, text, piece, ...defined({ isOnePiece, runId }) };
   return { change: { chat, ...enqueued(context, delivery) } };
 });
 

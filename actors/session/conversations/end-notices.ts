@@ -3,10 +3,15 @@
  * `notify`, and for every run of a subagent's session its subagent. Pure.
  *
  * Invariants: each message with `notify` has one RunEnded, however it ends; the subagent has one
- * per run, without the text if that was the answer to another agent.
+ * per run, without the text if that was the answer to another agent. A chat receives each message
+ * that the run sends at once, and the reply at the end.
  */
 import { type Address, parseAddress } from '../../../protocols/address.ts';
-import { type ChatDeliver, DELIVERY_CHARACTERS_MAX } from '../../../protocols/channel.ts';
+import {
+  type ChatDeliver,
+  DELIVERY_CHARACTERS_MAX,
+  type DeliveryTarget,
+} from '../../../protocols/channel.ts';
 import type { RunEnded } from '../../../protocols/session.ts';
 import type { Tell } from '../../../protocols/statechart.ts';
 import { below } from '../subagents/budget-ledger.ts';
@@ -75,22 +80,49 @@ const wholeReply = (context: SessionContext): string => {
   return [...ours, reply].filter((text) => text !== '').join('\n\n');
 };
 
-/** People in a messenger read the reply itself, other actors what they need of it. */
-const textFor = (to: Address, context: SessionContext): string => {
-  const isChat = parseAddress(to).type === 'chat';
-  return firstOf(wholeReply(context), isChat ? DELIVERY_CHARACTERS_MAX : TEXT_CHARACTERS_MAX);
-};
+const isChat = (actor: Address): boolean => parseAddress(actor).type === 'chat';
 
-/** The reply of a run that no user requested goes to the chat that the user wrote in last. */
-function delivery(context: SessionContext): Tell[] {
+/** A chat has the sent messages already. */
+const textFor = (to: Address, context: SessionContext): string =>
+  isChat(to)
+    ? firstOf(runOf(context).reply ?? '', DELIVERY_CHARACTERS_MAX)
+    : firstOf(wholeReply(context), TEXT_CHARACTERS_MAX);
+
+/** The chat that the user wrote in last, for a run that no user requested. */
+function ownChat(context: SessionContext): DeliveryTarget | undefined {
   const { deliverTo } = context;
-  const { runId, notify, origin } = runOf(context);
-  if (!deliverTo || notify !== undefined || origin?.kind === 'agent') return [];
-  const { actor, chat } = deliverTo;
-  const text = textFor(actor, context);
-  if (text === '') return [];
-  const event: ChatDeliver = { type: 'chat.deliver', id: runId, chat, text };
+  const { notify, origin } = runOf(context);
+  if (!deliverTo || notify !== undefined || origin?.kind === 'agent') return undefined;
+  return deliverTo;
+}
+
+function delivery(context: SessionContext): Tell[] {
+  const target = ownChat(context);
+  const text = target ? textFor(target.actor, context) : '';
+  if (!target || text === '') return [];
+  const { actor, chat } = target;
+  const event: ChatDeliver = { type: 'chat.deliver', id: runOf(context).runId, chat, text };
   return [{ to: actor, event }];
+}
+
+/** Messages that tools of the run send into this conversation, for the chats that wait for it. */
+export function sentMessages(
+  context: SessionContext,
+  messages: readonly { readonly of: string; readonly text: string }[],
+): Tell[] {
+  const { runId, notify, joined } = runOf(context);
+  const waiting = [notify, ...joined.map((one) => one.notify)];
+  const own = ownChat(context);
+  const chats = new Set(
+    [...waiting, own?.actor].filter((one): one is Address => one !== undefined && isChat(one)),
+  );
+  return messages.flatMap(({ of: id, text }) =>
+    [...chats].map((to): Tell => {
+      const chat = to === own?.actor ? own.chat : undefined;
+      const event: ChatDeliver = { type: 'chat.deliver', id, runId, text, ...defined({ chat }) };
+      return { to, event };
+    }),
+  );
 }
 
 /** End notices of the run and of the messages that joined it, and the one to the subagent. */

@@ -14,6 +14,7 @@ import {
 } from '../../../protocols/approval.ts';
 import type { SessionEntry } from '../../../protocols/session.ts';
 import type { Tell } from '../../../protocols/statechart.ts';
+import { sentMessages } from '../conversations/end-notices.ts';
 import { recorded } from '../subagents/children.ts';
 import {
   type ActionArgs,
@@ -120,7 +121,7 @@ function finish(at: ActionArgs, results: readonly ToolResult[]): ActionResult & 
     change,
     entries,
     events: said.map(({ of: id, text }) => ({ stream: 'message', id, text })),
-    tells: bonds.tells,
+    tells: [...bonds.tells, ...sentMessages(context, said)],
     rows: [rows.sessionRow({ ...context, ...change })],
   };
 }

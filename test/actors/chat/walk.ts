@@ -108,6 +108,10 @@ const deliver = (text: string): Move => ({
   name: `deliver ${text.length}`,
   event: { type: 'chat.deliver', id: `d${text.length}`, chat: CHAT, text },
 });
+const sentByRun: Move = {
+  name: 'deliver a message of the run',
+  event: { type: 'chat.deliver', id: 'm', text: 'wait', runId: runIdOf('1') },
+};
 const repeated: Move = {
   name: 'deliver one piece',
   event: {
@@ -153,7 +157,7 @@ export const exploration: Exploration = {
       ended('1', 'four'),
       ended('1', ''),
       ended('2', 'four'),
-      ...(queue.length < 2 ? [deliver('hi'), repeated] : []),
+      ...(queue.length < 2 ? [deliver('hi'), repeated, sentByRun] : []),
       deliver('x'.repeat(300_000)),
       ...sends('send'),
       ...sends('preview'),

@@ -1,0 +1,95 @@
+/** What a chat shows of a run: previews, messages before the end, the reply. The built program. */
+import { expect, onTestFinished, test } from 'vitest';
+import { REPORTS_TITLE } from '../../protocols/subagent.ts';
+import { scratchFolder, write } from '../runtime/config/folder.ts';
+import { eventually } from '../runtime/eventually.ts';
+import { startOpenAiServer } from '../servers/openai-server.ts';
+import type { Plan } from '../servers/scripted-server.ts';
+import { reservePort } from '../servers/reserve-port.ts';
+import { startTelegramServer } from '../servers/telegram-server.ts';
+import { startProgram } from './program.ts';
+
+/** A program with one Telegram bot whose agents use a scripted model. */
+async function withTelegram() {
+  const [telegram, model] = [await startTelegramServer(), await startOpenAiServer()];
+  onTestFinished(async () => void (await Promise.all([telegram.close(), model.close()])));
+  const bot = telegram.addBot();
+  const home = scratchFolder();
+  const main = { dmPolicy: 'open', token: bot.token, apiUrl: telegram.apiUrl };
+  const provider = {
+    api: 'openai-completions',
+    baseUrl: model.baseUrl,
+    apiKey: 'key',
+    models: [{ id: 'scripted' }],
+  };
+  const config = {
+    channels: { telegram: { accounts: { main } } },
+    models: { providers: { own: provider } },
+    agents: {
+      defaults: { model: 'own/scripted' },
+      spawnDefaults: { sandbox: { mode: 'none' } },
+    },
+  };
+  write(home, '.troupe/troupe.json5', JSON.stringify(config));
+  startProgram(['start', '--json', '--port', String(await reservePort())], { home });
+  await eventually(() => {
+    const polls = bot.requests.filter((method) => method === 'getUpdates').length;
+    expect(polls).toBeGreaterThan(1);
+  });
+  return { bot, model };
+}
+
+test('a message of a tool is in the chat at once, in place of the preview; the reply follows it', async () => {
+  const { bot, model } = await withTelegram();
+  let release = () => {};
+  const until = new Promise<void>((resolve) => (release = resolve));
+  const beginning = 'I read the report that you sent this morning. '.repeat(4);
+  const reply = 'The last chapter says that the price of the machine has doubled. '
+    .repeat(4)
+    .trim();
+  const call = { id: 'c1', name: 'message', args: { text: 'It has twelve pages.' } };
+  model.script(
+    { kind: 'answer', deltas: beginning.split(/(?<= )/), delayMs: 40, calls: [call] },
+    { kind: 'answer', deltas: reply.split(/(?<= )/), delayMs: 40, until },
+  );
+  const texts = () => bot.shown(42).map(({ text }) => text);
+  bot.receive({ text: 'what does it say?' });
+  await eventually(() => expect(texts().join()).toMatch(/^I read the report/));
+  await eventually(() => expect(texts()).toEqual(['It has twelve pages.']));
+  expect(bot.requests).toContain('sendChatAction');
+  release();
+  await eventually(() => expect(texts()[1]).toMatch(/^The last chapter/));
+  expect(texts()).not.toContain(reply);
+  await eventually(() => expect(texts()).toEqual(['It has twelve pages.', reply]));
+  expect(bot.requests.filter((method) => method === 'sendMessage')).toHaveLength(2);
+}, 60_000);
+
+test('what a subagent reports later reaches the chat that the session came from', async () => {
+  const { bot, model } = await withTelegram();
+  const called = (name: string, args: object): Plan => ({
+    kind: 'answer',
+    calls: [{ id: `call-${name}`, name, args }],
+  });
+  const said = (text: string): Plan => ({ kind: 'answer', deltas: [text] });
+  model.otherwise(({ body }) => {
+    const messages = body['messages'] as { role: string; content: unknown }[];
+    const last = messages.at(-1)!;
+    const asked = JSON.stringify(messages.findLast(({ role }) => role === 'user'));
+    if (asked.includes(REPORTS_TITLE))
+      return last.role === 'tool'
+        ? said('Seven rows.')
+        : called('message', { text: 'It is done:' });
+    if (asked.includes('count the rows')) return said('There are seven.');
+    return last.role === 'tool'
+      ? said('I will tell you.')
+      : called('sessions_spawn', { task: 'count the rows' });
+  });
+  bot.receive({ text: 'how many are there?' });
+  await eventually(() =>
+    expect(bot.shown(42).map(({ text }) => text)).toEqual([
+      'I will tell you.',
+      'It is done:',
+      'Seven rows.',
+    ]),
+  );
+}, 60_000);
