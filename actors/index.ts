@@ -9,6 +9,7 @@ import { budgetMachine } from './budget/machine.ts';
 import { channelMachine } from './channel/machine.ts';
 import { connect, edit, follow, reconcile, send } from './chat/effects/messengers.ts';
 import { prepare } from './chat/effects/prepare.ts';
+import { report } from './chat/effects/report.ts';
 import { chatMachine } from './chat/machine.ts';
 import { conversationMachine } from './conversation/machine.ts';
 import { counterMachine } from './counter/machine.ts';
@@ -183,7 +184,7 @@ const channelActors = (): ActorDefinition[] => [
     type: 'chat',
     version: 1,
     machine: chatMachine,
-    effects: { prepare, send, reconcile, follow, edit },
+    effects: { prepare, send, reconcile, follow, edit, report },
     supervision: { onThrow: 'resume' },
     idleMs: 60_000,
   }),

@@ -21,9 +21,12 @@ export const createChannelHost = (
     adapters: { ...pluginAdapters(processServices.plugins.channels), ...ADAPTERS },
     system,
     rules: configuredRules(config),
-    hasMessageHooks: (tenant) => {
+    messageHooks: (tenant) => {
       const { hooks } = partsFor(processServices, tenant).services;
-      return hooks.has('message_received') || hooks.has('routeMessage');
+      return {
+        received: hooks.has('message_received') || hooks.has('routeMessage'),
+        sent: hooks.has('message_sent'),
+      };
     },
     clock: systemClock,
     log: processServices.log,

@@ -37,6 +37,18 @@ export type SendInput = Where & {
 /** `pieces`: number of pieces of the text, where it is known. */
 export type SendOutput = SendOutcome & { readonly pieces?: number };
 
+/** Runs the hook `message_sent` for a delivery that has ended. */
+export type ReportInput = AccountRef & {
+  readonly tenant: string;
+  readonly text: string;
+  readonly outcome: SendOutcome['status'];
+  /** why it was not sent, or is not known to be */
+  readonly error?: string;
+  /** of the run whose text it was */
+  readonly runId?: string;
+  readonly sessionKey?: string;
+};
+
 /** Shows that the account types until the run has text to preview, or has ended. */
 export type FollowInput = Where & { readonly runId: string; readonly sessionKey: string };
 /** `text`: what to send as the preview; absent: nothing, the channel shows no previews. */

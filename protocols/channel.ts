@@ -6,7 +6,7 @@
  * one conversation of an account: its actor (`chatAddress`) passes messages to the session and
  * sends the replies, one piece at a time.
  */
-import { type Address, address } from './address.ts';
+import { type Address, address, parseAddress } from './address.ts';
 import type { ErrorData } from './errors.ts';
 
 /** One account of a channel. Both parts match CHANNEL_NAME. */
@@ -228,6 +228,8 @@ export type ChatInbound = {
   readonly route: Route;
   /** hooks or downloads come first */
   readonly needsPreparation?: true;
+  /** a hook learns the outcome of what is sent to this chat */
+  readonly isObserved?: true;
 };
 /** From sessions and tools: text for this chat. A repeat with the same id is ignored. */
 export type ChatDeliver = {
@@ -277,3 +279,10 @@ export const chatAddress = (tenant: string, of: AccountRef, { id, thread }: Chat
       .map((part) => part.replaceAll('%', '%25').replaceAll(':', '%3A'))
       .join(':'),
   );
+
+/** The account of a chat's actor; undefined for other actors. */
+export function accountOfChat(actor: Address): AccountRef | undefined {
+  const { type, key } = parseAddress(actor);
+  const [channel, account] = key.split(':');
+  return type === 'chat' && account !== undefined ? { channel: channel!, account } : undefined;
+}

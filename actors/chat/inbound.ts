@@ -47,7 +47,8 @@ export const needsPreparation = on('chat.inbound', ({ event }) => event.needsPre
 
 export const prepare = on('chat.inbound', ({ event }): ActionResult => {
   const { meta: _, ...inbound } = event;
-  return { change: { preparing: inbound, chat: inbound.message.chat } };
+  const { chat } = inbound.message;
+  return { change: { preparing: inbound, chat, isObserved: inbound.isObserved === true } };
 });
 
 export const prepareInput = ({ context }: { context: ChatContext }): PrepareInput => {
@@ -58,7 +59,8 @@ export const prepareInput = ({ context }: { context: ChatContext }): PrepareInpu
 
 export const receive = on('chat.inbound', ({ context, event }): ActionResult => {
   const { message, route } = event;
-  return sent({ ...context, chat: message.chat }, message, { text: message.text, route });
+  const { change, send } = sent(context, message, { text: message.text, route });
+  return { change: { ...change, isObserved: event.isObserved === true }, ...defined({ send }) };
 });
 
 export const receivePrepared = (at: ActionArgs): ActionResult => {
@@ -169,6 +171,7 @@ export const onRunEnded = on('run.ended', ({ context, event }): ActionResult => 
   const delivery = {
     id: joined ?? runId,
     runId,
+    sessionKey: event.sessionKey,
     text,
     ...defined({ replyTo: found && replyOf(context, found.messageId) }),
   };

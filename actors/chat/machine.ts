@@ -23,6 +23,7 @@ import type {
   FollowOutput,
   PrepareInput,
   PrepareOutput,
+  ReportInput,
   SendInput,
   SendOutput,
 } from '../../protocols/channel-effects.ts';
@@ -39,6 +40,7 @@ export const chatMachine = setup({
     reconcile: effect<SendOutcome, SendInput>(),
     follow: effect<FollowOutput, FollowInput>(),
     edit: effect<null, EditInput>(),
+    report: effect<null, ReportInput>(),
   },
   actions: {
     ...hostActions,
@@ -57,6 +59,7 @@ export const chatMachine = setup({
     countCheck: does(outbound.countCheck),
     giveUp: does(outbound.giveUp),
     reportUnknown: does(outbound.reportUnknown),
+    forgetEnded: does(outbound.forgetEnded),
     beginLive: does(live.begin),
     startPreview: does(live.startPreview),
     keepPreview: does(live.keepPreview),
@@ -66,6 +69,7 @@ export const chatMachine = setup({
     isRefusal: inbound.isRefusal,
     hasRoom: outbound.hasRoom,
     hasDelivery: outbound.hasDelivery,
+    hasEnded: outbound.hasEnded,
     isSent: outbound.isSent,
     isUnknown: outbound.isUnknown,
     mayRepeat: outbound.mayRepeat,
@@ -122,7 +126,10 @@ export const chatMachine = setup({
       states: {
         idle: {
           description: 'Nothing has to be sent, or the preview is being sent.',
-          always: { guard: 'hasDelivery', target: 'sending' },
+          always: [
+            { guard: 'hasEnded', target: 'reporting' },
+            { guard: 'hasDelivery', target: 'sending' },
+          ],
         },
         sending: {
           description: 'One piece is being sent.',
@@ -161,6 +168,16 @@ export const chatMachine = setup({
               { guard: 'mayCheckAgain', target: 'checkingLater' },
               { target: 'idle', actions: 'reportUnknown' },
             ],
+          },
+        },
+        reporting: {
+          description: 'Hooks learn the outcome of the delivery that has ended.',
+          invoke: {
+            id: 'report',
+            src: 'report',
+            input: outbound.reportInput,
+            onDone: { target: 'idle', actions: 'forgetEnded' },
+            onError: { target: 'idle', actions: 'forgetEnded' },
           },
         },
         checkingLater: {

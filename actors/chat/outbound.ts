@@ -16,8 +16,8 @@ import type { ErrorData } from '../../protocols/errors.ts';
 import type { DeadLetterAsk } from '../../protocols/statechart.ts';
 import { pauseMsOf } from '../kit/backoff.ts';
 import { type ActionArgs, type ActionResult, nowOf, on, outputOf } from './action-result.ts';
-import type { SendInput, SendOutput } from '../../protocols/channel-effects.ts';
-import type { ChatContext, Delivery } from './types.ts';
+import type { ReportInput, SendInput, SendOutput } from '../../protocols/channel-effects.ts';
+import type { ChatContext, Delivery, Ended } from './types.ts';
 
 /** Attempts of a piece that the service did not accept, and the pauses between them. */
 const ATTEMPTS_MAX = 12;
@@ -119,11 +119,11 @@ export const sendInput = ({ context }: { context: ChatContext }): SendInput => {
   };
 };
 
-type Ended = { readonly event: object };
-const outcomeOf = ({ event }: Ended): SendOutput => outputOf<SendOutput>(event);
+type Done = { readonly event: object };
+const outcomeOf = ({ event }: Done): SendOutput => outputOf<SendOutput>(event);
 
-export const isSent = (at: Ended): boolean => outcomeOf(at).status === 'sent';
-export const isUnknown = (at: Ended): boolean => outcomeOf(at).status === 'unknown';
+export const isSent = (at: Done): boolean => outcomeOf(at).status === 'sent';
+export const isUnknown = (at: Done): boolean => outcomeOf(at).status === 'unknown';
 export const mayRepeat = (at: ActionArgs): boolean => {
   const outcome = outcomeOf(at);
   const isOver = at.context.attempts >= ATTEMPTS_MAX;
@@ -145,8 +145,30 @@ const advanced = (context: ChatContext, event: object): Partial<ChatContext> => 
     queue: isLast ? rest : [{ ...first!, piece: piece + 1 }, ...rest],
     attempts: 0,
     checks: 0,
+    ...(isLast && ended(context, first!.isUnknown ? 'unknown' : 'sent')),
   };
 };
+
+/** Kept for the hooks, if there are any. */
+function ended(
+  context: ChatContext,
+  outcome: Ended['outcome'],
+  error?: string,
+): Pick<ChatContext, 'ended'> {
+  if (!context.isObserved) return {};
+  const { text, runId, sessionKey } = current(context);
+  return { ended: { text, outcome, ...defined({ error, runId, sessionKey }) } };
+}
+
+export const hasEnded = ({ context }: { context: ChatContext }): boolean =>
+  context.ended !== undefined && context.ended !== null;
+
+export const reportInput = ({ context }: { context: ChatContext }): ReportInput => {
+  const { tenant, channel, account } = context;
+  return { tenant, channel, account, ...context.ended! };
+};
+
+export const forgetEnded = (): ActionResult => ({ change: { ended: null } });
 
 /** Waits exactly as long as the service asked, else with growing pauses. */
 export const retryLater = (at: ActionArgs): ActionResult => {
@@ -165,10 +187,15 @@ export const countCheck = ({ context }: ActionArgs): ActionResult => ({
 /** The service will not take this delivery: an operator sees it, and the next one follows. */
 export const giveUp = (at: ActionArgs): ActionResult => {
   const { context } = at;
-  const { queue } = context;
+  const error = errorOf(outcomeOf(at));
   return {
-    change: { queue: queue.slice(1), attempts: 0, checks: 0 },
-    send: [letter(context, current(context), errorOf(outcomeOf(at)))],
+    change: {
+      queue: context.queue.slice(1),
+      attempts: 0,
+      checks: 0,
+      ...ended(context, 'not_sent', error.message),
+    },
+    send: [letter(context, current(context), error)],
   };
 };
 
@@ -184,8 +211,12 @@ export const reportUnknown = (at: ActionArgs): ActionResult => {
     message: `it is not known whether the service accepted piece ${current(context).piece + 1}${cause}`,
     details: { outcome: 'unknown' },
   };
-  const one: Delivery = { ...current(context), isOnePiece: true };
-  return { change: advanced(context, event), send: [letter(context, one, error)] };
+  const [first, ...rest] = context.queue;
+  const queue: Delivery[] = [{ ...first!, isUnknown: true }, ...rest];
+  return {
+    change: advanced({ ...context, queue }, event),
+    send: [letter(context, { ...first!, isOnePiece: true }, error)],
+  };
 };
 
 const errorOf = (outcome: SendOutcome): ErrorData =>

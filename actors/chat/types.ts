@@ -1,6 +1,7 @@
 /** Types of the chat actor. */
 import type { Address } from '../../protocols/address.ts';
 import type { AccountRef, ChatDeliver, ChatInbound, ChatRef } from '../../protocols/channel.ts';
+import type { ReportInput } from '../../protocols/channel-effects.ts';
 import type { ErrorData } from '../../protocols/errors.ts';
 import type { RunAccepted, RunEnded } from '../../protocols/session.ts';
 import type { Delivered } from '../../protocols/statechart.ts';
@@ -23,10 +24,16 @@ export type Delivery = {
   readonly piece: number;
   readonly isOnePiece?: true;
   readonly runId?: string;
+  readonly sessionKey?: string;
+  /** it is not known of an earlier piece whether it was sent */
+  readonly isUnknown?: true;
   readonly replyTo?: string;
   /** the message that shows the beginning of this text already; the first piece replaces it */
   readonly editOf?: string;
 };
+
+/** What hooks learn of a delivery. */
+export type Ended = Pick<ReportInput, 'text' | 'outcome' | 'error' | 'runId' | 'sessionKey'>;
 
 /** What is shown while a run is active. */
 export type Live = {
@@ -57,6 +64,10 @@ export type ChatContext = AccountRef & {
   /** questions about an attempt with an unknown outcome */
   readonly checks: number;
   readonly waitMs: number;
+  /** hooks learn what was sent, as of the last message */
+  readonly isObserved?: boolean;
+  /** the delivery that has ended, until the hooks have seen it */
+  readonly ended?: Ended | null;
   /** ids of the last deliveries, so that a repeat is ignored */
   readonly recent: readonly string[];
 };

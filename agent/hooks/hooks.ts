@@ -10,7 +10,12 @@
  * then handled by the contract: `open` ignores the hook, `closed` refuses the operation. `troupe
  * hooks list` shows files that cannot be loaded.
  */
-import type { ChannelSender, InboundMessage } from '../../protocols/channel.ts';
+import type {
+  AccountRef,
+  ChannelSender,
+  InboundMessage,
+  SendOutcome,
+} from '../../protocols/channel.ts';
 import type { ImagePart } from '../../protocols/content.ts';
 import type { ErrorData } from '../../protocols/errors.ts';
 import type { RunStatus, SessionEntry, Usage } from '../../protocols/session.ts';
@@ -69,12 +74,26 @@ export type HookTypes = {
     result: { agent: string };
   };
   message_received: {
-    event: { text: string; channel: string; sender?: string; images: readonly ImagePart[] };
+    event: {
+      text: string;
+      channel: string;
+      /** of the messenger; absent for clients of the gateway */
+      account?: string;
+      sender?: string;
+      images: readonly ImagePart[];
+    };
     result: { text?: string; refuse?: string };
   };
   /** before the reply is sent; may replace or cancel it */
-  message_sending: { event: { text: string }; result: { text?: string; cancel?: boolean } };
-  message_sent: { event: { text: string }; result: void };
+  message_sending: {
+    event: { text: string } & Partial<AccountRef>;
+    result: { text?: string; cancel?: boolean };
+  };
+  /** in a messenger: once for each message, with the outcome of all its pieces */
+  message_sent: {
+    event: { text: string; outcome?: SendOutcome['status']; error?: string } & Partial<AccountRef>;
+    result: void;
+  };
   session_start: { event: { sessionId: string }; result: void };
   session_end: { event: { sessionId: string; reason: string }; result: void };
   gateway_start: { event: { port: number }; result: void };

@@ -24,7 +24,7 @@ import type { Clock, System } from '../../runtime/index.ts';
 import type { AccountSettings } from './account-settings.ts';
 import type { WebhookRequest, WebhookResponse } from './adapter.ts';
 import type { AdapterTable } from './adapters.ts';
-import { type ChannelRules, downloaded, OpenAccount } from './open-account.ts';
+import { type ChannelRules, downloaded, type MessageHooks, OpenAccount } from './open-account.ts';
 import { PieceSender } from './piece-sender.ts';
 import { Previews } from './previews.ts';
 
@@ -35,8 +35,7 @@ export type ChannelHostOptions = {
   readonly adapters: AdapterTable;
   readonly system: () => Promise<System>;
   readonly rules: ChannelRules;
-  /** the tenant has hooks for received messages */
-  readonly hasMessageHooks: (tenant: string) => boolean;
+  readonly messageHooks: (tenant: string) => MessageHooks;
   readonly clock: Clock;
   readonly log: { warn(details: object, message: string): void };
 };
@@ -151,12 +150,12 @@ export class ChannelHost implements ChannelEffects {
     if (!load) throw new TroupeError('NOT_FOUND', `this build has no adapter for ${of.channel}`);
     const { rules, clock, log } = this.#o;
     const system = await this.#o.system();
-    const hasMessageHooks = this.#o.hasMessageHooks(of.tenant);
+    const messageHooks = this.#o.messageHooks(of.tenant);
     return new OpenAccount(of, {
       definition: await load(),
       system,
       rules,
-      hasMessageHooks,
+      messageHooks,
       clock,
       log,
     });

@@ -39,6 +39,8 @@ export type EntryOptions = {
   readonly route: (message: InboundMessage) => Route;
   /** hooks or downloads come before the session */
   readonly needsPreparation: (message: InboundMessage) => boolean;
+  /** a hook learns the outcome of what is sent to the chat */
+  readonly isObserved: boolean;
   readonly onDropped: (message: InboundMessage, why: string) => void;
 };
 
@@ -70,7 +72,7 @@ export class Entry {
   }
 
   #store(message: InboundMessage): Promise<void> {
-    const { observed, admit, route, needsPreparation } = this.#o;
+    const { observed, admit, route, needsPreparation, isObserved } = this.#o;
     const admission = admit(message, this.#isApproved(message));
     if (!admission.pass) {
       observed.refused(admission.rule);
@@ -82,6 +84,7 @@ export class Entry {
       message,
       route: route(message),
       ...(needsPreparation(message) && { needsPreparation: true }),
+      ...(isObserved && { isObserved }),
     };
     return this.#tell(chatAddress(this.#of.tenant, this.#of, message.chat), inbound, message);
   }

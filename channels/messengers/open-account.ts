@@ -32,10 +32,13 @@ export type OpenAccountOptions = {
   readonly definition: ChannelAdapter;
   readonly system: Pick<System, 'tell' | 'index' | 'bus'>;
   readonly rules: ChannelRules;
-  readonly hasMessageHooks: boolean;
+  readonly messageHooks: MessageHooks;
   readonly clock: Clock;
   readonly log: { warn(details: object, message: string): void };
 };
+
+/** Which hooks of messages a tenant has. */
+export type MessageHooks = { readonly received: boolean; readonly sent: boolean };
 
 export class OpenAccount {
   readonly of: AccountSettings;
@@ -92,14 +95,15 @@ export class OpenAccount {
   }
 
   #entry(): Entry {
-    const { system, rules, hasMessageHooks, log } = this.#o;
+    const { system, rules, messageHooks, log } = this.#o;
     const { of, observed } = this;
     return new Entry(of, {
       system,
       observed,
       admit: (message, isApproved) => rules.admit(of, message, isApproved),
       route: (message) => rules.route(of, message),
-      needsPreparation: ({ media = [] }) => media.length > 0 || hasMessageHooks,
+      needsPreparation: ({ media = [] }) => media.length > 0 || messageHooks.received,
+      isObserved: messageHooks.sent,
       onDropped: ({ key }, why) => log.warn({ account: accountKey(of), key }, why),
     });
   }

@@ -1,4 +1,6 @@
 /** What a chat shows of a run: previews, messages before the end, the reply. The built program. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { REPORTS_TITLE } from '../../protocols/subagent.ts';
 import { scratchFolder, write } from '../runtime/config/folder.ts';
@@ -10,12 +12,12 @@ import { startTelegramServer } from '../servers/telegram-server.ts';
 import { startProgram } from './program.ts';
 
 /** A program with one Telegram bot whose agents use a scripted model. */
-async function withTelegram() {
+async function withTelegram({ hook = '', streaming = 'edit' } = {}) {
   const [telegram, model] = [await startTelegramServer(), await startOpenAiServer()];
   onTestFinished(async () => void (await Promise.all([telegram.close(), model.close()])));
   const bot = telegram.addBot();
   const home = scratchFolder();
-  const main = { dmPolicy: 'open', token: bot.token, apiUrl: telegram.apiUrl };
+  const main = { dmPolicy: 'open', streaming, token: bot.token, apiUrl: telegram.apiUrl };
   const provider = {
     api: 'openai-completions',
     baseUrl: model.baseUrl,
@@ -31,12 +33,13 @@ async function withTelegram() {
     },
   };
   write(home, '.troupe/troupe.json5', JSON.stringify(config));
+  if (hook !== '') write(home, '.troupe/hooks/seen.mjs', hook);
   startProgram(['start', '--json', '--port', String(await reservePort())], { home });
   await eventually(() => {
     const polls = bot.requests.filter((method) => method === 'getUpdates').length;
     expect(polls).toBeGreaterThan(1);
   });
-  return { bot, model };
+  return { bot, model, home };
 }
 
 test('a message of a tool is in the chat at once, in place of the preview; the reply follows it', async () => {
@@ -93,3 +96,43 @@ test('what a subagent reports later reaches the chat that the session came from'
     ]),
   );
 }, 60_000);
+
+const seen = `
+import { appendFileSync } from 'node:fs';
+const keep = (hook) => (event, { runId }) => {
+  appendFileSync(new URL('seen.jsonl', import.meta.url), JSON.stringify({ hook, runId, ...event }) + '\\n');
+};
+export default {
+  name: 'seen',
+  hooks: { message_sending: keep('message_sending'), message_sent: keep('message_sent') },
+};`;
+
+test('the hook message_sent learns once per message whether it was sent', async () => {
+  const { bot, model, home } = await withTelegram({ hook: seen, streaming: 'off' });
+  model.otherwise({ kind: 'answer', deltas: ['Hello. '.repeat(800)] });
+  const seenOf = (hook: string) =>
+    readFileSync(join(home, '.troupe/hooks/seen.jsonl'), 'utf8')
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Record<string, string>)
+      .filter((one) => one['hook'] === hook);
+  const outcomes = () => seenOf('message_sent').map(({ outcome }) => outcome);
+
+  bot.receive({ text: 'one' });
+  await eventually(() => expect(outcomes()).toEqual(['sent']));
+  expect(bot.shown(42)).toHaveLength(2);
+  bot.fail('sendMessage', { kind: 'refuse', status: 403, description: 'Forbidden: blocked' });
+  bot.receive({ text: 'two' });
+  await eventually(() => expect(outcomes()).toEqual(['sent', 'not_sent']));
+  bot.fail('sendMessage', { kind: 'cut', when: 'after' });
+  bot.receive({ text: 'three' });
+  await eventually(() => expect(outcomes()).toEqual(['sent', 'not_sent', 'unknown']), 40_000);
+
+  const of = { channel: 'telegram', account: 'main' };
+  const [first, second] = seenOf('message_sent');
+  expect(first).toMatchObject({ ...of, text: 'Hello. '.repeat(800).trim() });
+  expect(second?.['error']).toContain('blocked');
+  expect(seenOf('message_sending')).toMatchObject([of, of, of]);
+  const runIds = (hook: string) => seenOf(hook).map(({ runId }) => runId);
+  expect(runIds('message_sent')).toEqual(runIds('message_sending'));
+}, 90_000);

@@ -60,12 +60,12 @@ const routeOf = (input: PrepareInput, context: EffectContext): Promise<Route> =>
 
 async function runHooks(
   { text, images }: { readonly text: string; readonly images: readonly ImagePart[] },
-  { tenant, channel, message, route }: PrepareInput,
+  { tenant, channel, account, message, route }: PrepareInput,
   { hooks }: Pick<AgentServices, 'hooks'>,
 ): Promise<{ text?: string; refuse?: string }> {
   if (!hooks.has('message_received')) return {};
   const about: HookAbout = { tenant, agentId: route.agentId, sessionKey: route.sessionKey };
-  const event = { text, images, channel, sender: message.sender.id };
+  const event = { text, images, channel, account, sender: message.sender.id };
   return (await hooks.run('message_received', event, about)) ?? {};
 }
 

@@ -6,8 +6,10 @@
  * per run, without the text if that was the answer to another agent. A chat receives each message
  * that the run sends at once, and the reply at the end.
  */
-import { type Address, parseAddress } from '../../../protocols/address.ts';
+import type { Address } from '../../../protocols/address.ts';
 import {
+  type AccountRef,
+  accountOfChat,
   type ChatDeliver,
   DELIVERY_CHARACTERS_MAX,
   type DeliveryTarget,
@@ -80,7 +82,7 @@ const wholeReply = (context: SessionContext): string => {
   return [...ours, reply].filter((text) => text !== '').join('\n\n');
 };
 
-const isChat = (actor: Address): boolean => parseAddress(actor).type === 'chat';
+const isChat = (actor: Address): boolean => accountOfChat(actor) !== undefined;
 
 /** A chat has the sent messages already. */
 const textFor = (to: Address, context: SessionContext): string =>
@@ -94,6 +96,12 @@ function ownChat(context: SessionContext): DeliveryTarget | undefined {
   const { notify, origin } = runOf(context);
   if (!deliverTo || notify !== undefined || origin?.kind === 'agent') return undefined;
   return deliverTo;
+}
+
+/** The account of the messenger that the texts of the run go to. */
+export function chatOf(context: SessionContext): AccountRef | undefined {
+  const to = runOf(context).notify ?? ownChat(context)?.actor;
+  return to === undefined ? undefined : accountOfChat(to);
 }
 
 function delivery(context: SessionContext): Tell[] {

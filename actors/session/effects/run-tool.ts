@@ -129,7 +129,7 @@ async function outcomeOf(
 
 /** Hooks change messages into this conversation, which users see as they see replies. */
 async function withMessages(
-  { tenant, agentId, sessionKey, runId }: CallToolsInput,
+  { tenant, agentId, sessionKey, runId, chat }: CallToolsInput,
   outcome: Outcome,
   context: EffectContext,
 ): Promise<Outcome> {
@@ -138,7 +138,7 @@ async function withMessages(
   const sent: SentMessage[] = [];
   try {
     for (const { to, text } of outcome.sent ?? []) {
-      const left = to === sessionKey ? await outgoing(text, hooks, about) : text;
+      const left = to === sessionKey ? await outgoing(text, hooks, about, chat) : text;
       if (left === '') return { text: 'Not sent: a hook cancelled the message.', isError: true };
       sent.push({ to, text: left });
     }

@@ -14,7 +14,7 @@ import {
 } from '../../../protocols/approval.ts';
 import type { SessionEntry } from '../../../protocols/session.ts';
 import type { Tell } from '../../../protocols/statechart.ts';
-import { sentMessages } from '../conversations/end-notices.ts';
+import { chatOf, sentMessages } from '../conversations/end-notices.ts';
 import { recorded } from '../subagents/children.ts';
 import {
   type ActionArgs,
@@ -90,7 +90,11 @@ export const toolsInput = ({ context }: { context: SessionContext }): CallToolsI
   agentId: context.agentId,
   runId: runOf(context).runId,
   calls: batchOf(context),
-  ...defined({ workspace: workspaceOf(context), given: grantedToolsOf(context) }),
+  ...defined({
+    workspace: workspaceOf(context),
+    given: grantedToolsOf(context),
+    chat: chatOf(context),
+  }),
 });
 
 // ---- results

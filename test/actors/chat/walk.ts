@@ -56,7 +56,7 @@ class Seen {
   }
 }
 
-const inbound = (key: string, needsPreparation: boolean): Move => ({
+const inbound = (key: string, needsPreparation: boolean, isObserved = false): Move => ({
   name: `inbound ${key}`,
   tell: true,
   event: {
@@ -72,6 +72,7 @@ const inbound = (key: string, needsPreparation: boolean): Move => ({
     },
     route: { agentId: 'main', sessionKey: 'agent:main:main', rule: 'default' },
     ...(needsPreparation && { needsPreparation: true }),
+    ...(isObserved && { isObserved }),
   },
 });
 const runIdOf = (key: string) => `telegram:main:${key}`;
@@ -130,7 +131,7 @@ export const exploration: Exploration = {
   moves: (live, _, ledger) => {
     const { queue } = live.snapshot.context as ChatContext;
     return [
-      ...[inbound('1', false), inbound('2', true)].filter(
+      ...[inbound('1', false, true), inbound('2', true)].filter(
         ({ name }) => !(ledger as Seen).arrived.includes(name),
       ),
       {
@@ -161,6 +162,8 @@ export const exploration: Exploration = {
       deliver('x'.repeat(300_000)),
       ...sends('send'),
       ...sends('preview'),
+      { name: 'reported', job: 'report', output: null },
+      { name: 'not reported', job: 'report', error },
       { name: 'reconcile: sent', job: 'reconcile', output: { status: 'sent' } },
       { name: 'reconcile: not sent', job: 'reconcile', output: { status: 'not_sent', error } },
       { name: 'reconcile: unknown', job: 'reconcile', output: { status: 'unknown', error } },
