@@ -247,6 +247,16 @@ export type ChatDeliver = {
   /** only this piece is sent */
   readonly isOnePiece?: true;
 };
+/** The id of a piece of a delivery, the same for all attempts. */
+export const pieceIdOf = ({ id, piece }: { readonly id: string; readonly piece: number }): string =>
+  `${id}:${piece}`;
+
+/** From the entry point of a channel: the service proved later what happened to a piece. */
+export type ChatOutcome = {
+  readonly type: 'chat.outcome';
+  readonly pieceId: string;
+  readonly outcome: SendOutcome;
+};
 export const DELIVERY_CHARACTERS_MAX = 256 * 1024;
 /** A chat, and its actor, which sends what `chat.deliver` contains. */
 export type DeliveryTarget = {

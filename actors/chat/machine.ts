@@ -57,6 +57,9 @@ export const chatMachine = setup({
     advance: does(outbound.advance),
     retryLater: does(outbound.retryLater),
     countCheck: does(outbound.countCheck),
+    checkLater: does(outbound.checkLater),
+    keepProof: does(outbound.keepProof),
+    ignoreProof: does(outbound.ignoreProof),
     giveUp: does(outbound.giveUp),
     reportUnknown: does(outbound.reportUnknown),
     forgetEnded: does(outbound.forgetEnded),
@@ -72,6 +75,8 @@ export const chatMachine = setup({
     hasEnded: outbound.hasEnded,
     isSent: outbound.isSent,
     isUnknown: outbound.isUnknown,
+    isNotSent: outbound.isNotSent,
+    isOfCurrent: outbound.isOfCurrent,
     mayRepeat: outbound.mayRepeat,
     mayCheckAgain: outbound.mayCheckAgain,
     hasRun: live.hasRun,
@@ -80,7 +85,7 @@ export const chatMachine = setup({
     hasPreview: live.hasPreview,
     isReplaced: live.isReplaced,
   },
-  delays: { pause: outbound.waitMs, checkPause: outbound.CHECK_PAUSE_MS },
+  delays: { pause: outbound.waitMs },
 }).createMachine({
   id: 'chat',
   description: 'One conversation of a messenger account.',
@@ -89,6 +94,7 @@ export const chatMachine = setup({
   options: { maxIterations: 100 },
   on: {
     'chat.deliver': [{ guard: 'hasRoom', actions: 'enqueue' }, { actions: 'refuse' }],
+    'chat.outcome': [{ guard: 'isOfCurrent', actions: 'keepProof' }, { actions: 'ignoreProof' }],
     'run.ended': { actions: 'onRunEnded' },
     reply: [{ guard: 'isRefusal', actions: 'onRefused' }, { actions: 'onAccepted' }],
     refused: { actions: 'onRefused' },
@@ -150,6 +156,9 @@ export const chatMachine = setup({
         waiting: {
           description: 'The service did not accept the piece; the next attempt follows.',
           after: { pause: 'sending' },
+          on: {
+            'chat.outcome': { guard: 'isOfCurrent', target: 'reconciling', actions: 'keepProof' },
+          },
         },
         reconciling: {
           description: 'The service may have accepted the piece: it is asked.',
@@ -161,11 +170,12 @@ export const chatMachine = setup({
             onDone: [
               { guard: 'isSent', target: 'idle', actions: 'advance' },
               { guard: 'mayRepeat', target: 'waiting', actions: 'retryLater' },
-              { guard: 'mayCheckAgain', target: 'checkingLater' },
+              { guard: 'isNotSent', target: 'idle', actions: 'giveUp' },
+              { guard: 'mayCheckAgain', target: 'checkingLater', actions: 'checkLater' },
               { target: 'idle', actions: 'reportUnknown' },
             ],
             onError: [
-              { guard: 'mayCheckAgain', target: 'checkingLater' },
+              { guard: 'mayCheckAgain', target: 'checkingLater', actions: 'checkLater' },
               { target: 'idle', actions: 'reportUnknown' },
             ],
           },
@@ -182,7 +192,10 @@ export const chatMachine = setup({
         },
         checkingLater: {
           description: 'The service could not say yet whether it has the piece.',
-          after: { checkPause: 'reconciling' },
+          after: { pause: 'reconciling' },
+          on: {
+            'chat.outcome': { guard: 'isOfCurrent', target: 'reconciling', actions: 'keepProof' },
+          },
         },
       },
     },

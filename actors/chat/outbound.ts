@@ -9,6 +9,7 @@ import {
   type ChatDeliver,
   DELIVERIES_MAX,
   DELIVERY_CHARACTERS_MAX,
+  pieceIdOf,
   type SendOutcome,
 } from '../../protocols/channel.ts';
 import { defined } from '../../protocols/defined.ts';
@@ -24,7 +25,7 @@ const ATTEMPTS_MAX = 12;
 const BACKOFF_MS = { first: 1_000, max: 300_000 };
 /** Questions about an unknown outcome, and the pause between them. */
 const CHECKS_MAX = 3;
-export const CHECK_PAUSE_MS = 5_000;
+const CHECK_PAUSE_MS = 5_000;
 const RECENT_MAX = 100;
 /** Characters of all waiting deliveries. */
 const QUEUE_CHARACTERS_MAX = 1_048_576;
@@ -119,11 +120,30 @@ export const sendInput = ({ context }: { context: ChatContext }): SendInput => {
   };
 };
 
-type Done = { readonly event: object };
-const outcomeOf = ({ event }: Done): SendOutput => outputOf<SendOutput>(event);
+/** A proof of the service counts more than the answer to the request. */
+const outcomeOf = ({ context, event }: Done): SendOutput =>
+  context.proof ?? outputOf<SendOutput>(event);
+
+export const isOfCurrent = on('chat.outcome', ({ context: { queue }, event }): boolean => {
+  const [first] = queue;
+  return first !== undefined && pieceIdOf(first) === event.pieceId;
+});
+
+export const keepProof = on(
+  'chat.outcome',
+  ({ event }): ActionResult => ({
+    change: { proof: event.outcome },
+  }),
+);
+
+/** The outcome of the piece is known already. */
+export const ignoreProof = (): ActionResult => ({});
+
+type Done = { readonly context: ChatContext; readonly event: object };
 
 export const isSent = (at: Done): boolean => outcomeOf(at).status === 'sent';
 export const isUnknown = (at: Done): boolean => outcomeOf(at).status === 'unknown';
+export const isNotSent = (at: Done): boolean => outcomeOf(at).status === 'not_sent';
 export const mayRepeat = (at: ActionArgs): boolean => {
   const outcome = outcomeOf(at);
   const isOver = at.context.attempts >= ATTEMPTS_MAX;
@@ -145,6 +165,7 @@ const advanced = (context: ChatContext, event: object): Partial<ChatContext> => 
     queue: isLast ? rest : [{ ...first!, piece: piece + 1 }, ...rest],
     attempts: 0,
     checks: 0,
+    proof: null,
     ...(isLast && ended(context, first!.isUnknown ? 'unknown' : 'sent')),
   };
 };
@@ -176,9 +197,15 @@ export const retryLater = (at: ActionArgs): ActionResult => {
   const error = errorOf(outcomeOf(at));
   const { retryAfterMs } = error;
   const pause = pauseMsOf(BACKOFF_MS, context.attempts, { seed: event.meta.id, error });
-  return { change: { waitMs: retryAfterMs ?? pause } };
+  return { change: { waitMs: retryAfterMs ?? pause, proof: null } };
 };
 export const waitMs = ({ context }: { context: ChatContext }): number => context.waitMs;
+
+/** As long as the service asks for, or 5 s. */
+export const checkLater = (at: ActionArgs): ActionResult => {
+  const waitMs = 'output' in at.event ? errorOf(outcomeOf(at)).retryAfterMs : undefined;
+  return { change: { waitMs: waitMs ?? CHECK_PAUSE_MS } };
+};
 
 export const countCheck = ({ context }: ActionArgs): ActionResult => ({
   change: { checks: context.checks + 1 },
@@ -193,6 +220,7 @@ export const giveUp = (at: ActionArgs): ActionResult => {
       queue: context.queue.slice(1),
       attempts: 0,
       checks: 0,
+      proof: null,
       ...ended(context, 'not_sent', error.message),
     },
     send: [letter(context, current(context), error)],

@@ -1,6 +1,13 @@
 /** Types of the chat actor. */
 import type { Address } from '../../protocols/address.ts';
-import type { AccountRef, ChatDeliver, ChatInbound, ChatRef } from '../../protocols/channel.ts';
+import type {
+  AccountRef,
+  ChatDeliver,
+  ChatInbound,
+  ChatOutcome,
+  ChatRef,
+  SendOutcome,
+} from '../../protocols/channel.ts';
 import type { ReportInput } from '../../protocols/channel-effects.ts';
 import type { ErrorData } from '../../protocols/errors.ts';
 import type { RunAccepted, RunEnded } from '../../protocols/session.ts';
@@ -63,6 +70,8 @@ export type ChatContext = AccountRef & {
   readonly firstTriedAt: number;
   /** questions about an attempt with an unknown outcome */
   readonly checks: number;
+  /** what the service proved about the current piece */
+  readonly proof?: SendOutcome | null;
   readonly waitMs: number;
   /** hooks learn what was sent, as of the last message */
   readonly isObserved?: boolean;
@@ -75,6 +84,7 @@ export type ChatContext = AccountRef & {
 export type ChatEvent =
   | Delivered<ChatInbound>
   | Delivered<ChatDeliver>
+  | Delivered<ChatOutcome>
   | Delivered<RunEnded>
   | Delivered<{ type: 'reply'; to: string; result?: RunAccepted; error?: ErrorData }>
   | Delivered<{ type: 'refused'; to: string; message: string; error: ErrorData }>;

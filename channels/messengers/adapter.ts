@@ -31,6 +31,8 @@ export type Abilities = {
   readonly idempotentSendMs?: number;
   /** `AccountAdapter.reconcile` is implemented */
   readonly reconcile: boolean;
+  /** the service proves outcomes later, by `AccountContext.onOutcome`. Default: false */
+  readonly provesOutcomes?: boolean;
   /** files that can be received; `bytesMax` of one file */
   readonly media?: { readonly bytesMax: number };
   /** minimum interval between sends, milliseconds; the runtime keeps it */
@@ -67,6 +69,13 @@ export type WebhookResponse = {
   readonly contentType?: string;
 };
 
+export type OutcomeProof = {
+  readonly chat: ChatRef;
+  /** `Piece.id` */
+  readonly pieceId: string;
+  readonly outcome: SendOutcome;
+};
+
 /** What an account needs from the runtime. */
 export type AccountContext<Settings> = {
   /** name in the configuration, for error texts */
@@ -84,10 +93,12 @@ export type AccountContext<Settings> = {
   /** A person types in the chat; ephemeral. */
   onTyping(chat: ChatRef): void;
   /**
-   * A later proof of what happened to a piece, such as a status webhook of WhatsApp. `pieceId` is
-   * `Piece.id`.
+   * A later proof of what happened to a piece, such as a status webhook of WhatsApp. Resolves when
+   * it is stored; only then may it be acknowledged. Repeats are ignored.
+   *
+   * @throws TroupeError UNAVAILABLE as `onMessages`
    */
-  onOutcome(pieceId: string, outcome: SendOutcome): void;
+  onOutcome(proof: OutcomeProof): Promise<void>;
 };
 
 /** What `start` receives. */

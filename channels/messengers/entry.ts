@@ -14,6 +14,7 @@ import {
   channelAddress,
   type ChannelPair,
   type ChatInbound,
+  type ChatOutcome,
   chatAddress,
   INBOUND_CHARACTERS_MAX,
   INBOUND_MEDIA_MAX,
@@ -27,6 +28,7 @@ import type { Message } from '../../protocols/statechart.ts';
 import type { Address } from '../../protocols/address.ts';
 import type { System } from '../../runtime/index.ts';
 import type { AccountSettings } from './account-settings.ts';
+import type { OutcomeProof } from './adapter.ts';
 import type { Observed } from './observed.ts';
 
 /** As long as keys are kept; a message waits while its chat is out of service. */
@@ -102,7 +104,22 @@ export class Entry {
     return this.#tell(channelAddress(this.#of.tenant, this.#of), pair, message);
   }
 
-  async #tell(to: Address, event: Message, { key, sender }: InboundMessage): Promise<void> {
+  /**
+   * A proof that a sent message failed afterwards is shown as the account's last error.
+   * @throws TroupeError UNAVAILABLE when it is not known to be stored
+   */
+  async prove({ chat, pieceId, outcome }: OutcomeProof): Promise<void> {
+    if (outcome.status === 'not_sent') this.#o.observed.error(outcome.error.message);
+    const event: ChatOutcome = { type: 'chat.outcome', pieceId, outcome };
+    const to = chatAddress(this.#of.tenant, this.#of, chat);
+    await this.#tell(to, event, { key: `outcome:${outcome.status}:${pieceId}`, sender: chat });
+  }
+
+  async #tell(
+    to: Address,
+    event: Message,
+    { key, sender }: { readonly key: string; readonly sender: { readonly id: string } },
+  ): Promise<void> {
     const principal = { sub: `${this.#of.channel}:${sender.id}`, roles: [] };
     const answer = await this.#o.system.tell(to, event, { principal, key, ttlMs: TTL_MS });
     if (answer.kind === 'refused') throw TroupeError.from(answer.error);

@@ -63,7 +63,7 @@ export class OpenAccount {
       log,
       onMessages: (messages) => entry.accept(messages),
       onTyping: () => {},
-      onOutcome: () => {},
+      onOutcome: (proof) => entry.prove(proof),
     });
   }
 

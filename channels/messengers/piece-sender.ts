@@ -4,7 +4,8 @@
  * Invariant: whatever goes wrong, the outcome says whether the service may have accepted the piece.
  */
 import type { SendInput, SendOutput } from '../../protocols/channel-effects.ts';
-import { accountKey, type SendOutcome } from '../../protocols/channel.ts';
+import { accountKey, pieceIdOf, type SendOutcome } from '../../protocols/channel.ts';
+import { defined } from '../../protocols/defined.ts';
 import { errorData } from '../../protocols/errors.ts';
 import { type Clock, LruMap } from '../../runtime/index.ts';
 import type { Abilities, Piece } from './adapter.ts';
@@ -52,7 +53,7 @@ export class PieceSender {
     const pieces = this.#piecesOf(input, abilities);
     const found = pieces[input.piece];
     const piece: Piece | undefined = found && {
-      id: `${input.id}:${input.piece}`,
+      id: pieceIdOf(input),
       chat: input.chat,
       text: found.text,
       plain: found.plain,
@@ -84,13 +85,20 @@ export class PieceSender {
     return (
       (await open.adapter.reconcile?.(piece, signal)) ?? {
         status: 'unknown',
-        ...notKnown('the service has no way to find out'),
+        ...(open.abilities.provesOutcomes
+          ? notKnown('no status has arrived', PROOF_PAUSE_MS)
+          : notKnown('the service has no way to find out')),
       }
     );
   }
 }
 
-const notKnown = (message: string) => ({ error: { code: 'UNAVAILABLE', message } as const });
+/** Between two checks whether a status has arrived. */
+const PROOF_PAUSE_MS = 20_000;
+
+const notKnown = (message: string, retryAfterMs?: number) => ({
+  error: { code: 'UNAVAILABLE', message, ...defined({ retryAfterMs }) } as const,
+});
 
 /** A preview that can no longer be edited is left, and the piece is sent as a message. */
 async function sendOrEdit(

@@ -22,12 +22,15 @@ async function configured(channels: object) {
   write(home, '.troupe/troupe.json5', JSON.stringify({ channels, session, a2a }));
   const port = await reservePort();
   const start = () => startProgram(['start', '--json', '--port', String(port)], { home });
+  const run = async (...args: string[]) =>
+    (await runProgram([...args, '--json', '--port', String(port)], { home })).stdout;
   const states = async () => {
-    const { stdout } = await runProgram(['channels', '--json', '--port', String(port)], { home });
-    const { channels: rows } = JSON.parse(stdout) as { channels: { state: string }[] };
+    const { channels: rows } = JSON.parse(await run('channels')) as {
+      channels: { state: string }[];
+    };
     return rows.map(({ state }) => state);
   };
-  return { port, start, states };
+  return { port, start, states, run };
 }
 
 test('people write in Telegram and Discord, and the agent answers there, also after kill -9', async () => {
@@ -68,7 +71,7 @@ test('people write in Slack and WhatsApp, and the agent answers there, among for
   const [slack, whatsapp] = [await openSlackServer(), await openWhatsAppServer()];
   onTestFinished(async () => void (await Promise.all([slack.close(), whatsapp.close()])));
   const [app, events, number] = [slack.addApp(), slack.addApp(), whatsapp.addNumber()];
-  const { port, start, states } = await configured({
+  const { port, start, states, run } = await configured({
     slack: {
       accounts: {
         main: { ...open, botToken: app.botToken, appToken: app.appToken, apiUrl: slack.apiUrl },
@@ -126,7 +129,18 @@ test('people write in Slack and WhatsApp, and the agent answers there, among for
     expect(events.shown('D1')).toHaveLength(1);
     expect(number.sent).toMatchObject([{ to: '84901' }]);
   });
+
+  // the answer to a send is lost; the status of the message proves that it was sent
+  number.hasStatuses = true;
+  whatsapp.faults.push({ path: '/messages', kind: 'cut', accepted: true });
+  number.write('84901', 'a second one');
+  await eventually(() => expect(number.sent).toHaveLength(2));
+  number.write('84901', 'a third one');
+  await eventually(() => expect(number.sent).toHaveLength(3));
+  expect(JSON.parse(await run('dlq', 'list'))).toMatchObject({ dead_letters: [] });
+  number.status(number.sent[2]!, 'failed', [{ code: 131047, title: 'Re-engagement message' }]);
+  await eventually(async () => expect(await run('channels')).toContain('24 hours'));
   program.child.kill('SIGTERM');
   expect(await program.ended).toMatchObject({ code: 0 });
-  expect(number.sent).toHaveLength(1);
+  expect(number.sent).toHaveLength(3);
 }, 90_000);

@@ -137,6 +137,27 @@ describe('a conversation', () => {
     }
   });
 
+  test('a tool call whose result is in the history already stays one card', () => {
+    const result: HistoryMessage = {
+      role: 'toolResult',
+      runId: 'a',
+      toolCallId: 'c',
+      toolName: 'clock',
+      content: 'noon',
+    };
+    const event = (data: { phase: string; result?: string }) => ({
+      runId: 'a',
+      stream: 'tool',
+      data: { toolCallId: 'c', name: 'clock', ...data },
+    });
+    const loaded = withHistory(emptyConversation, history([user('a', 'hi'), result]));
+    const late = withAgentEvent(loaded, event({ phase: 'result', result: 'noon' }));
+    expect(late.live.flatMap(({ tools }) => tools)).toEqual([]);
+    // providers use the ids of calls again
+    const next = withAgentEvent(late, event({ phase: 'start' }));
+    expect(next.live.flatMap(({ tools }) => tools)).toMatchObject([{ state: 'running' }]);
+  });
+
   test('shows the steps of a run once, live or committed', () => {
     const data = { phase: 'start', toolCallId: 'c', name: 'clock' };
     let now = withHistory(emptyConversation, history([user('a', 'time?')]));

@@ -294,8 +294,11 @@ export const withAgentEvent = (now: Conversation, event: AgentEvent): Conversati
   if (stream === 'lifecycle' && data.phase === 'start') return withLive(now, runId, () => ({}));
   const { toolCallId: callId } = data;
   if (stream !== 'tool' || callId === undefined) return now;
+  const isCommitted = now.history.some((item) => item.runId === runId && item.callId === callId);
   return withLive(now, runId, ({ tools }) => {
     const known = tools.find((step) => step.callId === callId);
+    // The history was faster than the event.
+    if (!known && isCommitted && data.phase !== 'start') return { tools };
     const step = stepAfter(known ?? { callId, name: data.name ?? '', state: 'running' }, event);
     return {
       tools: known ? tools.map((each) => (each === known ? step : each)) : [...tools, step],

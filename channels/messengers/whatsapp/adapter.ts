@@ -28,7 +28,7 @@ import { pause } from '../pause.ts';
 import { checkSize, hmacSha256, isSame, jsonOf, STOPPED } from '../webhook-requests.ts';
 import { endOfError, outcomeOfError, SERVICE } from './errors.ts';
 import { authorization, errorOf, type GraphAnswer, isSuccess, request } from './graph.ts';
-import { receivedFrom } from './inbound.ts';
+import { callbackData, receivedFrom } from './inbound.ts';
 
 export type WhatsAppSettings = {
   readonly accessToken: Secret;
@@ -59,6 +59,7 @@ export const whatsapp: ChannelAdapter<WhatsAppSettings> = {
     typingEveryMs: TYPING_MS,
     threads: false,
     reconcile: false,
+    provesOutcomes: true,
     media: { bytesMax: FILE_BYTES_MAX },
     pace: { ofChatMs: 500, ofAccountMs: 15 },
   },
@@ -151,7 +152,7 @@ class WhatsAppAccount implements AccountAdapter {
         { ignored: received.foreign },
         'webhook of another number: give each number a callback URL of its own',
       );
-    for (const { pieceId, outcome } of received.outcomes) this.#context.onOutcome(pieceId, outcome);
+    await Promise.all(received.outcomes.map((proof) => this.#context.onOutcome(proof)));
     for (const { chat, messageId } of received.messages) this.#lastMessages.set(chat.id, messageId);
     if (received.messages.length > 0) await this.#context.onMessages(received.messages);
     return { status: 200 };
@@ -204,7 +205,7 @@ const bodyOf = ({ id, chat, text, replyTo }: Piece) => ({
   type: 'text',
   text: { body: text },
   ...(replyTo !== undefined && { context: { message_id: replyTo } }),
-  biz_opaque_callback_data: id,
+  ...defined({ biz_opaque_callback_data: callbackData({ chat, id }) }),
 });
 
 function idOf({ body }: GraphAnswer): string | undefined {

@@ -7,10 +7,10 @@ import {
   INBOUND_CHARACTERS_MAX,
   type InboundMedia,
   type InboundMessage,
-  type SendOutcome,
 } from '../../../protocols/channel.ts';
 import { checker } from '../../../protocols/check.ts';
 import { defined } from '../../../protocols/defined.ts';
+import type { OutcomeProof, Piece } from '../adapter.ts';
 import { sent } from '../outcomes.ts';
 import { GraphError, outcomeOfError } from './errors.ts';
 
@@ -101,7 +101,7 @@ const checkContact = checker(Contact);
 export type Received = {
   /** by the time of the service */
   readonly messages: readonly InboundMessage[];
-  readonly outcomes: readonly { readonly pieceId: string; readonly outcome: SendOutcome }[];
+  readonly outcomes: readonly OutcomeProof[];
   /** changes for other numbers, which have accounts of their own */
   readonly foreign: number;
 };
@@ -189,14 +189,31 @@ function mediaOf(message: Message): { caption: string; file: InboundMedia } | un
 /** A status proves what happened to a piece; `failed` may follow after a message was accepted. */
 const outcomesOf = ({ statuses = [] }: Value): Received['outcomes'] =>
   valid(statuses, check.status).flatMap((status) => {
-    const { id, biz_opaque_callback_data: pieceId } = status;
-    if (pieceId === undefined) return [];
+    const { id, biz_opaque_callback_data: data = '' } = status;
+    const about = ofCallbackData(data);
+    if (about === undefined) return [];
     if (status.status === 'failed')
-      return [{ pieceId, outcome: outcomeOfError(status.errors?.[0] ?? {}) }];
+      return [{ ...about, outcome: outcomeOfError(status.errors?.[0] ?? {}) }];
     return ['sent', 'delivered', 'read'].includes(status.status)
-      ? [{ pieceId, outcome: sent(id) }]
+      ? [{ ...about, outcome: sent(id) }]
       : [];
   });
+
+/** Longest data that comes back with the statuses of a message, characters. */
+const DATA_CHARACTERS_MAX = 512;
+
+/** Identifies a piece in its statuses, which may name another id of the person than the chat. */
+export const callbackData = ({ chat, id }: Pick<Piece, 'chat' | 'id'>): string | undefined => {
+  const data = `${chat.id} ${id}`;
+  return data.length > DATA_CHARACTERS_MAX ? undefined : data;
+};
+
+const ofCallbackData = (data: string): Omit<OutcomeProof, 'outcome'> | undefined => {
+  const [, id, pieceId] = /^(\S+) (.+)$/s.exec(data) ?? [];
+  return id === undefined || pieceId === undefined
+    ? undefined
+    : { chat: { kind: 'dm', id }, pieceId };
+};
 
 const valid = <T>(
   values: readonly unknown[],

@@ -1,7 +1,12 @@
 /** The events that a chat can receive, and the invariants that hold on every path. */
 import { chatMachine } from '../../../actors/chat/machine.ts';
 import type { ChatContext } from '../../../actors/chat/types.ts';
-import { chatAddress, type ChatRef } from '../../../protocols/channel.ts';
+import {
+  chatAddress,
+  type ChatRef,
+  pieceIdOf,
+  type SendOutcome,
+} from '../../../protocols/channel.ts';
 import type { SendInput } from '../../../protocols/channel-effects.ts';
 import type { DeadLetterAsk, Tell } from '../../../protocols/statechart.ts';
 import {
@@ -113,6 +118,17 @@ const sentByRun: Move = {
   name: 'deliver a message of the run',
   event: { type: 'chat.deliver', id: 'm', text: 'wait', runId: runIdOf('1') },
 };
+const proved = (pieceId: string, outcome: SendOutcome): Move => ({
+  name: `proved: ${pieceId} ${outcome.status}`,
+  event: { type: 'chat.outcome', pieceId, outcome },
+});
+const proofs = ([first]: ChatContext['queue']): readonly Move[] =>
+  first?.id === 'd2'
+    ? [
+        proved(pieceIdOf(first), { status: 'sent' }),
+        proved(pieceIdOf(first), { status: 'not_sent', error, isFinal: true }),
+      ]
+    : [];
 const repeated: Move = {
   name: 'deliver one piece',
   event: {
@@ -158,10 +174,13 @@ export const exploration: Exploration = {
       ended('1', 'four'),
       ended('1', ''),
       ended('2', 'four'),
-      ...(queue.length < 2 ? [deliver('hi'), repeated, sentByRun] : []),
+      ...(queue.length < 2 ? [deliver('hi'), repeated] : []),
+      ...(queue.length === 0 ? [sentByRun] : []),
       deliver('x'.repeat(300_000)),
       ...sends('send'),
       ...sends('preview'),
+      ...proofs(queue),
+      proved('other:0', { status: 'sent' }),
       { name: 'reported', job: 'report', output: null },
       { name: 'not reported', job: 'report', error },
       { name: 'reconcile: sent', job: 'reconcile', output: { status: 'sent' } },
@@ -176,9 +195,10 @@ export const exploration: Exploration = {
     ];
   },
   key: ({ snapshot, jobs }) => {
-    const { open, queue, checks, live } = snapshot.context as ChatContext;
+    const { open, queue, checks, live, proof } = snapshot.context as ChatContext;
     const shown = live && [live.isPending, live.messageId];
-    return [snapshot.value, open.length, queue.length, checks, shown, Object.keys(jobs)];
+    const counts = [open.length, queue.length, checks];
+    return [snapshot.value, counts, shown, proof?.status, Object.keys(jobs)];
   },
   ledger: () => new Seen(),
 };

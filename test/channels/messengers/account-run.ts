@@ -49,7 +49,7 @@ export class AccountRun {
       log: { warn: (details) => void this.warnings.push(details) },
       onMessages: (messages) => this.#store(messages),
       onTyping: (chat) => void this.typing.push(chat),
-      onOutcome: (pieceId, outcome) => void this.outcomes.set(pieceId, outcome),
+      onOutcome: async ({ pieceId, outcome }) => void this.outcomes.set(pieceId, outcome),
     });
   }
 
