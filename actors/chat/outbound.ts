@@ -203,8 +203,8 @@ export const waitMs = ({ context }: { context: ChatContext }): number => context
 
 /** As long as the service asks for, or 5 s. */
 export const checkLater = (at: ActionArgs): ActionResult => {
-  const waitMs = 'output' in at.event ? errorOf(outcomeOf(at)).retryAfterMs : undefined;
-  return { change: { waitMs: waitMs ?? CHECK_PAUSE_MS } };
+  const asked = 'output' in at.event ? errorOf(outcomeOf(at)).retryAfterMs : undefined;
+  return { change: { waitMs: asked ?? CHECK_PAUSE_MS } };
 };
 
 export const countCheck = ({ context }: ActionArgs): ActionResult => ({

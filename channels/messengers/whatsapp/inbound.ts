@@ -199,7 +199,7 @@ const outcomesOf = ({ statuses = [] }: Value): Received['outcomes'] =>
       : [];
   });
 
-/** Longest data that comes back with the statuses of a message, characters. */
+/** Longest data that the statuses of a message repeat, characters. */
 const DATA_CHARACTERS_MAX = 512;
 
 /** Identifies a piece in its statuses, which may name another id of the person than the chat. */
