@@ -1,88 +1,78 @@
 /**
- * People who write to two Telegram bots at random, and the account of their messages afterwards:
- * each was answered once, in the order of its chat; an answer whose sending was interrupted is
- * reported as unknown instead, because Telegram cannot say whether it was accepted.
+ * People who write in four messengers at random, and the account of their messages afterwards: each
+ * was answered once, in the order of its chat; an answer whose sending was interrupted is reported
+ * as unknown instead where the service cannot say whether it was accepted.
  */
-import { afterAll, expect } from 'vitest';
+import { setTimeout as pause } from 'node:timers/promises';
+import { expect } from 'vitest';
 import type { GatewayClient } from '../../client/gateway-client.ts';
 import { eventually } from '../runtime/eventually.ts';
-import {
-  startTelegramServer,
-  type TelegramBot,
-  type TelegramServer,
-} from '../servers/telegram-server.ts';
 import { OWN_RUNS } from './conversations.ts';
+import { type Messenger, startMessengers } from './messengers.ts';
 
 type DeadLetterView = { readonly to: string; readonly reason: string };
 /** What a person wrote. A numbered text is quoted by its answer; others have long answers. */
-type Written = { readonly bot: TelegramBot; readonly chat: number; readonly number?: number };
+type Written = { readonly in: Messenger; readonly chat: string; readonly number?: number };
 
-const CHATS = Array.from({ length: 12 }, (_, n) => 1_000 + n);
 const WORDS = 60;
-const ANSWERED_WITHIN_MS = 90_000;
+const ANSWERED_WITHIN_MS = 120_000;
 
 const isEqual = (found: unknown, wanted: unknown): void => expect(found).toEqual(wanted);
 const isAtLeast = (found: number, least: number): void =>
   expect(found).toBeGreaterThanOrEqual(least);
 
-const isPoll = (method: string) => method === 'getUpdates';
 const wordsOf = (text: string) => text.split(/\s+/).filter(Boolean).length;
 
 export class People {
   readonly #random: () => number;
-  readonly #server: TelegramServer;
-  readonly #bots: readonly [TelegramBot, TelegramBot];
+  readonly #messengers: readonly Messenger[];
   readonly #written: Written[] = [];
 
-  private constructor(server: TelegramServer, random: () => number) {
-    this.#server = server;
+  private constructor(messengers: readonly Messenger[], random: () => number) {
+    this.#messengers = messengers;
     this.#random = random;
-    this.#bots = [server.addBot(), server.addBot()];
   }
 
-  /** The server of the bots ends with the test file. */
-  static async of(random: () => number): Promise<People> {
-    const server = await startTelegramServer();
-    afterAll(() => server.close());
-    return new People(server, random);
+  /** @param chats of each account */
+  static async of(random: () => number, chats: number): Promise<People> {
+    return new People(await startMessengers(chats), random);
   }
 
-  /** The configuration of the program: the accounts `a` and `b`, and more of its sections. */
+  /** The configuration of the program, with more of its sections. */
   config(more = ''): string {
-    const [a, b] = this.#bots.map(
-      ({ token }) => `{ token: '${token}', apiUrl: '${this.#server.apiUrl}', dmPolicy: 'open' }`,
-    );
+    const channels: Record<string, { accounts: Record<string, object> }> = {};
+    for (const { channel, account, settings } of this.#messengers) {
+      channels[channel] ??= { accounts: {} };
+      channels[channel].accounts[account] = { ...settings, dmPolicy: 'open' };
+    }
     return `{ ${more} ${OWN_RUNS}, session: { dmScope: 'per-account-channel-peer' },
-      channels: { telegram: { accounts: { a: ${a}, b: ${b} } } } }`;
+      channels: ${JSON.stringify(channels)} }`;
   }
 
-  /** A new account receives what is written from its first connection on. */
-  async connected(): Promise<void> {
-    for (const { requests } of this.#bots)
-      await eventually(() => isAtLeast(requests.filter(isPoll).length, 2));
+  /** Resolves when what people write from now on arrives. */
+  async connected(gateway: string): Promise<void> {
+    for (const messenger of this.#messengers) {
+      messenger.useGateway?.(gateway);
+      await messenger.connected?.();
+    }
   }
 
   async writeFor(ms: number): Promise<void> {
     const end = Date.now() + ms;
     while (Date.now() < end) {
       this.#write();
-      await new Promise((resolve) => setTimeout(resolve, 20 + this.#random() * 60));
+      await pause(20 + this.#random() * 60);
     }
   }
 
   #write(): void {
-    const bot = this.#oneOf(this.#bots);
-    const chat = this.#oneOf(CHATS);
+    const messenger = this.#oneOf(this.#messengers);
+    const chat = this.#oneOf(messenger.chats);
     const isNumbered = this.#random() < 0.7;
     const number = 10_000 + this.#written.length;
-    this.#written.push({ bot, chat, ...(isNumbered && { number }) });
-    bot.receive({
-      from: { id: chat, is_bot: false, first_name: `Person ${chat}` },
-      chat: { id: chat, type: 'private' },
-      text: isNumbered
-        ? `Note number ${number}`
-        : `Tell me something. [[words:${WORDS}]] [[pace:200]]`,
-    });
+    this.#written.push({ in: messenger, chat, ...(isNumbered && { number }) });
+    const long = `Tell me something. [[words:${WORDS}]] [[pace:200]]`;
+    messenger.write(chat, isNumbered ? `Note number ${number}` : long);
   }
 
   #oneOf<T>(all: readonly T[]): T {
@@ -98,33 +88,47 @@ export class People {
       async () => isEqual(this.#unanswered(await unknownIn(client)), []),
       ANSWERED_WITHIN_MS,
     );
-    for (const bot of this.#bots) {
-      isEqual(bot.pending, 0);
-      for (const chat of CHATS) {
-        const mine = this.#writtenTo(bot, chat);
-        const { quoted, long } = answersIn(bot, chat);
+    for (const messenger of this.#messengers)
+      for (const chat of messenger.chats) {
+        const mine = this.#writtenIn(messenger, chat);
+        const { quoted, long } = answersIn(messenger, chat);
         const asked = mine.flatMap(({ number }) => number ?? []);
         // Once, and in order.
         isEqual(
-          quoted,
-          asked.filter((one) => quoted.includes(one)),
+          { in: addressOf(messenger, chat), quoted },
+          {
+            in: addressOf(messenger, chat),
+            quoted: asked.filter((one) => quoted.includes(one)),
+          },
         );
         isAtLeast(mine.length - asked.length, long);
       }
-    }
     return this.#written.length;
   }
 
-  #writtenTo(bot: TelegramBot, chat: number): readonly Written[] {
-    return this.#written.filter((one) => one.bot === bot && one.chat === chat);
+  /** How many answers are known to be shown, and how many are reported, by channel. */
+  async summary(client: GatewayClient): Promise<string> {
+    const unknown = await unknownIn(client);
+    const channels = [...new Set(this.#messengers.map(({ channel }) => channel))];
+    return channels
+      .map((channel) => {
+        const written = this.#written.filter((one) => one.in.channel === channel).length;
+        const reported = unknown.filter((to) => to.startsWith(`default/chat/${channel}:`)).length;
+        return `${channel}: ${written} written, ${reported} reported`;
+      })
+      .join('; ');
+  }
+
+  #writtenIn(messenger: Messenger, chat: string): readonly Written[] {
+    return this.#written.filter((one) => one.in === messenger && one.chat === chat);
   }
 
   #unanswered(unknown: readonly string[]): readonly string[] {
-    return this.#bots.flatMap((bot, n) =>
-      CHATS.flatMap((chat) => {
-        const written = this.#writtenTo(bot, chat).length;
-        const { quoted, long } = answersIn(bot, chat);
-        const address = `default/chat/telegram:${'ab'[n]}:${chat}`;
+    return this.#messengers.flatMap((messenger) =>
+      messenger.chats.flatMap((chat) => {
+        const written = this.#writtenIn(messenger, chat).length;
+        const { quoted, long } = answersIn(messenger, chat);
+        const address = addressOf(messenger, chat);
         const reported = unknown.filter((to) => to === address).length;
         const missing = written - quoted.length - long - reported;
         return missing > 0 ? [`${address}: ${missing} of ${written}`] : [];
@@ -132,6 +136,9 @@ export class People {
     );
   }
 }
+
+const addressOf = ({ channel, account }: Messenger, chat: string): string =>
+  `default/chat/${channel}:${account}:${chat}`;
 
 /** The chats with answers whose sending is unknown, one entry for each answer. */
 async function unknownIn(client: GatewayClient): Promise<readonly string[]> {
@@ -145,8 +152,8 @@ async function unknownIn(client: GatewayClient): Promise<readonly string[]> {
 }
 
 /** Answers in a chat: the quoted numbers in order, and how many long answers there are. */
-function answersIn(bot: TelegramBot, chat: number) {
-  const texts = bot.shown(chat).map(({ text }) => text);
+function answersIn(messenger: Messenger, chat: string) {
+  const texts = messenger.texts(chat);
   const quoted = texts.flatMap((text) => /Note number (\d+)/.exec(text)?.[1] ?? []).map(Number);
   return { quoted, long: texts.filter((text) => wordsOf(text) >= WORDS).length };
 }

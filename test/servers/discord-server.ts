@@ -25,6 +25,8 @@ type Channel = {
   readonly guild_id?: string;
   readonly parent_id?: string;
   readonly name?: string;
+  /** the person of a direct message channel; default `pat` */
+  readonly author?: object;
   readonly messages: Message[];
 };
 type Answer = { readonly status: number; readonly body?: unknown };
@@ -109,9 +111,21 @@ export class DiscordBot {
     };
   }
 
+  /** Direct messages with another person. */
+  addDm(name: string): Channel {
+    const channel: Channel = {
+      id: newId(),
+      type: DM,
+      author: userOf(newId(), name),
+      messages: [],
+    };
+    this.#channels.set(channel.id, channel);
+    return channel;
+  }
+
   /** A person writes; other fields replace the defaults. Only `store`: no event follows. */
   receive(channel: Channel, fields: Fields, only?: 'store'): Message {
-    const message = this.#add(channel, { author: this.pat, ...fields });
+    const message = this.#add(channel, { author: channel.author ?? this.pat, ...fields });
     if (!only) this.dispatchMessage(message);
     return message;
   }
