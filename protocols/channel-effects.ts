@@ -34,8 +34,11 @@ export type SendInput = Where & {
   readonly replyTo?: string;
   readonly editOf?: string;
 };
-/** `pieces`: number of pieces of the text, where it is known. */
-export type SendOutput = SendOutcome & { readonly pieces?: number };
+/**
+ * `pieces`: number of pieces of the text, where it is known. `restMs`: the service takes no other
+ * message in this chat for so long.
+ */
+export type SendOutput = SendOutcome & { readonly pieces?: number; readonly restMs?: number };
 
 /** Runs the hook `message_sent` for a delivery that has ended. */
 export type ReportInput = AccountRef & {

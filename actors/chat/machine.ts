@@ -72,6 +72,7 @@ export const chatMachine = setup({
     isRefusal: inbound.isRefusal,
     hasRoom: outbound.hasRoom,
     hasDelivery: outbound.hasDelivery,
+    mustRest: outbound.mustRest,
     hasEnded: outbound.hasEnded,
     isSent: outbound.isSent,
     isUnknown: outbound.isUnknown,
@@ -85,7 +86,7 @@ export const chatMachine = setup({
     hasPreview: live.hasPreview,
     isReplaced: live.isReplaced,
   },
-  delays: { pause: outbound.waitMs },
+  delays: { pause: outbound.waitMs, rest: outbound.untilRested },
 }).createMachine({
   id: 'chat',
   description: 'One conversation of a messenger account.',
@@ -134,8 +135,13 @@ export const chatMachine = setup({
           description: 'Nothing has to be sent, or the preview is being sent.',
           always: [
             { guard: 'hasEnded', target: 'reporting' },
+            { guard: 'mustRest', target: 'resting' },
             { guard: 'hasDelivery', target: 'sending' },
           ],
+        },
+        resting: {
+          description: 'The service takes one message at a time, at its pace.',
+          after: { rest: 'idle' },
         },
         sending: {
           description: 'One piece is being sent.',

@@ -88,6 +88,15 @@ const noRoom = ({ queue }: ChatContext): ErrorData => ({
   message: `${queue.length} deliveries wait for this chat, or the text is longer than ${DELIVERY_CHARACTERS_MAX} characters`,
 });
 
+/**
+ * The rest is a timer of the chat and not a part of the effect: a process that is killed meanwhile
+ * has certainly not sent the next piece.
+ */
+export const mustRest = ({ context, event }: ActionArgs): boolean =>
+  hasDelivery({ context }) && nowOf(event) < (context.restUntil ?? 0);
+export const untilRested = ({ context, event }: ActionArgs): number =>
+  Math.max(0, (context.restUntil ?? 0) - nowOf(event));
+
 export const hasDelivery = ({ context }: { context: ChatContext }): boolean =>
   context.queue.length > 0 && context.live?.isPending !== true;
 
@@ -156,16 +165,18 @@ export const advance = (at: ActionArgs): ActionResult => ({
   change: advanced(at.context, at.event),
 });
 
-const advanced = (context: ChatContext, event: object): Partial<ChatContext> => {
+const advanced = (context: ChatContext, event: ActionArgs['event']): Partial<ChatContext> => {
   const [first, ...rest] = context.queue;
   const { piece, isOnePiece } = first!;
-  const pieces = 'output' in event ? outputOf<SendOutput>(event).pieces : undefined;
+  const { pieces, restMs = 0 }: Partial<SendOutput> =
+    'output' in event ? outputOf<SendOutput>(event) : {};
   const isLast = isOnePiece === true || (pieces !== undefined && piece + 1 >= pieces);
   return {
     queue: isLast ? rest : [{ ...first!, piece: piece + 1 }, ...rest],
     attempts: 0,
     checks: 0,
     proof: null,
+    restUntil: nowOf(event) + restMs,
     ...(isLast && ended(context, first!.isUnknown ? 'unknown' : 'sent')),
   };
 };

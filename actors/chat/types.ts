@@ -73,6 +73,8 @@ export type ChatContext = AccountRef & {
   /** what the service proved about the current piece */
   readonly proof?: SendOutcome | null;
   readonly waitMs: number;
+  /** shard time before which the service takes no message in this chat */
+  readonly restUntil?: number;
   /** hooks learn what was sent, as of the last message */
   readonly isObserved?: boolean;
   /** the delivery that has ended, until the hooks have seen it */

@@ -37,14 +37,21 @@ export class Lanes {
     return mine;
   }
 
+  /** A chat that waits for its own pace takes no turn of the account. */
   async #paced<T>(chat: string, request: () => Promise<T>): Promise<T> {
+    await this.#until(this.#chatNextAt.get(chat) ?? 0);
     const now = this.#clock.monotonicMs();
-    const at = Math.max(now, this.#nextAt, this.#chatNextAt.get(chat) ?? 0);
+    const at = Math.max(now, this.#nextAt);
     this.#nextAt = at + this.#pace.ofAccountMs;
     this.#forget(now);
     if (this.#pace.ofChatMs > 0) this.#chatNextAt.set(chat, at + this.#pace.ofChatMs);
-    if (at > now) await new Promise<void>((resolve) => this.#clock.after(at - now, resolve));
+    await this.#until(at);
     return request();
+  }
+
+  async #until(at: number): Promise<void> {
+    const ms = at - this.#clock.monotonicMs();
+    if (ms > 0) await new Promise<void>((resolve) => this.#clock.after(ms, resolve));
   }
 
   /** Map order is the order of last use, so entries that are over come first. */

@@ -46,7 +46,7 @@ export class PieceSender {
     );
     if (outcome.status === 'sent') open.observed.outbound();
     else open.observed.error(outcome.error.message);
-    return { ...outcome, pieces };
+    return { ...outcome, pieces, restMs: open.abilities.pace.ofChatMs };
   }
 
   #pieceOf(input: SendInput, { abilities }: OpenAccount) {

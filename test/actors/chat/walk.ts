@@ -100,7 +100,11 @@ const ended = (key: string, text: string): Move => ({
 const error = { code: 'UNAVAILABLE', message: 'away' } as const;
 const sends = (job: 'send' | 'preview'): readonly Move[] => [
   { name: `${job}: sent`, job, output: { status: 'sent', messageId: '7', pieces: 1 } },
-  { name: `${job}: sent, one more`, job, output: { status: 'sent', messageId: '7', pieces: 2 } },
+  {
+    name: `${job}: sent, one more`,
+    job,
+    output: { status: 'sent', messageId: '7', pieces: 2, restMs: 1_000 },
+  },
   { name: `${job}: unknown`, job, output: { status: 'unknown', error } },
   {
     name: `${job}: asked to wait`,
