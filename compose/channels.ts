@@ -6,7 +6,8 @@ import { configuredRules } from '../channels/messengers/configured-rules.ts';
 import { tenancyOf } from '../channels/tenancy.ts';
 import { pluginAdapters } from '../installation/plugin-channels.ts';
 import { partsFor } from '../installation/tenant-parts.ts';
-import type { Config } from '../runtime/config/index.ts';
+import { defined } from '../protocols/defined.ts';
+import { type Config, resolveAgents } from '../runtime/config/index.ts';
 import { type System, systemClock } from '../runtime/index.ts';
 import type { ProcessServices } from './process-services.ts';
 
@@ -27,6 +28,11 @@ export const createChannelHost = (
         received: hooks.has('message_received') || hooks.has('routeMessage'),
         sent: hooks.has('message_sent'),
       };
+    },
+    models: (tenant, agentId) => {
+      const { config: own, services } = partsFor(processServices, tenant);
+      const model = resolveAgents(own).find(({ id }) => id === agentId)?.model;
+      return { models: services.catalog, ...defined({ model }) };
     },
     clock: systemClock,
     log: processServices.log,

@@ -20,9 +20,18 @@ export type PrepareOutput = {
   readonly text: string;
   readonly images?: readonly ImagePart[];
   readonly route: Route;
-  /** a hook refused the message with this text, which the sender receives; '' sends nothing */
+  /**
+   * the message does not go to the session, and the sender receives this text: the answer of a
+   * command, or why a hook refused it; '' sends nothing
+   */
   readonly refuse?: string;
 };
+
+/** Called before a command is executed; a returned reply is appended to the answer. */
+export type BeforeCommand = (command: {
+  readonly name: string;
+  readonly args: string;
+}) => Promise<{ readonly reply?: string } | undefined>;
 
 /** Sends one piece of a delivery, or its preview. */
 export type SendInput = Where & {
@@ -71,6 +80,11 @@ export interface ChannelEffects {
    * @throws TroupeError PAYLOAD_TOO_LARGE, FORBIDDEN (the account receives no files), UNAVAILABLE
    */
   download(of: AccountRef, media: InboundMedia, signal: AbortSignal): Promise<Uint8Array>;
+  /**
+   * Executes a command such as `/new`, and returns the answer; undefined: the text is no command.
+   * Repeatable: the message's key identifies the command. Never throws.
+   */
+  command(input: PrepareInput, before: BeforeCommand): Promise<string | undefined>;
   /** One request to the service. Never throws. */
   send(input: SendInput, signal: AbortSignal): Promise<SendOutput>;
   /** What happened to a piece whose outcome is unknown. `not_sent`: it may be sent again. */

@@ -21,10 +21,12 @@ import type { ChannelEffects } from '../../protocols/channel-effects.ts';
 import { errorData, TroupeError } from '../../protocols/errors.ts';
 import { SYSTEM_PRINCIPAL } from '../../protocols/security/principals.ts';
 import type { Clock, System } from '../../runtime/index.ts';
+import type { CommandContext } from '../commands/execute.ts';
 import type { AccountSettings } from './account-settings.ts';
 import type { WebhookRequest, WebhookResponse } from './adapter.ts';
 import type { AdapterTable } from './adapters.ts';
 import { type ChannelRules, downloaded, type MessageHooks, OpenAccount } from './open-account.ts';
+import { chatCommand } from './chat-command.ts';
 import { PieceSender } from './piece-sender.ts';
 import { Previews } from './previews.ts';
 
@@ -36,6 +38,8 @@ export type ChannelHostOptions = {
   readonly system: () => Promise<System>;
   readonly rules: ChannelRules;
   readonly messageHooks: (tenant: string) => MessageHooks;
+  /** what commands of a chat need to know about an agent */
+  readonly models: (tenant: string, agentId: string) => Pick<CommandContext, 'model' | 'models'>;
   readonly clock: Clock;
   readonly log: { warn(details: object, message: string): void };
 };
@@ -114,6 +118,12 @@ export class ChannelHost implements ChannelEffects {
     return downloaded(await this.account(of), media, signal);
   }
 
+  readonly command: ChannelEffects['command'] = async (input, before) =>
+    chatCommand(input, {
+      before,
+      system: await this.#o.system(),
+      models: (agentId) => this.#o.models(input.tenant, agentId),
+    });
   readonly send: ChannelEffects['send'] = (input, signal) => this.#sender.send(input, signal);
   readonly reconcile: ChannelEffects['reconcile'] = (input, signal) =>
     this.#sender.reconcile(input, signal);

@@ -16,6 +16,7 @@ import { errorData, TroupeError } from '../../protocols/errors.ts';
 import { SYSTEM_PRINCIPAL } from '../../protocols/security/principals.ts';
 import type { Message } from '../../protocols/statechart.ts';
 import type { Clock, System } from '../../runtime/index.ts';
+import { mayBeCommand } from './chat-command.ts';
 import type { AccountSettings } from './account-settings.ts';
 import type { Abilities, AccountAdapter, ChannelAdapter } from './adapter.ts';
 import { Entry } from './entry.ts';
@@ -102,7 +103,8 @@ export class OpenAccount {
       observed,
       admit: (message, isApproved) => rules.admit(of, message, isApproved),
       route: (message) => rules.route(of, message),
-      needsPreparation: ({ media = [] }) => media.length > 0 || messageHooks.received,
+      needsPreparation: ({ media = [], text }) =>
+        media.length > 0 || messageHooks.received || mayBeCommand(text),
       isObserved: messageHooks.sent,
       onDropped: ({ key }, why) => log.warn({ account: accountKey(of), key }, why),
     });

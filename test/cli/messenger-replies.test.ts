@@ -136,3 +136,28 @@ test('the hook message_sent learns once per message whether it was sent', async 
   const runIds = (hook: string) => seenOf(hook).map(({ runId }) => runId);
   expect(runIds('message_sent')).toEqual(runIds('message_sending'));
 }, 90_000);
+
+test('commands are answered in the chat: /status, /stop, /new, also with the name of the bot', async () => {
+  const { bot, model } = await withTelegram({ streaming: 'off' });
+  const texts = (chat = 42) => bot.shown(chat).map(({ text }) => text);
+  const says = (text: string, reply: string | RegExp) => {
+    bot.receive({ text });
+    return eventually(() => expect(texts().at(-1)).toMatch(reply));
+  };
+  model.otherwise({ kind: 'answer', deltas: ['hello'] });
+  await says('good morning', /^hello$/);
+  await says('/status', /model own\/scripted/);
+  await says('/modle own/scripted', /Did you mean \/model/);
+  await says('/model nowhere/other', /Nothing was changed/);
+  await says('/new', /^Started a new conversation/);
+  await says('/etc/hosts is a file', /^hello$/);
+  expect(model.requests).toHaveLength(2);
+  expect(JSON.stringify(model.requests[1]!.body)).not.toContain('good morning');
+
+  model.otherwise({ kind: 'stall', deltas: ['so '] });
+  bot.receive({ text: 'think about it' });
+  await eventually(() => expect(model.requests).toHaveLength(3));
+  await says(`/stop@${bot.username}`, /Stopped\.$/);
+  model.otherwise({ kind: 'answer', deltas: ['hello again'] });
+  await says('and now?', /^hello again$/);
+}, 60_000);

@@ -1,6 +1,7 @@
 /**
- * prepare: the hooks of an inbound message run and may choose its agent, images become part of the
- * message, and other files are stored in the agent's workspace. `repeatable`.
+ * prepare: commands are executed, the hooks of an inbound message run and may choose its agent,
+ * images become part of the message, and other files are stored in the agent's workspace.
+ * `repeatable`.
  *
  * Invariant: a file that cannot be received is named in the text with the reason; the text is never
  * lost.
@@ -39,6 +40,8 @@ export const prepare: EffectDefinition<PrepareInput, PrepareOutput> = {
     const route = await routeOf(given, context);
     const input = { ...given, route };
     const { message } = input;
+    const answer = await commandOf(input, context);
+    if (answer !== undefined) return { route, text: '', refuse: answer };
     const received: Received[] = [];
     for (const media of message.media ?? []) received.push(await receive(media, input, context));
     const images = received.flatMap(({ image }) => image ?? []).slice(0, IMAGES_MAX);
@@ -47,6 +50,16 @@ export const prepare: EffectDefinition<PrepareInput, PrepareOutput> = {
     const changed = await runHooks({ text, images }, input, servicesOf(context));
     return { route, ...(images.length > 0 && { images }), text, ...changed };
   },
+};
+
+const commandOf = (input: PrepareInput, context: EffectContext): Promise<string | undefined> => {
+  const { tenant, channel, message, route } = input;
+  const { hooks } = servicesOf(context);
+  const about = { tenant, agentId: route.agentId, sessionKey: route.sessionKey };
+  const sender = `${channel}:${message.sender.id}`;
+  return channelsOf(context).command(input, async (command) =>
+    hooks.has('command') ? hooks.run('command', { ...command, sender }, about) : undefined,
+  );
 };
 
 /** Files are stored in the workspace of the agent, so its choice comes first. */
