@@ -18,6 +18,7 @@ import { type Scale, type Scenario, scales } from './harness/scenario.ts';
 import { serveSockets } from './harness/websocket-clients.ts';
 import { work } from './harness/worker.ts';
 import { activation } from './activation.ts';
+import { channels } from './channels.ts';
 import { compareCheckouts } from './compare.ts';
 import { ask } from './ask.ts';
 import { busyDisk } from './busy-disk.ts';
@@ -60,6 +61,7 @@ const scenarios: readonly Scenario[] = [
   pingpong,
   sessionsList,
   gateway,
+  channels,
   edge,
   sagas,
   proofs,

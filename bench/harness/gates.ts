@@ -37,6 +37,8 @@ export const gates: readonly Gate[] = [
   { figure: 'gateway.healthP99Ms', threshold: 5 },
   { figure: 'gateway.healthCpuMs', threshold: 0.1 },
   { figure: 'gateway.deltaP99Ms', threshold: 250 },
+  { figure: 'channels.addedP50Ms', threshold: 10 },
+  { figure: 'channels.wrong', threshold: 0 },
   { figure: 'edge.basicPerSecond', threshold: 3_000, goal: 5_000 },
   { figure: 'edge.basicHalfAckP95Ms', threshold: 50 },
   { figure: 'edge.basicHalfP99Ms', threshold: 20 },

@@ -11,6 +11,8 @@ export type WebhookServer = FaultyServer & {
   readonly messages: Map<string, Body>;
   /** ids of all accepted posts, repeats included */
   readonly ids: string[];
+  /** called for each message that was not received before */
+  onMessage: ((body: Body) => void) | undefined;
   /** Posts to an account, one after another, each until it is answered with 2xx. */
   send(hookUrl: string, id: string, body: object): void;
 };
@@ -27,7 +29,11 @@ export async function openWebhookServer(secret: string): Promise<WebhookServer> 
     const id = request.header('webhook-id') ?? '';
     if (!isSigned(secret, id, request)) return { status: 401, body: 'wrong signature' };
     ids.push(id);
-    messages.set(id, messages.get(id) ?? JSON.parse(request.body.toString()));
+    if (!messages.has(id)) {
+      const body = JSON.parse(request.body.toString()) as Body;
+      messages.set(id, body);
+      opened.onMessage?.(body);
+    }
     return { status: 204 };
   });
   let isOpen = true;
@@ -36,10 +42,11 @@ export async function openWebhookServer(secret: string): Promise<WebhookServer> 
     while (isOpen && !(await isAccepted(hookUrl, headersOf(secret, id, body), body)))
       await new Promise((resolve) => setTimeout(resolve, REPEAT_MS));
   };
-  return {
+  const opened: WebhookServer = {
     ...server,
     messages,
     ids,
+    onMessage: undefined,
     send(hookUrl, id, body) {
       last = last.then(() => deliver(hookUrl, id, JSON.stringify(body)));
     },
@@ -48,6 +55,7 @@ export async function openWebhookServer(secret: string): Promise<WebhookServer> 
       await server.close();
     },
   };
+  return opened;
 }
 
 async function isAccepted(url: string, headers: Record<string, string>, body: string) {
