@@ -40,7 +40,8 @@ export const prepare: EffectDefinition<PrepareInput, PrepareOutput> = {
     const route = await routeOf(given, context);
     const input = { ...given, route };
     const { message } = input;
-    const answer = await commandOf(input, context);
+    const hasFiles = (message.media ?? []).length > 0;
+    const answer = hasFiles ? undefined : await commandOf(input, context);
     if (answer !== undefined) return { route, text: '', refuse: answer };
     const received: Received[] = [];
     for (const media of message.media ?? []) received.push(await receive(media, input, context));
