@@ -1,5 +1,5 @@
 /** What a chat shows of a run: previews, messages before the end, the reply. The built program. */
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { REPORTS_TITLE } from '../../protocols/subagent.ts';
@@ -160,4 +160,39 @@ test('commands are answered in the chat: /status, /stop, /new, also with the nam
   await says(`/stop@${bot.username}`, /Stopped\.$/);
   model.otherwise({ kind: 'answer', deltas: ['hello again'] });
   await says('and now?', /^hello again$/);
+}, 60_000);
+
+test('an image reaches the model, another file the workspace, and one that is too large is named', async () => {
+  const { bot, model, home } = await withTelegram({ streaming: 'off' });
+  const pixel = Buffer.from(
+    'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+    'base64',
+  );
+  bot.addFile('p', pixel);
+  bot.addFile('d', Buffer.from('a,b\n1,2\n'));
+  bot.addFile('v', Buffer.from('OggS voice'));
+  const about = (id: string, bytes: number) => ({
+    file_id: id,
+    file_unique_id: id,
+    file_size: bytes,
+  });
+  const asked = async (message: object) => {
+    const before = model.requests.length;
+    bot.receive(message);
+    await eventually(() => expect(model.requests).toHaveLength(before + 1));
+    await eventually(() => expect(bot.shown(42)).toHaveLength(before + 1));
+    return JSON.stringify(model.requests.at(-1)!.body);
+  };
+  const photo = [{ ...about('p', pixel.length), width: 1, height: 1 }];
+  expect(await asked({ photo, caption: 'what is it?' })).toContain(pixel.toString('base64'));
+  const table = { ...about('d', 8), file_name: '../../rows.csv', mime_type: 'text/csv' };
+  const read = await asked({ document: table, caption: 'add them' });
+  const [, path = ''] = /received the (?:file|document) ([^,]+),/.exec(read) ?? [];
+  expect(path).toMatch(/^received\/[^/]*rows\.csv$/);
+  const stored = readdirSync(home, { recursive: true }).filter((one) => `${one}`.endsWith(path));
+  expect(stored.map((one) => readFileSync(join(home, `${one}`), 'utf8'))).toEqual(['a,b\n1,2\n']);
+  const voice = { ...about('v', 10), duration: 1, mime_type: 'audio/ogg' };
+  expect(await asked({ voice })).toMatch(/received the (voice|audio)/);
+  const film = { ...about('x', 90_000_000), file_name: 'film.mp4', mime_type: 'video/mp4' };
+  expect(await asked({ document: film })).toMatch(/film\.mp4 was not received: .*limit/);
 }, 60_000);
