@@ -189,8 +189,10 @@ test('an image reaches the model, another file the workspace, and one that is to
   const read = await asked({ document: table, caption: 'add them' });
   const [, path = ''] = /received the (?:file|document) ([^,]+),/.exec(read) ?? [];
   expect(path).toMatch(/^received\/[^/]*rows\.csv$/);
-  const stored = readdirSync(home, { recursive: true }).filter((one) => `${one}`.endsWith(path));
-  expect(stored.map((one) => readFileSync(join(home, `${one}`), 'utf8'))).toEqual(['a,b\n1,2\n']);
+  const stored = readdirSync(home, { recursive: true, encoding: 'utf8' })
+    .filter((one) => one.endsWith(path))
+    .map((one) => readFileSync(join(home, one), 'utf8'));
+  expect(stored).toEqual(['a,b\n1,2\n']);
   const voice = { ...about('v', 10), duration: 1, mime_type: 'audio/ogg' };
   expect(await asked({ voice })).toMatch(/received the (voice|audio)/);
   const film = { ...about('x', 90_000_000), file_name: 'film.mp4', mime_type: 'video/mp4' };
