@@ -30,6 +30,7 @@ async function* examine(options: CommonOptions): AsyncGenerator<Finding> {
   const checks = await import('./doctor-checks.ts');
   const { artifactStore } = await import('./doctor-artifacts.ts');
   const { execPatterns } = await import('./doctor-exec.ts');
+  const { plugins } = await import('./doctor-plugins.ts');
   const { talk } = await import('./doctor-talk.ts');
   yield checks.nodeVersion(process.versions.node);
   yield await checks.storeEngine();
@@ -47,6 +48,7 @@ async function* examine(options: CommonOptions): AsyncGenerator<Finding> {
     yield await checks.sandbox(config);
     yield* execPatterns(config);
     yield* talk(config);
+    yield* plugins(config);
     yield await checks.sessions(config);
     yield await checks.clock(config, Date.now());
   }
