@@ -44,6 +44,8 @@ export class TelegramBot {
   /** every request in order, as `method` */
   readonly requests: string[] = [];
   readonly actions: Parameters[] = [];
+  /** the menu, as `setMyCommands` set it */
+  commands: unknown;
   isRevoked = false;
   #updates: Update[] = [];
   #nextUpdate = 1_000;
@@ -130,6 +132,7 @@ export class TelegramBot {
         ok({ url: this.#webhook?.url ?? '', pending_update_count: this.#updates.length }),
       sendMessage: () => this.#sendMessage(parameters),
       editMessageText: () => this.#editMessageText(parameters),
+      setMyCommands: () => ((this.commands = parameters['commands']), ok(true)),
       sendChatAction: () => (this.actions.push(parameters), ok(true)),
       getFile: () => this.#getFile(String(parameters['file_id'])),
     };

@@ -17,6 +17,7 @@ import type {
 import { defined } from '../../../protocols/defined.ts';
 import { TroupeError } from '../../../protocols/errors.ts';
 import type { Config } from '../../../runtime/config/index.ts';
+import { COMMANDS } from '../../commands/parse.ts';
 import type {
   Abilities,
   AccountAdapter,
@@ -105,6 +106,7 @@ class TelegramAccount implements AccountAdapter {
     await api.deleteWebhook({}, apiSignal(signal));
     const position = await this.#position(api, bot, connection, signal);
     await this.#connected(connection, bot);
+    this.#showCommands(api, signal);
     await connection.onPosition(position);
     return poll(
       {
@@ -132,6 +134,7 @@ class TelegramAccount implements AccountAdapter {
     const isNew = connection.identity !== String(bot.id);
     await register(api, webhook, { isNew }, signal);
     await this.#connected(connection, bot);
+    this.#showCommands(api, signal);
     const { clock, log } = this.#context;
     const onAnswer = (lastError?: string) => {
       this.#answered();
@@ -139,6 +142,15 @@ class TelegramAccount implements AccountAdapter {
     };
     const { watchMs } = this.#times;
     return watch({ api, clock, url: webhook.url, watchMs, signal, onAnswer });
+  }
+
+  /** The menu of the bot. Nothing waits for it. */
+  #showCommands(api: Api, signal: AbortSignal): void {
+    const menu = COMMANDS.map(({ name, does }) => ({ command: name, description: does }));
+    api.setMyCommands(menu, {}, apiSignal(signal)).catch((error: unknown) => {
+      const { message } = endOf(error).error;
+      if (!signal.aborted) this.#context.log.warn({ why: message }, 'Telegram shows no commands');
+    });
   }
 
   #webhook(): Webhook | undefined {
