@@ -63,8 +63,11 @@ const hasRoomFor = ({ queue }: ChatContext, text: string): boolean => {
     waiting + text.length <= QUEUE_CHARACTERS_MAX
   );
 };
-export const hasRoom = on('chat.deliver', ({ context, event }): boolean =>
-  hasRoomFor(context, event.text),
+/** A repeat needs none. */
+export const hasRoom = on(
+  'chat.deliver',
+  ({ context, event }): boolean =>
+    context.recent.includes(event.id) || hasRoomFor(context, event.text),
 );
 
 export const enqueue = on('chat.deliver', ({ context, event }): ActionResult => {
@@ -138,12 +141,9 @@ export const isOfCurrent = on('chat.outcome', ({ context: { queue }, event }): b
   return first !== undefined && pieceIdOf(first) === event.pieceId;
 });
 
-export const keepProof = on(
-  'chat.outcome',
-  ({ event }): ActionResult => ({
-    change: { proof: event.outcome },
-  }),
-);
+export const keepProof = on('chat.outcome', ({ event }): ActionResult => {
+  return { change: { proof: event.outcome } };
+});
 
 /** The outcome of the piece is known already. */
 export const ignoreProof = (): ActionResult => ({});

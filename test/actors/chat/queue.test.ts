@@ -1,7 +1,7 @@
 /** The queue of replies: its bounds, and replies that several messages share. */
 import { describe, expect, it } from 'vitest';
 import { initialContext, onRunEnded, receive } from '../../../actors/chat/inbound.ts';
-import { enqueue, giveUp } from '../../../actors/chat/outbound.ts';
+import { enqueue, giveUp, hasRoom } from '../../../actors/chat/outbound.ts';
 import type { ActionArgs, ActionResult } from '../../../actors/chat/action-result.ts';
 import type { ChatContext, ChatEvent } from '../../../actors/chat/types.ts';
 import { chatAddress, type ChatDeliver, type ChatRef } from '../../../protocols/channel.ts';
@@ -96,6 +96,18 @@ describe('replies of runs', () => {
     expect(context.open).toHaveLength(100);
     expect(context.queue.map(({ text }) => text)).toEqual(['first']);
   });
+});
+
+it('a repeat is no new delivery, also when the queue is full', () => {
+  const deliver = (id: string) => ({ type: 'chat.deliver', id, chat: CHAT, text: 'x' });
+  const ids = Array.from({ length: 100 }, (_, index) => `d${index}`);
+  const { context } = after(
+    empty(),
+    ...ids.map((id): [typeof enqueue, object] => [enqueue, deliver(id)]),
+  );
+  const hasRoomFor = (id: string) =>
+    hasRoom({ context, event: deliver(id) as unknown as ChatEvent });
+  expect([hasRoomFor('d99'), hasRoomFor('new')]).toEqual([true, false]);
 });
 
 it('the dead letter of one repeated piece is about that piece only', () => {
