@@ -20,6 +20,8 @@ export type Script = {
   readonly hold?: 'until-release' | 'forever';
   /** its last answer; default `done NAME` */
   readonly says?: string;
+  /** its last answer waits until this script is held */
+  readonly after?: string;
 };
 export type Called = { readonly name: string; readonly args: object };
 
@@ -46,6 +48,13 @@ export async function startAgentModel(
 ): Promise<AgentModel> {
   const server = await startOpenAiServer();
   const held = new Set<string>();
+  /** by name: called when the script is held */
+  const awaited = new Map<string, (() => void)[]>();
+  const isHeld = (name: string) =>
+    new Promise<void>((resolve) => {
+      if (held.has(name)) resolve();
+      else awaited.set(name, [...(awaited.get(name) ?? []), resolve]);
+    });
   let release = () => {};
   let released: Promise<void> | undefined;
   const hold = () => {
@@ -63,7 +72,18 @@ export async function startAgentModel(
         thinkMs,
         calls: calls.map((one, n) => ({ id: `call_${about}_${n}`, ...one })),
       };
-    if (script.hold) held.add(name);
+    if (script.hold) {
+      held.add(name);
+      for (const resolve of awaited.get(name) ?? []) resolve();
+      awaited.delete(name);
+    }
+    if (script.after !== undefined)
+      return {
+        kind: 'answer',
+        thinkMs,
+        deltas: [script.says ?? `done ${name}`],
+        until: isHeld(script.after),
+      };
     if (script.hold === 'forever') return { kind: 'stall', deltas: ['so '] };
     const until = script.hold && released ? { until: released } : {};
     return { kind: 'answer', thinkMs, deltas: [script.says ?? `done ${name}`], ...until };

@@ -82,6 +82,9 @@ export const TURNS: Readonly<Record<ConversationName, readonly (number | 'announ
 const TREE_SCRIPTS: Readonly<Record<string, Script>> = {
   ...Object.fromEntries(Object.entries(TREES).map(([name, calls]) => [name, { calls }])),
   busy: { calls: TREES.busy, ...held },
+  // earlier, the parent would read their results in the answer that has to be held
+  'busy-1': { after: 'busy' },
+  'busy-2': { after: 'busy' },
   'chain-1': { calls: [spawn('chain-2', { wait: true })] },
   'free-1': { calls: [spawn('free-2')] },
   'late-1': { hold: 'forever' },
